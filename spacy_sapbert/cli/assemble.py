@@ -1,0 +1,84 @@
+"""`assemble`: a vocabulary, an encoder and the components as one saved pipeline."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from ..errors import Errors, SapbertError
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+
+
+def assemble(
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write the pipeline to.")],
+    kb: Annotated[str, typer.Option(help="A store, or 'starter'.")] = "starter",
+    encoder: Annotated[str | None, typer.Option(help="A folder, a hub name, or 'none' (the default).")] = None,
+    pooling: Annotated[str | None, typer.Option(help="'cls' or 'mean'; by default what the encoder says.")] = None,
+    ner: Annotated[
+        str | None, typer.Option(help="A trained pipeline that finds the mentions, in place of the concept_matcher.")
+    ] = None,
+    from_: Annotated[
+        str | None, typer.Option("--from", help="A pipeline of ours: it is kept, and only its vocabulary changes.")
+    ] = None,
+    lang: Annotated[str, typer.Option(help="Language of a new pipeline.")] = "en",
+    name: Annotated[str, typer.Option(help="Name of the pipeline, for `spacy package`.")] = "linker",
+) -> None:
+    """Save a pipeline that links mentions and needs nothing else; `nlp = spacy.load(FOLDER)` opens it."""
+    if from_ and (ner or encoder or pooling):
+        raise SapbertError(Errors.E533.format(reason="--from keeps the encoder and the NER of its pipeline"))
+    with Console(stderr=True).status("assembling"):
+        nlp = _with_new_vocabulary(from_, kb) if from_ else _new_pipeline(kb, encoder or "none", pooling, ner, lang)
+        nlp.meta["name"] = name if not from_ else nlp.meta["name"]
+        _save(nlp, output)
+    typer.echo(f"{output}: {', '.join(nlp.pipe_names)}", err=True)
+
+
+def _new_pipeline(kb: str, encoder: str, pooling: str | None, ner: str | None, lang: str) -> Language:
+    import spacy
+
+    nlp = _load(ner) if ner else spacy.blank(lang)
+    nlp.add_pipe("abbreviation_resolver")
+    if not ner:
+        nlp.add_pipe("concept_matcher", config={"kb": kb})
+    nlp.add_pipe("composite_splitter")
+    nlp.add_pipe("sapbert_linker", config={"kb": kb, "encoder": encoder, "pooling": pooling})
+    return nlp
+
+
+def _with_new_vocabulary(pipeline: str, kb: str) -> Language:
+    nlp = _load(pipeline)
+    ours = [component for _, component in nlp.pipeline if hasattr(component, "set_kb")]
+    if not ours:
+        raise SapbertError(Errors.E533.format(reason=f"{pipeline} has no component with a vocabulary"))
+    for component in ours:
+        component.set_kb(kb)
+    return nlp
+
+
+def _load(pipeline: str) -> Language:
+    import spacy
+
+    try:
+        return spacy.load(pipeline)
+    except OSError as error:
+        raise SapbertError(Errors.E534.format(pipeline=pipeline, reason=error)) from error
+
+
+def _save(nlp: Language, output: Path) -> None:
+    """Write to a folder beside it and rename, so that no half pipeline is left and an old one goes only at the end."""
+    output = output.absolute()
+    output.parent.mkdir(parents=True, exist_ok=True)
+    if output.exists() and not (output / "meta.json").is_file():
+        raise SapbertError(Errors.E535.format(path=output))
+    with tempfile.TemporaryDirectory(prefix=f".{output.name}.", dir=output.parent) as temporary:
+        nlp.to_disk(Path(temporary) / "pipeline")
+        if output.exists():
+            shutil.rmtree(output)
+        (Path(temporary) / "pipeline").rename(output)

@@ -1,0 +1,98 @@
+"""`convert`: annotated corpora to one `.spacy` file."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import Progress, SpinnerColumn, TextColumn
+from rich.table import Table
+
+from ..corpora.reader import FORMATS, read_corpus
+from ..corpora.report import Report
+from ..errors import Errors, SapbertError, Warnings
+from ..types import AnnotatedDocument
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc
+
+_SHOWN_PROBLEMS = 10
+
+
+def convert(
+    inputs: Annotated[list[Path], typer.Argument(help="Corpus files, plain or gzipped.")],
+    output: Annotated[Path, typer.Argument(help="The .spacy file to write.")],
+    format: Annotated[str | None, typer.Option(help=f"One of {', '.join(FORMATS)}; guessed where plain.")] = None,
+    lang: Annotated[str, typer.Option(help="The language whose tokenizer is used.")] = "en",
+    split_tokens: Annotated[bool, typer.Option(help="Split tokens where a mention cuts one.")] = False,
+    types: Annotated[list[str] | None, typer.Option(help="Keep mentions of this type only; may be repeated.")] = None,
+    encoding: Annotated[str, typer.Option(help="The encoding of text files.")] = "utf-8",
+    strict: Annotated[bool, typer.Option(help="Stop at the first broken record.")] = False,
+) -> None:
+    """Convert annotated corpora to one .spacy file, and say on standard error what was read and what did not fit."""
+    from ..corpora.docbin import write_docbin
+
+    if output.suffix != ".spacy":
+        raise SapbertError(Errors.E212.format(path=output))
+    console = Console(stderr=True)
+    report = Report()
+    documents = _documents(inputs, report, format=format, encoding=encoding, strict=strict, types=types)
+    write_docbin(_progress(_docs(documents, lang, split_tokens, report), console), output)
+    _warn_of_missing_types(types, report)
+    _show(report, console, output)
+
+
+def _documents(
+    inputs: list[Path], report: Report, *, format: str | None, encoding: str, strict: bool, types: list[str] | None
+) -> Iterator[AnnotatedDocument]:
+    for path in inputs:
+        for document in read_corpus(path, format, encoding=encoding, strict=strict, report=report):
+            kept = tuple(mention for mention in document.mentions if not types or mention.label in types)
+            report.filtered += len(document.mentions) - len(kept)
+            yield document._replace(mentions=kept)
+    if not report.documents:
+        paths = ", ".join(str(path) for path in inputs)
+        raise SapbertError(Errors.E211.format(paths=paths, broken=report.broken))
+
+
+def _docs(documents: Iterator[AnnotatedDocument], lang: str, split_tokens: bool, report: Report) -> Iterator[Doc]:
+    import spacy
+
+    from ..corpora.docs import to_doc
+
+    nlp = spacy.blank(lang)
+    for document in documents:
+        yield to_doc(nlp, document, split_tokens=split_tokens, report=report)
+
+
+def _progress(docs: Iterator[Doc], console: Console) -> Iterator[Doc]:
+    columns = (SpinnerColumn(), TextColumn("{task.completed} documents"))
+    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
+        yield from progress.track(docs, total=None)
+
+
+def _warn_of_missing_types(types: list[str] | None, report: Report) -> None:
+    missing = [name for name in types or [] if name not in report.labels]
+    if missing:
+        known = ", ".join(sorted(report.labels))
+        warnings.warn(Warnings.W202.format(missing=", ".join(missing), known=known), stacklevel=2)
+
+
+def _show(report: Report, console: Console, output: Path) -> None:
+    table = Table("read", "count", title=escape(str(output)))
+    table.columns[1].justify = "right"
+    for label, count in report.rows():
+        table.add_row(label, f"{count:,}")
+    for label, count in sorted(report.labels.items()):
+        table.add_row(escape(f"type {label}"), f"{count:,}")
+    console.print(table)
+    for problems, n_problems in ((report.problems, report.broken), (report.mismatches, report.mismatched)):
+        for path, line, reason in problems[:_SHOWN_PROBLEMS]:
+            console.print(f"{path}, line {line}: {reason}", markup=False)
+        if n_problems > _SHOWN_PROBLEMS:
+            console.print(f"… and {n_problems - _SHOWN_PROBLEMS:,} more")

@@ -1,0 +1,238 @@
+"""Documents on their way into a pipeline: text, JSON lines, PubTator or a column of names, read as a stream."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+from rich.console import Console
+
+from ..corpora.pubtator import read_pubtator
+from ..corpora.source import UNTYPED, BrokenRecord, Source
+from ..errors import Errors, SapbertError
+from ..files import open_text
+from ..types import Mention
+from .formats import PUBTATOR_TITLE, STDIN, InputFormat
+
+
+class Document(NamedTuple):
+    """A document to be linked.
+
+    place (str): where it stands, for messages: file and line.
+    title (str): if it has one, the text begins with it and a blank.
+    meta (Mapping[str, Any]): what else its record holds, as JSON values.
+    mentions (tuple[Mention, ...] | None): the mentions to be linked; None if the pipeline is to find them.
+    """
+
+    doc_id: str
+    text: str
+    place: str
+    title: str = ""
+    meta: Mapping[str, Any] = {}
+    mentions: tuple[Mention, ...] | None = None
+
+
+class Problems:
+    """Tells of records that are left out, and counts them.
+
+    strict (bool): the first one is an error.
+    """
+
+    def __init__(self, console: Console, *, strict: bool = False) -> None:
+        self.console = console
+        self.strict = strict
+        self.count = 0
+
+    def report(self, place: str, reason: object) -> None:
+        """RAISES (SapbertError): E506 if reading is strict."""
+        if self.strict:
+            raise SapbertError(Errors.E506.format(place=place, reason=reason))
+        self.count += 1
+        self.console.print(f"{place}: {reason}; left out")
+
+
+class Reading(NamedTuple):
+    """How to read documents.
+
+    text_key, id_key (str): the keys of text and id in JSON lines.
+    column (int): the column of the names, from 1.
+    gold (bool): keep the annotated mentions of PubTator documents.
+    """
+
+    format: InputFormat
+    text_key: str = "text"
+    id_key: str = "id"
+    column: int = 1
+    gold: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class DocumentSource(Source):
+    """One input, or standard input; a line that is not UTF-8 is a broken record like any other."""
+
+    problems: Problems
+
+    @property
+    def name(self) -> str:
+        return "stdin" if self.path == STDIN else self.path.name
+
+    def place(self, line: int) -> str:
+        return f"{'standard input' if self.path == STDIN else self.path}, line {line}"
+
+    def broken(self, line: int, reason: object) -> None:
+        self.problems.report(self.place(line), reason)
+
+    def lines(self) -> Iterator[tuple[int, str]]:
+        with _open_bytes(self.path) as handle:
+            for number, raw in enumerate(handle, start=1):
+                try:
+                    line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
+                except UnicodeDecodeError as error:
+                    self.broken(number, f"this is not UTF-8 ({error.reason})")
+                else:
+                    yield number, line.removesuffix("\n").removesuffix("\r")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _PubtatorSource(DocumentSource):
+    """Also keeps number and text of each title line, which begins a document, until that document is complete."""
+
+    titles: deque[tuple[int, str]] = field(default_factory=deque)
+
+    def lines(self) -> Iterator[tuple[int, str]]:
+        for number, line in super().lines():
+            title = PUBTATOR_TITLE.fullmatch(line)
+            if title:
+                self.titles.append((number, title[1]))
+            yield number, line
+
+
+def read_documents(path: Path, reading: Reading, problems: Problems) -> Iterator[Document]:
+    """Read one input as a stream.
+
+    path (Path): a file, plain or gzipped; `-` is standard input.
+    YIELDS (Document): in the order of the file. Without an id of its own, a document is named "file name:line".
+    RAISES (SapbertError): E120, E121 the file cannot be read or unpacked; E506 a broken record in strict reading.
+    """
+    return _READERS[reading.format](DocumentSource(path, problems=problems), reading)
+
+
+def sound(documents: Iterable[Document], problems: Problems, max_length: int) -> Iterator[Document]:
+    """Leave out, and report, what is no text or too long.
+
+    max_length (int): in characters.
+    """
+    for document in documents:
+        text = document.text
+        if not text.strip():
+            problems.report(document.place, "the text is empty")
+        elif "\0" in text:
+            problems.report(document.place, "the text holds a NUL character, so it is binary data or damaged")
+        elif len(text) > max_length:
+            length = f"the text has {len(text):,} characters, and the pipeline's parser or NER takes {max_length:,}"
+            problems.report(document.place, f"{length} (nlp.max_length)")
+        else:
+            yield document
+
+
+def _read_text(source: DocumentSource, reading: Reading) -> Iterator[Document]:
+    for number, line in source.lines():
+        if line.strip():
+            yield Document(f"{source.name}:{number}", line, source.place(number))
+
+
+def _read_names(source: DocumentSource, reading: Reading) -> Iterator[Document]:
+    for number, line in source.lines():
+        columns = line.split("\t")
+        if not line.strip():
+            continue
+        name = columns[reading.column - 1].strip() if len(columns) >= reading.column else ""
+        if name:
+            mentions = (Mention(0, len(name), name, UNTYPED),)
+            yield Document(f"{source.name}:{number}", name, source.place(number), mentions=mentions)
+        else:
+            source.broken(number, f"no name in column {reading.column}")
+
+
+def _read_jsonl(source: DocumentSource, reading: Reading) -> Iterator[Document]:
+    for number, line in source.lines():
+        if line.strip():
+            try:
+                yield _json_document(source, number, _json_object(line), reading)
+            except BrokenRecord as reason:
+                source.broken(number, reason)
+
+
+def _json_object(line: str) -> dict[str, Any]:
+    try:
+        record = json.loads(line)
+        # what cannot be written again (NaN, half a surrogate pair) is better refused here
+        json.dumps(record, ensure_ascii=False, allow_nan=False).encode()
+    except (ValueError, RecursionError) as error:
+        raise BrokenRecord(f"this is not JSON in Unicode ({error})") from error
+    if not isinstance(record, dict):
+        raise BrokenRecord("this is no JSON object")
+    return record
+
+
+def _json_document(source: DocumentSource, number: int, record: dict[str, Any], reading: Reading) -> Document:
+    text = _string(record, reading.text_key)
+    has_title = reading.text_key != "title" and record.get("title") is not None
+    title = _string(record, "title") if has_title else ""
+    doc_id = record.get(reading.id_key)
+    if isinstance(doc_id, bool) or not isinstance(doc_id, (str, int, type(None))):
+        raise BrokenRecord(f"the value of {reading.id_key!r} is neither a string nor a whole number")
+    meta = {key: value for key, value in record.items() if key not in (reading.text_key, reading.id_key)}
+    return Document(
+        f"{source.name}:{number}" if doc_id in (None, "") else str(doc_id),
+        " ".join(part for part in (title, text) if part),
+        source.place(number),
+        title,
+        meta,
+    )
+
+
+def _string(record: Mapping[str, Any], key: str) -> str:
+    if key not in record:
+        raise BrokenRecord(f"there is no {key!r}; the keys are: {', '.join(map(repr, record)) or 'none'}")
+    value = record[key]
+    if not isinstance(value, str):
+        raise BrokenRecord(f"the value of {key!r} is no string")
+    return value
+
+
+def _read_pubtator(source: DocumentSource, reading: Reading) -> Iterator[Document]:
+    titled = _PubtatorSource(source.path, problems=source.problems)
+    for document in read_pubtator(titled):
+        number, title = titled.titles.popleft()
+        mentions = document.mentions if reading.gold else None
+        yield Document(document.doc_id, document.text, source.place(number), title, {"title": title}, mentions)
+    report = titled.report
+    if reading.gold and report.mismatched:
+        moved = f"{report.moved:,} of them were moved to where their text stands close by"
+        told = f"{report.mismatched:,} annotated mentions have another text than that at their offsets; {moved}"
+        source.problems.console.print(f"{source.path}: {told}")
+
+
+_READERS: dict[InputFormat, Callable[[DocumentSource, Reading], Iterator[Document]]] = {
+    InputFormat.text: _read_text,
+    InputFormat.jsonl: _read_jsonl,
+    InputFormat.pubtator: _read_pubtator,
+    InputFormat.names: _read_names,
+}
+
+
+@contextmanager
+def _open_text_bytes(path: Path) -> Iterator[BinaryIO]:
+    with open_text(path) as handle:
+        yield handle.buffer
+
+
+def _open_bytes(path: Path) -> AbstractContextManager[BinaryIO]:
+    return nullcontext(sys.stdin.buffer) if path == STDIN else _open_text_bytes(path)

@@ -1,0 +1,65 @@
+"""The formats that `link` reads and writes, and what the name of a file says about them."""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+from pathlib import Path
+
+from ..errors import Errors, SapbertError
+from ..files import open_text, without_gz
+
+STDIN = Path("-")
+PUBTATOR_TITLE = re.compile(r"[^|\t]+\|t\|(.*)", re.DOTALL)
+
+
+class InputFormat(str, Enum):
+    """How documents are written; the values are those of `--format`."""
+
+    text = "text"
+    jsonl = "jsonl"
+    pubtator = "pubtator"
+    names = "names"
+
+
+class OutputFormat(str, Enum):
+    """How linked documents are written; the values are those of `--to`."""
+
+    jsonl = "jsonl"
+    pubtator = "pubtator"
+    tsv = "tsv"
+    html = "html"
+
+
+_INPUT_SUFFIXES = {
+    ".txt": InputFormat.text,
+    ".jsonl": InputFormat.jsonl,
+    ".ndjson": InputFormat.jsonl,
+    ".pubtator": InputFormat.pubtator,
+}
+
+
+def input_format(path: Path) -> InputFormat:
+    """The format that a file's name shows plainly. PubTator is often named `.txt`, so there the first line counts.
+
+    RAISES (SapbertError): E505 the name shows no format.
+    """
+    found = _INPUT_SUFFIXES.get(without_gz(path).suffix.lower())
+    if found is None:
+        formats = ", ".join(format.value for format in InputFormat)
+        raise SapbertError(Errors.E505.format(path=path, formats=formats))
+    if found is InputFormat.text and PUBTATOR_TITLE.match(_first_line(path)):
+        return InputFormat.pubtator
+    return found
+
+
+def output_format(path: Path | None) -> OutputFormat:
+    """RETURNS (OutputFormat): the format that a file's name shows, or else JSON lines."""
+    suffix = without_gz(path).suffix.lower().removeprefix(".") if path else ""
+    return OutputFormat(suffix) if suffix in OutputFormat.__members__ else OutputFormat.jsonl
+
+
+def _first_line(path: Path) -> str:
+    with open_text(path) as handle:
+        line = next((line for line in handle.buffer if line.strip()), b"")
+    return line.decode("utf-8-sig", errors="replace")

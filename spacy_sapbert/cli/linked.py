@@ -1,0 +1,151 @@
+"""A loaded pipeline that links a stream of documents."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing
+from itertools import takewhile
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+import spacy
+from spacy.language import Language
+from spacy.pipeline import DependencyParser, EntityRecognizer
+from spacy.tokens import Doc, Span
+from spacy.util import is_package, raise_error
+
+from ..corpora.docs import DOC_ID, to_doc
+from ..errors import Errors, SapbertError
+from ..kb.store import ConceptStore
+from ..pipeline.mentions import mentions_of
+from ..types import AnnotatedDocument
+from .documents import Document, Problems, sound
+
+LINKER = "sapbert_linker"
+
+_GIVEN = "given"
+# what still runs where the mentions are given; the second is scispaCy's
+_AFTER_MENTIONS = frozenset({"abbreviation_resolver", "abbreviation_detector", "composite_splitter", LINKER})
+_NO_LIMIT = 1 << 62
+
+
+class LinkedDocument(NamedTuple):
+    """A document with its linked mentions, in order of their offsets."""
+
+    document: Document
+    doc: Doc
+    mentions: list[Span]
+
+
+def load_pipeline(name: str) -> Language:
+    """name (str): a folder, or the name of an installed package.
+
+    RAISES (SapbertError): E501 there is no such pipeline, E502 it cannot be loaded.
+    """
+    try:
+        return spacy.load(name)
+    except SapbertError:
+        raise
+    except Exception as error:  # config, components and models each raise their own, with no common base
+        code = Errors.E502 if Path(name).exists() or is_package(name) else Errors.E501
+        raise SapbertError(code.format(name=name, reason=error)) from error
+
+
+class LinkingPipeline:
+    """Links documents, and reports those on which a component fails.
+
+    name (str): a folder, or the name of an installed package.
+    problems (Problems): takes what is left out.
+    given (bool): the documents say what their mentions are. Only the components that work on mentions then run.
+    RAISES (SapbertError): E501, E502 the pipeline cannot be loaded, E503 it has no linker.
+    """
+
+    def __init__(self, name: str, problems: Problems, *, given: bool = False) -> None:
+        self.nlp = load_pipeline(name)
+        self.problems = problems
+        if not self._linkers():
+            components = ", ".join(self.nlp.pipe_names) or "none"
+            raise SapbertError(Errors.E503.format(name=name, components=components))
+        if given:
+            self._take_given_mentions()
+        self.spans_keys = tuple(dict.fromkeys(linker.spans_key for linker in self._linkers()))
+        # spaCy's limit is for the memory that parser and NER take
+        if not any(isinstance(component, (DependencyParser, EntityRecognizer)) for _, component in self.nlp.pipeline):
+            self.nlp.max_length = _NO_LIMIT
+
+    @property
+    def store(self) -> ConceptStore:
+        """The vocabulary of the last linker."""
+        return cast(ConceptStore, self._linkers()[-1].kb)
+
+    def __call__(
+        self, documents: Iterable[Document], *, batch_size: int | None = None, n_process: int = 1
+    ) -> Generator[LinkedDocument, None, None]:
+        """Link documents as a stream.
+
+        A component may fail on a batch as a whole: each document of it is then tried on its own.
+
+        batch_size (int | None): as for `nlp.pipe`.
+        YIELDS (LinkedDocument): in the order of the documents.
+        """
+        pending: dict[int, Document] = {}
+        self.nlp.set_error_handler(_leave_for_later)
+        results = self.nlp.pipe(
+            self._inputs(documents, pending), as_tuples=True, batch_size=batch_size, n_process=n_process
+        )
+        with closing(cast(Generator[tuple[Doc, int], None, None], results)):
+            for doc, number in results:
+                yield from self._one_by_one(pending, list(takewhile(number.__gt__, pending)))
+                yield self._linked(pending.pop(number), doc)
+        yield from self._one_by_one(pending, list(pending))
+
+    def _linkers(self) -> list[Any]:
+        return [self.nlp.get_pipe(name) for name in self._names(frozenset({LINKER}))]
+
+    def _names(self, factories: frozenset[str]) -> list[str]:
+        return [name for name in self.nlp.pipe_names if self.nlp.get_pipe_meta(name).factory in factories]
+
+    def _take_given_mentions(self) -> None:
+        """Link a span group, which unlike `doc.ents` can hold mentions that overlap."""
+        self.nlp.select_pipes(enable=self._names(_AFTER_MENTIONS))
+        for _, component in self.nlp.pipeline:
+            if hasattr(component, "spans_key"):
+                component.spans_key = _GIVEN
+
+    def _inputs(self, documents: Iterable[Document], pending: dict[int, Document]) -> Iterator[tuple[Any, int]]:
+        for number, document in enumerate(sound(documents, self.problems, self.nlp.max_length)):
+            pending[number] = document
+            yield self._input(document), number
+
+    def _input(self, document: Document) -> str | Doc:
+        if document.mentions is None:
+            return document.text
+        annotated = AnnotatedDocument(document.doc_id, document.text, document.mentions)
+        return to_doc(self.nlp, annotated, spans_key=_GIVEN, split_tokens=True)
+
+    def _one_by_one(self, pending: dict[int, Document], numbers: Sequence[int]) -> Iterator[LinkedDocument]:
+        for number in numbers:
+            document = pending.pop(number)
+            self.nlp.set_error_handler(raise_error)
+            try:
+                doc = self.nlp(self._input(document))
+            except SapbertError:
+                raise
+            except Exception as error:  # whatever a component of the user's raises
+                reason = f"the pipeline fails on it ({type(error).__name__}: {error})"
+                self.problems.report(document.place, reason)
+            else:
+                yield self._linked(document, doc)
+            finally:
+                self.nlp.set_error_handler(_leave_for_later)
+
+    def _linked(self, document: Document, doc: Doc) -> LinkedDocument:
+        doc.user_data[DOC_ID] = document.doc_id
+        mentions = [mention for spans_key in self.spans_keys for mention in mentions_of(doc, spans_key)]
+        return LinkedDocument(document, doc, sorted(mentions, key=lambda span: (span.start_char, span.end_char)))
+
+
+def _leave_for_later(name: str, component: Any, docs: list[Doc], error: Exception) -> Any:
+    """An error handler for `nlp.pipe`. What the user can mend, such as a missing encoder, ends the run."""
+    if isinstance(error, SapbertError):
+        raise error

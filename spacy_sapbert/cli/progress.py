@@ -1,0 +1,32 @@
+"""What a command tells people while it works: on standard error, so that the output can be piped on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+T = TypeVar("T")
+
+
+def stderr_console() -> Console:
+    """RETURNS (Console): writes to standard error; what is printed stands there as it is, with no markup read in it."""
+    return Console(stderr=True, markup=False, emoji=False, highlight=False, soft_wrap=True)
+
+
+def track(
+    items: Iterable[T], console: Console, unit: str = "documents", *, total: int | None = None, shown: bool = True
+) -> Iterator[T]:
+    """Pass items on and show how many there were; nothing is shown where the console is no terminal.
+
+    unit (str): what the items are called.
+    total (int | None): how many there will be, where that is known.
+    shown (bool): False for no progress at all, e.g. where the output goes to the same terminal.
+    """
+    columns: list[ProgressColumn] = [SpinnerColumn(), TextColumn("{task.completed:,} " + unit), TimeElapsedColumn()]
+    if total is not None:
+        columns.insert(1, BarColumn())
+    with Progress(*columns, console=console, disable=not (shown and console.is_terminal), transient=True) as progress:
+        yield from progress.track(items, total=total)

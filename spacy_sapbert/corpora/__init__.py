@@ -1,0 +1,1 @@
+"""Annotated corpora: files in, `AnnotatedDocument`s and spaCy `Doc`s out."""

@@ -1,0 +1,101 @@
+"""PubTator text, the format of the NCBI Disease, BC5CDR and MedMentions corpora.
+
+A record is a title line `id|t|…`, an abstract line `id|a|…`, and rows with tab-separated columns:
+mentions `id, start, end, text, type[, concept ids[, single mentions of a composite]]` and relations
+`id, type, concept id, concept id[, …]`. Offsets count characters of title + one blank + abstract.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from ..kb.ids import split_ids
+from ..types import AnnotatedDocument, Mention
+from .source import UNTYPED, BrokenRecord, Source
+
+_HEAD = re.compile(r"([^|\t]+)\|([ta])\|(.*)", re.DOTALL)
+_INTEGER = re.compile(r"\s*-?\d{1,18}\s*")
+_MENTION_COLUMNS = (5, 6, 7)
+_RELATION_COLUMNS = (4, 5)
+
+
+@dataclass
+class _Record:
+    doc_id: str
+    title: str
+    abstract: str | None = None
+    rows: list[tuple[int, list[str]]] = field(default_factory=list)
+
+
+def read_pubtator(source: Source) -> Iterator[AnnotatedDocument]:
+    """Read a PubTator file. Records need no blank line between them, and may hold some.
+
+    YIELDS (AnnotatedDocument): the documents in the order of the file, records with the same id each for itself.
+    """
+    record: _Record | None = None
+    for number, line in source.lines():
+        if not line.strip():
+            continue
+        head = _HEAD.fullmatch(line)
+        if head and head[2] == "t":
+            if record:
+                yield _document(source, record)
+            record = _Record(head[1].strip(), head[3])
+            continue
+        try:
+            _add_line(record, number, line, head)
+        except BrokenRecord as reason:
+            source.broken(number, reason)
+    if record:
+        yield _document(source, record)
+
+
+def _add_line(record: _Record | None, number: int, line: str, head: re.Match[str] | None) -> None:
+    columns = line.split("\t")
+    if not head and len(columns) < min(_RELATION_COLUMNS):
+        raise BrokenRecord("neither a title, nor an abstract, nor a row of 4 to 7 columns")
+    doc_id = (head[1] if head else columns[0]).strip()
+    if record is None or doc_id != record.doc_id:
+        raise BrokenRecord(f"a line of document {doc_id}, but the last title before it is not that document's")
+    if not head:
+        record.rows.append((number, columns))
+    elif record.abstract is None:
+        record.abstract = head[3]
+    else:
+        raise BrokenRecord(f"a second abstract of document {doc_id}")
+
+
+def _document(source: Source, record: _Record) -> AnnotatedDocument:
+    text = f"{record.title} {record.abstract}" if record.abstract else record.title
+    mentions = []
+    for number, columns in record.rows:
+        try:
+            if _is_relation(columns):
+                source.report.relations += 1
+            else:
+                mentions.append(source.placed(number, text, _mention(columns)))
+        except BrokenRecord as reason:
+            source.broken(number, reason)
+    return AnnotatedDocument(record.doc_id, text, tuple(sorted(mentions, key=lambda mention: mention[:2])))
+
+
+def _is_relation(columns: list[str]) -> bool:
+    return len(columns) in _RELATION_COLUMNS and not _INTEGER.fullmatch(columns[1])
+
+
+def _mention(columns: list[str]) -> Mention:
+    if len(columns) not in _MENTION_COLUMNS:
+        raise BrokenRecord(f"{len(columns)} columns, where a mention has 5 to 7 and a relation 4 or 5")
+    if not (_INTEGER.fullmatch(columns[1]) and _INTEGER.fullmatch(columns[2])):
+        raise BrokenRecord(f"offsets {columns[1]!r} and {columns[2]!r} are not both whole numbers")
+    text, label, ids, parts = [*columns[3:], "", ""][:4]
+    return Mention(
+        start=int(columns[1]),
+        end=int(columns[2]),
+        text=text,
+        label=label.strip() or UNTYPED,
+        ids=split_ids(ids),
+        parts=tuple(part.strip() for part in parts.split("|") if part.strip()),
+    )

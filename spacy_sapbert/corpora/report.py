@@ -1,0 +1,78 @@
+"""What was read of a corpus, and what was wrong with it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..types import AnnotatedDocument
+
+MAX_PROBLEMS = 1000
+
+
+class Problem(NamedTuple):
+    """Something in a file that was left out or mended, and the line where it stands."""
+
+    path: Path
+    line: int
+    reason: str
+
+
+def _count(label: str) -> Any:
+    return field(default=0, metadata={"label": label})
+
+
+@dataclass
+class Report:
+    """Counts over all files that were read with it.
+
+    labels (Counter[str]): mentions of each type.
+    problems, mismatches (list[Problem]): the first 1,000 broken records, and mentions with another text than that at
+        their offsets. The counts `broken` and `mismatched` hold them all.
+    """
+
+    documents: int = _count("documents")
+    duplicates: int = _count("… of them with the id of an earlier one")
+    mentions: int = _count("mentions")
+    without_id: int = _count("… of them without a concept id")
+    discontinuous: int = _count("… of them in several pieces, taken from the first to the last")
+    mismatched: int = _count("… of them with another text than that at their offsets")
+    moved: int = _count("… … and so moved to where their text stands close by")
+    relations: int = _count("relations, left out")
+    shifted: int = _count("passages whose offsets overlap or leave a wide gap, moved")
+    broken: int = _count("broken records, left out")
+    filtered: int = _count("mentions of other types, left out")
+    misaligned: int = _count("mentions that cut a token: in the gold list, but no span")
+    overlapping: int = _count("spans that overlap a longer one: no entity")
+    labels: Counter[str] = field(default_factory=Counter)
+    problems: list[Problem] = field(default_factory=list)
+    mismatches: list[Problem] = field(default_factory=list)
+    _seen: set[str] = field(default_factory=set, repr=False)
+
+    def add(self, document: AnnotatedDocument) -> None:
+        """Count a document and its mentions."""
+        self.documents += 1
+        self.duplicates += document.doc_id in self._seen
+        self._seen.add(document.doc_id)
+        self.mentions += len(document.mentions)
+        self.without_id += sum(not mention.ids for mention in document.mentions)
+        self.labels.update(mention.label for mention in document.mentions)
+
+    def add_broken(self, path: Path, line: int, reason: str) -> None:
+        """Count a record that was left out."""
+        self.broken += 1
+        if len(self.problems) < MAX_PROBLEMS:
+            self.problems.append(Problem(path, line, reason))
+
+    def add_mismatch(self, path: Path, line: int, reason: str, moved: bool) -> None:
+        """Count a mention whose annotated text is not that at its offsets."""
+        self.mismatched += 1
+        self.moved += moved
+        if len(self.mismatches) < MAX_PROBLEMS:
+            self.mismatches.append(Problem(path, line, reason))
+
+    def rows(self) -> list[tuple[str, int]]:
+        """RETURNS (list[tuple[str, int]]): all counts with a label for people, in reading order."""
+        return [(item.metadata["label"], getattr(self, item.name)) for item in fields(self) if item.metadata]

@@ -1,0 +1,168 @@
+"""Every message a user can meet: a code, the cause, the remedy.
+
+E1xx vocabularies, E2xx corpora, E3xx encoders and indexes, E4xx components, E5xx command line and evaluation.
+"""
+
+from __future__ import annotations
+
+
+class SapbertError(ValueError):
+    """An error whose message tells the cause and the remedy."""
+
+
+class Errors:
+    # vocabularies
+    E101 = "[E101] No vocabulary at {path}. Give the path of a store; `spacy-sapbert kb build` makes one."
+    E102 = "[E102] {path} is no vocabulary store, or it is damaged ({reason}). Build it again with `kb build`."
+    E103 = (
+        "[E103] {path} was written in store format {found}; this version reads format {wanted}. "
+        "Build it again with `spacy-sapbert kb build`."
+    )
+    E104 = "[E104] Cannot write {path} ({reason}). Choose another place."
+    E105 = (
+        "[E105] There is no concept in what was read, so no vocabulary was written. Look at the counts of dropped rows, "
+        "and check that the format fits the file."
+    )
+    E120 = "[E120] Cannot read {path} ({reason}). Check the path and who may read it."
+    E121 = "[E121] {path} is damaged or was cut off: its gzip data cannot be unpacked ({reason}). Fetch the file again."
+    E122 = (
+        "[E122] {path}, line {line}: this is not {encoding} ({reason}). Convert the file to UTF-8, or give the encoding "
+        "that it is written in."
+    )
+    E123 = (
+        "[E123] Cannot read {path}: there is no encoding {encoding}. Give one that Python knows, e.g. utf-8, latin-1."
+    )
+    E124 = "[E124] Cannot tell the format of {path} from its name. Give one of the formats: {formats}."
+    E125 = "[E125] There is no vocabulary format {format}. The formats are: {formats}."
+    E126 = "[E126] The format {format} has no option {option}. Its options are: {options}."
+    E127 = (
+        "[E127] {path}, line {line}: {reason}. Mend it, or read without `strict`, which leaves broken rows out and "
+        "counts them."
+    )
+    E128 = "[E128] {path} has no column {column} for the field {field}. Its columns are: {columns}. Say which to use."
+    E129 = "[E129] A table has no field {field}. Its fields are: {fields}."
+    E130 = (
+        "[E130] Cannot tell the delimiter of {path} from its name (.csv: comma; .tsv, .tab: tab). Give the delimiter."
+    )
+    E131 = (
+        "[E131] {path} has no line that names the columns of a CTD file (DiseaseName, DiseaseID, … or ChemicalName, "
+        "ChemicalID, …). Use the file as it comes from CTD, or read it as a table."
+    )
+    E132 = "[E132] The delimiter of a table is one character, not '{delimiter}'. Give one, e.g. a comma or a real tab."
+    # corpora
+    E201 = "[E201] {path}, line {line}: {reason}. Mend it, or read without `strict`, which leaves it out and counts it."
+    E202 = "[E202] There is no corpus format {format}. The formats are: {formats}."
+    E203 = "[E203] Cannot tell the format of {path} from its beginning. Give one of the formats: {formats}."
+    E205 = "[E205] {path}, line {line}: this is no well-formed XML ({reason}). Mend the file, or fetch it again."
+    E206 = (
+        "[E206] {path}, line {line}: {what} is not read, because it can be used to exhaust memory. "
+        "Replace the entities by what they stand for, and leave out the declarations."
+    )
+    E207 = "[E207] {path} is no BioC file: its root is <{root}>, not <collection>. Give the format that it has."
+    E208 = (
+        "[E208] The tokenizer of the language {lang} changes the text of document {doc_id}, so its offsets no longer "
+        "fit. Use one that keeps every character, e.g. that of spacy.blank('en')."
+    )
+    E209 = "[E209] Cannot write {path} ({reason}). Choose another place."
+    E210 = "[E210] {path} cannot be read as a .spacy file ({reason}). Convert the corpus again."
+    E211 = "[E211] There is no document in {paths}. Check that the format fits the files; broken records: {broken}."
+    E212 = "[E212] The output {path} must end in .spacy, or `spacy train` does not find it. Give such a name last."
+    # encoders and indexes
+    E301 = (
+        "[E301] '{name}' is neither a folder nor an encoder that the model hub could give ({reason}). Give the folder of "
+        "a Hugging Face encoder, a hub name (with a network), or 'none' for the sparse score alone."
+    )
+    E302 = (
+        "[E302] The encoder folder {path} cannot be loaded ({reason}). It needs config.json, the weights and the "
+        "tokenizer's files, as `save_pretrained` writes them."
+    )
+    E303 = "[E303] Unknown pooling '{pooling}' or normal form '{normaliser}'. Pooling is 'cls' or 'mean'."
+    E304 = "[E304] The starter encoder is not part of this version. Set encoder to 'none', a folder or a hub name."
+    E305 = (
+        "[E305] The name vectors in {path} belong to another vocabulary or encoder. Delete the folder, or assemble the "
+        "pipeline again."
+    )
+    E306 = "[E306] The folder {path} is not complete ({reason}). Assemble the pipeline again."
+    # components
+    E401 = "[E401] No saved component in {path}. Save the pipeline again with `nlp.to_disk`."
+    E402 = (
+        "[E402] The component in {path} was saved in format {found}; this version reads format {wanted}. "
+        "Assemble the pipeline again, or install the version of spacy-sapbert that it names in meta.json."
+    )
+    E403 = "[E403] The saved component holds a file named '{name}', which leads out of its folder. Do not trust it."
+    E404 = (
+        "[E404] The vocabulary has no concept of type {missing}. Its types are: {known}. Change the settings `types` or "
+        "`label_types`, or build the vocabulary with types."
+    )
+    E405 = "[E405] The vocabulary has no names of source {missing}. Its sources are: {known}."
+    E406 = "[E406] The setting {setting} of {component} is {value}; it must be {wanted}."
+    E407 = (
+        "[E407] The encoder is 'none' and the sparse score is off, so nothing can be scored. Give an encoder, or set "
+        "sparse to true."
+    )
+    E420 = "[E420] The settings in {path} cannot be read ({reason}). Save the pipeline again with `nlp.to_disk`."
+    # command line and evaluation
+    E501 = (
+        "[E501] There is no pipeline {name} ({reason}). Give the folder of a saved pipeline, or the name of an installed "
+        "one; `spacy-sapbert assemble` makes one."
+    )
+    E502 = (
+        "[E502] The pipeline {name} cannot be loaded ({reason}). Install the packages that its components come from, or "
+        "save it again with the versions that are installed here."
+    )
+    E503 = (
+        "[E503] The pipeline {name} has no sapbert_linker, so it links nothing. Its components are: {components}. Add "
+        "one with `nlp.add_pipe` and save the pipeline again, or use `spacy-sapbert assemble`."
+    )
+    E504 = "[E504] There is no file {path}. Check the path; `-` reads standard input."
+    E505 = "[E505] Cannot tell the format of {path} from its name. Give --format, one of: {formats}."
+    E506 = "[E506] {place}: {reason}. Mend it, or link without --strict, which leaves it out and counts it."
+    E507 = "[E507] Cannot write {path} ({reason}). Choose another place."
+    E508 = (
+        "[E508] None of the {n} records could be linked; the reasons stand above. Check that --format, --text-key and "
+        "--column fit the input."
+    )
+    E531 = "[E531] {option} was given {given} times for {wanted} files. Give it once, or once for each file."
+    E532 = "[E532] --column wants FIELD=COLUMN, for example synonyms=Synonyms; got {given}."
+    E533 = "[E533] These options do not go together: {reason}."
+    E534 = (
+        "[E534] Cannot load the pipeline {pipeline} ({reason}). Give the folder or the name of an installed pipeline."
+    )
+    E535 = "[E535] {path} is there already and is no pipeline, so it is not overwritten. Choose another folder."
+    E510 = (
+        "[E510] The pipeline has no sapbert_linker, so there are no links to evaluate. Its components are: {components}. "
+        "Add one with `nlp.add_pipe` or `spacy-sapbert assemble`."
+    )
+    E511 = (
+        "[E511] There is no mention {wanted} in the corpus, so there is nothing to measure. Its mentions with a concept "
+        "id have the types: {known}."
+    )
+    E512 = "[E512] Cannot write {path} ({reason}). Choose another place."
+    E513 = (
+        "[E513] {path}, line {line}: this is no line of a predictions file ({reason}). Make the file with "
+        "`spacy-sapbert evaluate linking --predictions`."
+    )
+    E514 = (
+        "[E514] {a} and {b} are not about the same mentions: {n_a} are only in the first, {n_b} only in the second; one of "
+        "them: {example}. Evaluate both pipelines on the same corpus with the same --type."
+    )
+    E515 = (
+        "[E515] The pipeline {pipeline} cannot be loaded ({reason}). Give the folder of a saved pipeline, or the name of "
+        "an installed one."
+    )
+    E516 = (
+        "[E516] The predictions are about {n} document(s). The test draws documents, so it needs two or more: evaluate "
+        "on a larger corpus."
+    )
+
+
+class Warnings:
+    W201 = (
+        "[W201] {path}: {n} broken records were left out, the first in line {line}: {reason}. "
+        "Pass a `Report` to see them all."
+    )
+    W202 = "[W202] No mention has the type {missing}. The types are: {known}. Check the spelling of --types."
+    W510 = (
+        "[W510] {n} of {total} mentions are no span of tokens, so the linker could not be asked; they count as wrong. The "
+        "first: {mention} in document {doc_id}."
+    )

@@ -1,0 +1,119 @@
+"""Whether one pipeline links better than another, or only by chance: the paired bootstrap over documents.
+
+The mentions of a document depend on each other, so documents are drawn, with replacement, rather than mentions
+(the cluster bootstrap; Davison and Hinkley 1997, section 3.8). Both pipelines are measured on each draw, as Koehn
+(2004, doi:10.3115/1220355) does for translation.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..errors import Errors, SapbertError
+from .predictions import read_predictions
+
+MEASURES = (("lenient", "acc@1"), ("lenient", "acc@5"), ("strict", "acc@1"), ("strict", "acc@5"))
+RESAMPLES = 10_000
+RESAMPLES_PER_BATCH = 500  # bounds the memory: one row of counts a resample, as long as there are documents
+SEED = 0
+
+
+class _Mention(NamedTuple):
+    """What identifies a mention; the same in every file about one corpus."""
+
+    doc_id: str
+    start: int
+    end: int
+    label: str
+    gold: tuple[str, ...]
+
+
+_Rows = list[tuple[_Mention, tuple[bool, ...]]]
+
+
+def compare_predictions(a: Path, b: Path, *, resamples: int = RESAMPLES, seed: int = SEED) -> dict[str, Any]:
+    """Compare two files of `evaluate_linking` about the same mentions.
+
+    All mentions with a gold id count, since the vocabularies of the two pipelines may cover different ones.
+
+    RETURNS (dict): counts `mentions` and `documents`; `lenient` and `strict`, each with `acc@1` and `acc@5`:
+        percentages `a` and `b`, their `difference` b - a in points, the ends `low` and `high` of its 95 % interval
+        (percentiles of the resampled differences), and `p`, two-sided: twice the share of resampled differences
+        on the other side of 0, or on it.
+    RAISES (SapbertError): E513 a broken line, E514 the files are about different mentions, E516 fewer than two
+        documents, E120 to E122 a file cannot be read.
+    """
+    rows_a, rows_b = _read(a), _read(b)
+    _check_same_mentions(a, b, rows_a, rows_b)
+    sums_a, sums_b, sizes = _by_document(rows_a, rows_b)
+    if len(sizes) < 2:
+        raise SapbertError(Errors.E516.format(n=len(sizes)))
+    resampled = _resampled_differences(sums_b - sums_a, sizes, resamples, seed)
+    result: dict[str, Any] = {"mentions": len(rows_a), "documents": len(sizes), "lenient": {}, "strict": {}}
+    for column, (measure, cutoff) in enumerate(MEASURES):
+        right = {"a": sums_a[:, column].sum(), "b": sums_b[:, column].sum()}
+        percent = {name: 100 * float(count) / len(rows_a) for name, count in right.items()}
+        result[measure][cutoff] = _statistics(percent, resampled[:, column])
+    return result
+
+
+def _read(path: Path) -> _Rows:
+    rows = []
+    for number, line in read_predictions(path):
+        try:
+            place = str(line["doc_id"]), int(line["start"]), int(line["end"])
+            mention = _Mention(*place, str(line["label"]), tuple(map(str, line["gold"])))
+            rows.append((mention, tuple(bool(line[measure][cutoff]) for measure, cutoff in MEASURES)))
+        except (KeyError, TypeError, ValueError) as error:
+            raise SapbertError(Errors.E513.format(path=path, line=number, reason=repr(error))) from error
+    return sorted(rows)
+
+
+def _check_same_mentions(a: Path, b: Path, rows_a: _Rows, rows_b: _Rows) -> None:
+    mentions_a, mentions_b = (Counter(mention for mention, _ in rows) for rows in (rows_a, rows_b))
+    only_a, only_b = mentions_a - mentions_b, mentions_b - mentions_a
+    for mention in [*only_a, *only_b][:1]:
+        example = f"document {mention.doc_id}, {mention.start}-{mention.end}"
+        n_a, n_b = only_a.total(), only_b.total()
+        raise SapbertError(Errors.E514.format(a=a, b=b, n_a=n_a, n_b=n_b, example=example))
+
+
+def _by_document(rows_a: _Rows, rows_b: _Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """RETURNS: the right mentions of each file, shape (documents, measures), and all mentions, shape (documents,)."""
+    names = {doc_id: row for row, doc_id in enumerate(dict.fromkeys(mention.doc_id for mention, _ in rows_a))}
+    sums = np.zeros((2, len(names), len(MEASURES)))
+    for table, rows in zip(sums, (rows_a, rows_b), strict=True):
+        for mention, right in rows:
+            table[names[mention.doc_id]] += right
+    sizes = np.bincount([names[mention.doc_id] for mention, _ in rows_a]) if rows_a else np.zeros(0)
+    return sums[0], sums[1], sizes
+
+
+def _resampled_differences(gains: np.ndarray, sizes: np.ndarray, resamples: int, seed: int) -> np.ndarray:
+    """RETURNS (float64, shape (resamples, measures)): the difference in points on each draw of documents."""
+    generator = np.random.default_rng(seed)
+    n = len(sizes)
+    differences = []
+    for start in range(0, resamples, RESAMPLES_PER_BATCH):
+        counts = generator.multinomial(n, np.full(n, 1 / n), size=min(RESAMPLES_PER_BATCH, resamples - start))
+        differences.append(100 * (counts @ gains) / (counts @ sizes)[:, None])
+    return np.concatenate(differences)
+
+
+def _statistics(percent: Mapping[str, float], resampled: Sequence[float] | np.ndarray) -> dict[str, float]:
+    differences = np.asarray(resampled)
+    low, high = np.percentile(differences, [2.5, 97.5])
+    # the observed difference counts as one more draw, so that p is never 0
+    tail = 1 + min((differences <= 0).sum(), (differences >= 0).sum())
+    return {
+        **{name: round(value, 2) for name, value in percent.items()},
+        "difference": round(percent["b"] - percent["a"], 2),
+        "low": round(float(low), 2),
+        "high": round(float(high), 2),
+        "p": round(min(1.0, 2 * float(tail) / (1 + len(differences))), 4),
+    }

@@ -1,0 +1,77 @@
+"""Files: opening what users bring, plain or gzipped, with errors that name file and line; and the cache folder."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import io
+import os
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, TextIO
+
+import platformdirs
+
+from .errors import Errors, SapbertError
+
+_GZIP_MAGIC = b"\x1f\x8b"
+
+
+@contextmanager
+def open_text(path: Path, encoding: str = "utf-8", newline: str | None = None) -> Iterator[TextIO]:
+    """Open a text file for reading; whether it is gzipped is seen from its first bytes, not from its name.
+
+    encoding (str): with "utf-8", a byte order mark at the start is left out.
+    newline (str | None): as for `open`; the csv module wants "".
+    YIELDS (TextIO): the open file. Errors that come up while it is read are translated as well.
+    RAISES (SapbertError): E120 no such file or not to be read, E121 gzip data damaged or cut off, E122 not in that
+        encoding (with the line), E123 no such encoding.
+    """
+    try:
+        text_encoding = "utf-8-sig" if codecs.lookup(encoding).name == "utf-8" else encoding
+    except LookupError as error:
+        raise SapbertError(Errors.E123.format(path=path, encoding=encoding)) from error
+    with _open_bytes(path) as binary, io.TextIOWrapper(binary, encoding=text_encoding, newline=newline) as handle:
+        try:
+            yield handle
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise SapbertError(Errors.E121.format(path=path, reason=error)) from error
+        except UnicodeDecodeError as error:
+            line = _undecodable_line(path, encoding)
+            reason = error.reason
+            raise SapbertError(Errors.E122.format(path=path, line=line, encoding=encoding, reason=reason)) from error
+
+
+def _open_bytes(path: Path) -> BinaryIO:
+    try:
+        with path.open("rb") as binary:
+            gzipped = binary.read(len(_GZIP_MAGIC)) == _GZIP_MAGIC
+        return gzip.open(path) if gzipped else path.open("rb")  # type: ignore[return-value]
+    except OSError as error:
+        raise SapbertError(Errors.E120.format(path=path, reason=error.strerror)) from error
+
+
+def _undecodable_line(path: Path, encoding: str) -> int:
+    """RETURNS (int): the line that cannot be decoded; a decode error itself only knows its place in a buffer."""
+    decoder = codecs.getincrementaldecoder(encoding)()
+    line = 0
+    with _open_bytes(path) as binary:
+        for raw in binary:
+            line += 1
+            try:
+                decoder.decode(raw)
+            except UnicodeDecodeError:
+                break
+    return line
+
+
+def without_gz(path: Path) -> Path:
+    """RETURNS (Path): the path without a last `.gz`: what is left ends as the packed file does."""
+    return path.with_suffix("") if path.suffix.lower() == ".gz" else path
+
+
+def cache_dir() -> Path:
+    """RETURNS (Path): where what can be made again is kept; the environment variable SPACY_SAPBERT_CACHE moves it."""
+    return Path(os.environ.get("SPACY_SAPBERT_CACHE") or platformdirs.user_cache_dir("spacy-sapbert"))

@@ -1,0 +1,106 @@
+"""Vocabulary files in, `Record`s out: one reader a format."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from ...errors import Errors, SapbertError
+from ...files import without_gz
+from ...types import Record
+from .biosyn import read_biosyn
+from .ctd import read_ctd
+from .huner import read_huner
+from .medic import read_medic
+from .obo import read_obo
+from .reading import Reading
+from .report import BrokenRow, ReadReport
+from .scispacy import read_scispacy
+from .table import read_table
+
+__all__ = ["READERS", "BrokenRow", "ReadReport", "Reader", "Reading", "guess_format", "read_vocabulary"]
+
+Reader = Callable[..., Iterator[Record]]
+"""A reader takes a `Reading` and, by keyword, the options of its format."""
+
+READERS: dict[str, Reader] = {
+    "biosyn": read_biosyn,
+    "ctd": read_ctd,
+    "huner": read_huner,
+    "medic": read_medic,
+    "obo": read_obo,
+    "scispacy": read_scispacy,
+    "table": read_table,
+}
+
+_BY_SUFFIX = {".obo": "obo", ".jsonl": "scispacy", ".tsv": "table", ".tab": "table", ".csv": "table"}
+
+
+def read_vocabulary(
+    path: Path,
+    format: str | None = None,
+    *,
+    report: ReadReport,
+    source: str | None = None,
+    types: Sequence[str] = (),
+    id_prefix: str | None = None,
+    encoding: str = "utf-8",
+    strict: bool = False,
+    **options: Any,
+) -> Iterator[Record]:
+    """Read a vocabulary file, record by record.
+
+    path (Path): the file, plain or gzipped.
+    format (str | None): one of `READERS`; guessed where the file's name tells it.
+    report (ReadReport): counts what is read, kept and dropped, while the records are taken.
+    source (str | None): name of the vocabulary; by default the file's name without its endings.
+    types (Sequence[str]): semantic types for the concepts to which the file gives none.
+    id_prefix (str | None): prefix of ids that are written as bare numbers ("NCBIGene"); MEDIC's are "OMIM" anyway.
+    strict (bool): raise at the first broken row; else it is counted, and the rest goes on.
+    options (Any): what the reader of the format takes by keyword, e.g. `columns` of `table`.
+    RETURNS (Iterator[Record]): the records, in the order of the file. A concept may come in several.
+    RAISES (SapbertError): E124 to E126 the format is not plain, not known, or has no such option; while reading:
+        E120 to E123 the file cannot be read, E127 a broken row, and what the reader itself raises.
+    """
+    path = Path(path)
+    format = format or guess_format(path)
+    if format not in READERS:
+        raise SapbertError(Errors.E125.format(format=format, formats=_formats()))
+    _check_options(format, options)
+    reading = Reading(path, source or without_gz(path).stem, tuple(types), id_prefix, encoding, strict, report)
+    return _counted(READERS[format](reading, **options), report)
+
+
+def guess_format(path: Path) -> str:
+    """RETURNS (str): the format that the file's name tells.
+
+    RAISES (SapbertError): E124 it tells none.
+    """
+    if path.name.lower().startswith(("ctd_diseases.", "ctd_chemicals.")):
+        return "ctd"
+    format = _BY_SUFFIX.get(without_gz(path).suffix.lower())
+    if not format:
+        raise SapbertError(Errors.E124.format(path=path, formats=_formats()))
+    return format
+
+
+def _check_options(format: str, options: dict[str, Any]) -> None:
+    parameters = inspect.signature(READERS[format]).parameters.values()
+    known = [parameter.name for parameter in parameters if parameter.kind == parameter.KEYWORD_ONLY]
+    for option in options:
+        if option not in known:
+            message = Errors.E126.format(format=format, option=option, options=", ".join(known) or "none")
+            raise SapbertError(message)
+
+
+def _counted(records: Iterator[Record], report: ReadReport) -> Iterator[Record]:
+    for record in records:
+        report.records += 1
+        report.names += len(record.names)
+        yield record
+
+
+def _formats() -> str:
+    return ", ".join(sorted(READERS))

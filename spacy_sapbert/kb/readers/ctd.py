@@ -1,0 +1,65 @@
+"""The disease and chemical vocabularies of CTD, `CTD_diseases` and `CTD_chemicals`, as TSV or CSV.
+
+The columns are named in a comment before the rows, and have changed over the years (`Synonyms` of chemicals became
+`MESHSynonyms` and `CTDCuratedSynonyms`), so they are found by their names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TextIO
+
+from ...errors import Errors, SapbertError
+from ...types import Record
+from .delimited import name_cells, read_cells
+from .reading import Reading
+
+_STARTS = (["DiseaseName", "DiseaseID"], ["ChemicalName", "ChemicalID"])
+# CTD hangs its trees on rows of their own, "Diseases" and "Chemicals"; MeSH has no such descriptors.
+_ROOTS = ("MESH:C", "MESH:D")
+
+
+def read_ctd(reading: Reading) -> Iterator[Record]:
+    """YIELDS (Record): one a row.
+
+    RAISES (SapbertError): E131 no line names the columns.
+    """
+    with reading.open(newline="") as lines:
+        n_before, columns, delimiter = _header(reading, lines)
+        rows = read_cells(reading, lines, delimiter, delimiter == ",", n_before)
+        rows = (row for row in rows if not _is_comment(row[1]))
+        for line, row in name_cells(reading, rows, columns):
+            if row[columns[1]] in _ROOTS:
+                reading.drop("root of the tree")
+            else:
+                yield from _record(reading, line, row)
+
+
+def _record(reading: Reading, line: int, row: dict[str, str]) -> Iterator[Record]:
+    name, concept_id, *_ = row.values()
+    synonyms = [cell for column, cell in row.items() if column.endswith("Synonyms")]
+    names = [(name, "preferred"), *((synonym, "exact") for cell in synonyms for synonym in _values(cell))]
+    # CTD writes the ids of the Disease Ontology with a prefix more: DO:DOID:1612
+    alternatives = [other.removeprefix("DO:") for other in _values(row.get("AltDiseaseIDs", ""))]
+    parents = [parent for parent in _values(row.get("ParentIDs", "")) if parent not in _ROOTS]
+    return reading.record(
+        line, concept_id, names, alternative_ids=alternatives, definition=row.get("Definition"), parents=parents
+    )
+
+
+def _values(cell: str) -> list[str]:
+    return cell.split("|") if cell else []
+
+
+def _header(reading: Reading, lines: TextIO) -> tuple[int, list[str], str]:
+    """RETURNS (tuple[int, list[str], str]): the line that names the columns, the columns, and what stands between."""
+    for number, line in enumerate(lines, start=1):
+        for delimiter in "\t,":
+            columns = line.lstrip("# ").strip().split(delimiter)
+            if columns[:2] in _STARTS:
+                return number, columns, delimiter
+    raise SapbertError(Errors.E131.format(path=reading.path))
+
+
+def _is_comment(cells: list[str]) -> bool:
+    return len(cells) == 1 and cells[0].startswith("#")

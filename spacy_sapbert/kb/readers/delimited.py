@@ -1,0 +1,49 @@
+"""Rows of delimited text, for the readers whose files have columns."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Iterator
+
+from .reading import Reading
+
+
+def read_cells(
+    reading: Reading, lines: Iterable[str], delimiter: str, quoted: bool, n_before: int = 0
+) -> Iterator[tuple[int, list[str]]]:
+    """Split lines into cells; a row that cannot be split is reported. Empty rows are passed over.
+
+    lines (Iterable[str]): from a file opened with `newline=""`.
+    quoted (bool): whether cells may stand in double quotes. Without, a quotation mark is part of its cell.
+    n_before (int): lines of the file that come before these.
+    YIELDS (tuple[int, list[str]]): the line where a row starts, and its cells.
+    """
+    # strict: else an unbalanced quotation mark would swallow the rows after it without a word
+    rows = csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE, strict=True)
+    while True:
+        line = n_before + rows.line_num + 1
+        try:
+            cells = next(rows)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            reading.report.rows_read += 1
+            reading.drop_broken(line, str(error))
+            continue
+        if any(cells):
+            yield line, cells
+
+
+def name_cells(
+    reading: Reading, rows: Iterable[tuple[int, list[str]]], columns: list[str]
+) -> Iterator[tuple[int, dict[str, str]]]:
+    """Count the rows and put the cells under their columns; a row with more or fewer cells is reported.
+
+    YIELDS (tuple[int, dict[str, str]]): the line where a row starts, and its cells by column.
+    """
+    for line, cells in rows:
+        reading.report.rows_read += 1
+        if len(cells) == len(columns):
+            yield line, dict(zip(columns, cells, strict=True))
+        else:
+            reading.drop_broken(line, f"{len(cells)} cells where {len(columns)} are wanted")

@@ -1,0 +1,17 @@
+"""HUNER dictionaries, as HunFlair links with: `id[|id…]||name[|synonym…]`.
+
+Several ids in a line are the concepts of a name, or one concept's alternatives: see `biosyn`, whose rule holds here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...types import Record
+from .biosyn import read_rows
+from .reading import Reading
+
+
+def read_huner(reading: Reading) -> Iterator[Record]:
+    """YIELDS (Record): one for each concept of a line."""
+    return read_rows(reading, lambda cell: cell.split("|"))

@@ -1,0 +1,139 @@
+"""Ontologies in OBO format 1.2 and 1.4 (http://owlcollab.github.io/oboformat/doc/obo-syntax.html), stanza by stanza."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import NamedTuple
+
+from ...types import Record
+from .reading import Reading
+
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_ESCAPED = {"n": "\n", "W": " ", "t": "\t"}
+
+# Identifiers end at a blank, at modifiers or at a comment.
+_ID = re.compile(r"(?:\\.|[^\s\\{!])+")
+_COMMENT = re.compile(r"\s+!(?:\s.*)?$")
+_MODIFIER = r'[A-Za-z][\w.:/#-]*\s*=\s*(?:"(?:[^"\\]|\\.)*"|[^\s,{}"]+)'
+_MODIFIERS = re.compile(rf"\s+\{{\s*{_MODIFIER}(?:\s*,\s*{_MODIFIER})*\s*\}}\s*(?:!.*)?$")
+
+# "text" SCOPE TYPE [xrefs] {modifiers} ! comment: all but the text may be missing
+_QUOTED = re.compile(
+    r'"(?P<text>(?:[^"\\]|\\.)*)"(?:\s+(?P<scope>EXACT|NARROW|BROAD|RELATED)\b)?'
+    r'(?:\s+[^\s\[{!"]+)?\s*(?:\[.*)?(?:\{.*)?(?:!.*)?$'
+)
+# OBO 1.0 had one tag a scope, and 1.2 still allows it.
+_SYNONYM_TAGS = {
+    "synonym": None,
+    "exact_synonym": "exact",
+    "narrow_synonym": "narrow",
+    "broad_synonym": "broad",
+    "related_synonym": "related",
+}
+
+
+class _Stanza(NamedTuple):
+    """kind: "Term", "Typedef", "Instance", or empty for the header. tags: lines and values of every tag."""
+
+    kind: str
+    line: int
+    tags: dict[str, list[tuple[int, str]]]
+
+
+def read_obo(reading: Reading, *, default_scope: str = "related") -> Iterator[Record]:
+    """Read the terms that are not obsolete and have a name; their namespace is their type.
+
+    The header's `default-namespace` holds for terms without a namespace, unless the reading gives types.
+
+    default_scope (str): scope of a synonym that is written without one; "related" by the specification.
+    YIELDS (Record): one a term.
+    """
+    default_type: tuple[str, ...] = ()
+    with reading.open() as lines:
+        for stanza in _stanzas(reading, lines):
+            if not stanza.kind:
+                default_type = reading.types or tuple(_plain(value) for _, value in stanza.tags["default-namespace"])
+                continue
+            reading.report.rows_read += 1
+            if stanza.kind != "Term":
+                reading.drop(stanza.kind)
+            elif any(_plain(value) == "true" for _, value in stanza.tags["is_obsolete"]):
+                reading.drop("obsolete")
+            elif not stanza.tags["name"]:
+                reading.drop("no name")
+            else:
+                yield from _term(reading, stanza, default_type, default_scope)
+
+
+def _term(reading: Reading, stanza: _Stanza, default_type: tuple[str, ...], default_scope: str) -> Iterator[Record]:
+    texts = [_plain(value) for _, value in stanza.tags["name"]]
+    names = [(text, "exact" if index else "preferred") for index, text in enumerate(texts)]
+    definitions = [text for text, _ in _quoted(reading, stanza, "def")]
+    types = [_plain(value) for _, value in stanza.tags["namespace"]]
+    for tag, scope in _SYNONYM_TAGS.items():
+        names += [(text, scope or written or default_scope) for text, written in _quoted(reading, stanza, tag)]
+    return reading.record(
+        stanza.line,
+        next(_ids(stanza, "id"), ""),
+        names,
+        alternative_ids=_ids(stanza, "alt_id"),
+        types=types or default_type,
+        definition=" ".join(definitions),
+        parents=_ids(stanza, "is_a"),
+    )
+
+
+def _stanzas(reading: Reading, lines: Iterable[str]) -> Iterator[_Stanza]:
+    """YIELDS (_Stanza): the header, then every stanza."""
+    stanza = _Stanza("", 1, defaultdict(list))
+    for number, line in _joined(lines):
+        if line.startswith("[") and line.endswith("]"):
+            yield stanza
+            stanza = _Stanza(line[1:-1].strip(), number, defaultdict(list))
+            continue
+        tag, colon, value = line.partition(":")
+        if colon:
+            stanza.tags[tag.strip()].append((number, value.strip()))
+        elif line and not line.startswith("!"):
+            reading.broken(number, "no tag")
+    yield stanza
+
+
+def _joined(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
+    """YIELDS (tuple[int, str]): line number and line; a line that ends in a backslash goes on in the next."""
+    held = ""
+    for number, line in enumerate(chain(lines, [""]), start=1):
+        line = held + line.rstrip("\n")
+        continued = (len(line) - len(line.rstrip("\\"))) % 2 == 1
+        held = line[:-1] if continued else ""
+        if not continued:
+            yield number, line.strip()
+
+
+def _quoted(reading: Reading, stanza: _Stanza, tag: str) -> Iterator[tuple[str, str | None]]:
+    """YIELDS (tuple[str, str | None]): text and scope of each value of a tag whose values begin with a quoted text."""
+    for line, value in stanza.tags[tag]:
+        match = _QUOTED.match(value)
+        if match:
+            yield _unescape(match["text"]), (match["scope"] or "").lower() or None
+        else:
+            reading.broken(line, f"{tag} without a text in quotation marks")
+
+
+def _ids(stanza: _Stanza, tag: str) -> Iterator[str]:
+    for _, value in stanza.tags[tag]:
+        match = _ID.match(value)
+        if match:
+            yield _unescape(match[0])
+
+
+def _plain(value: str) -> str:
+    """RETURNS (str): a value that stands without quotation marks, without trailing modifiers and comment."""
+    return _unescape(_COMMENT.sub("", _MODIFIERS.sub("", value)))
+
+
+def _unescape(text: str) -> str:
+    return _ESCAPE.sub(lambda match: _ESCAPED.get(match[1], match[1]), text)

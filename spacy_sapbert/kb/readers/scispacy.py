@@ -1,0 +1,58 @@
+"""scispaCy's knowledge bases: JSON lines with concept_id, canonical_name, aliases, types and definition."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from ...types import Record
+from .reading import Reading
+
+# what scispaCy wants of a field, and whether a line may leave it out or null
+_FIELDS: dict[str, tuple[type, bool]] = {
+    "concept_id": (str, False),
+    "canonical_name": (str, False),
+    "aliases": (list, True),
+    "types": (list, True),
+    "definition": (str, True),
+}
+
+
+def read_scispacy(reading: Reading) -> Iterator[Record]:
+    """YIELDS (Record): one a line. Keys that scispaCy does not know are passed over."""
+    with reading.open() as lines:
+        for number, line in enumerate(lines, start=1):
+            if not line.strip():
+                continue
+            reading.report.rows_read += 1
+            try:
+                entity = _entity(line)
+            except ValueError as error:
+                reading.drop_broken(number, str(error))
+                continue
+            names = [(entity["canonical_name"], "preferred"), *((alias, "exact") for alias in entity["aliases"] or ())]
+            yield from reading.record(
+                number, entity["concept_id"], names, types=entity["types"] or (), definition=entity["definition"]
+            )
+
+
+def _entity(line: str) -> dict[str, Any]:
+    """RETURNS (dict[str, Any]): the entity's fields, checked.
+
+    RAISES (ValueError): the line is no JSON, or a field is missing or of another type.
+    """
+    try:
+        entity = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"no JSON ({error.msg})") from error
+    if not isinstance(entity, dict):
+        raise ValueError("not a JSON object")
+    fields = {key: entity.get(key) for key in _FIELDS}
+    for key, value in fields.items():
+        wanted, optional = _FIELDS[key]
+        if not (isinstance(value, wanted) or (optional and value is None)):
+            raise ValueError(f"{key} is not a {wanted.__name__}")
+        if isinstance(value, list) and not all(isinstance(item, str) for item in value):
+            raise ValueError(f"{key} holds something that is not a str")
+    return fields

@@ -1,0 +1,111 @@
+"""Tables with named columns: TSV, CSV or any other delimiter; one row a concept, or one row a name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from ...errors import Errors, SapbertError
+from ...files import without_gz
+from ...types import Record
+from .delimited import name_cells, read_cells
+from .reading import Reading
+
+FIELDS = ("id", "name", "synonyms", "alternative_ids", "types", "definition", "parents")
+_DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
+
+
+def read_table(
+    reading: Reading,
+    *,
+    columns: Mapping[str, str | Sequence[str]] | None = None,
+    header: Sequence[str] | None = None,
+    where: Mapping[str, str] | None = None,
+    separator: str = "|",
+    delimiter: str | None = None,
+    quoted: bool | None = None,
+) -> Iterator[Record]:
+    """Read a table.
+
+    columns (Mapping[str, str | Sequence[str]] | None): for a field of `FIELDS`, the column or columns that hold it; a
+        field that is not named here is in the column of its own name, if there is one. A cell of `id` or `name` holds
+        one value (the first column the primary id, the preferred name), a cell of `synonyms`, `alternative_ids`,
+        `types` or `parents` any number.
+    header (Sequence[str] | None): the columns, for a file whose first row does not name them.
+    where (Mapping[str, str] | None): columns and the cell that they must have; other rows are left out and counted.
+    separator (str): what joins the values of a cell; empty where each cell is one value.
+    delimiter (str | None): what stands between cells; by default it goes by the file's name.
+    quoted (bool | None): whether cells may stand in double quotes; by default only with commas between them, as names
+        hold quotation marks of their own.
+    YIELDS (Record): one a row. A name is "preferred" where the table sets it apart from others, else "exact".
+    RAISES (SapbertError): E128 a column is missing, E129 there is no such field, E130 the delimiter is not plain,
+        E132 it is not one character.
+    """
+    delimiter = delimiter or _delimiter(reading)
+    if len(delimiter) != 1:
+        raise SapbertError(Errors.E132.format(delimiter=delimiter))
+    with reading.open(newline="") as lines:
+        rows = read_cells(reading, lines, delimiter, delimiter == "," if quoted is None else quoted)
+        found = list(header) if header else next(rows, (0, []))[1]
+        fields = _fields(reading, columns or {}, found)
+        _require(reading, {"where": list(where or ())}, found)
+        for line, row in name_cells(reading, rows, found):
+            if all(row[column] == cell for column, cell in (where or {}).items()):
+                yield from _record(reading, line, row, fields, separator)
+            else:
+                reading.drop("not selected")
+
+
+def _record(
+    reading: Reading, line: int, row: Mapping[str, str], fields: Mapping[str, Sequence[str]], separator: str
+) -> Iterator[Record]:
+    def cells(field: str) -> list[str]:
+        return [row[column] for column in fields.get(field, ())]
+
+    def split(cell: str) -> list[str]:
+        return cell.split(separator) if separator else [cell]
+
+    def values(field: str) -> list[str]:
+        return [value.strip() for cell in cells(field) for value in split(cell) if value.strip()]
+
+    texts = [cell for cell in cells("name") if cell.strip()] + values("synonyms")
+    tells_preferred = "synonyms" in fields or len(fields["name"]) > 1
+    names = [(text, "exact" if index or not tells_preferred else "preferred") for index, text in enumerate(texts)]
+    concept_id, *alternatives = cells("id")
+    return reading.record(
+        line,
+        concept_id,
+        names,
+        alternative_ids=alternatives + values("alternative_ids"),
+        types=values("types"),
+        definition=" ".join(cells("definition")),
+        parents=values("parents"),
+    )
+
+
+def _fields(
+    reading: Reading, columns: Mapping[str, str | Sequence[str]], header: Sequence[str]
+) -> dict[str, list[str]]:
+    """RETURNS (dict[str, list[str]]): the columns that hold each field."""
+    for field in columns:
+        if field not in FIELDS:
+            raise SapbertError(Errors.E129.format(field=field, fields=", ".join(FIELDS)))
+    fields = {field: [field] for field in FIELDS if field in header or field in ("id", "name")}
+    fields |= {field: [names] if isinstance(names, str) else list(names) for field, names in columns.items() if names}
+    _require(reading, fields, header)
+    return fields
+
+
+def _require(reading: Reading, fields: Mapping[str, Sequence[str]], header: Sequence[str]) -> None:
+    for field, columns in fields.items():
+        for column in columns:
+            if column not in header:
+                names = ", ".join(header)
+                message = Errors.E128.format(path=reading.path, column=column, field=field, columns=names)
+                raise SapbertError(message)
+
+
+def _delimiter(reading: Reading) -> str:
+    delimiter = _DELIMITERS.get(without_gz(reading.path).suffix.lower())
+    if not delimiter:
+        raise SapbertError(Errors.E130.format(path=reading.path))
+    return delimiter

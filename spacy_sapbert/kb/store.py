@@ -1,0 +1,281 @@
+"""`ConceptStore`: a vocabulary in one SQLite file, opened read-only."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import Errors, SapbertError
+from ..types import Concept, Name
+
+FORMAT = 1
+
+# Rows count from 0 without gaps: a name's row is also its row in every matrix of name vectors.
+SCHEMA = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE concepts (row INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, preferred INTEGER NOT NULL, definition TEXT);
+CREATE TABLE ids (id TEXT, concept INTEGER, PRIMARY KEY (id, concept)) WITHOUT ROWID;
+CREATE TABLE types (concept INTEGER, type TEXT, PRIMARY KEY (concept, type)) WITHOUT ROWID;
+CREATE TABLE parents (concept INTEGER, parent TEXT, PRIMARY KEY (concept, parent)) WITHOUT ROWID;
+CREATE TABLE names (row INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
+CREATE TABLE synonyms (
+    name INTEGER, concept INTEGER, source TEXT, scope TEXT NOT NULL,
+    annotations INTEGER NOT NULL,  -- how often a corpus annotates the name with the concept
+    PRIMARY KEY (name, concept, source)
+) WITHOUT ROWID;
+CREATE INDEX synonyms_by_concept ON synonyms (concept);
+CREATE INDEX ids_by_concept ON ids (concept);
+"""
+
+
+class Ownership:
+    """Which concepts own which names, as parallel arrays sorted by name row.
+
+    names, concepts (int32, shape (n,)): the rows of a name and of a concept that owns it.
+    preferred (bool, shape (n,)): whether it is the concept's preferred name.
+    annotations (int32, shape (n,)): how often corpora annotate the name with the concept.
+    """
+
+    def __init__(self, names: np.ndarray, concepts: np.ndarray, preferred: np.ndarray, annotations: np.ndarray) -> None:
+        self.names = names
+        self.concepts = concepts
+        self.preferred = preferred
+        self.annotations = annotations
+
+    def of(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """RETURNS: for the given name rows, positions in `rows` and positions in these arrays, one pair an owner."""
+        starts = np.searchsorted(self.names, rows, side="left")
+        counts = np.searchsorted(self.names, rows, side="right") - starts
+        which = np.repeat(np.arange(len(rows)), counts)
+        firsts = np.repeat(np.cumsum(counts) - counts, counts)
+        return which, np.repeat(starts, counts) + np.arange(len(which)) - firsts
+
+
+class ConceptStore:
+    """Concepts, their names and what is known of them; safe to use after a fork and from several threads.
+
+    path (Path): a file written by `spacy_sapbert.kb.build.build_store`.
+    RAISES (SapbertError): E101 no such file, E102 damaged or not a store, E103 written in another format version.
+    """
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = Path(path).absolute()
+        self._local = threading.local()
+        if not self.path.is_file():
+            raise SapbertError(Errors.E101.format(path=self.path))
+        self._check_size()
+        if self.meta.get("format") != FORMAT:
+            raise SapbertError(Errors.E103.format(path=self.path, found=self.meta.get("format"), wanted=FORMAT))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ConceptStore, (self.path,)
+
+    def __len__(self) -> int:
+        """RETURNS (int): the number of concepts."""
+        return int(self.meta["concepts"])
+
+    @property
+    def n_names(self) -> int:
+        return int(self.meta["names"])
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of all the content: two stores that hold the same have the same."""
+        return str(self.meta["fingerprint"])
+
+    @cached_property
+    def meta(self) -> dict[str, Any]:
+        """What the store says of itself: sources, licence, counts, settings, rows read and dropped."""
+        return {key: json.loads(value) for key, value in self.query("SELECT key, value FROM meta ORDER BY key")}
+
+    # --- names
+
+    def names(self) -> Iterator[str]:
+        """YIELDS (str): every unique name, by row."""
+        for (text,) in self.query("SELECT text FROM names ORDER BY row"):
+            yield text
+
+    def name(self, row: int) -> str:
+        return str(self._one("SELECT text FROM names WHERE row = ?", row)[0])
+
+    def names_of(self, concept_id: str) -> list[Name]:
+        """RETURNS (list[Name]): all names of a concept, the preferred one first."""
+        return [
+            Name(*row)
+            for row in self.query(
+                "SELECT n.text, s.scope, s.source FROM concepts c JOIN synonyms s ON s.concept = c.row "
+                "JOIN names n ON n.row = s.name WHERE c.id = ? ORDER BY s.name != c.preferred, s.name, s.source",
+                concept_id,
+            )
+        ]
+
+    @cached_property
+    def ownership(self) -> Ownership:
+        return self._ownership("")
+
+    def owned(self, types: Sequence[str] = (), sources: Sequence[str] = ()) -> np.ndarray:
+        """The entries of `ownership` that pass a filter.
+
+        types (Sequence[str]): the concept has one of these; empty for all concepts.
+        sources (Sequence[str]): the name comes, for this concept, from one of these; empty for all.
+        RETURNS (bool, shape (len(ownership.names),)): whether each entry passes.
+        """
+        conditions = []
+        if types:
+            conditions.append(f"s.concept IN (SELECT concept FROM types WHERE type IN ({_marks(types)}))")
+        if sources:
+            conditions.append(f"s.source IN ({_marks(sources)})")
+        passing = self._ownership("WHERE " + " AND ".join(conditions) if conditions else "", *types, *sources)
+        return np.isin(_pair_key(self.ownership), _pair_key(passing))
+
+    def _ownership(self, where: str, *values: str) -> Ownership:
+        rows = self.query(
+            "SELECT s.name, s.concept, max(s.name = c.preferred), sum(s.annotations) FROM synonyms s JOIN concepts c ON c.row = s.concept "
+            f"{where} GROUP BY s.name, s.concept ORDER BY s.name, s.concept",
+            *values,
+        )
+        table = np.fromiter((value for row in rows for value in row), dtype=np.int32).reshape(-1, 4)
+        return Ownership(table[:, 0].copy(), table[:, 1].copy(), table[:, 2].astype(bool), table[:, 3].copy())
+
+    # --- concepts
+
+    def concept_ids(self) -> Iterator[str]:
+        """YIELDS (str): every primary id, by concept row."""
+        for (concept_id,) in self.query("SELECT id FROM concepts ORDER BY row"):
+            yield concept_id
+
+    def concept_id(self, row: int) -> str:
+        return str(self._one("SELECT id FROM concepts WHERE row = ?", row)[0])
+
+    def ids(self, concept_id: str) -> tuple[str, ...]:
+        """RETURNS (tuple[str, ...]): the primary id and the alternative ids of the concept with this primary id."""
+        rows = self.query(
+            "SELECT i.id FROM concepts c JOIN ids i ON i.concept = c.row WHERE c.id = ? ORDER BY i.id != c.id, i.id",
+            concept_id,
+        )
+        return tuple(row[0] for row in rows)
+
+    def find_id(self, concept_id: str) -> tuple[str, ...]:
+        """RETURNS (tuple[str, ...]): primary ids of the concepts with this primary or alternative id."""
+        rows = self.query(
+            "SELECT c.id FROM ids i JOIN concepts c ON c.row = i.concept WHERE i.id = ? ORDER BY c.id != i.id, c.id",
+            concept_id,
+        )
+        return tuple(row[0] for row in rows)
+
+    def find_name(self, text: str) -> tuple[str, ...]:
+        """RETURNS (tuple[str, ...]): primary ids of the concepts with exactly this name."""
+        rows = self.query(
+            "SELECT DISTINCT c.id FROM names n JOIN synonyms s ON s.name = n.row JOIN concepts c ON c.row = s.concept "
+            "WHERE n.text = ? ORDER BY c.preferred != n.row, c.id",
+            text,
+        )
+        return tuple(row[0] for row in rows)
+
+    def get(self, concept_id: str) -> Concept | None:
+        """RETURNS (Concept | None): the concept with this primary id."""
+        found = self.query("SELECT row, definition FROM concepts WHERE id = ?", concept_id)
+        for row, definition in found:
+            names = list(dict.fromkeys(name.text for name in self.names_of(concept_id)))
+            return Concept(
+                concept_id,
+                names[0],
+                tuple(names[1:]),
+                self._strings("SELECT type FROM types WHERE concept = ? ORDER BY type", row),
+                definition,
+                self.ids(concept_id)[1:],
+                self._strings("SELECT parent FROM parents WHERE concept = ? ORDER BY parent", row),
+            )
+        return None
+
+    def type_counts(self) -> dict[str, int]:
+        return dict(self.query("SELECT type, count(*) FROM types GROUP BY type ORDER BY type"))
+
+    def source_counts(self) -> dict[str, int]:
+        """RETURNS (dict[str, int]): the number of name–concept pairs from each source."""
+        return dict(self.query("SELECT source, count(*) FROM synonyms GROUP BY source ORDER BY source"))
+
+    # --- scispaCy's view
+
+    @cached_property
+    def cui_to_entity(self) -> Mapping[str, Concept]:
+        """Concepts by primary id, read when asked for."""
+        return _Lazy(self.get, self.concept_ids, self.__len__)
+
+    @cached_property
+    def alias_to_cuis(self) -> Mapping[str, set[str]]:
+        """Primary ids by name, read when asked for."""
+        return _Lazy(lambda alias: set(self.find_name(alias)) or None, self.names, lambda: self.n_names)
+
+    # --- the file
+
+    def query(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
+        """RETURNS (list[tuple]): all rows of a read-only query."""
+        try:
+            return self._connection().execute(sql, values).fetchall()
+        except sqlite3.DatabaseError as error:
+            raise SapbertError(Errors.E102.format(path=self.path, reason=error)) from error
+
+    def _one(self, sql: str, *values: Any) -> tuple[Any, ...]:
+        rows = self.query(sql, *values)
+        if not rows:
+            raise IndexError(values[0])
+        return rows[0]
+
+    def _strings(self, sql: str, *values: Any) -> tuple[str, ...]:
+        return tuple(row[0] for row in self.query(sql, *values))
+
+    def _connection(self) -> sqlite3.Connection:
+        # a connection must not be shared with a forked child or with another thread
+        if getattr(self._local, "pid", None) != os.getpid():
+            self._local.connection = sqlite3.connect(f"{self.path.as_uri()}?mode=ro&immutable=1", uri=True)
+            self._local.pid = os.getpid()
+        connection: sqlite3.Connection = self._local.connection
+        return connection
+
+    def _check_size(self) -> None:
+        """SQLite opens a file that was cut off and fails much later, so compare with the size in its header."""
+        with self.path.open("rb") as file:
+            header = file.read(100)
+        pages = int.from_bytes(header[28:32], "big")
+        page_size = int.from_bytes(header[16:18], "big")
+        page_size = 65536 if page_size == 1 else page_size
+        if not header.startswith(b"SQLite format 3\0"):
+            raise SapbertError(Errors.E102.format(path=self.path, reason="no SQLite header"))
+        if self.path.stat().st_size < pages * page_size:
+            raise SapbertError(Errors.E102.format(path=self.path, reason="the end is missing"))
+
+
+class _Lazy(Mapping[str, Any]):
+    """A mapping whose values are read when asked for."""
+
+    def __init__(self, get: Any, keys: Any, length: Any) -> None:
+        self._get, self._keys, self._length = get, keys, length
+
+    def __getitem__(self, key: str) -> Any:
+        value = self._get(key)
+        if value is None:
+            raise KeyError(key)
+        return value
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._keys())
+
+    def __len__(self) -> int:
+        return int(self._length())
+
+
+def _marks(values: Sequence[str]) -> str:
+    return ",".join("?" * len(values))
+
+
+def _pair_key(ownership: Ownership) -> np.ndarray:
+    return ownership.names.astype(np.int64) << 32 | ownership.concepts

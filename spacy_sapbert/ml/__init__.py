@@ -1,0 +1,1 @@
+"""Names to vectors, near vectors, and the candidates they give."""

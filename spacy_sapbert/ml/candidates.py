@@ -1,0 +1,199 @@
+"""The concepts whose names are most like a text: dense and sparse similarity together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property, lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from ..kb.store import ConceptStore
+from ..types import Candidate
+from .name_vectors import NameVectors
+from .ngrams import NgramEncoder
+
+EXACT_LIMIT = 200_000  # up to so many names, every name is scored
+TEXTS_PER_BATCH = 64
+DIGITS = 5  # scores are rounded, so that rounding errors of the hardware never decide between two names
+
+
+class Filter(NamedTuple):
+    """Which concepts and names may be candidates; empty lists let all pass."""
+
+    types: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+
+
+ALL = Filter()
+
+
+class _Scored(NamedTuple):
+    """Scores of one text: of the names at `rows`, with the two similarities they are made of."""
+
+    rows: np.ndarray
+    scores: np.ndarray
+    dense: np.ndarray | None
+    sparse: np.ndarray | None
+
+
+class CandidateGenerator:
+    """Finds candidates by S(m, n) = (dense(m, n) + λ · sparse(m, n)) / (1 + λ), both cosines.
+
+    The sum is BioSyn's (Sung et al. 2020, equation 3). The division changes no order; it keeps scores at most 1, so
+    that a threshold means the same for every λ.
+
+    store (ConceptStore): the vocabulary.
+    ngrams (NgramEncoder | None): the sparse score; None leaves it out.
+    vectors (NameVectors | None): the dense score; None leaves it out. One of the two is needed.
+    sparse_weight (float): λ, where both are used.
+    exact_limit (int): with more names than this, candidates are the nearest by either score (see `_union`).
+    """
+
+    def __init__(
+        self,
+        store: ConceptStore,
+        ngrams: NgramEncoder | None,
+        vectors: NameVectors | None,
+        *,
+        sparse_weight: float = 0.2,
+        exact_limit: int = EXACT_LIMIT,
+    ) -> None:
+        self.store = store
+        self.ngrams = ngrams
+        self.vectors = vectors
+        self.sparse_weight = sparse_weight
+        self.exact_limit = exact_limit
+        self._entries = lru_cache(maxsize=64)(self._passing)
+
+    def __call__(self, texts: Sequence[str], k: int, only: Filter = ALL) -> list[list[Candidate]]:
+        """Find the k best concepts for each text.
+
+        only (Filter): types and sources to choose from; the filter comes before the k best are taken.
+        RETURNS (list[list[Candidate]]): at most k candidates a text, best first. Equal scores go to the concept that
+            corpora annotate with the name most often, then to the one whose preferred name it is, then by id.
+        """
+        entries = self._entries(only)
+        found: list[list[Candidate]] = []
+        for start in range(0, len(texts), TEXTS_PER_BATCH):
+            batch = texts[start : start + TEXTS_PER_BATCH]
+            found += [self._best(scored, k, entries) for scored in self._score(batch, k, entries)]
+        return found
+
+    # --- scores of names
+
+    def _score(self, texts: Sequence[str], k: int, entries: np.ndarray | None) -> list[_Scored]:
+        rows = None if entries is None else np.unique(self.store.ownership.names[entries])
+        n_names = self.store.n_names if rows is None else len(rows)
+        sparse = self._sparse(texts, rows)
+        if self.vectors is None:
+            return [self._combine(None, scores, rows) for scores in sparse]
+        queries = self.vectors.encode(texts)
+        if rows is None and n_names > self.exact_limit:
+            return [self._union(queries[i : i + 1], sparse[i], k) for i in range(len(texts))]
+        dense = self.vectors.similarities(queries, rows)
+        return [self._combine(dense[i], sparse[i], rows) for i in range(len(texts))]
+
+    def _sparse(self, texts: Sequence[str], rows: np.ndarray | None) -> Sequence[np.ndarray | None]:
+        if self.ngrams is None:
+            return [None] * len(texts)
+        names = self._ngram_vectors if rows is None else self._ngram_vectors[rows]
+        similarities: np.ndarray = (self.ngrams.encode(texts) @ names.T).toarray()
+        return list(similarities)
+
+    @cached_property
+    def _ngram_vectors(self):  # type: ignore[no-untyped-def]
+        assert self.ngrams is not None
+        return self.ngrams.encode(list(self.store.names()))
+
+    def _union(self, query: np.ndarray, sparse: np.ndarray | None, k: int) -> _Scored:
+        """Score the names nearest by either score, as many as it takes to be sure of the k best concepts.
+
+        A name outside both lists scores at most the sum of the lists' last scores (the threshold algorithm of Fagin
+        et al. 2003); where the k-th concept does not reach that bound, the lists grow.
+        """
+        assert self.vectors is not None
+        n = max(64, 4 * k)
+        while True:
+            n = min(n, self.store.n_names)
+            dense_best, dense_rows = self.vectors.nearest(query, n)
+            rows, bound = dense_rows[0], dense_best[0, -1]
+            if sparse is not None:
+                sparse_rows = np.argpartition(-sparse, n - 1)[:n]
+                rows = np.union1d(rows, sparse_rows)
+                bound = (bound + self.sparse_weight * sparse[sparse_rows].min()) / (1 + self.sparse_weight)
+            dense = self.vectors.similarities(query, rows)[0]
+            scored = self._combine(dense, None if sparse is None else sparse[rows], rows)
+            best = self._best(scored, k, None)
+            if n == self.store.n_names or (len(best) == k and best[-1].score > bound):
+                return scored
+            n *= 4
+
+    def _combine(self, dense: np.ndarray | None, sparse: np.ndarray | None, rows: np.ndarray | None) -> _Scored:
+        if dense is None or sparse is None:
+            scores = sparse if dense is None else dense
+        else:
+            scores = (dense + self.sparse_weight * sparse) / (1 + self.sparse_weight)
+        assert scores is not None
+        return _Scored(np.arange(len(scores)) if rows is None else rows, scores.round(DIGITS), dense, sparse)
+
+    # --- from names to concepts
+
+    def _best(self, scored: _Scored, k: int, entries: np.ndarray | None) -> list[Candidate]:
+        """The k best concepts: each has the score of its best name."""
+        n = 4 * k
+        while True:
+            places = _top(scored.scores, n)
+            places = places[scored.scores[places] > 0]  # no similarity at all proposes nothing
+            which, owners = self.store.ownership.of(scored.rows[places])
+            if entries is not None:
+                passing = entries[owners]
+                which, owners = which[passing], owners[passing]
+            concepts = self.store.ownership.concepts[owners]
+            if len(np.unique(concepts)) >= k or n >= len(scored.scores):
+                break
+            n *= 4
+        places = places[which]
+        scores, standing = scored.scores[places], self._standing[owners]
+        ranking = np.lexsort((standing, -scores))
+        _, firsts = np.unique(concepts[ranking], return_index=True)
+        best = ranking[np.sort(firsts)]
+        if len(best) > k:  # equal ones at the end are cut only after the ids have decided between them
+            last = best[k - 1]
+            best = best[(scores[best] > scores[last]) | (standing[best] <= standing[last])]
+        candidates = [(standing[i], self._candidate(scored, places[i], int(concepts[i]))) for i in best]
+        candidates.sort(key=lambda pair: (-pair[1].score, pair[0], pair[1].concept_id))
+        return [candidate for _, candidate in candidates[:k]]
+
+    @cached_property
+    def _standing(self) -> np.ndarray:
+        """How good a claim a concept has on a name that others own as well; the lowest is the best.
+
+        What annotators meant by the name counts first, then whose preferred name it is.
+        """
+        ownership = self.store.ownership
+        order = np.lexsort((~ownership.preferred, -ownership.annotations))
+        changes = (np.diff(ownership.annotations[order]) != 0) | np.diff(ownership.preferred[order])
+        standing = np.zeros(len(order), dtype=np.int32)
+        standing[order[1:]] = np.cumsum(changes)
+        return standing
+
+    def _candidate(self, scored: _Scored, place: int, concept: int) -> Candidate:
+        return Candidate(
+            self.store.concept_id(concept),
+            float(scored.scores[place]),
+            self.store.name(int(scored.rows[place])),
+            None if scored.dense is None else float(scored.dense[place]),
+            None if scored.sparse is None else float(scored.sparse[place]),
+        )
+
+    def _passing(self, only: Filter) -> np.ndarray | None:
+        return self.store.owned(only.types, only.sources) if only != ALL else None
+
+
+def _top(scores: np.ndarray, n: int) -> np.ndarray:
+    """RETURNS: places of the n highest scores, and of all that equal the lowest of them; in no order."""
+    if n >= len(scores):
+        return np.arange(len(scores))
+    lowest = np.partition(scores, len(scores) - n)[len(scores) - n]
+    return np.flatnonzero(scores >= lowest)

@@ -1,0 +1,65 @@
+"""Which form of a mention is linked: short or long form, the whole or its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from ..types import Candidate, LinkedPart
+
+
+class MentionForms(NamedTuple):
+    """The texts for which a mention can be looked up.
+
+    text (str): the mention as it stands.
+    long_form (str | None): the mention with its abbreviations expanded, where it has any.
+    readings (Sequence[tuple[str, ...]]): the single mentions of a composite, the likeliest reading first.
+    """
+
+    text: str
+    long_form: str | None = None
+    readings: Sequence[tuple[str, ...]] = ()
+
+    def texts(self) -> list[str]:
+        """RETURNS (list[str]): everything that has to be looked up, before `decide` can be called."""
+        whole = [self.text] if self.long_form is None else [self.text, self.long_form]
+        return whole + [part for reading in self.readings for part in reading]
+
+
+class Decision(NamedTuple):
+    """The rule that decides between the forms of a mention.
+
+    short_form_margin (float): the mention as it stands is linked only where its score is by more than this above that
+        of its long form. A document's own definition says more than a short form that happens to be a name.
+    split_margin (float): a reading is taken only where the lowest of its parts' scores is by more than this above the
+        score of the whole. Of several such readings the one with the highest lowest score is taken, then the likelier.
+    """
+
+    short_form_margin: float
+    split_margin: float
+
+    def decide(self, forms: MentionForms, look_up: Callable[[str], Sequence[Candidate]]) -> tuple[LinkedPart, ...]:
+        """look_up: gives the candidates of each of `forms.texts()`, best first.
+
+        RETURNS (tuple[LinkedPart, ...]): the whole as one part, or the parts.
+        """
+        whole = self._whole(forms, look_up)
+        best: tuple[LinkedPart, ...] = (whole,)
+        best_score = _score(whole) + self.split_margin
+        for reading in forms.readings:
+            parts = tuple(LinkedPart(text, None, tuple(look_up(text))) for text in reading)
+            lowest = min(map(_score, parts))
+            if lowest > best_score:
+                best, best_score = parts, lowest
+        return best
+
+    def _whole(self, forms: MentionForms, look_up: Callable[[str], Sequence[Candidate]]) -> LinkedPart:
+        short = LinkedPart(forms.text, None, tuple(look_up(forms.text)))
+        if forms.long_form is None:
+            return short
+        long = LinkedPart(forms.long_form, forms.long_form, tuple(look_up(forms.long_form)))
+        return short if _score(short) > _score(long) + self.short_form_margin else long
+
+
+def _score(part: LinkedPart) -> float:
+    return part.candidates[0].score if part.candidates else 0.0

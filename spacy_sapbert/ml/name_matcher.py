@@ -1,0 +1,135 @@
+"""Every place of a text where a name of the vocabulary stands, by hashes of bags of words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from ..errors import Errors, SapbertError
+from ..kb.store import ConceptStore
+from ..text.hashing import hash64
+from ..text.words import Word, is_acronym, words
+
+HASHES_FILE = "name_hashes.npy"
+ROWS_FILE = "name_rows.npy"
+MAX_WORDS = 12
+
+
+class Match(NamedTuple):
+    """Characters `start:end` of a text are the name at `row` of the store."""
+
+    start: int
+    end: int
+    row: int
+
+
+class NameMatcher:
+    """Finds the longest names of a store in a text, whatever their case, plural and word order.
+
+    The key of a name is the sum of its words' hashes, so that all windows of n words of a text come from one running
+    sum, and one binary search looks all of them up.
+
+    hashes (uint64, shape (n,)): keys of names, sorted.
+    rows (int32, shape (n,)): the name of each.
+    """
+
+    def __init__(self, store: ConceptStore, hashes: np.ndarray, rows: np.ndarray) -> None:
+        self.store = store
+        self.hashes = hashes
+        self.rows = rows
+
+    @classmethod
+    def build(cls, store: ConceptStore) -> NameMatcher:
+        keys = np.fromiter((_name_key(name) for name in store.names()), dtype=np.uint64, count=store.n_names)
+        rows = np.flatnonzero(keys).astype(np.int32)  # a name of function words and punctuation has no key
+        order = np.argsort(keys[rows], kind="stable")
+        return cls(store, keys[rows][order], rows[order])
+
+    def find(self, text: str) -> list[Match]:
+        """RETURNS (list[Match]): all matches that lie in no longer one, by position; they may overlap."""
+        found = words(text)
+        reach = [0] * len(found)  # the end of the match that a word lies in, in words
+        matches: list[Match] = []
+        for start, end in self._windows(text, found):
+            row = None if reach[start] >= end else self._verify(text, found[start:end])
+            if row is not None:
+                matches.append(Match(found[start].start, found[end - 1].end, row))
+                reach[start:end] = [max(end, other) for other in reach[start:end]]
+        return sorted(matches)
+
+    def match(self, text: str) -> int | None:
+        """RETURNS (int | None): the row of the name that this text is, as a whole."""
+        window = words(text)
+        return self._verify(text, window) if window else None
+
+    def save(self, folder: Path) -> None:
+        np.save(folder / HASHES_FILE, self.hashes, allow_pickle=False)
+        np.save(folder / ROWS_FILE, self.rows, allow_pickle=False)
+
+    @classmethod
+    def load(cls, store: ConceptStore, folder: Path) -> NameMatcher:
+        try:
+            arrays = [np.load(folder / name, mmap_mode="r", allow_pickle=False) for name in (HASHES_FILE, ROWS_FILE)]
+        except (OSError, ValueError) as error:
+            raise SapbertError(Errors.E306.format(path=folder, reason=error)) from error
+        return cls(store, arrays[0], arrays[1])
+
+    def _windows(self, text: str, found: list[Word]) -> Iterator[tuple[int, int]]:
+        """YIELDS (tuple[int, int]): first word and end of each window that may be a name, the longest first."""
+        sums = np.cumsum([0, *(_word_hash(word.key) for word in found)], dtype=np.uint64)
+        breaks = np.cumsum([word.broken for word in found])
+        solid = np.array([bool(word.key) for word in found])
+        for length in range(min(MAX_WORDS, len(found)), 0, -1):
+            last = len(found) - length + 1
+            known = self._known(sums[length:] - sums[:last])
+            if length == 1:
+                acronyms = [_acronym_key(text[word.start : word.end]) for word in found]
+                known |= self._known(np.array(acronyms, dtype=np.uint64))
+            whole = (breaks[length - 1 :] == breaks[:last]) & solid[:last] & solid[length - 1 :]
+            yield from ((start, start + length) for start in np.flatnonzero(known & whole).tolist())
+
+    def _known(self, keys: np.ndarray) -> np.ndarray:
+        if not len(self.hashes):
+            return np.zeros(len(keys), dtype=bool)
+        places = np.searchsorted(self.hashes, keys).clip(max=len(self.hashes) - 1)
+        return self.hashes[places] == keys
+
+    def _verify(self, text: str, window: list[Word]) -> int | None:
+        """Two bags may share a hash, and words in another order must not stand on two sides of a comma."""
+        written = text[window[0].start : window[-1].end]
+        keys = [word.key for word in window if word.key]
+        comma = any(word.comma for word in window[1:])
+        for row in (*self._rows(_acronym_key(written)), *self._rows(_bag_key(keys))):
+            name = self.store.name(row)
+            if is_acronym(name):
+                if name == written:
+                    return row
+                continue
+            name_keys = [word.key for word in words(name) if word.key]
+            if name_keys == keys or (not comma and sorted(name_keys) == sorted(keys)):
+                return row
+        return None
+
+    def _rows(self, key: int) -> list[int]:
+        left, right = (np.searchsorted(self.hashes, np.uint64(key), side) for side in ("left", "right"))
+        return sorted(self.rows[left:right].tolist()) if key else []
+
+
+def _name_key(name: str) -> int:
+    return _acronym_key(name) or _bag_key([word.key for word in words(name)])
+
+
+def _acronym_key(text: str) -> int:
+    # marked, so that it is never the hash of the same letters as a word
+    return hash64(f"={text}") if is_acronym(text) else 0
+
+
+def _bag_key(keys: list[str]) -> int:
+    return sum(map(_word_hash, keys)) % 2**64
+
+
+def _word_hash(key: str) -> int:
+    return hash64(key) if key else 0

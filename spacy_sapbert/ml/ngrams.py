@@ -1,0 +1,88 @@
+"""Sparse vectors of names: tf-idf over character n-grams (Sung et al. 2020, section 3.1)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..text.normalise import NORMALISERS
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+SETTINGS_FILE = "ngrams.json"
+IDF_FILE = "idf.npy"
+
+
+class NgramEncoder:
+    """Turns names into tf-idf vectors of unit length over character n-grams.
+
+    ngrams (list[str]): the features, by column.
+    idf (float64, shape (len(ngrams),)): their weights.
+    ngram_range (tuple[int, int]): shortest and longest n-gram; BioSyn's is (1, 2).
+    normaliser (str): normal form in which names are read.
+    """
+
+    def __init__(self, ngrams: list[str], idf: np.ndarray, ngram_range: tuple[int, int], normaliser: str) -> None:
+        self.ngrams = ngrams
+        self.idf = idf
+        self.ngram_range = ngram_range
+        self.normaliser = normaliser
+
+    @classmethod
+    def fit(
+        cls, names: Iterable[str], *, ngram_range: tuple[int, int] = (1, 2), normaliser: str = "biosyn"
+    ) -> NgramEncoder:
+        """Count in how many names each n-gram stands. Names that are equal in their normal form count once."""
+        normalise = NORMALISERS[normaliser]
+        vectorizer = _vectorizer(ngram_range)
+        forms = sorted({normalise(name) for name in names} - {""})
+        if not forms:  # a vocabulary of punctuation only has names, but no n-gram
+            return cls([], np.zeros(0), ngram_range, normaliser)
+        vectorizer.fit(forms)
+        return cls(vectorizer.get_feature_names_out().tolist(), vectorizer.idf_, ngram_range, normaliser)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        digest = hashlib.sha256(json.dumps([self.ngrams, self.ngram_range, self.normaliser]).encode())
+        digest.update(np.ascontiguousarray(self.idf).tobytes())
+        return digest.hexdigest()
+
+    def encode(self, texts: Sequence[str]) -> csr_matrix:
+        """RETURNS (csr_matrix, float32, shape (len(texts), len(ngrams))): rows of unit length, or zero rows."""
+        from scipy.sparse import csr_matrix
+
+        if not self.ngrams:
+            return csr_matrix((len(texts), 0), dtype=np.float32)
+        normalise = NORMALISERS[self.normaliser]
+        return self._fitted.transform([normalise(text) for text in texts]).astype(np.float32)
+
+    def save(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        settings = {"ngrams": self.ngrams, "ngram_range": self.ngram_range, "normaliser": self.normaliser}
+        (folder / SETTINGS_FILE).write_text(json.dumps(settings))
+        np.save(folder / IDF_FILE, self.idf, allow_pickle=False)
+
+    @classmethod
+    def load(cls, folder: Path) -> NgramEncoder:
+        settings = json.loads((folder / SETTINGS_FILE).read_text())
+        idf = np.load(folder / IDF_FILE, allow_pickle=False)
+        return cls(settings["ngrams"], idf, tuple(settings["ngram_range"]), settings["normaliser"])
+
+    @cached_property
+    def _fitted(self) -> Any:
+        vectorizer = _vectorizer(self.ngram_range, {ngram: column for column, ngram in enumerate(self.ngrams)})
+        vectorizer.idf_ = self.idf
+        return vectorizer
+
+
+def _vectorizer(ngram_range: tuple[int, int], vocabulary: dict[str, int] | None = None) -> Any:
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    return TfidfVectorizer(analyzer="char", ngram_range=ngram_range, lowercase=False, vocabulary=vocabulary)

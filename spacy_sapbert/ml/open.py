@@ -1,0 +1,74 @@
+"""From the names in a component's config, or from a saved folder, to the candidate generator, and back to a folder."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from ..errors import Errors, SapbertError
+from ..kb.store import ConceptStore
+from .candidates import CandidateGenerator
+from .name_vectors import NameVectors, cached_name_vectors
+from .ngrams import NgramEncoder
+from .transformer_encoder import TransformerEncoder
+
+STORE_FILE = "concepts.kb"
+NGRAMS_FOLDER = "ngrams"
+VECTORS_FOLDER = "vectors"
+ENCODER_FOLDER = "encoder"
+
+
+def open_store(kb: str) -> ConceptStore:
+    """kb (str): "starter", or the path of a store."""
+    if kb == "starter":
+        from ..starter import starter_store
+
+        return starter_store()
+    return ConceptStore(kb)
+
+
+def save_store(store: ConceptStore, folder: Path) -> None:
+    """Copy a store's file into a folder, where `load_store` finds it."""
+    if store.path != (folder / STORE_FILE).absolute():
+        shutil.copyfile(store.path, folder / STORE_FILE)
+
+
+def load_store(folder: Path) -> ConceptStore:
+    return ConceptStore(folder / STORE_FILE)
+
+
+def open_encoder(encoder: str, *, pooling: str | None = None, device: str = "auto") -> TransformerEncoder | None:
+    """encoder (str): "none", a folder or a hub name."""
+    if encoder == "none":
+        return None
+    if encoder == "starter":
+        raise SapbertError(Errors.E304)
+    return TransformerEncoder(encoder, pooling=pooling, device=device)
+
+
+def open_generator(store: ConceptStore, encoder: TransformerEncoder | None, *, sparse: bool) -> CandidateGenerator:
+    """Prepare a store for search; the vectors of its names come from the cache folder, or go there."""
+    ngrams = NgramEncoder.fit(store.names()) if sparse else None
+    vectors = cached_name_vectors(store, encoder) if encoder else None
+    return CandidateGenerator(store, ngrams, vectors)
+
+
+def save_generator(generator: CandidateGenerator, folder: Path) -> None:
+    """Copy store, n-grams, vectors and encoder into a folder."""
+    save_store(generator.store, folder)
+    if generator.ngrams:
+        generator.ngrams.save(folder / NGRAMS_FOLDER)
+    if generator.vectors:
+        generator.vectors.save(folder / VECTORS_FOLDER)
+        generator.vectors.encoder.save(folder / ENCODER_FOLDER)
+
+
+def load_generator(folder: Path, *, device: str = "auto") -> CandidateGenerator:
+    """Open what `save_generator` wrote."""
+    store = load_store(folder)
+    ngrams = NgramEncoder.load(folder / NGRAMS_FOLDER) if (folder / NGRAMS_FOLDER).is_dir() else None
+    vectors = None
+    if (folder / ENCODER_FOLDER).is_dir():
+        encoder = TransformerEncoder(str(folder / ENCODER_FOLDER), device=device)
+        vectors = NameVectors(folder / VECTORS_FOLDER, store, encoder)
+    return CandidateGenerator(store, ngrams, vectors)

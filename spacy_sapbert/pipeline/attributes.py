@@ -1,0 +1,131 @@
+"""The extension attributes of all components: plain msgpack data in `doc.user_data`, objects on access.
+
+scispaCy registers `abbreviations`, `long_form` and `kb_ents` by force, as bare defaults. Components therefore call
+`register` whenever they write; our getters and setters also accept what scispaCy's components assign.
+"""
+
+from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple, Union
+
+from spacy.tokens import Doc, Span
+
+from ..text.abbreviations import Use
+from ..types import Link
+
+
+def register() -> None:
+    """Register the attributes, over whatever another plugin has put in their place."""
+    extensions: Dict[Any, Dict[str, Tuple[Any, Any]]] = {
+        Doc: {"abbreviations": (get_abbreviations, set_abbreviations)},
+        Span: {
+            "long_form": (get_long_form, set_long_form),
+            "readings": (get_readings, set_readings),
+            "kb_ents": (get_kb_ents, set_kb_ents),
+            "links": (get_links, set_links),
+        },
+    }
+    for owner, attributes in extensions.items():
+        for name, (getter, setter) in attributes.items():
+            if not owner.has_extension(name) or owner.get_extension(name)[2] is not getter:
+                owner.set_extension(name, getter=getter, setter=setter, force=True)
+
+
+# --- abbreviations: one entry for each use of a short form, [short start, short end, long form, long start, long end]
+
+
+def set_uses(doc: Doc, uses: Iterable[Use]) -> None:
+    """Store the uses of short forms in a document, in place of those it had.
+
+    uses (Iterable[Use]): character offsets of the short form, and its long form with offsets where the text has it.
+    """
+    doc.user_data[_key("abbreviations")] = [list(use) for use in uses]
+
+
+def get_uses(doc: Doc) -> List[Use]:
+    """RETURNS (List[Use]): the uses of short forms in a document, by position."""
+    return [Use(*entry) for entry in doc.user_data.get(_key("abbreviations"), [])]
+
+
+def get_abbreviations(doc: Doc) -> List[Span]:
+    """RETURNS (List[Span]): the short forms; where one lies inside a token, the whole token."""
+    return [_span(doc, use.start, use.end) for use in get_uses(doc)]
+
+
+def set_abbreviations(doc: Doc, spans: Sequence[Any]) -> None:
+    """Forget the uses that are not among the spans. scispaCy's components set each span's long form beforehand."""
+    kept = {(span.start_char, span.end_char) for span in spans if isinstance(span, Span)}
+    if len(kept) == len(spans):
+        set_uses(doc, [use for use in get_uses(doc) if _bounds(_span(doc, use.start, use.end)) in kept])
+
+
+def get_long_form(span: Span) -> Union[Span, str, None]:
+    """RETURNS (Span | str | None): the long form of a short form; a string where the text itself does not hold it."""
+    for use in get_uses(span.doc):
+        if _bounds(_span(span.doc, use.start, use.end)) == _bounds(span):
+            if use.long_start is None or use.long_end is None:
+                return use.long
+            return _span(span.doc, use.long_start, use.long_end)
+    return None
+
+
+def set_long_form(span: Span, long_form: Union[Span, str, None]) -> None:
+    """Add, replace or remove (None) the long form of a short form."""
+    doc = span.doc
+    uses = [use for use in get_uses(doc) if _bounds(_span(doc, use.start, use.end)) != _bounds(span)]
+    if isinstance(long_form, Span):
+        uses.append(Use(*_bounds(span), long_form.text, *_bounds(long_form)))
+    elif long_form is not None:
+        uses.append(Use(*_bounds(span), long_form, None, None))
+    set_uses(doc, sorted(uses, key=lambda use: (use.start, use.end)))
+
+
+# --- readings, candidates and links
+
+
+def get_readings(span: Span) -> List[Tuple[str, ...]]:
+    """RETURNS (List[Tuple[str, ...]]): the mention's readings as several single mentions, best first."""
+    return [tuple(reading) for reading in _get(span, "readings")]
+
+
+def set_readings(span: Span, readings: Iterable[Sequence[str]]) -> None:
+    _set(span, "readings", [list(reading) for reading in readings])
+
+
+def get_kb_ents(span: Span) -> List[Tuple[str, float]]:
+    """RETURNS (List[Tuple[str, float]]): concept ids with scores, best first."""
+    return [(concept_id, score) for concept_id, score in _get(span, "kb_ents")]
+
+
+def set_kb_ents(span: Span, kb_ents: Iterable[Tuple[str, float]]) -> None:
+    _set(span, "kb_ents", [[concept_id, float(score)] for concept_id, score in kb_ents])
+
+
+def get_links(span: Span) -> List[Link]:
+    """RETURNS (List[Link]): what became of the mention, one link a part."""
+    return [Link(*entry) for entry in _get(span, "links")]
+
+
+def set_links(span: Span, links: Iterable[Link]) -> None:
+    _set(span, "links", [list(link) for link in links])
+
+
+def _key(name: str, start: Optional[int] = None, end: Optional[int] = None) -> Any:
+    # spaCy's own key for extension values, so that other code that copies or shifts them treats ours alike
+    return ("._.", name, start, end)
+
+
+def _get(span: Span, name: str) -> List[Any]:
+    return span.doc.user_data.get(_key(name, span.start_char, span.end_char), [])
+
+
+def _set(span: Span, name: str, value: List[Any]) -> None:
+    span.doc.user_data[_key(name, span.start_char, span.end_char)] = value
+
+
+def _bounds(span: Span) -> Tuple[int, int]:
+    return span.start_char, span.end_char
+
+
+def _span(doc: Doc, start: int, end: int) -> Span:
+    span = doc.char_span(start, end, alignment_mode="expand")
+    assert span is not None  # offsets of this text always lie in tokens, or between two of them
+    return span

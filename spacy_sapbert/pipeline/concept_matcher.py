@@ -1,0 +1,186 @@
+"""`concept_matcher`: finds the names of the vocabulary in a text, for pipelines without a trained NER."""
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Set, Tuple
+
+import numpy as np
+from spacy.language import Language
+from spacy.tokens import Doc, Span
+from spacy.util import filter_spans
+from spacy.vocab import Vocab
+
+from .attributes import get_uses
+from .saving import FolderPipe
+
+if TYPE_CHECKING:
+    from ..kb.store import ConceptStore
+    from ..ml.name_matcher import NameMatcher
+
+# names of concepts that say nothing when they stand alone
+STOP_NAMES = (
+    "abnormality", "complication", "condition", "disease", "disorder", "finding", "illness", "lesion", "sign",
+    "symptom", "syndrome", "drug", "chemical", "compound", "agent", "element", "solution", "mixture", "protein",
+)  # fmt: skip
+
+
+@Language.factory(
+    "concept_matcher",
+    assigns=["doc.ents"],
+    default_config={
+        "kb": "starter",
+        "spans_key": None,
+        "label": None,
+        "types": [],
+        "sources": [],
+        "min_length": 3,
+        "stop_names": list(STOP_NAMES),
+        "overwrite_ents": False,
+    },
+)
+def make_concept_matcher(
+    nlp: Language,
+    name: str,
+    kb: str,
+    spans_key: Optional[str],
+    label: Optional[str],
+    types: List[str],
+    sources: List[str],
+    min_length: int,
+    stop_names: List[str],
+    overwrite_ents: bool,
+) -> "ConceptMatcher":
+    settings = locals()
+    return ConceptMatcher(settings.pop("nlp").vocab, **settings)
+
+
+class ConceptMatcher(FolderPipe):
+    """Marks every longest span that is a name of the vocabulary, whatever its case, plural and word order.
+
+    Short forms that the `abbreviation_resolver` found before are marked as well where their long form is a name.
+
+    kb (str): "starter", or the path of a store that `spacy-sapbert kb build` made.
+    spans_key (str | None): write all spans, overlapping ones too, to `doc.spans[spans_key]`; None writes the longest
+        that do not overlap to `doc.ents`.
+    label (str | None): label of the spans; None takes the first type of the concept, or CONCEPT where it has none.
+    types, sources (List[str]): only concepts of these types, only names from these sources. Empty lists let all pass.
+    min_length (int): characters that a name must have at least.
+    stop_names (List[str]): names that are never marked alone, in lower case.
+    overwrite_ents (bool): whether a match takes the place of entities that it overlaps.
+    """
+
+    def __init__(
+        self,
+        vocab: Vocab,
+        name: str = "concept_matcher",
+        *,
+        kb: str = "starter",
+        spans_key: Optional[str] = None,
+        label: Optional[str] = None,
+        types: Sequence[str] = (),
+        sources: Sequence[str] = (),
+        min_length: int = 3,
+        stop_names: Sequence[str] = STOP_NAMES,
+        overwrite_ents: bool = False,
+    ) -> None:
+        self.vocab = vocab
+        self.name = name
+        self._kb = kb
+        self.spans_key = spans_key
+        self.label = label
+        self.types = list(types)
+        self.sources = list(sources)
+        self.min_length = min_length
+        self.stop_names = list(stop_names)
+        self.overwrite_ents = overwrite_ents
+        self._matcher: Optional[NameMatcher] = None
+
+    def __call__(self, doc: Doc) -> Doc:
+        """Mark the names in one document. Errors go to the error handler."""
+        spans = self._spans(doc)
+        if self.spans_key is not None:
+            doc.spans[self.spans_key] = spans
+            return doc
+        taken, given = list(doc.ents), filter_spans(spans)
+        first, second = (given, taken) if self.overwrite_ents else (taken, given)
+        doc.ents = first + [span for span in second if not any(map(partial(_overlap, span), first))]
+        return doc
+
+    @property
+    def matcher(self) -> "NameMatcher":
+        """Finds the names. The vocabulary that the config names is opened here, at the first use."""
+        if self._matcher is None:
+            from ..ml.name_matcher import NameMatcher
+            from ..ml.open import open_store
+
+            self._matcher = NameMatcher.build(open_store(self._kb))
+        return self._matcher
+
+    @property
+    def kb(self) -> "ConceptStore":
+        return self.matcher.store
+
+    def set_kb(self, kb: str) -> None:
+        """Find the names of another vocabulary from now on.
+
+        kb (str): "starter", or the path of a store.
+        """
+        self._kb, self._matcher = kb, None
+
+    def _spans(self, doc: Doc) -> List[Span]:
+        found = [(match.start, match.end, match.row) for match in self.matcher.find(doc.text)]
+        for use in get_uses(doc):
+            row = self.matcher.match(use.long)
+            if row is not None:
+                found.append((use.start, use.end, row))
+        labels = self._labels({row for _, _, row in found})
+        spans: Dict[Tuple[int, int], Span] = {}
+        for start, end, row in found:
+            label = labels[row]
+            span = doc.char_span(start, end, label=label or "", alignment_mode="expand")
+            if label and span and self._is_wanted(doc.text[start:end]):
+                spans.setdefault((span.start, span.end), span)
+        return list(spans.values())
+
+    def _is_wanted(self, text: str) -> bool:
+        return len(text) >= self.min_length and any(map(str.isalpha, text)) and text.lower() not in self.stop_names
+
+    def _labels(self, rows: Set[int]) -> Dict[int, Optional[str]]:
+        """RETURNS (Dict[int, str | None]): for each name its label; None where no concept that owns it passes."""
+        ownership = self.kb.ownership
+        labels: Dict[int, Optional[str]] = dict.fromkeys(rows)
+        if not rows:
+            return labels
+        which, owners = ownership.of(np.array(sorted(rows)))
+        passing = self.kb.owned(self.types, self.sources)[owners]
+        # where several concepts own a name, the one that prefers it gives the label
+        order = np.lexsort((owners, ~ownership.preferred[owners]))
+        for i in order[passing[order]]:
+            row = int(ownership.names[owners[i]])
+            if labels[row] is None:
+                labels[row] = self.label or self._type(int(ownership.concepts[owners[i]]))
+        return labels
+
+    def _type(self, concept: int) -> str:
+        found = self.kb.get(self.kb.concept_id(concept))
+        return found.types[0] if found and found.types else "CONCEPT"
+
+    def _save(self, folder: Path) -> None:
+        from ..ml.open import save_store
+
+        save_store(self.kb, folder)
+        self.matcher.save(folder)
+
+    def _load(self, folder: Path) -> None:
+        from ..ml.name_matcher import NameMatcher
+        from ..ml.open import load_store
+
+        self._matcher = NameMatcher.load(load_store(folder), folder)
+
+    def _settings(self) -> Dict[str, Any]:
+        settings = ("spans_key", "label", "types", "sources", "min_length", "stop_names", "overwrite_ents")
+        return {"kb": self._kb, **{setting: getattr(self, setting) for setting in settings}}
+
+
+def _overlap(one: Span, other: Span) -> bool:
+    return one.start < other.end and other.start < one.end

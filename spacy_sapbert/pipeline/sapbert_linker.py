@@ -1,0 +1,362 @@
+"""`sapbert_linker`: from mentions to concepts."""
+
+import inspect
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Optional, Sequence, Set, Tuple
+
+from spacy.language import Language
+from spacy.tokens import Doc, Span
+from spacy.util import minibatch
+from spacy.vocab import Vocab
+
+from ..errors import Errors, SapbertError
+from ..text.abbreviations import expand
+from ..types import NIL, Candidate, Link, LinkedPart
+from .attributes import get_readings, get_uses, register, set_kb_ents, set_links
+from .mentions import mentions_of, set_kb_ids
+from .saving import FolderPipe
+
+if TYPE_CHECKING:
+    from ..kb.store import ConceptStore
+    from ..ml.candidates import CandidateGenerator, Filter
+    from ..ml.decision import MentionForms
+
+# Fitted on the training parts of BC5CDR and NCBI Disease: `benchmarks/thresholds.py`, `benchmarks/decisions.py`.
+SPARSE_THRESHOLD = 0.75
+DENSE_THRESHOLD = 0.75
+SPARSE_WEIGHT = 0.2
+SHORT_FORM_MARGIN = 0.1
+SPLIT_MARGIN = 0.0
+
+Parts = Tuple[LinkedPart, ...]
+
+
+@Language.factory(
+    "sapbert_linker",
+    assigns=["doc.ents", "span._.kb_ents", "span._.links"],
+    default_config={
+        "kb": "starter",
+        "encoder": "none",
+        "pooling": None,
+        "device": "auto",
+        "sparse": True,
+        "sparse_weight": SPARSE_WEIGHT,
+        "batch_size": 128,
+        "k": 30,
+        "threshold": None,
+        "max_entities_per_mention": 5,
+        "spans_key": None,
+        "types": [],
+        "sources": [],
+        "label_types": {},
+        "resolve_abbreviations": True,
+        "split_composites": True,
+        "short_form_margin": SHORT_FORM_MARGIN,
+        "split_margin": SPLIT_MARGIN,
+        "filter_for_definitions": False,
+        "no_definition_threshold": 0.95,
+    },
+)
+def make_sapbert_linker(
+    nlp: Language,
+    name: str,
+    kb: str,
+    encoder: str,
+    pooling: Optional[str],
+    device: str,
+    sparse: bool,
+    sparse_weight: float,
+    batch_size: int,
+    k: int,
+    threshold: Optional[float],
+    max_entities_per_mention: int,
+    spans_key: Optional[str],
+    types: List[str],
+    sources: List[str],
+    label_types: Dict[str, List[str]],
+    resolve_abbreviations: bool,
+    split_composites: bool,
+    short_form_margin: float,
+    split_margin: float,
+    filter_for_definitions: bool,
+    no_definition_threshold: float,
+) -> "SapbertLinker":
+    settings = locals()
+    return SapbertLinker(settings.pop("nlp").vocab, **settings)
+
+
+class SapbertLinker(FolderPipe):
+    """Links every mention to the concepts whose names are most like it.
+
+    A mention is looked up as it stands, with its abbreviations expanded, and part by part where the
+    `composite_splitter` offers readings; `spacy_sapbert.ml.decision.Decision` says which of these is linked.
+
+    kb (str): "starter", or the path of a store that `spacy-sapbert kb build` made.
+    encoder (str): "none", a folder or a hub name.
+    pooling (str | None): "cls" or "mean"; None takes what the encoder's folder says.
+    device (str): where the encoder runs: "auto", "cpu", "cuda", …
+    sparse (bool): use the sparse score.
+    sparse_weight (float): its weight λ beside the dense score.
+    batch_size (int): documents whose mentions are looked up together.
+    k (int): candidates for each text that is looked up.
+    threshold (float | None): a link needs a higher score; None takes the default for the scores in use.
+    max_entities_per_mention (int): how many candidates `span._.kb_ents` holds, for each part.
+    spans_key (str | None): link `doc.spans[spans_key]` instead of `doc.ents`.
+    types, sources (List[str]): only concepts of these types, only names from these sources; filtered before the k
+        best are taken. Empty lists let all pass.
+    label_types (Dict[str, List[str]]): types for mentions with this label, in place of `types`.
+    resolve_abbreviations, split_composites (bool): use what `abbreviation_resolver` and `composite_splitter` found.
+    short_form_margin, split_margin (float): see `Decision`.
+    filter_for_definitions (bool): a concept without a definition needs a score of `no_definition_threshold`.
+
+    All settings but the first three and `device` can be changed at any time.
+    RAISES (SapbertError): E406 a setting that cannot be; E407 neither encoder nor sparse score.
+    """
+
+    def __init__(
+        self,
+        vocab: Vocab,
+        name: str = "sapbert_linker",
+        *,
+        kb: str = "starter",
+        encoder: str = "none",
+        pooling: Optional[str] = None,
+        device: str = "auto",
+        sparse: bool = True,
+        sparse_weight: float = SPARSE_WEIGHT,
+        batch_size: int = 128,
+        k: int = 30,
+        threshold: Optional[float] = None,
+        max_entities_per_mention: int = 5,
+        spans_key: Optional[str] = None,
+        types: Sequence[str] = (),
+        sources: Sequence[str] = (),
+        label_types: Optional[Dict[str, List[str]]] = None,
+        resolve_abbreviations: bool = True,
+        split_composites: bool = True,
+        short_form_margin: float = SHORT_FORM_MARGIN,
+        split_margin: float = SPLIT_MARGIN,
+        filter_for_definitions: bool = False,
+        no_definition_threshold: float = 0.95,
+    ) -> None:
+        self.vocab = vocab
+        self.name = name
+        self._kb = kb
+        self._encoder = encoder
+        self._pooling = pooling
+        self._device = device
+        self.sparse = sparse
+        self.sparse_weight = sparse_weight
+        self.batch_size = batch_size
+        self.k = k
+        self.threshold = threshold
+        self.max_entities_per_mention = max_entities_per_mention
+        self.spans_key = spans_key
+        self.types = list(types)
+        self.sources = list(sources)
+        self.label_types = dict(label_types or {})
+        self.resolve_abbreviations = resolve_abbreviations
+        self.split_composites = split_composites
+        self.short_form_margin = short_form_margin
+        self.split_margin = split_margin
+        self.filter_for_definitions = filter_for_definitions
+        self.no_definition_threshold = no_definition_threshold
+        self._generator: Optional[CandidateGenerator] = None
+        self._check_settings()
+        register()
+
+    # --- linking
+
+    def __call__(self, doc: Doc) -> Doc:
+        self.set_annotations([doc], self.predict([doc]))
+        return doc
+
+    def pipe(self, stream: Iterable[Doc], *, batch_size: Optional[int] = None) -> Iterator[Doc]:
+        """Link a stream of documents; each different text of a batch is looked up once."""
+        for docs in minibatch(stream, size=self.batch_size):
+            try:
+                self.set_annotations(docs, self.predict(docs))
+            except Exception as error:
+                self.get_error_handler()(self.name, self, docs, error)
+            else:
+                yield from docs
+
+    def predict(self, docs: Sequence[Doc]) -> List[List[Parts]]:
+        """RETURNS (List[List[Parts]]): for each mention of each document its parts, with candidates of any score."""
+        from ..ml.decision import Decision
+
+        forms = [self._forms(doc) for doc in docs]
+        filters = [[self._filter(mention) for mention in mentions_of(doc, self.spans_key)] for doc in docs]
+        found = self._look_up(
+            (only, text)
+            for forms_of_doc, filters_of_doc in zip(forms, filters)
+            for form, only in zip(forms_of_doc, filters_of_doc)
+            for text in form.texts()
+        )
+        decision = Decision(self.short_form_margin, self.split_margin)
+        return [
+            [decision.decide(form, found[only].__getitem__) for form, only in zip(forms_of_doc, filters_of_doc)]
+            for forms_of_doc, filters_of_doc in zip(forms, filters)
+        ]
+
+    def set_annotations(self, docs: Sequence[Doc], predictions: Sequence[Sequence[Parts]]) -> None:
+        """Write `kb_id_`, `_.kb_ents` and `_.links` of every mention."""
+        register()  # scispaCy may have replaced the attributes since
+        for doc, predicted in zip(docs, predictions):
+            kb_ids = []
+            for mention, parts in zip(mentions_of(doc, self.spans_key), predicted):
+                links = [self._link(part, mention, split=len(parts) > 1) for part in parts]
+                set_links(mention, links)
+                set_kb_ents(mention, self._kb_ents(parts))
+                kb_ids.append("|".join(dict.fromkeys(link.concept_id for link in links if link.concept_id)) or NIL)
+            set_kb_ids(doc, kb_ids, self.spans_key)
+
+    # --- its vocabulary and encoder
+
+    @property
+    def kb(self) -> "ConceptStore":
+        """The vocabulary; `kb.cui_to_entity` and `kb.alias_to_cuis` read it as scispaCy's linker does."""
+        return self.generator.store
+
+    @property
+    def generator(self) -> "CandidateGenerator":
+        """Finds the candidates. What the config names is opened here, at the first use."""
+        if self._generator is None:
+            self._use(self._open())
+        assert self._generator is not None
+        self._generator.sparse_weight = self.sparse_weight
+        return self._generator
+
+    def set_kb(self, kb: str) -> None:
+        """Link to another vocabulary from now on, with the encoder that is open.
+
+        kb (str): "starter", or the path of a store.
+        """
+        from ..ml.open import open_generator, open_store
+
+        vectors = self.generator.vectors
+        store = open_store(kb)
+        self._use(open_generator(store, vectors.encoder if vectors else None, sparse=self.sparse))
+
+    def _open(self) -> "CandidateGenerator":
+        from ..ml.open import open_encoder, open_generator, open_store
+
+        encoder = open_encoder(self._encoder, pooling=self._pooling, device=self._device)
+        return open_generator(open_store(self._kb), encoder, sparse=self.sparse)
+
+    def _use(self, generator: "CandidateGenerator") -> None:
+        """RAISES (SapbertError): E404, E405 the vocabulary has no such type or source."""
+        wanted: Set[str] = set(self.types).union(*self.label_types.values())
+        known = set(generator.store.type_counts())
+        if wanted - known:
+            raise SapbertError(Errors.E404.format(missing=sorted(wanted - known), known=sorted(known)))
+        known = set(generator.store.source_counts())
+        if set(self.sources) - known:
+            raise SapbertError(Errors.E405.format(missing=sorted(set(self.sources) - known), known=sorted(known)))
+        self._generator = generator
+
+    def _save(self, folder: Path) -> None:
+        from ..ml.open import save_generator
+
+        save_generator(self.generator, folder)
+
+    def _load(self, folder: Path) -> None:
+        from ..ml.open import load_generator
+
+        self._use(load_generator(folder, device=self._device))
+
+    def _settings(self) -> Dict[str, Any]:
+        arguments = inspect.signature(type(self)).parameters.values()
+        settings = [argument.name for argument in arguments if argument.kind == argument.KEYWORD_ONLY]
+        opened = ("kb", "encoder", "pooling", "device")
+        return {name: getattr(self, f"_{name}" if name in opened else name) for name in settings}
+
+    # --- one mention
+
+    def _forms(self, doc: Doc) -> List["MentionForms"]:
+        from ..ml.decision import MentionForms
+
+        uses = get_uses(doc) if self.resolve_abbreviations else []
+        forms = []
+        for mention in mentions_of(doc, self.spans_key):
+            expanded = expand(doc.text, mention.start_char, mention.end_char, uses) if uses else mention.text
+            long_form = expanded if expanded != mention.text else None
+            readings = get_readings(mention) if self.split_composites else []
+            forms.append(MentionForms(mention.text, long_form, readings))
+        return forms
+
+    def _filter(self, mention: Span) -> "Filter":
+        from ..ml.candidates import Filter
+
+        types = self.label_types.get(mention.label_, self.types)
+        return Filter(tuple(sorted(types)), tuple(sorted(self.sources)))
+
+    def _look_up(self, wanted: Iterable[Tuple["Filter", str]]) -> Dict["Filter", Dict[str, List[Candidate]]]:
+        texts: Dict[Filter, Dict[str, None]] = {}
+        for only, text in wanted:
+            texts.setdefault(only, {})[text] = None
+        return {only: dict(zip(unique, self.generator(list(unique), self.k, only))) for only, unique in texts.items()}
+
+    def _link(self, part: LinkedPart, mention: Span, *, split: bool) -> Link:
+        passing = self._passing(part.candidates)
+        best = passing[0] if passing else next(iter(part.candidates), None)
+        return Link(
+            part.text,
+            passing[0].concept_id if passing else None,
+            best.score if best else None,
+            best.name if best else None,
+            part.long_form,
+            split,
+            None if passing else self._reason(part, mention),
+        )
+
+    def _kb_ents(self, parts: Parts) -> List[Tuple[str, float]]:
+        kept = [c for part in parts for c in self._passing(part.candidates)[: self.max_entities_per_mention]]
+        kept.sort(key=lambda candidate: -candidate.score)
+        best: Dict[str, float] = {}
+        for candidate in kept:
+            best.setdefault(candidate.concept_id, candidate.score)
+        return list(best.items())
+
+    def _passing(self, candidates: Sequence[Candidate]) -> List[Candidate]:
+        passing = [candidate for candidate in candidates if candidate.score > self._threshold]
+        if not self.filter_for_definitions:
+            return passing
+        return [
+            candidate
+            for candidate in passing
+            if candidate.score >= self.no_definition_threshold or self._is_defined(candidate.concept_id)
+        ]
+
+    def _is_defined(self, concept_id: str) -> bool:
+        concept = self.kb.get(concept_id)
+        return concept is not None and concept.definition is not None
+
+    @property
+    def _threshold(self) -> float:
+        if self.threshold is not None:
+            return self.threshold
+        return SPARSE_THRESHOLD if self.generator.vectors is None else DENSE_THRESHOLD
+
+    def _reason(self, part: LinkedPart, mention: Span) -> str:
+        if not part.candidates:
+            only = self._filter(mention)
+            asked = [f"{what} {', '.join(names)}" for what, names in only._asdict().items() if names]
+            return "no name is like it" + (f" among {' and '.join(asked)}" if asked else "")
+        if part.candidates[0].score <= self._threshold:
+            return f"best score {part.candidates[0].score:.2f} is not above the threshold {self._threshold:.2f}"
+        return "no candidate above the threshold has a definition"
+
+    def _check_settings(self) -> None:
+        if not self.sparse and self._encoder == "none":
+            raise SapbertError(Errors.E407)
+        for setting in ("k", "batch_size", "max_entities_per_mention"):
+            if getattr(self, setting) < 1:
+                value = getattr(self, setting)
+                message = Errors.E406.format(setting=setting, component=self.name, value=value, wanted="at least 1")
+                raise SapbertError(message)
+        if self.sparse_weight < 0:
+            message = Errors.E406.format(
+                setting="sparse_weight", component=self.name, value=self.sparse_weight, wanted="0 or more"
+            )
+            raise SapbertError(message)

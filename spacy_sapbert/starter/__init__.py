@@ -1,0 +1,23 @@
+"""The vocabulary that comes with the package."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from ..files import cache_dir
+from ..kb.build import build_store
+from ..kb.readers import ReadReport, read_vocabulary
+from ..kb.store import ConceptStore
+
+VOCABULARY = Path(__file__).parent / "vocabulary.jsonl"
+
+
+def starter_store() -> ConceptStore:
+    """RETURNS (ConceptStore): the starter vocabulary; its store is built in the cache folder at the first use."""
+    digest = hashlib.sha256(VOCABULARY.read_bytes()).hexdigest()
+    path = cache_dir() / f"starter-{digest[:16]}.kb"
+    if path.is_file():
+        return ConceptStore(path)
+    records = read_vocabulary(VOCABULARY, "scispacy", report=ReadReport(), source="starter")
+    return build_store(records, path, {"title": "spacy-sapbert starter vocabulary", "licence": "MIT"})

@@ -1,0 +1,63 @@
+"""The words of a text in the form in which names are matched: case, plural and word order do not count."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+# They stand inside names without telling one from another: "cancer of the breast", "breast cancer".
+# "a" is none of them ("hepatitis A"), nor are "and", "or", "no" and "without", which change what is meant.
+FUNCTION_WORDS = frozenset({"of", "the", "in", "on", "by", "to", "for", "with", "due", "an", "at", "from"})
+
+_WORD = re.compile(r"[^\W_]+")
+# What ends a name between two words: the end of a sentence or clause, a bracket that does not stand in a word.
+_BREAK = re.compile(r"[.;:!?][\s\"'”’)]|[\s][([{]|[)\]}][\s]|[\"“”<>=]|\n\s*\n")
+
+
+class Word(NamedTuple):
+    """A run of letters and digits.
+
+    key (str): its form without case and plural; empty for a function word.
+    broken (bool): between this word and the one before stands something that no name reaches across.
+    comma (bool): between this word and the one before stands a comma.
+    """
+
+    start: int
+    end: int
+    key: str
+    broken: bool
+    comma: bool
+
+
+def words(text: str) -> list[Word]:
+    found: list[Word] = []
+    last = 0
+    for match in _WORD.finditer(text):
+        gap = text[last : match.start()]
+        key = match[0].lower()
+        key = "" if key in FUNCTION_WORDS else singular(key)
+        found.append(Word(match.start(), match.end(), key, len(gap) > 4 or bool(_BREAK.search(gap)), "," in gap))
+        last = match.end()
+    return found
+
+
+def singular(word: str) -> str:
+    """Fold English and Latin plurals of a lower-case word onto one form, which need be no word itself.
+
+    Both numbers must come out alike (diseases, disease; metastases, metastasis; biopsies, biopsy). Words of under five
+    letters or with a digit stay as they are: among them are too many that differ in just that.
+    """
+    if len(word) < 5 or not word.isalpha():
+        return word
+    if word.endswith("ies"):
+        return word[:-3] + "y"
+    if word.endswith("sis"):
+        return word[:-2]
+    if word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        word = word[:-1]
+    return word.removesuffix("e")
+
+
+def is_acronym(text: str) -> bool:
+    """Whether a name is matched with its case: one short word without lower-case letters, e.g. "ALL" or "AIDS"."""
+    return 2 <= len(text) <= 5 and text.isalnum() and text.isupper()

@@ -1,0 +1,119 @@
+"""The plain data that travels between the parts."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+NIL = "NIL"
+
+
+class Name(NamedTuple):
+    """One name of a concept.
+
+    text (str): the name as its source writes it.
+    scope (str): "preferred", "exact", "narrow", "broad", "related" or "mention".
+    source (str): where the name comes from, e.g. "MEDIC".
+    """
+
+    text: str
+    scope: str
+    source: str
+
+
+class Concept(NamedTuple):
+    """A concept of a vocabulary; the first five fields are those of scispaCy's `Entity`."""
+
+    concept_id: str
+    canonical_name: str
+    aliases: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    definition: str | None = None
+    alternative_ids: tuple[str, ...] = ()
+    parents: tuple[str, ...] = ()
+
+
+class Record(NamedTuple):
+    """One concept as a reader found it, on its way into a store.
+
+    concept_id (str): primary id in canonical form (see `spacy_sapbert.kb.ids`).
+    names (tuple[Name, ...]): the preferred name first, where the source tells it.
+    """
+
+    concept_id: str
+    names: tuple[Name, ...]
+    alternative_ids: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    definition: str | None = None
+    parents: tuple[str, ...] = ()
+
+
+class Candidate(NamedTuple):
+    """A concept proposed for a text.
+
+    score (float): combined similarity of the best name, at most 1.
+    name (str): that best name.
+    dense, sparse (float | None): its two similarities; None where that score is not used.
+    """
+
+    concept_id: str
+    score: float
+    name: str
+    dense: float | None = None
+    sparse: float | None = None
+
+
+class LinkedPart(NamedTuple):
+    """One part of a mention with its candidates; a mention that is not split has one part.
+
+    text (str): what was looked up.
+    long_form (str | None): the mention with its abbreviations expanded, where that is what was looked up.
+    candidates: best first, before any threshold.
+    """
+
+    text: str
+    long_form: str | None
+    candidates: tuple[Candidate, ...]
+
+
+class Link(NamedTuple):
+    """What became of one part of a mention.
+
+    text (str): the text that was linked, after expansion and splitting.
+    concept_id (str | None): None where nothing was linked.
+    score (float | None): the best candidate's score, also where it stayed below the threshold.
+    name (str | None): the vocabulary's name that matched best.
+    long_form (str | None): the mention with its abbreviations expanded, if that form won.
+    split (bool): whether the text is one part of a composite mention.
+    reason (str | None): why there is no link.
+    """
+
+    text: str
+    concept_id: str | None
+    score: float | None
+    name: str | None
+    long_form: str | None = None
+    split: bool = False
+    reason: str | None = None
+
+
+class Mention(NamedTuple):
+    """An annotated mention of a corpus: characters `start:end` of its document's text.
+
+    ids: all gold ids in canonical form, in the order of the annotation; empty for a mention without a concept.
+    parts: the single mentions of a composite, where the corpus writes them.
+    """
+
+    start: int
+    end: int
+    text: str
+    label: str
+    ids: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()
+
+
+class AnnotatedDocument(NamedTuple):
+    """A document of a corpus: its text and its mentions, in order of their offsets."""
+
+    doc_id: str
+    text: str
+    mentions: tuple[Mention, ...] = ()

@@ -1,0 +1,105 @@
+import json
+from math import comb
+
+import pytest
+
+from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.evaluation.compare import compare_predictions
+
+
+def line(doc_id, start, right, **changes):
+    """A line of a predictions file whose four measures are all right or all wrong."""
+    scores = {measure: {"acc@1": right, "acc@5": right} for measure in ("lenient", "strict")}
+    return {"doc_id": doc_id, "start": start, "end": start + 3, "label": "Disease", "gold": ["D1"], **scores, **changes}
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write_file(name, lines):
+        path = tmp_path / name
+        path.write_text("".join(json.dumps(row) + "\n" for row in lines))
+        return path
+
+    return write_file
+
+
+def test_figures_of_a_hand_made_case(write):
+    a = write("a", [line("1", 0, True), line("1", 5, False), line("2", 0, False), line("2", 5, False)])
+    b = write("b", [line("1", 0, True), line("1", 5, True), line("2", 0, True), line("2", 5, False)])
+    result = compare_predictions(a, b)
+    assert result["mentions"] == 4
+    assert result["documents"] == 2
+    figures = result["lenient"]["acc@1"]
+    assert (figures["a"], figures["b"], figures["difference"]) == (25.0, 75.0, 50.0)
+    # whichever documents are drawn, b is ahead by one mention of two
+    assert (figures["low"], figures["high"]) == (50.0, 50.0)
+    assert figures["p"] == pytest.approx(2 / 10_001, abs=1e-4)
+
+
+def test_each_measure_has_its_own_figures(write):
+    wrong = {"acc@1": False, "acc@5": True}
+    a = write("a", [line(str(doc), 0, True) for doc in range(4)])
+    b = write("b", [line(str(doc), 0, True, strict=wrong) for doc in range(4)])
+    result = compare_predictions(a, b)
+    assert result["strict"]["acc@1"]["difference"] == -100.0
+    for same in (result["strict"]["acc@5"], result["lenient"]["acc@1"], result["lenient"]["acc@5"]):
+        assert (same["difference"], same["low"], same["high"], same["p"]) == (0.0, 0.0, 0.0, 1.0)
+
+
+def test_the_interval_is_that_of_the_binomial_law(write):
+    """Of 20 documents of one mention b wins 10 and loses none: wins in a draw follow a binomial law of 20 and 1/2."""
+    a = write("a", [line(str(doc), 0, False) for doc in range(20)])
+    b = write("b", [line(str(doc), 0, doc < 10) for doc in range(20)])
+    figures = compare_predictions(a, b)["strict"]["acc@5"]
+    cumulated = [sum(comb(20, i) for i in range(wins + 1)) / 2**20 for wins in range(21)]
+    assert figures["low"] == 5 * next(wins for wins in range(21) if cumulated[wins] > 0.025)
+    assert figures["high"] == 5 * next(wins for wins in range(21) if cumulated[wins] > 0.975)
+
+
+def test_documents_are_drawn_not_mentions(write):
+    """One document wins ten mentions, the other loses ten: nothing is sure, however many the mentions."""
+    a = write("a", [line(doc, place, doc == "1") for doc in "12" for place in range(10)])
+    b = write("b", [line(doc, place, doc == "2") for doc in "12" for place in range(10)])
+    figures = compare_predictions(a, b)["lenient"]["acc@1"]
+    assert (figures["low"], figures["high"], figures["p"]) == (-100.0, 100.0, 1.0)
+
+
+def test_the_order_of_the_lines_changes_nothing_and_neither_does_a_second_run(write):
+    rows = [line(str(doc), place, (doc * place) % 3 == 0) for doc in range(30) for place in range(5)]
+    other = [line(str(doc), place, (doc + place) % 2 == 0) for doc in range(30) for place in range(5)]
+    a, b, shuffled = write("a", rows), write("b", other), write("c", [*other[70:], *other[:70]])
+    assert compare_predictions(a, b) == compare_predictions(a, b) == compare_predictions(a, shuffled)
+    turned = compare_predictions(b, a)["lenient"]["acc@1"]
+    assert turned["difference"] == -compare_predictions(a, b)["lenient"]["acc@1"]["difference"]
+
+
+def test_documents_that_come_twice_count_twice(write):
+    a = write("a", [line("1", 0, True), line("1", 0, True), line("2", 0, False)])
+    b = write("b", [line("1", 0, False), line("1", 0, False), line("2", 0, False)])
+    assert compare_predictions(a, b)["lenient"]["acc@1"]["a"] == 66.67
+    with pytest.raises(SapbertError, match=r"E514.*1 are only in the first, 0 only in the second.*document 1, 0-3"):
+        compare_predictions(a, write("c", [line("1", 0, False), line("2", 0, False)]))
+
+
+def test_files_about_other_mentions(write):
+    a = write("a", [line("1", 0, True), line("2", 0, True)])
+    b = write("b", [line("1", 0, True), line("2", 0, True, gold=["D2"])])
+    with pytest.raises(SapbertError, match=r"E514.*document 2, 0-3"):
+        compare_predictions(a, b)
+
+
+@pytest.mark.parametrize(
+    ("broken", "reason"),
+    [("{", "E513.*line 2"), ("[1]", "E513.*line 2.*no JSON object"), ('{"doc_id": "1"}', "E513.*line 2.*start")],
+)
+def test_a_broken_line(write, tmp_path, broken, reason):
+    a = write("a", [line("1", 0, True)])
+    a.write_text(a.read_text() + broken + "\n")
+    with pytest.raises(SapbertError, match=reason):
+        compare_predictions(a, a)
+
+
+def test_too_few_documents(write):
+    a = write("a", [line("1", 0, True), line("1", 5, True)])
+    with pytest.raises(SapbertError, match=r"E516.*1 document"):
+        compare_predictions(a, a)

@@ -1,0 +1,251 @@
+import json
+from itertools import permutations
+
+import pytest
+import spacy
+from hypothesis import given
+from hypothesis import strategies as st
+from spacy.language import Language
+
+from spacy_sapbert.corpora.reader import read_corpus
+from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.evaluation.linking import evaluate_linking, gold_concepts, lenient_at, strict_at
+from spacy_sapbert.kb.build import build_store
+from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
+from spacy_sapbert.types import AnnotatedDocument, Mention, Name, Record
+
+A, B, C, D = ({letter} for letter in "ABCD")
+
+
+def record(concept_id, *names, alternatives=()):
+    return Record(concept_id, tuple(Name(name, "exact", "test") for name in names), alternative_ids=alternatives)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    records = [
+        record("C1", "Breast Cancer", "breast tumour"),
+        record("C2", "Ovarian Cancer", alternatives=("OMIM:2",)),
+        record("C3", "Cystic Fibrosis"),
+        record("C4", "Asthma"),
+        record("C5", "Lung Cancer"),
+    ]
+    return build_store(records, tmp_path_factory.mktemp("kb") / "test.kb")
+
+
+@pytest.fixture
+def nlp(store):
+    nlp = spacy.blank("en")
+    nlp.add_pipe("abbreviation_resolver")
+    nlp.add_pipe("composite_splitter")
+    nlp.add_pipe("sapbert_linker", config={"kb": str(store.path)})
+    return nlp
+
+
+def document(text, *mentions, doc_id="1"):
+    """A document whose mentions are given as (text, ids) or (text, ids, label)."""
+    found = []
+    for surface, ids, *label in mentions:
+        start = text.index(surface)
+        found.append(Mention(start, start + len(surface), surface, *(label or ["Disease"]), ids=tuple(ids.split("|"))))
+    return AnnotatedDocument(doc_id, text, tuple(found))
+
+
+# --- one mention
+
+
+@pytest.mark.parametrize(
+    ("gold", "parts", "lenient", "strict"),
+    [
+        ([A, B], [[A]], True, False),
+        ([A, B], [[A], [A]], True, False),
+        ([A, B], [[A], [C]], False, False),
+        ([A, B], [[A], [B]], True, True),
+        ([A, B], [[B], [A]], True, True),
+        ([A], [[A]], True, True),
+        ([A], [[A], [A]], True, False),
+        ([A], [[C, A]], False, False),
+        ([A], [[C | A]], True, True),
+        ([A | B], [[A]], True, True),
+        ([A], [[]], False, False),
+        ([A], [], False, False),
+    ],
+)
+def test_first_candidates(gold, parts, lenient, strict):
+    assert lenient_at(1, gold, parts) == lenient
+    assert strict_at(1, gold, parts) == strict
+
+
+def test_a_right_candidate_counts_up_to_its_rank():
+    part = [C, C, C, C, A]
+    assert not lenient_at(4, [A], [part])
+    assert lenient_at(5, [A], [part])
+    assert not strict_at(4, [A], [part])
+    assert strict_at(5, [A], [part])
+
+
+def test_strict_pairs_parts_and_concepts_where_a_greedy_choice_would_not():
+    assert strict_at(2, [A, B, D], [[A, B], [A, C], [D]])
+    assert not strict_at(2, [A, B, D], [[A, C], [A, C], [D]])
+
+
+ids = st.sets(st.sampled_from("ABCDE"), min_size=1, max_size=2).map(frozenset)
+gold_lists = st.lists(st.sampled_from("ABCDE"), min_size=1, max_size=3, unique=True).map(lambda g: [{i} for i in g])
+part_lists = st.lists(st.lists(ids, max_size=4), max_size=3)
+
+
+@given(gold=gold_lists, parts=part_lists, k=st.integers(1, 4))
+def test_strict_is_some_pairing_and_no_less_than_lenient(gold, parts, k):
+    pairings = permutations(parts) if len(parts) == len(gold) else []
+    possible = any(
+        all(any(concept & candidate for candidate in part[:k]) for concept, part in zip(gold, pairing, strict=True))
+        for pairing in pairings
+    )
+    assert strict_at(k, gold, parts) == possible
+    assert lenient_at(k, gold, parts) >= strict_at(k, gold, parts)
+    assert lenient_at(k + 1, gold, parts) >= lenient_at(k, gold, parts)
+    assert strict_at(k + 1, gold, parts) >= strict_at(k, gold, parts)
+
+
+def test_gold_ids_of_one_concept_are_one_gold_concept(store):
+    assert gold_concepts(["C2", "C1", "OMIM:2", "X"], store) == [{"C1"}, {"C2", "OMIM:2"}, {"X"}]
+
+
+# --- a corpus
+
+
+def test_counts_and_percentages(nlp):
+    text = "Asthma, the breast tumours, a lung cyst and an Unknown thing."
+    result = evaluate_linking(
+        nlp,
+        [
+            document(text, ("Asthma", "C4"), ("breast tumours", "C1"), ("lung cyst", "C4"), ("Unknown thing", "X9")),
+            document("Asthma or so", ("Asthma", "C4|X9"), doc_id="2"),
+            AnnotatedDocument("3", "asthma", (Mention(0, 6, "asthma", "Disease"),)),
+        ],
+    )
+    assert result["mentions"] == 5
+    assert result["covered"] == 3
+    assert result["lenient"] == {"acc@1": 66.67, "acc@5": 100.0}
+    assert result["strict"] == {"acc@1": 66.67, "acc@5": 100.0}
+    assert result["lenient_all"] == {"acc@1": 60.0, "acc@5": 80.0}
+    assert result["strict_all"] == {"acc@1": 40.0, "acc@5": 60.0}
+    assert result["exact_match_floor"] == 33.33
+    assert result["candidate_recall@20"] == 100.0
+    assert result["slices"]["seen"] == {"n": 1, "lenient": both(100.0), "strict": both(100.0)}
+    assert result["slices"]["unseen"]["n"] == 2
+    assert result["slices"]["composite"] == {"n": 0, "lenient": both(None), "strict": both(None)}
+
+
+def both(value):
+    return {"acc@1": value, "acc@5": value}
+
+
+def test_abbreviations_are_resolved_and_composites_split(nlp):
+    text = "Cystic fibrosis (CF) and asthma. CF patients had breast and ovarian cancer."
+    mentions = [("Cystic fibrosis", "C3"), ("CF patients", "C3"), ("breast and ovarian cancer", "C1|OMIM:2")]
+    result = evaluate_linking(nlp, [document(text, *mentions)])
+    assert result["strict"]["acc@1"] == 100.0
+    assert result["slices"]["abbreviation"] == {"n": 1, "lenient": both(100.0), "strict": both(100.0)}
+    assert result["slices"]["composite"] == {"n": 1, "lenient": both(100.0), "strict": both(100.0)}
+    nlp.remove_pipe("composite_splitter")
+    without = evaluate_linking(nlp, [document(text, *mentions)])
+    assert without["slices"]["composite"]["lenient"]["acc@1"] == 100.0
+    assert without["slices"]["composite"]["strict"]["acc@1"] == 0.0
+
+
+def test_the_long_form_counts_for_the_exact_match_but_not_as_seen(nlp):
+    result = evaluate_linking(nlp, [document("They had cystic fibrosis (CF).", ("CF", "C3"))])
+    assert result["exact_match_floor"] == 100.0
+    assert result["slices"]["unseen"]["n"] == 1
+
+
+def test_only_mentions_of_the_type(nlp):
+    text = "asthma and lung cancer"
+    documents = [document(text, ("asthma", "C4", "Disease"), ("lung cancer", "C1", "Phenotype"))]
+    assert evaluate_linking(nlp, documents, type="Disease")["lenient_all"]["acc@1"] == 100.0
+    assert evaluate_linking(nlp, documents)["mentions"] == 2
+    with pytest.raises(SapbertError, match=r"E511.*of type Chemical.*Disease, Phenotype"):
+        evaluate_linking(nlp, documents, type="Chemical")
+
+
+def test_mentions_that_cut_tokens_overlap_or_share_a_place_all_count(nlp):
+    text = "non-asthma lung cancer"
+    mentions = [("asthma", "C4"), ("lung cancer", "C5"), ("lung cancer", "C1"), ("asthma lung cancer", "C5")]
+    result = evaluate_linking(nlp, [document(text, *mentions)] * 2)
+    assert result["mentions"] == 8
+    assert result["lenient"]["acc@1"] == 75.0
+
+
+def test_a_lost_mention_counts_as_wrong(nlp):
+    lost = Mention(7, 8, " ", "Disease", ("C4",))
+    documents = [AnnotatedDocument("7", "asthma  asthma", (Mention(0, 6, "asthma", "Disease", ("C4",)), lost))]
+    with pytest.warns(UserWarning, match=r"W510.*1 of 2 mentions.*document 7"):
+        result = evaluate_linking(nlp, documents)
+    assert result["covered"] == 2
+    assert result["lenient"]["acc@1"] == result["lenient_all"]["acc@5"] == 50.0
+
+
+def test_the_pipeline_is_left_as_it_was_and_nothing_else_of_it_runs(nlp):
+    @Language.component("failing")
+    def fail(doc):
+        raise AssertionError
+
+    nlp.add_pipe("failing", first=True)
+    nlp.get_pipe("sapbert_linker").spans_key = "mine"
+    evaluate_linking(nlp, [document("asthma", ("asthma", "C4"))])
+    assert nlp.get_pipe("sapbert_linker").spans_key == "mine"
+    assert nlp.get_pipe("composite_splitter").spans_key is None
+    with pytest.raises(ZeroDivisionError):
+        evaluate_linking(nlp, (1 / 0 for _ in range(1)))
+    assert nlp.get_pipe("sapbert_linker").spans_key == "mine"
+
+
+def test_a_pipeline_without_linker():
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sentencizer")
+    with pytest.raises(SapbertError, match=r"E510.*sentencizer"):
+        evaluate_linking(nlp, [document("asthma", ("asthma", "C4"))])
+
+
+def test_predictions(nlp, tmp_path):
+    path = tmp_path / "out.jsonl"
+    text = "Cystic fibrosis (CF). CF or asthma"
+    evaluate_linking(nlp, [document(text, ("CF", "C3"), ("asthma", "C1"))], predictions=path)
+    first, second = map(json.loads, path.read_text().splitlines())
+    assert [first[key] for key in ("doc_id", "start", "end", "text", "label")] == ["1", 17, 19, "CF", "Disease"]
+    assert first["gold"] == ["C3"]
+    assert first["long_form"] == "Cystic fibrosis"
+    assert first["parts"][0]["candidates"][0] == {"id": "C3", "score": 1.0, "name": "Cystic Fibrosis"}
+    assert first["strict"] == first["lenient"] == {"acc@1": True, "acc@5": True}
+    assert first["slices"] == ["unseen", "abbreviation"]
+    assert second["lenient"] == {"acc@1": False, "acc@5": True}
+
+
+def test_a_run_that_fails_leaves_the_predictions_of_the_last_one(nlp, tmp_path):
+    path = tmp_path / "out.jsonl"
+    path.write_text("before")
+    with pytest.raises(SapbertError, match="E511"):
+        evaluate_linking(nlp, [AnnotatedDocument("1", "nothing")], predictions=path)
+    assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("out.jsonl", "before")]
+    with pytest.raises(SapbertError, match="E512"):
+        evaluate_linking(nlp, [], predictions=tmp_path / "no" / "out.jsonl")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("corpus", "type", "mentions", "covered"),
+    [
+        ("ncbi_disease/NCBIdevelopset_corpus.txt", None, 787, 787),
+        ("ncbi_disease/NCBItrainset_corpus.txt.gz", None, 5145, 5145),
+        ("bc5cdr/CDR_TrainingSet.PubTator.txt.gz", "Disease", 4150, 4131),
+    ],
+)
+def test_coverage_of_medic(data_dir, tmp_path, corpus, type, mentions, covered):
+    """The figures are those of BioSyn's preprocessing, which drops mentions with an id outside the dictionary."""
+    medic = read_vocabulary(data_dir / "dictionaries/medic/medic_06Jul2012.txt.gz", "medic", report=ReadReport())
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sapbert_linker", config={"kb": str(build_store(medic, tmp_path / "medic.kb").path)})
+    result = evaluate_linking(nlp, read_corpus(data_dir / "corpora" / corpus), type=type)
+    assert result["mentions"] == mentions
+    assert result["covered"] == covered

@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
+from spacy_sapbert.types import Name, Record
+
+HEADER = "format-version: 1.2\ndefault-namespace: fevers\n\n"
+TERM = r"""[Term]
+id: F:1 ! red fever
+name: red fever\, scarlet {source="a ! b", x="{y}"} ! comment
+namespace: fever
+alt_id: F:3
+alt_id: F:4 {source="old"}
+def: "A \"red\" fever.\nIt is red: [sic]." [PMID:1, "x"] {source="z"}
+synonym: "fever (red)" EXACT ABBREVIATION [PMID:1]
+synonym: "fever" BROAD []
+synonym: "fever" BROAD [again:1]
+synonym: "scarlet [fever]" NARROW [] {source="a"} ! comment
+synonym: "reddening" RELATED []
+exact_synonym: "febris rubra" []
+is_a: F:0 {source="x"} ! fever
+is_a: F:9
+relationship: part_of F:8 ! illness
+xref: UMLS:C1
+"""
+
+
+def read(path, text, **kwargs) -> tuple[list[Record], ReadReport]:
+    path.write_bytes(text.encode())
+    report = ReadReport()
+    return list(read_vocabulary(path, "obo", report=report, **kwargs)), report
+
+
+def texts(record: Record, scope: str) -> list[str]:
+    return [name.text for name in record.names if name.scope == scope]
+
+
+def test_a_term_with_everything(tmp_path):
+    records, report = read(tmp_path / "f.obo", HEADER + TERM, strict=True)
+    (record,) = records
+    assert record.concept_id == "F:1"
+    assert record.names[0] == Name("red fever, scarlet", "preferred", "f")
+    assert texts(record, "exact") == ["fever (red)", "febris rubra"]
+    assert texts(record, "broad") == ["fever"]
+    assert texts(record, "narrow") == ["scarlet [fever]"]
+    assert texts(record, "related") == ["reddening"]
+    assert record.alternative_ids == ("F:3", "F:4")
+    assert record.definition == 'A "red" fever. It is red: [sic].'
+    assert record.parents == ("F:0", "F:9")
+    assert record.types == ("fever",)
+    assert report.names_dropped == {"duplicate": 1}
+
+
+def test_stanzas_that_give_no_record_are_counted(tmp_path):
+    text = (
+        HEADER
+        + "[Term]\nid: F:1\nname: a\nis_obsolete: true\n\n[Typedef]\nid: part_of\nname: part of\n\n"
+        + '[Term]\nid: F:2\nsynonym: "b" EXACT []\n\n[Instance]\nid: x\nname: x\n\n'
+        + "[Term]\nname: c\n\n[Term]\nid: F:4\nname: d\n"
+    )
+    records, report = read(tmp_path / "f.obo", text)
+    assert [record.concept_id for record in records] == ["F:4"]
+    assert report.rows_read == 6
+    assert report.rows_dropped == {"obsolete": 1, "Typedef": 1, "no name": 1, "Instance": 1, "broken": 1}
+    assert [(row.line, row.reason) for row in report.broken] == [(21, "no id")]
+
+
+def test_types(tmp_path):
+    text = HEADER + "[Term]\nid: F:1\nname: a\n\n[Term]\nid: F:2\nname: b\nnamespace: other\n"
+    assert [record.types for record in read(tmp_path / "f.obo", text)[0]] == [("fevers",), ("other",)]
+    given_types = read(tmp_path / "f.obo", text, types=["Disease"])[0]
+    assert [record.types for record in given_types] == [("Disease",), ("other",)]
+
+
+def test_scope_that_is_not_written(tmp_path):
+    text = HEADER + '[Term]\nid: gard:1\nname: a\nsynonym: "b" []\nsynonym: "c"\n'
+    assert texts(read(tmp_path / "f.obo", text)[0][0], "related") == ["b", "c"]
+    (record,) = read(tmp_path / "f.obo", text, default_scope="exact")[0]
+    assert texts(record, "exact") == ["b", "c"]
+    assert record.concept_id == "GARD:1"
+
+
+def test_names_that_look_like_syntax(tmp_path):
+    text = (
+        HEADER
+        + "[Term]\nid: F:1\nname: 5-{2-[x]}-acid! {(a=b)}\n"
+        + 'synonym: "{[4-({[x]}" EXACT []\nsynonym: "c\\\\\\"" EXACT []\n'
+    )
+    (record,) = read(tmp_path / "f.obo", text, strict=True)[0]
+    assert [name.text for name in record.names] == ["5-{2-[x]}-acid! {(a=b)}", "{[4-({[x]}", 'c\\"']
+
+
+def test_comments_blank_lines_and_continued_lines(tmp_path):
+    text = "! a comment\n" + HEADER + "[Term]\n! another\n\nid: F:1\nname: a \\\nb\\\\\nnamespace: c\n\n"
+    (record,) = read(tmp_path / "f.obo", text, strict=True)[0]
+    assert record.names[0].text == "a b\\"
+    assert record.types == ("c",)
+
+
+def test_broken_lines_cost_no_more_than_themselves(tmp_path):
+    text = (
+        HEADER
+        + '[Term]\nid: F:1\nname: a\nsynonym: b EXACT []\nsynonym: "c "d" e" EXACT []\n'
+        + 'nonsense\nsynonym: "f" EXACT []\n'
+    )
+    records, report = read(tmp_path / "f.obo", text)
+    assert texts(records[0], "exact") == ["f"]
+    assert sorted(row.line for row in report.broken) == [7, 8, 9]
+    assert report.rows_kept == 1
+    with pytest.raises(SapbertError, match=r"E127.*f\.obo, line 9"):
+        read(tmp_path / "f.obo", text, strict=True)
+
+
+def escape(text: str) -> str:
+    special = {"\n": "\\n", "\t": "\\t", " ": "\\W"}
+    return "".join(special.get(char, f"\\{char}" if char in '\\"{}[](),:!' else char) for char in text)
+
+
+TEXTS = st.text(st.sampled_from('ab\\"{}[](),:! =\n\t') | st.characters(blacklist_categories=["Cc", "Cs"]), min_size=1)
+
+
+@given(TEXTS, TEXTS, TEXTS, st.sampled_from(["EXACT", "NARROW", "BROAD", "RELATED"]))
+def test_escapes_round_trip(tmp_path_factory, name, synonym, definition, scope):
+    path = tmp_path_factory.mktemp("obo") / "f.obo"
+    text = f"""{HEADER}[Term]\nid: F:1\nname: {escape(name)} {{a="b"}} ! c\nsynonym: "{escape(synonym)}" {scope} [d:1]
+synonym: "last" EXACT []\ndef: "{escape(definition)}" [e:1]\n"""
+    records, report = read(path, text)
+    assert not report.broken
+    wanted = [Name(" ".join(name.split()), "preferred", "f"), Name(" ".join(synonym.split()), scope.lower(), "f")]
+    wanted = list(dict.fromkeys([*wanted, Name("last", "exact", "f")]))
+    assert sorted(records[0].names) == sorted(name for name in wanted if name.text)
+    assert records[0].definition == (" ".join(definition.split()) or None)
+
+
+@given(st.lists(st.text('[]Termidna: "\\{}!x\n')).map("\n".join))
+def test_any_text_is_read_or_reported(tmp_path_factory, text):
+    path = tmp_path_factory.mktemp("obo") / "f.obo"
+    _, report = read(path, text)
+    assert report.rows_kept == report.records
+
+
+@pytest.mark.parametrize(
+    ("file", "terms", "dropped", "synonyms"),
+    [
+        ("doid/doid-2016-03-04.obo.gz", 9243, {"obsolete": 2369, "Typedef": 15}, 13053),
+        ("hpo/hp-2015-01-27.obo.gz", 11030, {"obsolete": 58}, 7107),
+        ("cell_ontology/cl-2017-04-14.obo.gz", 6543, {"obsolete": 107, "Typedef": 76}, 14578),
+        # one term of this file has a second name, which counts as a synonym
+        ("uberon/uberon_import.obo.gz", 7577, {"no name": 1, "Typedef": 220}, 18121 + 1),
+        ("go/go_import.obo.gz", 3845, {"obsolete": 128, "Typedef": 6}, 11077),
+        ("symptom_ontology/symp.obo", 1020, {"obsolete": 125, "Typedef": 1}, 247),
+        ("gard/gard.obo.gz", 6110, {}, 27365),
+        ("chebi/chebi_import.obo.gz", 1583, {"Typedef": 9}, 6217),
+    ],
+)
+def test_published_ontologies(data_dir, file, terms, dropped, synonyms):
+    report = ReadReport()
+    for _ in read_vocabulary(data_dir / "vocabularies" / file, report=report, strict=True):
+        pass
+    others = sum(count for kind, count in dropped.items() if kind in ("Typedef", "Instance"))
+    assert report.rows_read - others == terms
+    assert report.rows_dropped == dropped
+    assert report.names - report.records + report.names_dropped["duplicate"] == synonyms
+    assert report.names_dropped["empty"] == 0

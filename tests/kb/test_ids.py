@@ -1,0 +1,72 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spacy_sapbert.kb.ids import canonical_id, split_ids
+
+
+@pytest.mark.parametrize(
+    ("raw", "canonical"),
+    [
+        ("D009369", "D009369"),
+        ("MESH:D009369", "D009369"),
+        ("MeSH:C565588", "C565588"),
+        ("mesh: D009369", "D009369"),
+        ("UMLS:C0012634", "C0012634"),
+        ("UMLS_CUI:C0012634", "C0012634"),
+        ("C0012634", "C0012634"),
+        ("omim:145250", "OMIM:145250"),
+        (" OMIM:106210 ", "OMIM:106210"),
+        ("doid:1612", "DOID:1612"),
+        ("hp:0000118", "HP:0000118"),
+        ("Orphanet:558", "Orphanet:558"),
+        ("ORPHA:558", "ORPHA:558"),
+        ("ncbitaxon:9606", "NCBITaxon:9606"),
+        ("145250", "145250"),
+        ("http://example.org/x:1", "http://example.org/x:1"),
+        ("mesh:", ""),
+    ],
+)
+def test_canonical_form(raw, canonical):
+    assert canonical_id(raw) == canonical
+
+
+def test_default_prefix_is_for_bare_numbers_only():
+    assert canonical_id(" 145250", default_prefix="OMIM") == "OMIM:145250"
+    assert canonical_id("omim:145250", default_prefix="OMIM") == "OMIM:145250"
+    assert canonical_id("D009369", default_prefix="OMIM") == "D009369"
+
+
+@pytest.mark.parametrize(
+    ("raw", "ids"),
+    [
+        ("", ()),
+        ("-1", ()),
+        (" - ", ()),
+        ("MESH:-1", ()),
+        ("D002544|-1", ("D002544",)),
+        (" D015862+D058499", ("D015862", "D058499")),
+        ("D003110|D009369", ("D003110", "D009369")),
+        ("D1,omim:7; D2", ("D1", "OMIM:7", "D2")),
+        ("D2|D1|MESH:D2", ("D2", "D1")),
+        ("D1||", ("D1",)),
+    ],
+)
+def test_split_ids(raw, ids):
+    assert split_ids(raw) == ids
+
+
+def test_split_ids_gives_the_default_prefix_to_each_number():
+    assert split_ids("D006938|145250", default_prefix="OMIM") == ("D006938", "OMIM:145250")
+
+
+@given(st.text(alphabet="abDMESHmesh:|+,-1 0\u00a0_umlsUMLS\n\x1c.ßſ", max_size=30))
+def test_canonical_ids_stay_as_they_are(raw):
+    once = canonical_id(raw)
+    assert canonical_id(once) == once
+    assert once == once.strip()
+
+
+@given(st.lists(st.sampled_from(["D009369", "C0012634", "OMIM:145250", "DOID:1612"])), st.sampled_from("|+,;"))
+def test_joined_ids_come_apart_again(ids, separator):
+    assert split_ids(f" {separator} ".join(ids)) == tuple(dict.fromkeys(ids))

@@ -1,0 +1,206 @@
+import pickle
+import subprocess
+import sys
+
+import pytest
+import spacy
+import srsly
+from spacy.tokens import Doc, DocBin, Span
+
+from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.pipeline import composite_splitter
+from spacy_sapbert.pipeline.attributes import set_uses
+from spacy_sapbert.text.abbreviations import Use
+from spacy_sapbert.text.composites import readings
+
+TEXT = "They had breast and ovarian cancer, then flu."
+EXPECTED = [("breast cancer", "ovarian cancer"), ("breast", "ovarian cancer")]
+
+
+@pytest.fixture
+def nlp():
+    nlp = spacy.blank("en")
+    ruler = nlp.add_pipe("entity_ruler")
+    ruler.add_patterns(
+        [
+            {"label": "DISEASE", "pattern": text}
+            for text in ("breast and ovarian cancer", "flu", "AF and flutter", "CLP", "renal or hepatic failure")
+        ]
+    )
+    nlp.add_pipe("composite_splitter")
+    return nlp
+
+
+def check(doc):
+    composite, single = doc.ents
+    assert composite._.readings == EXPECTED
+    assert single._.readings == []
+
+
+def test_readings_of_entities(nlp):
+    check(nlp(TEXT))
+
+
+def test_readings_of_a_span_group():
+    nlp = spacy.blank("en")
+    nlp.add_pipe("composite_splitter", config={"spans_key": "found", "max_readings": 1})
+    doc = nlp.make_doc(TEXT)
+    doc.ents = [Span(doc, 9, 10, label="DISEASE")]
+    doc.spans["found"] = [Span(doc, 2, 6, label="DISEASE"), Span(doc, 2, 3, label="ORGAN")]
+    nlp(doc)
+    assert [span._.readings for span in doc.spans["found"]] == [EXPECTED[:1], []]
+    assert nlp("no such group here").spans == {}
+
+
+def test_document_without_mentions_stays_as_it_is(nlp):
+    doc = nlp("nothing and nobody")
+    assert not doc.user_data
+
+
+def test_readings_of_the_expanded_mention_come_first(nlp):
+    doc = nlp.make_doc("Atrial fibrillation (AF) is common. AF and flutter are not.")
+    start = doc.text.index("AF and")
+    set_uses(doc, [Use(start, start + 2, "Atrial fibrillation", 0, 19)])
+    mention = nlp(doc).ents[0]
+    whole = mention._.readings
+    assert whole[0] == ("Atrial fibrillation", "Atrial flutter")
+    assert set(readings("AF and flutter")) <= set(whole)
+    assert len(set(whole)) == len(whole)
+
+
+def test_an_abbreviation_can_stand_for_a_composite(nlp):
+    doc = nlp.make_doc("CLP was seen.")
+    set_uses(doc, [Use(0, 3, "cleft lip and palate", None, None)])
+    assert nlp(doc).ents[0]._.readings[0] == ("cleft lip", "cleft palate")
+
+
+def test_max_readings_counts_for_each_form(nlp):
+    nlp.get_pipe("composite_splitter").max_readings = 1
+    doc = nlp.make_doc("AF and flutter")
+    set_uses(doc, [Use(0, 2, "atrial fibrillation", None, None)])
+    assert len(nlp(doc).ents[0]._.readings) == 2
+
+
+def test_running_again_replaces_the_readings(nlp):
+    doc = nlp(TEXT)
+    nlp.get_pipe("composite_splitter").max_readings = 1
+    assert nlp.get_pipe("composite_splitter")(doc).ents[0]._.readings == EXPECTED[:1]
+    doc.ents[0]._.readings = []
+    assert doc.ents[0]._.readings == []
+
+
+def test_predict_leaves_the_document_alone(nlp):
+    with nlp.select_pipes(disable="composite_splitter"):
+        doc = nlp(TEXT)
+    assert nlp.get_pipe("composite_splitter").predict([doc]) == [[EXPECTED, []]]
+    assert not doc.user_data
+
+
+def test_max_readings_must_be_positive():
+    with pytest.raises(SapbertError, match=r"E406.*max_readings"):
+        spacy.blank("en").add_pipe("composite_splitter", config={"max_readings": 0})
+
+
+# --- saved documents
+
+
+def test_doc_to_bytes(nlp):
+    check(Doc(nlp.vocab).from_bytes(nlp(TEXT).to_bytes()))
+
+
+def test_doc_pickle(nlp):
+    check(pickle.loads(pickle.dumps(nlp(TEXT))))
+
+
+def test_doc_bin(nlp):
+    data = DocBin(docs=[nlp(TEXT)], store_user_data=True).to_bytes()
+    check(next(DocBin().from_bytes(data).get_docs(nlp.vocab)))
+
+
+def test_two_processes(nlp):
+    for doc in nlp.pipe([TEXT] * 4, n_process=2, batch_size=1):
+        check(doc)
+
+
+# --- saved pipelines
+
+
+def settings_of(nlp):
+    component = nlp.get_pipe("composite_splitter")
+    return component.spans_key, component.max_readings
+
+
+@pytest.fixture
+def changed():
+    """A pipeline whose component was changed after it was made, so that the config does not know."""
+    nlp = spacy.blank("en")
+    nlp.add_pipe("composite_splitter").spans_key = "found"
+    nlp.get_pipe("composite_splitter").max_readings = 2
+    return nlp
+
+
+def test_bytes_round_trip(changed):
+    other = spacy.blank("en")
+    other.add_pipe("composite_splitter", config={"max_readings": 4})
+    assert settings_of(other.from_bytes(changed.to_bytes())) == ("found", 2)
+
+
+def test_disk_round_trip(changed, tmp_path):
+    changed.to_disk(tmp_path)
+    assert settings_of(spacy.load(tmp_path)) == ("found", 2)
+    overridden = spacy.load(tmp_path, config={"components": {"composite_splitter": {"max_readings": 4}}})
+    assert settings_of(overridden) == ("found", 2)
+    assert [path.name for path in (tmp_path / "composite_splitter").iterdir()] == ["settings.json"]
+
+
+def test_pickle_round_trip(changed):
+    component = pickle.loads(pickle.dumps(changed.get_pipe("composite_splitter")))
+    assert (component.name, component.spans_key, component.max_readings) == ("composite_splitter", "found", 2)
+    assert settings_of(pickle.loads(pickle.dumps(changed))) == ("found", 2)
+
+
+def test_nothing_saved(nlp, tmp_path):
+    with pytest.raises(SapbertError, match="E401"):
+        nlp.get_pipe("composite_splitter").from_disk(tmp_path)
+
+
+@pytest.mark.parametrize("damaged", ["{", "[]", "{}", '{"spans_key": null, "max_readings": "many"}'])
+def test_damaged_settings(nlp, tmp_path, damaged):
+    (tmp_path / composite_splitter.SETTINGS_FILE).write_text(damaged)
+    with pytest.raises(SapbertError, match="E420"):
+        nlp.get_pipe("composite_splitter").from_disk(tmp_path)
+
+
+def test_saving_replaces_what_was_there(nlp, tmp_path):
+    component = nlp.get_pipe("composite_splitter")
+    component.to_disk(tmp_path)
+    component.max_readings = 3
+    component.to_disk(tmp_path)
+    assert srsly.read_json(tmp_path / composite_splitter.SETTINGS_FILE)["max_readings"] == 3
+
+
+# --- manners
+
+
+def test_error_handler_is_respected(nlp, monkeypatch):
+    def fail_on_failure(text, *, max_readings):
+        if "failure" in text:
+            raise ValueError("no")
+        return readings(text, max_readings=max_readings)
+
+    monkeypatch.setattr(composite_splitter, "readings", fail_on_failure)
+    failed = []
+    nlp.set_error_handler(lambda name, proc, docs, error: failed.append((name, docs[0].text)))
+    docs = list(nlp.pipe([TEXT, "renal or hepatic failure", TEXT]))
+    assert [doc.text for doc in docs] == [TEXT, TEXT]
+    assert failed == [("composite_splitter", "renal or hepatic failure")]
+
+
+def test_import_is_light():
+    # spaCy itself may load torch
+    code = (
+        "import sys, spacy; before = set(sys.modules)\n"
+        "import spacy_sapbert.pipeline.composite_splitter; new = set(sys.modules) - before\n"
+        "assert not {'torch', 'transformers', 'faiss', 'sklearn', 'scispacy', 'sqlite3'} & new, new"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,211 @@
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spacy_sapbert.text.composites import MAX_CHARACTERS, MAX_CONJUNCTS, MAX_WORDS, readings
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        # shared head
+        ("breast and ovarian cancer", ("breast cancer", "ovarian cancer")),
+        ("pleural and pericardial effusions", ("pleural effusions", "pericardial effusions")),
+        ("Renal OR liver failure", ("Renal failure", "liver failure")),
+        ("acute and chronic renal failure", ("acute renal failure", "chronic renal failure")),
+        ("cardiac and acute renal failure", ("cardiac failure", "acute renal failure")),
+        ("ovarian and fallopian tube cancers", ("ovarian cancers", "fallopian tube cancers")),
+        ("breast and squamous cell carcinoma", ("breast carcinoma", "squamous cell carcinoma")),
+        ("bone marrow and liver toxicity", ("bone marrow toxicity", "liver toxicity")),
+        ("renal and hepatic disease of childhood", ("renal disease of childhood", "hepatic disease of childhood")),
+        ("pain and visual loss in the eye", ("pain in the eye", "visual loss in the eye")),
+        # shared modifier
+        ("atrial fibrillation and flutter", ("atrial fibrillation", "atrial flutter")),
+        ("cleft lip and/or palate", ("cleft lip", "cleft palate")),
+        ("cancer of the renal pelvis and bladder", ("cancer of the renal pelvis", "cancer of the bladder")),
+        ("cancer of the colon and the ovary", ("cancer of the colon", "cancer of the ovary")),
+        ("cancer of the colon and of the ovary", ("cancer of the colon", "cancer of the ovary")),
+        ("injury to liver and kidney", ("injury to liver", "injury to kidney")),
+        ("bleeding from stomach and duodenum", ("bleeding from stomach", "bleeding from duodenum")),
+        # both
+        ("impaired renal and liver function", ("impaired renal function", "impaired liver function")),
+        ("familial breast and ovarian cancer", ("familial breast cancer", "familial ovarian cancer")),
+        ("tumors of breast and ovary in women", ("tumors of breast in women", "tumors of ovary in women")),
+        ("migraine with or without aura", ("migraine with aura", "migraine without aura")),
+        # own heads
+        ("acute renal failure and hepatic failure", ("acute renal failure", "acute hepatic failure")),
+        ("low back pain and leg pain", ("low back pain", "leg pain")),
+        ("diabetes and heart disease", ("diabetes", "heart disease")),
+        # numerals
+        ("type I and II diabetes", ("type I diabetes", "type II diabetes")),
+        ("type 1 and type 2 diabetes", ("type 1 diabetes", "type 2 diabetes")),
+        ("ataxia type 1 and 2", ("ataxia type 1", "ataxia type 2")),
+        ("C6 and C7 deficiencies", ("C6 deficiencies", "C7 deficiencies")),
+        ("vitamin A, D and E deficiency", ("vitamin A deficiency", "vitamin D deficiency", "vitamin E deficiency")),
+        # connectors
+        ("hematologic/oncologic disorder", ("hematologic disorder", "oncologic disorder")),
+        ("renal / hepatic failure", ("renal failure", "hepatic failure")),
+        ("renal/ hepatic failure", ("renal failure", "hepatic failure")),
+        ("renal /hepatic failure", ("renal failure", "hepatic failure")),
+        ("renal & hepatic failure", ("renal failure", "hepatic failure")),
+        ("renal as well as hepatic failure", ("renal failure", "hepatic failure")),
+        ("renal but not hepatic failure", ("renal failure", "hepatic failure")),
+        # lists
+        ("renal, hepatic, or cardiac failure", ("renal failure", "hepatic failure", "cardiac failure")),
+        ("nausea, vomiting and diarrhea", ("nausea", "vomiting", "diarrhea")),
+        ("breast, head and neck, and lung cancer", ("breast cancer", "head and neck cancer", "lung cancer")),
+        ("loss of near and far sight, and hearing", ("loss of near and far sight", "loss of hearing")),
+        # what a hyphen leaves out
+        ("hyper- or hypotension", ("hypertension", "hypotension")),
+        ("Hypo- and hyperthyroidism", ("Hypothyroidism", "hyperthyroidism")),
+        ("hyper‐ and hypokalaemia", ("hyperkalaemia", "hypokalaemia")),
+        ("hypo-/hyperthyroidism", ("hypothyroidism", "hyperthyroidism")),
+        ("intra- and extrahepatic cholestasis", ("intrahepatic cholestasis", "extrahepatic cholestasis")),
+        ("hepato- and nephrotoxicity", ("hepatotoxicity", "nephrotoxicity")),
+        ("drug- and alcohol-induced ulcers", ("drug-induced ulcers", "alcohol-induced ulcers")),
+        ("T- and B-cell lymphoma", ("T-cell lymphoma", "B-cell lymphoma")),
+        ("drug-induced and -related ulcers", ("drug-induced ulcers", "drug-related ulcers")),
+        ("estradiol- and testosterone esters", ("estradiol esters", "testosterone esters")),
+        # brackets and small words
+        ("ventricular septal (VSD) and midline (MD) defects",
+         ("ventricular septal (VSD) defects", "midline (MD) defects")),
+        ("colon and some other cancers", ("colon cancers", "cancers")),
+        ("both renal and hepatic failure", ("renal failure", "hepatic failure")),
+        ("Duchenne and the milder Becker dystrophies", ("Duchenne dystrophies", "milder Becker dystrophies")),
+    ],
+)  # fmt: skip
+def test_first_reading(text, expected):
+    assert readings(text)[0] == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        " ",
+        "cancer",
+        "and",
+        "/ , and",
+        "breast and",
+        "or cancer",
+        "cancer and cancer",
+        "dibenzo/b,f/azepine",
+        "1,25-dihydroxyvitamin D",
+        "N,N-dimethylpropranolol",
+        "N, N'-diisopropylphosphorodiamidofluoridate",
+        "4,000 Hz hearing loss",
+        "grade 3/4 toxicity",
+        "head and neck cancer",
+        "Emerin, deficiency",
+        "gangliosidosis, type 1",
+        "sudden, unexplained death",
+        "leukemia (myeloid and lymphoid)",
+        "brandy-induced orchitis",
+    ],
+)
+def test_no_reading_without_a_connector(text):
+    assert readings(text) == []
+
+
+def test_further_readings_follow_the_best():
+    assert ("breast", "ovarian cancer") in readings("breast and ovarian cancer")
+    assert ("cancer of the renal pelvis", "cancer of the renal bladder") in readings(
+        "cancer of the renal pelvis and bladder"
+    )
+
+
+def test_implausible_readings_are_not_offered():
+    assert readings("pleural and pericardial effusion") == [("pleural effusion", "pericardial effusion")]
+
+
+def test_max_readings_keeps_the_best():
+    text = "impairment of left renal and right hepatic vein function in women"
+    everything = readings(text, max_readings=100)
+    assert len(everything) > 6
+    assert readings(text) == everything[:6]
+    assert readings(text, max_readings=1) == everything[:1]
+
+
+def test_chemical_name_stays_whole_beside_a_connector():
+    assert readings("N, N'-dimethylurea and atropine") == [("N, N'-dimethylurea", "atropine")]
+    assert readings("1,3-butadiene and benzene exposure")[0] == ("1,3-butadiene exposure", "benzene exposure")
+
+
+def test_blanks_are_folded():
+    assert readings("breast\n and   ovarian\tcancer")[0] == ("breast cancer", "ovarian cancer")
+
+
+def test_number_of_conjuncts_is_bounded():
+    organs = [f"organ{number}" for number in range(MAX_CONJUNCTS + 1)]
+    assert len(readings(f"{', '.join(organs[1:-1])} and {organs[-1]} pain")[0]) == MAX_CONJUNCTS
+    assert readings(f"{', '.join(organs[:-1])} and {organs[-1]} pain") == []
+
+
+def test_number_of_words_is_bounded():
+    assert readings("very " * (MAX_WORDS - 3) + "bad and worse")
+    assert readings("very " * (MAX_WORDS - 2) + "bad and worse") == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "and " * 250_000,
+        "a, " * 5_000,
+        "ab/" * 5_000,
+        "(" * 1_000_000,
+        ("and " * MAX_CHARACTERS)[:MAX_CHARACTERS],
+        ("a, " * MAX_CHARACTERS)[:MAX_CHARACTERS],
+        ("ab/" * MAX_CHARACTERS)[:MAX_CHARACTERS],
+        ("a- " * MAX_CHARACTERS)[:MAX_CHARACTERS],
+        "o" * (MAX_CHARACTERS - 20) + "o- and o",
+        "of the " * 9 + "eye and " + "ear of the " * 6 + "head",
+    ],
+)
+def test_hostile_text_is_quick(text):
+    start = time.perf_counter()
+    readings(text)
+    assert time.perf_counter() - start < 0.5
+
+
+SMALL_WORDS = ["and", "or", "but", "not", "as", "well", "/", "&", ",", "and/or", "of", "the", "both", "other", "type"]
+LARGE_WORDS = [
+    "renal",
+    "hepatic",
+    "cancer",
+    "acute",
+    "left",
+    "head",
+    "neck",
+    "II",
+    "2",
+    "C6",
+    "(VSD)",
+    "(a",
+    "b)",
+    "N,",
+]
+WORDS = st.sampled_from([*SMALL_WORDS, *LARGE_WORDS, "a/b", "breast/ovarian", "pain,", "µ", "b,f"])
+ELLIPSES = st.sampled_from(["hyper-", "-related", "drug-induced", "hypotension", "-", "--", "T-"])
+MENTIONS = st.lists(WORDS, max_size=14).map(" ".join)
+
+
+@given(st.one_of(st.text(max_size=60), MENTIONS, st.lists(st.one_of(WORDS, ELLIPSES), max_size=10).map(" ".join)))
+def test_readings_are_well_formed(text):
+    offered = readings(text)
+    assert offered == readings(text)
+    assert len(offered) <= 6
+    assert len(set(offered)) == len(offered)
+    for reading in offered:
+        assert len(set(reading)) == len(reading) >= 2
+        assert all(part == " ".join(part.split()) != "" for part in reading)
+        assert " ".join(text.split()) not in reading
+
+
+@given(MENTIONS)
+def test_parts_hold_only_words_of_the_whole(text):
+    pieces = set(text.replace("/", " ").replace(",", " ").split())
+    for reading in readings(text):
+        for part in reading:
+            assert set(part.replace("/", " ").replace(",", " ").split()) <= pieces
