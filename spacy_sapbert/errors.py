@@ -86,8 +86,8 @@ class Errors:
     # components
     E401 = "[E401] No saved component in {path}. Save the pipeline again with `nlp.to_disk`."
     E402 = (
-        "[E402] The component in {path} was saved in format {found}; this version reads format {wanted}. "
-        "Assemble the pipeline again, or install the version of spacy-sapbert that it names in meta.json."
+        "[E402] The component in {path} was saved in format {found} by spacy-sapbert {version}; this version reads "
+        "format {wanted}. Assemble the pipeline again, or install that version."
     )
     E403 = "[E403] The saved component holds a file named '{name}', which leads out of its folder. Do not trust it."
     E404 = (
@@ -103,8 +103,8 @@ class Errors:
     E420 = "[E420] The settings in {path} cannot be read ({reason}). Save the pipeline again with `nlp.to_disk`."
     # command line and evaluation
     E501 = (
-        "[E501] There is no pipeline {name} ({reason}). Give the folder of a saved pipeline, or the name of an installed "
-        "one; `spacy-sapbert assemble` makes one."
+        "[E501] There is no pipeline {name}. Give the folder of a saved pipeline, or the name of an installed one; "
+        "`spacy-sapbert assemble` makes one."
     )
     E502 = (
         "[E502] The pipeline {name} cannot be loaded ({reason}). Install the packages that its components come from, or "
@@ -137,7 +137,6 @@ class Errors:
         "[E511] There is no mention {wanted} in the corpus, so there is nothing to measure. Its mentions with a concept "
         "id have the types: {known}."
     )
-    E512 = "[E512] Cannot write {path} ({reason}). Choose another place."
     E513 = (
         "[E513] {path}, line {line}: this is no line of a predictions file ({reason}). Make the file with "
         "`spacy-sapbert evaluate linking --predictions`."
@@ -147,11 +146,7 @@ class Errors:
         "them: {example}. Evaluate both pipelines on the same corpus with the same --type."
     )
     E515 = (
-        "[E515] The pipeline {pipeline} cannot be loaded ({reason}). Give the folder of a saved pipeline, or the name of "
-        "an installed one."
-    )
-    E516 = (
-        "[E516] The predictions are about {n} document(s). The test draws documents, so it needs two or more: evaluate "
+        "[E515] The predictions are about {n} document(s). The test draws documents, so it needs two or more: evaluate "
         "on a larger corpus."
     )
 

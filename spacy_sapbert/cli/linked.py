@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterable, Iterator
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -51,6 +50,45 @@ def load_pipeline(name: str) -> Language:
         raise SapbertError(code.format(name=name, reason=error)) from error
 
 
+class _Feed:
+    """Numbers documents on their way into `nlp.pipe`, and keeps each until it comes out again.
+
+    A worker process that is not waited for never ends, so the feed neither raises in the middle of `nlp.pipe` nor lets
+    it be broken off: in both cases it ends early.
+
+    pending (dict[int, Document]): what went in and has not come out, in order.
+    failure (Exception | None): why the documents ended early.
+    """
+
+    def __init__(self, documents: Iterable[Document], make_input: Callable[[Document], str | Doc]) -> None:
+        self._documents = documents
+        self._make_input = make_input
+        self._stopped = False
+        self.pending: dict[int, Document] = {}
+        self.failure: Exception | None = None
+
+    def __iter__(self) -> Iterator[tuple[str | Doc, int]]:
+        try:
+            for number, document in enumerate(self._documents):
+                if self._stopped:
+                    return
+                self.pending[number] = document
+                yield self._make_input(document), number
+        except Exception as error:
+            self.failure = error
+
+    def taken_before(self, number: int | None) -> Iterator[Document]:
+        """YIELDS (Document): what went in before this one (None: anything) and is pending; it no longer is."""
+        for earlier in list(takewhile(lambda other: number is None or other < number, self.pending)):
+            yield self.pending.pop(earlier)
+
+    def stop(self, results: Iterable[object]) -> None:
+        """End the feed, and wait for the results of what is still in it."""
+        self._stopped = True
+        for _ in results:
+            pass
+
+
 class LinkingPipeline:
     """Links documents, and reports those on which a component fails.
 
@@ -88,16 +126,18 @@ class LinkingPipeline:
         batch_size (int | None): as for `nlp.pipe`.
         YIELDS (LinkedDocument): in the order of the documents.
         """
-        pending: dict[int, Document] = {}
+        feed = _Feed(sound(documents, self.problems, self.nlp.max_length), self._input)
         self.nlp.set_error_handler(_leave_for_later)
-        results = self.nlp.pipe(
-            self._inputs(documents, pending), as_tuples=True, batch_size=batch_size, n_process=n_process
-        )
-        with closing(cast(Generator[tuple[Doc, int], None, None], results)):
+        results = self.nlp.pipe(feed, as_tuples=True, batch_size=batch_size, n_process=n_process)
+        try:
             for doc, number in results:
-                yield from self._one_by_one(pending, list(takewhile(number.__gt__, pending)))
-                yield self._linked(pending.pop(number), doc)
-        yield from self._one_by_one(pending, list(pending))
+                yield from self._one_by_one(feed.taken_before(number))
+                yield self._linked(feed.pending.pop(number), doc)
+            yield from self._one_by_one(feed.taken_before(None))
+        finally:
+            feed.stop(results if n_process > 1 else ())
+        if feed.failure:
+            raise feed.failure
 
     def _linkers(self) -> list[Any]:
         return [self.nlp.get_pipe(name) for name in self._names(frozenset({LINKER}))]
@@ -112,20 +152,14 @@ class LinkingPipeline:
             if hasattr(component, "spans_key"):
                 component.spans_key = _GIVEN
 
-    def _inputs(self, documents: Iterable[Document], pending: dict[int, Document]) -> Iterator[tuple[Any, int]]:
-        for number, document in enumerate(sound(documents, self.problems, self.nlp.max_length)):
-            pending[number] = document
-            yield self._input(document), number
-
     def _input(self, document: Document) -> str | Doc:
         if document.mentions is None:
             return document.text
         annotated = AnnotatedDocument(document.doc_id, document.text, document.mentions)
         return to_doc(self.nlp, annotated, spans_key=_GIVEN, split_tokens=True)
 
-    def _one_by_one(self, pending: dict[int, Document], numbers: Sequence[int]) -> Iterator[LinkedDocument]:
-        for number in numbers:
-            document = pending.pop(number)
+    def _one_by_one(self, documents: Iterable[Document]) -> Iterator[LinkedDocument]:
+        for document in documents:
             self.nlp.set_error_handler(raise_error)
             try:
                 doc = self.nlp(self._input(document))

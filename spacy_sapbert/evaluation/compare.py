@@ -45,14 +45,14 @@ def compare_predictions(a: Path, b: Path, *, resamples: int = RESAMPLES, seed: i
         percentages `a` and `b`, their `difference` b - a in points, the ends `low` and `high` of its 95 % interval
         (percentiles of the resampled differences), and `p`, two-sided: twice the share of resampled differences
         on the other side of 0, or on it.
-    RAISES (SapbertError): E513 a broken line, E514 the files are about different mentions, E516 fewer than two
+    RAISES (SapbertError): E513 a broken line, E514 the files are about different mentions, E515 fewer than two
         documents, E120 to E122 a file cannot be read.
     """
     rows_a, rows_b = _read(a), _read(b)
     _check_same_mentions(a, b, rows_a, rows_b)
     sums_a, sums_b, sizes = _by_document(rows_a, rows_b)
     if len(sizes) < 2:
-        raise SapbertError(Errors.E516.format(n=len(sizes)))
+        raise SapbertError(Errors.E515.format(n=len(sizes)))
     resampled = _resampled_differences(sums_b - sums_a, sizes, resamples, seed)
     result: dict[str, Any] = {"mentions": len(rows_a), "documents": len(sizes), "lenient": {}, "strict": {}}
     for column, (measure, cutoff) in enumerate(MEASURES):

@@ -61,7 +61,7 @@ def strict_at(k: int, gold: Collection[Ids], parts: Sequence[Sequence[Ids]]) -> 
     """Whether parts and gold concepts can be paired off so that each part has its concept among its first k candidates.
 
     The arguments are those of `lenient_at`. For k = 1 this means: the first candidates of the parts are the gold
-    concepts, one to one. Two parts with the same concept are therefore wrong.
+    concepts, one to one. Two parts with the same first candidate are therefore wrong, whatever the gold is.
     """
     from scipy.optimize import linear_sum_assignment
 
@@ -136,9 +136,11 @@ def evaluate_linking(
     predictions (Path | None): write a JSON line for each mention to this file; it appears when it is complete.
     RETURNS (dict): counts `mentions` (with a gold id) and `covered`; `lenient` and `strict`, `{"acc@1", "acc@5"}` over
         the covered; `lenient_all`, `strict_all` over all; `exact_match_floor`, the share of the covered that a look-up
-        of normalised names gets right; `candidate_recall@20`, the lenient accuracy at 20; `slices`, for each of
-        `SLICES` its count `n` of covered mentions with `lenient` and `strict`. Percentages, None where nothing counts.
-    RAISES (SapbertError): E510 the pipeline has no linker, E511 no mention with a gold id, E512 the file cannot be
+        of normalised names gets right; `candidate_recall@20`, the lenient accuracy at 20; `slices`, each with the count
+        `n` of its covered mentions, `lenient` and `strict`: `seen` and `unseen`, by whether the mention's normal form
+        is a name of the store, `abbreviation`, with a short form that was resolved, and `composite`, with several gold
+        ids. Accuracies are percentages, None where nothing counts.
+    RAISES (SapbertError): E510 the pipeline has no linker, E511 no mention with a gold id, E507 the file cannot be
         written, and what reading the documents raises.
     """
     scorer = _Scorer(_find_linker(nlp).kb)
@@ -156,10 +158,9 @@ def evaluate_linking(
         if not scores:
             wanted = "with a concept id" if type is None else f"of type {type}"
             raise SapbertError(Errors.E511.format(wanted=wanted, known=", ".join(sorted(labels)) or "none"))
-    if lost:
-        first, n, total = lost[0], len(lost), len(scores)
-        message = Warnings.W510.format(n=n, total=total, mention=repr(first.mention.text), doc_id=first.doc_id)
-        warnings.warn(message, stacklevel=2)
+    for first in lost[:1]:
+        place = {"mention": repr(first.mention.text), "doc_id": first.doc_id}
+        warnings.warn(Warnings.W510.format(n=len(lost), total=len(scores), **place), stacklevel=2)
     return _report(scores)
 
 

@@ -17,13 +17,13 @@ from ..files import open_text
 def new_predictions(path: Path) -> Iterator[TextIO]:
     """Open a new file, which takes its place at `path` when the block ends without an error.
 
-    RAISES (SapbertError): E512 it cannot be written.
+    RAISES (SapbertError): E507 it cannot be written.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         file = temporary.open("w", encoding="utf8")
     except OSError as error:
-        raise SapbertError(Errors.E512.format(path=path, reason=error.strerror)) from error
+        raise SapbertError(Errors.E507.format(path=path, reason=error.strerror)) from error
     try:
         with file:
             yield file

@@ -32,10 +32,15 @@ class StoreBuilder:
 
     def add(self, record: Record) -> None:
         """Add a concept, or what the record adds to a concept that is there already."""
-        record = record._replace(names=tuple(name for name in record.names if self._storable(name.text)))
-        if not record.names:
+        names = tuple(name for name in record.names if self._is_storable(name))
+        if not names:
             self.counts["concepts without a name"] += 1
             return
+        others = (record.concept_id, *record.alternative_ids, *record.types, record.definition or "", *record.parents)
+        if not _is_unicode(*others):
+            self.counts["records of broken Unicode"] += 1
+            return
+        record = record._replace(names=names)
         concept = self._concept(record)
         for name in record.names:
             self._own(concept, name)
@@ -43,15 +48,23 @@ class StoreBuilder:
         self._insert("types", ((concept, type_) for type_ in record.types))
         self._insert("parents", ((concept, parent) for parent in record.parents))
 
-    def add_mention(self, concept_id: str, name: Name) -> bool:
-        """Add a name, annotated once more, to every concept with this primary or alternative id.
-
-        RETURNS (bool): whether there is such a concept.
-        """
+    def add_mention(self, concept_id: str, name: Name) -> None:
+        """Add a name, annotated once more, to every concept with this primary or alternative id."""
+        if not self._is_storable(name):
+            return
         concepts = [row[0] for row in self._db.execute("SELECT concept FROM ids WHERE id = ?", (concept_id,))]
         for concept in concepts:
             self._own(concept, name, annotations=1)
-        return bool(concepts)
+        self.counts["mentions added" if concepts else "mentions whose id is not in the vocabulary"] += 1
+
+    def names_of(self, concept_id: str) -> list[str]:
+        """RETURNS (list[str]): all names so far of the concepts with this primary or alternative id."""
+        rows = self._db.execute(
+            "SELECT DISTINCT n.text FROM ids i JOIN synonyms s ON s.concept = i.concept JOIN names n ON n.row = s.name "
+            "WHERE i.id = ? ORDER BY n.row",
+            (concept_id,),
+        )
+        return [text for (text,) in rows]
 
     def finish(self, meta: dict[str, Any]) -> None:
         """Write what the store says of itself.
@@ -92,14 +105,14 @@ class StoreBuilder:
         self._insert("names", [(row, text)])
         return row
 
-    def _storable(self, text: str) -> bool:
-        """Escapes in JSON can make half a surrogate pair, which is no Unicode text and cannot be stored."""
-        try:
-            text.encode("utf8")
-        except UnicodeEncodeError:
+    def _is_storable(self, name: Name) -> bool:
+        if not name.text.strip():
+            self.counts["empty names"] += 1
+        elif not _is_unicode(*name):
             self.counts["names of broken Unicode"] += 1
-            return False
-        return bool(text.strip())
+        else:
+            return True
+        return False
 
     def _insert(self, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
         for row in rows:
@@ -110,8 +123,10 @@ class StoreBuilder:
 def new_store(path: Path) -> Iterator[StoreBuilder]:
     """Open a builder; the file appears at `path` when the block ends without an error.
 
-    RAISES (SapbertError): E104 the folder cannot be written to.
+    RAISES (SapbertError): E104 the folder cannot be written to, or there is a folder at `path`.
     """
+    if path.is_dir():
+        raise SapbertError(Errors.E104.format(path=path, reason="it is a folder"))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
@@ -129,6 +144,8 @@ def new_store(path: Path) -> Iterator[StoreBuilder]:
         connection.close()
         os.chmod(temporary, 0o666 & ~_umask())
         os.replace(temporary, path)
+    except sqlite3.OperationalError as error:  # above all a full disk
+        raise SapbertError(Errors.E104.format(path=path, reason=error)) from error
     finally:
         connection.close()
         Path(temporary).unlink(missing_ok=True)
@@ -150,10 +167,20 @@ def build_store(records: Iterable[Record], path: Path, meta: dict[str, Any] | No
 def _fingerprint(db: sqlite3.Connection) -> str:
     digest = hashlib.sha256()
     for table in ("concepts", "ids", "types", "parents", "names", "synonyms"):
+        digest.update(table.encode())
         order = "1, 2, 3" if table == "synonyms" else "1, 2"
         for row in db.execute(f"SELECT * FROM {table} ORDER BY {order}"):
             digest.update(repr(row).encode("utf8"))
     return digest.hexdigest()
+
+
+def _is_unicode(*texts: str) -> bool:
+    """Whether texts can be stored: escapes in JSON can make half a surrogate pair, which is no Unicode text."""
+    try:
+        "".join(texts).encode("utf8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _umask() -> int:

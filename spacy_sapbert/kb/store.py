@@ -138,8 +138,9 @@ class ConceptStore:
 
     def _ownership(self, where: str, *values: str) -> Ownership:
         rows = self.query(
-            "SELECT s.name, s.concept, max(s.name = c.preferred), sum(s.annotations) FROM synonyms s JOIN concepts c ON c.row = s.concept "
-            f"{where} GROUP BY s.name, s.concept ORDER BY s.name, s.concept",
+            "SELECT s.name, s.concept, max(s.name = c.preferred), sum(s.annotations) "
+            f"FROM synonyms s JOIN concepts c ON c.row = s.concept {where} "
+            "GROUP BY s.name, s.concept ORDER BY s.name, s.concept",
             *values,
         )
         table = np.fromiter((value for row in rows for value in row), dtype=np.int32).reshape(-1, 4)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,12 +11,20 @@ import numpy as np
 
 from ..errors import Errors, SapbertError
 from ..kb.store import ConceptStore
+from ..text.composites import readings
 from ..text.hashing import hash64
 from ..text.words import Word, is_acronym, words
 
 HASHES_FILE = "name_hashes.npy"
 ROWS_FILE = "name_rows.npy"
 MAX_WORDS = 12
+MAX_ADDED = 3
+
+_ANY_WORD = re.compile(r"[^\s,;/()]+")
+_WORDS = rf"((?:[^\s,;/().]+ ){{0,{MAX_ADDED - 1}}}[^\s,;/().]+)"
+_CONNECTOR = r"(?:\s+(?:and|or|and/or)\s+|/)"
+_BEFORE = re.compile(rf"(?<![^\s(,;]){_WORDS}{_CONNECTOR}$")
+_AFTER = re.compile(rf"{_CONNECTOR}{_WORDS}")
 
 
 class Match(NamedTuple):
@@ -60,10 +69,28 @@ class NameMatcher:
                 reach[start:end] = [max(end, other) for other in reach[start:end]]
         return sorted(matches)
 
+    def find_composites(self, text: str, matches: Sequence[Match]) -> list[Match]:
+        """Find composite mentions: a match, a connector and words that need a part of the match to be a name.
+
+        In "breast and ovarian cancer" only "ovarian cancer" is written as such; the whole is found because both of its
+        single mentions are names.
+
+        RETURNS (list[Match]): each with the row of its first single mention.
+        """
+        found = []
+        for match in matches:
+            for start, end in _extensions(text, match):
+                window = words(text[start:end])
+                rows = self._composite_rows(text[start:end]) if window[0].key and window[-1].key else []
+                if rows:
+                    found.append(Match(start, end, rows[0]))
+                    break
+        return found
+
     def match(self, text: str) -> int | None:
         """RETURNS (int | None): the row of the name that this text is, as a whole."""
         window = words(text)
-        return self._verify(text, window) if window else None
+        return self._verify(text, window) if window and window[0].key and window[-1].key else None
 
     def save(self, folder: Path) -> None:
         np.save(folder / HASHES_FILE, self.hashes, allow_pickle=False)
@@ -77,9 +104,17 @@ class NameMatcher:
             raise SapbertError(Errors.E306.format(path=folder, reason=error)) from error
         return cls(store, arrays[0], arrays[1])
 
+    def _composite_rows(self, text: str) -> list[int]:
+        """The names of the likeliest reading whose parts are all names, if one of them is not written as such."""
+        for parts in readings(text):
+            rows = [row for part in parts if (row := self.match(part)) is not None]
+            if len(rows) == len(parts) and not all(part in text for part in parts):
+                return rows
+        return []
+
     def _windows(self, text: str, found: list[Word]) -> Iterator[tuple[int, int]]:
         """YIELDS (tuple[int, int]): first word and end of each window that may be a name, the longest first."""
-        sums = np.cumsum([0, *(_word_hash(word.key) for word in found)], dtype=np.uint64)
+        sums = np.cumsum(np.array([0, *(_word_hash(word.key) for word in found)], dtype=np.uint64), dtype=np.uint64)
         breaks = np.cumsum([word.broken for word in found])
         solid = np.array([bool(word.key) for word in found])
         for length in range(min(MAX_WORDS, len(found)), 0, -1):
@@ -116,6 +151,18 @@ class NameMatcher:
     def _rows(self, key: int) -> list[int]:
         left, right = (np.searchsorted(self.hashes, np.uint64(key), side) for side in ("left", "right"))
         return sorted(self.rows[left:right].tolist()) if key else []
+
+
+def _extensions(text: str, match: Match) -> Iterator[tuple[int, int]]:
+    """YIELDS (tuple[int, int]): the match with a connector and 1 to `MAX_ADDED` words on either side, few first."""
+    before = _BEFORE.search(text, max(0, match.start - 80), match.start)
+    if before:
+        starts = [word.start() for word in _ANY_WORD.finditer(text, before.start(1), before.end(1))]
+        yield from ((start, match.end) for start in reversed(starts))
+    after = _AFTER.match(text, match.end)
+    if after:
+        ends = [word.end() for word in _ANY_WORD.finditer(text, after.start(1), after.end(1))]
+        yield from ((match.start, end) for end in ends)
 
 
 def _name_key(name: str) -> int:

@@ -18,6 +18,7 @@ from ..files import cache_dir
 from ..kb.store import ConceptStore
 from ..text.hashing import hash64
 from ..text.normalise import NORMALISERS
+from .forking import compute_alone_after_fork
 from .transformer_encoder import TransformerEncoder
 
 logger = logging.getLogger(__name__)
@@ -72,14 +73,14 @@ class NameVectors:
         """RETURNS (float32 and int64, shape (len(queries), n)): cosines and rows of the n nearest names, best first."""
         import faiss
 
+        compute_alone_after_fork()
         scores, rows = faiss.knn(queries, np.asarray(self.vectors), n, metric=faiss.METRIC_INNER_PRODUCT)
         return scores, rows
 
     def save(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         for name in (MANIFEST_FILE, VECTORS_FILE):
-            if (folder / name).absolute() != (self.folder / name).absolute():
-                shutil.copyfile(self.folder / name, folder / name)
+            shutil.copyfile(self.folder / name, folder / name)
 
     @cached_property
     def _forms(self) -> tuple[np.ndarray, np.ndarray]:

@@ -29,8 +29,7 @@ def open_store(kb: str) -> ConceptStore:
 
 def save_store(store: ConceptStore, folder: Path) -> None:
     """Copy a store's file into a folder, where `load_store` finds it."""
-    if store.path != (folder / STORE_FILE).absolute():
-        shutil.copyfile(store.path, folder / STORE_FILE)
+    shutil.copyfile(store.path, folder / STORE_FILE)
 
 
 def load_store(folder: Path) -> ConceptStore:

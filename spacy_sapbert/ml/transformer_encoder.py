@@ -13,6 +13,7 @@ import numpy as np
 
 from ..errors import Errors, SapbertError
 from ..text.normalise import NORMALISERS
+from .forking import compute_alone_after_fork
 
 if TYPE_CHECKING:
     import torch
@@ -27,7 +28,7 @@ class TransformerEncoder:
     """A Hugging Face encoder whose pooled, normalised output stands for a name.
 
     name (str): a folder, or a hub name such as `cambridgeltl/SapBERT-from-PubMedBERT-fulltext`.
-    pooling (str | None): "cls" or "mean"; None takes what the folder says, else "cls", as SapBERT's published models want.
+    pooling (str | None): "cls" or "mean"; None takes what the folder says, else "cls", as SapBERT's models want.
     max_length (int | None): wordpieces a name is cut to; None takes what the folder says, else 25.
     normaliser (str | None): normal form in which names are read; None takes what the folder says, else "lower".
     device (str): "cpu", "cuda", "cuda:1", …; "auto" takes a GPU where there is one.
@@ -85,6 +86,7 @@ class TransformerEncoder:
 
     @cached_property
     def model(self) -> Any:
+        compute_alone_after_fork()
         return _load(self.name, "model").to(self.device).eval()
 
     def encode(self, texts: Sequence[str], *, fast: bool = False) -> np.ndarray:
@@ -169,7 +171,7 @@ def _folder_settings(folder: Path) -> dict[str, Any]:
 def _load(name: str, what: str) -> Any:
     """Load the "model" or the "tokenizer" of a folder or hub name.
 
-    RAISES (SapbertError): E301 neither a folder nor to be had from the hub, E302 a folder without weights or unreadable.
+    RAISES (SapbertError): E301 neither a folder nor to be had from the hub, E302 a folder that cannot be loaded.
     """
     import transformers
 

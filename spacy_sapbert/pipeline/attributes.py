@@ -42,7 +42,21 @@ def set_uses(doc: Doc, uses: Iterable[Use]) -> None:
 
 def get_uses(doc: Doc) -> List[Use]:
     """RETURNS (List[Use]): the uses of short forms in a document, by position."""
-    return [Use(*entry) for entry in doc.user_data.get(_key("abbreviations"), [])]
+    return sorted((_use(doc, entry) for entry in doc.user_data.get(_key("abbreviations"), [])), key=lambda use: use[:2])
+
+
+def _use(doc: Doc, entry: Any) -> Use:
+    """Read an entry of ours, or one that scispaCy's detector wrote while its own attributes were registered."""
+    if isinstance(entry, Span):
+        return _make_use(entry, doc.user_data[_key("long_form", *_bounds(entry))])
+    if isinstance(entry, dict):  # with `make_serializable`
+        short, long = (doc[entry[f"{form}_start"] : entry[f"{form}_end"]] for form in ("short", "long"))
+        return _make_use(short, long)
+    return Use(*entry)
+
+
+def _make_use(short: Span, long: Union[Span, str]) -> Use:
+    return Use(*_bounds(short), str(long), *(_bounds(long) if isinstance(long, Span) else (None, None)))
 
 
 def get_abbreviations(doc: Doc) -> List[Span]:
@@ -59,8 +73,9 @@ def set_abbreviations(doc: Doc, spans: Sequence[Any]) -> None:
 
 def get_long_form(span: Span) -> Union[Span, str, None]:
     """RETURNS (Span | str | None): the long form of a short form; a string where the text itself does not hold it."""
+    start, end = _bounds(span)
     for use in get_uses(span.doc):
-        if _bounds(_span(span.doc, use.start, use.end)) == _bounds(span):
+        if start <= use.start and use.end <= end and _bounds(_span(span.doc, use.start, use.end)) == _bounds(span):
             if use.long_start is None or use.long_end is None:
                 return use.long
             return _span(span.doc, use.long_start, use.long_end)
@@ -71,11 +86,7 @@ def set_long_form(span: Span, long_form: Union[Span, str, None]) -> None:
     """Add, replace or remove (None) the long form of a short form."""
     doc = span.doc
     uses = [use for use in get_uses(doc) if _bounds(_span(doc, use.start, use.end)) != _bounds(span)]
-    if isinstance(long_form, Span):
-        uses.append(Use(*_bounds(span), long_form.text, *_bounds(long_form)))
-    elif long_form is not None:
-        uses.append(Use(*_bounds(span), long_form, None, None))
-    set_uses(doc, sorted(uses, key=lambda use: (use.start, use.end)))
+    set_uses(doc, uses if long_form is None else [*uses, _make_use(span, long_form)])
 
 
 # --- readings, candidates and links

@@ -1,5 +1,6 @@
 """`concept_matcher`: finds the names of the vocabulary in a text, for pipelines without a trained NER."""
 
+import inspect
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Set, Tuple
@@ -36,6 +37,7 @@ STOP_NAMES = (
         "min_length": 3,
         "stop_names": list(STOP_NAMES),
         "overwrite_ents": False,
+        "composites": True,
     },
 )
 def make_concept_matcher(
@@ -49,6 +51,7 @@ def make_concept_matcher(
     min_length: int,
     stop_names: List[str],
     overwrite_ents: bool,
+    composites: bool,
 ) -> "ConceptMatcher":
     settings = locals()
     return ConceptMatcher(settings.pop("nlp").vocab, **settings)
@@ -67,6 +70,7 @@ class ConceptMatcher(FolderPipe):
     min_length (int): characters that a name must have at least.
     stop_names (List[str]): names that are never marked alone, in lower case.
     overwrite_ents (bool): whether a match takes the place of entities that it overlaps.
+    composites (bool): mark "breast and ovarian cancer" as one mention where all its single mentions are names.
     """
 
     def __init__(
@@ -82,6 +86,7 @@ class ConceptMatcher(FolderPipe):
         min_length: int = 3,
         stop_names: Sequence[str] = STOP_NAMES,
         overwrite_ents: bool = False,
+        composites: bool = True,
     ) -> None:
         self.vocab = vocab
         self.name = name
@@ -93,6 +98,7 @@ class ConceptMatcher(FolderPipe):
         self.min_length = min_length
         self.stop_names = list(stop_names)
         self.overwrite_ents = overwrite_ents
+        self.composites = composites
         self._matcher: Optional[NameMatcher] = None
 
     def __call__(self, doc: Doc) -> Doc:
@@ -128,8 +134,10 @@ class ConceptMatcher(FolderPipe):
         self._kb, self._matcher = kb, None
 
     def _spans(self, doc: Doc) -> List[Span]:
-        found = [(match.start, match.end, match.row) for match in self.matcher.find(doc.text)]
-        for use in get_uses(doc):
+        matches = self.matcher.find(doc.text)
+        matches += self.matcher.find_composites(doc.text, matches) if self.composites else []
+        found = [tuple(match) for match in matches if self._is_wanted(doc.text[match.start : match.end])]
+        for use in get_uses(doc):  # of any length: the text itself says what they are
             row = self.matcher.match(use.long)
             if row is not None:
                 found.append((use.start, use.end, row))
@@ -138,7 +146,7 @@ class ConceptMatcher(FolderPipe):
         for start, end, row in found:
             label = labels[row]
             span = doc.char_span(start, end, label=label or "", alignment_mode="expand")
-            if label and span and self._is_wanted(doc.text[start:end]):
+            if label and span:
                 spans.setdefault((span.start, span.end), span)
         return list(spans.values())
 
@@ -151,7 +159,7 @@ class ConceptMatcher(FolderPipe):
         labels: Dict[int, Optional[str]] = dict.fromkeys(rows)
         if not rows:
             return labels
-        which, owners = ownership.of(np.array(sorted(rows)))
+        _, owners = ownership.of(np.array(sorted(rows)))
         passing = self.kb.owned(self.types, self.sources)[owners]
         # where several concepts own a name, the one that prefers it gives the label
         order = np.lexsort((owners, ~ownership.preferred[owners]))
@@ -178,8 +186,9 @@ class ConceptMatcher(FolderPipe):
         self._matcher = NameMatcher.load(load_store(folder), folder)
 
     def _settings(self) -> Dict[str, Any]:
-        settings = ("spans_key", "label", "types", "sources", "min_length", "stop_names", "overwrite_ents")
-        return {"kb": self._kb, **{setting: getattr(self, setting) for setting in settings}}
+        arguments = inspect.signature(type(self)).parameters.values()
+        settings = [argument.name for argument in arguments if argument.kind == argument.KEYWORD_ONLY]
+        return {name: getattr(self, "_kb" if name == "kb" else name) for name in settings}
 
 
 def _overlap(one: Span, other: Span) -> bool:

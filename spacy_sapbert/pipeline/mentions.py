@@ -20,11 +20,7 @@ def set_kb_ids(doc: Doc, kb_ids: List[str], spans_key: Optional[str]) -> None:
             for token in mention:
                 token.ent_kb_id_ = kb_id
     elif spans_key in doc.spans:
-        # a span of a group is a copy: the group takes new spans, and keeps its attributes
-        linked = [
-            Span(doc, mention.start, mention.end, label=mention.label, kb_id=kb_id, span_id=mention.id)
-            for mention, kb_id in zip(mentions, kb_ids)
-        ]
         group = doc.spans[spans_key]
-        del group[:]
-        group.extend(linked)
+        for i, (mention, kb_id) in enumerate(zip(mentions, kb_ids)):
+            # a span of a group is a copy, so its place takes a new one
+            group[i] = Span(doc, mention.start, mention.end, label=mention.label, kb_id=kb_id, span_id=mention.id)

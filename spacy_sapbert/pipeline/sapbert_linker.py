@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..ml.decision import MentionForms
 
 # Fitted on the training parts of BC5CDR and NCBI Disease: `benchmarks/thresholds.py`, `benchmarks/decisions.py`.
-SPARSE_THRESHOLD = 0.75
+SPARSE_THRESHOLD = 0.85
 DENSE_THRESHOLD = 0.75
 SPARSE_WEIGHT = 0.2
 SHORT_FORM_MARGIN = 0.1

@@ -1,14 +1,17 @@
 """Components that keep what they need in a folder: on disk, as bytes, and in a pickle."""
 
+import os
+import shutil
 import tempfile
 from pathlib import Path
-from typing import Any, Dict, Iterable, Tuple, TypeVar
+from typing import Any, Dict, Iterable, List, Tuple, TypeVar
 
 import srsly
 from spacy.pipeline import Pipe
 from spacy.util import ensure_path
 from spacy.vocab import Vocab
 
+from .. import __version__
 from ..errors import Errors, SapbertError
 
 FORMAT = 1
@@ -35,34 +38,37 @@ class FolderPipe(Pipe):
         raise NotImplementedError
 
     def to_disk(self, path: Any, *, exclude: Iterable[str] = tuple()) -> None:
-        """Write all that the component needs, so that the saved pipeline needs nothing else."""
+        """Write all that the component needs, so that the saved pipeline needs nothing else.
+
+        It takes the place of a component that was saved there before, which may be the one that this one came from.
+        """
         folder = ensure_path(path)
         folder.mkdir(parents=True, exist_ok=True)
-        self._save(folder)
-        srsly.write_json(folder / MANIFEST_FILE, {"format": FORMAT})
+        with tempfile.TemporaryDirectory(prefix=".saving_", dir=folder) as temporary:
+            new = Path(temporary)
+            self._save(new)
+            sizes = {name: (new / name).stat().st_size for name in _files(new)}
+            srsly.write_json(new / MANIFEST_FILE, {"format": FORMAT, "version": __version__, "files": sizes})
+            _replace(folder, new)
 
     def from_disk(self: Self, path: Any, *, exclude: Iterable[str] = tuple()) -> Self:
         """Open what `to_disk` wrote; it goes before any path in the config.
 
-        RAISES (SapbertError): E401 nothing was saved there, E402 saved in another format version.
+        RAISES (SapbertError): E306 a file is missing or damaged, E401 nothing was saved there, E402 saved in another
+            format version.
         """
         folder = ensure_path(path)
-        if not (folder / MANIFEST_FILE).is_file():
-            raise SapbertError(Errors.E401.format(path=folder))
-        manifest = srsly.read_json(folder / MANIFEST_FILE)
-        if manifest.get("format") != FORMAT:
-            raise SapbertError(Errors.E402.format(path=folder, found=manifest.get("format"), wanted=FORMAT))
+        manifest = _read_manifest(folder)
+        for name, size in manifest["files"].items():
+            if not (folder / name).is_file() or (folder / name).stat().st_size != size:
+                raise SapbertError(Errors.E306.format(path=folder, reason=f"{name} is missing or cut off"))
         self._load(folder)
         return self
 
     def to_bytes(self, *, exclude: Iterable[str] = tuple()) -> bytes:
         with tempfile.TemporaryDirectory() as folder:
             self.to_disk(folder)
-            files = {
-                path.relative_to(folder).as_posix(): path.read_bytes()
-                for path in sorted(Path(folder).rglob("*"))
-                if path.is_file()
-            }
+            files = {name: (Path(folder) / name).read_bytes() for name in _files(Path(folder))}
         data: bytes = srsly.msgpack_dumps(files)
         return data
 
@@ -88,6 +94,44 @@ class FolderPipe(Pipe):
 
     def __reduce__(self) -> Tuple[Any, ...]:
         return _rebuild, (type(self), self.vocab, self.name, self._settings(), self.to_bytes())
+
+
+def _files(folder: Path) -> List[str]:
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+
+
+def _read_manifest(folder: Path) -> Dict[str, Any]:
+    if not (folder / MANIFEST_FILE).is_file():
+        raise SapbertError(Errors.E401.format(path=folder))
+    try:
+        manifest: Dict[str, Any] = srsly.read_json(folder / MANIFEST_FILE)
+        found, version = manifest["format"], manifest["version"]
+    except (ValueError, TypeError, KeyError) as error:
+        raise SapbertError(Errors.E306.format(path=folder, reason=f"{MANIFEST_FILE}: {error!r}")) from error
+    if found != FORMAT:
+        raise SapbertError(Errors.E402.format(path=folder, found=found, version=version, wanted=FORMAT))
+    return manifest
+
+
+def _replace(folder: Path, new: Path) -> None:
+    """Move a saved component over what is in a folder. The manifest, which says that all is there, goes last."""
+    for name in _stale_files(folder, new):
+        (folder / name).unlink(missing_ok=True)
+        if not any((folder / name).parent.iterdir()):
+            (folder / name).parent.rmdir()
+    for name in sorted(_files(new), key=MANIFEST_FILE.__eq__):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copymode(new / MANIFEST_FILE, new / name)  # safetensors lets none but the owner read its files
+        os.replace(new / name, folder / name)
+
+
+def _stale_files(folder: Path, new: Path) -> List[str]:
+    """RETURNS (List[str]): the manifest of a component that was saved there before, and those files that it had more."""
+    try:
+        old = _read_manifest(folder)["files"]
+    except SapbertError:
+        old = {}
+    return [MANIFEST_FILE, *sorted(set(old) - set(_files(new)))]
 
 
 def _rebuild(cls: Any, vocab: Any, name: str, settings: Dict[str, Any], data: bytes) -> Any:

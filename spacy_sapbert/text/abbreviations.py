@@ -18,6 +18,7 @@ from .long_forms import find_long_form
 # Limits of Sohn et al. 2008: letters and words of a short form, words of a long form
 MAX_LETTERS = 10
 MAX_SHORT_WORDS = 2
+MAX_SHORT_CHARS = 30
 MAX_LONG_WORDS = 10
 # Characters of a long form and of what a bracket holds, so that the work is linear in the length of any text
 MAX_CHARS = 250
@@ -169,9 +170,9 @@ def _propose(text: str, bracket: _Bracket) -> Iterator[tuple[Offsets, Offsets]]:
 
 
 def _is_short_form(text: str) -> bool:
-    if not text or not text[0].isalnum() or len(text.split()) > MAX_SHORT_WORDS or _STATISTIC_OR_LABEL.match(text):
+    if not 0 < len(text) <= MAX_SHORT_CHARS or not text[0].isalnum() or _STATISTIC_OR_LABEL.match(text):
         return False
-    return 1 <= sum(map(str.isalpha, text)) <= MAX_LETTERS
+    return len(text.split()) <= MAX_SHORT_WORDS and 1 <= sum(map(str.isalpha, text)) <= MAX_LETTERS
 
 
 def _stands_alone(text: str, bracket: _Bracket) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 # Articles, prepositions, conjunctions and auxiliaries: the words that a short form leaves out.
@@ -24,19 +24,23 @@ STOP_WORDS = frozenset(
     )
 )
 
-# A digit stands for itself or for a word that begins so.
-_NUMBER_WORDS = {
-    digit: re.compile(rf"(?<![^\W_])(?:{words})")
-    for digit, words in {
-        "1": "one|first|mono|uni|i\\b",
-        "2": "two|twice|second|double|dual|di|bi|ii\\b",
-        "3": "three|third|tri|iii\\b",
-        "4": "four|quadr|tetra|iv\\b",
-        "5": "five|fifth|penta|v\\b",
-        "6": "six|hexa|vi\\b",
-        "7": "seven|hepta|vii\\b",
-        "8": "eight|octa|viii\\b",
-        "9": "nine|ninth|nona|ix\\b",
+# No letter stands in so many places of ten words. Bounds the work on text that is no language.
+MANY = 32
+
+# A digit stands for itself or a word that begins so, a Greek letter for itself or its name.
+_SPELLED = {
+    char: re.compile(rf"(?<![^\W_])(?:{words})")
+    for char, words in {
+        "1": r"one|first|mono|uni|i\b",
+        "2": r"two|twice|second|double|dual|di|bi|ii\b",
+        "3": r"three|third|tri|iii\b",
+        "4": r"four|quadr|tetra|iv\b",
+        "5": r"five|fifth|penta|v\b",
+        "6": r"six|hexa|vi\b",
+        "7": r"seven|hepta|vii\b",
+        "8": r"eight|octa|viii\b",
+        "9": r"nine|ninth|nona|ix\b",
+        **{"α": "alpha", "β": "beta", "γ": "gamma", "δ": "delta", "ε": "epsilon", "κ": "kappa", "ω": "omega"},
     }.items()
 }
 
@@ -210,7 +214,7 @@ def _in_order(letters: Sequence[str], words: str) -> bool:
     """Quickly tell most of the words that hold no long form: the letters do not even stand there in this order."""
     pos = len(words)
     for letter in reversed(letters):
-        if letter.isalpha():
+        if letter not in _SPELLED:
             pos = words.rfind(letter, 0, pos)
             if pos < 0:
                 return False
@@ -227,15 +231,15 @@ def _rows(letters: Sequence[str], words: _Words) -> dict[str, list[list[_Spot]]]
 
 
 def _find_spots(letter: str, words: _Words) -> list[_Spot]:
-    spots = []
-    pos = words.text.find(letter)
-    while pos >= 0:
+    spots: list[_Spot] = []
+    pos = words.text.rfind(letter)
+    while pos >= 0 and len(spots) < MANY:
         word = bisect_right(words.starts, pos) - 1
         first = pos == words.starts[word]
         spots.append(_Spot(pos, word, first, first or not words.text[pos - 1].isalnum()))
-        pos = words.text.find(letter, pos + 1)
-    if letter in _NUMBER_WORDS:
-        for match in _NUMBER_WORDS[letter].finditer(words.text):
+        pos = words.text.rfind(letter, 0, pos)
+    if letter in _SPELLED:
+        for match in _SPELLED[letter].finditer(words.text):
             # one further on, so that the word's own initial can be matched as well: T3, triiodothyronine
             pos = match.start() + 1
             spots.append(_Spot(pos, bisect_right(words.starts, pos) - 1, False, True))
@@ -248,10 +252,22 @@ def _align(row: Sequence[Sequence[_Spot]], strategy: Strategy, stops: Sequence[b
     for spots in reversed(row):
         # who skips a word of content has skipped the stop words before
         here = [spot for spot in spots if not stops[spot.word]] if strategy.content else spots
-        states = {step for state in states for spot in here if (step := _step(state, spot, strategy, stops))}
+        states = _best({step for state in states for spot in here if (step := _step(state, spot, strategy, stops))})
         if not states:
             return None
     return max((pos for pos, _, begun, adjacent in states if begun and adjacent), default=None)
+
+
+def _best(states: Iterable[_State]) -> set[_State]:
+    """Drop the states that reach nothing that another does not reach: those further left in the same word.
+
+    Where two neighbours are still wanted the position itself counts, and all are kept.
+    """
+    best: dict[tuple[int, bool, int], _State] = {}
+    for state in sorted(states):
+        pos, word, begun, adjacent = state
+        best[word, begun, -1 if adjacent else pos] = state
+    return set(best.values())
 
 
 def _step(state: _State, spot: _Spot, strategy: Strategy, stops: Sequence[bool]) -> _State | None:

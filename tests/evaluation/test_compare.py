@@ -101,5 +101,5 @@ def test_a_broken_line(write, tmp_path, broken, reason):
 
 def test_too_few_documents(write):
     a = write("a", [line("1", 0, True), line("1", 5, True)])
-    with pytest.raises(SapbertError, match=r"E516.*1 document"):
+    with pytest.raises(SapbertError, match=r"E515.*1 document"):
         compare_predictions(a, a)

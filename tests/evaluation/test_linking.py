@@ -228,7 +228,7 @@ def test_a_run_that_fails_leaves_the_predictions_of_the_last_one(nlp, tmp_path):
     with pytest.raises(SapbertError, match="E511"):
         evaluate_linking(nlp, [AnnotatedDocument("1", "nothing")], predictions=path)
     assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("out.jsonl", "before")]
-    with pytest.raises(SapbertError, match="E512"):
+    with pytest.raises(SapbertError, match="E507"):
         evaluate_linking(nlp, [], predictions=tmp_path / "no" / "out.jsonl")
 
 

@@ -1,0 +1,112 @@
+"""How well diseases are linked on the development sets of NCBI Disease and BC5CDR, and what each component adds.
+
+Each corpus is linked to MEDIC alone, which is what a new user has, and to MEDIC with the mentions of its own training
+set, which is BioSyn's protocol for a development set; by the linker alone, with abbreviations resolved, and with
+composites split as well. The numbers of names say what was built. Fitted values stay those of the linker's defaults.
+
+    python benchmarks/linking.py [--data FOLDER] [--encoder NAME|FOLDER|none] [--predictions FOLDER]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+import spacy
+from spacy.language import Language
+
+from spacy_sapbert.corpora.reader import read_corpus
+from spacy_sapbert.evaluation.linking import evaluate_linking
+from spacy_sapbert.kb.build import new_store
+from spacy_sapbert.kb.mentions import add_mentions
+from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
+from spacy_sapbert.types import AnnotatedDocument
+
+MEDIC = "dictionaries/medic/medic_06Jul2012.txt.gz"
+COMPONENTS = ["abbreviation_resolver", "composite_splitter", "sapbert_linker"]
+ABLATION = {"linker alone": COMPONENTS[2:], "+ abbreviations": COMPONENTS[::2], "+ composites": COMPONENTS}
+
+
+class Corpus(NamedTuple):
+    """Training and development set, and the type of its disease mentions (None for all)."""
+
+    train: str
+    dev: str
+    type: str | None
+
+
+CORPORA = {
+    "ncbi": Corpus(
+        "corpora/ncbi_disease/NCBItrainset_corpus.txt.gz", "corpora/ncbi_disease/NCBIdevelopset_corpus.txt", None
+    ),
+    "bc5cdr": Corpus(
+        "corpora/bc5cdr/CDR_TrainingSet.PubTator.txt.gz",
+        "corpora/bc5cdr/CDR_DevelopmentSet.PubTator.txt.gz",
+        "Disease",
+    ),
+}
+
+
+def read(path: Path, type: str | None) -> list[AnnotatedDocument]:
+    documents = []
+    for document in read_corpus(path, "pubtator"):
+        mentions = tuple(mention for mention in document.mentions if type in (None, mention.label))
+        documents.append(document._replace(mentions=mentions))
+    return documents
+
+
+def build(data: Path, path: Path, train: list[AnnotatedDocument]) -> None:
+    """Build a store of MEDIC and the mentions of these documents."""
+    with new_store(path) as builder:
+        for record in read_vocabulary(data / MEDIC, "medic", report=ReadReport(), source="MEDIC"):
+            builder.add(record)
+        add_mentions(builder, train, "train")
+        builder.finish({})
+
+
+def pipeline(store: Path, encoder: str, device: str) -> Language:
+    nlp = spacy.blank("en")
+    for name in COMPONENTS[:2]:
+        nlp.add_pipe(name)
+    nlp.add_pipe("sapbert_linker", config={"kb": str(store), "encoder": encoder, "device": device})
+    return nlp
+
+
+def measure(nlp: Language, corpus: Corpus, data: Path, predictions: Path | None) -> dict[str, Any]:
+    results: dict[str, Any] = {"names": nlp.get_pipe("sapbert_linker").kb.n_names}  # type: ignore[attr-defined]
+    documents = read(data / corpus.dev, corpus.type)
+    for label, components in ABLATION.items():
+        path = predictions.with_name(f"{predictions.name} {label}.jsonl") if predictions else None
+        with nlp.select_pipes(enable=components):
+            results[label] = evaluate_linking(nlp, documents, predictions=path)
+    return results
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=os.environ.get("SPACY_SAPBERT_DATA", "../shared/data"))
+    parser.add_argument("--encoder", default="none", help="hub name or folder of an encoder; none for the sparse score")
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--corpus", choices=CORPORA, action="append", help="by default all; may be repeated")
+    parser.add_argument("--predictions", type=Path, help="a folder for what is predicted for each mention")
+    arguments = parser.parse_args()
+    results: dict[str, Any] = {"encoder": arguments.encoder}
+    with TemporaryDirectory() as folder:
+        for name in arguments.corpus or CORPORA:
+            corpus = CORPORA[name]
+            train = read(arguments.data / corpus.train, corpus.type)
+            for vocabulary, mentions in {"MEDIC": [], "MEDIC + train": train}.items():
+                store = Path(folder) / f"{name} {vocabulary}.kb"
+                build(arguments.data, store, mentions)
+                path = arguments.predictions / f"{name} {vocabulary}" if arguments.predictions else None
+                nlp = pipeline(store, arguments.encoder, arguments.device)
+                results.setdefault(name, {})[vocabulary] = measure(nlp, corpus, arguments.data, path)
+    print(json.dumps(results, indent=2))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,63 @@
+"""`demo`: one abstract, linked with nothing but what comes in the package."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+    from spacy.tokens import Doc
+
+    from ..kb.store import ConceptStore
+
+TEXT = (
+    "Atrial fibrillation (AF) is common in patients with chronic obstructive pulmonary disease (COPD). We followed "
+    "212 COPD patients who were given amiodarone or metoprolol for AF. Heart attacks and strokes were fewer with "
+    "metoprolol, but headache, nausea and vomiting were reported more often. Three women with a history of breast and "
+    "ovarian cancer had been treated with doxorubicin; two of them developed heart failure. Diabetics took metformin "
+    "throughout, and acetylsalicylic acid was stopped where renal failure had been found."
+)
+
+
+def demo(
+    text: Annotated[str, typer.Option(help="Another text to link.")] = TEXT,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The HTML page to write.")] = Path("demo.html"),
+) -> None:
+    """Link an abstract against the starter vocabulary, and show the result as a table and as an HTML page."""
+    from .html import render_page
+
+    nlp = _pipeline()
+    doc = nlp(text)
+    store = nlp.get_pipe("sapbert_linker").kb  # type: ignore[attr-defined]
+    console = Console(width=None if Console().is_terminal else 120)
+    console.print(doc.text, markup=False, highlight=False)
+    console.print(_table(doc, store))
+    output.write_text(render_page([doc], store, "spacy-sapbert"), encoding="utf8")
+    console.print(f"The same as a page: {output}", markup=False, highlight=False)
+
+
+def _pipeline() -> Language:
+    import spacy
+
+    nlp = spacy.blank("en")
+    for component in ("abbreviation_resolver", "concept_matcher", "composite_splitter", "sapbert_linker"):
+        nlp.add_pipe(component)
+    return nlp
+
+
+def _table(doc: Doc, store: ConceptStore) -> Table:
+    table = Table("mention", "looked up as", "concept", "name", "score", box=None, padding=(0, 2, 0, 0))
+    for mention in doc.ents:
+        for part, link in enumerate(mention._.links):
+            concept = store.get(link.concept_id) if link.concept_id else None
+            name = concept.canonical_name if concept else link.reason or ""
+            looked_up = "" if link.text == mention.text else link.text
+            cells = (mention.text if part == 0 else "", looked_up, link.concept_id or "NIL", name)
+            table.add_row(*map(escape, cells), "" if link.score is None else f"{link.score:.2f}")
+    return table
