@@ -100,6 +100,10 @@ class Errors:
         "[E407] The encoder is 'none' and the sparse score is off, so nothing can be scored. Give an encoder, or set "
         "sparse to true."
     )
+    E410 = (
+        "[E410] The list of known abbreviations has an empty entry: {short!r}: {long!r}. Give every short form a long "
+        "form, or leave it out."
+    )
     E420 = "[E420] The settings in {path} cannot be read ({reason}). Save the pipeline again with `nlp.to_disk`."
     # command line and evaluation
     E501 = (

@@ -1,9 +1,40 @@
 """Fixtures for all tests."""
 
+import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from spacy_sapbert.kb.build import build_store
+from spacy_sapbert.kb.store import ConceptStore
+from spacy_sapbert.types import Name, Record
+
+# id, source, types, names with the preferred one first, and what else is known
+SMALL_VOCABULARY = [
+    ("D009369", "MEDIC", "Disease", "Neoplasms|cancer|tumors", {"definition": "New abnormal growth of tissue."}),
+    (
+        "D001943",
+        "MEDIC",
+        "Disease",
+        "Breast Neoplasms|breast cancer|Cancer, Breast|carcinoma of the breast",
+        {"alternative_ids": ("OMIM:114480",), "parents": ("D009369",)},
+    ),
+    ("D010051", "MEDIC", "Disease", "Ovarian Neoplasms|ovarian cancer", {"parents": ("D009369",)}),
+    ("D015179", "MEDIC", "Disease", "Colorectal Neoplasms|colorectal cancer", {"parents": ("D009369",)}),
+    ("D013274", "MEDIC", "Disease", "Stomach Neoplasms|gastric cancer", {"parents": ("D009369",)}),
+    ("D003550", "MEDIC", "Disease", "Cystic Fibrosis|CF|mucoviscidosis", {"alternative_ids": ("OMIM:219700",)}),
+    ("D054198", "MEDIC", "Disease", "Lymphoblastic Leukemia, Acute|ALL", {}),
+    ("D000690", "MEDIC", "Disease", "Amyotrophic Lateral Sclerosis|ALS", {"definition": "A motor neuron disease."}),
+    ("D003139", "MEDIC", "Disease", "Common Cold|cold", {}),
+    ("D012640", "MEDIC", "Disease", "Seizures|fits", {}),
+    ("HP:0001250", "HPO", "Phenotype", "Seizure|Seizures|epileptic seizure", {}),
+    ("D003080", "MEDIC", "Phenomenon", "cold|Cold Temperature", {}),
+    ("D008094", "CTD", "Chemical", "Lithium|lithium ion", {}),
+    ("D001241", "CTD", "Chemical|Drug", "Aspirin|acetylsalicylic acid|ASA", {"alternative_ids": ("X1", "X2")}),
+    ("D009020", "CTD", "Chemical|Drug", "Morphine|morphine sulphate", {}),
+]
 
 
 @pytest.fixture(scope="session")
@@ -19,3 +50,61 @@ def data_dir() -> Path:
 def cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep what tests cache out of the user's cache folder, in one folder for all of them."""
     monkeypatch.setenv("SPACY_SAPBERT_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+
+
+@pytest.fixture(scope="session")
+def small_vocabulary() -> list[Record]:
+    """Concepts of several types and sources, with alternative ids, homonyms ("cold", "Seizures") and acronyms."""
+    return [
+        Record(
+            concept_id,
+            tuple(Name(text, "exact" if i else "preferred", source) for i, text in enumerate(names.split("|"))),
+            types=tuple(types.split("|")),
+            **others,
+        )
+        for concept_id, source, types, names, others in SMALL_VOCABULARY
+    ]
+
+
+@pytest.fixture(scope="session")
+def small_store(small_vocabulary: list[Record], tmp_path_factory: pytest.TempPathFactory) -> ConceptStore:
+    return build_store(small_vocabulary, tmp_path_factory.mktemp("small_store") / "small.kb", {"licence": "MIT"})
+
+
+@pytest.fixture(scope="session")
+def make_encoder(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """A function that writes the folder of a BERT of two layers and 32 dimensions with random weights."""
+
+    def make(seed: int = 0, model: str = "BertModel", **settings: object) -> Path:
+        import torch
+        import transformers
+        from tokenizers import BertWordPieceTokenizer
+
+        folder = tmp_path_factory.mktemp("encoder")
+        letters = "abcdefghijklmnopqrstuvwxyz0123456789"
+        pieces = ["breast", "cancer", "cold", "neo", "##plasm", "##s", *letters, *(f"##{letter}" for letter in letters)]
+        vocabulary = {piece: i for i, piece in enumerate(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *pieces])}
+        BertWordPieceTokenizer(vocabulary).save_model(str(folder))
+        transformers.BertTokenizerFast(str(folder / "vocab.txt")).save_pretrained(folder)
+        torch.manual_seed(seed)
+        config = transformers.BertConfig(
+            vocab_size=len(vocabulary),
+            hidden_size=32,
+            num_hidden_layers=2,
+            num_attention_heads=4,
+            intermediate_size=64,
+            max_position_embeddings=64,
+            initializer_range=0.5,
+        )
+        getattr(transformers, model)(config).save_pretrained(folder)
+        if settings:
+            (folder / "spacy_sapbert.json").write_text(json.dumps(settings))
+        return folder
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def tiny_encoder(make_encoder: Callable[..., Path]) -> Path:
+    """The folder of a tiny encoder with mean pooling."""
+    return make_encoder(pooling="mean")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,10 +14,12 @@ from ..errors import Errors, SapbertError
 if TYPE_CHECKING:
     from spacy.language import Language
 
+_ADDED = ("abbreviation_resolver", "composite_splitter", "sapbert_linker")
+
 
 def assemble(
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write the pipeline to.")],
-    kb: Annotated[str, typer.Option(help="A store, or 'starter'.")] = "starter",
+    kb: Annotated[str | None, typer.Option(help="A store, or 'starter' (the default).")] = None,
     encoder: Annotated[str | None, typer.Option(help="A folder, a hub name, or 'none' (the default).")] = None,
     pooling: Annotated[str | None, typer.Option(help="'cls' or 'mean'; by default what the encoder says.")] = None,
     ner: Annotated[
@@ -28,14 +29,22 @@ def assemble(
         str | None, typer.Option("--from", help="A pipeline of ours: it is kept, and only its vocabulary changes.")
     ] = None,
     lang: Annotated[str, typer.Option(help="Language of a new pipeline.")] = "en",
-    name: Annotated[str, typer.Option(help="Name of the pipeline, for `spacy package`.")] = "linker",
+    name: Annotated[
+        str | None, typer.Option(help="Name of the pipeline, for `spacy package`; 'linker' for a new one.")
+    ] = None,
 ) -> None:
     """Save a pipeline that links mentions and needs nothing else; `nlp = spacy.load(FOLDER)` opens it."""
     if from_ and (ner or encoder or pooling):
         raise SapbertError(Errors.E533.format(reason="--from keeps the encoder and the NER of its pipeline"))
+    if from_ and not kb:
+        raise SapbertError(Errors.E533.format(reason="--from changes the vocabulary, so it needs --kb"))
     with Console(stderr=True).status("assembling"):
-        nlp = _with_new_vocabulary(from_, kb) if from_ else _new_pipeline(kb, encoder or "none", pooling, ner, lang)
-        nlp.meta["name"] = name if not from_ else nlp.meta["name"]
+        if from_ and kb:
+            nlp = _with_new_vocabulary(from_, kb)
+        else:
+            nlp = _new_pipeline(kb or "starter", encoder or "none", pooling, ner, lang)
+        if name or not from_:
+            nlp.meta["name"] = name or "linker"
         _save(nlp, output)
     typer.echo(f"{output}: {', '.join(nlp.pipe_names)}", err=True)
 
@@ -44,6 +53,10 @@ def _new_pipeline(kb: str, encoder: str, pooling: str | None, ner: str | None, l
     import spacy
 
     nlp = _load(ner) if ner else spacy.blank(lang)
+    there = [component for component in _ADDED if component in nlp.pipe_names]
+    if there:
+        reason = f"the pipeline of --ner has {', '.join(there)} already; --from changes the vocabulary of such a one"
+        raise SapbertError(Errors.E533.format(reason=reason))
     nlp.add_pipe("abbreviation_resolver")
     if not ner:
         nlp.add_pipe("concept_matcher", config={"kb": kb})
@@ -74,11 +87,14 @@ def _load(pipeline: str) -> Language:
 def _save(nlp: Language, output: Path) -> None:
     """Write to a folder beside it and rename, so that no half pipeline is left and an old one goes only at the end."""
     output = output.absolute()
-    output.parent.mkdir(parents=True, exist_ok=True)
     if output.exists() and not (output / "meta.json").is_file():
         raise SapbertError(Errors.E535.format(path=output))
-    with tempfile.TemporaryDirectory(prefix=f".{output.name}.", dir=output.parent) as temporary:
-        nlp.to_disk(Path(temporary) / "pipeline")
-        if output.exists():
-            shutil.rmtree(output)
-        (Path(temporary) / "pipeline").rename(output)
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{output.name}.", dir=output.parent) as temporary:
+            nlp.to_disk(Path(temporary) / "new")
+            if output.exists():
+                output.rename(Path(temporary) / "old")
+            (Path(temporary) / "new").rename(output)
+    except OSError as error:
+        raise SapbertError(Errors.E507.format(path=output, reason=error)) from error

@@ -44,8 +44,9 @@ def link(
 ) -> None:
     """Link the mentions of documents to the concepts of a vocabulary.
 
-    Offsets count the characters of the document's text; a title comes first, with a blank after it. A broken record
-    is left out, told of on standard error, and counted.
+    Offsets count the characters of a document's text; a title stands before it, with a blank between.
+
+    A record that is broken is left out, and standard error tells of it and of how many there were.
     """
     from .linked import LinkingPipeline
     from .outputs import open_output, write_linked

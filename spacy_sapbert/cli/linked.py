@@ -160,18 +160,21 @@ class LinkingPipeline:
 
     def _one_by_one(self, documents: Iterable[Document]) -> Iterator[LinkedDocument]:
         for document in documents:
-            self.nlp.set_error_handler(raise_error)
-            try:
-                doc = self.nlp(self._input(document))
-            except SapbertError:
-                raise
-            except Exception as error:  # whatever a component of the user's raises
-                reason = f"the pipeline fails on it ({type(error).__name__}: {error})"
-                self.problems.report(document.place, reason)
-            else:
+            doc = self._alone(document)
+            if doc is not None:
                 yield self._linked(document, doc)
-            finally:
-                self.nlp.set_error_handler(_leave_for_later)
+
+    def _alone(self, document: Document) -> Doc | None:
+        self.nlp.set_error_handler(raise_error)
+        try:
+            return self.nlp(self._input(document))
+        except SapbertError:
+            raise
+        except Exception as error:  # whatever a component of the user's raises
+            self.problems.report(document.place, f"the pipeline fails on it ({type(error).__name__}: {error})")
+            return None
+        finally:
+            self.nlp.set_error_handler(_leave_for_later)
 
     def _linked(self, document: Document, doc: Doc) -> LinkedDocument:
         doc.user_data[DOC_ID] = document.doc_id

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterator
-from itertools import chain
+from collections.abc import Iterable, Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,9 +15,13 @@ from .source import BrokenRecord, Source
 
 Pair = tuple[str, str]
 
+Numbered = list[tuple[int, str]]
+"""Lines with their numbers in the file."""
+
+_PMID = re.compile(r"\s*\d+\s*")
 _PAIR = re.compile(r"  \S")
-_SYNONYMS = "//*"
 _COMMENT = "//"
+_SYNONYMS = "//*"
 
 
 class AbbreviationRecord(NamedTuple):
@@ -41,7 +45,7 @@ def read_med1250(
 
     A record is a PMID, lines of text, and lines `  short|long`; a blank line ends it. Lines with `//` are comments, but
     `//*  short|long` is a pair of synonyms. Lines that follow a blank line without a PMID, or with the PMID once more,
-    belong to the record before: in two records of the corpus a blank line stands by mistake.
+    belong to the record before; two records of the corpus are split so.
 
     strict (bool): stop at the first broken record. Otherwise it is left out and counted.
     report (Report | None): takes the counts; without one, a warning tells of broken records at the end.
@@ -49,29 +53,60 @@ def read_med1250(
     RAISES (SapbertError): E201 a broken record in strict reading, E12x the file cannot be read.
     """
     source = Source(Path(path), report or Report(), encoding, strict)
-    for start, lines in _merge(_blocks(source)):
+    for lines in _merge(_blocks(source)):
         try:
             record = _record(lines)
         except BrokenRecord as reason:
-            source.broken(start, reason)
+            source.broken(lines[0][0], reason)
         else:
             source.report.documents += 1
             yield record
     if report is None and source.report.broken:
         first = source.report.problems[0]
-        warnings.warn(Warnings.W201.format(path=path, n=source.report.broken, first=first), stacklevel=2)
+        message = Warnings.W201.format(path=path, n=source.report.broken, line=first.line, reason=first.reason)
+        warnings.warn(message, stacklevel=2)
 
 
-def _blocks(source: Source) -> Iterator[tuple[int, list[str]]]:
-    """YIELDS (tuple[int, list[str]]): the lines between blank lines, with the number of the first."""
-    block: list[str] = []
-    for number, line in chain(source.lines(), [(0, "")]):
-        if line.strip():
-            block.append(line)
-        elif block:
-            yield number - len(block), block
-            block = []
+def _blocks(source: Source) -> Iterator[Numbered]:
+    """YIELDS (Numbered): the lines between blank lines."""
+    for blank, lines in groupby(source.lines(), key=lambda line: not line[1].strip()):
+        if not blank:
+            yield list(lines)
 
 
-def _merge(blocks: Iterator[tuple[int, list[str]]]) -> Iterator[tuple[int, list[str]]]:
-    number, record = 0, []
+def _merge(blocks: Iterable[Numbered]) -> Iterator[Numbered]:
+    """YIELDS (Numbered): the lines of each record, those of the blocks that continue it included."""
+    record: Numbered = []
+    for block in blocks:
+        has_pmid = _PMID.fullmatch(block[0][1]) is not None
+        if record and (not has_pmid or block[0][1].strip() == record[0][1].strip()):
+            record += block[has_pmid:]
+        else:
+            if record:
+                yield record
+            record = block
+    if record:
+        yield record
+
+
+def _record(lines: Numbered) -> AbbreviationRecord:
+    pmid = lines[0][1].strip()
+    if not _PMID.fullmatch(pmid):
+        raise BrokenRecord("a record that does not start with a PMID")
+    text, pairs, synonyms = [], [], []
+    for number, line in lines[1:]:
+        if line.startswith(_SYNONYMS):
+            synonyms.append(_pair(number, line.removeprefix(_SYNONYMS)))
+        elif _PAIR.match(line):
+            pairs.append(_pair(number, line))
+        elif not line.startswith(_COMMENT):
+            text.append(" ".join(line.split()))
+    return AbbreviationRecord(pmid, "\n".join(text), tuple(pairs), tuple(synonyms))
+
+
+def _pair(number: int, line: str) -> Pair:
+    # a third column, in the published output of Ab3P, is its precision
+    forms = [form.strip() for form in line.split("|")[:2]]
+    if len(forms) < 2 or not all(forms):
+        raise BrokenRecord(f"no short and long form with a | between them in line {number}")
+    return forms[0], forms[1]

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import permutations
 
 from ..text.abbreviations import expand, find_definitions, find_uses
 from ..text.composites import readings
+from ..text.normalise import biosyn
 from ..types import AnnotatedDocument, Mention, Name
 from .build import StoreBuilder
 
 SCOPE = "mention"
+MAX_PERMUTED = 4  # parts of a composite; beyond, all orders of its ids would be too many to try
 
 
 def add_mentions(builder: StoreBuilder, documents: Iterable[AnnotatedDocument], source: str) -> None:
     """Make every annotated mention a name of its concept, with the abbreviations of its document expanded.
 
-    The parts of a composite go to its concepts in order, where their numbers agree; else the whole is a name of each.
+    The parts of a composite go one to one to its concepts, where their numbers agree; else the whole is a name of each.
     What is left out is counted in `builder.counts`.
 
     source (str): the `source` of the new names.
@@ -25,16 +28,30 @@ def add_mentions(builder: StoreBuilder, documents: Iterable[AnnotatedDocument], 
         for mention in document.mentions:
             if not mention.ids:
                 builder.counts["mentions without an id"] += 1
-            for text, concept_id in _named(mention, expand(document.text, mention.start, mention.end, uses)):
-                added = builder.add_mention(concept_id, Name(" ".join(text.split()), SCOPE, source))
-                builder.counts["mentions added" if added else "mentions whose id is not in the vocabulary"] += 1
+            for text, concept_id in _named(builder, mention, expand(document.text, mention.start, mention.end, uses)):
+                builder.add_mention(concept_id, Name(" ".join(text.split()), SCOPE, source))
 
 
-def _named(mention: Mention, expanded: str) -> Iterator[tuple[str, str]]:
+def _named(builder: StoreBuilder, mention: Mention, expanded: str) -> Iterator[tuple[str, str]]:
     """YIELDS (tuple[str, str]): names and the ids that they belong to."""
     for parts in (mention.parts, *readings(expanded)):
         if len(parts) == len(mention.ids) > 1:
-            yield from zip(parts, mention.ids, strict=True)
+            yield from zip(parts, _in_order_of_parts(builder, parts, mention.ids), strict=True)
             return
     for concept_id in mention.ids:
         yield expanded, concept_id
+
+
+def _in_order_of_parts(builder: StoreBuilder, parts: Sequence[str], ids: Sequence[str]) -> Sequence[str]:
+    """The ids in the order in which most parts are names of their concepts already; as annotated where orders tie.
+
+    Annotators do not always keep to the order of the text: "gastric and colorectal cancer" can stand there with the id
+    of colorectal cancer first.
+    """
+    if len(parts) > MAX_PERMUTED:
+        return ids
+    names = {concept_id: set(map(biosyn, builder.names_of(concept_id))) for concept_id in ids}
+    forms = [biosyn(part) for part in parts]
+    return max(
+        permutations(ids), key=lambda order: sum(form in names[id_] for form, id_ in zip(forms, order, strict=True))
+    )

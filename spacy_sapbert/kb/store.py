@@ -100,7 +100,7 @@ class ConceptStore:
 
     def names(self) -> Iterator[str]:
         """YIELDS (str): every unique name, by row."""
-        for (text,) in self.query("SELECT text FROM names ORDER BY row"):
+        for (text,) in self._rows("SELECT text FROM names ORDER BY row"):
             yield text
 
     def name(self, row: int) -> str:
@@ -137,7 +137,7 @@ class ConceptStore:
         return np.isin(_pair_key(self.ownership), _pair_key(passing))
 
     def _ownership(self, where: str, *values: str) -> Ownership:
-        rows = self.query(
+        rows = self._rows(
             "SELECT s.name, s.concept, max(s.name = c.preferred), sum(s.annotations) "
             f"FROM synonyms s JOIN concepts c ON c.row = s.concept {where} "
             "GROUP BY s.name, s.concept ORDER BY s.name, s.concept",
@@ -150,7 +150,7 @@ class ConceptStore:
 
     def concept_ids(self) -> Iterator[str]:
         """YIELDS (str): every primary id, by concept row."""
-        for (concept_id,) in self.query("SELECT id FROM concepts ORDER BY row"):
+        for (concept_id,) in self._rows("SELECT id FROM concepts ORDER BY row"):
             yield concept_id
 
     def concept_id(self, row: int) -> str:
@@ -220,8 +220,12 @@ class ConceptStore:
 
     def query(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
         """RETURNS (list[tuple]): all rows of a read-only query."""
+        return list(self._rows(sql, *values))
+
+    def _rows(self, sql: str, *values: Any) -> Iterator[tuple[Any, ...]]:
+        """YIELDS (tuple): the rows one by one; those of millions of names would not fit into a list."""
         try:
-            return self._connection().execute(sql, values).fetchall()
+            yield from self._connection().execute(sql, values)
         except sqlite3.DatabaseError as error:
             raise SapbertError(Errors.E102.format(path=self.path, reason=error)) from error
 

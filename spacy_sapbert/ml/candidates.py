@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
@@ -15,6 +15,7 @@ from .ngrams import NgramEncoder
 
 EXACT_LIMIT = 200_000  # up to so many names, every name is scored
 TEXTS_PER_BATCH = 64
+CACHE_SIZE = 4096  # texts; with 30 candidates each about 40 MB
 DIGITS = 5  # scores are rounded, so that rounding errors of the hardware never decide between two names
 
 
@@ -48,6 +49,7 @@ class CandidateGenerator:
     vectors (NameVectors | None): the dense score; None leaves it out. One of the two is needed.
     sparse_weight (float): λ, where both are used.
     exact_limit (int): with more names than this, candidates are the nearest by either score (see `_union`).
+    cache_size (int): texts whose candidates are kept, for mentions that come again; the oldest go first.
     """
 
     def __init__(
@@ -58,27 +60,38 @@ class CandidateGenerator:
         *,
         sparse_weight: float = 0.2,
         exact_limit: int = EXACT_LIMIT,
+        cache_size: int = CACHE_SIZE,
     ) -> None:
         self.store = store
         self.ngrams = ngrams
         self.vectors = vectors
         self.sparse_weight = sparse_weight
         self.exact_limit = exact_limit
+        self.cache_size = cache_size
+        self._cache: dict[tuple[str, int, Filter, float], list[Candidate]] = {}
         self._entries = lru_cache(maxsize=64)(self._passing)
 
     def __call__(self, texts: Sequence[str], k: int, only: Filter = ALL) -> list[list[Candidate]]:
         """Find the k best concepts for each text.
 
         only (Filter): types and sources to choose from; the filter comes before the k best are taken.
-        RETURNS (list[list[Candidate]]): at most k candidates a text, best first. Equal scores go to the concept that
-            corpora annotate with the name most often, then to the one whose preferred name it is, then by id.
+        RETURNS (list[list[Candidate]]): at most k candidates a text, best first. Equal scores go to the concept with
+            the best claim on the name (see `_standing`), then by id.
         """
+        keys = {text: (text, k, only, self.sparse_weight) for text in texts}
+        known = {text: self._cache[key] for text, key in keys.items() if key in self._cache}
+        for text, candidates in self._find([text for text in keys if text not in known], k, only):
+            known[text] = self._cache[keys[text]] = candidates
+        while len(self._cache) > self.cache_size:
+            del self._cache[next(iter(self._cache))]
+        return [list(known[text]) for text in texts]
+
+    def _find(self, texts: Sequence[str], k: int, only: Filter) -> Iterator[tuple[str, list[Candidate]]]:
         entries = self._entries(only)
-        found: list[list[Candidate]] = []
         for start in range(0, len(texts), TEXTS_PER_BATCH):
             batch = texts[start : start + TEXTS_PER_BATCH]
-            found += [self._best(scored, k, entries) for scored in self._score(batch, k, entries)]
-        return found
+            for text, scored in zip(batch, self._score(batch, k, entries), strict=True):
+                yield text, self._best(scored, k, entries)
 
     # --- scores of names
 
@@ -117,7 +130,7 @@ class CandidateGenerator:
         while True:
             n = min(n, self.store.n_names)
             dense_best, dense_rows = self.vectors.nearest(query, n)
-            rows, bound = dense_rows[0], dense_best[0, -1]
+            rows, bound = np.sort(dense_rows[0]), dense_best[0, -1]
             if sparse is not None:
                 sparse_rows = np.argpartition(-sparse, n - 1)[:n]
                 rows = np.union1d(rows, sparse_rows)
@@ -125,7 +138,8 @@ class CandidateGenerator:
             dense = self.vectors.similarities(query, rows)[0]
             scored = self._combine(dense, None if sparse is None else sparse[rows], rows)
             best = self._best(scored, k, None)
-            if n == self.store.n_names or (len(best) == k and best[-1].score > bound):
+            # one unit in the last digit, because scores are rounded
+            if n == self.store.n_names or (len(best) == k and best[-1].score > bound + 10**-DIGITS):
                 return scored
             n *= 4
 
@@ -160,7 +174,8 @@ class CandidateGenerator:
         best = ranking[np.sort(firsts)]
         if len(best) > k:  # equal ones at the end are cut only after the ids have decided between them
             last = best[k - 1]
-            best = best[(scores[best] > scores[last]) | (standing[best] <= standing[last])]
+            tied = (scores[best] == scores[last]) & (standing[best] == standing[last])
+            best = best[tied | (np.arange(len(best)) < k)]
         candidates = [(standing[i], self._candidate(scored, places[i], int(concepts[i]))) for i in best]
         candidates.sort(key=lambda pair: (-pair[1].score, pair[0], pair[1].concept_id))
         return [candidate for _, candidate in candidates[:k]]

@@ -100,7 +100,7 @@ class NameMatcher:
     def load(cls, store: ConceptStore, folder: Path) -> NameMatcher:
         try:
             arrays = [np.load(folder / name, mmap_mode="r", allow_pickle=False) for name in (HASHES_FILE, ROWS_FILE)]
-        except (OSError, ValueError) as error:
+        except (OSError, EOFError, ValueError) as error:
             raise SapbertError(Errors.E306.format(path=folder, reason=error)) from error
         return cls(store, arrays[0], arrays[1])
 

@@ -6,8 +6,7 @@ import json
 import logging
 import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -25,6 +24,7 @@ logger = logging.getLogger(__name__)
 
 MANIFEST_FILE = "vectors.json"
 VECTORS_FILE = "vectors.npy"
+HASHES_FILE = "hashes.npy"
 NAMES_PER_CHUNK = 8192
 
 Progress = Callable[[int, int], None]
@@ -40,30 +40,25 @@ class NameVectors:
     def __init__(self, folder: Path, store: ConceptStore, encoder: TransformerEncoder) -> None:
         self.folder = folder
         self.encoder = encoder
-        self._store = store
         try:
             manifest = json.loads((folder / MANIFEST_FILE).read_text())
-            self.vectors: np.ndarray = np.load(folder / VECTORS_FILE, mmap_mode="r", allow_pickle=False)
-        except (OSError, ValueError) as error:
+            self._known = _open_known(folder)
+        except (OSError, EOFError, ValueError) as error:
             raise SapbertError(Errors.E306.format(path=folder, reason=error)) from error
-        if manifest != _manifest(store, encoder) or len(self.vectors) != store.n_names:
+        if manifest != _manifest(store, encoder) or len(self._known.vectors) != store.n_names:
             raise SapbertError(Errors.E305.format(path=folder))
+
+    @property
+    def vectors(self) -> np.ndarray:
+        """RETURNS (float32, shape (names, dim)): memory-mapped."""
+        return self._known.vectors
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
         """Encode texts; one that is a name already takes that name's vector, without the encoder.
 
         RETURNS (float32, shape (len(texts), dim)): vectors of unit length.
         """
-        normalise = NORMALISERS[self.encoder.normaliser]
-        hashes, rows = self._forms
-        wanted = np.array([hash64(normalise(text)) for text in texts], dtype=np.uint64)
-        places = np.searchsorted(hashes, wanted).clip(max=len(hashes) - 1)
-        known = hashes[places] == wanted
-        vectors = np.zeros((len(texts), self.vectors.shape[1]), dtype=np.float32)
-        vectors[known] = self.vectors[rows[places[known]]]
-        if not known.all():
-            vectors[~known] = self.encoder.encode([texts[i] for i in np.flatnonzero(~known)])
-        return vectors
+        return _encode(texts, self.encoder, [self._known])
 
     def similarities(self, queries: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
         """RETURNS (float32, shape (len(queries), len(rows) or all)): cosines with the names at these rows."""
@@ -79,35 +74,79 @@ class NameVectors:
 
     def save(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        for name in (MANIFEST_FILE, VECTORS_FILE):
+        for name in (MANIFEST_FILE, VECTORS_FILE, HASHES_FILE):
             shutil.copyfile(self.folder / name, folder / name)
 
-    @cached_property
-    def _forms(self) -> tuple[np.ndarray, np.ndarray]:
-        """Hashes of the names' normal forms, sorted, and the row of each."""
-        normalise = NORMALISERS[self.encoder.normaliser]
-        hashes = np.fromiter((hash64(normalise(name)) for name in self._store.names()), dtype=np.uint64)
-        order = np.argsort(hashes, kind="stable")
-        return hashes[order], order
+
+class _KnownVectors:
+    """Vectors by the normal form of what they stand for.
+
+    vectors (float32, shape (n, dim)), hashes (uint64, shape (n,)): of the same texts, in the same order.
+    """
+
+    def __init__(self, vectors: np.ndarray, hashes: np.ndarray) -> None:
+        self.vectors = vectors
+        self._order = np.argsort(hashes, kind="stable")
+        self._hashes = hashes[self._order]
+
+    def find(self, hashes: np.ndarray) -> np.ndarray:
+        """RETURNS (int64, shape (len(hashes),)): the row of each, or -1."""
+        places = np.searchsorted(self._hashes, hashes).clip(max=len(self._hashes) - 1)
+        return np.where(self._hashes[places] == hashes, self._order[places], -1)
+
+
+def _encode(
+    texts: Sequence[str], encoder: TransformerEncoder, known: Sequence[_KnownVectors], *, fast: bool = False
+) -> np.ndarray:
+    """Encode texts, but take the vectors that are known already."""
+    hashes = _hashes(texts, encoder)
+    vectors = np.zeros((len(texts), encoder.dim), dtype=np.float32)
+    missing = np.ones(len(texts), dtype=bool)
+    for other in known:
+        rows = other.find(hashes)
+        found = missing & (rows >= 0)
+        vectors[found] = other.vectors[rows[found]]
+        missing &= ~found
+    if missing.any():
+        vectors[missing] = encoder.encode([texts[i] for i in np.flatnonzero(missing)], fast=fast)
+    return vectors
+
+
+def _hashes(texts: Iterable[str], encoder: TransformerEncoder) -> np.ndarray:
+    normalise = NORMALISERS[encoder.normaliser]
+    return np.fromiter((hash64(normalise(text)) for text in texts), dtype=np.uint64)
 
 
 def cached_name_vectors(
     store: ConceptStore, encoder: TransformerEncoder, progress: Progress | None = None
 ) -> NameVectors:
-    """Take the vectors of this store by this encoder from the cache folder, or make them there."""
+    """Take the vectors of this store by this encoder from the cache folder, or make them there.
+
+    Names that another cached store has as well are not encoded again.
+    """
+    from filelock import FileLock
+
     folder = cache_dir() / "vectors" / f"{store.fingerprint[:16]}-{encoder.fingerprint[:16]}"
-    if not (folder / MANIFEST_FILE).is_file():
-        logger.info("Encoding %d names of %s into %s", store.n_names, store.path, folder)
-        build_name_vectors(store, encoder, folder, progress)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(f"{folder}.lock"):  # several processes may come here at once, and one of them has to build
+        if not (folder / MANIFEST_FILE).is_file():
+            logger.info("Encoding %d names of %s into %s", store.n_names, store.path, folder)
+            others = sorted(folder.parent.glob(f"*-{encoder.fingerprint[:16]}/{MANIFEST_FILE}"))
+            build_name_vectors(store, encoder, folder, progress, [_open_known(other.parent) for other in others])
     return NameVectors(folder, store, encoder)
 
 
 def build_name_vectors(
-    store: ConceptStore, encoder: TransformerEncoder, folder: Path, progress: Progress | None = None
+    store: ConceptStore,
+    encoder: TransformerEncoder,
+    folder: Path,
+    progress: Progress | None = None,
+    known: Sequence[_KnownVectors] = (),
 ) -> None:
     """Encode all names of a store. A build that was cut off goes on where it stopped.
 
     progress (Callable[[int, int], None] | None): told the names done and the names in all.
+    known (Sequence[_KnownVectors]): vectors of the same encoder, which are not made again.
     """
     parts = folder / "parts"
     parts.mkdir(parents=True, exist_ok=True)
@@ -119,15 +158,21 @@ def build_name_vectors(
     done = 0
     for i, names in enumerate(_chunks(store.names(), NAMES_PER_CHUNK)):
         if not (parts / f"{i}.npy").is_file():
-            _save(parts / f"{i}.npy", encoder.encode(names, fast=True))
+            _save(parts / f"{i}.npy", _encode(names, encoder, known, fast=True))
         done += len(names)
         if progress:
             progress(done, store.n_names)
     _join(
         [parts / f"{i}.npy" for i in range(-(-store.n_names // NAMES_PER_CHUNK))], folder / VECTORS_FILE, store.n_names
     )
+    _save(folder / HASHES_FILE, _hashes(store.names(), encoder))
     os.replace(parts / MANIFEST_FILE, folder / MANIFEST_FILE)  # last: its presence says that all is there
     shutil.rmtree(parts)
+
+
+def _open_known(folder: Path) -> _KnownVectors:
+    vectors = np.load(folder / VECTORS_FILE, mmap_mode="r", allow_pickle=False)
+    return _KnownVectors(vectors, np.load(folder / HASHES_FILE, allow_pickle=False))
 
 
 def _manifest(store: ConceptStore, encoder: TransformerEncoder) -> dict[str, str]:
@@ -143,9 +188,9 @@ def _same(path: Path, text: str) -> bool:
     return path.is_file() and path.read_text() == text
 
 
-def _save(path: Path, vectors: np.ndarray) -> None:
+def _save(path: Path, array: np.ndarray) -> None:
     temporary = path.with_suffix(".tmp.npy")
-    np.save(temporary, vectors, allow_pickle=False)
+    np.save(temporary, array, allow_pickle=False)
     os.replace(temporary, path)
 
 

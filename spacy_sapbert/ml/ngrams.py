@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..errors import Errors, SapbertError
 from ..text.normalise import NORMALISERS
 
 if TYPE_CHECKING:
@@ -58,8 +59,8 @@ class NgramEncoder:
         """RETURNS (csr_matrix, float32, shape (len(texts), len(ngrams))): rows of unit length, or zero rows."""
         from scipy.sparse import csr_matrix
 
-        if not self.ngrams:
-            return csr_matrix((len(texts), 0), dtype=np.float32)
+        if not self.ngrams or not texts:
+            return csr_matrix((len(texts), len(self.ngrams)), dtype=np.float32)
         normalise = NORMALISERS[self.normaliser]
         return self._fitted.transform([normalise(text) for text in texts]).astype(np.float32)
 
@@ -71,8 +72,12 @@ class NgramEncoder:
 
     @classmethod
     def load(cls, folder: Path) -> NgramEncoder:
-        settings = json.loads((folder / SETTINGS_FILE).read_text())
-        idf = np.load(folder / IDF_FILE, allow_pickle=False)
+        """Open what `save` wrote. RAISES (SapbertError): E306 something of it is missing or damaged."""
+        try:
+            settings = json.loads((folder / SETTINGS_FILE).read_text())
+            idf = np.load(folder / IDF_FILE, allow_pickle=False)
+        except (OSError, EOFError, ValueError) as error:
+            raise SapbertError(Errors.E306.format(path=folder, reason=error)) from error
         return cls(settings["ngrams"], idf, tuple(settings["ngram_range"]), settings["normaliser"])
 
     @cached_property

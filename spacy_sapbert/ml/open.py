@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Collection
 from pathlib import Path
 
 from ..errors import Errors, SapbertError
@@ -36,6 +37,15 @@ def load_store(folder: Path) -> ConceptStore:
     return ConceptStore(folder / STORE_FILE)
 
 
+def check_filters(store: ConceptStore, types: Collection[str], sources: Collection[str]) -> None:
+    """RAISES (SapbertError): E404, E405 the vocabulary has no such type or source."""
+    checks = ((Errors.E404, types, store.type_counts), (Errors.E405, sources, store.source_counts))
+    for message, wanted, counts in checks:
+        missing = sorted(set(wanted).difference(counts())) if wanted else []
+        if missing:
+            raise SapbertError(message.format(missing=missing, known=sorted(counts())))
+
+
 def open_encoder(encoder: str, *, pooling: str | None = None, device: str = "auto") -> TransformerEncoder | None:
     """encoder (str): "none", a folder or a hub name."""
     if encoder == "none":
@@ -62,10 +72,13 @@ def save_generator(generator: CandidateGenerator, folder: Path) -> None:
         generator.vectors.encoder.save(folder / ENCODER_FOLDER)
 
 
-def load_generator(folder: Path, *, device: str = "auto") -> CandidateGenerator:
-    """Open what `save_generator` wrote."""
+def load_generator(folder: Path, *, sparse: bool, device: str = "auto") -> CandidateGenerator:
+    """Open what `save_generator` wrote; with `sparse`, n-grams that were not saved are counted anew."""
     store = load_store(folder)
-    ngrams = NgramEncoder.load(folder / NGRAMS_FOLDER) if (folder / NGRAMS_FOLDER).is_dir() else None
+    ngrams = None
+    if sparse:
+        saved = (folder / NGRAMS_FOLDER).is_dir()
+        ngrams = NgramEncoder.load(folder / NGRAMS_FOLDER) if saved else NgramEncoder.fit(store.names())
     vectors = None
     if (folder / ENCODER_FOLDER).is_dir():
         encoder = TransformerEncoder(str(folder / ENCODER_FOLDER), device=device)

@@ -23,6 +23,9 @@ POOLING_FILE = "1_Pooling/config.json"  # where sentence-transformers keeps its 
 WEIGHT_FILES = ("model.safetensors", "pytorch_model.bin", "model.safetensors.index.json")
 TOKENS_PER_BATCH = 4096
 
+_POOLER = "pooler."
+_POOLING_MODES = {"pooling_mode_cls_token": "cls", "pooling_mode_mean_tokens": "mean"}
+
 
 class TransformerEncoder:
     """A Hugging Face encoder whose pooled, normalised output stands for a name.
@@ -67,8 +70,10 @@ class TransformerEncoder:
         """A hash of weights, vocabulary and settings: equal ones give equal vectors."""
         digest = hashlib.sha256(json.dumps(self.settings, sort_keys=True).encode())
         for name, tensor in sorted(self.model.state_dict().items()):
-            digest.update(name.encode())
-            digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
+            # the pooler does not enter the vectors, and gets random weights where the folder has none for it
+            if not name.startswith(_POOLER):
+                digest.update(name.encode())
+                digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
         digest.update(json.dumps(sorted(self.tokenizer.get_vocab().items())).encode())
         return digest.hexdigest()
 
@@ -96,14 +101,15 @@ class TransformerEncoder:
         RETURNS (float32, shape (len(texts), dim)): vectors of unit length.
         """
         normalise = NORMALISERS[self.normaliser]
-        forms, inverse = np.unique([normalise(text) for text in texts], return_inverse=True)
-        vectors = np.zeros((len(forms), self.dim), dtype=np.float32)
-        if not len(forms):
+        forms = [normalise(text) for text in texts]
+        unique = {form: row for row, form in enumerate(dict.fromkeys(forms))}
+        vectors = np.zeros((len(unique), self.dim), dtype=np.float32)
+        if not unique:
             return vectors
-        pieces = self.tokenizer(forms.tolist(), truncation=True, max_length=self.max_length)["input_ids"]
+        pieces = self.tokenizer(list(unique), truncation=True, max_length=self.max_length)["input_ids"]
         for rows in _batches([len(ids) for ids in pieces]):
             vectors[rows] = self._forward([pieces[row] for row in rows], fast)
-        return vectors[inverse]
+        return vectors[[unique[form] for form in forms]]
 
     def save(self, folder: Path) -> None:
         """Write weights, tokenizer and settings; the folder can be given as `name` afterwards."""
@@ -154,18 +160,24 @@ def _has_bfloat16(device: str) -> bool:
     if device.startswith("cuda"):
         return torch.cuda.is_bf16_supported()
     # without its own instructions bfloat16 is emulated, and slower than float32
-    return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
+    return torch.backends.mkldnn.is_available() and bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
 
 
 def _folder_settings(folder: Path) -> dict[str, Any]:
-    """What a folder says of its pooling, length and normal form: our own file, or that of sentence-transformers."""
-    if (folder / SETTINGS_FILE).is_file():
-        settings: dict[str, Any] = json.loads((folder / SETTINGS_FILE).read_text())
-        return settings
-    if (folder / POOLING_FILE).is_file():
-        pooling = json.loads((folder / POOLING_FILE).read_text())
-        return {"pooling": "mean" if pooling.get("pooling_mode_mean_tokens") else "cls"}
-    return {}
+    """What a folder says of its pooling, length and normal form: our own file, or that of sentence-transformers.
+
+    RAISES (SapbertError): E302 the file is no JSON.
+    """
+    ours, theirs = folder / SETTINGS_FILE, folder / POOLING_FILE
+    try:
+        settings: dict[str, Any] = json.loads(ours.read_text()) if ours.is_file() else {}
+        modes: dict[str, Any] = json.loads(theirs.read_text()) if theirs.is_file() and not settings else {}
+    except ValueError as error:
+        raise SapbertError(Errors.E302.format(path=folder, reason=error)) from error
+    if modes:
+        chosen = [mode for mode, on in modes.items() if mode.startswith("pooling_mode_") and on]
+        settings["pooling"] = ", ".join(_POOLING_MODES.get(mode, mode) for mode in chosen)
+    return settings
 
 
 def _load(name: str, what: str) -> Any:
@@ -178,9 +190,15 @@ def _load(name: str, what: str) -> Any:
     is_folder = Path(name).is_dir()
     if is_folder and not any((Path(name) / file).is_file() for file in WEIGHT_FILES):
         raise SapbertError(Errors.E302.format(path=name, reason=f"none of {', '.join(WEIGHT_FILES)} is in it"))
-    loader = transformers.AutoModel if what == "model" else transformers.AutoTokenizer
+    options = {"local_files_only": is_folder, "trust_remote_code": False}
     try:
-        return loader.from_pretrained(name, local_files_only=is_folder, trust_remote_code=False)
+        if what == "tokenizer":
+            return transformers.AutoTokenizer.from_pretrained(name, **options)
+        model, info = transformers.AutoModel.from_pretrained(name, output_loading_info=True, **options)
+        missing = [weights for weights in info["missing_keys"] if not weights.startswith(_POOLER)]
+        if missing:  # transformers would leave them random
+            raise ValueError(f"it has no weights for {missing[0]}")
+        return model
     except Exception as error:  # transformers raises nearly anything for a damaged folder
         if is_folder:
             raise SapbertError(Errors.E302.format(path=name, reason=error)) from error

@@ -1,7 +1,8 @@
 """`abbreviation_resolver`: which abbreviations a document defines, and where it uses them."""
 
+import os
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, Tuple
+from typing import Any, Dict, Iterable, List, Mapping, Tuple
 
 import srsly
 from spacy.language import Language
@@ -29,16 +30,17 @@ def make_abbreviation_resolver(
 
 
 class AbbreviationResolver(Pipe):
-    """Finds the definitions of abbreviations and resolves every use of them, whatever the tokenizer.
+    """Finds the definitions of abbreviations in a document, and every use of them.
 
-    `doc._.abbreviations` holds a span for every use of a short form, and `span._.long_form` the span of its long form,
-    or a string where the long form is only in the list of known ones.
+    `doc._.abbreviations` holds a span for each use of a short form, that of its definition included. Its
+    `span._.long_form` is the span of the long form, or a string where only the list of known ones has it. What is found
+    does not depend on the tokenizer; a short form inside a token gives the whole token.
 
-    min_precision (float): the least estimated precision of a strategy that may find a definition, 0 to 1.
-    known (Dict[str, str]): long forms of short forms that a text need not define. What it defines itself goes first.
+    min_precision (float): the least precision that a definition is expected to have, 0 to 1.
+    known (Mapping[str, str]): short forms with their long forms, for those that a document does not define itself.
 
     Both are saved with the component, and what is saved goes before the config.
-    RAISES (SapbertError): E406 a precision outside 0 to 1; E410 a known short or long form that is empty.
+    RAISES (SapbertError): E406 a precision outside 0 to 1, E410 an empty known form.
     """
 
     def __init__(
@@ -47,11 +49,11 @@ class AbbreviationResolver(Pipe):
         name: str = "abbreviation_resolver",
         *,
         min_precision: float = 0.9,
-        known: Dict[str, str] = {},  # noqa: B006 (copied)
+        known: Mapping[str, str] = {},
     ) -> None:
         self.vocab = vocab
         self.name = name
-        self._set({"min_precision": min_precision, "known": known})
+        self._set(min_precision, known)
         register()
 
     def __call__(self, doc: Doc) -> Doc:
@@ -64,30 +66,37 @@ class AbbreviationResolver(Pipe):
         return [self._find_uses(doc.text) for doc in docs]
 
     def set_annotations(self, docs: Iterable[Doc], predictions: Iterable[List[Use]]) -> None:
-        """Write to the documents what `predict` found for them."""
-        register()
+        """Write to the documents what `predict` found for them, in place of what they had."""
+        register()  # scispaCy may have replaced the attributes since
         for doc, uses in zip(docs, predictions):
             set_uses(doc, uses)
 
-    def to_bytes(self, *, exclude: Iterable[str] = tuple()) -> bytes:
+    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
         data: bytes = srsly.msgpack_dumps(self._settings())
         return data
 
-    def from_bytes(self, data: bytes, *, exclude: Iterable[str] = tuple()) -> "AbbreviationResolver":
-        self._set(srsly.msgpack_loads(data))
+    def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> "AbbreviationResolver":
+        self._set(**srsly.msgpack_loads(data))
         return self
 
-    def to_disk(self, path: Any, *, exclude: Iterable[str] = tuple()) -> None:
+    def to_disk(self, path: Any, *, exclude: Iterable[str] = ()) -> None:
         folder: Path = ensure_path(path)
         folder.mkdir(parents=True, exist_ok=True)
-        srsly.write_json(folder / SETTINGS_FILE, self._settings())
+        temporary = folder / f"{SETTINGS_FILE}.tmp"
+        srsly.write_json(temporary, self._settings())
+        os.replace(temporary, folder / SETTINGS_FILE)
 
-    def from_disk(self, path: Any, *, exclude: Iterable[str] = tuple()) -> "AbbreviationResolver":
-        """RAISES (SapbertError): E401 no component was saved there."""
+    def from_disk(self, path: Any, *, exclude: Iterable[str] = ()) -> "AbbreviationResolver":
+        """RAISES (SapbertError): E401 no component was saved there, E420 its settings are damaged."""
         file: Path = ensure_path(path) / SETTINGS_FILE
         if not file.is_file():
             raise SapbertError(Errors.E401.format(path=path))
-        self._set(srsly.read_json(file))
+        try:
+            settings = srsly.read_json(file)
+            min_precision, known = float(settings["min_precision"]), dict(settings["known"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise SapbertError(Errors.E420.format(path=file, reason=repr(error))) from error
+        self._set(min_precision, known)
         return self
 
     def __reduce__(self) -> Tuple[Any, ...]:
@@ -99,9 +108,17 @@ class AbbreviationResolver(Pipe):
     def _settings(self) -> Dict[str, Any]:
         return {"min_precision": self.min_precision, "known": self.known}
 
-    def _set(self, settings: Dict[str, Any]) -> None:
-        self.min_precision: float = settings["min_precision"]
-        self.known: Dict[str, str] = dict(settings["known"])
+    def _set(self, min_precision: float, known: Mapping[str, str]) -> None:
+        if not 0 <= min_precision <= 1:
+            wanted = "from 0 to 1"
+            raise SapbertError(
+                Errors.E406.format(setting="min_precision", component=self.name, value=min_precision, wanted=wanted)
+            )
+        for short, long in known.items():
+            if not short.strip() or not long.strip():
+                raise SapbertError(Errors.E410.format(short=short, long=long))
+        self.min_precision = min_precision
+        self.known = dict(known)
 
 
 def _rebuild(vocab: Vocab, name: str, settings: Dict[str, Any]) -> AbbreviationResolver:

@@ -11,6 +11,7 @@ from spacy.tokens import Doc, Span
 from spacy.util import filter_spans
 from spacy.vocab import Vocab
 
+from ..errors import Errors, SapbertError
 from .attributes import get_uses
 from .saving import FolderPipe
 
@@ -71,6 +72,8 @@ class ConceptMatcher(FolderPipe):
     stop_names (List[str]): names that are never marked alone, in lower case.
     overwrite_ents (bool): whether a match takes the place of entities that it overlaps.
     composites (bool): mark "breast and ovarian cancer" as one mention where all its single mentions are names.
+
+    RAISES (SapbertError): E406 `min_length` is less than 1.
     """
 
     def __init__(
@@ -100,6 +103,10 @@ class ConceptMatcher(FolderPipe):
         self.overwrite_ents = overwrite_ents
         self.composites = composites
         self._matcher: Optional[NameMatcher] = None
+        self._filtered: Optional[Tuple[Any, np.ndarray]] = None
+        if min_length < 1:
+            message = Errors.E406.format(setting="min_length", component=name, value=min_length, wanted="at least 1")
+            raise SapbertError(message)
 
     def __call__(self, doc: Doc) -> Doc:
         """Mark the names in one document. Errors go to the error handler."""
@@ -131,7 +138,7 @@ class ConceptMatcher(FolderPipe):
 
         kb (str): "starter", or the path of a store.
         """
-        self._kb, self._matcher = kb, None
+        self._kb, self._matcher, self._filtered = kb, None, None
 
     def _spans(self, doc: Doc) -> List[Span]:
         matches = self.matcher.find(doc.text)
@@ -155,12 +162,12 @@ class ConceptMatcher(FolderPipe):
 
     def _labels(self, rows: Set[int]) -> Dict[int, Optional[str]]:
         """RETURNS (Dict[int, str | None]): for each name its label; None where no concept that owns it passes."""
-        ownership = self.kb.ownership
+        ownership, passing = self.kb.ownership, self._passing()
         labels: Dict[int, Optional[str]] = dict.fromkeys(rows)
         if not rows:
             return labels
         _, owners = ownership.of(np.array(sorted(rows)))
-        passing = self.kb.owned(self.types, self.sources)[owners]
+        passing = passing[owners]
         # where several concepts own a name, the one that prefers it gives the label
         order = np.lexsort((owners, ~ownership.preferred[owners]))
         for i in order[passing[order]]:
@@ -168,6 +175,19 @@ class ConceptMatcher(FolderPipe):
             if labels[row] is None:
                 labels[row] = self.label or self._type(int(ownership.concepts[owners[i]]))
         return labels
+
+    def _passing(self) -> np.ndarray:
+        """Which entries of `kb.ownership` pass the filter; the vocabulary is asked once for each filter.
+
+        RAISES (SapbertError): E404, E405 the vocabulary has no such type or source.
+        """
+        only = (tuple(self.types), tuple(self.sources))
+        if self._filtered is None or self._filtered[0] != only:
+            from ..ml.open import check_filters
+
+            check_filters(self.kb, *only)
+            self._filtered = only, self.kb.owned(*only)
+        return self._filtered[1]
 
     def _type(self, concept: int) -> str:
         found = self.kb.get(self.kb.concept_id(concept))
@@ -183,7 +203,7 @@ class ConceptMatcher(FolderPipe):
         from ..ml.name_matcher import NameMatcher
         from ..ml.open import load_store
 
-        self._matcher = NameMatcher.load(load_store(folder), folder)
+        self._matcher, self._filtered = NameMatcher.load(load_store(folder), folder), None
 
     def _settings(self) -> Dict[str, Any]:
         arguments = inspect.signature(type(self)).parameters.values()

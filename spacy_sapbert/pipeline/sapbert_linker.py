@@ -2,7 +2,7 @@
 
 import inspect
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Optional, Sequence, Set, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 from spacy.language import Language
 from spacy.tokens import Doc, Span
@@ -109,7 +109,7 @@ class SapbertLinker(FolderPipe):
     short_form_margin, split_margin (float): see `Decision`.
     filter_for_definitions (bool): a concept without a definition needs a score of `no_definition_threshold`.
 
-    All settings but the first three and `device` can be changed at any time.
+    All settings but the first three, `device` and `sparse` can be changed at any time.
     RAISES (SapbertError): E406 a setting that cannot be; E407 neither encoder nor sparse score.
     """
 
@@ -145,7 +145,7 @@ class SapbertLinker(FolderPipe):
         self._encoder = encoder
         self._pooling = pooling
         self._device = device
-        self.sparse = sparse
+        self._sparse = sparse
         self.sparse_weight = sparse_weight
         self.batch_size = batch_size
         self.k = k
@@ -172,14 +172,17 @@ class SapbertLinker(FolderPipe):
         return doc
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: Optional[int] = None) -> Iterator[Doc]:
-        """Link a stream of documents; each different text of a batch is looked up once."""
+        """Link a stream of documents; each different text of a batch is looked up once.
+
+        batch_size (int | None): not used: spaCy always gives the pipeline's own, the component has a setting.
+        """
         for docs in minibatch(stream, size=self.batch_size):
+            linked: Iterable[Doc] = docs
             try:
                 self.set_annotations(docs, self.predict(docs))
-            except Exception as error:
-                self.get_error_handler()(self.name, self, docs, error)
-            else:
-                yield from docs
+            except Exception:
+                linked = super().pipe(docs)  # one by one: a broken document takes none of the others with it
+            yield from linked
 
     def predict(self, docs: Sequence[Doc]) -> List[List[Parts]]:
         """RETURNS (List[List[Parts]]): for each mention of each document its parts, with candidates of any score."""
@@ -236,23 +239,18 @@ class SapbertLinker(FolderPipe):
 
         vectors = self.generator.vectors
         store = open_store(kb)
-        self._use(open_generator(store, vectors.encoder if vectors else None, sparse=self.sparse))
+        self._use(open_generator(store, vectors.encoder if vectors else None, sparse=self._sparse))
 
     def _open(self) -> "CandidateGenerator":
         from ..ml.open import open_encoder, open_generator, open_store
 
         encoder = open_encoder(self._encoder, pooling=self._pooling, device=self._device)
-        return open_generator(open_store(self._kb), encoder, sparse=self.sparse)
+        return open_generator(open_store(self._kb), encoder, sparse=self._sparse)
 
     def _use(self, generator: "CandidateGenerator") -> None:
-        """RAISES (SapbertError): E404, E405 the vocabulary has no such type or source."""
-        wanted: Set[str] = set(self.types).union(*self.label_types.values())
-        known = set(generator.store.type_counts())
-        if wanted - known:
-            raise SapbertError(Errors.E404.format(missing=sorted(wanted - known), known=sorted(known)))
-        known = set(generator.store.source_counts())
-        if set(self.sources) - known:
-            raise SapbertError(Errors.E405.format(missing=sorted(set(self.sources) - known), known=sorted(known)))
+        from ..ml.open import check_filters
+
+        check_filters(generator.store, set(self.types).union(*self.label_types.values()), set(self.sources))
         self._generator = generator
 
     def _save(self, folder: Path) -> None:
@@ -263,12 +261,12 @@ class SapbertLinker(FolderPipe):
     def _load(self, folder: Path) -> None:
         from ..ml.open import load_generator
 
-        self._use(load_generator(folder, device=self._device))
+        self._use(load_generator(folder, sparse=self._sparse, device=self._device))
 
     def _settings(self) -> Dict[str, Any]:
         arguments = inspect.signature(type(self)).parameters.values()
         settings = [argument.name for argument in arguments if argument.kind == argument.KEYWORD_ONLY]
-        opened = ("kb", "encoder", "pooling", "device")
+        opened = ("kb", "encoder", "pooling", "device", "sparse")
         return {name: getattr(self, f"_{name}" if name in opened else name) for name in settings}
 
     # --- one mention
@@ -348,15 +346,15 @@ class SapbertLinker(FolderPipe):
         return "no candidate above the threshold has a definition"
 
     def _check_settings(self) -> None:
-        if not self.sparse and self._encoder == "none":
+        if not self._sparse and self._encoder == "none":
             raise SapbertError(Errors.E407)
         for setting in ("k", "batch_size", "max_entities_per_mention"):
-            if getattr(self, setting) < 1:
-                value = getattr(self, setting)
-                message = Errors.E406.format(setting=setting, component=self.name, value=value, wanted="at least 1")
-                raise SapbertError(message)
-        if self.sparse_weight < 0:
-            message = Errors.E406.format(
-                setting="sparse_weight", component=self.name, value=self.sparse_weight, wanted="0 or more"
-            )
-            raise SapbertError(message)
+            self._check(setting, getattr(self, setting) >= 1, "at least 1")
+        self._check("sparse_weight", self.sparse_weight >= 0, "0 or more")
+        self._check("threshold", self.threshold is None or 0 <= self.threshold <= 1, "from 0 to 1, or null")
+        self._check("no_definition_threshold", 0 <= self.no_definition_threshold <= 1, "from 0 to 1")
+
+    def _check(self, setting: str, holds: bool, wanted: str) -> None:
+        if not holds:
+            value = getattr(self, setting)
+            raise SapbertError(Errors.E406.format(setting=setting, component=self.name, value=value, wanted=wanted))

@@ -55,11 +55,10 @@ class FolderPipe(Pipe):
         """Open what `to_disk` wrote; it goes before any path in the config.
 
         RAISES (SapbertError): E306 a file is missing or damaged, E401 nothing was saved there, E402 saved in another
-            format version.
+            format version, E403 a file name that leads out of the folder.
         """
         folder = ensure_path(path)
-        manifest = _read_manifest(folder)
-        for name, size in manifest["files"].items():
+        for name, size in _saved_files(folder).items():
             if not (folder / name).is_file() or (folder / name).stat().st_size != size:
                 raise SapbertError(Errors.E306.format(path=folder, reason=f"{name} is missing or cut off"))
         self._load(folder)
@@ -78,15 +77,13 @@ class FolderPipe(Pipe):
         RAISES (SapbertError): E403 a file name that leads out of the folder.
         """
         files: Dict[str, bytes] = srsly.msgpack_loads(data)
+        _check_names(files)
         self._temporary = tempfile.TemporaryDirectory(prefix="spacy_sapbert_")
-        root = Path(self._temporary.name).resolve()
+        folder = Path(self._temporary.name)
         for name, content in files.items():
-            target = (root / name).resolve()
-            if root not in target.parents:
-                raise SapbertError(Errors.E403.format(name=name))
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(content)
-        return self.from_disk(root)
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(content)
+        return self.from_disk(folder)
 
     def _settings(self) -> Dict[str, Any]:
         """RETURNS (Dict[str, Any]): the arguments of `__init__` that make such a component again, beside its vocab."""
@@ -100,17 +97,25 @@ def _files(folder: Path) -> List[str]:
     return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
 
 
-def _read_manifest(folder: Path) -> Dict[str, Any]:
+def _saved_files(folder: Path) -> Dict[str, int]:
+    """RETURNS (Dict[str, int]): the size of each file of the component that is saved in a folder."""
     if not (folder / MANIFEST_FILE).is_file():
         raise SapbertError(Errors.E401.format(path=folder))
     try:
-        manifest: Dict[str, Any] = srsly.read_json(folder / MANIFEST_FILE)
-        found, version = manifest["format"], manifest["version"]
+        manifest = srsly.read_json(folder / MANIFEST_FILE)
+        found, version, files = manifest["format"], manifest["version"], dict(manifest["files"])
     except (ValueError, TypeError, KeyError) as error:
         raise SapbertError(Errors.E306.format(path=folder, reason=f"{MANIFEST_FILE}: {error!r}")) from error
     if found != FORMAT:
         raise SapbertError(Errors.E402.format(path=folder, found=found, version=version, wanted=FORMAT))
-    return manifest
+    _check_names(files)
+    return files
+
+
+def _check_names(names: Iterable[str]) -> None:
+    for name in names:
+        if Path(name).anchor or ".." in Path(name).parts:
+            raise SapbertError(Errors.E403.format(name=name))
 
 
 def _replace(folder: Path, new: Path) -> None:
@@ -126,9 +131,9 @@ def _replace(folder: Path, new: Path) -> None:
 
 
 def _stale_files(folder: Path, new: Path) -> List[str]:
-    """RETURNS (List[str]): the manifest of a component that was saved there before, and those files that it had more."""
+    """RETURNS (List[str]): the manifest of a component that was saved there before, and files that only it had."""
     try:
-        old = _read_manifest(folder)["files"]
+        old = _saved_files(folder)
     except SapbertError:
         old = {}
     return [MANIFEST_FILE, *sorted(set(old) - set(_files(new)))]

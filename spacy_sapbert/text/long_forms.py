@@ -40,7 +40,13 @@ _SPELLED = {
         "7": r"seven|hepta|vii\b",
         "8": r"eight|octa|viii\b",
         "9": r"nine|ninth|nona|ix\b",
-        **{"α": "alpha", "β": "beta", "γ": "gamma", "δ": "delta", "ε": "epsilon", "κ": "kappa", "ω": "omega"},
+        "α": r"alpha",
+        "β": r"beta",
+        "γ": r"gamma",
+        "δ": r"delta",
+        "ε": r"epsilon",
+        "κ": r"kappa",
+        "ω": r"omega",
     }.items()
 }
 

@@ -44,8 +44,8 @@ def words(text: str) -> list[Word]:
 def singular(word: str) -> str:
     """Fold English and Latin plurals of a lower-case word onto one form, which need be no word itself.
 
-    Both numbers must come out alike (diseases, disease; metastases, metastasis; biopsies, biopsy). Words of under five
-    letters or with a digit stay as they are: among them are too many that differ in just that.
+    Both numbers must come out alike (diseases, disease; metastases, metastasis; biopsies, biopsy; nodes, node). Words
+    of under five letters or with a digit stay as they are: among them are too many that differ in just that.
     """
     if len(word) < 5 or not word.isalpha():
         return word
@@ -55,7 +55,7 @@ def singular(word: str) -> str:
         return word[:-2]
     if word.endswith("s") and not word.endswith(("ss", "us", "is")):
         word = word[:-1]
-    return word.removesuffix("e")
+    return word.removesuffix("e") if len(word) > 4 else word
 
 
 def is_acronym(text: str) -> bool:

@@ -1,0 +1,62 @@
+"""Where the default weight and margins come from: accuracy on training mentions for each of their values.
+
+Gold mentions of the training parts of BC5CDR (diseases) and NCBI Disease are linked to a vocabulary that does not hold
+them. Printed is the mean of the lenient and the strict accuracy over both corpora for every setting.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+
+import spacy
+
+from spacy_sapbert.corpora.reader import read_corpus
+from spacy_sapbert.evaluation.linking import evaluate_linking
+from spacy_sapbert.types import AnnotatedDocument
+
+CORPORA = {
+    "ncbi": ("corpora/ncbi_disease/NCBItrainset_corpus.txt.gz", None),
+    "bc5cdr": ("corpora/bc5cdr/CDR_TrainingSet.PubTator.txt.gz", "Disease"),
+}
+DATA = Path(os.environ.get("SPACY_SAPBERT_DATA") or Path(__file__).parents[2] / "shared" / "data")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("kb")
+    parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("--encoder", default="none")
+    parser.add_argument("--every", type=int, default=1, help="take every n-th document only")
+    parser.add_argument("--sparse-weight", type=float, nargs="+", default=[0.2])
+    parser.add_argument("--short-form-margin", type=float, nargs="+", default=[0.0, 0.05, 0.1, 0.2, 0.3, 1.0])
+    parser.add_argument("--split-margin", type=float, nargs="+", default=[-0.1, -0.05, 0.0, 0.05, 0.1, 0.15, 0.2, 1.0])
+    arguments = parser.parse_args()
+    nlp = spacy.blank("en")
+    nlp.add_pipe("abbreviation_resolver")
+    nlp.add_pipe("composite_splitter")
+    linker = nlp.add_pipe("sapbert_linker", config={"kb": arguments.kb, "encoder": arguments.encoder, "k": 20})
+    linker.generator.cache_size = 1_000_000  # the settings differ only in what they make of the same candidates
+    corpora = {name: list(documents(arguments.data, name, arguments.every)) for name in CORPORA}
+    grid = product(arguments.sparse_weight, arguments.short_form_margin, arguments.split_margin)
+    for linker.sparse_weight, linker.short_form_margin, linker.split_margin in grid:
+        setting = (linker.sparse_weight, linker.short_form_margin, linker.split_margin)
+        row = dict(zip(("sparse_weight", "short_form_margin", "split_margin"), setting, strict=True))
+        for name, corpus in corpora.items():
+            result = evaluate_linking(nlp, corpus, type=CORPORA[name][1])
+            row[name] = {measure: result[measure]["acc@1"] for measure in ("lenient", "strict")}
+        accuracies = [row[name][measure] for name in CORPORA for measure in ("lenient", "strict")]
+        print(json.dumps({**row, "mean": round(sum(accuracies) / len(accuracies), 2)}), flush=True)
+
+
+def documents(data: Path, name: str, every: int) -> Iterator[AnnotatedDocument]:
+    path, _ = CORPORA[name]
+    yield from (document for number, document in enumerate(read_corpus(data / path)) if number % every == 0)
+
+
+if __name__ == "__main__":
+    main()

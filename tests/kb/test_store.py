@@ -1,0 +1,277 @@
+from __future__ import annotations
+
+import multiprocessing
+import pickle
+import shutil
+import sqlite3
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.kb.build import build_store, new_store
+from spacy_sapbert.kb.store import ConceptStore
+from spacy_sapbert.types import Concept, Name, Record
+
+
+@pytest.fixture
+def copied(small_store, tmp_path):
+    """A path of a store that a test may damage."""
+    return shutil.copyfile(small_store.path, tmp_path / "copied.kb")
+
+
+# --- lookups
+
+
+def test_a_concept_with_all_that_is_known_of_it(small_store):
+    assert small_store.get("D001943") == Concept(
+        "D001943",
+        "Breast Neoplasms",
+        ("breast cancer", "Cancer, Breast", "carcinoma of the breast"),
+        ("Disease",),
+        None,
+        ("OMIM:114480",),
+        ("D009369",),
+    )
+    assert small_store.get("D009369").definition == "New abnormal growth of tissue."
+    assert small_store.get("OMIM:114480") is None
+    assert small_store.get("D1") is None
+
+
+def test_ids(small_store):
+    assert small_store.ids("D001241") == ("D001241", "X1", "X2")
+    assert small_store.ids("X1") == ()
+    assert small_store.find_id("X2") == small_store.find_id("D001241") == ("D001241",)
+    assert small_store.find_id("X3") == ()
+    assert [small_store.concept_id(row) for row in range(len(small_store))] == list(small_store.concept_ids())
+
+
+def test_primary_id_goes_before_the_same_alternative_one(tmp_path):
+    names = (Name("a", "exact", "t"),)
+    store = build_store([Record("A", names, ("C",)), Record("B", names), Record("C", names)], tmp_path / "a.kb")
+    assert store.find_id("C") == ("C", "A")
+
+
+def test_names_of_a_concept_preferred_first(small_store):
+    assert small_store.names_of("D003080") == [
+        Name("cold", "preferred", "MEDIC"),
+        Name("Cold Temperature", "exact", "MEDIC"),
+    ]
+    assert small_store.names_of("D003139")[0].text == "Common Cold"
+    assert small_store.names_of("X1") == []
+
+
+def test_homonyms_are_found_by_who_prefers_them_then_by_id(small_store):
+    assert small_store.find_name("cold") == ("D003080", "D003139")
+    assert small_store.find_name("Seizures") == ("D012640", "HP:0001250")
+    assert small_store.find_name("seizures") == ()
+
+
+def test_names_have_rows_without_gaps(small_store, small_vocabulary):
+    names = list(small_store.names())
+    assert names == list(dict.fromkeys(name.text for record in small_vocabulary for name in record.names))
+    assert [small_store.name(row) for row in range(small_store.n_names)] == names
+    for row in (-1, len(names)):
+        with pytest.raises(IndexError):
+            small_store.name(row)
+
+
+def test_counts(small_store):
+    assert len(small_store) == 15
+    assert small_store.type_counts() == {"Chemical": 3, "Disease": 10, "Drug": 2, "Phenomenon": 1, "Phenotype": 1}
+    assert small_store.source_counts() == {"CTD": 7, "HPO": 3, "MEDIC": 26}
+    assert {key: small_store.meta[key] for key in ("concepts", "names", "format", "licence")} == {
+        "concepts": 15,
+        "names": 34,
+        "format": 1,
+        "licence": "MIT",
+    }
+
+
+# --- ownership
+
+
+@pytest.fixture
+def owned_store(tmp_path):
+    """Names by row: 0 "a" of A and B, 1 "b" of B (preferred) and A, 2 "c" of B by two sources."""
+    with new_store(tmp_path / "owned.kb") as builder:
+        builder.add(Record("A", (Name("a", "exact", "s"), Name("b", "exact", "t")), types=("T",)))
+        builder.add(
+            Record("B", (Name("b", "exact", "s"), Name("a", "exact", "s"), Name("c", "exact", "s")), types=("U",))
+        )
+        builder.add_mention("B", Name("c", "mention", "corpus"))
+        builder.add_mention("B", Name("c", "mention", "corpus"))
+        builder.add_mention("B", Name("c", "mention", "other"))
+        builder.finish({})
+    return ConceptStore(tmp_path / "owned.kb")
+
+
+def test_ownership(owned_store):
+    ownership = owned_store.ownership
+    assert ownership.names.tolist() == [0, 0, 1, 1, 2]
+    assert ownership.concepts.tolist() == [0, 1, 0, 1, 1]
+    assert ownership.preferred.tolist() == [True, False, False, True, False]
+    assert ownership.annotations.tolist() == [0, 0, 0, 0, 3]
+
+
+def test_owners_of_names(owned_store):
+    which, owners = owned_store.ownership.of(np.array([2, 0, 2]))
+    assert which.tolist() == [0, 1, 1, 2]
+    assert owners.tolist() == [4, 0, 1, 4]
+    which, owners = owned_store.ownership.of(np.array([], dtype=np.int32))
+    assert which.tolist() == owners.tolist() == []
+
+
+@pytest.mark.parametrize(
+    ("types", "sources", "passing"),
+    [
+        ((), (), [1, 1, 1, 1, 1]),
+        (("T",), (), [1, 0, 1, 0, 0]),
+        (("T", "U"), (), [1, 1, 1, 1, 1]),
+        ((), ("t",), [0, 0, 1, 0, 0]),
+        ((), ("t", "other"), [0, 0, 1, 0, 1]),
+        (("U",), ("t",), [0, 0, 0, 0, 0]),
+        (("X",), (), [0, 0, 0, 0, 0]),
+    ],
+)
+def test_filters_of_types_and_sources(owned_store, types, sources, passing):
+    assert owned_store.owned(types, sources).astype(int).tolist() == passing
+
+
+# --- scispaCy's view
+
+
+def test_concepts_by_id(small_store):
+    assert small_store.cui_to_entity["D010051"].canonical_name == "Ovarian Neoplasms"
+    assert small_store.cui_to_entity["D010051"] == small_store.get("D010051")
+    assert list(small_store.cui_to_entity) == list(small_store.concept_ids())
+    assert len(small_store.cui_to_entity) == 15
+    assert "OMIM:114480" not in small_store.cui_to_entity
+    with pytest.raises(KeyError):
+        small_store.cui_to_entity["OMIM:114480"]
+
+
+def test_ids_by_name(small_store):
+    assert small_store.alias_to_cuis["cold"] == {"D003139", "D003080"}
+    assert dict(small_store.alias_to_cuis)["CF"] == {"D003550"}
+    assert len(small_store.alias_to_cuis) == small_store.n_names
+    assert "no name" not in small_store.alias_to_cuis
+
+
+def test_mappings_read_nothing_before_they_are_asked(small_store, monkeypatch):
+    store = ConceptStore(small_store.path)
+    monkeypatch.setattr(ConceptStore, "_connection", lambda store: pytest.fail("the file was read"))
+    assert len(store.cui_to_entity) == 15
+    assert len(store.alias_to_cuis) == 34
+
+
+# --- the file
+
+
+def test_the_file_is_only_read(copied):
+    copied.parent.chmod(0o555)
+    copied.chmod(0o444)
+    before = copied.read_bytes()
+    store = ConceptStore(copied)
+    assert store.find_name("CF") == ("D003550",)
+    with pytest.raises(SapbertError, match="E102"):
+        store.query("DELETE FROM names")
+    copied.parent.chmod(0o755)
+    assert copied.read_bytes() == before
+    assert list(copied.parent.iterdir()) == [copied]
+
+
+@pytest.mark.parametrize("name", ["with blank.kb", "50%41?mode=rw#.kb", "Wörter für Γ.kb"])
+def test_odd_paths(small_store, tmp_path, name):
+    shutil.copyfile(small_store.path, tmp_path / name)
+    assert ConceptStore(tmp_path / name).find_name("CF") == ("D003550",)
+
+
+def test_relative_paths_outlive_a_change_of_folder(copied, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    store = ConceptStore("copied.kb")
+    monkeypatch.chdir("/")
+    assert store.find_name("CF") == ("D003550",)
+
+
+def _look_up_all(store):
+    return [(name, store.find_name(name)) for name in store.names()]
+
+
+def test_threads(small_store):
+    store = ConceptStore(small_store.path)
+    expected = _look_up_all(small_store)
+    with ThreadPoolExecutor(4) as pool:
+        results = list(pool.map(lambda _: [_look_up_all(store), store.ownership.names.tolist()], range(12)))
+    assert all(found == expected for found, _ in results)
+    assert all(names == small_store.ownership.names.tolist() for _, names in results)
+
+
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="no fork here")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_forked_child_after_the_parent_has_read(small_store):
+    store = ConceptStore(small_store.path)
+    expected = _look_up_all(store)
+    context = multiprocessing.get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+    children = [context.Process(target=lambda: sender.send(_look_up_all(store))) for _ in range(2)]
+    for child in children:
+        child.start()
+    assert _look_up_all(store) == expected
+    assert [receiver.recv() if receiver.poll(30) else None for _ in children] == [expected, expected]
+    for child in children:
+        child.join(30)
+    assert [child.exitcode for child in children] == [0, 0]
+    assert _look_up_all(store) == expected
+
+
+def test_pickle(small_store):
+    _look_up_all(small_store)
+    again = pickle.loads(pickle.dumps(small_store))
+    assert again.path == small_store.path
+    assert _look_up_all(again) == _look_up_all(small_store)
+
+
+# --- what is no store
+
+
+def test_no_file(tmp_path):
+    for path in (tmp_path / "missing.kb", tmp_path):
+        with pytest.raises(SapbertError, match=r"E101.*kb build"):
+            ConceptStore(path)
+
+
+def test_not_a_store(tmp_path):
+    (tmp_path / "text.kb").write_text("D009369||Neoplasms\n" * 1000)
+    with pytest.raises(SapbertError, match=r"E102.*text\.kb.*no SQLite header"):
+        ConceptStore(tmp_path / "text.kb")
+    with sqlite3.connect(tmp_path / "other.kb") as connection:
+        connection.execute("CREATE TABLE t (a)")
+    with pytest.raises(SapbertError, match=r"E102.*no such table"):
+        ConceptStore(tmp_path / "other.kb")
+
+
+@pytest.mark.parametrize("kept", [0, 10, 16, 20, 40, 100, 101, 4096, 0.5, 0.9, -4096, -1])
+def test_a_file_that_was_cut_off(copied, kept):
+    content = copied.read_bytes()
+    length = int(len(content) * kept) if isinstance(kept, float) else kept % len(content)
+    copied.write_bytes(content[:length])
+    with pytest.raises(SapbertError, match=r"E102.*copied\.kb"):
+        ConceptStore(copied)
+
+
+def test_a_page_that_was_overwritten(copied):
+    store = ConceptStore(copied)
+    content = bytearray(copied.read_bytes())
+    content[4096 * 2 :] = b"\xff" * (len(content) - 4096 * 2)
+    copied.write_bytes(content)
+    with pytest.raises(SapbertError, match="E102"):
+        list(store.names())
+
+
+def test_another_format_version(copied):
+    with sqlite3.connect(copied) as connection:
+        connection.execute("UPDATE meta SET value = '99' WHERE key = 'format'")
+    with pytest.raises(SapbertError, match=r"E103.*format 99; this version reads format 1"):
+        ConceptStore(copied)

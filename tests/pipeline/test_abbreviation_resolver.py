@@ -1,0 +1,187 @@
+import pickle
+
+import pytest
+import spacy
+from spacy.language import Language
+from spacy.tokens import Doc, DocBin, Span
+
+from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.pipeline.abbreviation_resolver import AbbreviationResolver
+
+TEXT = "Cystic fibrosis (CF) and MI. CF patients."
+
+
+@pytest.fixture
+def nlp() -> Language:
+    nlp = spacy.blank("en")
+    nlp.add_pipe("abbreviation_resolver", config={"known": {"MI": "myocardial infarction"}})
+    return nlp
+
+
+def forms(doc: Doc) -> "list[tuple[str, str, bool]]":
+    """RETURNS: short form, long form, and whether that is a span of the document."""
+    long_forms = [(short.text, short._.long_form) for short in doc._.abbreviations]
+    return [(short, getattr(long, "text", long), isinstance(long, Span)) for short, long in long_forms]
+
+
+EXPECTED = [
+    ("CF", "Cystic fibrosis", True),
+    ("MI", "myocardial infarction", False),
+    ("CF", "Cystic fibrosis", True),
+]
+
+
+def test_uses_and_long_forms(nlp):
+    doc = nlp(TEXT)
+    assert forms(doc) == EXPECTED
+    assert all(isinstance(short, Span) and short.doc is doc for short in doc._.abbreviations)
+    assert doc[0:2]._.long_form is None
+
+
+def test_works_without_settings():
+    nlp = spacy.blank("en")
+    resolver = nlp.add_pipe("abbreviation_resolver")
+    assert (resolver.min_precision, resolver.known) == (0.9, {})
+    assert [short for short, _, _ in forms(nlp(TEXT))] == ["CF", "CF"]
+
+
+def test_second_run_replaces_the_first(nlp):
+    doc = nlp(TEXT)
+    resolver = nlp.get_pipe("abbreviation_resolver")
+    resolver.known = {}
+    assert forms(resolver(doc)) == [EXPECTED[0], EXPECTED[2]]
+
+
+def test_predict_leaves_the_document_as_it_is(nlp):
+    doc = nlp.make_doc(TEXT)
+    (uses,) = nlp.get_pipe("abbreviation_resolver").predict([doc])
+    assert len(uses) == 3
+    assert doc.user_data == {}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["Cystic", "fibrosis", "(", "CF", ")", "and", "MI", ".", "CF", "patients", "."],
+        ["Cystic", "fibrosis", "(CF)", "and", "MI", ".", "CF", "patients."],
+        ["Cystic fibrosis", "(", "C", "F", ")", "and", "M", "I", ".", "C", "F", "patients", "."],
+    ],
+)
+def test_result_does_not_depend_on_the_tokenizer(nlp, words):
+    text, spaces = TEXT, []
+    for word in words:
+        text = text[len(word) :]
+        spaces.append(text.startswith(" "))
+        text = text.lstrip()
+    doc = Doc(nlp.vocab, words=words, spaces=spaces)
+    assert doc.text == TEXT
+    resolver = nlp.get_pipe("abbreviation_resolver")
+    assert resolver.predict([doc]) == resolver.predict([nlp.make_doc(TEXT)])
+    assert [(short.strip("()"), *rest) for short, *rest in forms(resolver(doc))] == EXPECTED
+
+
+# --- round trips
+
+
+def test_doc_to_bytes(nlp):
+    doc = nlp(TEXT)
+    assert forms(Doc(nlp.vocab).from_bytes(doc.to_bytes())) == EXPECTED
+
+
+def test_doc_pickle(nlp):
+    assert forms(pickle.loads(pickle.dumps(nlp(TEXT)))) == EXPECTED
+
+
+def test_doc_bin(nlp):
+    data = DocBin(docs=[nlp(TEXT)], store_user_data=True).to_bytes()
+    (doc,) = DocBin(store_user_data=True).from_bytes(data).get_docs(nlp.vocab)
+    assert forms(doc) == EXPECTED
+
+
+def test_two_processes(nlp):
+    assert [forms(doc) for doc in nlp.pipe([TEXT] * 4, n_process=2, batch_size=2)] == [EXPECTED] * 4
+
+
+# entries that a config file would mangle
+KNOWN = {"TNF-alpha": "a", "[Ca2+]i": "b", "a=b": "c", "E. coli": "d", "α-GT": "e"}
+
+
+def test_pipeline_to_disk(tmp_path):
+    nlp = spacy.blank("en")
+    nlp.add_pipe("abbreviation_resolver", config={"min_precision": 0.5, "known": KNOWN})
+    nlp.to_disk(tmp_path)
+    resolver = spacy.load(tmp_path).get_pipe("abbreviation_resolver")
+    assert (resolver.min_precision, resolver.known) == (0.5, KNOWN)
+
+
+def test_pipeline_to_bytes(nlp):
+    other = spacy.blank("en")
+    other.add_pipe("abbreviation_resolver", config={"min_precision": 0.5})
+    other.from_bytes(nlp.to_bytes())
+    assert forms(other(TEXT)) == EXPECTED
+    assert other.get_pipe("abbreviation_resolver").min_precision == 0.9
+
+
+def test_component_pickle(nlp):
+    resolver = nlp.get_pipe("abbreviation_resolver")
+    copy = pickle.loads(pickle.dumps(resolver))
+    assert (copy.name, copy.min_precision, copy.known) == (resolver.name, resolver.min_precision, resolver.known)
+
+
+# --- beside scispaCy
+
+
+@pytest.mark.parametrize("scispacy_first", [True, False])
+def test_scispacy_in_the_same_process(scispacy_first):
+    abbreviation = pytest.importorskip("scispacy.abbreviation")
+    nlp, theirs = spacy.blank("en"), spacy.blank("en")
+    if scispacy_first:
+        abbreviation.AbbreviationDetector(theirs)
+    nlp.add_pipe("abbreviation_resolver", config={"known": {"MI": "myocardial infarction"}})
+    if not scispacy_first:
+        abbreviation.AbbreviationDetector(theirs)
+    doc = nlp(TEXT)
+    assert forms(doc) == EXPECTED
+    assert forms(Doc(nlp.vocab).from_bytes(doc.to_bytes())) == EXPECTED
+
+
+# --- errors
+
+
+@pytest.mark.parametrize("min_precision", [-0.1, 1.1])
+def test_precision_out_of_range(min_precision):
+    with pytest.raises(SapbertError, match=r"E406.*min_precision"):
+        spacy.blank("en").add_pipe("abbreviation_resolver", config={"min_precision": min_precision})
+
+
+@pytest.mark.parametrize("known", [{"": "form"}, {"CF": " "}])
+def test_empty_known_form(known):
+    with pytest.raises(SapbertError, match="E410"):
+        AbbreviationResolver(spacy.blank("en").vocab, known=known)
+
+
+def test_nothing_saved(tmp_path, nlp):
+    with pytest.raises(SapbertError, match="E401"):
+        nlp.get_pipe("abbreviation_resolver").from_disk(tmp_path)
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"min_precision": "high", "known": {}}', '{"min_precision": 0.9}'])
+def test_damaged_settings(tmp_path, nlp, content):
+    (tmp_path / "settings.json").write_text(content)
+    with pytest.raises(SapbertError, match="E420"):
+        nlp.get_pipe("abbreviation_resolver").from_disk(tmp_path)
+
+
+def test_error_handler_is_respected(nlp, monkeypatch):
+    resolver = nlp.get_pipe("abbreviation_resolver")
+
+    def fail_on_marked(docs):
+        if any("BROKEN" in doc.text for doc in docs):
+            raise RuntimeError
+        return [[] for _ in docs]
+
+    monkeypatch.setattr(resolver, "predict", fail_on_marked)
+    failed = []
+    nlp.set_error_handler(lambda name, component, docs, error: failed.extend(docs))
+    assert [doc.text for doc in nlp.pipe(["one", "BROKEN", "two"])] == ["one", "two"]
+    assert [doc.text for doc in failed] == ["BROKEN"]

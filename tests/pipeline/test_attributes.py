@@ -1,0 +1,159 @@
+import pytest
+import spacy
+import srsly
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from spacy.tokens import Doc, Span
+
+from spacy_sapbert.pipeline.attributes import (
+    get_abbreviations,
+    get_kb_ents,
+    get_links,
+    get_long_form,
+    get_readings,
+    get_uses,
+    register,
+    set_abbreviations,
+    set_kb_ents,
+    set_links,
+    set_long_form,
+    set_readings,
+    set_uses,
+)
+from spacy_sapbert.text.abbreviations import Use
+from spacy_sapbert.types import Link
+
+TEXT = "Atrial fibrillation (AF) is common. AF and AFs differ."
+DEFINED, LATER, INSIDE = Use(21, 23, TEXT[:19], 0, 19), Use(36, 38, TEXT[:19], 0, 19), Use(43, 45, TEXT[:19], 0, 19)
+VOCAB = spacy.blank("en").vocab
+
+
+@pytest.fixture
+def doc():
+    register()
+    return spacy.blank("en").make_doc(TEXT)
+
+
+def span_of(doc, text):
+    start = doc.text.index(text)
+    return doc.char_span(start, start + len(text))
+
+
+def test_uses_read_as_spans_and_long_forms(doc):
+    set_uses(doc, [DEFINED, LATER])
+    assert [(span.text, span.start_char) for span in doc._.abbreviations] == [("AF", 21), ("AF", 36)]
+    assert [span._.long_form.text for span in doc._.abbreviations] == ["Atrial fibrillation"] * 2
+    assert span_of(doc, "common")._.long_form is None
+
+
+def test_a_short_form_inside_a_token_gives_the_whole_token(doc):
+    set_uses(doc, [INSIDE])
+    (short,) = doc._.abbreviations
+    assert short.text == "AFs"
+    assert short._.long_form.text == "Atrial fibrillation"
+
+
+def test_a_long_form_that_the_text_does_not_hold_is_a_string(doc):
+    set_uses(doc, [Use(36, 38, "auricular fibrillation", None, None)])
+    assert doc._.abbreviations[0]._.long_form == "auricular fibrillation"
+
+
+def test_long_forms_can_be_set_replaced_and_removed(doc):
+    last, first = doc[8:9], doc[3:4]
+    last._.long_form = doc[0:2]
+    first._.long_form = "auricular fibrillation"
+    assert get_uses(doc) == [Use(21, 23, "auricular fibrillation", None, None), LATER]
+    first._.long_form = doc[0:2]
+    assert get_uses(doc) == [DEFINED, LATER]
+    last._.long_form = None
+    assert get_uses(doc) == [DEFINED]
+
+
+def test_assigning_abbreviations_forgets_the_others(doc):
+    set_uses(doc, [DEFINED, LATER])
+    set_abbreviations(doc, [doc[8:9]])
+    assert get_uses(doc) == [LATER]
+    set_abbreviations(doc, [])
+    assert get_abbreviations(doc) == []
+
+
+def test_values_of_a_mention(doc):
+    span = span_of(doc, "AF")
+    link = Link("Atrial fibrillation", "D3", 0.9, "Atrial Fibrillation", "Atrial fibrillation", False, None)
+    span._.links, span._.kb_ents, span._.readings = [link], [("D3", 0.9)], [("a", "b")]
+    assert (span._.links, span._.kb_ents, span._.readings) == ([link], [("D3", 0.9)], [("a", "b")])
+    assert isinstance(span._.links[0], Link)
+
+
+def test_what_was_never_set_is_empty(doc):
+    span = doc[0:2]
+    assert doc._.abbreviations == []
+    assert (span._.links, span._.kb_ents, span._.readings, span._.long_form) == ([], [], [], None)
+    assert doc.user_data == {}
+
+
+def test_the_lists_that_are_read_are_copies(doc):
+    doc[0:2]._.kb_ents.append(("D3", 1.0))
+    assert doc[0:2]._.kb_ents == []
+
+
+def test_registering_again_changes_nothing(doc):
+    doc[0:2]._.kb_ents = [("D3", 1.0)]
+    register()
+    assert doc[0:2]._.kb_ents == [("D3", 1.0)]
+    assert Span.get_extension("kb_ents")[2] is get_kb_ents
+
+
+def test_registering_takes_the_place_of_bare_defaults(doc):
+    Span.set_extension("kb_ents", default=[], force=True)
+    doc[0:2]._.kb_ents = [("D3", 1.0)]  # under the other plugin's attribute
+    register()
+    assert doc[0:2]._.kb_ents == [("D3", 1.0)]
+
+
+def test_entries_of_other_kinds_are_read(doc):
+    doc.user_data["._.", "abbreviations", None, None] = [
+        {"short_text": "AF", "short_start": 8, "short_end": 9, "long_text": TEXT[:19], "long_start": 0, "long_end": 2},
+        doc[3:4],
+    ]
+    doc.user_data["._.", "long_form", 21, 23] = doc[0:2]
+    assert get_uses(doc) == [DEFINED, LATER]
+    assert get_long_form(doc[8:9]).text == "Atrial fibrillation"
+
+
+texts = st.text(max_size=8)
+scores = st.none() | st.floats(0, 1)
+links = st.builds(Link, texts, st.none() | texts, scores, st.none() | texts, st.none() | texts, st.booleans(), texts)
+
+
+@settings(deadline=None)
+@given(st.lists(links, max_size=3), st.lists(st.tuples(texts, st.floats(0, 1))), st.lists(st.lists(texts).map(tuple)))
+def test_all_is_plain_data_that_reads_the_same_from_bytes(some_links, kb_ents, readings):
+    register()
+    doc = Doc(VOCAB, TEXT.split(" "))
+    set_links(doc[0:2], some_links)
+    set_kb_ents(doc[0:2], kb_ents)
+    set_readings(doc[0:2], readings)
+    set_uses(doc, [DEFINED])
+    for value in doc.user_data.values():
+        assert srsly.msgpack_loads(srsly.msgpack_dumps(value)) == value
+    again = Doc(doc.vocab).from_bytes(doc.to_bytes())
+    assert get_links(again[0:2]) == some_links
+    assert get_kb_ents(again[0:2]) == kb_ents
+    assert get_readings(again[0:2]) == readings
+    assert get_uses(again) == [DEFINED]
+
+
+def test_values_move_with_their_mention(doc):
+    set_kb_ents(doc[8:9], [("D3", 1.0)])
+    sentence = doc[8:].as_doc(copy_user_data=True)
+    assert sentence[0:1]._.kb_ents == [("D3", 1.0)]
+    twice = Doc.from_docs([doc, doc])
+    assert twice[len(doc) + 8 : len(doc) + 9]._.kb_ents == [("D3", 1.0)]
+
+
+def test_long_form_of_one_mention_does_not_depend_on_others(doc):
+    set_uses(doc, [DEFINED, INSIDE])
+    set_long_form(doc[8:9], "another")
+    assert get_long_form(doc[8:9]) == "another"
+    assert get_uses(doc)[0] == DEFINED

@@ -1,0 +1,134 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spacy_sapbert.text.long_forms import PRECISIONS, STRATEGIES, find_long_form, short_form_class
+
+
+def long_form(short: str, words: str, min_precision: float = 0.0) -> "tuple[str, str] | None":
+    match = find_long_form(short, words, min_precision)
+    return (words[match.start :], match.strategy) if match else None
+
+
+@pytest.mark.parametrize(
+    ("short", "expected"),
+    [("T", "Al1"), ("TNF", "Al3"), ("COMMIT", "Al5"), ("IL-2", "Num4"), ("GC-MS", "Spec5"), ("5HT", "Num3")],
+)
+def test_class_of_a_short_form(short, expected):
+    assert short_form_class(short) == expected
+
+
+def test_table_names_known_strategies_with_probabilities():
+    assert len(PRECISIONS) == 13
+    for strategies in PRECISIONS.values():
+        assert all(name in STRATEGIES and 0 < precision <= 1 for name, precision in strategies)
+
+
+# One long form for each strategy, after words that do not belong to it.
+@pytest.mark.parametrize(
+    ("short", "words", "expected", "strategy"),
+    [
+        ("T", "levels of testosterone", "testosterone", "FirstLetOneChSF"),
+        ("CF", "patients with cystic fibrosis", "cystic fibrosis", "FirstLet"),
+        ("PPI", "a protein phosphatase inhibitor", "protein phosphatase inhibitor", "FirstLet"),
+        ("NHL", "cases of non-Hodgkin lymphoma", "non-Hodgkin lymphoma", "FirstLetGen"),
+        ("GC-MS", "by gas chromatography mass spectrometry", "gas chromatography mass spectrometry", "FirstLetGen2"),
+        ("PPIs", "use of proton pump inhibitors", "proton pump inhibitors", "FirstLetGenS"),
+        ("HNC", "a head and neck cancer", "head and neck cancer", "FirstLetGenStp"),
+        ("MSM", "among men who have sex with men", "men who have sex with men", "FirstLetGenStp2"),
+        ("URI", "an upper respiratory tract infection", "upper respiratory tract infection", "FirstLetGenSkp"),
+        ("ACh", "release of acetylcholine", "acetylcholine", "ContLet"),
+        ("Ad5", "human adenovirus type 5", "adenovirus type 5", "ContLetSkp"),
+        ("IL", "levels of interleukin", "interleukin", "WithinWrdFLet"),
+        ("TIMP", "a tissue inhibitor of metalloproteinases", "tissue inhibitor of metalloproteinases", None),
+        ("TEV", "the tobacco etch potyvirus", "tobacco etch potyvirus", "WithinWrdLet"),
+        ("PDB1", "a pancreatic duodenal homeobox gene 1", "pancreatic duodenal homeobox gene 1", "AnyLet"),
+    ],
+)
+def test_strategies(short, words, expected, strategy):
+    found = long_form(short, words)
+    assert found is not None
+    assert found[0] == expected
+    assert strategy is None or found[1] == strategy
+
+
+@pytest.mark.parametrize(
+    ("short", "words", "expected"),
+    [
+        ("2D", "the two-dimensional", "two-dimensional"),
+        ("T3", "binding to triiodothyronine", "triiodothyronine"),
+        ("F8", "human factor VIII", "factor VIII"),
+        ("TNF-α", "a tumor necrosis factor alpha", "tumor necrosis factor alpha"),
+        ("TNF-α", "a tumor necrosis factor-α", "tumor necrosis factor-α"),
+    ],
+)
+def test_numbers_and_greek_letters_may_be_spelled_out(short, words, expected):
+    assert long_form(short, words)[0] == expected
+
+
+def test_begins_after_a_slash_but_not_after_a_hyphen():
+    assert long_form("PAX6", "Ngn3/paired box factor 6")[0] == "paired box factor 6"
+    assert long_form("TMP", "4,5',8-trimethylpsoralen")[0] == "4,5',8-trimethylpsoralen"
+
+
+def test_leaves_out_signs_before_the_first_word():
+    assert long_form("CF", 'the so-called "cystic fibrosis')[0] == "cystic fibrosis"
+
+
+def test_does_not_match_a_stop_word_while_it_skips_another_word():
+    assert long_form("SAH", "smoking and subarachnoid hemorrhage")[0] == "subarachnoid hemorrhage"
+
+
+def test_skips_a_stop_word_beside_another_word():
+    words = "the transporter associated with antigen processing"
+    assert long_form("TAP", words) == ("transporter associated with antigen processing", "FirstLetGenSkp")
+
+
+def test_word_in_lower_case_leaves_over_no_word():
+    assert long_form("age", "antibody-negative children", 0.9) is None
+    assert long_form("cod", "a cyclooctadiene", 0.9)[0] == "cyclooctadiene"
+
+
+@pytest.mark.parametrize(
+    ("short", "words"),
+    [
+        ("XYZ", "cystic fibrosis"),
+        ("FC", "cystic fibrosis"),
+        ("CF", ""),
+        ("CF", "cystic CF fibrosis"),
+        ("AB", "alpha) beta"),
+        ("alphas", "alpha"),
+        ("CF", "cystic disease of the lung fibrosis"),
+    ],
+)
+def test_no_long_form(short, words):
+    assert long_form(short, words) is None
+
+
+def test_min_precision_leaves_strategies_out():
+    assert find_long_form("CF", "cystic fibrosis", 0.998) is not None
+    assert find_long_form("CF", "cystic fibrosis", 0.999) is None
+
+
+def test_characters_that_grow_in_lower_case_shift_nothing():
+    words = "İİİ İ cystic fibrosis"
+    assert words[find_long_form("CF", words, 0.9).start :] == "cystic fibrosis"
+
+
+ALPHABET = "abcABC12 -/()[]s.İα"
+
+
+SHORTS = st.text("abcABC12-sα", min_size=1, max_size=8).filter(lambda short: any(map(str.isalpha, short)))
+
+
+@given(SHORTS, st.text(ALPHABET, max_size=60), st.floats(0, 1))
+def test_long_form_is_plausible_whatever_the_text(short, words, min_precision):
+    words = words.strip()
+    match = find_long_form(short, words, min_precision)
+    if match is not None:
+        long = words[match.start :]
+        assert len(long) > len(short)
+        assert long.count("(") == long.count(")")
+        assert long.count("[") == long.count("]")
+        assert match.precision >= min_precision
+        assert match.precision == dict(PRECISIONS[short_form_class(short)])[match.strategy]
