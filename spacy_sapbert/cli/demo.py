@@ -20,8 +20,8 @@ TEXT = (
     "Atrial fibrillation (AF) is common in patients with chronic obstructive pulmonary disease (COPD). We followed "
     "212 COPD patients who were given amiodarone or metoprolol for AF. Heart attacks and strokes were fewer with "
     "metoprolol, but headache, nausea and vomiting were reported more often. Three women with a history of breast and "
-    "ovarian cancer had been treated with doxorubicin; two of them developed heart failure. Diabetics took metformin "
-    "throughout, and acetylsalicylic acid was stopped where renal failure had been found."
+    "ovarian cancer had been treated with doxorubicin; two of them developed heart failure. Those with diabetes took "
+    "metformin throughout, and acetylsalicylic acid was stopped where renal failure had been found."
 )
 
 

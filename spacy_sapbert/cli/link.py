@@ -48,12 +48,12 @@ def link(
 
     A record that is broken is left out, and standard error tells of it and of how many there were.
     """
-    from .linked import LinkingPipeline
-    from .outputs import open_output, write_linked
-
     console = stderr_console()
     problems = Problems(console, strict=strict)
     sources = _sources(inputs, format, Reading(InputFormat.text, text_key, id_key, column, gold))
+    from .linked import LinkingPipeline
+    from .outputs import open_output, write_linked
+
     linking = LinkingPipeline(pipeline, problems, given=gold or format is InputFormat.names)
     documents = chain.from_iterable(read_documents(path, reading, problems) for path, reading in sources)
     counts: Counter[str] = Counter()

@@ -47,7 +47,7 @@ def load_pipeline(name: str) -> Language:
         raise
     except Exception as error:  # config, components and models each raise their own, with no common base
         code = Errors.E502 if Path(name).exists() or is_package(name) else Errors.E501
-        raise SapbertError(code.format(name=name, reason=error)) from error
+        raise SapbertError(code.format(name=name, reason=_told(error))) from error
 
 
 class _Feed:
@@ -56,26 +56,33 @@ class _Feed:
     A worker process that is not waited for never ends, so the feed neither raises in the middle of `nlp.pipe` nor lets
     it be broken off: in both cases it ends early.
 
+    stream (Generator): inputs with their numbers; where one run of `nlp.pipe` fails, the next takes what follows.
     pending (dict[int, Document]): what went in and has not come out, in order.
-    failure (Exception | None): why the documents ended early.
+    taken (int): how many went in.
+    ended (bool): there is nothing more to come.
+    failure (Exception | None): why it ended early.
     """
 
     def __init__(self, documents: Iterable[Document], make_input: Callable[[Document], str | Doc]) -> None:
-        self._documents = documents
-        self._make_input = make_input
-        self._stopped = False
         self.pending: dict[int, Document] = {}
+        self.taken = 0
+        self.ended = False
         self.failure: Exception | None = None
+        self.stream = self._generate(documents, make_input)
 
-    def __iter__(self) -> Iterator[tuple[str | Doc, int]]:
+    def _generate(
+        self, documents: Iterable[Document], make_input: Callable[[Document], str | Doc]
+    ) -> Generator[tuple[str | Doc, int], None, None]:
         try:
-            for number, document in enumerate(self._documents):
-                if self._stopped:
+            for number, document in enumerate(documents):
+                if self.ended:
                     return
                 self.pending[number] = document
-                yield self._make_input(document), number
+                self.taken += 1
+                yield make_input(document), number
         except Exception as error:
             self.failure = error
+        self.ended = True
 
     def taken_before(self, number: int | None) -> Iterator[Document]:
         """YIELDS (Document): what went in before this one (None: anything) and is pending; it no longer is."""
@@ -84,7 +91,7 @@ class _Feed:
 
     def stop(self, results: Iterable[object]) -> None:
         """End the feed, and wait for the results of what is still in it."""
-        self._stopped = True
+        self.ended = True
         for _ in results:
             pass
 
@@ -127,8 +134,7 @@ class LinkingPipeline:
         YIELDS (LinkedDocument): in the order of the documents.
         """
         feed = _Feed(sound(documents, self.problems, self.nlp.max_length), self._input)
-        self.nlp.set_error_handler(_leave_for_later)
-        results = self.nlp.pipe(feed, as_tuples=True, batch_size=batch_size, n_process=n_process)
+        results = self._results(feed, batch_size, n_process)
         try:
             for doc, number in results:
                 yield from self._one_by_one(feed.taken_before(number))
@@ -138,6 +144,20 @@ class LinkingPipeline:
             feed.stop(results if n_process > 1 else ())
         if feed.failure:
             raise feed.failure
+
+    def _results(self, feed: _Feed, batch_size: int | None, n_process: int) -> Iterator[tuple[Doc, int]]:
+        """What comes out of `nlp.pipe`; what it fails on stays in the feed."""
+        # An error in a worker process must not raise here. NER and parser take no handler, so elsewhere they may.
+        self.nlp.default_error_handler = _leave_in_feed
+        while not feed.ended:
+            taken = feed.taken
+            try:
+                yield from self.nlp.pipe(feed.stream, as_tuples=True, batch_size=batch_size, n_process=n_process)
+            except SapbertError:
+                raise
+            except Exception:
+                if feed.taken == taken:
+                    raise
 
     def _linkers(self) -> list[Any]:
         return [self.nlp.get_pipe(name) for name in self._names(frozenset({LINKER}))]
@@ -165,16 +185,16 @@ class LinkingPipeline:
                 yield self._linked(document, doc)
 
     def _alone(self, document: Document) -> Doc | None:
-        self.nlp.set_error_handler(raise_error)
+        self.nlp.default_error_handler = raise_error
         try:
             return self.nlp(self._input(document))
         except SapbertError:
             raise
         except Exception as error:  # whatever a component of the user's raises
-            self.problems.report(document.place, f"the pipeline fails on it ({type(error).__name__}: {error})")
+            self.problems.report(document.place, f"the pipeline fails on it ({_told(error)})")
             return None
         finally:
-            self.nlp.set_error_handler(_leave_for_later)
+            self.nlp.default_error_handler = _leave_in_feed
 
     def _linked(self, document: Document, doc: Doc) -> LinkedDocument:
         doc.user_data[DOC_ID] = document.doc_id
@@ -182,7 +202,11 @@ class LinkingPipeline:
         return LinkedDocument(document, doc, sorted(mentions, key=lambda span: (span.start_char, span.end_char)))
 
 
-def _leave_for_later(name: str, component: Any, docs: list[Doc], error: Exception) -> Any:
+def _leave_in_feed(name: str, component: Any, docs: list[Doc], error: Exception) -> Any:
     """An error handler for `nlp.pipe`. What the user can mend, such as a missing encoder, ends the run."""
     if isinstance(error, SapbertError):
         raise error
+
+
+def _told(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"

@@ -38,6 +38,8 @@ TSV_COLUMNS = (
 
 # a blank for each character that some program takes for the end of a line or a column, so that offsets stay
 _ONE_LINE = dict.fromkeys(map(ord, "\t\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"), " ")
+# JSON may hold these as they are, but some programs take them for the end of a line
+_JSON_LINE = {ord(character): f"\\u{ord(character):04x}" for character in "\x85\u2028\u2029"}
 
 
 def write_linked(linked: Iterable[LinkedDocument], format: OutputFormat, store: ConceptStore) -> Iterator[str]:
@@ -109,7 +111,7 @@ def _jsonl(item: LinkedDocument) -> str:
     }
     if item.document.meta:
         record["meta"] = item.document.meta
-    return json.dumps(record, ensure_ascii=False) + "\n"
+    return json.dumps(record, ensure_ascii=False).translate(_JSON_LINE) + "\n"
 
 
 def _entity(mention: Span) -> dict[str, Any]:

@@ -79,11 +79,11 @@ class CandidateGenerator:
             the best claim on the name (see `_standing`), then by id.
         """
         keys = {text: (text, k, only, self.sparse_weight) for text in texts}
-        known = {text: self._cache[key] for text, key in keys.items() if key in self._cache}
+        known = {text: found for text, key in keys.items() if (found := self._cache.get(key)) is not None}
         for text, candidates in self._find([text for text in keys if text not in known], k, only):
             known[text] = self._cache[keys[text]] = candidates
-        while len(self._cache) > self.cache_size:
-            del self._cache[next(iter(self._cache))]
+        for key in list(self._cache)[: max(0, len(self._cache) - self.cache_size)]:
+            self._cache.pop(key, None)  # another thread may have been quicker
         return [list(known[text]) for text in texts]
 
     def _find(self, texts: Sequence[str], k: int, only: Filter) -> Iterator[tuple[str, list[Candidate]]]:

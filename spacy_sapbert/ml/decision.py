@@ -32,8 +32,8 @@ class Decision(NamedTuple):
     short_form_margin (float): the mention as it stands is linked only where its score is by more than this above that
         of its long form. A document's own definition says more than a short form that happens to be a name.
     split_margin (float): a reading is taken only where the lowest of its parts' scores is by more than this above the
-        score of the whole, and where the parts are not all of one concept. Of several such readings the one with the
-        highest lowest score is taken, then the likelier.
+        score of the whole. Of several such readings the one with the highest lowest score is taken, then the likelier.
+        Parts that are all of one concept are linked as one.
     """
 
     short_form_margin: float
@@ -50,8 +50,11 @@ class Decision(NamedTuple):
         for reading in forms.readings:
             parts = tuple(LinkedPart(text, None, tuple(look_up(text))) for text in reading)
             lowest = min(map(_score, parts))
-            if lowest > best_score and _differ(parts):
+            if lowest > best_score:
                 best, best_score = parts, lowest
+        # "stage II and III carcinoma": what all parts have in common is one concept, linked once
+        if len({part.candidates[0].concept_id for part in best if part.candidates}) == 1:
+            return best[:1]
         return best
 
     def _whole(self, forms: MentionForms, look_up: Callable[[str], Sequence[Candidate]]) -> LinkedPart:
@@ -60,10 +63,6 @@ class Decision(NamedTuple):
             return short
         long = LinkedPart(forms.long_form, forms.long_form, tuple(look_up(forms.long_form)))
         return short if _score(short) > _score(long) + self.short_form_margin else long
-
-
-def _differ(parts: Sequence[LinkedPart]) -> bool:
-    return len({part.candidates[0].concept_id for part in parts if part.candidates}) > 1
 
 
 def _score(part: LinkedPart) -> float:

@@ -133,18 +133,16 @@ class NameMatcher:
         return self.hashes[places] == keys
 
     def _verify(self, text: str, window: list[Word]) -> int | None:
-        """Two bags may share a hash, and words in another order must not stand on two sides of a comma."""
+        """Two bags may share a hash, and not all words may change places.
+
+        Words in another order must not stand on two sides of a comma, and where one of them is a single letter or
+        digit, neither order nor function words are free: "hepatitis in a …" and "B hepatitis" are no names.
+        """
         written = text[window[0].start : window[-1].end]
-        keys = [word.key for word in window if word.key]
-        comma = any(word.comma for word in window[1:])
+        keys = [word.key for word in window]
         for row in (*self._rows(_acronym_key(written)), *self._rows(_bag_key(keys))):
             name = self.store.name(row)
-            if is_acronym(name):
-                if name == written:
-                    return row
-                continue
-            name_keys = [word.key for word in words(name) if word.key]
-            if name_keys == keys or (not comma and sorted(name_keys) == sorted(keys)):
+            if name == written if is_acronym(name) else _same_name(keys, words(name), window):
                 return row
         return None
 
@@ -163,6 +161,15 @@ def _extensions(text: str, match: Match) -> Iterator[tuple[int, int]]:
     if after:
         ends = [word.end() for word in _ANY_WORD.finditer(text, after.start(1), after.end(1))]
         yield from ((match.start, end) for end in ends)
+
+
+def _same_name(keys: list[str], name: list[Word], window: list[Word]) -> bool:
+    name_keys = [word.key for word in name]
+    if keys == name_keys or any(len(key) == 1 for key in keys):
+        return keys == name_keys
+    if any(word.comma for word in window[1:]):
+        return list(filter(None, keys)) == list(filter(None, name_keys))
+    return sorted(filter(None, keys)) == sorted(filter(None, name_keys))
 
 
 def _name_key(name: str) -> int:

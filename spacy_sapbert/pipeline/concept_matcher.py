@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 # names of concepts that say nothing when they stand alone
 STOP_NAMES = (
     "abnormality", "complication", "condition", "disease", "disorder", "finding", "illness", "lesion", "sign",
-    "symptom", "syndrome", "drug", "chemical", "compound", "agent", "element", "solution", "mixture", "protein",
+    "included", "symptom", "syndrome", "drug", "chemical", "compound", "agent", "element", "solution", "mixture",
+    "protein",
 )  # fmt: skip
 
 
@@ -61,7 +62,8 @@ def make_concept_matcher(
 class ConceptMatcher(FolderPipe):
     """Marks every longest span that is a name of the vocabulary, whatever its case, plural and word order.
 
-    Short forms that the `abbreviation_resolver` found before are marked as well where their long form is a name.
+    Short forms that the `abbreviation_resolver` found before are marked where their long form is a name, and only then.
+    A name that is only a part of a token is left out.
 
     kb (str): "starter", or the path of a store that `spacy-sapbert kb build` made.
     spans_key (str | None): write all spans, overlapping ones too, to `doc.spans[spans_key]`; None writes the longest
@@ -143,17 +145,18 @@ class ConceptMatcher(FolderPipe):
     def _spans(self, doc: Doc) -> List[Span]:
         matches = self.matcher.find(doc.text)
         matches += self.matcher.find_composites(doc.text, matches) if self.composites else []
-        found = [tuple(match) for match in matches if self._is_wanted(doc.text[match.start : match.end])]
-        for use in get_uses(doc):  # of any length: the text itself says what they are
+        found = {match[:2]: match.row for match in matches if self._is_wanted(doc.text[match.start : match.end])}
+        for use in get_uses(doc):  # the text itself says what a short form means, whatever else bears that name
             row = self.matcher.match(use.long)
             if row is not None:
-                found.append((use.start, use.end, row))
-        labels = self._labels({row for _, _, row in found})
+                found[use.start, use.end] = row
+            else:
+                found.pop((use.start, use.end), None)
+        labels = self._labels(set(found.values()))
         spans: Dict[Tuple[int, int], Span] = {}
-        for start, end, row in found:
-            label = labels[row]
-            span = doc.char_span(start, end, label=label or "", alignment_mode="expand")
-            if label and span:
+        for (start, end), row in found.items():
+            span = doc.char_span(start, end, label=labels[row] or "", alignment_mode="expand")
+            if labels[row] and span and not _adds_letters(span, start, end):
                 spans.setdefault((span.start, span.end), span)
         return list(spans.values())
 
@@ -209,6 +212,12 @@ class ConceptMatcher(FolderPipe):
         arguments = inspect.signature(type(self)).parameters.values()
         settings = [argument.name for argument in arguments if argument.kind == argument.KEYWORD_ONLY]
         return {name: getattr(self, "_kb" if name == "kb" else name) for name in settings}
+
+
+def _adds_letters(span: Span, start: int, end: int) -> bool:
+    """Whether the tokens of a match hold more of a word than the match: "NTG)-induced" is not what was found."""
+    outside = span.doc.text[span.start_char : start] + span.doc.text[end : span.end_char]
+    return any(map(str.isalnum, outside))
 
 
 def _overlap(one: Span, other: Span) -> bool:

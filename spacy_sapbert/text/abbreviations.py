@@ -15,21 +15,21 @@ from typing import NamedTuple
 
 from .long_forms import find_long_form
 
-# Limits of Sohn et al. 2008: letters and words of a short form, words of a long form
+# Limits of Sohn et al. 2008
 MAX_LETTERS = 10
 MAX_SHORT_WORDS = 2
-MAX_SHORT_CHARS = 30
 MAX_LONG_WORDS = 10
-# Characters of a long form and of what a bracket holds, so that the work is linear in the length of any text
+# Characters of a short form, and of a long form or what a bracket holds: they bound the work that a bracket makes
+MAX_SHORT_CHARS = 30
 MAX_CHARS = 250
-# More short forms than these are not looked for one by one
+# Up to so many short forms are looked for one by one, which is quicker than word by word
 FEW = 30
 
 _BRACKET = re.compile(r"[()\[\]]")
 _CLOSING = {"(": ")", "[": "]"}
 _SEPARATOR = re.compile(r"[,;]\s+")
 _EDGES = string.whitespace + '\xa0\u2009\u202f,;:"“”'
-_LETTERS = re.compile(r"[^\W\d_]{4}")
+_WORD = re.compile(r"[^\W\d_]{4}")
 # No short forms: statistics ("n=5", "p<0.05"), and numbers and labels ("12", "2c")
 _STATISTIC_OR_LABEL = re.compile(r".*[=<>]|\d+[a-z]?$")
 # Not after an initial ("E. coli", "e.g. The") or "vs."
@@ -161,7 +161,7 @@ def _propose(text: str, bracket: _Bracket) -> Iterator[tuple[Offsets, Offsets]]:
     head, *more = bracket.parts
     if _is_short_form(text[slice(*head)]) and _stands_alone(text, bracket):
         yield head, _words_before(text, bracket.outer, bracket.start)
-    if _LETTERS.search(text, *head):
+    if _WORD.search(text, *head):
         short = _word_before(text, bracket.start)
         if _is_reversed(text[slice(*short)], text[slice(*head)]):
             yield short, head
@@ -272,7 +272,7 @@ def _find_words(text: str, words: Collection[str]) -> Iterator[tuple[Offsets, st
 
 
 def _find_strings(text: str, strings: Collection[str]) -> Iterator[tuple[int, str]]:
-    """Yield where the strings stand, each in a time linear in the text if there are few, else all together."""
+    """Yield where the strings stand. With many of them it is looked at each word whether one starts there."""
     if len(strings) <= FEW:
         for wanted in strings:
             start = text.find(wanted)

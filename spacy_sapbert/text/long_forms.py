@@ -2,7 +2,13 @@
 
 Sohn et al. 2008, "Abbreviation definition identification based on automatic precision estimates", BMC Bioinformatics
 9:402. A strategy says where the letters of the short form may stand in the long form and which words may be skipped.
-Each class of short forms has its strategies in the order of their use; the first that finds a long form wins.
+Each class of short forms has its strategies in the order of their use; the first that finds a long form wins, and of
+its long forms the shortest.
+
+Other than in the paper, numbers and Greek letters may be spelled out ("2D", two-dimensional); a long form starts after a
+slash rather than before it; FirstLetGenSkp skips a stop word beside another word (TAP, transporter associated with
+antigen processing); and where words other than stop words may be skipped, no letter stands in a stop word, and a short
+form in lower case has no long form. The precisions are those of the paper's strategies all the same.
 """
 
 from __future__ import annotations

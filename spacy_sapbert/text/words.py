@@ -9,7 +9,7 @@ from typing import NamedTuple
 # "a" is none of them ("hepatitis A"), nor are "and", "or", "no" and "without", which change what is meant.
 FUNCTION_WORDS = frozenset({"of", "the", "in", "on", "by", "to", "for", "with", "due", "an", "at", "from"})
 
-_WORD = re.compile(r"[^\W_]+")
+_WORD = re.compile(r"([^\W_]+)(?:['’]s(?![^\W_]))?")  # "Parkinson's" is "Parkinson"
 # What ends a name between two words: the end of a sentence or clause, a bracket that does not stand in a word.
 _BREAK = re.compile(r"[.;:!?][\s\"'”’)]|[\s][([{]|[)\]}][\s]|[\"“”<>=]|\n\s*\n")
 
@@ -34,7 +34,7 @@ def words(text: str) -> list[Word]:
     last = 0
     for match in _WORD.finditer(text):
         gap = text[last : match.start()]
-        key = match[0].lower()
+        key = match[1].lower()
         key = "" if key in FUNCTION_WORDS else singular(key)
         found.append(Word(match.start(), match.end(), key, len(gap) > 4 or bool(_BREAK.search(gap)), "," in gap))
         last = match.end()
@@ -48,6 +48,8 @@ def singular(word: str) -> str:
     of under five letters or with a digit stay as they are: among them are too many that differ in just that.
     """
     if len(word) < 5 or not word.isalpha():
+        return word
+    if word.endswith("ae"):  # "Haemophilus influenzae" is no influenza
         return word
     if word.endswith("ies"):
         return word[:-3] + "y"

@@ -16,7 +16,6 @@ from spacy_sapbert.pipeline.attributes import (
     set_abbreviations,
     set_kb_ents,
     set_links,
-    set_long_form,
     set_readings,
     set_uses,
 )
@@ -150,10 +149,3 @@ def test_values_move_with_their_mention(doc):
     assert sentence[0:1]._.kb_ents == [("D3", 1.0)]
     twice = Doc.from_docs([doc, doc])
     assert twice[len(doc) + 8 : len(doc) + 9]._.kb_ents == [("D3", 1.0)]
-
-
-def test_long_form_of_one_mention_does_not_depend_on_others(doc):
-    set_uses(doc, [DEFINED, INSIDE])
-    set_long_form(doc[8:9], "another")
-    assert get_long_form(doc[8:9]) == "another"
-    assert get_uses(doc)[0] == DEFINED

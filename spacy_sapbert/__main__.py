@@ -1,0 +1,5 @@
+"""`python -m spacy_sapbert`"""
+
+from .cli import main
+
+main()

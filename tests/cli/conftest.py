@@ -1,0 +1,50 @@
+"""Fixtures for the commands."""
+
+import io
+
+import pytest
+import spacy
+
+from spacy_sapbert.cli import main
+
+
+class Finished:
+    """A command that has ended: exit status, standard output as bytes, standard error as text."""
+
+    def __init__(self, status, out, err):
+        self.status, self.out, self.err = status, out, err
+
+
+@pytest.fixture
+def command(monkeypatch, capsysbinary):
+    """A function that runs `spacy-sapbert` in this process."""
+
+    def run(*arguments, stdin=b""):
+        monkeypatch.setattr("sys.argv", ["spacy-sapbert", *map(str, arguments)])
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        with pytest.raises(SystemExit) as stopped:
+            main()
+        out, err = capsysbinary.readouterr()
+        return Finished(stopped.value.code or 0, out, err.decode())
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def linking_nlp(small_store):
+    """A pipeline that finds a few mentions by rule and links them."""
+    nlp = spacy.blank("en")
+    names = ["breast cancer", "breast and ovarian cancer", "cystic fibrosis", "CF", "CF patients", "aspirin", "zebra"]
+    nlp.add_pipe("entity_ruler").add_patterns([{"label": "Entity", "pattern": name} for name in names])
+    nlp.add_pipe("abbreviation_resolver")
+    nlp.add_pipe("composite_splitter")
+    nlp.add_pipe("sapbert_linker", config={"kb": str(small_store.path)})
+    return nlp
+
+
+@pytest.fixture(scope="session")
+def linking_folder(linking_nlp, tmp_path_factory):
+    """Where that pipeline is saved."""
+    folder = tmp_path_factory.mktemp("linking") / "pipeline"
+    linking_nlp.to_disk(folder)
+    return folder

@@ -1,0 +1,471 @@
+import gzip
+import json
+import os
+import subprocess
+import sys
+import threading
+
+import pytest
+import spacy
+from spacy.language import Language
+
+from spacy_sapbert.corpora.reader import read_corpus
+from spacy_sapbert.errors import Errors, SapbertError
+from spacy_sapbert.pipeline.sapbert_linker import SapbertLinker
+
+TEXT = "Cystic fibrosis (CF) and aspirin.\n\nNo zebra has breast and ovarian cancer.\n"
+
+
+def lines(finished):
+    return [json.loads(line) for line in finished.out.decode().splitlines()]
+
+
+def write(path, *records):
+    path.write_bytes(b"".join(record.encode() + b"\n" for record in records))
+    return path
+
+
+def ids(record):
+    return [entity["kb_id"] for entity in record["entities"]]
+
+
+# --- inputs
+
+
+def test_every_line_of_text_is_a_document(command, linking_folder, tmp_path):
+    path = write(tmp_path / "notes.txt", TEXT)
+    finished = command("link", linking_folder, path)
+    first, second = lines(finished)
+    assert first == {
+        "id": "notes.txt:1",
+        "text": "Cystic fibrosis (CF) and aspirin.",
+        "entities": [
+            {
+                "start": 17,
+                "end": 19,
+                "text": "CF",
+                "label": "Entity",
+                "kb_id": "D003550",
+                "kb_ents": first["entities"][0]["kb_ents"],
+                "links": first["entities"][0]["links"],
+            },
+            {
+                "start": 25,
+                "end": 32,
+                "text": "aspirin",
+                "label": "Entity",
+                "kb_id": "D001241",
+                "kb_ents": [{"id": "D001241", "score": 1.0}],
+                "links": [
+                    {
+                        "text": "aspirin",
+                        "concept_id": "D001241",
+                        "score": 1.0,
+                        "name": "Aspirin",
+                        "long_form": None,
+                        "split": False,
+                        "reason": None,
+                    }
+                ],
+            },
+        ],
+        "abbreviations": [{"start": 17, "end": 19, "text": "CF", "long_form": "Cystic fibrosis"}],
+    }
+    assert first["entities"][0]["kb_ents"][0]["id"] == "D003550"
+    assert second["id"] == "notes.txt:3"
+    assert ids(second) == ["NIL", "D001943|D010051"]
+    assert [link["split"] for link in second["entities"][1]["links"]] == [True, True]
+    assert second["entities"][0]["links"][0]["reason"]
+    assert finished.status == 0
+    assert finished.err == "2 documents, 4 mentions, 3 of them linked; 0 broken records left out\n"
+
+
+def test_standard_input_and_gzipped_files_in_one_run(command, linking_folder, tmp_path):
+    packed = tmp_path / "a.txt.gz"
+    packed.write_bytes(gzip.compress(b"aspirin one"))
+    finished = command("link", linking_folder, packed, "-", "--format", "text", stdin=b"aspirin two\r\n")
+    assert [(record["id"], record["text"]) for record in lines(finished)] == [
+        ("a.txt.gz:1", "aspirin one"),
+        ("stdin:1", "aspirin two"),
+    ]
+
+
+def test_jsonl_keeps_ids_titles_and_other_keys(command, linking_folder, tmp_path):
+    path = write(
+        tmp_path / "a.jsonl",
+        '{"id": 7, "title": "On aspirin", "text": "Good for CF.", "pmid": "12", "tags": ["é", null]}',
+        '{"body": "unused", "text": "aspirin", "title": null}',
+    )
+    first, second = lines(command("link", linking_folder, path))
+    assert (first["id"], first["text"]) == ("7", "On aspirin Good for CF.")
+    assert [(entity["start"], entity["end"]) for entity in first["entities"]] == [(3, 10), (20, 22)]
+    assert first["meta"] == {"title": "On aspirin", "pmid": "12", "tags": ["é", None]}
+    assert (second["id"], second["text"]) == ("a.jsonl:2", "aspirin")
+
+
+def test_jsonl_keys_can_be_named(command, linking_folder, tmp_path):
+    path = write(tmp_path / "a.jsonl", '{"pmid": "9", "title": "aspirin"}')
+    (record,) = lines(command("link", linking_folder, path, "--text-key", "title", "--id-key", "pmid"))
+    assert (record["id"], record["text"], "meta" in record) == ("9", "aspirin", False)
+
+
+def test_names_are_linked_as_a_whole(command, linking_folder, tmp_path):
+    path = write(tmp_path / "names.tsv", "ovarian cancer\tx", "carcinoma of the breast\ty", "no such thing at all\tz")
+    records = lines(command("link", linking_folder, path, "--format", "names"))
+    assert [ids(record) for record in records] == [["D010051"], ["D001943"], ["NIL"]]
+    assert [record["entities"][0]["text"] for record in records] == [record["text"] for record in records]
+
+
+def test_column_of_the_names(command, linking_folder, tmp_path):
+    path = write(tmp_path / "names.tsv", "x\tmucoviscidosis", "y\t ", "z")
+    finished = command("link", linking_folder, path, "--format", "names", "--column", "2")
+    assert [ids(record) for record in lines(finished)] == [["D003550"]]
+    assert "names.tsv, line 2: no name in column 2; left out" in finished.err
+    assert "names.tsv, line 3: no name in column 2; left out" in finished.err
+
+
+PUBTATOR = (
+    "11|t|On breast cancer\n11|a|CF patients get aspirin.\n11\t3\t16\tbreast cancer\tDisease\tD009369\n"
+    "11\t17\t28\tCF patients\tDisease\t-1\n11\t17\t19\tCF\tDisease\tD003550\n11\t33\t39\taspiri\tChemical\t-\n\n"
+    "12|t|Aspirin\n"
+)
+
+
+def test_annotations_of_pubtator_are_not_used(command, linking_folder, tmp_path):
+    path = write(tmp_path / "corpus.txt", PUBTATOR)  # often named so: seen from its first line
+    first, second = lines(command("link", linking_folder, path))
+    assert (first["id"], first["text"]) == ("11", "On breast cancer CF patients get aspirin.")
+    assert [entity["text"] for entity in first["entities"]] == ["breast cancer", "CF patients", "aspirin"]
+    assert (second["id"], second["text"]) == ("12", "Aspirin")
+
+
+def test_gold_mentions_are_linked_also_where_they_overlap_or_cut_a_token(command, linking_folder, tmp_path):
+    path = write(tmp_path / "corpus.pubtator", PUBTATOR)
+    first, second = lines(command("link", linking_folder, path, "--gold"))
+    found = [(entity["start"], entity["text"], entity["label"]) for entity in first["entities"]]
+    assert found == [
+        (3, "breast cancer", "Disease"),
+        (17, "CF", "Disease"),
+        (17, "CF patients", "Disease"),
+        (33, "aspiri", "Chemical"),
+    ]
+    assert ids(first)[:2] == ["D001943", "D003550"]
+    assert second["entities"] == []
+
+
+def test_gold_offsets_that_do_not_fit_are_told_of(command, linking_folder, tmp_path):
+    path = write(tmp_path / "corpus.pubtator", "1|t|No aspirin\n1|a|\n1\t2\t9\taspirin\tChemical\t-")
+    finished = command("link", linking_folder, path, "--gold")
+    assert [entity["text"] for record in lines(finished) for entity in record["entities"]] == ["aspirin"]
+    assert "1 annotated mentions have another text than that at their offsets; 1 of them were moved" in finished.err
+
+
+def test_gold_wants_pubtator(command, linking_folder, tmp_path):
+    finished = command("link", linking_folder, write(tmp_path / "a.txt", "aspirin"), "--gold")
+    assert finished.status == 2
+    assert "pubtator" in finished.err
+
+
+# --- outputs
+
+
+def test_pubtator_output_is_read_back_with_the_same_offsets_and_ids(command, linking_folder, tmp_path):
+    text = json.dumps({"id": "a|1\t", "title": "On\taspirin\n", "text": "breast and\novarian cancer\u2028, CF|x"})
+    path = write(tmp_path / "a.jsonl", text, '{"id": "2", "text": "No title, aspirin"}')
+    output = tmp_path / "out.pubtator"
+    expected = lines(command("link", linking_folder, path))
+    command("link", linking_folder, path, "--output", output)
+    assert output.read_text(encoding="utf8").startswith("a 1 |t|On aspirin \na 1 |a|breast and ovarian")
+    documents = list(read_corpus(output, "pubtator", strict=True))
+    assert [document.text for document in documents] == [
+        "On aspirin  breast and ovarian cancer , CF|x",
+        "No title, aspirin",
+    ]
+    for document, record in zip(documents, expected, strict=True):
+        found = [(mention.start, mention.end, mention.label) for mention in document.mentions]
+        assert found == [(entity["start"], entity["end"], entity["label"]) for entity in record["entities"]]
+        links = [[link["concept_id"] for link in entity["links"]] for entity in record["entities"]]
+        assert [list(mention.ids) for mention in document.mentions] == links
+
+
+def test_pubtator_input_and_output_have_the_same_titles_and_abstracts(command, linking_folder, tmp_path):
+    path = write(tmp_path / "a.pubtator", "1|t|On aspirin\n1|a|No zebra\n\n2|t|\n2|a|CF\n")
+    out = command("link", linking_folder, path, "--to", "pubtator").out.decode()
+    assert out.startswith(
+        "1|t|On aspirin\n1|a|No zebra\n1\t3\t10\taspirin\tEntity\tD001241\n1\t14\t19\tzebra\tEntity\t-\n\n"
+    )
+    assert [document.text for document in read_corpus(write(tmp_path / "b.pubtator", out))] == [
+        "On aspirin No zebra",
+        " CF",
+    ]
+
+
+def test_tsv_has_a_row_for_each_link(command, linking_folder, tmp_path):
+    path = write(
+        tmp_path / "a.jsonl", '{"id": "x", "text": "breast and\\tovarian cancer or breast and ovarian cancer"}'
+    )
+    header, *rows = command("link", linking_folder, path, "--to", "tsv").out.decode().splitlines()
+    assert header.split("\t")[:6] == ["doc_id", "start", "end", "mention", "label", "text"]
+    assert [row.split("\t") for row in rows] == [
+        ["x", "29", "54", "breast and ovarian cancer", "Entity", part, "", concept_id, part, "1.0000", "true", ""]
+        for part, concept_id in (("breast cancer", "D001943"), ("ovarian cancer", "D010051"))
+    ]
+
+
+def test_the_output_file_tells_the_format(command, linking_folder, tmp_path):
+    path = write(tmp_path / "a.txt", "aspirin")
+    for name in ("o.html", "o.tsv", "o.pubtator", "o.jsonl", "o.dat"):
+        finished = command("link", linking_folder, path, "--output", tmp_path / name)
+        assert finished.out == b""
+    beginnings = [(tmp_path / name).read_text()[:6] for name in ("o.html", "o.tsv", "o.pubtator", "o.jsonl", "o.dat")]
+    assert beginnings == ["<!DOCT", "doc_id", "a.txt:", '{"id":', '{"id":']
+
+
+def test_a_gzipped_output_is_the_same_each_time(command, linking_folder, tmp_path):
+    path = write(tmp_path / "a.txt", "aspirin")
+    outputs = [tmp_path / "one.jsonl.gz", tmp_path / "two.jsonl.gz"]
+    for output in outputs:
+        command("link", linking_folder, path, "--output", output)
+    assert outputs[0].read_bytes() == outputs[1].read_bytes()
+    assert json.loads(gzip.decompress(outputs[0].read_bytes()))["text"] == "aspirin"
+
+
+def test_html_page_of_the_command(command, linking_folder, tmp_path):
+    path = write(tmp_path / "a.txt", "aspirin <b>", "zebra")
+    page = command("link", linking_folder, path, "--to", "html").out.decode()
+    assert page.startswith("<!DOCTYPE html>")
+    assert page.endswith("</html>\n")
+    assert '<a href="https://meshb.nlm.nih.gov/record/ui?ui=D001241">D001241</a> Aspirin' in page
+    assert "&lt;b&gt;" in page
+    assert "<h2>a.txt:2</h2>" in page
+
+
+# --- what is broken
+
+BROKEN = {
+    b"{bad": "this is not JSON",
+    b"[1]": "this is no JSON object",
+    b'{"id": "x"}': "there is no 'text'; the keys are: 'id'",
+    b'{"text": 3}': "the value of 'text' is no string",
+    b'{"text": "x", "title": []}': "the value of 'title' is no string",
+    b'{"text": "x", "id": true}': "the value of 'id' is neither a string nor a whole number",
+    b'{"text": "aspirin \\ud800"}': "this is not JSON in Unicode",
+    b'{"text": "x", "note": "\\udc00"}': "this is not JSON in Unicode",
+    b'{"text": "x", "n": NaN}': "this is not JSON in Unicode",
+    b'{"text": "a\\u0000b"}': "the text holds a NUL character",
+    b'{"text": " \\n"}': "the text is empty",
+    b'{"text": "\xff"}': "this is not UTF-8",
+    b"[" * 100_000: "this is not JSON",
+}
+
+
+def test_broken_records_are_told_of_and_the_rest_goes_on(command, linking_folder, tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b'{"text": "aspirin"}\n' + b"\n".join(BROKEN) + b'\n{"text": "zebra"}\n')
+    finished = command("link", linking_folder, path)
+    assert finished.status == 0
+    assert [record["text"] for record in lines(finished)] == ["aspirin", "zebra"]
+    told = finished.err.splitlines()
+    for number, (line, reason) in enumerate(zip(told, BROKEN.values(), strict=False), start=2):
+        assert line.startswith(f"{path}, line {number}: {reason}")
+    assert told[-1].endswith(f"{len(BROKEN)} broken records left out")
+    assert len(told) == len(BROKEN) + 1
+
+
+@pytest.mark.parametrize("record", BROKEN)
+def test_strict_stops_and_writes_nothing(record, command, linking_folder, tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b'{"text": "aspirin"}\n' + record)
+    output = tmp_path / "out.jsonl"
+    output.write_text("before")
+    finished = command("link", linking_folder, path, "--strict", "--output", output)
+    assert finished.status == 1
+    assert finished.err.startswith("[E506] ")
+    assert "line 2" in finished.err
+    assert output.read_text() == "before"
+    assert sorted(os.listdir(tmp_path)) == ["a.jsonl", "out.jsonl"]
+
+
+def test_a_file_of_nothing_but_broken_records_is_an_error(command, linking_folder, tmp_path):
+    finished = command("link", linking_folder, write(tmp_path / "a.jsonl", "plain", "text"))
+    assert finished.status == 1
+    assert "[E508]" in finished.err
+
+
+def test_an_empty_input_is_none(command, linking_folder):
+    finished = command("link", linking_folder, "-", "--format", "jsonl")
+    assert (finished.status, finished.out) == (0, b"")
+
+
+def test_broken_lines_of_pubtator(command, linking_folder, tmp_path):
+    path = tmp_path / "a.pubtator"
+    path.write_bytes(b"1|t|\xff\n\n2|t|aspirin\n2|a|\nnonsense\n\n3|t| \n")
+    finished = command("link", linking_folder, path)
+    assert [record["text"] for record in lines(finished)] == ["aspirin"]
+    told = [line.partition(f"{path}, line ")[2].split(":")[0] for line in finished.err.splitlines()[:-1]]
+    assert told == ["1", "5", "7"]
+
+
+def test_a_text_of_a_million_characters(command, linking_folder, tmp_path):
+    path = write(tmp_path / "a.txt", "some aspirin " + "word " * 210_000 + "some aspirin", "aspirin")
+    finished = command("link", linking_folder, path, "--to", "tsv")
+    rows = [row.split("\t")[:3] for row in finished.out.decode().splitlines()[1:]]
+    assert rows == [["a.txt:1", "5", "12"], ["a.txt:1", "1050018", "1050025"], ["a.txt:2", "0", "7"]]
+
+
+def test_the_limit_of_parser_and_ner_is_kept(command, linking_nlp, tmp_path):
+    trained = spacy.blank("en")
+    trained.add_pipe("ner").add_label("X")
+    trained.initialize()
+    nlp = spacy.blank("en")
+    nlp.add_pipe("ner", source=trained)
+    nlp.add_pipe("sapbert_linker", config={"kb": str(linking_nlp.get_pipe("sapbert_linker").kb.path)})
+    nlp.to_disk(tmp_path / "pipeline")
+    path = write(tmp_path / "a.txt", "x" * 1_000_001, "aspirin")
+    finished = command("link", tmp_path / "pipeline", path)
+    assert [record["text"] for record in lines(finished)] == ["aspirin"]
+    assert "line 1: the text has 1,000,001 characters" in finished.err
+
+
+# --- a pipeline that fails
+
+
+@pytest.fixture
+def failing(monkeypatch):
+    """Make the linker fail on every batch that holds an exclamation mark."""
+    predict = SapbertLinker.predict
+
+    def fail(self, docs):
+        if any("!" in doc.text for doc in docs):
+            raise RuntimeError("no exclamation")
+        return predict(self, docs)
+
+    monkeypatch.setattr(SapbertLinker, "predict", fail)
+
+
+@pytest.mark.parametrize("n_process", [1, 2])
+def test_the_others_of_a_failed_batch_are_linked(n_process, failing, command, linking_folder, tmp_path):
+    texts = ["aspirin 0", "!", "aspirin 2", "aspirin 3", "aspirin!", "aspirin 5", "!"]
+    path = write(tmp_path / "a.txt", *texts)
+    finished = command("link", linking_folder, path, "--n-process", n_process, "--batch-size", 3)
+    found = [(record["text"], ids(record)) for record in lines(finished)]
+    assert found == [(f"aspirin {i}", ["D001241"]) for i in (0, 2, 3, 5)]
+    told = [line for line in finished.err.splitlines() if "no exclamation" in line]
+    assert [line.partition("line ")[2][0] for line in told] == ["2", "5", "7"]
+    assert "4 documents, 4 mentions, 4 of them linked; 3 broken records left out" in finished.err
+
+
+@pytest.mark.parametrize("n_process", [1, 2])
+def test_a_function_that_fails(n_process, command, linking_folder, tmp_path):
+    @Language.component("fails_on_exclamation")
+    def fails_on_exclamation(doc):
+        if "!" in doc.text:
+            raise KeyError("!")
+        return doc
+
+    nlp = spacy.load(linking_folder)
+    nlp.add_pipe("fails_on_exclamation", first=True)
+    nlp.to_disk(tmp_path / "pipeline")
+    path = write(tmp_path / "a.txt", "aspirin", "!", "CF")
+    finished = command("link", tmp_path / "pipeline", path, "--n-process", n_process)
+    assert [record["text"] for record in lines(finished)] == ["aspirin", "CF"]
+    assert "line 2: the pipeline fails on it" in finished.err
+
+
+@pytest.mark.parametrize("n_process", [1, 2])
+def test_what_the_user_can_mend_ends_the_run(n_process, command, linking_folder, tmp_path, monkeypatch):
+    def fail(self, docs):
+        raise SapbertError(Errors.E101.format(path="x.kb"))
+
+    monkeypatch.setattr(SapbertLinker, "predict", fail)
+    path = write(tmp_path / "a.txt", "aspirin", "CF")
+    finished = command("link", linking_folder, path, "--n-process", n_process)
+    assert (finished.status, finished.out) == (1, b"")
+    assert finished.err.startswith("[E101] ")
+
+
+def test_processes_give_what_one_gives(command, linking_folder, tmp_path):
+    path = write(tmp_path / "a.txt", *(f"aspirin {i} for breast and ovarian cancer" for i in range(50)), TEXT)
+    one = command("link", linking_folder, path)
+    two = command("link", linking_folder, path, "--n-process", 2, "--batch-size", 7)
+    assert len(lines(one)) == 52
+    assert one.out == two.out
+
+
+def test_strict_with_processes_ends(command, linking_folder, tmp_path):
+    records = [json.dumps({"text": f"aspirin {i} " + "x " * 2000}) for i in range(120)]
+    path = write(tmp_path / "a.jsonl", *records, "{bad", *records)
+    finished = command("link", linking_folder, path, "--strict", "--n-process", 2, "--batch-size", 10)
+    assert finished.status == 1
+    assert len(lines(finished)) == 120
+    assert "line 121" in finished.err
+
+
+# --- wrong arguments
+
+
+def test_no_such_pipeline(command, tmp_path):
+    path = write(tmp_path / "a.txt", "aspirin")
+    finished = command("link", tmp_path / "none", path)
+    assert finished.status == 1
+    assert finished.err.startswith("[E501] ")
+
+
+def test_a_folder_that_is_no_pipeline(command, tmp_path):
+    finished = command("link", tmp_path, write(tmp_path / "a.txt", "aspirin"))
+    assert finished.err.startswith("[E502] ")
+
+
+def test_a_pipeline_that_does_not_link(command, tmp_path):
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sentencizer")
+    nlp.to_disk(tmp_path / "pipeline")
+    finished = command("link", tmp_path / "pipeline", write(tmp_path / "a.txt", "aspirin"))
+    assert finished.err.startswith("[E503] ")
+    assert "sentencizer" in finished.err
+
+
+def test_inputs_are_looked_at_before_any_is_read(command, linking_folder, tmp_path):
+    path = write(tmp_path / "a.txt", "aspirin")
+    missing = command("link", linking_folder, path, tmp_path / "b.txt")
+    assert (missing.status, missing.out) == (1, b"")
+    assert missing.err.startswith("[E504] ")
+    unknown = command("link", linking_folder, path, write(tmp_path / "b.doc", "aspirin"))
+    assert (unknown.status, unknown.out) == (1, b"")
+    assert unknown.err.startswith("[E505] ")
+    assert command("link", linking_folder, "-").err.startswith("[E505] ")
+
+
+def test_an_output_that_cannot_be_written(command, linking_folder, tmp_path):
+    path = write(tmp_path / "a.txt", "aspirin")
+    finished = command("link", linking_folder, path, "--output", tmp_path / "none" / "out.jsonl")
+    assert finished.status == 1
+    assert finished.err.startswith("[E507] ")
+
+
+def test_a_pipe_as_output_is_written_to_as_it_is(command, linking_folder, tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    read = []
+    reader = threading.Thread(target=lambda: read.append(pipe.read_bytes()), daemon=True)
+    reader.start()
+    finished = command("link", linking_folder, write(tmp_path / "a.txt", "aspirin"), "--output", pipe)
+    reader.join(timeout=10)
+    assert finished.status == 0
+    assert json.loads(read[0])["text"] == "aspirin"
+    assert pipe.is_fifo()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_process", ["1", "2"])
+def test_a_reader_that_stops_ends_the_command_quietly(n_process, linking_folder, tmp_path):
+    path = write(tmp_path / "a.txt", *(f"aspirin {i} " + "x " * 500 for i in range(2000)))
+    arguments = ["link", linking_folder, path, "--n-process", n_process, "--batch-size", "20"]
+    main = "from spacy_sapbert.cli import main; main()"
+    with subprocess.Popen(
+        [sys.executable, "-c", main, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert json.loads(process.stdout.readline())["id"] == "a.txt:1"
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        process.wait(timeout=60)

@@ -1,0 +1,177 @@
+from __future__ import annotations
+
+import pytest
+
+from spacy_sapbert.kb.build import new_store
+from spacy_sapbert.kb.mentions import add_mentions
+from spacy_sapbert.kb.store import ConceptStore
+from spacy_sapbert.types import AnnotatedDocument, Mention, Name
+
+
+def document(text, *mentions):
+    """A document whose mentions are given as (text, ids) or (text, ids, parts)."""
+    found = []
+    for surface, ids, *parts in mentions:
+        start = text.index(surface)
+        ids = tuple(ids.split("|")) if ids else ()
+        found.append(Mention(start, start + len(surface), surface, "Disease", ids, *(map(tuple, parts))))
+    return AnnotatedDocument("1", text, tuple(found))
+
+
+@pytest.fixture
+def added(small_vocabulary, tmp_path):
+    """A function that adds mentions to the small vocabulary: the new names by id, and what was counted."""
+
+    def add(*documents):
+        with new_store(tmp_path / "a.kb") as builder:
+            for record in small_vocabulary:
+                builder.add(record)
+            add_mentions(builder, documents, "corpus")
+            builder.finish({})
+        store = ConceptStore(tmp_path / "a.kb")
+        names = {
+            concept_id: [name.text for name in store.names_of(concept_id) if name.source == "corpus"]
+            for concept_id in store.concept_ids()
+        }
+        return {concept_id: texts for concept_id, texts in names.items() if texts}, dict(builder.counts)
+
+    return add
+
+
+def test_mentions_become_names_of_their_concepts(added):
+    text = "Mammary  carcinoma, breast\ncancer, flu and nothing."
+    names, counts = added(
+        document(text, ("Mammary  carcinoma", "OMIM:114480"), ("breast\ncancer", "D001943"), ("nothing", "")),
+        document(text, ("flu", "D007251"), ("breast\ncancer", "D001943")),
+    )
+    assert names == {"D001943": ["breast cancer", "Mammary carcinoma"]}
+    assert counts == {
+        "mentions added": 3,
+        "mentions whose id is not in the vocabulary": 1,
+        "mentions without an id": 1,
+    }
+
+
+def test_new_names_tell_their_scope_and_count(added, tmp_path):
+    mention = document("pox", ("pox", "D003139"))
+    added(mention, mention)
+    store = ConceptStore(tmp_path / "a.kb")
+    assert store.names_of("D003139")[-1] == Name("pox", "mention", "corpus")
+    assert store.ownership.annotations.max() == 2
+
+
+def test_abbreviations_are_expanded(added):
+    text = "Breast carcinoma (BC) is frequent. Familial BC is rare."
+    names, _ = added(document(text, ("Breast carcinoma", "D001943"), ("BC", "D001943"), ("Familial BC", "D001943")))
+    assert names == {"D001943": ["Breast carcinoma", "Familial Breast carcinoma"]}
+
+
+def test_an_abbreviation_is_that_of_its_document(added):
+    names, _ = added(
+        document("Breast carcinoma (BC). BC.", ("Breast carcinoma", "D001943")),
+        document("BC", ("BC", "D001943")),
+    )
+    assert names == {"D001943": ["Breast carcinoma", "BC"]}
+
+
+def test_parts_of_the_text_go_to_the_ids_in_order(added):
+    names, _ = added(document("lobular and mucinous growths", ("lobular and mucinous growths", "D001943|D010051")))
+    assert names == {"D001943": ["lobular growths"], "D010051": ["mucinous growths"]}
+
+
+def test_parts_of_the_corpus_go_before_those_of_the_text(added):
+    parts = ("lobules that grow", "mucus that grows")
+    names, _ = added(document("lobules and mucus that grow", ("lobules and mucus that grow", "D001943|D010051", parts)))
+    assert names == {"D001943": ["lobules that grow"], "D010051": ["mucus that grows"]}
+
+
+def test_parts_of_expanded_text(added):
+    text = "Cystic fibrosis (CF) and asthma. CF and ovarian tumours."
+    names, _ = added(document(text, ("CF and ovarian tumours", "D003550|D010051")))
+    assert names == {"D003550": ["Cystic fibrosis"], "D010051": ["ovarian tumours"]}
+
+
+def test_the_whole_goes_to_every_id_where_the_numbers_differ(added):
+    text = "breast, ovarian and gastric cancer; breast-ovarian cancer"
+    names, _ = added(
+        document(text, ("breast, ovarian and gastric cancer", "D001943|D010051")),
+        document(text, ("breast-ovarian cancer", "D001943|D010051")),
+    )
+    wholes = ["breast, ovarian and gastric cancer", "breast-ovarian cancer"]
+    assert names == {"D001943": wholes, "D010051": wholes}
+
+
+def test_a_composite_with_one_id_is_one_name(added):
+    names, _ = added(document("nose and throat cold", ("nose and throat cold", "D003139")))
+    assert names == {"D003139": ["nose and throat cold"]}
+
+
+def test_a_text_that_is_mostly_a_composite_is_no_name_of_a_single_concept(added):
+    text = "Breast or ovarian cancer, breast and ovarian cancer"
+    composites = document(text, *[(half, "D001943|D010051") for half in text.split(", ")])
+    single = document(text, ("breast and ovarian cancer", "D009369"))
+    names, counts = added(composites, single, composites)
+    assert "D009369" not in names
+    assert counts == {"mentions added": 8, "mentions that are composites elsewhere": 1}
+    names, counts = added(composites, single)
+    assert names["D009369"] == ["breast and ovarian cancer"]
+    assert counts == {"mentions added": 5}
+
+
+# --- ids in another order than the parts
+
+
+def test_ids_follow_the_parts_that_are_names(added):
+    names, _ = added(document("gastric and colorectal cancer", ("gastric and colorectal cancer", "D015179|D013274")))
+    assert names == {"D015179": ["colorectal cancer"], "D013274": ["gastric cancer"]}
+
+
+def test_one_part_that_is_a_name_decides_for_the_other(added):
+    text = "Gastric and mucinous cancer; lobular or BREAST cancer"
+    names, _ = added(
+        document(text, ("Gastric and mucinous cancer", "D010051|D013274")),
+        document(text, ("lobular or BREAST cancer", "OMIM:114480|D015179")),
+    )
+    assert names == {
+        "D013274": ["Gastric cancer"],
+        "D010051": ["mucinous cancer"],
+        "D001943": ["BREAST cancer"],
+        "D015179": ["lobular cancer"],
+    }
+
+
+def test_most_parts_decide(added):
+    text = "gastric, ovarian and breast cancer"
+    names, _ = added(document(text, (text, "D001943|D013274|D010051")))
+    assert names == {"D001943": ["breast cancer"], "D013274": ["gastric cancer"], "D010051": ["ovarian cancer"]}
+
+
+def test_ids_stay_in_order_where_both_orders_fit(added):
+    """ "cold" and "Seizures" are names of two concepts each."""
+    names, _ = added(
+        document("cold and cold seizures", ("cold and cold seizures", "D003139|D003080", ("cold", "cold ")))
+    )
+    assert names == {"D003139": ["cold"], "D003080": ["cold"]}
+    names, _ = added(document("a or b", ("a or b", "D012640|HP:0001250", ("seizures", "SEIZURES!"))))
+    assert names == {"D012640": ["seizures"], "HP:0001250": ["SEIZURES!"]}
+
+
+def test_names_of_corpora_that_were_added_before_count(small_vocabulary, tmp_path):
+    text = "lobular growth, mucinous and lobular growth"
+    with new_store(tmp_path / "a.kb") as builder:
+        for record in small_vocabulary:
+            builder.add(record)
+        add_mentions(builder, [document(text, ("lobular growth", "D001943"))], "first")
+        add_mentions(builder, [document(text, ("mucinous and lobular growth", "D001943|D010051"))], "second")
+        assert builder.names_of("D010051")[-1] == "mucinous growth"
+        assert "mucinous growth" not in builder.names_of("D001943")
+        builder.finish({})
+
+
+def test_more_than_four_ids_stay_in_order(added):
+    parts = ("ovarian cancer", "breast cancer", "CF", "ALL", "ALS")
+    ids = "D001943|D010051|D003550|D054198|D000690"
+    names, _ = added(document("five things", ("five things", ids, parts)))
+    assert names["D001943"] == ["ovarian cancer"]
+    names, _ = added(document("four things", ("four things", ids.rpartition("|")[0], parts[:4])))
+    assert names["D001943"] == ["breast cancer"]

@@ -1,0 +1,224 @@
+import time
+
+import pytest
+import spacy
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from spacy.tokens import Span
+
+from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.kb.build import build_store
+from spacy_sapbert.kb.store import ConceptStore
+from spacy_sapbert.pipeline.attributes import set_uses
+from spacy_sapbert.text.abbreviations import Use
+from spacy_sapbert.types import Name, Record
+
+
+@pytest.fixture
+def make(kb):
+    """A function that makes a pipeline of a matcher with some settings."""
+
+    def make(**config):
+        nlp = spacy.blank("en")
+        nlp.add_pipe("concept_matcher", config={"kb": kb, **config})
+        return nlp
+
+    return make
+
+
+def found(nlp, text):
+    return [(ent.text, ent.label_) for ent in nlp(text).ents]
+
+
+# --- what is a name
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("Breast cancer.", ["Breast cancer"]),
+        ("BREAST CANCERS", ["BREAST CANCERS"]),
+        ("cancer of the breast", ["cancer of the breast"]),
+        ("acute lymphoblastic leukemia", ["acute lymphoblastic leukemia"]),
+        ("They had a cold and morphine", ["cold", "morphine"]),
+        ("breast,cancer", ["cancer"]),
+        ("breast. Cancer", ["Cancer"]),
+        ("Not coldness, coldly or scold", []),
+        ("We all fit", []),
+        ("ALL was seen in all", ["ALL"]),
+        ("colorectal cancer or morphine sulphate", ["colorectal cancer", "morphine sulphate"]),
+        ("epileptic seizures", ["epileptic seizures"]),
+    ],
+)
+def test_names_are_found(make, text, names):
+    assert [name for name, _ in found(make(), text)] == names
+
+
+def test_a_name_inside_a_token_gives_the_whole_token(make):
+    nlp = make()
+    nlp.tokenizer = spacy.tokenizer.Tokenizer(nlp.vocab)  # splits at blanks alone
+    assert found(nlp, "the aspirin-like effect") == [("aspirin-like", "Chemical")]
+
+
+def test_composites_are_one_mention(make):
+    text = "breast and ovarian cancer or aspirin"
+    assert [name for name, _ in found(make(), text)] == ["breast and ovarian cancer", "aspirin"]
+    assert [name for name, _ in found(make(composites=False), text)] == ["ovarian cancer", "aspirin"]
+
+
+# --- labels and filters
+
+
+def test_labels_are_types(make, tmp_path):
+    assert found(make(), "aspirin for seizures") == [("aspirin", "Chemical"), ("seizures", "Phenotype")]
+    build_store([Record("X1", (Name("untyped thing", "preferred", "one"),))], tmp_path / "one.kb")
+    assert found(make(kb=str(tmp_path / "one.kb")), "untyped things") == [("untyped things", "CONCEPT")]
+
+
+def test_one_label_for_all(make):
+    assert found(make(label="ENTITY"), "aspirin, seizures") == [("aspirin", "ENTITY"), ("seizures", "ENTITY")]
+
+
+def test_whoever_prefers_a_name_gives_the_label(make):
+    assert found(make(), "cold") == [("cold", "Phenomenon")]
+
+
+def test_types(make):
+    assert found(make(types=["Disease"]), "aspirin, cold") == [("cold", "Disease")]
+
+
+def test_sources(make):
+    assert found(make(sources=["HPO"]), "seizures, seizure, fits") == [
+        ("seizures", "Phenotype"),
+        ("seizure", "Phenotype"),
+    ]
+
+
+def test_a_filter_can_be_changed(make):
+    nlp = make(types=["Disease"])
+    assert found(nlp, "aspirin, cold") == [("cold", "Disease")]
+    nlp.get_pipe("concept_matcher").types = ["Drug"]
+    assert found(nlp, "aspirin, cold") == [("aspirin", "Chemical")]
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"types": ["Disease", "Gene"]}, r"E404.*\['Gene'\].*\['Chemical', 'Disease', 'Drug'"),
+        ({"sources": ["UMLS"]}, r"E405.*\['UMLS'\].*\['CTD', 'HPO', 'MEDIC'\]"),
+    ],
+)
+@pytest.mark.parametrize("text", ["aspirin", "nothing of the kind"])
+def test_types_and_sources_that_the_vocabulary_does_not_have(make, config, message, text):
+    with pytest.raises(SapbertError, match=message):
+        make(**config)(text)
+
+
+def test_impossible_length():
+    with pytest.raises(SapbertError, match="E406.*min_length of concept_matcher is 0"):
+        spacy.blank("en").add_pipe("concept_matcher", config={"min_length": 0})
+
+
+def test_the_vocabulary_is_asked_once_for_a_filter(make, monkeypatch):
+    calls = []
+    owned = ConceptStore.owned
+    monkeypatch.setattr(ConceptStore, "owned", lambda self, *only: calls.append(only) or owned(self, *only))
+    nlp = make(types=["Disease"])
+    for _ in range(3):
+        nlp("cold")
+    assert calls == [(("Disease",), ())]
+
+
+def test_min_length_and_stop_names(make):
+    text = "ASA or ALL cancers"
+    assert [name for name, _ in found(make(), text)] == ["ASA", "ALL", "cancers"]
+    assert [name for name, _ in found(make(min_length=4), text)] == ["cancers"]
+    assert [name for name, _ in found(make(stop_names=["asa", "cancers"]), text)] == ["ALL"]
+
+
+def test_short_forms_of_a_name_are_marked_whatever_their_length(make):
+    nlp = make()
+    doc = nlp.make_doc("BC was seen, and XY.")
+    set_uses(doc, [Use(0, 2, "breast cancer", None, None), Use(17, 19, "unknown thing", None, None)])
+    assert [(ent.text, ent.label_) for ent in nlp(doc).ents] == [("BC", "Disease")]
+
+
+# --- where it writes
+
+
+def test_entities_stay_and_only_free_places_are_filled(make):
+    nlp = make()
+    doc = nlp.make_doc("severe cold with aspirin and breast cancer")
+    given = [Span(doc, 0, 2, label="MINE", kb_id="Q1", span_id="first"), Span(doc, 6, 7, label="ORGAN")]
+    doc.ents = given
+    ents = nlp(doc).ents
+    assert [(ent.text, ent.label_, ent.kb_id_, ent.id_) for ent in ents] == [
+        ("severe cold", "MINE", "Q1", "first"),
+        ("aspirin", "Chemical", "", ""),
+        ("cancer", "ORGAN", "", ""),
+    ]
+
+
+def test_matches_can_take_the_place_of_entities(make):
+    nlp = make(overwrite_ents=True)
+    doc = nlp.make_doc("severe cold with nothing")
+    doc.ents = [Span(doc, 0, 2, label="MINE"), Span(doc, 3, 4, label="MINE")]
+    assert [(ent.text, ent.label_) for ent in nlp(doc).ents] == [("cold", "Phenomenon"), ("nothing", "MINE")]
+
+
+def test_a_span_group_takes_all_spans_and_leaves_the_entities(make):
+    nlp = make(spans_key="names")
+    doc = nlp("breast and ovarian cancer")
+    assert [span.text for span in doc.spans["names"]] == ["ovarian cancer", "breast and ovarian cancer"]
+    assert doc.ents == ()
+    assert list(nlp("nothing").spans["names"]) == []
+
+
+def test_another_vocabulary_can_be_set(make, tmp_path):
+    nlp = make(types=["Disease"])
+    assert [name for name, _ in found(nlp, "cold and gadget")] == ["cold"]
+    build_store([Record("X1", (Name("gadget", "preferred", "one"),), (), ("Disease",))], tmp_path / "one.kb")
+    nlp.get_pipe("concept_matcher").set_kb(str(tmp_path / "one.kb"))
+    assert [name for name, _ in found(nlp, "cold and gadget")] == ["gadget"]
+
+
+# --- texts of all kinds
+
+
+@settings(deadline=None)
+@given(
+    st.text(st.sampled_from("aspirn cold,.()\x00\n\u0301\u202e\ufeff\U0001f48aALbe-"), max_size=60)
+    | st.text(max_size=60)
+)
+def test_any_text_keeps_its_characters(text):
+    doc = ANY(ANY.make_doc(text))
+    assert doc.text == text
+    for span in doc.spans["names"]:
+        assert span.text.strip()
+
+
+ANY = spacy.blank("en")
+ANY.add_pipe("concept_matcher", config={"spans_key": "names"})
+
+
+def test_a_vocabulary_of_punctuation(make, tmp_path):
+    build_store([Record("X1", (Name("?!", "preferred", "one"),))], tmp_path / "one.kb")
+    assert found(make(kb=str(tmp_path / "one.kb")), "What?! ?! of") == []
+
+
+def test_a_document_of_one_megabyte(kb):
+    """Matching and linking take a few seconds at most, however the names lie."""
+    nlp = spacy.blank("en")
+    for name in ("abbreviation_resolver", "concept_matcher", "composite_splitter", "sapbert_linker"):
+        nlp.add_pipe(name, config={"kb": kb} if name in ("concept_matcher", "sapbert_linker") else {})
+    sentence = (
+        "Breast cancer (BC) and aspirin were seen; BC and ovarian cancers were not, nor cold or a long tail of words. "
+    )
+    nlp.max_length = 2_000_000
+    docs = [nlp.make_doc(sentence * (10**6 // len(sentence))), nlp.make_doc("cancer " * 140_000)]
+    start = time.perf_counter()
+    long, dense = (nlp(doc) for doc in docs)
+    assert time.perf_counter() - start < 60
+    assert len(long.ents) >= 4 * (10**6 // len(sentence))
+    assert all(ent.kb_id_ for ent in long.ents)
+    assert len(dense.ents) == 140_000

@@ -1,0 +1,563 @@
+import logging
+import math
+import socket
+import sqlite3
+import sys
+
+import pytest
+import spacy
+from spacy.tokens import Doc, Span
+from spacy.training import Example
+from thinc.api import ConfigValidationError
+
+from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.kb.build import build_store
+from spacy_sapbert.ml.candidates import CandidateGenerator
+from spacy_sapbert.pipeline.attributes import set_readings, set_uses
+from spacy_sapbert.pipeline.concept_matcher import ConceptMatcher
+from spacy_sapbert.pipeline.sapbert_linker import SapbertLinker
+from spacy_sapbert.text.abbreviations import Use
+from spacy_sapbert.types import NIL, Link, Name, Record
+
+TEXT = "The patient had high blood pressure and was given aspirin."
+
+
+@pytest.fixture
+def nlp(kb):
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sapbert_linker", config={"kb": kb})
+    return nlp
+
+
+@pytest.fixture
+def linker(nlp):
+    return nlp.get_pipe("sapbert_linker")
+
+
+@pytest.fixture
+def looked_up(monkeypatch):
+    """All lists of texts that were looked up, one for each call."""
+    calls = []
+    call = CandidateGenerator.__call__
+
+    def counted(self, texts, *args):
+        calls.append(list(texts))
+        return call(self, texts, *args)
+
+    monkeypatch.setattr(CandidateGenerator, "__call__", counted)
+    return calls
+
+
+def ids(span):
+    return [concept_id for concept_id, _ in span._.kb_ents]
+
+
+# --- defaults
+
+
+def test_all_components_without_settings_link_against_the_starter_vocabulary():
+    nlp = spacy.blank("en")
+    for name in ("abbreviation_resolver", "concept_matcher", "composite_splitter", "sapbert_linker"):
+        nlp.add_pipe(name)
+    found = {ent.text: (ent.kb_id_, ent._.kb_ents[0]) for ent in nlp(TEXT).ents}
+    assert found == {
+        "high blood pressure": ("D006973", ("D006973", 1.0)),
+        "aspirin": ("D001241", ("D001241", 1.0)),
+    }
+
+
+WATCHED: set[str] = set()
+OPENED: list[str] = []
+
+
+def watch(event, arguments):
+    if event in WATCHED:
+        OPENED.append(event)
+
+
+sys.addaudithook(watch)  # for good: Python has no way to take a hook away
+
+
+@pytest.fixture
+def opened():
+    """RETURNS (list[str]): what happens to files, databases and sockets during the test."""
+    WATCHED.update(("open", "sqlite3.connect", "socket.connect", "socket.getaddrinfo"))
+    OPENED.clear()
+    yield OPENED
+    WATCHED.clear()
+
+
+def test_building_and_emptiness_touch_neither_disk_nor_network(nlp, mark, opened):
+    nlp = spacy.blank("en")
+    for name, config in {
+        "abbreviation_resolver": {},
+        "concept_matcher": {"kb": "/not/there.kb"},
+        "composite_splitter": {},
+        "sapbert_linker": {"kb": "/not/there.kb", "encoder": "no/such-encoder"},
+    }.items():
+        nlp.add_pipe(name, config=config)
+    nlp.get_pipe("sapbert_linker")(nlp.make_doc("no mentions"))
+    assert opened == []
+    with pytest.raises(SapbertError, match="E101"):
+        nlp.get_pipe("sapbert_linker")(mark(nlp, "aspirin", "aspirin"))
+
+
+def test_the_watch_on_disk_and_network_sees_them(tmp_path, opened):
+    (tmp_path / "a").write_text("")
+    sqlite3.connect(":memory:").close()
+    with pytest.raises(ConnectionError), socket.socket() as tried:
+        tried.connect(("127.0.0.1", 1))
+    assert {"open", "sqlite3.connect", "socket.connect"} <= set(opened)
+
+
+# --- links
+
+
+def test_link_of_an_exact_name(nlp, mark):
+    (ent,) = nlp(mark(nlp, "Some acetylsalicylic acid.", "acetylsalicylic acid")).ents
+    assert ent.kb_id_ == "D001241"
+    assert ent._.kb_ents[0] == ("D001241", 1.0)
+    assert ent._.links == [Link("acetylsalicylic acid", "D001241", 1.0, "acetylsalicylic acid", None, False, None)]
+
+
+def test_the_threshold_is_exclusive_and_can_be_changed(nlp, linker, mark):
+    def link():
+        return nlp(mark(nlp, "some morphines", "morphines")).ents[0]
+
+    linker.threshold = 0.0
+    ent = link()
+    (best_id, score), *_ = ent._.kb_ents
+    assert (best_id, ent.kb_id_) == ("D009020", "D009020")
+    assert 0.5 < score < 1
+    linker.threshold = score
+    ent = link()
+    assert (ent.kb_id_, ent._.kb_ents) == (NIL, [])
+    (nothing,) = ent._.links
+    assert (nothing.concept_id, nothing.score, nothing.name) == (None, score, "Morphine")
+    assert nothing.reason == f"best score {score:.2f} is not above the threshold {score:.2f}"
+    linker.threshold = math.nextafter(score, 0)
+    assert link().kb_id_ == "D009020"
+
+
+def test_the_reason_where_nothing_is_like_the_mention(nlp, mark):
+    (ent,) = nlp(mark(nlp, "It was 7777 then.", "7777")).ents
+    assert (ent.kb_id_, ent._.kb_ents) == (NIL, [])
+    assert ent._.links == [Link("7777", None, None, None, None, False, "no name is like it")]
+
+
+def test_the_reason_names_the_filters(nlp, linker, mark):
+    linker.types, linker.sources = ["Drug"], ["CTD"]
+    (ent,) = nlp(mark(nlp, "It was 7777 then.", "7777")).ents
+    assert ent._.links[0].reason == "no name is like it among types Drug and sources CTD"
+
+
+def test_filter_for_definitions(nlp, linker, mark):
+    linker.filter_for_definitions, linker.no_definition_threshold, linker.threshold = True, 1.0, 0.9
+    doc = mark(nlp, "neoplasm, morphines, aspirin", "neoplasm", "morphines", "aspirin")
+    defined, undefined, undefined_but_sure = nlp(doc).ents
+    assert [defined.kb_id_, undefined.kb_id_, undefined_but_sure.kb_id_] == ["D009369", NIL, "D001241"]
+    assert undefined._.links[0].reason == "no candidate above the threshold has a definition"
+    assert undefined._.links[0].score > 0.9
+    linker.no_definition_threshold = 0.9
+    assert nlp(mark(nlp, "morphines", "morphines")).ents[0].kb_id_ == "D009020"
+
+
+def test_best_first_and_at_most_so_many(nlp, linker, mark):
+    linker.threshold = 0.01
+    (ent,) = nlp(mark(nlp, "breast or ovarian cancer", "breast or ovarian cancer")).ents
+    scores = [score for _, score in ent._.kb_ents]
+    assert len(set(ids(ent))) == len(scores) == 5
+    assert scores == sorted(scores, reverse=True)
+    linker.max_entities_per_mention = 2
+    (fewer,) = nlp(mark(nlp, "breast or ovarian cancer", "breast or ovarian cancer")).ents
+    assert fewer._.kb_ents == ent._.kb_ents[:2]
+
+
+def test_k_limits_the_candidates(nlp, linker, mark):
+    linker.threshold, linker.k = 0.01, 1
+    (ent,) = nlp(mark(nlp, "ovarian cancer", "ovarian cancer")).ents
+    assert ids(ent) == ["D010051"]
+
+
+def composite(nlp, mark, *parts):
+    text = " and ".join(parts)
+    doc = mark(nlp, text, text)
+    set_readings(doc.ents[0], [parts])
+    return nlp(doc).ents[0]
+
+
+def test_parts_are_joined(nlp, mark):
+    doc = mark(nlp, "breast and ovarian cancer", "breast and ovarian cancer")
+    set_readings(doc.ents[0], [("breast", "ovarian cancer"), ("breast cancer", "ovarian cancer")])
+    (ent,) = nlp(doc).ents
+    assert ent.kb_id_ == "D001943|D010051"
+    assert [(link.text, link.concept_id, link.split) for link in ent._.links] == [
+        ("breast cancer", "D001943", True),
+        ("ovarian cancer", "D010051", True),
+    ]
+    assert ent._.kb_ents[:2] == [("D001943", 1.0), ("D010051", 1.0)]
+    assert len(ids(ent)) == len(set(ids(ent)))
+
+
+def test_a_part_without_a_link_leaves_the_others(nlp, linker, mark):
+    linker.split_margin = -1.0
+    ent = composite(nlp, mark, "ovarian cancer", "aspirin", "7777")
+    assert ent.kb_id_ == "D010051|D001241"
+    assert [link.concept_id for link in ent._.links] == ["D010051", "D001241", None]
+    assert [link.reason for link in ent._.links] == [None, None, "no name is like it"]
+
+
+def test_no_id_stands_twice(nlp, linker, mark):
+    linker.split_margin = -1.0
+    ent = composite(nlp, mark, "aspirin", "acetylsalicylic acid", "lithium")
+    assert [link.concept_id for link in ent._.links] == ["D001241", "D001241", "D008094"]
+    assert (ent.kb_id_, ids(ent).count("D001241")) == ("D001241|D008094", 1)
+
+
+def test_composites_can_be_left_whole(nlp, linker, mark):
+    linker.split_composites = False
+    assert len(composite(nlp, mark, "breast cancer", "aspirin")._.links) == 1
+
+
+def with_abbreviation(nlp, mark):
+    doc = mark(nlp, "MV patients", "MV patients")
+    set_uses(doc, [Use(0, 2, "mucoviscidosis", None, None)])
+    return nlp(doc).ents[0]
+
+
+def test_the_long_form_is_linked(nlp, linker, mark):
+    linker.threshold = 0.5
+    ent = with_abbreviation(nlp, mark)
+    assert ent.kb_id_ == "D003550"
+    assert (ent._.links[0].text, ent._.links[0].long_form) == ("mucoviscidosis patients",) * 2
+
+
+def test_long_forms_can_be_left_out(nlp, linker, mark):
+    linker.resolve_abbreviations = False
+    ent = with_abbreviation(nlp, mark)
+    assert (ent._.links[0].text, ent._.links[0].long_form) == ("MV patients", None)
+
+
+def test_a_better_short_form_is_linked(nlp, linker, mark):
+    linker.short_form_margin = 0.1
+    doc = mark(nlp, "ALL", "ALL")
+    set_uses(doc, [Use(0, 3, "7777", None, None)])
+    (link,) = nlp(doc).ents[0]._.links
+    assert (link.text, link.concept_id, link.long_form) == ("ALL", "D054198", None)
+
+
+def test_linking_again_writes_over_the_first_result(nlp, linker, mark):
+    doc = nlp(mark(nlp, "aspirin", "aspirin"))
+    linker.types = ["Phenomenon"]
+    (ent,) = linker(doc).ents
+    assert (ent.kb_id_, ent._.kb_ents, ent._.links[0].concept_id) == (NIL, [], None)
+
+
+# --- types, sources, span groups
+
+
+def test_label_types_go_before_types(nlp, linker):
+    linker.types, linker.label_types = ["Disease"], {"PHENOMENON": ["Phenomenon"], "ANY": []}
+    doc = nlp.make_doc("cold cold cold")
+    doc.ents = [Span(doc, i, i + 1, label=label) for i, label in enumerate(("PHENOMENON", "OTHER", "ANY"))]
+    first, second, third = nlp(doc).ents
+    assert [first.kb_id_, second.kb_id_] == ["D003080", "D003139"]
+    assert set(ids(third)) >= {"D003080", "D003139"}
+
+
+def test_sources(nlp, linker, mark):
+    linker.sources = ["HPO"]
+    (ent,) = nlp(mark(nlp, "seizures", "seizures")).ents
+    assert ids(ent) == ["HP:0001250"]
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        (
+            {"types": ["Disease", "Gene"]},
+            r"E404.*\['Gene'\].*\['Chemical', 'Disease', 'Drug', 'Phenomenon', 'Phenotype'",
+        ),
+        ({"label_types": {"X": ["Gene"]}}, r"E404.*\['Gene'\]"),
+        ({"sources": ["UMLS"]}, r"E405.*\['UMLS'\].*\['CTD', 'HPO', 'MEDIC'\]"),
+    ],
+)
+def test_types_and_sources_that_the_vocabulary_does_not_have(kb, mark, config, message):
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sapbert_linker", config={"kb": kb, **config})
+    with pytest.raises(SapbertError, match=message):
+        nlp(mark(nlp, "aspirin", "aspirin"))
+
+
+def test_overlapping_spans_of_a_group(kb):
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sapbert_linker", config={"kb": kb, "spans_key": "found"})
+    doc = nlp.make_doc("colorectal cancer and aspirin")
+    doc.ents = [Span(doc, 3, 4, label="DRUG", kb_id="MINE")]
+    doc.spans["found"] = [
+        Span(doc, 0, 2, label="LONG", span_id="first"),
+        Span(doc, 1, 2, label="SHORT"),
+        Span(doc, 0, 2, label="AGAIN"),
+    ]
+    doc.spans["found"].attrs["by"] = "hand"
+    group = nlp(doc).spans["found"]
+    assert [(span.label_, span.id_, span.kb_id_) for span in group] == [
+        ("LONG", "first", "D015179"),
+        ("SHORT", "", "D009369"),
+        ("AGAIN", "", "D015179"),
+    ]
+    assert [span._.links[0].text for span in group] == [span.text for span in group]
+    assert group.attrs == {"by": "hand"}
+    assert [(ent.kb_id_, ent._.links) for ent in doc.ents] == [("MINE", [])]
+
+
+def test_a_group_that_is_not_there(kb):
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sapbert_linker", config={"kb": kb, "spans_key": "found"})
+    doc = nlp("aspirin")
+    assert (dict(doc.spans), doc.user_data) == ({}, {})
+
+
+# --- settings
+
+
+@pytest.mark.parametrize("name", ["concept_matcher", "abbreviation_resolver", "composite_splitter", "sapbert_linker"])
+def test_unknown_setting(name):
+    with pytest.raises(ConfigValidationError, match="tresholds"):
+        spacy.blank("en").add_pipe(name, config={"tresholds": 1})
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("k", 0),
+        ("batch_size", 0),
+        ("max_entities_per_mention", -1),
+        ("sparse_weight", -0.1),
+        ("threshold", 1.5),
+        ("threshold", -0.5),
+        ("no_definition_threshold", 95.0),
+    ],
+)
+def test_impossible_value(setting, value):
+    with pytest.raises(SapbertError, match=rf"\[E406\] The setting {setting} of mine is {value}; it must be"):
+        spacy.blank("en").add_pipe("sapbert_linker", name="mine", config={setting: value})
+
+
+def test_nothing_to_score_with():
+    with pytest.raises(SapbertError, match="E407"):
+        spacy.blank("en").add_pipe("sapbert_linker", config={"sparse": False, "encoder": "none"})
+
+
+def test_settings_of_scispacys_linker_are_understood():
+    config = {
+        "k": 10,
+        "threshold": 0.7,
+        "max_entities_per_mention": 3,
+        "filter_for_definitions": True,
+        "no_definition_threshold": 0.9,
+        "resolve_abbreviations": True,
+    }
+    linker = spacy.blank("en").add_pipe("sapbert_linker", config=config)
+    assert {name: getattr(linker, name) for name in config} == config
+
+
+def test_every_setting_reaches_the_component():
+    defaults = spacy.blank("en").get_factory_meta("sapbert_linker").default_config
+    linker = SapbertLinker(spacy.blank("en").vocab)
+    assert {**linker._settings(), "label_types": {}} == dict(defaults)
+
+
+@pytest.mark.parametrize("linker_class", [SapbertLinker, ConceptMatcher])
+def test_defaults_of_class_and_factory_are_the_same(linker_class):
+    name = "sapbert_linker" if linker_class is SapbertLinker else "concept_matcher"
+    defaults = spacy.blank("en").get_factory_meta(name).default_config
+    assert linker_class(spacy.blank("en").vocab)._settings() == dict(defaults)
+
+
+# --- batches and errors
+
+
+def test_each_text_is_looked_up_once_in_a_batch(nlp, linker, mark, looked_up):
+    linker.batch_size = 3
+    docs = [mark(nlp, "aspirin and lithium", "aspirin", "lithium") for _ in range(5)]
+    assert len(list(linker.pipe(docs))) == 5
+    assert looked_up == [["aspirin", "lithium"]] * 2
+    assert all([ent.kb_id_ for ent in doc.ents] == ["D001241", "D008094"] for doc in docs)
+
+
+def test_one_look_up_for_each_filter(nlp, linker, mark, looked_up):
+    linker.label_types = {"PHENOMENON": ["Phenomenon"]}
+    nlp(mark(nlp, "cold and aspirin", ("cold", "PHENOMENON"), "aspirin"))
+    assert sorted(looked_up) == [["aspirin"], ["cold"]]
+
+
+def test_predict_writes_nothing(nlp, linker, mark):
+    doc = mark(nlp, "aspirin", "aspirin")
+    before = doc.to_bytes()
+    linker.predict([doc])
+    assert doc.to_bytes() == before
+
+
+@pytest.fixture
+def broken(linker, monkeypatch):
+    """A linker that fails on one document."""
+    predict = linker.predict
+
+    def failing(docs):
+        if any(doc.text.startswith("broken") for doc in docs):
+            raise RuntimeError("cannot be")
+        return predict(docs)
+
+    monkeypatch.setattr(linker, "predict", failing)
+
+
+@pytest.mark.usefixtures("broken")
+def test_an_error_ends_the_stream(nlp, mark):
+    with pytest.raises(RuntimeError, match="cannot be"):
+        list(nlp.pipe([mark(nlp, "aspirin", "aspirin"), mark(nlp, "broken aspirin", "aspirin")]))
+
+
+@pytest.mark.usefixtures("broken")
+def test_the_error_handler_is_told_of_the_broken_document_alone(nlp, mark):
+    told = []
+    nlp.set_error_handler(lambda name, component, docs, error: told.append((name, [doc.text for doc in docs], error)))
+    texts = ["aspirin", "broken aspirin", "more aspirin"]
+    docs = list(nlp.pipe([mark(nlp, text, "aspirin") for text in texts]))
+    assert [(doc.text, doc.ents[0].kb_id_) for doc in docs] == [("aspirin", "D001241"), ("more aspirin", "D001241")]
+    assert [(name, texts) for name, texts, _ in told] == [("sapbert_linker", ["broken aspirin"])]
+
+
+@pytest.mark.usefixtures("broken")
+def test_errors_can_be_logged(nlp, mark, caplog):
+    nlp.set_error_handler(lambda name, _, docs, error: logging.getLogger("mine").warning("%s: %s", name, error))
+    assert list(nlp.pipe([mark(nlp, "broken aspirin", "aspirin")])) == []
+    assert "sapbert_linker: cannot be" in caplog.text
+
+
+# --- the vocabulary
+
+
+def test_the_vocabulary_as_scispacy_shows_it(linker):
+    assert linker.kb.cui_to_entity["D009369"].canonical_name == "Neoplasms"
+    assert linker.kb.cui_to_entity["D009369"].definition == "New abnormal growth of tissue."
+    assert linker.kb.alias_to_cuis["cold"] == {"D003139", "D003080"}
+    assert "D1" not in linker.kb.cui_to_entity
+    assert len(linker.kb.cui_to_entity) == 15
+
+
+def test_another_vocabulary_can_be_set(nlp, linker, mark, tmp_path):
+    assert nlp(mark(nlp, "aspirin", "aspirin")).ents[0].kb_id_ == "D001241"
+    build_store([Record("X1", (Name("aspirin", "preferred", "one"),))], tmp_path / "one.kb")
+    linker.set_kb(str(tmp_path / "one.kb"))
+    assert nlp(mark(nlp, "aspirin", "aspirin")).ents[0].kb_id_ == "X1"
+    assert len(linker.kb) == 1
+
+
+# --- the dense score
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+def test_with_an_encoder(kb, tiny_encoder, mark, sparse):
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sapbert_linker", config={"kb": kb, "encoder": str(tiny_encoder), "sparse": sparse})
+    (ent,) = nlp(mark(nlp, "Acetylsalicylic Acid", "Acetylsalicylic Acid")).ents
+    assert ent.kb_id_ == "D001241"
+    assert ent._.links[0].score == pytest.approx(1.0)
+
+
+def test_the_weight_of_the_sparse_score_can_be_changed(kb, tiny_encoder, mark):
+    nlp = spacy.blank("en")
+    linker = nlp.add_pipe("sapbert_linker", config={"kb": kb, "encoder": str(tiny_encoder)})
+    doc = mark(nlp, "ovarian", "ovarian")
+    for weight in (0.0, 0.5, 2.0):
+        linker.sparse_weight = weight
+        (((part,),),) = linker.predict([doc])
+        for candidate in part.candidates:
+            expected = (candidate.dense + weight * candidate.sparse) / (1 + weight)
+            assert candidate.score == pytest.approx(expected, abs=1e-4)
+
+
+def test_an_encoder_folder_without_weights(kb, mark, tmp_path):
+    (tmp_path / "config.json").write_text("{}")
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sapbert_linker", config={"kb": kb, "encoder": str(tmp_path)})
+    with pytest.raises(SapbertError, match="E302"):
+        nlp(mark(nlp, "aspirin", "aspirin"))
+
+
+# --- behind a trained pipeline
+
+
+def trained_ner():
+    nlp = spacy.blank("en")
+    nlp.add_pipe("ner")
+    sentences = [
+        ("Aspirin helps here .", [(0, 7, "DRUG")]),
+        ("They took aspirin daily .", [(10, 17, "DRUG")]),
+        ("Nothing helps here .", []),
+        ("They saw severe seizures .", [(16, 24, "DISEASE")]),
+    ]
+    examples = [Example.from_dict(nlp.make_doc(text), {"entities": entities}) for text, entities in sentences]
+    optimizer = nlp.initialize(lambda: examples)
+    for _ in range(20):
+        nlp.update(examples, sgd=optimizer)
+    return nlp
+
+
+def test_a_trained_ner_is_not_harmed(kb):
+    nlp = trained_ner()
+    texts = ["We gave aspirin daily .", "It was severe seizures .", "They took ovarian cancer .", "Aspirin is cold ."]
+    before = [[(ent.text, ent.label_) for ent in doc.ents] for doc in nlp.pipe(texts)]
+    assert any(before)
+    nlp.add_pipe("abbreviation_resolver", first=True)
+    nlp.add_pipe("composite_splitter")
+    nlp.add_pipe("sapbert_linker", config={"kb": kb})
+    docs = list(nlp.pipe(texts))
+    assert [[(ent.text, ent.label_) for ent in doc.ents] for doc in docs] == before
+    assert all(ent.kb_id_ for doc in docs for ent in doc.ents)
+    nlp.add_pipe("concept_matcher", before="composite_splitter", config={"kb": kb})
+    for doc, ents in zip(nlp.pipe(texts), before, strict=True):
+        assert set(ents) <= {(ent.text, ent.label_) for ent in doc.ents}
+
+
+# --- texts of all kinds
+
+ODD_TEXTS = {
+    "empty": "",
+    "blanks": " \n\t  ",
+    "no letters": "... --- !!!",
+    "NUL": "aspirin\x00aspirin \x00",
+    "combining": "c\u0327a\u0301ncer of the bre\u0301ast\u0301",
+    "right to left": "\u202easpirin \u05d0\u05e1\u05e4\u05d9\u05e8\u05d9\u05df",
+    "astral": "\U0001f48a aspirin\U0001f48a \U0001d51e",
+    "byte order mark": "\ufeffaspirin",
+    "unpaired bracket": "cold) ((cold]",
+}
+
+
+@pytest.mark.parametrize("text", ODD_TEXTS.values(), ids=ODD_TEXTS)
+@pytest.mark.parametrize("dense", [True, False])
+def test_odd_text(kb, tiny_encoder, text, dense):
+    nlp = spacy.blank("en")
+    nlp.add_pipe("abbreviation_resolver")
+    nlp.add_pipe("concept_matcher", config={"kb": kb})
+    nlp.add_pipe("composite_splitter", config={"spans_key": "all"})
+    encoder = str(tiny_encoder) if dense else "none"
+    nlp.add_pipe("sapbert_linker", config={"kb": kb, "encoder": encoder, "spans_key": "all"})
+    doc = nlp.make_doc(text)
+    doc.spans["all"] = [Span(doc, start, end) for end in range(len(doc) + 1) for start in range(end)]
+    doc = nlp(doc)
+    assert doc.text == text
+    assert all(len(span._.links) >= 1 and span.kb_id_ for span in doc.spans["all"])
+    assert Doc(nlp.vocab).from_bytes(doc.to_bytes()).text == text
+
+
+def test_a_vocabulary_of_one_concept(tmp_path, tiny_encoder, mark):
+    build_store([Record("X1", (Name("?", "preferred", "one"),))], tmp_path / "one.kb")
+    for encoder, sparse in (("none", True), (str(tiny_encoder), True), (str(tiny_encoder), False)):
+        nlp = spacy.blank("en")
+        config = {"kb": str(tmp_path / "one.kb"), "encoder": encoder, "sparse": sparse, "threshold": 0.999}
+        nlp.add_pipe("concept_matcher", config={"kb": config["kb"]})
+        nlp.add_pipe("sapbert_linker", config=config)
+        assert nlp(mark(nlp, "aspirin", "aspirin")).ents[0].kb_id_ == NIL

@@ -1,0 +1,57 @@
+import string
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spacy_sapbert.text.normalise import NORMALISERS, biosyn, lower, unchanged
+
+texts = st.text(st.sampled_from("aB-,.(1) \t\nßİΣé\u00a0")) | st.text()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Breast  Cancer", "breast cancer"),
+        (" Cancer,\tBreast\n", "cancer, breast"),
+        ("ÉPILEPSIE", "épilepsie"),
+        ("a\u00a0b\u2009c", "a b c"),
+        (" ", ""),
+    ],
+)
+def test_lower(text, expected):
+    assert lower(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Non-Hodgkin's  lymphoma, (B-cell)", "non hodgkin s lymphoma b cell"),
+        ("-x-", "x"),
+        ("IL-2/IL_4", "il 2 il 4"),
+        ("β–α", "β–α"),
+        ("?!", ""),
+        ("", ""),
+    ],
+)
+def test_biosyn(text, expected):
+    assert biosyn(text) == expected
+
+
+def test_unchanged():
+    assert unchanged(" A-b ") == " A-b "
+    assert list(NORMALISERS) == ["none", "lower", "biosyn"]
+
+
+@pytest.mark.parametrize("normalise", NORMALISERS.values())
+@given(text=texts)
+def test_a_normal_form_is_its_own(normalise, text):
+    assert normalise(normalise(text)) == normalise(text)
+
+
+@given(text=texts)
+def test_what_a_normal_form_holds(text):
+    assert lower(text) == " ".join(lower(text).split())
+    assert not set(biosyn(text)) & set(string.punctuation)
+    assert biosyn(text) == " ".join(biosyn(text).split())
+    assert biosyn(lower(text)) == biosyn(text) == biosyn(text.lower())

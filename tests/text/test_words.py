@@ -1,0 +1,120 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spacy_sapbert.text.words import FUNCTION_WORDS, Word, is_acronym, singular, words
+
+
+def keys(text):
+    return [word.key for word in words(text)]
+
+
+def broken(text):
+    """The words before which a name ends."""
+    return [text[word.start : word.end] for word in words(text) if word.broken]
+
+
+def test_words_and_what_stands_between_them():
+    assert words("Cancer, Breast") == [Word(0, 6, "cancer", False, False), Word(8, 14, "breast", False, True)]
+    assert words("IL-2 (of mice)") == [
+        Word(0, 2, "il", False, False),
+        Word(3, 4, "2", False, False),
+        Word(6, 8, "", True, False),
+        Word(9, 13, "mice", False, False),
+    ]
+    assert words("") == words(" ,;_-") == []
+
+
+def test_case_function_words_and_letters_of_any_script():
+    assert keys("Carcinoma of the BREAST, due to β-Amyloid") == ["carcinoma", "", "", "breast", "", "", "β", "amyloid"]
+    assert keys("hepatitis A and no fever") == ["hepatitis", "a", "and", "no", "fever"]
+    assert keys("snake_case x²") == ["snak", "case", "x²"]
+
+
+@pytest.mark.parametrize(
+    ("text", "after"),
+    [
+        ("breast. Cancer", ["Cancer"]),
+        ("breast; cancer: lung", ["cancer", "lung"]),
+        ('the "breast" cancer', ["breast", "cancer"]),
+        ("breast (lung) cancer", ["lung", "cancer"]),
+        ("breast [lung cancer]", ["lung"]),
+        ("p<0.05 x=3", ["0", "3"]),
+        ("breast\n\ncancer", ["cancer"]),
+        ("breast ..... cancer", ["cancer"]),
+        ("breast\ncancer", []),
+        ("non-small-cell, lung's", []),
+        ("factor(s), 2.5 co(II)te", []),
+        ("breast / lung + ovary & colon", []),
+    ],
+)
+def test_what_ends_a_name(text, after):
+    assert broken(text) == after
+
+
+@given(st.text(st.sampled_from("aB1é.,;() -_\n\"'<²"), max_size=30) | st.text(max_size=20))
+def test_words_are_all_letters_and_digits_of_a_text(text):
+    found = words(text)
+    assert "".join(text[word.start : word.end] for word in found) == "".join(filter(str.isalnum, text))
+    assert [word.start for word in found] == sorted(word.start for word in found)
+    for word in found:
+        assert word.key == "" or word.key == singular(text[word.start : word.end].lower())
+        assert (word.key == "") == (text[word.start : word.end].lower() in FUNCTION_WORDS)
+
+
+@pytest.mark.parametrize(
+    ("plural", "single"),
+    [
+        ("diseases", "disease"),
+        ("cancers", "cancer"),
+        ("biopsies", "biopsy"),
+        ("metastases", "metastasis"),
+        ("diagnoses", "diagnosis"),
+        ("viruses", "virus"),
+        ("abscesses", "abscess"),
+        ("lenses", "lens"),
+        ("masses", "mass"),
+        ("cysts", "cyst"),
+        ("nodes", "node"),
+        ("genes", "gene"),
+        ("bones", "bone"),
+        ("nerves", "nerve"),
+        ("knees", "knee"),
+    ],
+)
+def test_plurals(plural, single):
+    assert singular(plural) == singular(single)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("aids", "aid"), ("als", "al"), ("virus", "viru"), ("mass", "mas"), ("pelvis", "pelvi"), ("cd4s", "cd4")],
+)
+def test_words_that_are_no_plurals(one, other):
+    assert singular(one) != singular(other)
+
+
+def test_short_words_and_those_with_digits_stay():
+    for word in ("toes", "eyes", "il2rs", "h1n1s", "gas", ""):
+        assert singular(word) == word
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("ALL", True),
+        ("AIDS", True),
+        ("IL2", True),
+        ("CF", True),
+        ("ΑΒ", True),
+        ("A", False),
+        ("ASTHMA", False),
+        ("mRNA", False),
+        ("123", False),
+        ("IL-2", False),
+        ("A B", False),
+        ("", False),
+    ],
+)
+def test_acronyms(text, expected):
+    assert is_acronym(text) == expected
