@@ -82,7 +82,10 @@ class Errors:
         "[E305] The name vectors in {path} belong to another vocabulary or encoder. Delete the folder, or assemble the "
         "pipeline again."
     )
-    E306 = "[E306] The folder {path} is not complete ({reason}). Assemble the pipeline again."
+    E306 = (
+        "[E306] The folder {path} is not complete ({reason}). Delete it if it lies in the cache; else assemble the "
+        "pipeline again."
+    )
     # components
     E401 = "[E401] No saved component in {path}. Save the pipeline again with `nlp.to_disk`."
     E402 = (

@@ -11,6 +11,11 @@ from spacy_sapbert.kb.build import build_store
 from spacy_sapbert.kb.store import ConceptStore
 from spacy_sapbert.types import Name, Record
 
+# Both are read when torch and transformers are imported. The models are tiny, and threads that wait for one another make
+# them slow where other work goes on.
+os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 # id, source, types, names with the preferred one first, and what else is known
 SMALL_VOCABULARY = [
     ("D009369", "MEDIC", "Disease", "Neoplasms|cancer|tumors", {"definition": "New abnormal growth of tissue."}),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import sys
+from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
 from ..errors import SapbertError
 from .assemble import assemble
@@ -14,7 +15,21 @@ from .evaluate import evaluate
 from .kb import kb
 from .link import link
 
-app = typer.Typer(name="spacy-sapbert", help=__doc__, no_args_is_help=True, add_completion=False)
+_HELP = "Biomedical text to concepts of a vocabulary."
+
+
+class _Commands(TyperGroup):
+    """Tells what a user can mend without a traceback, also where spaCy's command line runs the commands."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except SapbertError as error:
+            typer.secho(str(error), fg="red", err=True)
+            raise typer.Exit(1) from error
+
+
+app = typer.Typer(name="spacy-sapbert", cls=_Commands, help=_HELP, no_args_is_help=True, add_completion=False)
 app.command("demo")(demo)
 app.add_typer(kb, name="kb")
 app.command("assemble")(assemble)
@@ -24,9 +39,5 @@ app.add_typer(evaluate, name="evaluate")
 
 
 def main() -> None:
-    """Run the command line. What a user can mend is told without a traceback; the exit status is then 1."""
-    try:
-        app()
-    except SapbertError as error:
-        typer.secho(str(error), fg="red", err=True)
-        sys.exit(1)
+    """Run the command line."""
+    app()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -80,10 +81,10 @@ class DocumentSource(Source):
 
     @property
     def name(self) -> str:
-        return "stdin" if self.path == STDIN else self.path.name
+        return "stdin" if self.path == STDIN else _in_unicode(self.path.name)
 
     def place(self, line: int) -> str:
-        return f"{'standard input' if self.path == STDIN else self.path}, line {line}"
+        return f"{'standard input' if self.path == STDIN else _in_unicode(str(self.path))}, line {line}"
 
     def broken(self, line: int, reason: object) -> None:
         self.problems.report(self.place(line), reason)
@@ -232,6 +233,11 @@ _READERS: dict[InputFormat, Callable[[DocumentSource, Reading], Iterator[Documen
 def _open_text_bytes(path: Path) -> Iterator[BinaryIO]:
     with open_text(path) as handle:
         yield handle.buffer
+
+
+def _in_unicode(path: str) -> str:
+    """A file may be named by any bytes, but what is written is UTF-8."""
+    return os.fsencode(path).decode(errors="replace")
 
 
 def _open_bytes(path: Path) -> AbstractContextManager[BinaryIO]:

@@ -128,7 +128,7 @@ def _cells(link: Link, store: ConceptStore) -> str:
     concept = _concept(link.concept_id, store) if link.concept_id else ""
     texts = [escape(text or "") for text in (link.long_form, link.text if link.split else "")]
     score = "" if link.score is None else f"{link.score:.3f}"
-    cells = [*texts, concept, (link.name or "")]
+    cells = [*texts, concept, escape(link.name or "")]
     score_cell = f'<td class="score">{score}</td>'
     return "".join(f"<td>{cell}</td>" for cell in cells) + score_cell + f"<td>{escape(link.reason or '')}</td>"
 

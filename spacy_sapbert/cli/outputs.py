@@ -68,17 +68,17 @@ def open_output(path: Path | None) -> Iterator[Callable[[str], object]]:
     if path is None:
         yield _to_stdout
         return
-    whole = path.exists() and not path.is_file()
-    temporary = path if whole else path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    is_special = path.exists() and not path.is_file()
+    temporary = path if is_special else path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with _open_binary(temporary, gzipped=path.suffix.lower() == ".gz") as handle:
             yield lambda text: handle.write(text.encode())
-        if not whole:
+        if not is_special:
             os.replace(temporary, path)
     except OSError as error:
-        raise SapbertError(Errors.E507.format(path=path, reason=error.strerror)) from error
+        raise SapbertError(Errors.E507.format(path=path, reason=error.strerror or error)) from error
     finally:
-        if not whole:
+        if not is_special:
             temporary.unlink(missing_ok=True)
 
 

@@ -1,4 +1,4 @@
-"""The same commands under `python -m spacy sapbert`; spaCy imports this module when it looks for commands of plugins."""
+"""The same commands under `python -m spacy sapbert`; spaCy imports this where it looks for commands of plugins."""
 
 from spacy.cli._util import app as spacy_app
 

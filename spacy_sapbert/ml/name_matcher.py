@@ -147,8 +147,10 @@ class NameMatcher:
         return None
 
     def _rows(self, key: int) -> list[int]:
+        if not key:
+            return []
         left, right = (np.searchsorted(self.hashes, np.uint64(key), side) for side in ("left", "right"))
-        return sorted(self.rows[left:right].tolist()) if key else []
+        return sorted(self.rows[left:right].tolist())
 
 
 def _extensions(text: str, match: Match) -> Iterator[tuple[int, int]]:

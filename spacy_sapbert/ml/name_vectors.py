@@ -42,9 +42,9 @@ class NameVectors:
         self.encoder = encoder
         try:
             manifest = json.loads((folder / MANIFEST_FILE).read_text())
-            self._known = _open_known(folder)
-        except (OSError, EOFError, ValueError) as error:
+        except (OSError, ValueError) as error:
             raise SapbertError(Errors.E306.format(path=folder, reason=error)) from error
+        self._known = _open_known(folder)
         if manifest != _manifest(store, encoder) or len(self._known.vectors) != store.n_names:
             raise SapbertError(Errors.E305.format(path=folder))
 
@@ -171,8 +171,11 @@ def build_name_vectors(
 
 
 def _open_known(folder: Path) -> _KnownVectors:
-    vectors = np.load(folder / VECTORS_FILE, mmap_mode="r", allow_pickle=False)
-    return _KnownVectors(vectors, np.load(folder / HASHES_FILE, allow_pickle=False))
+    try:
+        vectors = np.load(folder / VECTORS_FILE, mmap_mode="r", allow_pickle=False)
+        return _KnownVectors(vectors, np.load(folder / HASHES_FILE, allow_pickle=False))
+    except (OSError, EOFError, ValueError) as error:
+        raise SapbertError(Errors.E306.format(path=folder, reason=error)) from error
 
 
 def _manifest(store: ConceptStore, encoder: TransformerEncoder) -> dict[str, str]:

@@ -44,7 +44,7 @@ class NgramEncoder:
         normalise = NORMALISERS[normaliser]
         vectorizer = _vectorizer(ngram_range)
         forms = sorted({normalise(name) for name in names} - {""})
-        if not forms:  # a vocabulary of punctuation only has names, but no n-gram
+        if all(len(form) < ngram_range[0] for form in forms):  # names of punctuation only have no n-gram
             return cls([], np.zeros(0), ngram_range, normaliser)
         vectorizer.fit(forms)
         return cls(vectorizer.get_feature_names_out().tolist(), vectorizer.idf_, ngram_range, normaliser)

@@ -5,8 +5,8 @@ Sohn et al. 2008, "Abbreviation definition identification based on automatic pre
 Each class of short forms has its strategies in the order of their use; the first that finds a long form wins, and of
 its long forms the shortest.
 
-Other than in the paper, numbers and Greek letters may be spelled out ("2D", two-dimensional); a long form starts after a
-slash rather than before it; FirstLetGenSkp skips a stop word beside another word (TAP, transporter associated with
+Other than in the paper, numbers and Greek letters may be spelled out ("2D", two-dimensional); a long form starts after
+a slash rather than before it; FirstLetGenSkp skips a stop word beside another word (TAP, transporter associated with
 antigen processing); and where words other than stop words may be skipped, no letter stands in a stop word, and a short
 form in lower case has no long form. The precisions are those of the paper's strategies all the same.
 """

@@ -9,7 +9,7 @@ from typing import NamedTuple
 # "a" is none of them ("hepatitis A"), nor are "and", "or", "no" and "without", which change what is meant.
 FUNCTION_WORDS = frozenset({"of", "the", "in", "on", "by", "to", "for", "with", "due", "an", "at", "from"})
 
-_WORD = re.compile(r"([^\W_]+)(?:['’]s(?![^\W_]))?")  # "Parkinson's" is "Parkinson"
+_WORD = re.compile(r"([^\W_]+)(?:['’][sS](?![^\W_]))?")  # "Parkinson's" is "Parkinson"
 # What ends a name between two words: the end of a sentence or clause, a bracket that does not stand in a word.
 _BREAK = re.compile(r"[.;:!?][\s\"'”’)]|[\s][([{]|[)\]}][\s]|[\"“”<>=]|\n\s*\n")
 

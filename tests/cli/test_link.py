@@ -110,9 +110,15 @@ def test_jsonl_keys_can_be_named(command, linking_folder, tmp_path):
 
 
 def test_names_are_linked_as_a_whole(command, linking_folder, tmp_path):
-    path = write(tmp_path / "names.tsv", "ovarian cancer\tx", "carcinoma of the breast\ty", "no such thing at all\tz")
+    path = write(
+        tmp_path / "names.tsv",
+        "ovarian cancer\tx",
+        "carcinoma of the breast\ty",
+        "no such thing at all\tz",
+        "breast and ovarian cancer",
+    )
     records = lines(command("link", linking_folder, path, "--format", "names"))
-    assert [ids(record) for record in records] == [["D010051"], ["D001943"], ["NIL"]]
+    assert [ids(record) for record in records] == [["D010051"], ["D001943"], ["NIL"], ["D001943|D010051"]]
     assert [record["entities"][0]["text"] for record in records] == [record["text"] for record in records]
 
 
@@ -272,7 +278,7 @@ def test_broken_records_are_told_of_and_the_rest_goes_on(command, linking_folder
     assert len(told) == len(BROKEN) + 1
 
 
-@pytest.mark.parametrize("record", BROKEN)
+@pytest.mark.parametrize("record", [b"{bad", b'{"text": "\xff"}', b'{"text": ""}'])
 def test_strict_stops_and_writes_nothing(record, command, linking_folder, tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_bytes(b'{"text": "aspirin"}\n' + record)
@@ -290,6 +296,15 @@ def test_a_file_of_nothing_but_broken_records_is_an_error(command, linking_folde
     finished = command("link", linking_folder, write(tmp_path / "a.jsonl", "plain", "text"))
     assert finished.status == 1
     assert "[E508]" in finished.err
+
+
+def test_a_file_may_be_named_by_any_bytes(command, linking_folder, tmp_path):
+    path = os.fsencode(tmp_path) + b"/\xff.jsonl"
+    with open(path, "wb") as handle:
+        handle.write(b'{"text": "aspirin"}\n{bad\n')
+    finished = command("link", linking_folder, os.fsdecode(path))
+    assert lines(finished)[0]["id"] == "\ufffd.jsonl:1"
+    assert "\ufffd.jsonl, line 2" in finished.err
 
 
 def test_an_empty_input_is_none(command, linking_folder):

@@ -115,7 +115,7 @@ def test_types_and_sources_that_the_vocabulary_does_not_have(make, config, messa
 
 
 def test_impossible_length():
-    with pytest.raises(SapbertError, match="E406.*min_length of concept_matcher is 0"):
+    with pytest.raises(SapbertError, match=r"E406.*min_length of concept_matcher is 0"):
         spacy.blank("en").add_pipe("concept_matcher", config={"min_length": 0})
 
 

@@ -1,0 +1,315 @@
+from __future__ import annotations
+
+import sys
+import threading
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spacy_sapbert.kb.build import build_store, new_store
+from spacy_sapbert.kb.store import ConceptStore
+from spacy_sapbert.ml.candidates import ALL, CandidateGenerator, Filter
+from spacy_sapbert.ml.name_vectors import NameVectors, build_name_vectors
+from spacy_sapbert.ml.ngrams import NgramEncoder
+from spacy_sapbert.ml.transformer_encoder import TransformerEncoder
+from spacy_sapbert.types import Candidate, Name, Record
+
+TEXTS = ["breast cancers", "cold", "seizure", "lithium", "zzz"]
+
+
+class FixedEncoder:
+    """Gives texts the vectors that a test writes down."""
+
+    normaliser = "none"
+
+    def __init__(self, vectors):
+        self.fingerprint = "fixed".ljust(16, "x")
+        self._vectors = vectors
+        self.dim = len(next(iter(vectors.values())))
+
+    def encode(self, texts, *, fast=False):
+        return np.array([self._vectors[text] for text in texts], dtype=np.float32)
+
+
+def record(concept_id, *names, types=(), source="s"):
+    return Record(concept_id, tuple(Name(name, "exact", source) for name in names), types=types)
+
+
+def name_vectors(store, encoder, folder):
+    build_name_vectors(store, encoder, folder)
+    return NameVectors(folder, store, encoder)
+
+
+@pytest.fixture(scope="module")
+def sparse_only(small_store):
+    return CandidateGenerator(small_store, NgramEncoder.fit(small_store.names()), None)
+
+
+@pytest.fixture(scope="module")
+def with_both(small_store, tiny_encoder, tmp_path_factory):
+    """A function that makes a generator with both scores."""
+    ngrams = NgramEncoder.fit(small_store.names())
+    vectors = name_vectors(small_store, TransformerEncoder(str(tiny_encoder)), tmp_path_factory.mktemp("vectors"))
+    return lambda **settings: CandidateGenerator(small_store, ngrams, vectors, **settings)
+
+
+def found(generator, text, k=10, only=ALL):
+    return [candidate.concept_id for candidate in generator([text], k, only)[0]]
+
+
+# --- scores
+
+
+def test_scores_by_hand(tmp_path):
+    """cos(q, a) = 0.6, cos(q, b) = 0.8; "x" is the first half of "xy", of which all n-grams are as frequent."""
+    store = build_store([record("A", "xy"), record("B", "z")], tmp_path / "a.kb")
+    encoder = FixedEncoder({"xy": [1, 0], "z": [0, 1], "x": [0.6, 0.8]})
+    vectors = name_vectors(store, encoder, tmp_path)
+    generator = CandidateGenerator(store, NgramEncoder.fit(store.names()), vectors, sparse_weight=0.5)
+    sparse = 1 / np.sqrt(3)
+    b, a = generator(["x"], 5)[0]
+    assert (a.concept_id, a.name, b.concept_id, b.name) == ("A", "xy", "B", "z")
+    assert (a.dense, b.dense) == pytest.approx((0.6, 0.8))
+    assert (a.sparse, b.sparse) == pytest.approx((sparse, 0))
+    assert (a.score, b.score) == pytest.approx(((0.6 + 0.5 * sparse) / 1.5, 0.8 / 1.5), abs=1e-5)
+    generator.sparse_weight = 1.0
+    assert found(generator, "x") == ["A", "B"]
+    assert CandidateGenerator(store, None, vectors)(["x"], 5)[0] == [
+        Candidate("B", pytest.approx(0.8), "z", pytest.approx(0.8), None),
+        Candidate("A", pytest.approx(0.6), "xy", pytest.approx(0.6), None),
+    ]
+    assert CandidateGenerator(store, generator.ngrams, None)(["x"], 5)[0] == [
+        Candidate("A", pytest.approx(sparse, abs=1e-5), "xy", None, pytest.approx(sparse))
+    ]
+
+
+def test_a_concept_has_the_score_of_its_best_name(sparse_only):
+    best = sparse_only(["carcinoma of the breast"], 3)[0][0]
+    assert (best.concept_id, best.score, best.name) == ("D001943", 1.0, "carcinoma of the breast")
+
+
+def test_a_name_itself_scores_one(with_both, small_store):
+    for candidates, name in zip(with_both()(list(small_store.names()), 1), small_store.names(), strict=True):
+        assert candidates[0].score == pytest.approx(1.0, abs=2e-5)
+        assert candidates[0].concept_id in small_store.find_name(name)
+
+
+def test_nothing_similar(sparse_only):
+    assert sparse_only(["", "ξξ", "cold"], 3)[:2] == [[], []]
+    assert sparse_only([], 3) == []
+
+
+def test_opposite_vectors_are_no_candidates(tmp_path):
+    store = build_store([record("A", "a"), record("B", "b"), record("C", "c")], tmp_path / "a.kb")
+    encoder = FixedEncoder({"a": [1, 0], "b": [0, 1], "c": [-1, 0], "q": [1, 0]})
+    generator = CandidateGenerator(store, None, name_vectors(store, encoder, tmp_path))
+    assert found(generator, "q") == ["A"]
+
+
+def test_all_concepts_where_k_is_larger(with_both, small_store):
+    assert sorted(found(with_both(), "cancer", 1000)) == sorted(small_store.concept_ids())
+
+
+# --- filters
+
+
+def test_types_are_filtered_before_the_best_are_taken(sparse_only):
+    assert found(sparse_only, "breast cancer", 1, Filter(types=("Chemical",))) == ["D009020"]
+    assert set(found(sparse_only, "cold", 99, Filter(types=("Chemical", "Drug")))) <= {"D008094", "D001241", "D009020"}
+    assert found(sparse_only, "cold", 1, Filter(types=("Phenomenon",))) == ["D003080"]
+    assert found(sparse_only, "cold", 1, Filter(types=("Disease",))) == ["D003139"]
+
+
+def test_sources_filter_the_names_of_each_concept(sparse_only):
+    assert found(sparse_only, "Seizures", 1) == ["D012640"]
+    assert found(sparse_only, "Seizures", 99, Filter(sources=("HPO",))) == ["HP:0001250"]
+    assert set(found(sparse_only, "Seizures", 99, Filter(("Phenotype", "Chemical"), ("HPO",)))) == {"HP:0001250"}
+
+
+def test_a_name_that_passes_for_one_concept_only(tmp_path):
+    """A has the name "ab" from another source than B has it."""
+    records = [record("A", "ab", source="s"), record("A", "zz", source="t"), record("B", "ab", source="t")]
+    generator = CandidateGenerator(build_store(records, tmp_path / "a.kb"), NgramEncoder.fit(["ab", "zz"]), None)
+    assert generator(["ab"], 5, Filter(sources=("t",)))[0] == [Candidate("B", 1.0, "ab", None, pytest.approx(1.0))]
+    assert found(generator, "ab", 5) == ["A", "B"]
+
+
+def test_nothing_passes(sparse_only, with_both):
+    for generator in (sparse_only, with_both(), with_both(exact_limit=0)):
+        assert found(generator, "cold", 5, Filter(types=("Plant",))) == []
+
+
+# --- ties
+
+
+@pytest.fixture
+def tied(tmp_path):
+    """All of these own "x": C is annotated with it, A prefers it, and D to B have no claim."""
+    with new_store(tmp_path / "tied.kb") as builder:
+        for concept_id in "DCB":
+            builder.add(record(concept_id, f"name of {concept_id}", "x"))
+        builder.add(record("A", "x"))
+        builder.add_mention("C", Name("x", "mention", "corpus"))
+        builder.finish({})
+    store = ConceptStore(tmp_path / "tied.kb")
+    return CandidateGenerator(store, NgramEncoder.fit(store.names()), None)
+
+
+def test_ties_go_to_the_annotated_then_the_preferred_then_by_id(tied):
+    assert found(tied, "x") == ["C", "A", "B", "D"]
+    for k in range(1, 5):
+        assert found(tied, "x", k) == ["C", "A", "B", "D"][:k]
+
+
+def test_the_best_claim_of_a_concept_on_names_of_one_score(tmp_path):
+    """B owns both names, and prefers the second."""
+    store = build_store([record("A", "ab"), record("B", "a.b", "ab")], tmp_path / "a.kb")
+    generator = CandidateGenerator(store, NgramEncoder.fit(store.names()), None)
+    assert [(c.concept_id, c.name) for c in generator(["AB"], 5)[0]] == [("A", "ab"), ("B", "ab")]
+    assert [(c.concept_id, c.name) for c in generator(["A-B"], 5)[0]] == [("B", "a.b"), ("A", "ab")]
+
+
+# --- all names and the nearest names
+
+
+def reference(store, generator, text, k, only=ALL):
+    """The candidates by looking at every name of every concept, one by one."""
+    queries = generator.vectors.encode([text]) if generator.vectors else None
+    dense = None if queries is None else generator.vectors.similarities(queries)[0]
+    sparse = None
+    if generator.ngrams:
+        names = generator.ngrams.encode(list(store.names()))
+        sparse = (generator.ngrams.encode([text]) @ names.T).toarray()[0]
+    weight = generator.sparse_weight
+    scores = sparse if dense is None else dense if sparse is None else (dense + weight * sparse) / (1 + weight)
+    claims = {}
+    ownership = store.ownership
+    for i, passes in enumerate(store.owned(only.types, only.sources)):
+        row, concept_id = int(ownership.names[i]), store.concept_id(int(ownership.concepts[i]))
+        score = round(float(scores[row]), 5)
+        if passes and score > 0:
+            claim = (-score, -ownership.annotations[i], not ownership.preferred[i], row)
+            claims[concept_id] = min(claim, claims.get(concept_id, claim))
+    best = sorted(claims.items(), key=lambda item: (item[1][:3], item[0]))[:k]
+    return [(concept_id, last_digit(-claim[0]), store.name(claim[3])) for concept_id, claim in best]
+
+
+def shown(candidates):
+    return [(c.concept_id, last_digit(c.score), c.name) for c in candidates]
+
+
+def last_digit(score):
+    """The sums of a cosine come in another order in another batch, which can change the last digit of a score."""
+    return pytest.approx(score, abs=1.1e-5)
+
+
+@pytest.mark.parametrize("only", [ALL, Filter(types=("Disease",)), Filter(sources=("MEDIC", "HPO"))])
+@pytest.mark.parametrize("k", [1, 3, 10])
+def test_every_name_is_looked_at(sparse_only, with_both, small_store, k, only):
+    for generator in (sparse_only, with_both(), with_both(sparse_weight=2.0)):
+        for text in TEXTS:
+            assert shown(generator([text], k, only)[0]) == reference(small_store, generator, text, k, only)
+
+
+def vocabulary(seed, n_names):
+    """Names whose vectors have coordinates that are multiples of a half: sums of them are exact, and ties are many."""
+    rng = np.random.default_rng(seed)
+    names = [f"{'abcd'[i % 4] * (1 + i % 3)}{i}" for i in range(n_names)]
+    records = [record(f"C{rng.integers(n_names // 3 + 1)}", name) for name in names]
+    records += [record(f"C{rng.integers(n_names // 3 + 1)}", name) for name in names[:: rng.integers(2, 9)]]
+    vectors = dict(zip([*names, "query", "other"], rng.integers(-2, 3, (n_names + 2, 3)) / 2, strict=True))
+    return records, vectors
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    seed=st.integers(0, 10_000),
+    n_names=st.integers(1, 500),
+    k=st.integers(1, 30),
+    weight=st.sampled_from([0.25, 1.0, 4.0]),
+    sparse=st.booleans(),
+)
+def test_the_nearest_names_give_the_same_candidates_as_all_names(seed, n_names, k, weight, sparse):
+    records, vectors = vocabulary(seed, n_names)
+    with TemporaryDirectory() as folder:
+        store = build_store(records, Path(folder) / "a.kb")
+        known = name_vectors(store, FixedEncoder(vectors), Path(folder))
+        ngrams = NgramEncoder.fit(store.names()) if sparse else None
+        exact, nearest = (
+            CandidateGenerator(store, ngrams, known, sparse_weight=weight, exact_limit=limit) for limit in (10**6, 0)
+        )
+        for text in ("query", "other", next(store.names())):
+            expected = exact([text], k)[0]
+            assert nearest([text], k)[0] == expected
+            assert shown(expected) == reference(store, exact, text, k)
+
+
+def test_the_nearest_of_many_names(tmp_path):
+    """Here the lists stay short: of 3,000 names, the 64 nearest hold the candidates."""
+    rng = np.random.default_rng(0)
+    directions = rng.normal(size=(3001, 16))
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    names = [f"name {i}" for i in range(3000)]
+    store = build_store([record(f"C{i // 2}", name) for i, name in enumerate(names)], tmp_path / "a.kb")
+    encoder = FixedEncoder(dict(zip([*names, "query"], directions, strict=True)))
+    vectors = name_vectors(store, encoder, tmp_path)
+    exact = CandidateGenerator(store, None, vectors)
+    nearest = CandidateGenerator(store, None, vectors, exact_limit=0)
+    assert shown(nearest(["query"], 5)[0]) == shown(exact(["query"], 5)[0]) == reference(store, exact, "query", 5)
+    assert len(nearest._union(vectors.encode(["query"]), None, 5).rows) == 64
+
+
+# --- again and again
+
+
+def test_same_candidates_alone_in_any_order_and_again(with_both, small_store):
+    texts = [*TEXTS, *(f"{name} of mice" for name in small_store.names())] * 2  # more than a batch
+    together = with_both()(texts, 4)
+    generator = with_both(cache_size=3)
+    for text, expected in zip(texts, together, strict=True):
+        assert shown(generator([text], 4)[0]) == shown(expected)
+    assert with_both()(texts, 4) == together
+    for candidates, expected in zip(with_both()(texts[::-1], 4)[::-1], together, strict=True):
+        assert shown(candidates) == shown(expected)
+
+
+def test_known_candidates_are_of_the_same_question(with_both):
+    generator = with_both()
+    first = generator(["colds"], 2)[0]
+    assert len(generator(["colds"], 3)[0]) == 3
+    assert found(generator, "colds", 2, Filter(types=("Chemical",))) != found(generator, "colds", 2)
+    generator.sparse_weight = 3.0
+    assert generator(["colds"], 2)[0][0].score != first[0].score
+    generator.sparse_weight = 0.2
+    generator(["colds"], 2)[0].clear()
+    assert generator(["colds"], 2)[0] == first
+
+
+def test_known_candidates_do_not_pile_up(sparse_only):
+    generator = CandidateGenerator(sparse_only.store, sparse_only.ngrams, None, cache_size=3)
+    for number in range(20):
+        generator([f"cold {number}", "cold"], 2)
+    assert len(generator._cache) == 3
+
+
+def test_threads(sparse_only):
+    generator = CandidateGenerator(sparse_only.store, sparse_only.ngrams, None, cache_size=2)
+    expected = sparse_only(TEXTS, 3)
+    results = []
+    threads = [
+        threading.Thread(target=lambda: results.extend(generator(TEXTS, 3) for _ in range(20))) for _ in range(4)
+    ]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+    finally:
+        sys.setswitchinterval(interval)
+    assert results == [expected] * 80

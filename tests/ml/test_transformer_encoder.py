@@ -1,0 +1,280 @@
+from __future__ import annotations
+
+import json
+import shutil
+import tracemalloc
+
+import numpy as np
+import pytest
+import torch
+import transformers
+
+from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.ml import transformer_encoder
+from spacy_sapbert.ml.transformer_encoder import TransformerEncoder
+
+TEXTS = [
+    "Breast  Cancer",
+    "cold",
+    "",
+    "a very long name of some kind of neoplasms that goes on and on",
+    "cold",
+    "Cold!",
+    "ζ unknown",
+    "b",
+]
+
+
+@pytest.fixture
+def copied(tiny_encoder, tmp_path):
+    """A folder of an encoder that a test may damage."""
+    return shutil.copytree(tiny_encoder, tmp_path / "encoder")
+
+
+def expected_vectors(folder, texts, pooling, max_length=25):
+    """One text at a time through the plain model."""
+    tokenizer = transformers.BertTokenizerFast.from_pretrained(folder)
+    model = transformers.BertModel.from_pretrained(folder).eval()
+    vectors = []
+    for text in texts:
+        pieces = tokenizer.tokenize(" ".join(text.lower().split()))[: max_length - 2]
+        ids = tokenizer.convert_tokens_to_ids(["[CLS]", *pieces, "[SEP]"])
+        with torch.no_grad():
+            hidden = model(torch.tensor([ids])).last_hidden_state[0].numpy()
+        vector = hidden[0] if pooling == "cls" else hidden.mean(axis=0)
+        vectors.append(vector / np.linalg.norm(vector))
+    return np.array(vectors)
+
+
+# --- vectors
+
+
+@pytest.mark.parametrize("pooling", ["cls", "mean"])
+@pytest.mark.parametrize("max_length", [8, 25])
+def test_vectors_are_those_of_a_plain_forward_pass(tiny_encoder, pooling, max_length):
+    encoder = TransformerEncoder(str(tiny_encoder), pooling=pooling, max_length=max_length, device="cpu")
+    vectors = encoder.encode(TEXTS)
+    assert vectors.dtype == np.float32
+    assert vectors.shape == (len(TEXTS), encoder.dim) == (len(TEXTS), 32)
+    np.testing.assert_allclose(vectors, expected_vectors(tiny_encoder, TEXTS, pooling, max_length), atol=1e-5)
+
+
+def test_random_weights_tell_texts_apart(tiny_encoder):
+    """Else the other tests here would compare vectors that are all the same."""
+    vectors = TransformerEncoder(str(tiny_encoder)).encode(["breast", "cold", "neoplasm"])
+    assert (vectors @ vectors.T)[np.triu_indices(3, 1)].max() < 0.98
+
+
+def test_neither_order_nor_batches_count(tiny_encoder, monkeypatch):
+    encoder = TransformerEncoder(str(tiny_encoder))
+    together = encoder.encode(TEXTS)
+    np.testing.assert_allclose(encoder.encode(TEXTS[::-1])[::-1], together, atol=1e-6)
+    monkeypatch.setattr(transformer_encoder, "TOKENS_PER_BATCH", 12)
+    np.testing.assert_allclose(encoder.encode(TEXTS), together, atol=1e-6)
+    alone = np.concatenate([encoder.encode([text]) for text in TEXTS])
+    np.testing.assert_allclose(alone, together, atol=1e-6)
+
+
+def test_a_text_is_encoded_once(tiny_encoder, monkeypatch):
+    encoder = TransformerEncoder(str(tiny_encoder))
+    rows = []
+    forward = encoder._forward
+    monkeypatch.setattr(encoder, "_forward", lambda batch, fast: rows.extend(batch) or forward(batch, fast))
+    vectors = encoder.encode(["Cold", "cold", " cold ", "b"])
+    assert len(rows) == 2
+    assert (vectors[0] == vectors[1]).all()
+    assert (vectors[0] == vectors[2]).all()
+    assert not np.allclose(vectors[0], vectors[3])
+
+
+def test_no_texts(tiny_encoder):
+    assert TransformerEncoder(str(tiny_encoder)).encode([]).shape == (0, 32)
+
+
+def test_names_are_cut_to_the_length(tiny_encoder):
+    encoder = TransformerEncoder(str(tiny_encoder), max_length=6)
+    long, short, shorter = encoder.encode(["a b c d e f g", "a b c d", "a b c"])
+    np.testing.assert_allclose(long, short, atol=1e-6)
+    assert not np.allclose(long, shorter, atol=1e-3)
+
+
+def test_one_very_long_name_does_not_blow_up_its_batch(tiny_encoder):
+    encoder = TransformerEncoder(str(tiny_encoder))
+    texts = ["x " * 50_000, *map(str, range(300))]
+    encoder.encode(texts[1:])
+    tracemalloc.start()
+    vectors = encoder.encode(texts)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 30e6
+    np.testing.assert_allclose(vectors[0], encoder.encode(["x " * 30])[0], atol=1e-6)
+
+
+def test_fast_vectors_are_close(tiny_encoder):
+    encoder = TransformerEncoder(str(tiny_encoder))
+    fast = encoder.encode(TEXTS, fast=True)
+    assert fast.dtype == np.float32
+    assert np.sum(fast * encoder.encode(TEXTS), axis=1).min() > 0.99
+
+
+def test_normaliser(tiny_encoder):
+    encoder = TransformerEncoder(str(tiny_encoder), normaliser="biosyn")
+    one, other = encoder.encode(["Cold, common!", "cold common"])
+    assert (one == other).all()
+
+
+# --- what a folder says
+
+
+def test_defaults_are_those_of_sapbert(make_encoder):
+    encoder = TransformerEncoder(str(make_encoder()))
+    assert encoder.settings == {"pooling": "cls", "max_length": 25, "normaliser": "lower"}
+
+
+def test_settings_of_the_folder_and_those_that_are_given(make_encoder):
+    folder = str(make_encoder(pooling="mean", max_length=12, normaliser="biosyn"))
+    assert TransformerEncoder(folder).settings == {"pooling": "mean", "max_length": 12, "normaliser": "biosyn"}
+    given = TransformerEncoder(folder, pooling="cls", max_length=9, normaliser="none")
+    assert given.settings == {"pooling": "cls", "max_length": 9, "normaliser": "none"}
+
+
+def write_pooling(folder, *modes):
+    known = ("cls_token", "mean_tokens", "max_tokens")
+    content = {"word_embedding_dimension": 32, **{f"pooling_mode_{mode}": mode in modes for mode in known}}
+    (folder / "1_Pooling").mkdir(exist_ok=True)
+    (folder / "1_Pooling" / "config.json").write_text(json.dumps(content))
+
+
+@pytest.mark.parametrize(("mode", "pooling"), [("cls_token", "cls"), ("mean_tokens", "mean")])
+def test_pooling_of_sentence_transformers(make_encoder, mode, pooling):
+    folder = make_encoder()
+    write_pooling(folder, mode)
+    encoder = TransformerEncoder(str(folder))
+    assert encoder.pooling == pooling
+    np.testing.assert_allclose(encoder.encode(TEXTS), expected_vectors(folder, TEXTS, pooling), atol=1e-5)
+
+
+@pytest.mark.parametrize("modes", [("max_tokens",), ("cls_token", "mean_tokens"), ()])
+def test_a_pooling_that_we_have_not_is_no_other_one(make_encoder, modes):
+    folder = make_encoder()
+    write_pooling(folder, *modes)
+    with pytest.raises(SapbertError, match=r"E303.*'cls' or 'mean'"):
+        TransformerEncoder(str(folder))
+    assert TransformerEncoder(str(folder), pooling="mean").pooling == "mean"
+
+
+def test_our_settings_go_before_those_of_sentence_transformers(copied):
+    write_pooling(copied, "cls_token")
+    assert TransformerEncoder(str(copied)).pooling == "mean"
+
+
+def test_wrong_settings(tiny_encoder):
+    for wrong in ({"pooling": "max"}, {"normaliser": "upper"}):
+        with pytest.raises(SapbertError, match="E303"):
+            TransformerEncoder(str(tiny_encoder), **wrong)
+
+
+def test_nothing_is_read_before_the_first_use(tmp_path):
+    assert TransformerEncoder(str(tmp_path / "not there"), device="cuda:7").pooling == "cls"
+
+
+# --- saved and loaded
+
+
+def test_saved_and_loaded(tiny_encoder, tmp_path):
+    encoder = TransformerEncoder(str(tiny_encoder), max_length=7)
+    encoder.save(tmp_path / "saved")
+    loaded = TransformerEncoder(str(tmp_path / "saved"))
+    assert loaded.settings == encoder.settings == {"pooling": "mean", "max_length": 7, "normaliser": "lower"}
+    assert loaded.fingerprint == encoder.fingerprint
+    assert (loaded.encode(TEXTS) == encoder.encode(TEXTS)).all()
+    assert not [path for path in (tmp_path / "saved").rglob("*") if path.suffix in (".bin", ".pt", ".pkl")]
+
+
+def test_what_changes_the_fingerprint(make_encoder, copied):
+    encoders = [
+        TransformerEncoder(str(copied)),
+        TransformerEncoder(str(copied), pooling="cls"),
+        TransformerEncoder(str(copied), max_length=9),
+        TransformerEncoder(str(copied), normaliser="biosyn"),
+        TransformerEncoder(str(make_encoder(seed=1, pooling="mean"))),
+    ]
+    assert len({encoder.fingerprint for encoder in encoders}) == 5
+    assert TransformerEncoder(str(copied)).fingerprint == encoders[0].fingerprint
+
+
+def test_other_wordpieces_change_the_fingerprint(copied):
+    before = TransformerEncoder(str(copied)).fingerprint
+    tokenizer = copied / "tokenizer.json"
+    tokenizer.write_text(tokenizer.read_text().replace('"breast"', '"broast"'))
+    assert TransformerEncoder(str(copied)).fingerprint != before
+
+
+def test_weights_that_are_missing_but_not_used(make_encoder):
+    """The folder of a masked language model has no pooler; transformers makes a random one each time."""
+    folder = str(make_encoder(model="BertForMaskedLM"))
+    one, other = TransformerEncoder(folder), TransformerEncoder(folder)
+    assert (one.encode(TEXTS) == other.encode(TEXTS)).all()
+    assert one.fingerprint == other.fingerprint
+
+
+# --- what cannot be loaded
+
+
+def damage(folder, name, change):
+    content = json.loads((folder / name).read_text())
+    content.update(change)
+    (folder / name).write_text(json.dumps(content))
+
+
+def test_a_folder_without_weights(copied):
+    (copied / "model.safetensors").unlink()
+    with pytest.raises(SapbertError, match=r"E302.*model\.safetensors"):
+        TransformerEncoder(str(copied)).encode(["a"])
+
+
+@pytest.mark.parametrize("config", ["", "{", "{}", '{"model_type": "none such"}', "[]"])
+def test_a_broken_config(copied, config):
+    (copied / "config.json").write_text(config)
+    with pytest.raises(SapbertError, match=r"(?s)E302.*needs config\.json"):
+        TransformerEncoder(str(copied)).encode(["a"])
+
+
+def test_no_config_and_no_tokenizer(copied):
+    for pattern in ("config.json", "[tv]o*"):
+        for path in copied.glob(pattern):
+            path.unlink()
+        with pytest.raises(SapbertError, match="E302"):
+            TransformerEncoder(str(copied)).encode(["a"])
+        (copied / "config.json").write_text(json.dumps({"model_type": "bert"}))
+
+
+@pytest.mark.parametrize("change", [{"hidden_size": 64}, {"num_hidden_layers": 3}, {"vocab_size": 7}])
+def test_weights_of_another_shape(copied, change):
+    damage(copied, "config.json", change)
+    with pytest.raises(SapbertError, match="E302"):
+        TransformerEncoder(str(copied)).encode(["a"])
+
+
+@pytest.mark.parametrize("kept", [0, 100, 0.5])
+def test_weights_that_were_cut_off(copied, kept):
+    path = copied / "model.safetensors"
+    content = path.read_bytes()
+    path.write_bytes(content[: kept if isinstance(kept, int) else int(len(content) * kept)])
+    with pytest.raises(SapbertError, match="E302"):
+        TransformerEncoder(str(copied)).encode(["a"])
+
+
+@pytest.mark.parametrize("name", ["spacy_sapbert.json", "1_Pooling/config.json"])
+def test_broken_settings(make_encoder, name):
+    folder = make_encoder()
+    (folder / name).parent.mkdir(exist_ok=True)
+    (folder / name).write_text('{"pooling": ')
+    with pytest.raises(SapbertError, match="E302"):
+        TransformerEncoder(str(folder))
+
+
+@pytest.mark.parametrize("name", ["nobody/no-such-encoder", "no/such/folder", "nowhere"])
+def test_a_name_that_is_nowhere(name):
+    with pytest.raises(SapbertError, match=rf"(?s)E301.*'{name}'.*'none' for the sparse score"):
+        TransformerEncoder(name).encode(["a"])
