@@ -63,9 +63,6 @@ def curve(scores: np.ndarray, right: np.ndarray, covered: np.ndarray) -> dict[st
         f1 = 2 * precision * recall / (precision + recall)
         percentages = {"p": precision, "r": recall, "f1": f1}
         rows.append({"threshold": float(threshold)} | {k: round(100 * float(v), 2) for k, v in percentages.items()})
-    rows = [
-        {key: float(round(100 * v, 2)) if key != "threshold" else float(v) for key, v in row.items()} for row in rows
-    ]
     counts = {"mentions": len(scores), "covered": int(covered.sum())}
     return {**counts, "best": max(rows, key=lambda row: row["f1"]), "curve": rows}
 

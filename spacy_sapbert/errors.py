@@ -103,11 +103,8 @@ class Errors:
         "[E407] The encoder is 'none' and the sparse score is off, so nothing can be scored. Give an encoder, or set "
         "sparse to true."
     )
-    E410 = (
-        "[E410] The list of known abbreviations has an empty entry: {short!r}: {long!r}. Give every short form a long "
-        "form, or leave it out."
-    )
-    E420 = "[E420] The settings in {path} cannot be read ({reason}). Save the pipeline again with `nlp.to_disk`."
+    E408 = "[E408] These bytes hold no saved component ({reason}). Make them with `to_bytes`."
+    E410 = "[E410] The list of known abbreviations has the entry {entry}. Make it a pair of a short and a long form."
     # command line and evaluation
     E501 = (
         "[E501] There is no pipeline {name}. Give the folder of a saved pipeline, or the name of an installed one; "

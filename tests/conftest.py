@@ -11,7 +11,7 @@ from spacy_sapbert.kb.build import build_store
 from spacy_sapbert.kb.store import ConceptStore
 from spacy_sapbert.types import Name, Record
 
-# Both are read when torch and transformers are imported. The models are tiny, and threads that wait for one another make
+# Both are read when torch and transformers are imported. The models are tiny: threads that wait for one another make
 # them slow where other work goes on.
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ.setdefault("OMP_NUM_THREADS", "1")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -160,7 +159,7 @@ def _sha256(path: Path) -> str:
 
 
 def _counts(report: ReadReport, builder: StoreBuilder) -> dict[str, Any]:
-    read = {key: value for key, value in asdict(report).items() if key != "broken"}
+    read = {key: value for key, value in vars(report).items() if key != "broken"}
     return {"read": read, "built": _nonzero(builder.counts)}
 
 
@@ -174,7 +173,8 @@ def _show_report(report: ReadReport, builder: StoreBuilder, console: Console) ->
     rows = {"rows read": report.rows_read, "rows kept": report.rows_kept}
     rows |= {f"rows dropped: {reason}": count for reason, count in report.rows_dropped.items()}
     rows |= {f"names dropped: {reason}": count for reason, count in report.names_dropped.items()}
-    for label, count in {**rows, **_nonzero(builder.counts)}.items():
+    removed = {"control characters taken out": report.control_characters}
+    for label, count in {**rows, **_nonzero(removed), **_nonzero(builder.counts)}.items():
         table.add_row(escape(label), f"{count:,}")
     console.print(table)
     for path, line, reason in report.broken[:_SHOWN_BROKEN]:

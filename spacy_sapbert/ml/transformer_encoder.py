@@ -106,7 +106,7 @@ class TransformerEncoder:
         vectors = np.zeros((len(unique), self.dim), dtype=np.float32)
         if not unique:
             return vectors
-        pieces = self.tokenizer(list(unique), truncation=True, max_length=self.max_length)["input_ids"]
+        pieces = self._tokenize(list(unique))
         for rows in _batches([len(ids) for ids in pieces]):
             vectors[rows] = self._forward([pieces[row] for row in rows], fast)
         return vectors[[unique[form] for form in forms]]
@@ -114,8 +114,13 @@ class TransformerEncoder:
     def save(self, folder: Path) -> None:
         """Write weights, tokenizer and settings; the folder can be given as `name` afterwards."""
         self.model.save_pretrained(folder, safe_serialization=True)
+        self._tokenize([""])  # a tokenizer saves how it was used last
         self.tokenizer.save_pretrained(folder)
         (folder / SETTINGS_FILE).write_text(json.dumps(self.settings, indent=2, sort_keys=True) + "\n")
+
+    def _tokenize(self, forms: list[str]) -> list[list[int]]:
+        pieces: list[list[int]] = self.tokenizer(forms, truncation=True, max_length=self.max_length)["input_ids"]
+        return pieces
 
     def _forward(self, batch: list[list[int]], fast: bool) -> np.ndarray:
         import torch

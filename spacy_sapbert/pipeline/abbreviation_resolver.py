@@ -1,30 +1,25 @@
 """`abbreviation_resolver`: which abbreviations a document defines, and where it uses them."""
 
-import os
-from pathlib import Path
-from typing import Any, Dict, Iterable, List, Mapping, Tuple
+from typing import Iterable, List, Sequence, Tuple
 
-import srsly
 from spacy.language import Language
 from spacy.pipeline import Pipe
 from spacy.tokens import Doc
-from spacy.util import ensure_path
 from spacy.vocab import Vocab
 
 from ..errors import Errors, SapbertError
 from ..text.abbreviations import Use, find_definitions, find_uses
 from .attributes import register, set_uses
-
-SETTINGS_FILE = "settings.json"
+from .settings import check_setting
 
 
 @Language.factory(
     "abbreviation_resolver",
     assigns=["doc._.abbreviations", "span._.long_form"],
-    default_config={"min_precision": 0.9, "known": {}},
+    default_config={"min_precision": 0.9, "known": []},
 )
 def make_abbreviation_resolver(
-    nlp: Language, name: str, min_precision: float, known: Dict[str, str]
+    nlp: Language, name: str, min_precision: float, known: List[List[str]]
 ) -> "AbbreviationResolver":
     return AbbreviationResolver(nlp.vocab, name, min_precision=min_precision, known=known)
 
@@ -37,9 +32,9 @@ class AbbreviationResolver(Pipe):
     does not depend on the tokenizer; a short form inside a token gives the whole token.
 
     min_precision (float): the least precision that a definition is expected to have, 0 to 1.
-    known (Mapping[str, str]): short forms with their long forms, for those that a document does not define itself.
+    known (Iterable[Sequence[str]]): short forms with their long forms, for those that a document does not define
+        itself. These are pairs because a config file cannot hold a mapping with keys such as "[Ca2+]i" or "a=b".
 
-    Both are saved with the component, and what is saved goes before the config.
     RAISES (SapbertError): E406 a precision outside 0 to 1, E410 an empty known form.
     """
 
@@ -49,11 +44,13 @@ class AbbreviationResolver(Pipe):
         name: str = "abbreviation_resolver",
         *,
         min_precision: float = 0.9,
-        known: Mapping[str, str] = {},
+        known: Iterable[Sequence[str]] = (),
     ) -> None:
         self.vocab = vocab
         self.name = name
-        self._set(min_precision, known)
+        self.min_precision = min_precision
+        check_setting(self, "min_precision", 0 <= min_precision <= 1, "from 0 to 1")
+        self.known = dict(map(_check_pair, known))
         register()
 
     def __call__(self, doc: Doc) -> Doc:
@@ -71,55 +68,11 @@ class AbbreviationResolver(Pipe):
         for doc, uses in zip(docs, predictions):
             set_uses(doc, uses)
 
-    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
-        data: bytes = srsly.msgpack_dumps(self._settings())
-        return data
-
-    def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> "AbbreviationResolver":
-        self._set(**srsly.msgpack_loads(data))
-        return self
-
-    def to_disk(self, path: Any, *, exclude: Iterable[str] = ()) -> None:
-        folder: Path = ensure_path(path)
-        folder.mkdir(parents=True, exist_ok=True)
-        temporary = folder / f"{SETTINGS_FILE}.tmp"
-        srsly.write_json(temporary, self._settings())
-        os.replace(temporary, folder / SETTINGS_FILE)
-
-    def from_disk(self, path: Any, *, exclude: Iterable[str] = ()) -> "AbbreviationResolver":
-        """RAISES (SapbertError): E401 no component was saved there, E420 its settings are damaged."""
-        file: Path = ensure_path(path) / SETTINGS_FILE
-        if not file.is_file():
-            raise SapbertError(Errors.E401.format(path=path))
-        try:
-            settings = srsly.read_json(file)
-            min_precision, known = float(settings["min_precision"]), dict(settings["known"])
-        except (ValueError, KeyError, TypeError) as error:
-            raise SapbertError(Errors.E420.format(path=file, reason=repr(error))) from error
-        self._set(min_precision, known)
-        return self
-
-    def __reduce__(self) -> Tuple[Any, ...]:
-        return _rebuild, (self.vocab, self.name, self._settings())
-
     def _find_uses(self, text: str) -> List[Use]:
         return find_uses(text, find_definitions(text, min_precision=self.min_precision), self.known)
 
-    def _settings(self) -> Dict[str, Any]:
-        return {"min_precision": self.min_precision, "known": self.known}
 
-    def _set(self, min_precision: float, known: Mapping[str, str]) -> None:
-        if not 0 <= min_precision <= 1:
-            wanted = "from 0 to 1"
-            raise SapbertError(
-                Errors.E406.format(setting="min_precision", component=self.name, value=min_precision, wanted=wanted)
-            )
-        for short, long in known.items():
-            if not short.strip() or not long.strip():
-                raise SapbertError(Errors.E410.format(short=short, long=long))
-        self.min_precision = min_precision
-        self.known = dict(known)
-
-
-def _rebuild(vocab: Vocab, name: str, settings: Dict[str, Any]) -> AbbreviationResolver:
-    return AbbreviationResolver(vocab, name, **settings)
+def _check_pair(pair: Sequence[str]) -> Tuple[str, str]:
+    if len(pair) != 2 or not all(map(str.strip, pair)):
+        raise SapbertError(Errors.E410.format(entry=pair))
+    return pair[0], pair[1]

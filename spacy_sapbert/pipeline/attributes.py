@@ -4,6 +4,7 @@ scispaCy registers `abbreviations`, `long_form` and `kb_ents` by force, as bare 
 `register` whenever they write; our getters and setters also accept what scispaCy's components assign.
 """
 
+from bisect import bisect_left
 from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple, Union
 
 from spacy.tokens import Doc, Span
@@ -37,26 +38,37 @@ def set_uses(doc: Doc, uses: Iterable[Use]) -> None:
 
     uses (Iterable[Use]): character offsets of the short form, and its long form with offsets where the text has it.
     """
-    doc.user_data[_key("abbreviations")] = [list(use) for use in uses]
+    doc.user_data[_key("abbreviations")] = sorted(map(list, uses), key=_position)
 
 
 def get_uses(doc: Doc) -> List[Use]:
     """RETURNS (List[Use]): the uses of short forms in a document, by position."""
-    return sorted((_use(doc, entry) for entry in doc.user_data.get(_key("abbreviations"), [])), key=lambda use: use[:2])
+    return [Use(*entry) for entry in _entries(doc)]
 
 
-def _use(doc: Doc, entry: Any) -> Use:
-    """Read an entry of ours, or one that scispaCy's detector wrote while its own attributes were registered."""
+def _entries(doc: Doc) -> List[List[Any]]:
+    """RETURNS (List[List[Any]]): our entries, or those that scispaCy's detector wrote with its own attributes."""
+    entries: List[Any] = doc.user_data.get(_key("abbreviations"), [])
+    if entries and not isinstance(entries[-1], list):
+        entries = sorted((_entry(doc, entry) for entry in entries), key=_position)
+    return entries
+
+
+def _entry(doc: Doc, entry: Any) -> List[Any]:
     if isinstance(entry, Span):
-        return _make_use(entry, doc.user_data[_key("long_form", *_bounds(entry))])
+        return _make_entry(entry, doc.user_data[_key("long_form", *_bounds(entry))])
     if isinstance(entry, dict):  # with `make_serializable`
         short, long = (doc[entry[f"{form}_start"] : entry[f"{form}_end"]] for form in ("short", "long"))
-        return _make_use(short, long)
-    return Use(*entry)
+        return _make_entry(short, long)
+    return list(entry)
 
 
-def _make_use(short: Span, long: Union[Span, str]) -> Use:
-    return Use(*_bounds(short), str(long), *(_bounds(long) if isinstance(long, Span) else (None, None)))
+def _make_entry(short: Span, long: Union[Span, str]) -> List[Any]:
+    return [*_bounds(short), str(long), *(_bounds(long) if isinstance(long, Span) else (None, None))]
+
+
+def _position(entry: List[Any]) -> List[Any]:
+    return entry[:2]
 
 
 def get_abbreviations(doc: Doc) -> List[Span]:
@@ -74,8 +86,10 @@ def set_abbreviations(doc: Doc, spans: Sequence[Any]) -> None:
 def get_long_form(span: Span) -> Union[Span, str, None]:
     """RETURNS (Span | str | None): the long form of a short form; a string where the text itself does not hold it."""
     start, end = _bounds(span)
-    for use in get_uses(span.doc):
-        if start <= use.start and use.end <= end and _bounds(_span(span.doc, use.start, use.end)) == _bounds(span):
+    entries = _entries(span.doc)
+    for entry in entries[bisect_left(entries, [start]) : bisect_left(entries, [end])]:
+        use = Use(*entry)
+        if _bounds(_span(span.doc, use.start, use.end)) == (start, end):
             if use.long_start is None or use.long_end is None:
                 return use.long
             return _span(span.doc, use.long_start, use.long_end)
@@ -86,7 +100,7 @@ def set_long_form(span: Span, long_form: Union[Span, str, None]) -> None:
     """Add, replace or remove (None) the long form of a short form."""
     doc = span.doc
     uses = [use for use in get_uses(doc) if _bounds(_span(doc, use.start, use.end)) != _bounds(span)]
-    set_uses(doc, uses if long_form is None else [*uses, _make_use(span, long_form)])
+    set_uses(doc, uses if long_form is None else [*uses, Use(*_make_entry(span, long_form))])
 
 
 # --- readings, candidates and links

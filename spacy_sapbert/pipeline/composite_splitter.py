@@ -1,23 +1,17 @@
 """`composite_splitter`: offers readings of composite mentions, for the linker to choose from."""
 
-import os
-from pathlib import Path
-from typing import Any, Dict, Iterable, List, Optional, Tuple
+from typing import Iterable, List, Optional, Sequence, Tuple
 
-import srsly
 from spacy.language import Language
 from spacy.pipeline import Pipe
 from spacy.tokens import Doc, Span
-from spacy.util import ensure_path
 from spacy.vocab import Vocab
 
-from ..errors import Errors, SapbertError
 from ..text.abbreviations import Use, expand
 from ..text.composites import readings
 from .attributes import get_readings, get_uses, register, set_readings
 from .mentions import mentions_of
-
-SETTINGS_FILE = "settings.json"
+from .settings import check_setting
 
 Readings = List[Tuple[str, ...]]
 
@@ -43,7 +37,6 @@ class CompositeSplitter(Pipe):
     spans_key (str | None): the span group with the mentions; None for `doc.ents`.
     max_readings (int): at most so many readings of the mention as it stands, and of the expanded one.
 
-    Both are saved with the component, and what is saved goes before the config.
     RAISES (SapbertError): E406 `max_readings` is less than 1.
     """
 
@@ -57,7 +50,9 @@ class CompositeSplitter(Pipe):
     ) -> None:
         self.vocab = vocab
         self.name = name
-        self._set(spans_key, max_readings)
+        self.spans_key = spans_key
+        self.max_readings = max_readings
+        check_setting(self, "max_readings", max_readings >= 1, "at least 1")
         register()
 
     def __call__(self, doc: Doc) -> Doc:
@@ -67,9 +62,7 @@ class CompositeSplitter(Pipe):
 
     def predict(self, docs: Iterable[Doc]) -> List[List[Readings]]:
         """RETURNS (List[List[Readings]]): for each document the readings of each mention; the documents stay as is."""
-        return [
-            [self._readings(mention, get_uses(doc)) for mention in mentions_of(doc, self.spans_key)] for doc in docs
-        ]
+        return [self._readings_of(doc) for doc in docs]
 
     def set_annotations(self, docs: Iterable[Doc], predictions: Iterable[List[Readings]]) -> None:
         """Write to the mentions what `predict` found for them, in place of what they had."""
@@ -79,55 +72,13 @@ class CompositeSplitter(Pipe):
                 if its_readings or get_readings(mention):
                     set_readings(mention, its_readings)
 
-    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
-        data: bytes = srsly.msgpack_dumps(self._settings())
-        return data
+    def _readings_of(self, doc: Doc) -> List[Readings]:
+        text, uses = doc.text, get_uses(doc)
+        return [self._readings(mention, text, uses) for mention in mentions_of(doc, self.spans_key)]
 
-    def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> "CompositeSplitter":
-        self._set(**srsly.msgpack_loads(data))
-        return self
-
-    def to_disk(self, path: Any, *, exclude: Iterable[str] = ()) -> None:
-        folder: Path = ensure_path(path)
-        folder.mkdir(parents=True, exist_ok=True)
-        temporary = folder / f"{SETTINGS_FILE}.tmp"
-        srsly.write_json(temporary, self._settings())
-        os.replace(temporary, folder / SETTINGS_FILE)
-
-    def from_disk(self, path: Any, *, exclude: Iterable[str] = ()) -> "CompositeSplitter":
-        """RAISES (SapbertError): E401 no component was saved there, E420 its settings are damaged."""
-        file: Path = ensure_path(path) / SETTINGS_FILE
-        if not file.is_file():
-            raise SapbertError(Errors.E401.format(path=path))
-        try:
-            settings = srsly.read_json(file)
-            spans_key, max_readings = settings["spans_key"], int(settings["max_readings"])
-        except (ValueError, KeyError, TypeError) as error:
-            raise SapbertError(Errors.E420.format(path=file, reason=repr(error))) from error
-        self._set(spans_key, max_readings)
-        return self
-
-    def __reduce__(self) -> Tuple[Any, ...]:
-        return _rebuild, (self.vocab, self.name, self._settings())
-
-    def _readings(self, mention: Span, uses: List[Use]) -> Readings:
+    def _readings(self, mention: Span, text: str, uses: Sequence[Use]) -> Readings:
         forms = [mention.text]
         if uses:
-            forms.insert(0, expand(mention.doc.text, mention.start_char, mention.end_char, uses))
+            forms.insert(0, expand(text, mention.start_char, mention.end_char, uses))
         offered = (reading for form in forms for reading in readings(form, max_readings=self.max_readings))
         return list(dict.fromkeys(offered))
-
-    def _settings(self) -> Dict[str, Any]:
-        return {"spans_key": self.spans_key, "max_readings": self.max_readings}
-
-    def _set(self, spans_key: Optional[str], max_readings: int) -> None:
-        if max_readings < 1:
-            raise SapbertError(
-                Errors.E406.format(setting="max_readings", component=self.name, value=max_readings, wanted="at least 1")
-            )
-        self.spans_key = spans_key
-        self.max_readings = max_readings
-
-
-def _rebuild(vocab: Vocab, name: str, settings: Dict[str, Any]) -> CompositeSplitter:
-    return CompositeSplitter(vocab, name, **settings)

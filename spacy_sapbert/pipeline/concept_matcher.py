@@ -1,7 +1,5 @@
 """`concept_matcher`: finds the names of the vocabulary in a text, for pipelines without a trained NER."""
 
-import inspect
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Set, Tuple
 
@@ -11,9 +9,9 @@ from spacy.tokens import Doc, Span
 from spacy.util import filter_spans
 from spacy.vocab import Vocab
 
-from ..errors import Errors, SapbertError
 from .attributes import get_uses
 from .saving import FolderPipe
+from .settings import check_setting
 
 if TYPE_CHECKING:
     from ..kb.store import ConceptStore
@@ -106,9 +104,7 @@ class ConceptMatcher(FolderPipe):
         self.composites = composites
         self._matcher: Optional[NameMatcher] = None
         self._filtered: Optional[Tuple[Any, np.ndarray]] = None
-        if min_length < 1:
-            message = Errors.E406.format(setting="min_length", component=name, value=min_length, wanted="at least 1")
-            raise SapbertError(message)
+        check_setting(self, "min_length", min_length >= 1, "at least 1")
 
     def __call__(self, doc: Doc) -> Doc:
         """Mark the names in one document. Errors go to the error handler."""
@@ -118,7 +114,8 @@ class ConceptMatcher(FolderPipe):
             return doc
         taken, given = list(doc.ents), filter_spans(spans)
         first, second = (given, taken) if self.overwrite_ents else (taken, given)
-        doc.ents = first + [span for span in second if not any(map(partial(_overlap, span), first))]
+        used = {token for span in first for token in range(span.start, span.end)}
+        doc.ents = first + [span for span in second if used.isdisjoint(range(span.start, span.end))]
         return doc
 
     @property
@@ -143,9 +140,10 @@ class ConceptMatcher(FolderPipe):
         self._kb, self._matcher, self._filtered = kb, None, None
 
     def _spans(self, doc: Doc) -> List[Span]:
-        matches = self.matcher.find(doc.text)
-        matches += self.matcher.find_composites(doc.text, matches) if self.composites else []
-        found = {match[:2]: match.row for match in matches if self._is_wanted(doc.text[match.start : match.end])}
+        text = doc.text  # which spaCy puts together anew each time
+        matches = self.matcher.find(text)
+        matches += self.matcher.find_composites(text, matches) if self.composites else []
+        found = {match[:2]: match.row for match in matches if self._is_wanted(text[match.start : match.end])}
         for use in get_uses(doc):  # the text itself says what a short form means, whatever else bears that name
             row = self.matcher.match(use.long)
             if row is not None:
@@ -208,17 +206,8 @@ class ConceptMatcher(FolderPipe):
 
         self._matcher, self._filtered = NameMatcher.load(load_store(folder), folder), None
 
-    def _settings(self) -> Dict[str, Any]:
-        arguments = inspect.signature(type(self)).parameters.values()
-        settings = [argument.name for argument in arguments if argument.kind == argument.KEYWORD_ONLY]
-        return {name: getattr(self, "_kb" if name == "kb" else name) for name in settings}
-
 
 def _adds_letters(span: Span, start: int, end: int) -> bool:
     """Whether the tokens of a match hold more of a word than the match: "NTG)-induced" is not what was found."""
-    outside = span.doc.text[span.start_char : start] + span.doc.text[end : span.end_char]
+    outside = span.text[: start - span.start_char] + span.text[end - span.start_char :]
     return any(map(str.isalnum, outside))
-
-
-def _overlap(one: Span, other: Span) -> bool:
-    return one.start < other.end and other.start < one.end

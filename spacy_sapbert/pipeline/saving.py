@@ -13,6 +13,7 @@ from spacy.vocab import Vocab
 
 from .. import __version__
 from ..errors import Errors, SapbertError
+from .settings import settings_of
 
 FORMAT = 1
 MANIFEST_FILE = "component.json"
@@ -74,9 +75,9 @@ class FolderPipe(Pipe):
     def from_bytes(self: Self, data: bytes, *, exclude: Iterable[str] = tuple()) -> Self:
         """Unpack the files into a temporary folder that lives as long as the component, and open them.
 
-        RAISES (SapbertError): E403 a file name that leads out of the folder.
+        RAISES (SapbertError): E403 a file name that leads out of the folder, E408 the bytes are of another kind.
         """
-        files: Dict[str, bytes] = srsly.msgpack_loads(data)
+        files = _unpack(data)
         _check_names(files)
         self._temporary = tempfile.TemporaryDirectory(prefix="spacy_sapbert_")
         folder = Path(self._temporary.name)
@@ -85,16 +86,22 @@ class FolderPipe(Pipe):
             (folder / name).write_bytes(content)
         return self.from_disk(folder)
 
-    def _settings(self) -> Dict[str, Any]:
-        """RETURNS (Dict[str, Any]): the arguments of `__init__` that make such a component again, beside its vocab."""
-        raise NotImplementedError
-
     def __reduce__(self) -> Tuple[Any, ...]:
-        return _rebuild, (type(self), self.vocab, self.name, self._settings(), self.to_bytes())
+        return _rebuild, (type(self), self.vocab, self.name, settings_of(self), self.to_bytes())
 
 
 def _files(folder: Path) -> List[str]:
     return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+
+
+def _unpack(data: bytes) -> Dict[str, bytes]:
+    try:
+        files = srsly.msgpack_loads(data)
+    except ValueError as error:
+        raise SapbertError(Errors.E408.format(reason=repr(error))) from error
+    if not isinstance(files, dict) or {*map(type, files)} - {str} or {*map(type, files.values())} - {bytes}:
+        raise SapbertError(Errors.E408.format(reason="no files are in them"))
+    return files
 
 
 def _saved_files(folder: Path) -> Dict[str, int]:

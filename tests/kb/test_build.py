@@ -95,7 +95,8 @@ def test_annotations_change_the_fingerprint(tmp_path):
 
 def test_records_of_one_id_become_one_concept(tmp_path):
     more = record("D1", "third", "first", source="t", alternative_ids=("D2", "D7"), types=("T",), parents=("D8",))
-    store, counts = built(tmp_path / "a.kb", RECORD._replace(definition=None), more, RECORD, record("D9", "x"))
+    again = record("D1", "second", definition="Another definition.")
+    store, counts = built(tmp_path / "a.kb", RECORD._replace(definition=None), more, RECORD, again, record("D9", "x"))
     assert len(store) == 2
     assert store.get("D1") == Concept(
         "D1", "first", ("second", "third"), ("Disease", "T"), "A definition.", ("D2", "D7"), ("D3", "D8")
@@ -106,7 +107,7 @@ def test_records_of_one_id_become_one_concept(tmp_path):
         ("second", "narrow", "s"),
         ("third", "exact", "t"),
     ]
-    assert counts == {"records merged into an earlier one": 2}
+    assert counts == {"records merged into an earlier one": 3}
 
 
 def test_an_id_among_its_own_alternatives(tmp_path):

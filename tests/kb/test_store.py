@@ -115,6 +115,11 @@ def test_ownership(owned_store):
     assert ownership.annotations.tolist() == [0, 0, 0, 0, 3]
 
 
+def test_who_prefers_a_name_goes_before_others(owned_store):
+    assert owned_store.find_name("b") == ("B", "A")
+    assert owned_store.find_name("a") == ("A", "B")
+
+
 def test_owners_of_names(owned_store):
     which, owners = owned_store.ownership.of(np.array([2, 0, 2]))
     assert which.tolist() == [0, 1, 1, 2]
@@ -215,11 +220,12 @@ def test_forked_child_after_the_parent_has_read(small_store):
     expected = _look_up_all(store)
     context = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
-    child = context.Process(target=lambda: sender.send(_look_up_all(store)))
+    connection = store._connection()
+    child = context.Process(target=lambda: sender.send((store._connection() is connection, _look_up_all(store))))
     child.start()
     assert _look_up_all(store) == expected
     assert receiver.poll(30)
-    assert receiver.recv() == expected
+    assert receiver.recv() == (False, expected)
     child.join(30)
     assert child.exitcode == 0
     assert _look_up_all(store) == expected

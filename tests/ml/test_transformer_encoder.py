@@ -191,6 +191,15 @@ def test_saved_and_loaded(tiny_encoder, tmp_path):
     assert not [path for path in (tmp_path / "saved").rglob("*") if path.suffix in (".bin", ".pt", ".pkl")]
 
 
+def test_what_is_saved_does_not_go_by_what_was_done_before(tiny_encoder, tmp_path):
+    used = TransformerEncoder(str(tiny_encoder))
+    used.encode(TEXTS)
+    used.save(tmp_path / "used")
+    TransformerEncoder(str(tiny_encoder)).save(tmp_path / "new")
+    saved = [{path.name: path.read_bytes() for path in (tmp_path / folder).iterdir()} for folder in ("used", "new")]
+    assert saved[0] == saved[1]
+
+
 def test_what_changes_the_fingerprint(make_encoder, copied):
     encoders = [
         TransformerEncoder(str(copied)),

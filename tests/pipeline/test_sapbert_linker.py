@@ -13,9 +13,12 @@ from thinc.api import ConfigValidationError
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.build import build_store
 from spacy_sapbert.ml.candidates import CandidateGenerator
+from spacy_sapbert.pipeline.abbreviation_resolver import AbbreviationResolver
 from spacy_sapbert.pipeline.attributes import set_readings, set_uses
+from spacy_sapbert.pipeline.composite_splitter import CompositeSplitter
 from spacy_sapbert.pipeline.concept_matcher import ConceptMatcher
 from spacy_sapbert.pipeline.sapbert_linker import SapbertLinker
+from spacy_sapbert.pipeline.settings import settings_of
 from spacy_sapbert.text.abbreviations import Use
 from spacy_sapbert.types import NIL, Link, Name, Record
 
@@ -362,17 +365,21 @@ def test_settings_of_scispacys_linker_are_understood():
     assert {name: getattr(linker, name) for name in config} == config
 
 
-def test_every_setting_reaches_the_component():
-    defaults = spacy.blank("en").get_factory_meta("sapbert_linker").default_config
-    linker = SapbertLinker(spacy.blank("en").vocab)
-    assert {**linker._settings(), "label_types": {}} == dict(defaults)
-
-
-@pytest.mark.parametrize("linker_class", [SapbertLinker, ConceptMatcher])
-def test_defaults_of_class_and_factory_are_the_same(linker_class):
-    name = "sapbert_linker" if linker_class is SapbertLinker else "concept_matcher"
-    defaults = spacy.blank("en").get_factory_meta(name).default_config
-    assert linker_class(spacy.blank("en").vocab)._settings() == dict(defaults)
+@pytest.mark.parametrize(
+    ("name", "component_class"),
+    [
+        ("abbreviation_resolver", AbbreviationResolver),
+        ("concept_matcher", ConceptMatcher),
+        ("composite_splitter", CompositeSplitter),
+        ("sapbert_linker", SapbertLinker),
+    ],
+)
+def test_class_and_factory_have_the_same_defaults(name, component_class):
+    nlp = spacy.blank("en")
+    by_class, by_factory = component_class(nlp.vocab), nlp.add_pipe(name)
+    assert settings_of(by_class) == settings_of(by_factory)
+    assert settings_of(by_class).keys() == nlp.get_factory_meta(name).default_config.keys()
+    assert by_class.name == name
 
 
 # --- batches and errors

@@ -1,0 +1,29 @@
+"""Settings of components: the arguments that `__init__` takes by name only, kept as attributes."""
+
+import inspect
+from typing import Any, Dict
+
+from ..errors import Errors, SapbertError
+
+
+def settings_of(component: Any) -> Dict[str, Any]:
+    """RETURNS (Dict[str, Any]): all settings; the attribute of one that cannot be changed any more begins with `_`."""
+    arguments = inspect.signature(type(component)).parameters.values()
+    names = [argument.name for argument in arguments if argument.kind == argument.KEYWORD_ONLY]
+    return {name: _value(component, name) for name in names}
+
+
+def check_setting(component: Any, setting: str, holds: bool, wanted: str) -> None:
+    """Complain of a setting whose value does not hold.
+
+    wanted (str): what it must be, e.g. "at least 1".
+    RAISES (SapbertError): E406.
+    """
+    if not holds:
+        value = _value(component, setting)
+        raise SapbertError(Errors.E406.format(setting=setting, component=component.name, value=value, wanted=wanted))
+
+
+def _value(component: Any, setting: str) -> Any:
+    attributes = vars(component)
+    return attributes[setting if setting in attributes else f"_{setting}"]

@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+import shutil
+
+import pytest
+import spacy
+
+from spacy_sapbert.kb.build import build_store
+from spacy_sapbert.types import Name, Record
+
+TEXT = "Breast and ovarian cancer; cystic fibrosis (CF). CF patients."
+
+
+@pytest.fixture(scope="module")
+def ner(tmp_path_factory):
+    """A saved pipeline that finds two mentions and knows nothing of concepts."""
+    nlp = spacy.blank("en")
+    patterns = [{"label": "DISEASE", "pattern": text} for text in ("ovarian cancer", "zebra")]
+    nlp.add_pipe("entity_ruler").add_patterns(patterns)
+    nlp.meta["name"] = "finder"
+    folder = tmp_path_factory.mktemp("ner") / "pipeline"
+    nlp.to_disk(folder)
+    return folder
+
+
+@pytest.fixture
+def other_store(tmp_path):
+    record = Record("X1", (Name("cystic fibrosis", "preferred", "own"), Name("mucoviscidosis", "exact", "own")))
+    return build_store([record], tmp_path / "other.kb").path
+
+
+@pytest.fixture
+def output(tmp_path):
+    return tmp_path / "new" / "pipeline"
+
+
+def links(folder, text=TEXT):
+    return [(ent.text, ent.kb_id_) for ent in spacy.load(folder)(text).ents]
+
+
+def test_a_pipeline_that_needs_nothing_else(command, small_store, tmp_path, output):
+    kb = shutil.copyfile(small_store.path, tmp_path / "a.kb")
+    finished = command("assemble", "-o", output, "--kb", kb)
+    assert (finished.status, finished.out) == (0, b"")
+    assert finished.err.endswith(
+        "pipeline: abbreviation_resolver, concept_matcher, composite_splitter, sapbert_linker\n"
+    )
+    kb.unlink()
+    assert links(output) == [
+        ("Breast and ovarian cancer", "D001943|D010051"),
+        ("cystic fibrosis", "D003550"),
+        ("CF", "D003550"),
+        ("CF", "D003550"),
+    ]
+    assert spacy.load(output).meta["name"] == "linker"
+    assert [path.name for path in output.parent.iterdir()] == ["pipeline"]
+
+
+def test_defaults(command, output):
+    assert command("assemble", "-o", output).status == 0
+    nlp = spacy.load(output)
+    assert len(nlp.get_pipe("sapbert_linker").kb) > 100
+    assert nlp.lang == "en"
+
+
+def test_language_and_name(command, small_store, output):
+    command("assemble", "-o", output, "--kb", small_store.path, "--lang", "de", "--name", "finder")
+    assert (spacy.load(output).lang, spacy.load(output).meta["name"]) == ("de", "finder")
+
+
+def test_with_an_encoder(command, small_store, tiny_encoder, output):
+    assert command("assemble", "-o", output, "--kb", small_store.path, "--encoder", tiny_encoder).status == 0
+    linker = spacy.load(output).get_pipe("sapbert_linker")
+    assert linker.generator.vectors.encoder.pooling == "mean"
+    assert linker.generator.vectors.encoder.name.startswith(str(output))
+    assert links(output, "cystic fibrosis") == [("cystic fibrosis", "D003550")]
+
+
+def test_pooling(command, small_store, tiny_encoder, output):
+    options = ("--kb", small_store.path, "--encoder", tiny_encoder, "--pooling", "cls")
+    command("assemble", "-o", output, *options)
+    assert spacy.load(output).get_pipe("sapbert_linker").generator.vectors.encoder.pooling == "cls"
+
+
+def test_behind_a_trained_pipeline(command, ner, small_store, output):
+    finished = command("assemble", "-o", output, "--kb", small_store.path, "--ner", ner)
+    assert finished.err.endswith("entity_ruler, abbreviation_resolver, composite_splitter, sapbert_linker\n")
+    assert links(output) == [("ovarian cancer", "D010051")]
+    assert links(output, "a zebra") == [("zebra", "NIL")]
+    assert spacy.load(output).meta["name"] == "linker"
+
+
+# --- another vocabulary
+
+
+def test_another_vocabulary(command, small_store, tiny_encoder, other_store, tmp_path, output):
+    options = ("--kb", small_store.path, "--encoder", tiny_encoder, "--name", "first")
+    command("assemble", "-o", output, *options)
+    finished = command("assemble", "-o", tmp_path / "second", "--from", output, "--kb", other_store)
+    assert finished.status == 0
+    other_store.unlink()
+    assert links(tmp_path / "second") == [("cystic fibrosis", "X1"), ("CF", "X1"), ("CF", "X1")]
+    assert links(output)[1] == ("cystic fibrosis", "D003550")
+    nlp = spacy.load(tmp_path / "second")
+    assert nlp.get_pipe("sapbert_linker").generator.vectors.encoder.pooling == "mean"
+    assert nlp.meta["name"] == "first"
+
+
+def test_another_vocabulary_in_its_own_place(command, small_store, other_store, output):
+    command("assemble", "-o", output, "--kb", small_store.path)
+    assert command("assemble", "-o", output, "--from", output, "--kb", other_store, "--name", "second").status == 0
+    assert links(output, "mucoviscidosis") == [("mucoviscidosis", "X1")]
+    assert spacy.load(output).meta["name"] == "second"
+    assert [path.name for path in output.parent.iterdir()] == ["pipeline"]
+
+
+# --- what does not go
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--from", "{ner}", "--ner", "{ner}"], "[E533]"),
+        (["--from", "{ner}", "--encoder", "none"], "[E533]"),
+        (["--from", "{ner}"], "needs --kb"),
+        (["--from", "{ner}", "--kb", "starter"], "has no component with a vocabulary"),
+        (["--from", "{tmp}/missing", "--kb", "starter"], "[E534]"),
+        (["--ner", "{tmp}/missing"], "[E534]"),
+        (["--ner", "{tmp}"], "[E534]"),
+        (["--kb", "{tmp}/missing.kb"], "[E101]"),
+        (["--encoder", "{tmp}"], "[E302]"),
+        (["--encoder", "starter"], "[E304]"),
+        (["--pooling", "max", "--encoder", "nobody/nothing"], "[E303]"),
+    ],
+)
+def test_errors_leave_nothing(command, ner, tmp_path, output, options, message):
+    finished = command("assemble", "-o", output, *(option.format(ner=ner, tmp=tmp_path) for option in options))
+    assert (finished.status, finished.out) == (1, b"")
+    assert message in finished.err
+    assert not output.parent.exists() or list(output.parent.iterdir()) == []
+
+
+def test_a_pipeline_that_links_already_gets_no_second_linker(command, linking_folder, output):
+    finished = command("assemble", "-o", output, "--ner", linking_folder)
+    assert finished.status == 1
+    assert "[E533]" in finished.err
+    assert "abbreviation_resolver, composite_splitter, sapbert_linker already; --from" in finished.err
+
+
+def test_what_is_no_pipeline_is_not_overwritten(command, small_store, tmp_path):
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "thesis.txt").write_text("dear")
+    for path in (tmp_path / "notes", tmp_path / "notes" / "thesis.txt"):
+        finished = command("assemble", "-o", path, "--kb", small_store.path)
+        assert finished.status == 1
+        assert "[E535]" in finished.err
+    assert (tmp_path / "notes" / "thesis.txt").read_text() == "dear"
+
+
+def test_a_place_that_cannot_be_written(command, small_store, tmp_path):
+    (tmp_path / "file").write_text("")
+    finished = command("assemble", "-o", tmp_path / "file" / "pipeline", "--kb", small_store.path)
+    assert finished.status == 1
+    assert "[E507]" in finished.err
+
+
+def test_a_failure_keeps_the_pipeline_that_was_there(command, small_store, tmp_path, output):
+    command("assemble", "-o", output, "--kb", small_store.path)
+    before = {path: path.read_bytes() for path in output.rglob("*") if path.is_file()}
+    assert command("assemble", "-o", output, "--kb", tmp_path / "missing.kb").status == 1
+    assert {path: path.read_bytes() for path in output.rglob("*") if path.is_file()} == before
+    assert [path.name for path in output.parent.iterdir()] == ["pipeline"]

@@ -1,0 +1,271 @@
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+
+import pytest
+
+from spacy_sapbert.kb.store import ConceptStore
+
+TABLE = """\
+id\tname\tsynonyms\ttypes
+D001943\tBreast Neoplasms\tbreast cancer|Cancer, Breast\tDisease
+D003550\tCystic Fibrosis\tCF|CF\t
+\tno id\t\t
+D008094\tLithium [Li]\t\tChemical
+"""
+MEDIC = "D009369||Neoplasms|cancer\n145250||Hyperpigmentation\nbroken\n"
+PUBTATOR = """\
+1|t|Breast carcinoma (BC) and lithium
+1|a|BC is rare.
+1\t0\t16\tBreast carcinoma\tDisease\tD001943
+1\t18\t20\tBC\tDisease\tD001943
+1\t26\t33\tlithium\tChemical\tD008094
+1\t34\t36\tBC\tDisease\tD1
+1\t0\t99\ttoo long\tDisease\tD1
+"""
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "table.tsv").write_text(TABLE)
+    (tmp_path / "medic.txt").write_text(MEDIC)
+    (tmp_path / "corpus.txt").write_text(PUBTATOR)
+
+
+def counts(err):
+    """The report as a dictionary."""
+    rows = [line.strip().rsplit(None, 1) for line in err.splitlines()]
+    return {row[0].strip(): int(row[1]) for row in rows if len(row) == 2 and row[1].isdigit()}
+
+
+def store_names(path):
+    store = ConceptStore(path)
+    return {concept_id: [concept[1], *concept[2]] for concept_id, concept in store.cui_to_entity.items()}
+
+
+# --- build
+
+
+def test_a_store_is_built_and_the_report_goes_to_standard_error(command):
+    finished = command("kb", "build", "table.tsv", "-o", "new/a.kb")
+    assert (finished.status, finished.out) == (0, b"")
+    assert store_names("new/a.kb") == {
+        "D001943": ["Breast Neoplasms", "breast cancer", "Cancer, Breast"],
+        "D003550": ["Cystic Fibrosis", "CF"],
+        "D008094": ["Lithium [Li]"],
+    }
+    assert counts(finished.err) == {
+        "rows read": 4,
+        "rows kept": 3,
+        "rows dropped: broken": 1,
+        "names dropped: duplicate": 1,
+    }
+    assert "table.tsv, line 4: no id" in finished.err
+    assert finished.err.endswith("new/a.kb: 3 concepts, 6 names\n")
+
+
+def test_the_same_files_elsewhere_give_the_same_store(command, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    shutil.copy("table.tsv", "elsewhere")
+    command("kb", "build", "table.tsv", "-o", "a.kb")
+    command("kb", "build", tmp_path / "elsewhere" / "table.tsv", "-o", "elsewhere/b.kb")
+    assert (tmp_path / "a.kb").read_bytes() == (tmp_path / "elsewhere" / "b.kb").read_bytes()
+
+
+def test_several_sources_each_with_its_format(command, tmp_path):
+    (tmp_path / "more.txt.gz").write_bytes(gzip.compress(b"D009369||Neoplasms|tumors\n"))
+    arguments = ("table.tsv", "medic.txt", "more.txt.gz", "-o", "a.kb")
+    finished = command("kb", "build", *arguments, "--format", "table", "--format", "medic", "--format", "medic")
+    names = store_names("a.kb")
+    assert names["D009369"] == ["Neoplasms", "cancer", "tumors"]
+    assert names["OMIM:145250"] == ["Hyperpigmentation"]
+    assert len(names) == 5
+    assert counts(finished.err)["records merged into an earlier one"] == 1
+    assert ConceptStore("a.kb").source_counts() == {"medic": 3, "more": 2, "table": 6}
+
+
+def test_one_format_is_that_of_all_sources(command, tmp_path):
+    (tmp_path / "more.txt").write_text("D1||one\n")
+    assert command("kb", "build", "medic.txt", "more.txt", "-o", "a.kb", "--format", "medic").status == 0
+    assert list(store_names("a.kb")) == ["D009369", "OMIM:145250", "D1"]
+
+
+def test_formats_that_do_not_pair(command, tmp_path):
+    three = ("--format", "medic") * 3
+    finished = command("kb", "build", "table.tsv", "medic.txt", "-o", "a.kb", *three)
+    assert finished.status == 1
+    assert "[E531] --format was given 3 times for 2 files" in finished.err
+    two = ("--mentions-format", "pubtator") * 2
+    finished = command("kb", "build", "table.tsv", "-o", "a.kb", "--mentions", "corpus.txt", *two)
+    assert "[E531] --mentions-format was given 2 times for 1 files" in finished.err
+    assert not (tmp_path / "a.kb").exists()
+
+
+def test_types_source_and_prefix(command, tmp_path):
+    (tmp_path / "genes.tsv").write_text("id\tname\n7157\tTP53\n")
+    options = ("--type", "Gene", "--type", "Human", "--source-name", "Entrez", "--id-prefix", "NCBIGene")
+    command("kb", "build", "genes.tsv", "-o", "a.kb", *options)
+    store = ConceptStore("a.kb")
+    assert store.get("NCBIGene:7157").types == ("Gene", "Human")
+    assert store.names_of("NCBIGene:7157")[0].source == "Entrez"
+
+
+def test_columns_and_separator(command, tmp_path):
+    (tmp_path / "own.csv").write_text('Code,Label,Also\nD1,"one, first",uno;eins\n')
+    columns = [part for column in ("id=Code", "name=Label", "synonyms=Also") for part in ("--column", column)]
+    finished = command("kb", "build", "own.csv", "-o", "a.kb", *columns, "--separator", ";")
+    assert finished.status == 0
+    assert store_names("a.kb") == {"D1": ["one, first", "uno", "eins"]}
+    finished = command("kb", "build", "own.csv", "-o", "b.kb", "--column", "id")
+    assert finished.status == 1
+    assert "[E532]" in finished.err
+
+
+def test_control_characters_are_counted(command, tmp_path):
+    (tmp_path / "table.tsv").write_text("id\tname\nD1\to\x01ne\x02\n")
+    assert counts(command("kb", "build", "table.tsv", "-o", "a.kb").err)["control characters taken out"] == 2
+    assert store_names("a.kb") == {"D1": ["one"]}
+
+
+def test_no_more_than_ten_broken_rows_are_shown(command, tmp_path):
+    (tmp_path / "medic.txt").write_text("D1||one\n" + "broken\n" * 1234)
+    finished = command("kb", "build", "medic.txt", "-o", "a.kb", "--format", "medic")
+    assert finished.err.count("medic.txt, line") == 10
+    assert "and 1,224 more" in finished.err
+
+
+# --- build with mentions
+
+
+def test_mentions_become_names(command):
+    finished = command("kb", "build", "table.tsv", "-o", "a.kb", "--mentions", "corpus.txt")
+    names = store_names("a.kb")
+    assert names["D001943"][3:] == ["Breast carcinoma"]
+    assert names["D008094"][1:] == ["lithium"]
+    report = counts(finished.err)
+    assert report["mentions added"] == 3
+    assert report["mentions whose id is not in the vocabulary"] == 1
+    assert report["broken records of corpora"] == 1
+    assert ConceptStore("a.kb").names_of("D008094")[1] == ("lithium", "mention", "corpus")
+
+
+def test_mentions_of_one_type(command):
+    arguments = ("table.tsv", "-o", "a.kb", "--mentions", "corpus.txt", "--mentions-format", "pubtator")
+    finished = command("kb", "build", *arguments, "--mentions-type", "Disease")
+    assert store_names("a.kb")["D008094"] == ["Lithium [Li]"]
+    assert counts(finished.err)["mentions of other types"] == 1
+
+
+# --- what cannot be built
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["table.tsv", "--strict"], "[E127] table.tsv, line 4"),
+        (["missing.tsv"], "[E120] Cannot read missing.tsv"),
+        (["medic.txt"], "[E124] Cannot tell the format of medic.txt"),
+        (["medic.txt", "--format", "rdf"], "[E125]"),
+        (["table.tsv", "--column", "id=Code"], "[E128] table.tsv has no column Code"),
+        (["corpus.txt", "--format", "medic"], "[E105]"),
+        (["medic.txt", "--format", "medic", "--mentions", "none.txt"], "none.txt"),
+        (["medic.txt", "--format", "medic", "--mentions", "corpus.txt", "--strict"], "[E127] medic.txt, line 3"),
+    ],
+)
+def test_errors_leave_nothing(command, tmp_path, arguments, message):
+    before = sorted(tmp_path.iterdir())
+    finished = command("kb", "build", *arguments, "-o", "a.kb")
+    assert finished.status == 1
+    assert message in finished.err
+    assert "Traceback" not in finished.err
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_strict_reading_of_mentions(command, tmp_path):
+    (tmp_path / "fine.tsv").write_text("id\tname\nD1\tone\n")
+    finished = command("kb", "build", "fine.tsv", "-o", "a.kb", "--mentions", "corpus.txt", "--strict")
+    assert finished.status == 1
+    assert "[E201] corpus.txt, line 7" in finished.err
+    assert not (tmp_path / "a.kb").exists()
+
+
+def test_a_place_that_cannot_be_written(command, tmp_path):
+    for output in ("table.tsv/a.kb", tmp_path):
+        finished = command("kb", "build", "table.tsv", "-o", output)
+        assert finished.status == 1
+        assert "[E104]" in finished.err
+
+
+# --- info
+
+
+def test_info_is_json(command):
+    command("kb", "build", "table.tsv", "-o", "a.kb", "--mentions", "corpus.txt")
+    finished = command("kb", "info", "a.kb")
+    found = json.loads(finished.out)
+    assert finished.err == ""
+    assert (found["concepts"], found["names"], found["format"]) == (3, 8, 1)
+    assert found["types"] == {"Chemical": 1, "Disease": 1}
+    assert found["names_by_source"] == {"corpus": 2, "table": 6}
+    assert found["sources"][0]["file"] == "table.tsv"
+    assert found["mentions"][0]["file"] == "corpus.txt"
+    assert len(found["sources"][0]["sha256"]) == 64
+    assert found["read"]["rows_dropped"] == {"broken": 1}
+    assert found["built"]["mentions added"] == 3
+    assert found["fingerprint"] == ConceptStore("a.kb").fingerprint
+
+
+def test_info_of_the_starter_vocabulary(command):
+    assert json.loads(command("kb", "info", "starter").out)["concepts"] > 100
+
+
+@pytest.mark.parametrize("arguments", [("info", "{}"), ("search", "{}", "cancer")])
+def test_no_store(command, arguments):
+    for path, code in (("missing.kb", "E101"), ("table.tsv", "E102")):
+        finished = command("kb", *(argument.format(path) for argument in arguments))
+        assert (finished.status, finished.out) == (1, b"")
+        assert f"[{code}]" in finished.err
+        assert path in finished.err
+
+
+# --- search
+
+
+@pytest.fixture
+def search(command, small_store):
+    """A function that searches the small vocabulary and gives the rows of the table, cells joined by one blank."""
+
+    def run(*arguments):
+        finished = command("kb", "search", small_store.path, *arguments)
+        assert finished.status == 0, finished.err
+        return [" ".join(line.split()) for line in finished.out.decode().splitlines()]
+
+    return run
+
+
+def test_search(search):
+    rows = search("breast cancers")
+    assert rows[0] == "score id preferred name matched name types"
+    assert rows[1].endswith("D001943 Breast Neoplasms breast cancer Disease")
+    assert 0.9 < float(rows[1].split()[0]) < 1
+    assert search("Seizures", "-k", 1)[1:] == ["1.000 D012640 Seizures Seizures Disease"]
+    assert search("ξξξ") == rows[:1]
+
+
+def test_search_with_an_encoder(search, tiny_encoder):
+    rows = search("CF", "-k", 1, "--encoder", tiny_encoder)
+    assert rows[1:] == ["1.000 D003550 Cystic Fibrosis CF Disease"]
+
+
+def test_brackets_are_shown_as_they_are(command):
+    command("kb", "build", "table.tsv", "-o", "a.kb")
+    assert b"Lithium [Li]" in command("kb", "search", "a.kb", "lithium [Li]", "-k", "1").out
+
+
+def test_search_with_an_encoder_that_is_nowhere(command, small_store):
+    finished = command("kb", "search", small_store.path, "CF", "--encoder", "nobody/nothing")
+    assert finished.status == 1
+    assert "[E301]" in finished.err

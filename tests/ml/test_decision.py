@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import pytest
+
+from spacy_sapbert.ml.decision import Decision, MentionForms
+from spacy_sapbert.types import Candidate, LinkedPart
+
+
+def decide(scores, forms, short_form_margin=0.1, split_margin=0.0):
+    """Each text has one candidate, named after it: its score, or its id and score; without a score it has none."""
+    asked = []
+
+    def look_up(text):
+        asked.append(text)
+        given = scores.get(text)
+        concept_id, score = given if isinstance(given, tuple) else (text, given)
+        return [] if score is None else [Candidate(concept_id, score, text), Candidate("next", score / 2, "next")]
+
+    parts = Decision(short_form_margin, split_margin).decide(forms, look_up)
+    assert set(asked) <= set(forms.texts())
+    assert all(part.candidates == tuple(look_up(part.text)) for part in parts)
+    return [part.text for part in parts]
+
+
+def test_texts_to_look_up():
+    assert MentionForms("a").texts() == ["a"]
+    forms = MentionForms("a", "b", [("c", "d"), ("e", "a", "f")])
+    assert forms.texts() == ["a", "b", "c", "d", "e", "a", "f"]
+
+
+@pytest.mark.parametrize(
+    ("short", "long", "expected"),
+    [(0.9, 0.9, "long"), (0.9, 0.85, "long"), (1.0, 0.85, "SF"), (0.5, None, "SF"), (None, 0.2, "long")],
+)
+def test_the_short_form_must_be_clearly_better(short, long, expected):
+    assert decide({"SF": short, "long": long}, MentionForms("SF", "long")) == [expected]
+
+
+def test_margin_of_the_short_form_is_exclusive():
+    forms = MentionForms("SF", "long")
+    assert decide({"SF": 0.75, "long": 0.5}, forms, short_form_margin=0.25) == ["long"]
+    assert decide({"SF": 0.8125, "long": 0.5}, forms, short_form_margin=0.25) == ["SF"]
+    assert decide({"SF": 0.75, "long": 0.5}, forms, short_form_margin=0.0) == ["SF"]
+
+
+def test_the_long_form_says_so():
+    (part,) = Decision(0.1, 0.0).decide(MentionForms("SF", "long"), lambda text: [Candidate("C", 0.5, text)])
+    assert part == LinkedPart("long", "long", (Candidate("C", 0.5, "long"),))
+    (part,) = Decision(0.1, 0.0).decide(MentionForms("SF"), lambda text: [])
+    assert part == LinkedPart("SF", None, ())
+
+
+@pytest.mark.parametrize(
+    ("scores", "expected"),
+    [
+        ({"whole": 0.8, "a": 0.9, "b": 1.0}, ["a", "b"]),
+        ({"whole": 0.9, "a": 0.8, "b": 1.0}, ["whole"]),
+        ({"whole": 0.9, "a": 0.9, "b": 0.9}, ["whole"]),
+        ({"whole": 0.1, "a": 0.9}, ["whole"]),
+        ({"a": 0.1, "b": 0.2}, ["a", "b"]),
+        ({}, ["whole"]),
+    ],
+)
+def test_the_lowest_part_must_be_above_the_whole(scores, expected):
+    assert decide(scores, MentionForms("whole", None, [("a", "b")])) == expected
+
+
+def test_split_margin():
+    forms = MentionForms("whole", None, [("a", "b")])
+    scores = {"whole": 0.5, "a": 0.75, "b": 0.75}
+    assert decide(scores, forms, split_margin=0.125) == ["a", "b"]
+    assert decide(scores, forms, split_margin=0.25) == ["whole"]
+
+
+def test_the_best_reading_then_the_likelier_one():
+    forms = MentionForms("whole", None, [("a", "b"), ("c", "d"), ("e", "f")])
+    assert decide({"whole": 0.1, "a": 0.5, "b": 1.0, "c": 0.6, "d": 0.7, "e": 0.6, "f": 0.9}, forms) == ["c", "d"]
+    assert decide({"whole": 0.6, "a": 0.5, "b": 1.0, "c": 0.6, "d": 0.7, "e": 0.5, "f": 0.9}, forms) == ["whole"]
+
+
+def test_parts_are_compared_with_the_form_that_is_linked():
+    forms = MentionForms("SF", "long", [("a", "b")])
+    scores = {"a": 0.7, "b": 0.7}
+    assert decide({**scores, "SF": 0.65, "long": 0.6}, forms) == ["a", "b"]
+    assert decide({**scores, "SF": 0.9, "long": 0.6}, forms) == ["SF"]
+
+
+def test_parts_of_one_concept_are_one():
+    forms = MentionForms("stage II and III cancer", None, [("stage II cancer", "stage III cancer")])
+    scores = {"stage II and III cancer": 0.5, "stage II cancer": ("C", 0.8), "stage III cancer": ("C", 0.9)}
+    assert decide(scores, forms) == ["stage II cancer"]
+    assert decide({**scores, "stage III cancer": ("D", 0.9)}, forms) == ["stage II cancer", "stage III cancer"]

@@ -1,0 +1,395 @@
+import json
+import os
+import pickle
+import shutil
+import stat
+import subprocess
+import sys
+
+import pytest
+import spacy
+import srsly
+from spacy.tokens import Doc, DocBin
+
+from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.pipeline.saving import MANIFEST_FILE
+
+COMPONENTS = ("abbreviation_resolver", "concept_matcher", "composite_splitter", "sapbert_linker")
+HEAVY = ("concept_matcher", "sapbert_linker")
+TEXT = "Cystic fibrosis (CF) and breast and ovarian cancer. CF patients were given aspirins, lithium or stuff."
+
+
+@pytest.fixture(params=["sparse", "dense", "both"])
+def sources(request, small_store, tiny_encoder, tmp_path):
+    """Settings that name copies of vocabulary and encoder, which a test can delete."""
+    shutil.copyfile(small_store.path, tmp_path / "copy.kb")
+    shutil.copytree(tiny_encoder, tmp_path / "encoder")
+    encoder = "none" if request.param == "sparse" else str(tmp_path / "encoder")
+    return {"kb": str(tmp_path / "copy.kb"), "encoder": encoder, "sparse": request.param != "dense"}
+
+
+def make(kb, encoder="none", sparse=True):
+    nlp = spacy.blank("en")
+    nlp.add_pipe("abbreviation_resolver")
+    nlp.add_pipe("concept_matcher", config={"kb": kb})
+    nlp.add_pipe("composite_splitter")
+    nlp.add_pipe("sapbert_linker", config={"kb": kb, "encoder": encoder, "sparse": sparse})
+    return nlp
+
+
+@pytest.fixture
+def nlp(kb):
+    return make(kb)
+
+
+def forget(sources):
+    os.remove(sources["kb"])
+    shutil.rmtree(os.path.join(os.path.dirname(sources["kb"]), "encoder"))
+    shutil.rmtree(os.environ["SPACY_SAPBERT_CACHE"], ignore_errors=True)
+
+
+def content(doc):
+    """All that our components say of a document, as plain values."""
+    return (
+        [(ent.text, ent.label_, ent.kb_id_, ent._.kb_ents, ent._.links, ent._.readings) for ent in doc.ents],
+        [(short.text, short.start, short._.long_form.text) for short in doc._.abbreviations],
+    )
+
+
+def test_the_example_has_something_of_everything(nlp):
+    mentions, abbreviations = content(nlp(TEXT))
+    assert [text for text, *_ in mentions] == [
+        "Cystic fibrosis", "CF", "breast and ovarian cancer", "CF", "aspirins", "lithium",
+    ]  # fmt: skip
+    assert [kb_id for _, _, kb_id, *_ in mentions] == [
+        "D003550", "D003550", "D001943|D010051", "D003550", "D001241", "D008094",
+    ]  # fmt: skip
+    assert any(link.long_form for *_, links, _ in mentions for link in links)
+    assert len(abbreviations) == 2
+
+
+# --- pipelines
+
+
+def test_bytes(sources):
+    nlp = make(**sources)
+    expected = content(nlp(TEXT))
+    data = nlp.to_bytes()
+    forget(sources)
+    again = make("/not/there.kb", "/not/there", sparse=sources["sparse"]).from_bytes(data)
+    assert content(again(TEXT)) == expected
+
+
+def test_disk(sources, tmp_path):
+    nlp = make(**sources)
+    expected = content(nlp(TEXT))
+    nlp.to_disk(tmp_path / "saved")
+    del nlp
+    forget(sources)
+    again = spacy.load(tmp_path / "saved")
+    assert content(again(TEXT)) == expected
+    (tmp_path / "saved").rename(tmp_path / "moved")
+    assert content(spacy.load(tmp_path / "moved")(TEXT)) == expected
+
+
+def test_pickled_pipeline(sources):
+    nlp = make(**sources)
+    expected = content(nlp(TEXT))
+    data = pickle.dumps(nlp)
+    forget(sources)
+    assert content(pickle.loads(data)(TEXT)) == expected
+
+
+def test_saving_before_first_use(kb, tmp_path):
+    make(kb).to_disk(tmp_path / "saved")
+    assert content(spacy.load(tmp_path / "saved")(TEXT)) == content(make(kb)(TEXT))
+
+
+def test_saving_to_where_it_came_from(sources, tmp_path):
+    nlp = make(**sources)
+    expected = content(nlp(TEXT))
+    nlp.to_disk(tmp_path / "saved")
+    again = spacy.load(tmp_path / "saved")
+    again.to_disk(tmp_path / "saved")
+    assert content(again(TEXT)) == expected
+    assert content(spacy.load(tmp_path / "saved")(TEXT)) == expected
+
+
+def test_saving_over_another_pipeline_leaves_nothing_of_it(kb, tiny_encoder, tmp_path):
+    make(kb, str(tiny_encoder)).to_disk(tmp_path / "saved")
+    sparse = make(kb)
+    sparse.to_disk(tmp_path / "saved")
+    sparse.to_disk(tmp_path / "fresh")
+    for name in HEAVY:
+        assert files(tmp_path / "saved" / name) == files(tmp_path / "fresh" / name)
+    assert spacy.load(tmp_path / "saved").get_pipe("sapbert_linker").generator.vectors is None
+
+
+def files(folder):
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_files_that_are_not_ours_stay(nlp, tmp_path):
+    (tmp_path / "mine.txt").write_text("mine")
+    for _ in range(2):
+        nlp.get_pipe("concept_matcher").to_disk(tmp_path)
+    assert (tmp_path / "mine.txt").read_text() == "mine"
+
+
+def test_who_may_read_the_pipeline_may_read_all_of_it(kb, tiny_encoder, tmp_path):
+    make(kb, str(tiny_encoder)).to_disk(tmp_path / "saved")
+    modes = {stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "saved").rglob("*") if path.is_file()}
+    assert modes == {stat.S_IMODE((tmp_path / "saved" / "meta.json").stat().st_mode)}
+
+
+def test_a_save_that_fails_leaves_the_old_one(nlp, tmp_path, monkeypatch):
+    linker = nlp.get_pipe("sapbert_linker")
+    linker.to_disk(tmp_path)
+    before = files(tmp_path)
+    monkeypatch.setattr(type(linker.generator.ngrams), "save", lambda self, folder: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        linker.to_disk(tmp_path)
+    assert files(tmp_path) == before
+
+
+# --- settings
+
+
+def test_settings_can_be_overridden_at_load(nlp, tmp_path):
+    nlp.to_disk(tmp_path)
+    components = {
+        "sapbert_linker": {"threshold": 0.99, "max_entities_per_mention": 1, "resolve_abbreviations": False},
+        "concept_matcher": {"label": "ANY"},
+    }
+    again = spacy.load(tmp_path, config={"components": components})
+    assert again.get_pipe("sapbert_linker").threshold == 0.99
+    by_text = {ent.text: ent for ent in again(TEXT).ents}
+    assert {ent.label_ for ent in by_text.values()} == {"ANY"}
+    assert (by_text["aspirins"].kb_id_, by_text["lithium"].kb_id_) == ("NIL", "D008094")
+    assert {link.long_form for ent in by_text.values() for link in ent._.links} == {None}
+    assert spacy.load(tmp_path).get_pipe("sapbert_linker").threshold is None
+
+
+@pytest.mark.parametrize("saved", [True, False])
+def test_the_sparse_score_can_be_switched_at_load(kb, tiny_encoder, tmp_path, saved):
+    make(kb, str(tiny_encoder), saved).to_disk(tmp_path)
+    again = spacy.load(tmp_path, config={"components": {"sapbert_linker": {"sparse": not saved}}})
+    assert content(again(TEXT)) == content(make(kb, str(tiny_encoder), not saved)(TEXT))
+
+
+def test_what_is_saved_goes_before_the_paths_of_the_config(nlp, tmp_path):
+    nlp.to_disk(tmp_path)
+    again = spacy.load(tmp_path, config={"components": {name: {"kb": "/not/there.kb"} for name in HEAVY}})
+    assert content(again(TEXT)) == content(nlp(TEXT))
+
+
+def test_no_setting_is_saved_outside_the_config(nlp, tmp_path):
+    nlp.to_disk(tmp_path)
+    assert not (tmp_path / "abbreviation_resolver").exists()
+    assert not (tmp_path / "composite_splitter").exists()
+    manifest = srsly.read_json(tmp_path / "sapbert_linker" / MANIFEST_FILE)
+    assert manifest.keys() == {"format", "version", "files"}
+
+
+# --- components
+
+
+@pytest.mark.parametrize("name", COMPONENTS)
+def test_pickled_component(nlp, name):
+    component = nlp.get_pipe(name)
+    again = pickle.loads(pickle.dumps(component))
+    assert (type(again), again.name) == (type(component), name)
+    doc = nlp.make_doc(TEXT)
+    for each, original in nlp.pipeline:
+        doc = again(doc) if each == name else original(doc)
+    assert content(doc) == content(nlp(TEXT))
+
+
+def test_pickled_component_keeps_changed_settings(nlp):
+    linker = nlp.get_pipe("sapbert_linker")
+    linker.threshold, linker.types = 0.9, ["Drug"]
+    again = pickle.loads(pickle.dumps(linker))
+    assert (again.threshold, again.types) == (0.9, ["Drug"])
+
+
+@pytest.mark.parametrize("name", HEAVY)
+def test_component_alone(nlp, name, tmp_path):
+    component = nlp.get_pipe(name)
+    component.to_disk(tmp_path)
+    other = make("/not/there.kb").get_pipe(name).from_disk(tmp_path)
+    assert other.to_bytes() == component.to_bytes()
+    assert other.kb.fingerprint == component.kb.fingerprint
+
+
+# --- what was saved is damaged
+
+
+@pytest.fixture
+def saved(nlp, tmp_path):
+    """RETURNS: a linker, and the folder in which it is saved."""
+    linker = nlp.get_pipe("sapbert_linker")
+    linker.to_disk(tmp_path)
+    return linker, tmp_path
+
+
+def test_nothing_was_saved(nlp, tmp_path):
+    for name in HEAVY:
+        with pytest.raises(SapbertError, match="E401"):
+            nlp.get_pipe(name).from_disk(tmp_path)
+
+
+def test_another_format(saved):
+    linker, folder = saved
+    manifest = srsly.read_json(folder / MANIFEST_FILE)
+    srsly.write_json(folder / MANIFEST_FILE, {**manifest, "format": 99, "version": "9.9"})
+    with pytest.raises(SapbertError, match=r"E402.*format 99 by spacy-sapbert 9\.9"):
+        linker.from_disk(folder)
+
+
+@pytest.mark.parametrize("manifest", ["{", "[]", "{}", '{"format": 1, "version": "0", "files": 3}'])
+def test_a_damaged_manifest(saved, manifest):
+    linker, folder = saved
+    (folder / MANIFEST_FILE).write_text(manifest)
+    with pytest.raises(SapbertError, match=r"E306.*component\.json"):
+        linker.from_disk(folder)
+
+
+def test_every_file_is_missed(kb, tiny_encoder, tmp_path):
+    nlp = make(kb, str(tiny_encoder))
+    for name in HEAVY:
+        component, folder = nlp.get_pipe(name), tmp_path / name
+        component.to_disk(folder)
+        for file in srsly.read_json(folder / MANIFEST_FILE)["files"]:
+            data = (folder / file).read_bytes()
+            for damaged in (None, data[:-1]):
+                os.remove(folder / file)
+                if damaged is not None:
+                    (folder / file).write_bytes(damaged)
+                with pytest.raises(SapbertError, match=f"E306.*{file} is missing or cut off"):
+                    component.from_disk(folder)
+                (folder / file).write_bytes(data)
+        component.from_disk(folder)
+
+
+@pytest.mark.parametrize("name", ["../x", "/tmp/x", "a/../../x", ".."])
+def test_names_that_lead_out_of_the_folder(saved, name):
+    linker, folder = saved
+    payload = srsly.msgpack_dumps({**srsly.msgpack_loads(linker.to_bytes()), name: b"x"})
+    with pytest.raises(SapbertError, match="E403"):
+        linker.from_bytes(payload)
+    manifest = srsly.read_json(folder / MANIFEST_FILE)
+    manifest["files"][name] = 1
+    (folder / MANIFEST_FILE).write_text(json.dumps(manifest))
+    with pytest.raises(SapbertError, match="E403"):
+        linker.from_disk(folder)
+
+
+def test_saving_over_a_bad_manifest_touches_nothing_outside(saved):
+    linker, folder = saved
+    outside = folder.parent / "outside.txt"
+    outside.write_text("mine")
+    manifest = srsly.read_json(folder / MANIFEST_FILE)
+    manifest["files"]["../outside.txt"] = 4
+    srsly.write_json(folder / MANIFEST_FILE, manifest)
+    linker.to_disk(folder)
+    assert outside.read_text() == "mine"
+    assert linker.from_disk(folder)
+
+
+@pytest.mark.parametrize("data", [b"", b"\xc1", *map(srsly.msgpack_dumps, ([1], {"a": 1}, {1: b"a"}, {}))])
+def test_bytes_that_are_none_of_a_component(saved, data):
+    with pytest.raises(SapbertError, match=r"E408|E401"):
+        saved[0].from_bytes(data)
+
+
+# --- documents
+
+
+def test_doc_bytes(nlp):
+    doc = nlp(TEXT)
+    assert content(Doc(spacy.blank("en").vocab).from_bytes(doc.to_bytes())) == content(doc)
+
+
+def test_doc_on_disk(nlp, tmp_path):
+    doc = nlp(TEXT)
+    doc.to_disk(tmp_path / "doc")
+    assert content(Doc(spacy.blank("en").vocab).from_disk(tmp_path / "doc")) == content(doc)
+
+
+def test_pickled_doc(nlp):
+    doc = nlp(TEXT)
+    assert content(pickle.loads(pickle.dumps(doc))) == content(doc)
+
+
+def test_doc_bin(nlp):
+    docs = list(nlp.pipe([TEXT, "", "aspirin"]))
+    data = DocBin(docs=docs, store_user_data=True).to_bytes()
+    again = list(DocBin().from_bytes(data).get_docs(spacy.blank("en").vocab))
+    assert list(map(content, again)) == list(map(content, docs))
+
+
+def test_span_groups(kb):
+    nlp = spacy.blank("en")
+    nlp.add_pipe("concept_matcher", config={"kb": kb, "spans_key": "all"})
+    nlp.add_pipe("composite_splitter", config={"spans_key": "all"})
+    nlp.add_pipe("sapbert_linker", config={"kb": kb, "spans_key": "all"})
+    doc = nlp("breast and ovarian cancer")
+    data = DocBin(docs=[doc], store_user_data=True).to_bytes()
+    (binned,) = DocBin().from_bytes(data).get_docs(nlp.vocab)
+    for again in (Doc(nlp.vocab).from_bytes(doc.to_bytes()), pickle.loads(pickle.dumps(doc)), binned):
+        group, expected = again.spans["all"], doc.spans["all"]
+        assert len(group) == 2
+        assert [(span.text, span.kb_id_, span._.links, span._.readings) for span in group] == [
+            (span.text, span.kb_id_, span._.links, span._.readings) for span in expected
+        ]
+
+
+# --- several processes
+
+
+def test_two_processes(nlp):
+    texts = [TEXT, "aspirin", "", TEXT]
+    expected = [content(doc) for doc in make(nlp.get_pipe("sapbert_linker")._kb).pipe(texts)]
+    assert [content(doc) for doc in nlp.pipe(texts, n_process=2, batch_size=2)] == expected
+
+
+SEVERAL_PROCESSES = """
+import multiprocessing, sys
+import spacy, torch
+
+def content(doc):
+    return [(ent.text, ent.kb_id_, ent._.links, ent._.kb_ents) for ent in doc.ents]
+
+if __name__ == "__main__":
+    kb, encoder, method = sys.argv[1:]
+    multiprocessing.set_start_method(method)
+    torch.set_num_threads(2)
+    nlp = spacy.blank("en")
+    nlp.add_pipe("concept_matcher", config={"kb": kb})
+    linker = nlp.add_pipe("sapbert_linker", config={"kb": kb, "encoder": encoder, "threshold": 0.0})
+    linker.generator.exact_limit = 1  # so that faiss is asked
+    texts = [f"breast cancer, aspirins and morphine{'s' * i}" for i in range(9)]
+    one = [content(doc) for doc in nlp.pipe(texts)]
+    torch.ones(800, 800) @ torch.ones(800, 800)
+    assert len(one) == 9 and all(one)
+    for component in (linker, nlp.get_pipe("concept_matcher")):
+        two = [content(doc) for doc in nlp.pipe(texts, n_process=2, batch_size=3)]
+        assert two == one, (two, one)
+    assert {"torch", "faiss"} <= set(sys.modules)
+    assert torch.get_num_threads() == 2
+    print("done")
+"""
+
+
+@pytest.mark.parametrize("method", ["fork", pytest.param("spawn", marks=pytest.mark.slow)])
+def test_processes_after_the_parent_has_used_torch_and_faiss(kb, tiny_encoder, tmp_path, method):
+    script = tmp_path / "script.py"
+    script.write_text(SEVERAL_PROCESSES)
+    done = subprocess.run(
+        [sys.executable, str(script), kb, str(tiny_encoder), method],
+        capture_output=True,
+        text=True,
+        timeout=240,
+        start_new_session=True,
+    )
+    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr

@@ -1,0 +1,111 @@
+import importlib
+import json
+import re
+import subprocess
+import sys
+from importlib.metadata import entry_points, version
+from pathlib import Path
+
+import pytest
+
+import spacy_sapbert
+
+ROOT = Path(__file__).parents[1]
+HEAVY = {"torch", "transformers", "faiss", "sklearn", "scipy", "scispacy", "spacy_transformers"}
+
+# spaCy itself may load torch, so what counts is what we load beyond it
+IMPORTS = """
+import json, sys
+import spacy_sapbert
+alone = sorted(sys.modules)
+import numpy, spacy, spacy.cli
+before = set(sys.modules)
+for name in sys.argv[1:]:
+    __import__(name)
+print(json.dumps([alone, sorted(set(sys.modules) - before)]))
+"""
+
+
+def our_entry_points():
+    groups = ("spacy_factories", "spacy_cli", "console_scripts")
+    return [point for group in groups for point in entry_points(group=group) if point.value.startswith("spacy_sapbert")]
+
+
+def test_imports_are_light():
+    modules = sorted({point.module for point in our_entry_points()})
+    assert len(modules) >= 6
+    result = subprocess.run([sys.executable, "-c", IMPORTS, *modules], capture_output=True, text=True, check=True)
+    alone, added = json.loads(result.stdout)
+    assert {name for name in alone if name.partition(".")[0] in HEAVY | {"spacy", "numpy"}} == set()
+    assert {name for name in added if name.partition(".")[0] in HEAVY} == set()
+    assert set(modules) <= set(added)
+
+
+@pytest.mark.parametrize("point", our_entry_points(), ids=lambda point: f"{point.group}:{point.name}")
+def test_entry_point_resolves(point):
+    assert point.load() is not None
+
+
+def test_installed_entry_points_are_those_of_the_project():
+    tomllib = pytest.importorskip("tomllib")  # from Python 3.11 on
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = {"console_scripts": project["scripts"], **project["entry-points"]}
+    found = {}
+    for point in our_entry_points():
+        found.setdefault(point.group, {})[point.name] = point.value
+    assert found == wanted
+
+
+def test_factories_bear_the_names_of_their_entry_points():
+    for point in entry_points(group="spacy_factories"):
+        if point.value.startswith("spacy_sapbert"):
+            assert point.attr == f"make_{point.name}"
+
+
+def test_version():
+    assert spacy_sapbert.__version__ == version("spacy-sapbert")
+    assert re.fullmatch(r"\d+\.\d+\.\d+", spacy_sapbert.__version__)
+
+
+def test_every_public_name_is_there():
+    for name in spacy_sapbert.__all__:
+        assert getattr(spacy_sapbert, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
+        _ = spacy_sapbert.Nothing
+
+
+def test_spacys_command_line_has_ours():
+    done = subprocess.run(
+        [sys.executable, "-m", "spacy", "sapbert", "kb", "info", "/not/there.kb"], capture_output=True, text=True
+    )
+    assert done.returncode == 1
+    assert "[E101]" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "spacy_sapbert" / "pipeline").glob("*.py")), ids=lambda path: path.name)
+def test_annotations_of_components_are_evaluated(path):
+    # spaCy validates settings by them, and cannot do so with strings
+    assert "from __future__ import annotations" not in path.read_text()
+
+
+def test_every_module_can_be_imported():
+    for path in set((ROOT / "spacy_sapbert").rglob("*.py")) - {ROOT / "spacy_sapbert" / "__main__.py"}:
+        name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        importlib.import_module(name.removesuffix(".__init__"))
+
+
+def test_every_message_begins_with_its_code():
+    from spacy_sapbert.errors import Errors
+
+    messages = {code: text for code, text in vars(Errors).items() if not code.startswith("_")}
+    assert len(messages) > 30
+    assert {code for code, text in messages.items() if not text.startswith(f"[{code}] ")} == set()
+
+
+def test_every_message_is_used_and_every_code_used_is_there():
+    source = "".join(path.read_text() for path in (ROOT / "spacy_sapbert").rglob("*.py"))
+    used = set(re.findall(r"Errors\.(E\d{3})", source))
+    from spacy_sapbert.errors import Errors
+
+    assert used == {code for code in vars(Errors) if not code.startswith("_")}
