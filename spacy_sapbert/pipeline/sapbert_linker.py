@@ -21,11 +21,10 @@ if TYPE_CHECKING:
     from ..ml.candidates import CandidateGenerator, Filter
     from ..ml.decision import MentionForms
 
-# Fitted on the training parts of BC5CDR and NCBI Disease. A threshold is the one with the best F1 of links when all gold
-# mentions (of every second or third document) are linked to the starter vocabulary: precision 95.3, recall 85.8 with
-# the sparse score, 95.2 and 87.2 with all-MiniLM-L6-v2 (`benchmarks/thresholds.py`). On MEDIC F1 is flat from 0.75 to
-# 0.9. Weight and margins are within 0.4 points of the best mean accuracy on MEDIC, in each case
-# (`benchmarks/decisions.py`).
+# Fitted on the training parts of BC5CDR and NCBI Disease. A threshold is the one with the best F1 of links when the
+# gold mentions of every second or third document are linked to the starter vocabulary: precision 95.3, recall 85.8
+# with the sparse score, 95.2 and 87.2 with all-MiniLM-L6-v2 (`benchmarks/thresholds.py`). On MEDIC F1 is flat from 0.75
+# to 0.9. Weight and margins are within 0.4 points of the best mean accuracy on MEDIC (`benchmarks/decisions.py`).
 SPARSE_THRESHOLD = 0.85
 DENSE_THRESHOLD = 0.825
 SPARSE_WEIGHT = 0.2
