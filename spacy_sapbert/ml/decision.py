@@ -14,15 +14,17 @@ class MentionForms(NamedTuple):
     text (str): the mention as it stands.
     long_form (str | None): the mention with its abbreviations expanded, where it has any.
     readings (Sequence[tuple[str, ...]]): the single mentions of a composite, the likeliest reading first.
+    name (str | None): the name that the mention is but for case, plural and word order, where that is known already.
     """
 
     text: str
     long_form: str | None = None
     readings: Sequence[tuple[str, ...]] = ()
+    name: str | None = None
 
     def texts(self) -> list[str]:
         """RETURNS (list[str]): everything that has to be looked up, before `decide` can be called."""
-        whole = [self.text] if self.long_form is None else [self.text, self.long_form]
+        whole = [text for text in (self.text, self.long_form, self.name) if text is not None]
         return whole + [part for reading in self.readings for part in reading]
 
 
@@ -58,11 +60,14 @@ class Decision(NamedTuple):
         return best
 
     def _whole(self, forms: MentionForms, look_up: Callable[[str], Sequence[Candidate]]) -> LinkedPart:
-        short = LinkedPart(forms.text, None, tuple(look_up(forms.text)))
-        if forms.long_form is None:
-            return short
-        long = LinkedPart(forms.long_form, forms.long_form, tuple(look_up(forms.long_form)))
-        return short if _score(short) > _score(long) + self.short_form_margin else long
+        whole = LinkedPart(forms.text, None, tuple(look_up(forms.text)))
+        if forms.long_form is not None:
+            long = LinkedPart(forms.long_form, forms.long_form, tuple(look_up(forms.long_form)))
+            whole = whole if _score(whole) > _score(long) + self.short_form_margin else long
+        if forms.name is None:
+            return whole
+        named = whole._replace(candidates=tuple(look_up(forms.name)))
+        return named if _score(named) > _score(whole) else whole
 
 
 def _score(part: LinkedPart) -> float:

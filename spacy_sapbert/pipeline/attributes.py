@@ -19,6 +19,7 @@ def register() -> None:
         Doc: {"abbreviations": (get_abbreviations, set_abbreviations)},
         Span: {
             "long_form": (get_long_form, set_long_form),
+            "matched_name": (get_matched_name, set_matched_name),
             "readings": (get_readings, set_readings),
             "kb_ents": (get_kb_ents, set_kb_ents),
             "links": (get_links, set_links),
@@ -103,7 +104,16 @@ def set_long_form(span: Span, long_form: Union[Span, str, None]) -> None:
     set_uses(doc, uses if long_form is None else [*uses, Use(*_make_entry(span, long_form))])
 
 
-# --- readings, candidates and links
+# --- matched names, readings, candidates and links
+
+
+def get_matched_name(span: Span) -> Optional[str]:
+    """RETURNS (str | None): the name of the vocabulary that the `concept_matcher` found here."""
+    return span.doc.user_data.get(_key("matched_name", *_bounds(span)))
+
+
+def set_matched_name(span: Span, name: str) -> None:
+    span.doc.user_data[_key("matched_name", *_bounds(span))] = name
 
 
 def get_readings(span: Span) -> List[Tuple[str, ...]]:

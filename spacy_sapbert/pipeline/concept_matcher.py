@@ -9,7 +9,7 @@ from spacy.tokens import Doc, Span
 from spacy.util import filter_spans
 from spacy.vocab import Vocab
 
-from .attributes import get_uses
+from .attributes import get_uses, register, set_matched_name
 from .saving import FolderPipe
 from .settings import check_setting
 
@@ -27,7 +27,7 @@ STOP_NAMES = (
 
 @Language.factory(
     "concept_matcher",
-    assigns=["doc.ents"],
+    assigns=["doc.ents", "span._.matched_name"],
     default_config={
         "kb": "starter",
         "spans_key": None,
@@ -61,7 +61,7 @@ class ConceptMatcher(FolderPipe):
     """Marks every longest span that is a name of the vocabulary, whatever its case, plural and word order.
 
     Short forms that the `abbreviation_resolver` found before are marked where their long form is a name, and only then.
-    A name that is only a part of a token is left out.
+    A name that is only a part of a token is left out. `span._.matched_name` is the name as the vocabulary writes it.
 
     kb (str): "starter", or the path of a store that `spacy-sapbert kb build` made.
     spans_key (str | None): write all spans, overlapping ones too, to `doc.spans[spans_key]`; None writes the longest
@@ -105,6 +105,7 @@ class ConceptMatcher(FolderPipe):
         self._matcher: Optional[NameMatcher] = None
         self._filtered: Optional[Tuple[Any, np.ndarray]] = None
         check_setting(self, "min_length", min_length >= 1, "at least 1")
+        register()
 
     def __call__(self, doc: Doc) -> Doc:
         """Mark the names in one document. Errors go to the error handler."""
@@ -142,7 +143,9 @@ class ConceptMatcher(FolderPipe):
     def _spans(self, doc: Doc) -> List[Span]:
         text = doc.text  # which spaCy puts together anew each time
         matches = self.matcher.find(text)
-        matches += self.matcher.find_composites(text, matches) if self.composites else []
+        composites = self.matcher.find_composites(text, matches) if self.composites else []
+        wholes = {match[:2] for match in composites}
+        matches += composites
         found = {match[:2]: match.row for match in matches if self._is_wanted(text[match.start : match.end])}
         for use in get_uses(doc):  # the text itself says what a short form means, whatever else bears that name
             row = self.matcher.match(use.long)
@@ -156,6 +159,8 @@ class ConceptMatcher(FolderPipe):
             span = doc.char_span(start, end, label=labels[row] or "", alignment_mode="expand")
             if labels[row] and span and not _adds_letters(span, start, end):
                 spans.setdefault((span.start, span.end), span)
+                if (start, end) not in wholes:
+                    set_matched_name(span, self.kb.name(row))
         return list(spans.values())
 
     def _is_wanted(self, text: str) -> bool:

@@ -11,7 +11,7 @@ from spacy.vocab import Vocab
 from ..errors import Errors, SapbertError
 from ..text.abbreviations import expand
 from ..types import NIL, Candidate, Link, LinkedPart
-from .attributes import get_readings, get_uses, register, set_kb_ents, set_links
+from .attributes import get_matched_name, get_readings, get_uses, register, set_kb_ents, set_links
 from .mentions import mentions_of, set_kb_ids
 from .saving import FolderPipe
 from .settings import check_setting
@@ -278,7 +278,7 @@ class SapbertLinker(FolderPipe):
             expanded = expand(text, mention.start_char, mention.end_char, uses) if uses else mention.text
             long_form = expanded if expanded != mention.text else None
             readings = get_readings(mention) if self.split_composites else []
-            forms.append(MentionForms(mention.text, long_form, readings))
+            forms.append(MentionForms(mention.text, long_form, readings, get_matched_name(mention)))
         return forms
 
     def _filter(self, mention: Span) -> "Filter":

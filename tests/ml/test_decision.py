@@ -90,3 +90,15 @@ def test_parts_of_one_concept_are_one():
     scores = {"stage II and III cancer": 0.5, "stage II cancer": ("C", 0.8), "stage III cancer": ("C", 0.9)}
     assert decide(scores, forms) == ["stage II cancer"]
     assert decide({**scores, "stage III cancer": ("D", 0.9)}, forms) == ["stage II cancer", "stage III cancer"]
+
+
+def test_a_name_that_is_known_already_is_taken_where_it_scores_higher():
+    found = {
+        "deaths": [Candidate("D050197", 0.87, "ATHS")],
+        "Death": [Candidate("D003643", 1.0, "Death")],
+    }
+    decision = Decision(short_form_margin=0.1, split_margin=0.0)
+    (part,) = decision.decide(MentionForms("deaths", name="Death"), found.__getitem__)
+    assert (part.text, part.long_form, part.candidates[0].concept_id) == ("deaths", None, "D003643")
+    (part,) = decision.decide(MentionForms("Death", name="deaths"), found.__getitem__)
+    assert part.candidates[0].concept_id == "D003643"

@@ -223,3 +223,12 @@ def test_long_documents_take_no_more_than_their_share(kb, size):
     assert len(long.ents) == 6 * (size // 100)
     assert all(ent.kb_id_ for ent in long.ents)
     assert len(dense.ents) == size // 7
+
+
+def test_the_linker_looks_the_matched_name_up():
+    nlp = spacy.blank("en")
+    nlp.add_pipe("concept_matcher")
+    nlp.add_pipe("sapbert_linker")
+    doc = nlp("Failure of the heart and strokes.")
+    assert [ent._.matched_name.lower() for ent in doc.ents] == ["heart failure", "stroke"]
+    assert [(ent.kb_id_, ent._.links[0].score) for ent in doc.ents] == [("D006333", 1.0), ("D020521", 1.0)]

@@ -69,25 +69,22 @@ def test_all_components_without_settings_link_against_the_starter_vocabulary():
     }
 
 
-WATCHED: set[str] = set()
-OPENED: list[str] = []
-
-
-def watch(event, arguments):
-    if event in WATCHED:
-        OPENED.append(event)
-
-
-sys.addaudithook(watch)  # for good: Python has no way to take a hook away
+@pytest.fixture(scope="module")
+def events():
+    """RETURNS: the audit events so far, and the set of those to keep. Python has no way to take the hook away."""
+    events, watched = [], set()
+    sys.addaudithook(lambda event, arguments: events.append(event) if event in watched else None)
+    return events, watched
 
 
 @pytest.fixture
-def opened():
+def opened(events):
     """RETURNS (list[str]): what happens to files, databases and sockets during the test."""
-    WATCHED.update(("open", "sqlite3.connect", "socket.connect", "socket.getaddrinfo"))
-    OPENED.clear()
-    yield OPENED
-    WATCHED.clear()
+    happened, watched = events
+    happened.clear()
+    watched.update(("open", "sqlite3.connect", "socket.connect", "socket.getaddrinfo"))
+    yield happened
+    watched.clear()
 
 
 def test_building_and_emptiness_touch_neither_disk_nor_network(nlp, mark, opened):
