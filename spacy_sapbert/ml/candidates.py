@@ -196,7 +196,7 @@ class CandidateGenerator:
     def _candidate(self, scored: _Scored, place: int, concept: int) -> Candidate:
         return Candidate(
             self.store.concept_id(concept),
-            float(scored.scores[place]),
+            round(float(scored.scores[place]), DIGITS),
             self.store.name(int(scored.rows[place])),
             None if scored.dense is None else float(scored.dense[place]),
             None if scored.sparse is None else float(scored.sparse[place]),

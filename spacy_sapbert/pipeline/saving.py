@@ -79,12 +79,14 @@ class FolderPipe(Pipe):
         """
         files = _unpack(data)
         _check_names(files)
-        self._temporary = tempfile.TemporaryDirectory(prefix="spacy_sapbert_")
-        folder = Path(self._temporary.name)
+        temporary = tempfile.TemporaryDirectory(prefix="spacy_sapbert_")
+        folder = Path(temporary.name)
         for name, content in files.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_bytes(content)
-        return self.from_disk(folder)
+        self.from_disk(folder)
+        self._temporary = temporary
+        return self
 
     def __reduce__(self) -> Tuple[Any, ...]:
         return _rebuild, (type(self), self.vocab, self.name, settings_of(self), self.to_bytes())
@@ -129,8 +131,9 @@ def _replace(folder: Path, new: Path) -> None:
     """Move a saved component over what is in a folder. The manifest, which says that all is there, goes last."""
     for name in _stale_files(folder, new):
         (folder / name).unlink(missing_ok=True)
-        if not any((folder / name).parent.iterdir()):
-            (folder / name).parent.rmdir()
+        parent = (folder / name).parent
+        if parent.is_dir() and not any(parent.iterdir()):
+            parent.rmdir()
     for name in sorted(_files(new), key=MANIFEST_FILE.__eq__):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copymode(new / MANIFEST_FILE, new / name)  # safetensors lets none but the owner read its files

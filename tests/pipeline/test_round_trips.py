@@ -305,6 +305,23 @@ def test_bytes_that_are_none_of_a_component(saved, data):
         saved[0].from_bytes(data)
 
 
+def test_bytes_that_cannot_be_opened_leave_the_component_as_it_was(nlp):
+    linker = nlp.get_pipe("sapbert_linker").from_bytes(nlp.get_pipe("sapbert_linker").to_bytes())
+    expected = linker.to_bytes()
+    with pytest.raises(SapbertError, match="E401"):
+        linker.from_bytes(srsly.msgpack_dumps({}))
+    assert linker.to_bytes() == expected
+
+
+def test_saving_over_the_remains_of_a_component(kb, tiny_encoder, tmp_path):
+    linker = make(kb, str(tiny_encoder)).get_pipe("sapbert_linker")
+    linker.to_disk(tmp_path)
+    shutil.rmtree(tmp_path / "encoder")
+    sparse = make(kb).get_pipe("sapbert_linker")
+    sparse.to_disk(tmp_path)
+    assert sparse.from_disk(tmp_path).generator.vectors is None
+
+
 # --- documents
 
 
