@@ -55,9 +55,8 @@ class Decision(NamedTuple):
             if lowest > best_score:
                 best, best_score = parts, lowest
         # "stage II and III carcinoma": what all parts have in common is one concept, linked once
-        if len({part.candidates[0].concept_id for part in best if part.candidates}) == 1:
-            return best[:1]
-        return best
+        concepts = {part.candidates[0].concept_id if part.candidates else None for part in best}
+        return best[:1] if len(concepts) == 1 else best
 
     def _whole(self, forms: MentionForms, look_up: Callable[[str], Sequence[Candidate]]) -> LinkedPart:
         whole = LinkedPart(forms.text, None, tuple(look_up(forms.text)))

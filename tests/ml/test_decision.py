@@ -102,3 +102,10 @@ def test_a_name_that_is_known_already_is_taken_where_it_scores_higher():
     assert (part.text, part.long_form, part.candidates[0].concept_id) == ("deaths", None, "D003643")
     (part,) = decision.decide(MentionForms("Death", name="deaths"), found.__getitem__)
     assert part.candidates[0].concept_id == "D003643"
+
+
+def test_a_part_without_candidates_is_not_dropped():
+    found = {"a and b": [], "a": [Candidate("D000001", 0.9, "a")], "b": []}
+    forms = MentionForms("a and b", readings=[("a", "b")])
+    parts = Decision(short_form_margin=0.1, split_margin=-0.1).decide(forms, found.__getitem__)
+    assert [part.text for part in parts] == ["a", "b"]
