@@ -2,7 +2,9 @@
 
 Each corpus is linked to MEDIC alone, which is what a new user has, and to MEDIC with the mentions of its own training
 set, which is BioSyn's protocol for a development set; by the linker alone, with abbreviations resolved, and with
-composites split as well. The numbers of names say what was built. Fitted values stay those of the linker's defaults.
+composites split as well. Beside ours stand the abbreviations of scispaCy's detector (Schwartz and Hearst 2003), and an
+oracle that is told the number of gold ids: it splits the mentions with several, and no other. The numbers of names say
+what was built. Fitted values stay those of the linker's defaults.
 
     python benchmarks/linking.py [--data FOLDER] [--encoder NAME|FOLDER|none] [--predictions FOLDER]
 """
@@ -12,10 +14,13 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import warnings
+from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
+import scispacy.abbreviation  # noqa: F401 (registers the factory)
 import spacy
 from spacy.language import Language
 
@@ -27,8 +32,17 @@ from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
 from spacy_sapbert.types import AnnotatedDocument
 
 MEDIC = "dictionaries/medic/medic_06Jul2012.txt.gz"
-COMPONENTS = ["abbreviation_resolver", "composite_splitter", "sapbert_linker"]
-ABLATION = {"linker alone": COMPONENTS[2:], "+ abbreviations": COMPONENTS[::2], "+ composites": COMPONENTS}
+OURS, SCHWARTZ_HEARST = "abbreviation_resolver", "abbreviation_detector"
+SPLITTER, LINKER = "composite_splitter", "sapbert_linker"
+ABLATION = {
+    "linker alone": [LINKER],
+    "+ abbreviations of scispaCy": [SCHWARTZ_HEARST, LINKER],
+    "+ abbreviations": [OURS, LINKER],
+    "+ composites": [OURS, SPLITTER, LINKER],
+}
+# a margin that no difference of two scores reaches
+BEYOND = 2.0
+ORACLE = "+ composites, told the number of ids"
 
 
 class Corpus(NamedTuple):
@@ -69,21 +83,43 @@ def build(data: Path, path: Path, train: list[AnnotatedDocument]) -> None:
 
 
 def pipeline(store: Path, encoder: str, device: str) -> Language:
+    warnings.filterwarnings("ignore", message=r"\[W036\]")  # of scispaCy's matcher, which has no patterns yet
     nlp = spacy.blank("en")
-    for name in COMPONENTS[:2]:
+    for name in (SCHWARTZ_HEARST, OURS, SPLITTER):
         nlp.add_pipe(name)
-    nlp.add_pipe("sapbert_linker", config={"kb": str(store), "encoder": encoder, "device": device})
+    nlp.add_pipe(LINKER, config={"kb": str(store), "encoder": encoder, "device": device})
     return nlp
 
 
 def measure(nlp: Language, corpus: Corpus, data: Path, predictions: Path | None) -> dict[str, Any]:
-    results: dict[str, Any] = {"names": nlp.get_pipe("sapbert_linker").kb.n_names}  # type: ignore[attr-defined]
+    results: dict[str, Any] = {"names": nlp.get_pipe(LINKER).kb.n_names}  # type: ignore[attr-defined]
     documents = read(data / corpus.dev, corpus.type)
     for label, components in ABLATION.items():
         path = predictions.with_name(f"{predictions.name} {label}.jsonl") if predictions else None
         with nlp.select_pipes(enable=components):
             results[label] = evaluate_linking(nlp, documents, predictions=path)
+    with nlp.select_pipes(enable=ABLATION["+ composites"]):
+        results[ORACLE] = measure_oracle(nlp, documents)
     return results
+
+
+def measure_oracle(nlp: Language, documents: list[AnnotatedDocument]) -> dict[str, Any]:
+    linker: Any = nlp.get_pipe(LINKER)
+    margin = linker.split_margin
+    counts: Counter[str] = Counter()
+    for several, split_margin in ((False, BEYOND), (True, -BEYOND)):
+        linker.split_margin = split_margin
+        result = evaluate_linking(nlp, [with_ids(document, several) for document in documents])
+        counts["covered"] += result["covered"]
+        counts.update({m: round(result[m]["acc@1"] * result["covered"] / 100) for m in ("lenient", "strict")})
+    linker.split_margin = margin
+    return {m: {"acc@1": round(100 * counts[m] / counts["covered"], 2)} for m in ("lenient", "strict")}
+
+
+def with_ids(document: AnnotatedDocument, several: bool) -> AnnotatedDocument:
+    """RETURNS (AnnotatedDocument): with those mentions only that have several ids, or one."""
+    mentions = (mention for mention in document.mentions if mention.ids and several == (len(mention.ids) > 1))
+    return document._replace(mentions=tuple(mentions))
 
 
 def main() -> None:

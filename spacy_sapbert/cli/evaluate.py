@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
 
 from ..corpora.reader import FORMATS, read_corpus
 from .progress import stderr_console, track
+
+if TYPE_CHECKING:
+    from spacy.language import Language
 
 evaluate = typer.Typer(help="Measure pipelines on annotated corpora.", no_args_is_help=True)
 
@@ -50,6 +53,48 @@ def compare(
     _show(_comparison_table(result), result)
 
 
+@evaluate.command("abbreviations")
+def abbreviations(
+    corpus: Annotated[Path, typer.Argument(help="Records with their short and long forms, as MED1250 has them.")],
+) -> None:
+    """How well definitions of abbreviations are found, and by which cause they are missed or wrong."""
+    from ..corpora.med1250 import read_med1250
+    from ..evaluation.abbreviations import evaluate_abbreviations
+
+    result = evaluate_abbreviations(track(read_med1250(corpus), stderr_console()))
+    stderr_console().print(_causes_table(result["errors"]))
+    _show(_scores_table(result), result)
+
+
+@evaluate.command("composites")
+def composites(
+    corpus: Corpus,
+    format: Format = None,
+    type: Type = None,
+    kb: Annotated[str | None, typer.Option(help="A store, or 'starter': count what its linker splits wrongly.")] = None,
+    encoder: Annotated[str, typer.Option(help="With --kb: a folder, a hub name, or 'none'.")] = "none",
+) -> None:
+    """How well composite mentions are split, on mentions whose parts the corpus writes (BC5CDR does)."""
+    from ..evaluation.composites import decide_by, evaluate_composites
+
+    documents = track(read_corpus(corpus, format), stderr_console())
+    mentions = (mention for document in documents for mention in document.mentions if type in (None, mention.label))
+    result = evaluate_composites(mentions, decide=decide_by(_linker(kb, encoder)) if kb else None)
+    stderr_console().print(_splits_table(result["errors"]))
+    _show(_composites_table(result), result)
+
+
+def _linker(kb: str, encoder: str) -> Language:
+    import spacy
+
+    from ..evaluation.composites import SPANS_KEY
+
+    nlp = spacy.blank("en")
+    nlp.add_pipe("composite_splitter", config={"spans_key": SPANS_KEY})
+    nlp.add_pipe("sapbert_linker", config={"kb": kb, "encoder": encoder, "spans_key": SPANS_KEY})
+    return nlp
+
+
 def _show(table: Table, result: Mapping[str, Any]) -> None:
     stderr_console().print(table)
     typer.echo(json.dumps(result, indent=2))
@@ -77,6 +122,41 @@ def _comparison_table(result: Mapping[str, Any]) -> Table:
             figures = _decimal(row["a"]), _decimal(row["b"]), f"{row['difference']:+.2f}", interval, f"{row['p']:.4f}"
             table.add_row(f"{measure} {cutoff}", *figures)
     table.caption = f"{result['mentions']:,} mentions in {result['documents']:,} documents"
+    return table
+
+
+def _scores_table(result: Mapping[str, Any]) -> Table:
+    table = _numbers("definitions", "precision", "recall", "F1")
+    for name, scores in {"strict": result, "lenient": result["lenient"]}.items():
+        table.add_row(name, *(_decimal(scores[measure]) for measure in ("p", "r", "f1")))
+    table.caption = f"{result['pairs']:,} pairs"
+    return table
+
+
+def _causes_table(errors: Mapping[str, Sequence[Mapping[str, str]]]) -> Table:
+    table = Table("cause", "n", "such as")
+    for cause, found in sorted(errors.items(), key=lambda entry: -len(entry[1])):
+        table.add_row(cause, str(len(found)), f"{found[0]['short']} | {found[0]['long']} ({found[0]['pmid']})")
+    return table
+
+
+def _composites_table(result: Mapping[str, Any]) -> Table:
+    table = _numbers("mentions with gold parts", "n", "exact", "part P", "part R", "part F1")
+    groups = {"connector": "connector", "no_connector": "no connector", "decided": "connector, as linked"}
+    for group, label in groups.items():
+        if group in result:
+            n, *figures = result[group].values()
+            table.add_row(label, f"{n:,}", *map(_decimal, figures))
+    table.caption = f"wrongly split: {result['wrong_splits']['n']} of {result['wrong_splits']['of']} single mentions"
+    return table
+
+
+def _splits_table(errors: Mapping[str, Sequence[Mapping[str, Any]]]) -> Table:
+    """What is not split as the corpus has it; a part of that is convention, which only reading can tell."""
+    table = Table("mention", "gold", "predicted")
+    for found in errors.values():
+        for error in found:
+            table.add_row(error["text"], " | ".join(error["gold"]), " | ".join(error["predicted"]))
     return table
 
 

@@ -6,45 +6,71 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ..text.composites import readings as readings_by_syntax
+from spacy.language import Language
+from spacy.tokens import Span
+
+from ..text.composites import readings
 from ..types import Mention
 
-Readings = Callable[[str], Sequence[Sequence[str]]]
+Split = Callable[[str], Sequence[str]]
+"""From the text of a mention to its parts; none where it is not split."""
+
+SPANS_KEY = "composites"
 
 _CONNECTOR = re.compile(r"\b(?:and|or)\b|[,/]", re.IGNORECASE)
 
 
-def evaluate_composites(
-    mentions: Iterable[Mention],
-    readings: Readings = readings_by_syntax,
-    whole_names: Callable[[str], bool] | None = None,
-) -> dict[str, Any]:
-    """Compare the first reading of each mention with its gold parts. Nothing is told the number of gold ids.
+def first_reading(text: str) -> Sequence[str]:
+    """RETURNS (Sequence[str]): the parts of the reading that the words alone make likeliest."""
+    return next(iter(readings(text)), ())
 
-    Parts are compared as a set, case and blanks folded. A mention without a reading has no predicted parts. Corpora
+
+def decide_by(nlp: Language) -> Split:
+    """RETURNS (Split): what the linker of a pipeline decides to split, each text by itself.
+
+    nlp (Language): a pipeline with a `composite_splitter` and a `sapbert_linker`, in that order, that both work on
+        `doc.spans[SPANS_KEY]`.
+    """
+    splitter, linker = nlp.get_pipe("composite_splitter"), nlp.get_pipe("sapbert_linker")
+
+    def split(text: str) -> Sequence[str]:
+        doc = nlp.make_doc(text)
+        doc.spans[SPANS_KEY] = [Span(doc, 0, len(doc))]
+        ((parts,),) = linker.predict([splitter(doc)])  # type: ignore[attr-defined]
+        return [part.text for part in parts] if len(parts) > 1 else []
+
+    return split
+
+
+def evaluate_composites(
+    mentions: Iterable[Mention], split: Split = first_reading, decide: Split | None = None
+) -> dict[str, Any]:
+    """Compare the parts of each mention with its gold parts. Nothing is told the number of gold ids.
+
+    Parts are compared as a set, case and blanks folded. A mention that is not split has no predicted parts. Corpora
     also write parts for mentions that are no coordination ("hemorrhagic cystitis"), hence two groups.
 
     mentions (Iterable[Mention]): of the types that are to be measured.
-    readings (Callable): from a text to its readings, best first.
-    whole_names (Callable | None): whether a text is a name of the vocabulary; such a text is not split.
+    split (Split): what the words alone give.
+    decide (Split | None): what becomes of that in the end, such as `decide_by(nlp)`.
     RETURNS (dict): `connector` and `no_connector`, the mentions with gold parts and with or without "and", "or", comma
         or slash: counts `n`, percentages `exact` (all parts right), `part_p`, `part_r`, `part_f1` (0 where there is
-        nothing to divide by); `wrong_splits`: `n` mentions with a reading `of` those that have a connector, one id at
-        most and no gold parts; `errors`: the texts behind both, with gold and predicted parts.
+        nothing to divide by). `wrong_splits`: `n` mentions that are split `of` those that have a connector, one id at
+        most and no gold parts; after `decide`, where it is given, and by `split` else. With `decide` also `decided`:
+        `connector` after it. `errors`: the texts behind `connector` and `wrong_splits`, with gold and predicted parts.
     """
-    connector, no_connector, singles = _Group(), _Group(), _Group()
+    connector, no_connector, decided, singles = _Group(), _Group(), _Group(), _Group()
     for mention in mentions:
         has_connector = _CONNECTOR.search(mention.text) is not None
-        if not mention.parts and not (has_connector and len(mention.ids) <= 1):
-            continue
-        whole = whole_names is not None and whole_names(mention.text)
-        predicted = () if whole else next(iter(readings(mention.text)), ())
-        group = singles if not mention.parts else connector if has_connector else no_connector
-        group.add(mention, predicted)
+        if mention.parts:
+            (connector if has_connector else no_connector).add(mention, split(mention.text))
+        if has_connector and (mention.parts or len(mention.ids) <= 1):
+            (decided if mention.parts else singles).add(mention, (decide or split)(mention.text))
     return {
         "connector": connector.scores(),
         "no_connector": no_connector.scores(),
         "wrong_splits": {"n": len(singles.errors), "of": singles.n},
+        **({"decided": decided.scores()} if decide else {}),
         "errors": {"connector": connector.errors, "wrong_splits": singles.errors},
     }
 

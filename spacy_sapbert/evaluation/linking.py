@@ -33,7 +33,8 @@ from ..types import AnnotatedDocument, LinkedPart, Mention
 from .predictions import new_predictions, write_prediction
 
 LINKER = "sapbert_linker"
-PREPARING = ("abbreviation_resolver", "composite_splitter")
+# the second is scispaCy's
+PREPARING = ("abbreviation_resolver", "abbreviation_detector", "composite_splitter")
 SPANS_KEY = "gold"
 CUTOFFS = (1, 5)
 RECALL_CUTOFF = 20
@@ -128,8 +129,8 @@ def evaluate_linking(
 ) -> dict[str, Any]:
     """Measure how a pipeline links the gold mentions of a corpus.
 
-    Of the pipeline run its `abbreviation_resolver` and `composite_splitter`, as far as it has them, and its
-    `sapbert_linker`. A document that comes twice counts twice.
+    Of the pipeline run its `abbreviation_resolver` (or scispaCy's `abbreviation_detector`) and `composite_splitter`, as
+    far as it has them, and its `sapbert_linker`. A document that comes twice counts twice.
 
     documents (Iterable[AnnotatedDocument]): taken in batches, never all at once.
     type (str | None): only mentions with this label.

@@ -81,6 +81,57 @@ def test_compare_takes_what_linking_writes(pipelines, corpus, tmp_path):
     assert "5 mentions in 2 documents" in result.stderr
 
 
+MED1250 = """\
+1
+Cystic fibrosis (CF)
+The tumor growth factor (TGF) and the alpha thing (XQZ).
+
+  CF|Cystic fibrosis
+  TGF|tumor growth factor
+  XQZ|alpha thing
+
+"""
+
+
+def test_abbreviations_are_scored_with_causes(tmp_path):
+    path = tmp_path / "med1250.txt"
+    path.write_text(MED1250)
+    result = run("abbreviations", path)
+    scores = json.loads(result.stdout)
+    assert (scores["p"], scores["r"], scores["f1"], scores["pairs"]) == (100.0, 66.67, 80.0, 3)
+    assert scores["lenient"]["f1"] == 80.0
+    assert scores["errors"] == {
+        "letters missing or in another order": [{"pmid": "1", "short": "xqz", "long": "alpha thing"}]
+    }
+    assert "letters missing or in another order" in result.stderr
+
+
+COMPOSITES = """\
+1|t|Breast and ovarian cancer, asthma/attack.
+1|a|Old and new fever, hot ovarian cancer.
+1\t0\t25\tBreast and ovarian cancer\tDisease\tC1|C2\tBreast cancer|ovarian cancer
+1\t27\t40\tasthma/attack\tDisease\tC4
+1\t42\t59\tOld and new fever\tDisease\tC9
+1\t61\t79\thot ovarian cancer\tOther\tC8|C2\thot|ovarian cancer
+
+"""
+
+
+def test_composites_are_scored_by_the_words_and_by_the_linker(pipelines, tmp_path):
+    path = tmp_path / "composites.txt"
+    path.write_text(COMPOSITES)
+    scores = json.loads(run("composites", path).stdout)
+    assert scores["connector"] == {"n": 1, "exact": 100.0, "part_p": 100.0, "part_r": 100.0, "part_f1": 100.0}
+    assert scores["no_connector"]["n"] == 1
+    assert scores["wrong_splits"] == {"n": 2, "of": 2}
+    assert "decided" not in scores
+    result = run("composites", path, "--type", "Disease", "--kb", pipelines / "test.kb")
+    scores = json.loads(result.stdout)
+    assert scores["no_connector"]["n"] == 0
+    assert scores["decided"]["exact"] == 100.0
+    assert "connector, as linked" in result.stderr
+
+
 def test_errors_are_told_as_such(corpus, tmp_path):
     with pytest.raises(SapbertError, match="E50"):
         run("linking", tmp_path / "nothing", corpus)

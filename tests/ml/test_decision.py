@@ -74,7 +74,8 @@ def test_split_margin():
 
 def test_the_best_reading_then_the_likelier_one():
     forms = MentionForms("whole", None, [("a", "b"), ("c", "d"), ("e", "f")])
-    assert decide({"whole": 0.1, "a": 0.5, "b": 1.0, "c": 0.6, "d": 0.7, "e": 0.6, "f": 0.9}, forms) == ["c", "d"]
+    assert decide({"whole": 0.1, "a": 0.5, "b": 1.0, "c": 0.6, "d": 0.7, "e": 0.64, "f": 0.9}, forms) == ["c", "d"]
+    assert decide({"whole": 0.1, "a": 0.5, "b": 1.0, "c": 0.54, "d": 0.7, "e": 0.59, "f": 0.9}, forms) == ["a", "b"]
     assert decide({"whole": 0.6, "a": 0.5, "b": 1.0, "c": 0.6, "d": 0.7, "e": 0.5, "f": 0.9}, forms) == ["whole"]
 
 
