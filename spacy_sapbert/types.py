@@ -37,6 +37,7 @@ class Record(NamedTuple):
 
     concept_id (str): primary id in canonical form (see `spacy_sapbert.kb.ids`).
     names (tuple[Name, ...]): the preferred name first, where the source tells it.
+    xrefs (tuple[str, ...]): ids of the same or a like concept in other vocabularies, in canonical form.
     """
 
     concept_id: str
@@ -45,6 +46,7 @@ class Record(NamedTuple):
     types: tuple[str, ...] = ()
     definition: str | None = None
     parents: tuple[str, ...] = ()
+    xrefs: tuple[str, ...] = ()
 
 
 class Candidate(NamedTuple):
