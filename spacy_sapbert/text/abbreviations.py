@@ -9,10 +9,13 @@ import re
 import string
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import takewhile
+from functools import lru_cache
+from itertools import chain, pairwise, takewhile
+from operator import attrgetter
 from types import MappingProxyType
 from typing import NamedTuple
 
+from .joint_forms import find_joint_forms
 from .long_forms import find_long_form
 
 # Limits of Sohn et al. 2008
@@ -23,9 +26,8 @@ MAX_LONG_WORDS = 10
 MAX_SHORT_CHARS = 30
 MAX_CHARS = 250
 # Up to so many short forms are looked for one by one, which is quicker than word by word
-FEW = 30
+FEW = 100
 
-_BRACKET = re.compile(r"[()\[\]]")
 _CLOSING = {"(": ")", "[": "]"}
 _SEPARATOR = re.compile(r"[,;]\s+")
 _EDGES = string.whitespace + '\xa0\u2009\u202f,;:"“”'
@@ -40,19 +42,25 @@ _SERIES = (
     ("i", "ii", "iii", "iv", "v", "vi"),
     ("I", "II", "III", "IV", "V", "VI"),
 )
+_MARKERS = frozenset(chain(*_SERIES))
 _WORD_OR_SIGN = re.compile(r"[^\W_]+|\S")
+_FOLLOWING_WORD = re.compile(r"\s+([^\W_]+)")
+_LAST_WORD = re.compile(r"[^\W_]+$")
 _OPENING = re.compile(r"\s*(?:(?P<bracket>[(\[])|[,;])\s*")
 _REST_OF_BRACKET = re.compile(r"[^()\[\]]*[)\]]?")
 
 Offsets = tuple[int, int]
 Edit = tuple[int, int, str]
 """Start and end in the text, and what to write there."""
+_Piece = tuple[int, str]
+"""A piece of the text after where it starts."""
 
 
 class Definition(NamedTuple):
     """A short form and its long form, as a text defines them.
 
-    short_start, short_end, long_start, long_end (int): characters of the text.
+    short_start, short_end (int), long_start, long_end (int | None): characters of the text. A long form that is not in
+        one piece has none: "Duchenne muscular dystrophy" in "Duchenne or Becker muscular dystrophy".
     precision (float): the estimated precision of the strategy, 0 to 1.
     strategy (str): which of Ab3P's strategies found the long form.
     """
@@ -61,10 +69,14 @@ class Definition(NamedTuple):
     long: str
     short_start: int
     short_end: int
-    long_start: int
-    long_end: int
+    long_start: int | None
+    long_end: int | None
     precision: float
     strategy: str
+
+
+_PRECISION = attrgetter("precision")
+_SHORT_START = attrgetter("short_start")
 
 
 class Use(NamedTuple):
@@ -88,17 +100,18 @@ class Use(NamedTuple):
 def find_definitions(text: str, *, min_precision: float = 0.9) -> list[Definition]:
     """Find the definitions of abbreviations: `long form (SF)`, `SF (long form)`, `(long form, SF)`, also with `[]`.
 
+    Several short forms in a bracket share a coordination: "Duchenne or Becker muscular dystrophy (DMD/BMD)".
+
     text (str): a text of any length.
     min_precision (float): the least estimated precision of the strategies used, 0 to 1.
     RETURNS (list[Definition]): by position of the short form.
     """
-    found = []
-    for bracket in _without_list_markers(text, _find_brackets(text)):
-        definitions = [_define(text, *pair, min_precision) for pair in _propose(text, bracket)]
-        best = max(filter(None, definitions), key=lambda definition: definition.precision, default=None)
-        if best is not None:
-            found.append(best)
-    return sorted(found, key=lambda definition: definition.short_start)
+    found: list[Definition] = []
+    for bracket in _without_list_markers(_find_brackets(text)):
+        forms = _propose(text, bracket)
+        definitions = [definition for short, words in forms if (definition := _define(short, words, min_precision))]
+        found += [max(definitions, key=_PRECISION)] if definitions else _define_together(text, bracket, min_precision)
+    return sorted(found, key=_SHORT_START)
 
 
 class _Bracket(NamedTuple):
@@ -106,46 +119,57 @@ class _Bracket(NamedTuple):
 
     start, end (int): the opening and the closing one.
     outer (int): where the contents of the bracket around it start, or 0.
-    parts (list[Offsets]): its contents between commas and semicolons, without quotes; at least one.
+    parts (list[_Piece]): its contents between commas and semicolons, without quotes; at least one.
     """
 
     start: int
     end: int
     outer: int
-    parts: list[Offsets]
+    parts: list[_Piece]
 
 
 def _find_brackets(text: str) -> list[_Bracket]:
     brackets = []
     stacks: dict[str, list[int]] = {")": [], "]": []}
-    for match in _BRACKET.finditer(text):
-        char, pos = match.group(), match.start()
+    for pos in sorted(pos for char in "()[]" for pos in _find_all(text, char)):
+        char = text[pos]
         if char in _CLOSING:
             stacks[_CLOSING[char]].append(pos)
         elif stacks[char]:
             start = stacks[char].pop()
             if pos - start <= MAX_CHARS:
-                outer = max((stack[-1] + 1 for stack in stacks.values() if stack and stack[-1] < start), default=0)
-                brackets.append(_Bracket(start, pos, outer, _split(text, start + 1, pos)))
+                outer = [stack[-1] + 1 for stack in stacks.values() if stack and stack[-1] < start]
+                brackets.append(_Bracket(start, pos, max(outer, default=0), _split(text, start + 1, pos)))
     return sorted(brackets)
 
 
-def _split(text: str, start: int, end: int) -> list[Offsets]:
+def _find_all(text: str, wanted: str) -> Iterator[int]:
+    pos = text.find(wanted)
+    while pos >= 0:
+        yield pos
+        pos = text.find(wanted, pos + 1)
+
+
+def _split(text: str, start: int, end: int) -> list[_Piece]:
     parts = []
     for separator in _SEPARATOR.finditer(text, start, end):
         parts.append(_strip(text, start, separator.start()))
         start = separator.end()
-    return [*parts, _strip(text, start, end)]
+    parts.append(_strip(text, start, end))
+    return parts
 
 
-def _strip(text: str, start: int, end: int) -> Offsets:
+def _strip(text: str, start: int, end: int) -> _Piece:
     piece = text[start:end].rstrip(_EDGES)
-    return start + len(piece) - len(piece.lstrip(_EDGES)), start + len(piece)
+    stripped = piece.lstrip(_EDGES)
+    return start + len(piece) - len(stripped), stripped
 
 
-def _without_list_markers(text: str, brackets: Sequence[_Bracket]) -> list[_Bracket]:
+def _without_list_markers(brackets: Sequence[_Bracket]) -> Sequence[_Bracket]:
     """Leave out the brackets that count something up: "(a) … (b)", "(i) … (ii)"."""
-    heads = [text[slice(*bracket.parts[0])] for bracket in brackets]
+    heads = [bracket.parts[0][1] for bracket in brackets]
+    if len(_MARKERS.intersection(heads)) < 2:
+        return brackets
     markers: set[int] = set()
     for series in _SERIES:
         hits = [index for index, head in enumerate(heads) if head in series]
@@ -156,16 +180,16 @@ def _without_list_markers(text: str, brackets: Sequence[_Bracket]) -> list[_Brac
     return [bracket for index, bracket in enumerate(brackets) if index not in markers]
 
 
-def _propose(text: str, bracket: _Bracket) -> Iterator[tuple[Offsets, Offsets]]:
-    """Yield the offsets of a short form, and of words at whose end its long form may stand."""
+def _propose(text: str, bracket: _Bracket) -> Iterator[tuple[_Piece, _Piece]]:
+    """Yield a short form, and words at whose end its long form may stand."""
     head, *more = bracket.parts
-    if _is_short_form(text[slice(*head)]) and _stands_alone(text, bracket):
+    if _is_short_form(head[1]) and _stands_alone(text, bracket):
         yield head, _words_before(text, bracket.outer, bracket.start)
-    if _WORD.search(text, *head):
+    if _WORD.search(head[1]):
         short = _word_before(text, bracket.start)
-        if _is_reversed(text[slice(*short)], text[slice(*head)]):
+        if _is_reversed(short[1], head[1]):
             yield short, head
-        if more and _is_short_form(text[slice(*more[0])]):
+        if more and _is_short_form(more[0][1]):
             yield more[0], head
 
 
@@ -195,32 +219,50 @@ def _is_reversed(short: str, long: str) -> bool:
     return short not in long and _is_short_form(short)
 
 
-def _words_before(text: str, start: int, end: int) -> Offsets:
-    """RETURNS (Offsets): the last words before a bracket that are in the same sentence and outer bracket."""
+def _words_before(text: str, start: int, end: int) -> _Piece:
+    """RETURNS (_Piece): the last words before a bracket that are in the same sentence and outer bracket."""
     if end - start > MAX_CHARS:
         # not from within a word
         words = text[end - MAX_CHARS : end].split(maxsplit=1)
         start = end - len(words[1]) if len(words) > 1 else end
-    for match in _SENTENCE_END.finditer(text, start, end):
-        start = match.end()
     words = text[start:end].rsplit(maxsplit=MAX_LONG_WORDS)
     if len(words) > MAX_LONG_WORDS:
         start += len(words[0])
+    for match in _SENTENCE_END.finditer(text, start, end):
+        start = match.end()
     return _strip(text, start, end)
 
 
-def _word_before(text: str, end: int) -> Offsets:
+def _word_before(text: str, end: int) -> _Piece:
     start = max(0, end - MAX_CHARS)
     words = text[start:end].rsplit(maxsplit=1)
     return _strip(text, start + len(words[0]) if len(words) > 1 else start, end)
 
 
-def _define(text: str, short: Offsets, words: Offsets, min_precision: float) -> Definition | None:
-    match = find_long_form(text[slice(*short)], text[slice(*words)], min_precision)
+def _define(short: _Piece, words: _Piece, min_precision: float) -> Definition | None:
+    short_start, short_form = short
+    start, text = words
+    match = find_long_form(short_form, text, min_precision)
     if match is None:
         return None
-    start, end = words[0] + match.start, words[1]
-    return Definition(text[slice(*short)], text[start:end], *short, start, end, match.precision, match.strategy)
+    long = text[match.start :]
+    offsets = short_start, short_start + len(short_form), start + match.start, start + len(text)
+    return Definition(short_form, long, *offsets, match.precision, match.strategy)
+
+
+def _define_together(text: str, bracket: _Bracket, min_precision: float) -> Iterator[Definition]:
+    offset, shorts = _strip(text, bracket.start + 1, bracket.end)
+    if not shorts[:1].isupper() or not _stands_alone(text, bracket):
+        return
+    start, words = _words_before(text, bracket.outer, bracket.start)
+    for form in find_joint_forms(shorts, words, min_precision):
+        long_start = long_end = None
+        if form.long_start is not None:
+            long_start = start + form.long_start
+            long_end = long_start + len(form.long)
+        short_start = offset + form.start
+        offsets = short_start, short_start + len(form.short), long_start, long_end
+        yield Definition(form.short, form.long, *offsets, form.precision, form.strategy)
 
 
 # --- uses
@@ -241,7 +283,7 @@ def find_uses(
     RETURNS (list[Use]): by position.
     """
     defined: dict[str, list[Definition]] = {}
-    for definition in sorted(definitions, key=lambda definition: definition.short_start):
+    for definition in sorted(definitions, key=_SHORT_START):
         defined.setdefault(_singular(definition.short), []).append(definition)
     uses = [_use(*found, defined[short]) for found, short in _find_words(text, defined)]
     for (start, end), short in _find_words(text, known):
@@ -255,7 +297,7 @@ def _singular(short: str) -> str:
 
 
 def _use(start: int, end: int, definitions: Sequence[Definition]) -> Use:
-    nearest = bisect_right(definitions, start, key=lambda definition: definition.short_start) - 1
+    nearest = bisect_right(definitions, start, key=_SHORT_START) - 1
     definition = definitions[max(nearest, 0)]
     return Use(start, end, definition.long, definition.long_start, definition.long_end)
 
@@ -265,30 +307,43 @@ def _find_words(text: str, words: Collection[str]) -> Iterator[tuple[Offsets, st
         end = start + len(word)
         if text[end : end + 1] == "s" and not word[-1].islower():
             end += 1
+        before, after = text[max(0, start - 1) : start], text[end : end + 1]
         # a letter in a compound is rarely an abbreviation: T-cell, vitamin-E
-        joint = "-" if len(word) == 1 else ""
-        if not any(char.isalnum() or char in joint for char in text[max(0, start - 1) : start] + text[end : end + 1]):
+        in_compound = len(word) == 1 and "-" in (before, after)
+        if not (before.isalnum() or after.isalnum() or in_compound):
             yield (start, end), word
 
 
 def _find_strings(text: str, strings: Collection[str]) -> Iterator[tuple[int, str]]:
-    """Yield where the strings stand. With many of them it is looked at each word whether one starts there."""
+    """Yield where the strings stand. With many of them it is looked at each word which ones can start there."""
     if len(strings) <= FEW:
         for wanted in strings:
-            start = text.find(wanted)
-            while start >= 0:
+            for start in _find_all(text, wanted):
                 yield start, wanted
-                start = text.find(wanted, start + 1)
     else:
-        lengths = sorted({len(wanted) for wanted in strings})
+        by_word = _by_first_word(tuple(strings))
         for match in _WORD_OR_SIGN.finditer(text):
-            for length in lengths:
-                piece = text[match.start() : match.start() + length]
-                if len(piece) == length and piece in strings:
-                    yield match.start(), piece
+            for wanted in by_word.get(match.group(), ()):
+                if text.startswith(wanted, match.start()):
+                    yield match.start(), wanted
 
 
-def _without_overlaps(uses: Sequence[Use], length: int) -> list[Use]:
+@lru_cache(maxsize=4)  # one list of known short forms serves many texts
+def _by_first_word(strings: tuple[str, ...]) -> dict[str, list[str]]:
+    """RETURNS (dict[str, list[str]]): the strings by the word or sign of a text at which they can start."""
+    by_word: dict[str, list[str]] = {}
+    for wanted in strings:
+        word = _WORD_OR_SIGN.findall(wanted)[0]
+        # one that is a single word may have the "s" of a plural
+        for start in (word, f"{wanted}s") if word == wanted else (word,):
+            by_word.setdefault(start, []).append(wanted)
+    return by_word
+
+
+def _without_overlaps(uses: list[Use], length: int) -> list[Use]:
+    uses.sort()
+    if all(use.end <= following.start for use, following in pairwise(uses)):
+        return uses
     kept, taken = [], bytearray(length)
     for use in sorted(uses, key=lambda use: (use.start - use.end, use.start)):
         if not taken[use.start] and not taken[use.end - 1]:
@@ -303,8 +358,9 @@ def _without_overlaps(uses: Sequence[Use], length: int) -> list[Use]:
 def expand(text: str, start: int, end: int, uses: Sequence[Use]) -> str:
     """Write a mention with the long forms of its short forms: "CF patients" → "cystic fibrosis patients".
 
-    A definition in the mention gives its long form once: "cystic fibrosis (CF)" → "cystic fibrosis". A short form in a
-    long form is expanded as well, but none in the long form of that. A use that the mention cuts stays as it is.
+    A definition in the mention gives its long form once: "cystic fibrosis (CF)" → "cystic fibrosis". A last word of the
+    long form that follows the short form goes once as well: "LN syndrome" → "Lesch-Nyhan syndrome". A short form in a
+    long form is expanded too, but none in the long form of that. A use that the mention cuts stays as it is.
 
     start, end (int): characters of the mention.
     uses (Sequence[Use]): the uses in the text by position, as `find_uses` gives them.
@@ -323,17 +379,35 @@ def _within(uses: Sequence[Use], start: int, end: int) -> Iterator[Use]:
 def _edit(text: str, start: int, end: int, use: Use, uses: Sequence[Use]) -> Edit:
     """RETURNS (Edit): what becomes of a use in the mention `text[start:end]`."""
     if use.long_start is None or use.long_end is None:
-        return use.start, use.end, use.long
-    inner = [(other.start, other.end, other.long) for other in _within(uses, use.long_start, use.long_end)]
+        return _replace(text, use.start, use.end, use.long, end)
+    inner = [
+        _replace(text, other.start, other.end, other.long, use.long_end)
+        for other in _within(uses, use.long_start, use.long_end)
+    ]
     long = _edited(text, use.long_start, use.long_end, inner)
     first_end, second_start = min(use.end, use.long_end), max(use.start, use.long_start)
     opening = _OPENING.fullmatch(text, first_end, second_start)
     if opening is None or first_end <= start or end <= second_start:
-        return use.start, use.end, long
+        return _replace(text, use.start, use.end, long, end)
     # the mention holds both forms of the definition: one goes, with all else that its bracket holds
     last = min(max(use.end, use.long_end), end)
     rest = _REST_OF_BRACKET.match(text, last, end) if opening["bracket"] else None
-    return max(start, min(use.start, use.long_start)), rest.end() if rest else last, long
+    return _replace(text, max(start, min(use.start, use.long_start)), rest.end() if rest else last, long, end)
+
+
+def _replace(text: str, start: int, end: int, long: str, limit: int) -> Edit:
+    """RETURNS (Edit): the long form for `text[start:end]`, and for the word after it if it ends in the same word.
+
+    limit (int): where the mention ends.
+    """
+    following, last = _FOLLOWING_WORD.match(text, end, limit), _LAST_WORD.search(long)
+    if following and last and _fold_number(following[1]) == _fold_number(last[0]):
+        end = following.end()
+    return start, end, long
+
+
+def _fold_number(word: str) -> str:
+    return word.casefold().removesuffix("s")
 
 
 def _edited(text: str, start: int, end: int, edits: Iterable[Edit]) -> str:

@@ -1,4 +1,4 @@
-"""What the README shows works as it says."""
+"""What the README and the pages in docs/ show works as it says."""
 
 import re
 import shlex
@@ -8,12 +8,28 @@ import pytest
 import spacy
 import srsly
 
-README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf8")
-BLOCKS = re.findall(r"```(\w+)\n(.*?)```", README, flags=re.DOTALL)
+ROOT = Path(__file__).parents[2]
+PAGES = sorted((ROOT / "docs").glob("*.md"))
+
+
+def all_blocks(page):
+    return re.findall(r"```(\w+)\n(.*?)```", page.read_text(encoding="utf8"), flags=re.DOTALL)
 
 
 def blocks(language):
-    return [text for name, text in BLOCKS if name == language]
+    return [text for name, text in all_blocks(ROOT / "README.md") if name == language]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])
+def test_a_page_prints_what_stands_below_its_code(page, capsys):
+    """The code of a page is one program; a text block right after code is what that prints."""
+    namespace = {}
+    found = all_blocks(page)
+    for (language, text), (following, expected) in zip(found, [*found[1:], ("", "")], strict=True):
+        if language == "python":
+            exec(text, namespace)
+            if following == "text":
+                assert capsys.readouterr().out == expected
 
 
 def test_the_ten_lines_print_what_stands_below_them(capsys):

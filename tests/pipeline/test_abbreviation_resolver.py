@@ -2,6 +2,8 @@ import pickle
 
 import pytest
 import spacy
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin, Span
 
@@ -50,6 +52,18 @@ def test_second_run_replaces_the_first(nlp):
     resolver = nlp.get_pipe("abbreviation_resolver")
     resolver.known = {}
     assert forms(resolver(doc)) == [EXPECTED[0], EXPECTED[2]]
+
+
+TEXTS = st.lists(st.sampled_from(["cystic", "fibrosis", "(CF)", "(", ")", "CF", "CFs", "MI", "α", "\n\n"]), max_size=12)
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(text=TEXTS.map(" ".join))
+def test_running_again_changes_nothing(nlp, text):
+    doc = nlp(text)
+    before = forms(doc), dict(doc.user_data)
+    assert (forms(nlp.get_pipe("abbreviation_resolver")(doc)), dict(doc.user_data)) == before
+    assert all(short.text in text for short in doc._.abbreviations)
 
 
 def test_predict_leaves_the_document_as_it_is(nlp):

@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spacy_sapbert.text import long_forms
 from spacy_sapbert.text.long_forms import PRECISIONS, STRATEGIES, find_long_form, short_form_class
 
 
@@ -93,7 +94,10 @@ def test_word_in_lower_case_leaves_over_no_word():
     ("short", "words"),
     [
         ("XYZ", "cystic fibrosis"),
-        ("FC", "cystic fibrosis"),
+        ("fc", "cystic fibrosis"),
+        ("FC", "cystic fibrosis of"),
+        ("FCC", "cystic fibrosis"),
+        ("FC-1", "cystic fibrosis"),
         ("CF", ""),
         ("CF", "cystic CF fibrosis"),
         ("AB", "alpha) beta"),
@@ -103,6 +107,20 @@ def test_word_in_lower_case_leaves_over_no_word():
 )
 def test_no_long_form(short, words):
     assert long_form(short, words) is None
+
+
+@pytest.mark.parametrize(
+    ("short", "words", "expected"),
+    [
+        ("DM", "in myotonic dystrophy", "myotonic dystrophy"),
+        ("AHC", "the congenital adrenal hypoplasia", "congenital adrenal hypoplasia"),
+        ("GBA", "of acid beta-glucosidase", "acid beta-glucosidase"),
+        ("CTL", "tumor of the left colon", "tumor of the left colon"),
+    ],
+)
+def test_initials_in_another_order(short, words, expected):
+    assert long_form(short, words) == (expected, "FirstLetReordered")
+    assert find_long_form(short, words, 0.96) is None
 
 
 def test_min_precision_leaves_strategies_out():
@@ -127,8 +145,48 @@ def test_long_form_is_plausible_whatever_the_text(short, words, min_precision):
     match = find_long_form(short, words, min_precision)
     if match is not None:
         long = words[match.start :]
+        assert 0 <= match.start < len(words)
+        assert match.start == 0 or not words[match.start].isspace()
         assert len(long) > len(short)
         assert long.count("(") == long.count(")")
         assert long.count("[") == long.count("]")
         assert match.precision >= min_precision
         assert match.precision == dict(PRECISIONS[short_form_class(short)])[match.strategy]
+
+
+@given(SHORTS, st.text(ALPHABET, max_size=60))
+def test_long_form_holds_its_own_long_form(short, words):
+    words = words.strip()
+    match = find_long_form(short, words, 0.0)
+    if match is not None:
+        again = find_long_form(short, words[match.start :], 0.0)
+        assert again is not None
+        assert again.start == 0
+
+
+@given(SHORTS, st.text(ALPHABET, max_size=60), st.sampled_from(["gamma ", "the x-ray ", "of "]))
+def test_words_further_left_do_not_matter(short, words, further):
+    words = f"x {words.strip()}"
+    match = find_long_form(short, words, 0.0)
+    if match is not None and match.start > 2:
+        farther = find_long_form(short, further + words, 0.0)
+        assert farther is not None
+        assert farther == match._replace(start=match.start + len(further))
+
+
+def test_work_is_bounded_on_text_that_is_no_language():
+    def steps(length: int) -> int:
+        counted = 0
+
+        def count(*arguments: object) -> "tuple[int, int, bool, bool] | None":
+            nonlocal counted
+            counted += 1
+            return step(*arguments)
+
+        step = long_forms._step
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(long_forms, "_step", count)
+            find_long_form("abababab", "ab-" * length + "c", 0.0)
+        return counted
+
+    assert 0 < steps(4000) == steps(500)
