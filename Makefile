@@ -9,10 +9,10 @@ demo: .venv/ready
 	$(BIN)/spacy-sapbert demo --output demo.html
 
 test: .venv/ready
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n 2
 
 test-all: .venv/ready
-	$(BIN)/python -m pytest -q -m "slow or not slow"
+	$(BIN)/python -m pytest -q -n 2 -m "slow or not slow"
 
 lint: .venv/ready
 	$(BIN)/ruff check .

@@ -1,4 +1,4 @@
-"""Files: opening what users bring, plain or gzipped, with errors that name file and line; and the cache folder."""
+"""Files: reading what users bring and writing what they get, plain or gzipped; and the cache folder."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import codecs
 import gzip
 import io
 import os
+import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, TextIO
+from typing import BinaryIO, TextIO, cast
 
 import platformdirs
 
@@ -65,6 +66,47 @@ def _undecodable_line(path: Path, encoding: str) -> int:
             except UnicodeDecodeError:
                 break
     return line
+
+
+@contextmanager
+def open_output(path: Path | None) -> Iterator[Callable[[str], object]]:
+    """Open the output; a file appears at `path` when the block ends without an error, gzipped if it ends in `.gz`.
+
+    path (Path | None): None for standard output. A device or a pipe is written to as it is.
+    YIELDS (Callable[[str], object]): writes a text as UTF-8.
+    RAISES (SapbertError): E507 the file cannot be written.
+    """
+    if path is None:
+        yield _to_stdout
+        return
+    is_special = path.exists() and not path.is_file()
+    temporary = path if is_special else path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with _open_binary(temporary, gzipped=path.suffix.lower() == ".gz") as handle:
+            yield lambda text: handle.write(text.encode())
+        if not is_special:
+            os.replace(temporary, path)
+    except OSError as error:
+        raise SapbertError(Errors.E507.format(path=path, reason=error.strerror or error)) from error
+    finally:
+        if not is_special:
+            temporary.unlink(missing_ok=True)
+
+
+def _to_stdout(text: str) -> None:
+    sys.stdout.buffer.write(text.encode())
+    sys.stdout.buffer.flush()
+
+
+@contextmanager
+def _open_binary(path: Path, *, gzipped: bool) -> Iterator[BinaryIO]:
+    with path.open("wb") as handle:
+        if not gzipped:
+            yield handle
+            return
+        # the same documents give the same bytes: no name and no time in the head
+        with gzip.GzipFile("", "wb", fileobj=handle, mtime=0) as packed:
+            yield cast(BinaryIO, packed)
 
 
 def without_gz(path: Path) -> Path:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.files import open_text, without_gz
+from spacy_sapbert.files import open_output, open_text, without_gz
 
 
 def read(path: Path, **kwargs) -> list[str]:
@@ -87,3 +87,15 @@ def test_errors_of_the_caller_pass_through(tmp_path):
 def test_without_gz():
     assert without_gz(Path("v1.2/hp.obo.gz")) == Path("v1.2/hp.obo")
     assert without_gz(Path("hp.obo")) == Path("hp.obo")
+
+
+def test_an_output_appears_when_it_is_complete(tmp_path):
+    path = tmp_path / "out.txt"
+    with open_output(path) as write:
+        write("é")
+        assert not path.exists()
+    assert path.read_bytes() == "é".encode()
+    with pytest.raises(ZeroDivisionError), open_output(path) as write:
+        write(f"half {1 / 0}")
+    assert path.read_bytes() == "é".encode()
+    assert [child.name for child in tmp_path.iterdir()] == ["out.txt"]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import Errors, SapbertError
+from ..files import open_output
 from ..types import NIL
 from .documents import Problems, Reading, read_documents
 from .formats import STDIN, InputFormat, OutputFormat, input_format, output_format
@@ -52,7 +53,7 @@ def link(
     problems = Problems(console, strict=strict)
     sources = _sources(inputs, format, Reading(InputFormat.text, text_key, id_key, column, gold))
     from .linked import LinkingPipeline
-    from .outputs import open_output, write_linked
+    from .outputs import write_linked
 
     linking = LinkingPipeline(pipeline, problems, given=gold or format is InputFormat.names)
     documents = chain.from_iterable(read_documents(path, reading, problems) for path, reading in sources)

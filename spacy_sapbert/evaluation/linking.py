@@ -23,6 +23,7 @@ from spacy.util import minibatch
 
 from ..corpora.docs import to_doc
 from ..errors import Errors, SapbertError, Warnings
+from ..files import open_output
 from ..kb.store import ConceptStore
 from ..pipeline.attributes import get_uses
 from ..pipeline.mentions import mentions_of
@@ -30,7 +31,7 @@ from ..text.abbreviations import expand
 from ..text.hashing import hash64
 from ..text.normalise import biosyn
 from ..types import AnnotatedDocument, LinkedPart, Mention
-from .predictions import new_predictions, write_prediction
+from .predictions import write_prediction
 
 LINKER = "sapbert_linker"
 # the second is scispaCy's
@@ -148,14 +149,14 @@ def evaluate_linking(
     scores: list[MentionScore] = []
     lost: list[LinkedMention] = []
     labels: Counter[str] = Counter()
-    with new_predictions(predictions) if predictions else nullcontext() as file:
+    with open_output(predictions) if predictions else nullcontext() as write:
         for linked in link_gold_mentions(nlp, _with_gold_ids(documents, type, labels)):
             score = scorer(linked)
             scores.append(score)
             if not linked.parts:
                 lost.append(linked)
-            if file:
-                write_prediction(file, _prediction(linked, score))
+            if write:
+                write_prediction(write, _prediction(linked, score))
         if not scores:
             wanted = "with a concept id" if type is None else f"of type {type}"
             raise SapbertError(Errors.E511.format(wanted=wanted, known=", ".join(sorted(labels)) or "none"))

@@ -3,38 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from ..errors import Errors, SapbertError
 from ..files import open_text
 
 
-@contextmanager
-def new_predictions(path: Path) -> Iterator[TextIO]:
-    """Open a new file, which takes its place at `path` when the block ends without an error.
-
-    RAISES (SapbertError): E507 it cannot be written.
-    """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        file = temporary.open("w", encoding="utf8")
-    except OSError as error:
-        raise SapbertError(Errors.E507.format(path=path, reason=error.strerror)) from error
-    try:
-        with file:
-            yield file
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def write_prediction(file: TextIO, prediction: Mapping[str, Any]) -> None:
-    """Write one line."""
-    file.write(json.dumps(prediction, ensure_ascii=False) + "\n")
+def write_prediction(write: Callable[[str], object], prediction: Mapping[str, Any]) -> None:
+    """write (Callable[[str], object]): as `open_output` gives it."""
+    write(json.dumps(prediction, ensure_ascii=False) + "\n")
 
 
 def read_predictions(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:

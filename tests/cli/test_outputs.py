@@ -10,7 +10,7 @@ from spacy.tokens import Span
 from spacy_sapbert.cli.documents import Problems, Reading, read_documents
 from spacy_sapbert.cli.formats import InputFormat, OutputFormat
 from spacy_sapbert.cli.linked import LinkingPipeline
-from spacy_sapbert.cli.outputs import open_output, write_linked
+from spacy_sapbert.cli.outputs import write_linked
 from spacy_sapbert.corpora.reader import read_corpus
 
 # everything but surrogates, with more than its share of what ends lines and columns
@@ -90,15 +90,3 @@ def test_a_mention_without_links_has_a_row(linking, folder):
     item.mentions.append(Span(item.doc, 0, 1, label="L"))
     rows = written(linking, [item], "tsv").splitlines()
     assert rows[1].split("\t") == ["x", "0", "4", "some", "L", "some", "", "", "", "", "false", ""]
-
-
-def test_an_output_appears_when_it_is_complete(tmp_path):
-    path = tmp_path / "out.txt"
-    with open_output(path) as write:
-        write("é")
-        assert not path.exists()
-    assert path.read_bytes() == "é".encode()
-    with pytest.raises(ZeroDivisionError), open_output(path) as write:
-        write(f"half {1 / 0}")
-    assert path.read_bytes() == "é".encode()
-    assert [child.name for child in tmp_path.iterdir()] == ["out.txt"]
