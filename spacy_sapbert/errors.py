@@ -18,11 +18,24 @@ class Errors:
         "[E103] {path} was written in store format {found}; this version reads format {wanted}. "
         "Build it again with `spacy-sapbert kb build`."
     )
-    E104 = "[E104] Cannot write {path} ({reason}). Choose another place."
+    E104 = (
+        "[E104] Cannot write {path} ({reason}). Choose another place, or make room; temporary files, at most as large as the "
+        "store, go to the folder that the environment variable SQLITE_TMPDIR names."
+    )
     E105 = (
         "[E105] There is no concept in what was read, so no vocabulary was written. Look at the counts of dropped rows, "
         "and check that the format fits the file."
     )
+    E106 = (
+        "[E106] {path} has no column {missing}, which a mapping in SSSOM needs. Its columns are: {columns}. Name the "
+        "columns so, or give a file of two columns of ids without a header."
+    )
+    E107 = (
+        "[E107] There is no exact match in {paths}, so nothing would be merged: rows read: {n}, left out: {dropped}. "
+        "Only skos:exactMatch, owl:equivalentClass and owl:sameAs say that two ids stand for the same concept."
+    )
+    E108 = "[E108] Nothing refers to an id of {missing}, so nothing would be merged by it. What was read refers to: {known}."
+    E109 = "[E109] The vocabulary {path} was not finished, so it was not written. Call `finish` when all is added."
     E120 = "[E120] Cannot read {path} ({reason}). Check the path and who may read it."
     E121 = "[E121] {path} is damaged or was cut off: its gzip data cannot be unpacked ({reason}). Fetch the file again."
     E122 = (
@@ -48,7 +61,64 @@ class Errors:
         "[E131] {path} has no line that names the columns of a CTD file (DiseaseName, DiseaseID, … or ChemicalName, "
         "ChemicalID, …). Use the file as it comes from CTD, or read it as a table."
     )
-    E132 = "[E132] The delimiter of a table is one character, not '{delimiter}'. Give one, e.g. a comma or a real tab."
+    E132 = "[E132] The delimiter of a table is one character, not '{delimiter}'. Give one, e.g. `,` or `\\t` for a tab."
+    E140 = (
+        "[E140] There is no MRCONSO in {path}. Give the folder of a UMLS release or its META, one of the release's zip "
+        "files, or the MRCONSO.RRF itself."
+    )
+    E141 = "[E141] {table} is in {path} more than once: {places}. Give the path of the one to read."
+    E142 = "[E142] The part {missing} of {table} is missing in {path}. Fetch it: the rows go on from part to part."
+    E143 = "[E143] {path} is damaged or was cut off: it cannot be unpacked ({reason}). Fetch the file again."
+    E144 = "[E144] {path} cannot be unpacked here ({reason}). Unpack it first, and give the folder."
+    E145 = (
+        "[E145] {path}, line {line}: {cui} comes after {previous}, but the rows of a release are sorted by concept. Sort "
+        "the file, or have it sorted while it is read (`--sort`)."
+    )
+    E146 = (
+        "[E146] There is no semantic {kind} {given}. Like it are: {like}. Types are given by TUI (T047) or name, groups "
+        "by code (DISO) or name."
+    )
+    E147 = "[E147] Rows are suppressed by the flags O, E and Y, not '{given}'. Give some of them, e.g. OE, or none."
+    E148 = "[E148] Semantic types were asked for, but there is no MRSTY beside {path}. Put it there, or take all types."
+    E180 = "[E180] {path}, line {line}: this is not of the form {wanted}. Mend the line, or draw the pairs again."
+    E181 = (
+        "[E181] Of the vocabulary's concepts, {found} have {min_names} names or more; {wanted} were to be drawn. Lower "
+        "--concepts or --min-names."
+    )
+    E182 = (
+        "[E182] There are {found} pairs, so none is left to train on when {wanted} are set aside. Lower --eval-pairs, or "
+        "draw more concepts or more pairs of each."
+    )
+    E183 = (
+        "[E183] There is no pair, so nothing was written ({counts}). A pair takes a concept with two names, or a mention "
+        "of a concept of the vocabulary under another name than its own."
+    )
+    E184 = (
+        "[E184] The names of several concepts cannot be sorted ({reason}). Make room in the folder for temporary files, or "
+        "set SQLITE_TMPDIR to another."
+    )
+    E160 = (
+        "[E160] {path}, line {line}: this is no JSON ({reason}). The file may have been cut off: fetch it again, or give "
+        "the format that it has."
+    )
+    E161 = "[E161] {path} is no file of the format {format}: {reason}. Give the format that it has, perhaps {other}."
+    E162 = (
+        "[E162] {path} has no column for the {field} of a translation, which may be named {names}. Its columns are: "
+        "{columns}. Read it as a table, or rename the column."
+    )
+    E163 = (
+        "[E163] {path} is RDF, which is not read. Take the ontology's release in OBO or OBO Graphs JSON, or convert it: "
+        "`robot convert --input {path} --output vocabulary.json`."
+    )
+    E164 = (
+        "[E164] {path} maps the ids of vocabularies to one another (SSSOM) and holds no names of its own, so it is no "
+        "vocabulary. Give it with --mapping, beside the vocabularies whose ids it maps."
+    )
+    E190 = "[E190] A vocabulary cannot be exported as {format}. The formats are: {formats}."
+    E191 = (
+        "[E191] Cannot compare {old} with {new} ({reason}). Look at both with `kb check`, and see that there is room for "
+        "temporary files; the environment variable SQLITE_TMPDIR names another folder for them."
+    )
     # corpora
     E201 = "[E201] {path}, line {line}: {reason}. Mend it, or read without `strict`, which leaves it out and counts it."
     E202 = "[E202] There is no corpus format {format}. The formats are: {formats}."
@@ -127,12 +197,13 @@ class Errors:
         "--column fit the input."
     )
     E531 = "[E531] {option} was given {given} times for {wanted} files. Give it once, or once for each file."
-    E532 = "[E532] --column wants FIELD=COLUMN, for example synonyms=Synonyms; got {given}."
+    E532 = "[E532] {option} wants two values with = between them, for example synonyms=Synonyms; got {given}."
     E533 = "[E533] These options do not go together: {reason}."
     E534 = (
         "[E534] Cannot load the pipeline {pipeline} ({reason}). Give the folder or the name of an installed pipeline."
     )
     E535 = "[E535] {path} is there already and is no pipeline, so it is not overwritten. Choose another folder."
+    E540 = "[E540] The table {path} would be read with commas, but is written with tabs. End its name in .tsv."
     E510 = (
         "[E510] The pipeline has no sapbert_linker, so there are no links to evaluate. Its components are: {components}. "
         "Add one with `nlp.add_pipe` or `spacy-sapbert assemble`."

@@ -16,24 +16,38 @@ import numpy as np
 from ..errors import Errors, SapbertError
 from ..types import Concept, Name
 
-FORMAT = 1
+FORMAT = 2
 
-# Rows count from 0 without gaps: a name's row is also its row in every matrix of name vectors.
+# Rows count from 0 without gaps, in the order in which concepts and names came first: a name's row is also its row in
+# every matrix of name vectors.
 SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE concepts (row INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, preferred INTEGER NOT NULL, definition TEXT);
+CREATE TABLE concepts (row INTEGER PRIMARY KEY, id TEXT NOT NULL, preferred INTEGER NOT NULL, definition TEXT);
 CREATE TABLE ids (id TEXT, concept INTEGER, PRIMARY KEY (id, concept)) WITHOUT ROWID;
 CREATE TABLE types (concept INTEGER, type TEXT, PRIMARY KEY (concept, type)) WITHOUT ROWID;
 CREATE TABLE parents (concept INTEGER, parent TEXT, PRIMARY KEY (concept, parent)) WITHOUT ROWID;
-CREATE TABLE names (row INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
+CREATE TABLE xrefs (concept INTEGER, xref TEXT, PRIMARY KEY (concept, xref)) WITHOUT ROWID;
+CREATE TABLE names (row INTEGER PRIMARY KEY, text TEXT NOT NULL);
 CREATE TABLE synonyms (
     name INTEGER, concept INTEGER, source TEXT, scope TEXT NOT NULL,
     annotations INTEGER NOT NULL,  -- how often a corpus annotates the name with the concept
     PRIMARY KEY (name, concept, source)
 ) WITHOUT ROWID;
-CREATE INDEX synonyms_by_concept ON synonyms (concept);
-CREATE INDEX ids_by_concept ON ids (concept);
+CREATE TABLE totals (of TEXT, value TEXT, count INTEGER NOT NULL, PRIMARY KEY (of, value)) WITHOUT ROWID;
+CREATE TABLE arrays (name TEXT PRIMARY KEY, data BLOB NOT NULL);  -- `Ownership`, little-endian
 """
+
+# Made when the tables are full: an index that grows with its table costs a search a row.
+INDEXES = (
+    "CREATE UNIQUE INDEX concepts_by_id ON concepts (id)",
+    "CREATE INDEX ids_by_concept ON ids (concept)",
+    "CREATE INDEX xrefs_by_xref ON xrefs (xref)",
+    "CREATE UNIQUE INDEX names_by_text ON names (text)",
+    "CREATE INDEX synonyms_by_concept ON synonyms (concept)",
+)
+
+ARRAYS = {"names": "<i4", "concepts": "<i4", "preferred": "?", "annotations": "<i4"}
+"""The arrays of `Ownership` and the types of their values in the file."""
 
 
 class Ownership:
@@ -52,6 +66,7 @@ class Ownership:
 
     def of(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """RETURNS: for the given name rows, positions in `rows` and positions in these arrays, one pair an owner."""
+        rows = rows.astype(self.names.dtype, copy=False)  # else the millions of names would be converted to its type
         starts = np.searchsorted(self.names, rows, side="left")
         counts = np.searchsorted(self.names, rows, side="right") - starts
         which = np.repeat(np.arange(len(rows)), counts)
@@ -119,7 +134,9 @@ class ConceptStore:
 
     @cached_property
     def ownership(self) -> Ownership:
-        return self._ownership("")
+        """Read when first asked for: 13 bytes for every name of every concept."""
+        blobs = dict(self.query("SELECT name, data FROM arrays"))
+        return Ownership(*(np.frombuffer(blobs[name], dtype=dtype) for name, dtype in ARRAYS.items()))
 
     def owned(self, types: Sequence[str] = (), sources: Sequence[str] = ()) -> np.ndarray:
         """The entries of `ownership` that pass a filter.
@@ -128,23 +145,19 @@ class ConceptStore:
         sources (Sequence[str]): the name comes, for this concept, from one of these; empty for all.
         RETURNS (bool, shape (len(ownership.names),)): whether each entry passes.
         """
-        conditions = []
+        passing = np.ones(len(self.ownership.names), dtype=bool)
         if types:
-            conditions.append(f"s.concept IN (SELECT concept FROM types WHERE type IN ({_marks(types)}))")
+            sql = f"SELECT concept FROM types WHERE type IN ({_marks(types)})"
+            typed = np.zeros(len(self), dtype=bool)
+            typed[np.fromiter((row[0] for row in self._rows(sql, *types)), dtype=np.int32)] = True
+            passing &= typed[self.ownership.concepts]
         if sources:
-            conditions.append(f"s.source IN ({_marks(sources)})")
-        passing = self._ownership("WHERE " + " AND ".join(conditions) if conditions else "", *types, *sources)
-        return np.isin(_pair_key(self.ownership), _pair_key(passing))
-
-    def _ownership(self, where: str, *values: str) -> Ownership:
-        rows = self._rows(
-            "SELECT s.name, s.concept, max(s.name = c.preferred), sum(s.annotations) "
-            f"FROM synonyms s JOIN concepts c ON c.row = s.concept {where} "
-            "GROUP BY s.name, s.concept ORDER BY s.name, s.concept",
-            *values,
-        )
-        table = np.fromiter((value for row in rows for value in row), dtype=np.int32).reshape(-1, 4)
-        return Ownership(table[:, 0].copy(), table[:, 1].copy(), table[:, 2].astype(bool), table[:, 3].copy())
+            sql = f"SELECT name << 32 | concept FROM synonyms WHERE source IN ({_marks(sources)})"
+            pairs = np.fromiter((row[0] for row in self._rows(sql, *sources)), dtype=np.int64)
+            named = np.zeros_like(passing)
+            named[np.searchsorted(_pair_key(self.ownership), pairs)] = True
+            passing &= named
+        return passing
 
     # --- concepts
 
@@ -197,12 +210,28 @@ class ConceptStore:
             )
         return None
 
+    def xrefs(self, concept_id: str) -> tuple[str, ...]:
+        """RETURNS (tuple[str, ...]): ids in other vocabularies of the concept with this primary id."""
+        return self._strings(
+            "SELECT x.xref FROM concepts c JOIN xrefs x ON x.concept = c.row WHERE c.id = ? ORDER BY x.xref", concept_id
+        )
+
+    def find_xref(self, xref: str) -> tuple[str, ...]:
+        """RETURNS (tuple[str, ...]): primary ids of the concepts that refer to this id of another vocabulary."""
+        return self._strings(
+            "SELECT c.id FROM xrefs x JOIN concepts c ON c.row = x.concept WHERE x.xref = ? ORDER BY c.id", xref
+        )
+
     def type_counts(self) -> dict[str, int]:
-        return dict(self.query("SELECT type, count(*) FROM types GROUP BY type ORDER BY type"))
+        """RETURNS (dict[str, int]): the number of concepts of each type."""
+        return self._totals("types")
 
     def source_counts(self) -> dict[str, int]:
         """RETURNS (dict[str, int]): the number of name–concept pairs from each source."""
-        return dict(self.query("SELECT source, count(*) FROM synonyms GROUP BY source ORDER BY source"))
+        return self._totals("sources")
+
+    def _totals(self, of: str) -> dict[str, int]:
+        return dict(self.query("SELECT value, count FROM totals WHERE of = ? ORDER BY value", of))
 
     # --- scispaCy's view
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from ..files import cache_dir
 from ..kb.build import build_store
 from ..kb.readers import ReadReport, read_vocabulary
-from ..kb.store import ConceptStore
+from ..kb.store import FORMAT, ConceptStore
 
 VOCABULARY = Path(__file__).parent / "vocabulary.jsonl"
 
@@ -16,7 +16,7 @@ VOCABULARY = Path(__file__).parent / "vocabulary.jsonl"
 def starter_store() -> ConceptStore:
     """RETURNS (ConceptStore): the starter vocabulary; its store is built in the cache folder at the first use."""
     digest = hashlib.sha256(VOCABULARY.read_bytes()).hexdigest()
-    path = cache_dir() / f"starter-{digest[:16]}.kb"
+    path = cache_dir() / f"starter-{digest[:16]}-format{FORMAT}.kb"
     if path.is_file():
         return ConceptStore(path)
     records = read_vocabulary(VOCABULARY, "scispacy", report=ReadReport(), source="starter")

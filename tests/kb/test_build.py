@@ -1,7 +1,11 @@
 from __future__ import annotations
 
 import os
+import signal
+import sqlite3
 import stat
+import subprocess
+import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -11,6 +15,7 @@ from hypothesis import strategies as st
 
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.build import build_store, new_store
+from spacy_sapbert.kb.mapping import Equivalents
 from spacy_sapbert.kb.store import ConceptStore
 from spacy_sapbert.types import Concept, Name, Record
 
@@ -21,6 +26,7 @@ RECORD = Record(
     ("Disease",),
     "A definition.",
     ("D3",),
+    ("C0000001",),
 )
 
 
@@ -28,13 +34,15 @@ def record(concept_id, *names, source="s", **others):
     return Record(concept_id, tuple(Name(name, "exact", source) for name in names), **others)
 
 
-def built(path, *records):
+def built(path, *records, **settings):
     """A store of records, and what its builder counted."""
-    with new_store(path) as builder:
+    with new_store(path, **settings) as builder:
         for each in records:
             builder.add(each)
         builder.finish({})
-    return ConceptStore(path), dict(builder.counts)
+    store = ConceptStore(path)
+    assert store.meta["built"] == builder.counts
+    return store, dict(builder.counts)
 
 
 # --- the same and not the same
@@ -65,6 +73,8 @@ def test_what_a_store_says_of_itself_does_not_change_its_fingerprint(small_vocab
         RECORD._replace(types=("Disease", "D3"), parents=()),
         RECORD._replace(definition=None),
         RECORD._replace(parents=("D4",)),
+        RECORD._replace(xrefs=()),
+        RECORD._replace(parents=("D3", "C0000001"), xrefs=()),
     ],
 )
 def test_other_content_has_another_fingerprint(tmp_path, changed):
@@ -128,7 +138,7 @@ def test_broken_names_are_counted_and_the_rest_is_kept(tmp_path):
     assert counts == {"names of broken Unicode": 2, "empty names": 2, "concepts without a name": 2}
 
 
-@pytest.mark.parametrize("field", ["concept_id", "alternative_ids", "types", "definition", "parents"])
+@pytest.mark.parametrize("field", ["concept_id", "alternative_ids", "types", "definition", "parents", "xrefs"])
 def test_a_record_of_broken_unicode_is_counted_and_the_rest_is_kept(tmp_path, field):
     broken = "\ud800" if field in ("concept_id", "definition") else ("fine", "\ud800")
     store, counts = built(tmp_path / "a.kb", RECORD._replace(**{field: broken}), record("D5", "whole"))
@@ -180,6 +190,175 @@ def test_any_records(given_records):
             assert set(store.find_id(concept_id)) == {primary for primary, of in ids.items() if concept_id in of}
 
 
+# --- merging by mapping
+
+
+def test_records_whose_ids_mean_the_same_become_one_concept(tmp_path):
+    store, counts = built(
+        tmp_path / "a.kb",
+        record("D1", "neoplasm", source="mesh", alternative_ids=("D9",), types=("Disease",), parents=("D2",)),
+        record("D2", "disease", source="mesh"),
+        record(
+            "DOID:162",
+            "cancer",
+            "neoplasm",
+            source="doid",
+            alternative_ids=("DOID:7",),
+            types=("disease",),
+            definition="Of cells.",
+            parents=("DOID:4", "DOID:0"),
+            xrefs=("C0000001",),
+        ),
+        record("DOID:162", "malignancy", source="more", definition="Another."),
+        record("DOID:4", "illness", source="doid"),
+        equivalents=Equivalents([("DOID:162", "MONDO:1"), ("MONDO:1", "D1"), ("DOID:4", "OMIM:1")]),
+    )
+    assert list(store.concept_ids()) == ["D1", "D2", "DOID:4"]
+    assert list(store.names()) == ["neoplasm", "disease", "cancer", "malignancy", "illness"]
+    assert store.get("D1") == Concept(
+        "D1",
+        "neoplasm",
+        ("cancer", "malignancy"),
+        ("Disease", "disease"),
+        "Of cells.",
+        ("D9", "DOID:162", "DOID:7"),
+        ("D2", "DOID:0", "DOID:4"),
+    )
+    assert store.xrefs("D1") == ("C0000001",)
+    assert store.find_id("DOID:162") == store.find_id("DOID:7") == ("D1",)
+    assert store.names_of("D1") == [
+        Name("neoplasm", "exact", "doid"),
+        Name("neoplasm", "exact", "mesh"),
+        Name("cancer", "exact", "doid"),
+        Name("malignancy", "exact", "more"),
+    ]
+    assert store.find_id("MONDO:1") == ()  # no record has this id
+    assert counts == {"records merged into an earlier one": 1, "concepts merged into an earlier one by mappings": 1}
+
+
+def test_alternative_ids_merge_nothing(tmp_path):
+    store, counts = built(
+        tmp_path / "a.kb",
+        record("A", "a", alternative_ids=("C",)),
+        record("B", "b"),
+        record("C", "c"),
+        equivalents=Equivalents([("C", "B")]),
+    )
+    assert list(store.concept_ids()) == ["A", "B"]
+    assert store.find_id("C") == ("A", "B")
+    assert counts == {"concepts merged into an earlier one by mappings": 1}
+
+
+def test_cross_references_merge_only_where_they_are_asked_to(tmp_path):
+    records = [
+        record("C0000001", "one"),
+        record("D000001", "two"),
+        record("DOID:1", "three", xrefs=("C0000001", "OMIM:5")),
+        record("Orphanet:1", "four", xrefs=("OMIM:5", "D000001")),
+    ]
+    ids = {
+        (): ["C0000001", "D000001", "DOID:1", "Orphanet:1"],
+        ("umls_cui",): ["C0000001", "D000001", "Orphanet:1"],
+        ("MSH",): ["C0000001", "D000001", "DOID:1"],
+        ("omim",): ["C0000001", "D000001", "DOID:1"],
+        ("UMLS", "OMIM"): ["C0000001", "D000001"],
+    }
+    for merge_xrefs, expected in ids.items():
+        store, counts = built(tmp_path / "a.kb", *records, merge_xrefs=merge_xrefs)
+        assert list(store.concept_ids()) == expected
+        assert store.find_xref("OMIM:5") == tuple(sorted({*store.find_id("DOID:1"), *store.find_id("Orphanet:1")}))
+        assert counts.get("concepts merged into an earlier one by mappings", 0) == 4 - len(expected)
+
+
+def test_a_record_that_joins_concepts_is_counted(tmp_path):
+    store, counts = built(
+        tmp_path / "a.kb",
+        record("C0000001", "one"),
+        record("D000001", "two"),
+        record("X:1", "between"),
+        record("DOID:1", "three", xrefs=("C0000001", "D000001")),
+        merge_xrefs=("UMLS", "MESH"),
+    )
+    assert [store.ids(concept_id) for concept_id in store.concept_ids()] == [
+        ("C0000001", "D000001", "DOID:1"),
+        ("X:1",),
+    ]
+    assert [store.concept_id(int(row)) for row in store.ownership.concepts] == [
+        "C0000001",
+        "C0000001",
+        "X:1",
+        "C0000001",
+    ]
+    assert counts == {
+        "concepts merged into an earlier one by mappings": 2,
+        "concepts joined by a later record": 1,
+    }
+
+
+def test_cross_references_that_are_not_one_to_one_merge_nothing(tmp_path):
+    store, counts = built(
+        tmp_path / "a.kb",
+        record("C0000001", "one"),
+        record("C0000002", "two"),
+        record("DOID:1", "both", xrefs=("C0000001", "C0000002")),
+        record("DOID:2", "also the second", xrefs=("C0000002",)),
+        record("HP:1", "the second of another", xrefs=("C0000002",)),
+        merge_xrefs=("UMLS",),
+    )
+    assert list(store.concept_ids()) == ["C0000001", "C0000002", "DOID:1", "DOID:2"]
+    assert store.ids("C0000002") == ("C0000002", "HP:1")
+    assert counts == {
+        "concepts merged into an earlier one by mappings": 1,
+        "cross-references that merge nothing, as they are not one to one": 3,
+    }
+
+
+def test_a_vocabulary_that_nothing_refers_to_is_told(tmp_path):
+    with pytest.raises(SapbertError, match=r"E108.*SNOMED.*UMLS"):
+        built(tmp_path / "a.kb", RECORD, merge_xrefs=("SNOMED", "UMLS"))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_mentions_find_merged_concepts(tmp_path):
+    with new_store(tmp_path / "a.kb", Equivalents([("A", "C")])) as builder:
+        for concept_id in "ABC":
+            builder.add(record(concept_id, concept_id.lower()))
+        builder.add_mention("C", Name("m", "mention", "corpus"))
+        assert builder.names_of("A") == builder.names_of("C") == ["a", "c", "m"]
+        with pytest.raises(RuntimeError, match="before mentions"):
+            builder.add(record("D", "d"))
+        builder.finish({})
+    store = ConceptStore(tmp_path / "a.kb")
+    assert [name.text for name in store.names_of("A")] == ["a", "c", "m"]
+    assert store.names_of("B") == [Name("b", "exact", "s")]
+
+
+pairs = st.tuples(st.sampled_from("ABCDEFG"), st.sampled_from("ABCDEFG"))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.sampled_from("ABCDEFG"), min_size=1, max_size=12), st.lists(pairs, max_size=6))
+def test_any_mappings(ids, equal):
+    classes = {one: {one} for one in "ABCDEFG"}
+    for one, other in equal:
+        joined = classes[one] | classes[other]
+        classes |= dict.fromkeys(joined, joined)
+    expected: dict[str, set[str]] = {}
+    for concept_id in ids:
+        first = next((known for known in expected if known in classes[concept_id]), concept_id)
+        expected.setdefault(first, set()).add(concept_id)
+    with TemporaryDirectory() as folder:
+        given_records = [record(concept_id, f"{i}", concept_id) for i, concept_id in enumerate(ids)]
+        store, counts = built(Path(folder) / "a.kb", *given_records, equivalents=Equivalents(equal))
+        assert {concept_id: set(store.ids(concept_id)) for concept_id in store.concept_ids()} == expected
+        assert list(store.concept_ids()) == list(expected)
+        assert list(store.names()) == list(dict.fromkeys(name.text for each in given_records for name in each.names))
+        for first, of in expected.items():
+            texts = {name.text for each in given_records if each.concept_id in of for name in each.names}
+            assert {name.text for name in store.names_of(first)} == texts
+        assert sum(counts.values()) == len(ids) - len(expected)
+
+
 # --- mentions
 
 
@@ -225,6 +404,12 @@ def test_an_empty_vocabulary_is_not_written(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_builder_that_was_not_finished(tmp_path):
+    with pytest.raises(SapbertError, match="E109"), new_store(tmp_path / "a.kb") as builder:
+        builder.add(RECORD)
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("error", [ZeroDivisionError, KeyboardInterrupt])
 def test_a_build_that_is_cut_off_leaves_nothing(tmp_path, error):
     def failing():
@@ -263,12 +448,65 @@ def test_places_that_cannot_be_written(tmp_path):
     assert only_file(tmp_path).name == "file"
 
 
-def test_a_full_disk(tmp_path):
+@pytest.mark.parametrize("database", ["main", "temp"])
+def test_a_full_disk(tmp_path, database):
+    before = build_store([RECORD], tmp_path / "a.kb").path.read_bytes()
+
     def fill(builder):
-        builder._db.execute("PRAGMA max_page_count = 20")
+        builder._db.execute(f"PRAGMA {database}.max_page_count = 30")
         for i in range(20):
             builder.add(record(f"D{i}", str(i) * 10_000))
+        builder.finish({})
 
-    with pytest.raises(SapbertError, match=r"E104.*full"), new_store(tmp_path / "a.kb") as builder:
+    with pytest.raises(SapbertError, match=r"E104.*full.*make room"), new_store(tmp_path / "a.kb") as builder:
         fill(builder)
-    assert list(tmp_path.iterdir()) == []
+    assert only_file(tmp_path).read_bytes() == before
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from spacy_sapbert.kb.build import new_store
+from spacy_sapbert.types import Name, Record
+
+with new_store(Path(sys.argv[1])) as builder:
+    for i in range(5000):
+        builder.add(Record(f"D{i}", (Name(f"name {i}", "exact", "s"),)))
+    if sys.argv[2] == "full":
+        builder._place_records()
+        builder._fill_tables()
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="processes cannot be killed so here")
+@pytest.mark.parametrize("when", ["reading", "full"])
+def test_a_build_that_was_killed(tmp_path, when):
+    path = tmp_path / "a.kb"
+    before = build_store([RECORD], path).path.read_bytes()
+    process = subprocess.run([sys.executable, "-c", KILLED, str(path), when], check=False)
+    assert process.returncode == -signal.SIGKILL
+    assert path.read_bytes() == before
+    (left,) = (other for other in tmp_path.iterdir() if other != path)
+    assert left.match(".a.kb.*.tmp")
+    build_store([RECORD], path)
+    assert only_file(tmp_path).read_bytes() == before
+
+
+def test_two_builds_of_the_same_store_at_once(tmp_path):
+    path = tmp_path / "a.kb"
+    with new_store(path) as first:
+        first.add(RECORD)
+        build_store([record("D5", "five")], path)
+        assert list(ConceptStore(path).names()) == ["five"]
+        first.finish({})
+    assert list(ConceptStore(only_file(tmp_path)).names()) == ["first", "second"]
+
+
+def test_files_are_as_small_as_they_can_be(tmp_path):
+    store = build_store((record(f"D{i}", f"name {i}", f"{i}th name") for i in range(5000)), tmp_path / "a.kb")
+    with sqlite3.connect(store.path) as connection:
+        connection.execute("VACUUM")
+    size = store.path.stat().st_size
+    again = build_store((record(f"D{i}", f"name {i}", f"{i}th name") for i in range(5000)), store.path)
+    assert again.path.stat().st_size < 1.1 * size

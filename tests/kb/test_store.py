@@ -11,7 +11,7 @@ import pytest
 
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.build import build_store, new_store
-from spacy_sapbert.kb.store import ConceptStore
+from spacy_sapbert.kb.store import FORMAT, ConceptStore
 from spacy_sapbert.types import Concept, Name, Record
 
 
@@ -84,9 +84,19 @@ def test_counts(small_store):
     assert {key: small_store.meta[key] for key in ("concepts", "names", "format", "licence")} == {
         "concepts": 15,
         "names": 34,
-        "format": 1,
+        "format": FORMAT,
         "licence": "MIT",
     }
+
+
+def test_cross_references(tmp_path):
+    names = (Name("a", "exact", "t"),)
+    xrefs = {"A": ("C0000002", "OMIM:1"), "B": (), "C": ("OMIM:1",)}
+    store = build_store((Record(id_, names, xrefs=of) for id_, of in xrefs.items()), tmp_path / "a.kb")
+    assert {id_: store.xrefs(id_) for id_ in (*xrefs, "OMIM:1")} == {**xrefs, "OMIM:1": ()}
+    assert store.find_xref("OMIM:1") == ("A", "C")
+    assert store.find_xref("C0000002") == ("A",)
+    assert store.find_xref("A") == ()
 
 
 # --- ownership
@@ -162,6 +172,16 @@ def test_ids_by_name(small_store):
     assert dict(small_store.alias_to_cuis)["CF"] == {"D003550"}
     assert len(small_store.alias_to_cuis) == small_store.n_names
     assert "no name" not in small_store.alias_to_cuis
+
+
+def test_opening_reads_nothing_of_the_names(small_store, monkeypatch):
+    asked = []
+    query = ConceptStore._rows
+    monkeypatch.setattr(
+        ConceptStore, "_rows", lambda store, sql, *values: asked.append(sql) or query(store, sql, *values)
+    )
+    assert len(ConceptStore(small_store.path)) == 15
+    assert asked == ["SELECT key, value FROM meta ORDER BY key"]
 
 
 def test_mappings_read_nothing_before_they_are_asked(small_store, monkeypatch):
@@ -278,5 +298,5 @@ def test_a_page_that_was_overwritten(copied):
 def test_another_format_version(copied):
     with sqlite3.connect(copied) as connection:
         connection.execute("UPDATE meta SET value = '99' WHERE key = 'format'")
-    with pytest.raises(SapbertError, match=r"E103.*format 99; this version reads format 1"):
+    with pytest.raises(SapbertError, match=r"E103.*format 99; this version reads format 2"):
         ConceptStore(copied)

@@ -10,15 +10,21 @@ from typing import Any
 from ...errors import Errors, SapbertError
 from ...files import without_gz
 from ...types import Record
+from .babelon import read_babelon
 from .biosyn import read_biosyn
 from .ctd import read_ctd
 from .huner import read_huner
+from .json_list import read_json
+from .meddra import read_meddra
 from .medic import read_medic
 from .obo import read_obo
+from .obograph import read_obograph
 from .reading import Reading
 from .report import BrokenRow, ReadReport
 from .scispacy import read_scispacy
+from .sniff import sniff_json, sniff_tsv
 from .table import read_table
+from .umls import read_umls
 
 __all__ = ["READERS", "BrokenRow", "ReadReport", "Reader", "Reading", "guess_format", "read_vocabulary"]
 
@@ -26,16 +32,22 @@ Reader = Callable[..., Iterator[Record]]
 """A reader takes a `Reading` and, by keyword, the options of its format."""
 
 READERS: dict[str, Reader] = {
+    "babelon": read_babelon,
     "biosyn": read_biosyn,
     "ctd": read_ctd,
     "huner": read_huner,
+    "json": read_json,
+    "meddra": read_meddra,
     "medic": read_medic,
     "obo": read_obo,
+    "obograph": read_obograph,
     "scispacy": read_scispacy,
     "table": read_table,
+    "umls": read_umls,
 }
 
-_BY_SUFFIX = {".obo": "obo", ".jsonl": "scispacy", ".tsv": "table", ".tab": "table", ".csv": "table"}
+_BY_SUFFIX = {".obo": "obo", ".jsonl": "scispacy", ".csv": "table", ".asc": "meddra", ".rrf": "umls", ".nlm": "umls"}
+_RDF = (".owl", ".owx", ".ofn", ".omn", ".rdf", ".ttl")
 
 
 def read_vocabulary(
@@ -74,16 +86,32 @@ def read_vocabulary(
 
 
 def guess_format(path: Path) -> str:
-    """RETURNS (str): the format that the file's name tells.
+    """RETURNS (str): the format that the file's name or, where several are so named, its beginning tells.
 
-    RAISES (SapbertError): E124 it tells none.
+    RAISES (SapbertError): E124 they tell none, E163 the file is RDF, E164 it holds mappings; E120 it cannot be read.
     """
+    if path.is_dir():
+        return _format_of_folder(path)
     if path.name.lower().startswith(("ctd_diseases.", "ctd_chemicals.")):
         return "ctd"
-    format = _BY_SUFFIX.get(without_gz(path).suffix.lower())
+    suffix = without_gz(path).suffix.lower()
+    if suffix in _RDF:
+        raise SapbertError(Errors.E163.format(path=path))
+    if suffix in (".tsv", ".tab"):
+        return sniff_tsv(path)
+    format = sniff_json(path) if suffix == ".json" else _BY_SUFFIX.get(suffix)
     if not format:
         raise SapbertError(Errors.E124.format(path=path, formats=_formats()))
     return format
+
+
+def _format_of_folder(path: Path) -> str:
+    if any(file.name.lower() == "pt.asc" for file in path.iterdir()):
+        return "meddra"
+    of_umls = ("MRCONSO.RRF*", "META/MRCONSO.RRF*", "*/META/MRCONSO.RRF*", "*.nlm", "*/*.nlm")
+    if any(True for pattern in of_umls for _ in path.glob(pattern)):
+        return "umls"
+    raise SapbertError(Errors.E124.format(path=path, formats=_formats()))
 
 
 def _check_options(format: str, options: dict[str, Any]) -> None:

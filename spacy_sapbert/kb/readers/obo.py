@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import NamedTuple
 
 from ...types import Record
+from .curies import curie, has_prefix, without_release
+from .obsolete import Obsolete, replaced_ids
 from .reading import Reading
+from .report import ReadReport
 
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPED = {"n": "\n", "W": " ", "t": "\t"}
@@ -43,14 +47,17 @@ class _Stanza(NamedTuple):
     tags: dict[str, list[tuple[int, str]]]
 
 
-def read_obo(reading: Reading, *, default_scope: str = "related") -> Iterator[Record]:
+def read_obo(reading: Reading, *, default_scope: str = "related", prefixes: Sequence[str] = ()) -> Iterator[Record]:
     """Read the terms that are not obsolete and have a name; their namespace is their type.
 
-    The header's `default-namespace` holds for terms without a namespace, unless the reading gives types.
+    The header's `default-namespace` holds for terms without a namespace, unless the reading gives types. The file is
+    gone through twice: an obsolete term may come after the one that replaces it.
 
     default_scope (str): scope of a synonym that is written without one; "related" by the specification.
+    prefixes (Sequence[str]): take terms with these id prefixes only; many files hold terms of other ontologies as well.
     YIELDS (Record): one a term.
     """
+    replaced = _replaced_ids(reading)
     default_type: tuple[str, ...] = ()
     with reading.open() as lines:
         for stanza in _stanzas(reading, lines):
@@ -58,32 +65,65 @@ def read_obo(reading: Reading, *, default_scope: str = "related") -> Iterator[Re
                 default_type = reading.types or tuple(_plain(value) for _, value in stanza.tags["default-namespace"])
                 continue
             reading.report.rows_read += 1
-            if stanza.kind != "Term":
-                reading.drop(stanza.kind)
-            elif any(_plain(value) == "true" for _, value in stanza.tags["is_obsolete"]):
-                reading.drop("obsolete")
-            elif not stanza.tags["name"]:
-                reading.drop("no name")
+            reason = _reason_to_drop(reading, stanza, prefixes)
+            if reason:
+                reading.drop(reason)
             else:
-                yield from _term(reading, stanza, default_type, default_scope)
+                yield from _term(reading, stanza, default_type, default_scope, replaced)
 
 
-def _term(reading: Reading, stanza: _Stanza, default_type: tuple[str, ...], default_scope: str) -> Iterator[Record]:
+def _reason_to_drop(reading: Reading, stanza: _Stanza, prefixes: Sequence[str]) -> str | None:
+    if stanza.kind != "Term":
+        return stanza.kind
+    if _is_obsolete(stanza):
+        return "obsolete"
+    ids = reading.ids(_ids(stanza, "id"))
+    if prefixes and ids and not has_prefix(ids[0], prefixes):
+        return "other prefix"
+    return None if stanza.tags["name"] else "no name"
+
+
+def _replaced_ids(reading: Reading) -> dict[str, list[str]]:
+    """RETURNS (dict[str, list[str]]): for terms that are in force, the ids of obsolete terms that they replace."""
+    obsolete = {}
+    silent = replace(reading, strict=False, report=ReadReport())
+    with reading.open() as lines:
+        for stanza in _stanzas(silent, lines):
+            ids = silent.ids(chain(_ids(stanza, "id"), _ids(stanza, "alt_id")))
+            if stanza.kind == "Term" and ids and _is_obsolete(stanza):
+                obsolete[ids[0]] = Obsolete(ids, silent.ids(_ids(stanza, "replaced_by")))
+    return replaced_ids(obsolete)
+
+
+def _term(
+    reading: Reading,
+    stanza: _Stanza,
+    default_type: tuple[str, ...],
+    default_scope: str,
+    replaced: dict[str, list[str]],
+) -> Iterator[Record]:
+    concept_id = next(_ids(stanza, "id"), "")
     texts = [_plain(value) for _, value in stanza.tags["name"]]
     names = [(text, "exact" if index else "preferred") for index, text in enumerate(texts)]
     definitions = [text for text, _ in _quoted(reading, stanza, "def")]
     types = [_plain(value) for _, value in stanza.tags["namespace"]]
     for tag, scope in _SYNONYM_TAGS.items():
         names += [(text, scope or written or default_scope) for text, written in _quoted(reading, stanza, tag)]
+    old_ids = (old_id for canonical in reading.ids([concept_id]) for old_id in replaced.get(canonical, ()))
     return reading.record(
         stanza.line,
-        next(_ids(stanza, "id"), ""),
+        concept_id,
         names,
-        alternative_ids=_ids(stanza, "alt_id"),
+        alternative_ids=chain(_ids(stanza, "alt_id"), old_ids),
         types=types or default_type,
         definition=" ".join(definitions),
         parents=_ids(stanza, "is_a"),
+        xrefs=map(without_release, _ids(stanza, "xref")),
     )
+
+
+def _is_obsolete(stanza: _Stanza) -> bool:
+    return any(_plain(value) == "true" for _, value in stanza.tags["is_obsolete"])
 
 
 def _stanzas(reading: Reading, lines: Iterable[str]) -> Iterator[_Stanza]:
@@ -127,7 +167,7 @@ def _ids(stanza: _Stanza, tag: str) -> Iterator[str]:
     for _, value in stanza.tags[tag]:
         match = _ID.match(value)
         if match:
-            yield _unescape(match[0])
+            yield curie(_unescape(match[0]))
 
 
 def _plain(value: str) -> str:

@@ -79,7 +79,11 @@ class Reading:
 
     def ids(self, raw: Iterable[str]) -> tuple[str, ...]:
         """RETURNS (tuple[str, ...]): the ids in canonical form, each once."""
-        canonical = (canonical_id(self.clean(text), self.id_prefix) for text in raw)
+        return self.canonical_ids(raw, self.id_prefix)
+
+    def canonical_ids(self, raw: Iterable[str], prefix: str | None) -> tuple[str, ...]:
+        """RETURNS (tuple[str, ...]): the same, with a prefix for bare numbers."""
+        canonical = (canonical_id(self.clean(text), prefix) for text in raw)
         return tuple(dict.fromkeys(concept_id for concept_id in canonical if concept_id not in NO_ID))
 
     def record(
@@ -92,11 +96,13 @@ class Reading:
         types: Iterable[str] = (),
         definition: str | None = None,
         parents: Iterable[str] = (),
+        xrefs: Iterable[str] = (),
     ) -> Iterator[Record]:
         """Make the record of a row; ids are given as the file writes them.
 
         line (int): where the row starts.
         names (Iterable[tuple[str, str]]): text and scope, the preferred name first.
+        xrefs (Iterable[str]): ids of other vocabularies, so `id_prefix` does not apply to them.
         YIELDS (Record): one, or none where the row has no id or no name, which is counted.
         """
         ids = self.ids([concept_id])
@@ -108,4 +114,5 @@ class Reading:
         alternatives = tuple(other for other in self.ids(alternative_ids) if other not in ids)
         types = tuple(dict.fromkeys(filter(None, map(self.clean, types)))) or self.types
         definition = self.clean(definition or "") or None
-        yield Record(ids[0], kept, alternatives, types, definition, self.ids(parents))
+        others = self.canonical_ids(xrefs, None)
+        yield Record(ids[0], kept, alternatives, types, definition, self.ids(parents), others)

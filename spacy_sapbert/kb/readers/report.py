@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 # A file read in the wrong format is broken in every row; more examples than this help nobody.
 MAX_EXAMPLES = 1000
@@ -33,6 +33,10 @@ class ReadReport:
     control_characters (int): control characters taken out of names and definitions.
     n_broken (int): broken places, in whole rows or in parts of rows that were kept.
     broken (list[BrokenRow]): the first `MAX_EXAMPLES` of these.
+    notes (Counter[str]): what else a format's reader counts.
+    origins (dict[Path, dict[str, Any]]): of a source that is more than one file, what its reader tells, as JSON values:
+        "files" with their checksums and, where the format has them, "release" and the files that are "absent".
+    bytes_read, bytes_total (int): how far a long reading has come; 0 where the reader does not tell.
     """
 
     rows_read: int = 0
@@ -43,10 +47,19 @@ class ReadReport:
     control_characters: int = 0
     n_broken: int = 0
     broken: list[BrokenRow] = field(default_factory=list)
+    notes: Counter[str] = field(default_factory=Counter)
+    origins: dict[Path, dict[str, Any]] = field(default_factory=dict)
+    bytes_read: int = 0
+    bytes_total: int = 0
 
     @property
     def rows_kept(self) -> int:
         return self.rows_read - self.rows_dropped.total()
+
+    def counts(self) -> dict[str, Any]:
+        """RETURNS (dict[str, Any]): all counts, as JSON values."""
+        others = ("broken", "origins", "bytes_read", "bytes_total")
+        return {name: value for name, value in vars(self).items() if name not in others}
 
     def add_broken(self, path: Path, line: int, reason: str) -> None:
         """Count a broken place and keep it as an example."""

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain, islice
 
 from ...errors import Errors, SapbertError
 from ...files import without_gz
 from ...types import Record
+from .curies import curie, without_release
 from .delimited import name_cells, read_cells
 from .reading import Reading
 
-FIELDS = ("id", "name", "synonyms", "alternative_ids", "types", "definition", "parents")
+FIELDS = ("id", "name", "synonyms", "alternative_ids", "types", "definition", "parents", "xrefs", "source")
 _DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
+
+# SPARQL 1.1 Query Results TSV: variables head the columns, terms are written as in Turtle
+_LITERAL = re.compile(r'"(?P<text>(?:[^"\\]|\\.)*)"(?:@[A-Za-z0-9-]+|\^\^\S+)?')
+_ESCAPE = re.compile(r"\\(.)")
+_ESCAPED = {"t": "\t", "n": "\n", "r": "\r"}
+
+_Row = tuple[int, list[str]]
 
 
 def read_table(
@@ -23,36 +34,64 @@ def read_table(
     separator: str = "|",
     delimiter: str | None = None,
     quoted: bool | None = None,
+    skip: int = 0,
 ) -> Iterator[Record]:
-    """Read a table.
+    """Read a table. Ids may be IRIs, and the table may be a SPARQL result: `?term` heads a column, `<…>` is an IRI.
 
     columns (Mapping[str, str | Sequence[str]] | None): for a field of `FIELDS`, the column or columns that hold it; a
-        field that is not named here is in the column of its own name, if there is one. A cell of `id` or `name` holds
-        one value (the first column the primary id, the preferred name), a cell of `synonyms`, `alternative_ids`,
-        `types` or `parents` any number.
+        field that is not named here is in the column of its own name, if there is one. A cell of `id`, `name` or
+        `source` holds one value (the first column the primary id, the preferred name), a cell of `synonyms`,
+        `alternative_ids`, `types`, `parents` or `xrefs` any number. Columns may be given by number instead, counted
+        from 1: then no row names them.
     header (Sequence[str] | None): the columns, for a file whose first row does not name them.
     where (Mapping[str, str] | None): columns and the cell that they must have; other rows are left out and counted.
     separator (str): what joins the values of a cell; empty where each cell is one value.
-    delimiter (str | None): what stands between cells; by default it goes by the file's name.
+    delimiter (str | None): what stands between cells, by default as the file's name tells; a tab may be written `\\t`.
     quoted (bool | None): whether cells may stand in double quotes; by default only with commas between them, as names
         hold quotation marks of their own.
+    skip (int): lines before the table.
     YIELDS (Record): one a row. A name is "preferred" where the table sets it apart from others, else "exact".
     RAISES (SapbertError): E128 a column is missing, E129 there is no such field, E130 the delimiter is not plain,
         E132 it is not one character.
     """
-    delimiter = delimiter or _delimiter(reading)
+    delimiter = (delimiter or _delimiter(reading)).replace("\\t", "\t")
     if len(delimiter) != 1:
         raise SapbertError(Errors.E132.format(delimiter=delimiter))
+    chosen = {field: [names] if isinstance(names, str) else list(names) for field, names in (columns or {}).items()}
+    where = dict(where or {})
     with reading.open(newline="") as lines:
-        rows = read_cells(reading, lines, delimiter, delimiter == "," if quoted is None else quoted)
-        found = list(header) if header else next(rows, (0, []))[1]
-        fields = _fields(reading, columns or {}, found)
-        _require(reading, {"where": list(where or ())}, found)
+        n_skipped = sum(1 for _ in islice(lines, skip))
+        rows = read_cells(reading, lines, delimiter, delimiter == "," if quoted is None else quoted, n_skipped)
+        found, rows = _header(rows, header, [*chain(*chosen.values()), *where])
+        fields = _fields(reading, chosen, found)
+        _require(reading, {"where": list(where)}, found)
         for line, row in name_cells(reading, rows, found):
-            if all(row[column] == cell for column, cell in (where or {}).items()):
+            if all(row[column] == cell for column, cell in where.items()):
                 yield from _record(reading, line, row, fields, separator)
             else:
                 reading.drop("not selected")
+
+
+def _header(
+    rows: Iterator[_Row], header: Sequence[str] | None, wanted: Sequence[str]
+) -> tuple[list[str], Iterator[_Row]]:
+    """RETURNS (tuple[list[str], Iterator[_Row]]): the columns, and the rows below them."""
+    if header:
+        return list(header), rows
+    line, cells = next(rows, (0, []))
+    if wanted and all(column.isdecimal() for column in wanted):
+        return [str(number) for number in range(1, len(cells) + 1)], chain([(line, cells)], rows)
+    if cells and all(cell.startswith("?") for cell in cells):
+        return [cell[1:] for cell in cells], ((line, list(map(_term, cells))) for line, cells in rows)
+    return cells, rows
+
+
+def _term(cell: str) -> str:
+    """RETURNS (str): what a term of a SPARQL result stands for, without the marks of its kind."""
+    literal = _LITERAL.fullmatch(cell)
+    if literal:
+        return _ESCAPE.sub(lambda match: _ESCAPED.get(match[1], match[1]), literal["text"])
+    return cell[1:-1] if cell.startswith("<") and cell.endswith(">") else cell
 
 
 def _record(
@@ -70,27 +109,27 @@ def _record(
     texts = [cell for cell in cells("name") if cell.strip()] + values("synonyms")
     tells_preferred = "synonyms" in fields or len(fields["name"]) > 1
     names = [(text, "exact" if index or not tells_preferred else "preferred") for index, text in enumerate(texts)]
-    concept_id, *alternatives = cells("id")
-    return reading.record(
+    concept_id, *alternatives = map(curie, cells("id"))
+    source = "".join(cells("source")).strip()
+    return (replace(reading, source=source) if source else reading).record(
         line,
         concept_id,
         names,
-        alternative_ids=alternatives + values("alternative_ids"),
+        alternative_ids=alternatives + list(map(curie, values("alternative_ids"))),
         types=values("types"),
         definition=" ".join(cells("definition")),
-        parents=values("parents"),
+        parents=map(curie, values("parents")),
+        xrefs=(without_release(curie(xref)) for xref in values("xrefs")),
     )
 
 
-def _fields(
-    reading: Reading, columns: Mapping[str, str | Sequence[str]], header: Sequence[str]
-) -> dict[str, list[str]]:
+def _fields(reading: Reading, columns: Mapping[str, list[str]], header: Sequence[str]) -> dict[str, list[str]]:
     """RETURNS (dict[str, list[str]]): the columns that hold each field."""
     for field in columns:
         if field not in FIELDS:
             raise SapbertError(Errors.E129.format(field=field, fields=", ".join(FIELDS)))
     fields = {field: [field] for field in FIELDS if field in header or field in ("id", "name")}
-    fields |= {field: [names] if isinstance(names, str) else list(names) for field, names in columns.items() if names}
+    fields |= {field: names for field, names in columns.items() if names}
     _require(reading, fields, header)
     return fields
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,51 @@ def test_format_is_guessed_where_it_is_plain(name, format):
     assert guess_format(Path(name)) == format
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "format"),
+    [
+        ("a.json", ' \n{"graphs": []}', "obograph"),
+        ("a.json", "[]", "json"),
+        ("a.tsv", "# note\nsubject_id\tpredicate_id\ttranslation_value\ttranslation_language\n", "babelon"),
+        ("a.tsv", "\ufeffsource_id\tpredicate\ttranslation_text\ttranslation_lang\n", "babelon"),
+        ("a.tsv", "id\tname\n", "table"),
+        ("a.tsv", "", "table"),
+        ("MedAscii/pt.asc", "", "meddra"),
+    ],
+)
+def test_format_is_guessed_by_the_beginning(tmp_path, name, text, format):
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    assert guess_format(path) == format
+    if path.suffix != ".asc":
+        packed = tmp_path / f"{name}.gz"
+        packed.write_bytes(gzip.compress(path.read_bytes()))
+        assert guess_format(packed) == format
+
+
+def test_format_of_a_folder(tmp_path):
+    with pytest.raises(SapbertError, match="E124"):
+        guess_format(tmp_path)
+    (tmp_path / "PT.ASC").touch()
+    assert guess_format(tmp_path) == "meddra"
+
+
+def test_what_is_no_vocabulary(tmp_path):
+    path = tmp_path / "a.sssom.tsv"
+    path.write_text("# licence: CC0\nsubject_id\tpredicate_id\tobject_id\n")
+    with pytest.raises(SapbertError, match=r"E164.*a\.sssom\.tsv.*mapping"):
+        guess_format(path)
+    with pytest.raises(SapbertError, match="E164"):
+        guess_format(Path("a.sssom.tsv.gz"))
+    with pytest.raises(SapbertError, match=r"E163.*doid\.owl.*robot convert"):
+        guess_format(Path("doid.owl.gz"))
+    path = tmp_path / "a.json"
+    path.write_text('"text"')
+    with pytest.raises(SapbertError, match="E124"):
+        guess_format(path)
+
+
 @pytest.mark.parametrize("name", ["medic.txt", "dictionary", "a.json.zip", "obo.gz"])
 def test_format_is_not_guessed_elsewhere(name):
     with pytest.raises(SapbertError, match=r"E124.*biosyn, ctd, huner"):
@@ -38,10 +84,12 @@ def test_errors_come_at_once(tmp_path):
         read_vocabulary(tmp_path / "a.txt", "medic", report=ReadReport(), columns={})
 
 
-@pytest.mark.parametrize("format", ["biosyn", "ctd", "huner", "medic", "obo", "scispacy"])
+@pytest.mark.parametrize(
+    "format", ["babelon", "biosyn", "ctd", "huner", "json", "meddra", "medic", "obo", "obograph", "scispacy"]
+)
 def test_every_reader_names_a_missing_file(tmp_path, format):
     assert format in READERS
-    with pytest.raises(SapbertError, match=r"E120.*missing"):
+    with pytest.raises(SapbertError, match=r"E120.*(missing|llt\.asc)"):
         list(read_vocabulary(tmp_path / "missing", format, report=ReadReport()))
 
 

@@ -56,6 +56,56 @@ def test_files_without_a_header(tmp_path):
     assert [record.names[0].text for record in records] == ["#1 acid", "acid"]
 
 
+def test_columns_by_number(tmp_path):
+    text = "id\tname\tspecies\nfever\tX:1\tman\n#2 acid\tX:1\tmouse\n"
+    columns = {"id": "2", "name": "1"}
+    records, report = read(tmp_path / "t.tsv", text, columns=columns, where={"3": "man"}, skip=1, strict=True)
+    assert records == [Record("X:1", (Name("fever", "exact", "t"),))]
+    assert report.rows_dropped == {"not selected": 1}
+
+
+def test_columns_by_number_take_the_first_row(tmp_path):
+    records, _ = read(tmp_path / "t.tsv", "X:1\tfever\ta|b\n", columns={"id": "1", "name": "2", "synonyms": "3"})
+    assert [name.text for name in records[0].names] == ["fever", "a", "b"]
+
+
+def test_lines_before_the_table_count(tmp_path):
+    _, report = read(tmp_path / "t.csv", "made by me\n\nid,name\n1,a\n2\n", skip=2)
+    assert [row.line for row in report.broken] == [5]
+
+
+def test_sparql_results(tmp_path):
+    text = (
+        "?term\t?label\t?synonym\n"
+        '<http://purl.obolibrary.org/obo/HP_0000001>\t"red \\"fever\\""@en\t"a\\tb"^^<http://www.w3.org/x#string>\n'
+        '<http://www.orpha.net/ORDO/Orphanet_2>\t"blue fever"\t\n'
+    )
+    columns = {"id": "term", "name": "label", "synonyms": "synonym"}
+    records, _ = read(tmp_path / "t.tsv", text, columns=columns, strict=True)
+    names = (Name('red "fever"', "preferred", "t"), Name("a b", "exact", "t"))
+    assert records == [Record("HP:0000001", names), Record("Orphanet:2", (Name("blue fever", "preferred", "t"),))]
+
+
+def test_ids_may_be_iris(tmp_path):
+    text = (
+        "id,name,alternative_ids,parents,xrefs\n"
+        "http://purl.obolibrary.org/obo/DOID_1,a,http://omim.org/entry/2,http://id.nlm.nih.gov/mesh/D3,"
+        "UMLS_CUI:C4|SNOMEDCT_US_2018_03_01:5|6\n"
+    )
+    (record,) = read(tmp_path / "t.csv", text, id_prefix="X")[0]
+    assert record[:1] + record[2:3] + record[5:] == ("DOID:1", ("OMIM:2",), ("D3",), ("C4", "SNOMEDCT_US:5", "6"))
+
+
+def test_the_source_of_each_name(tmp_path):
+    records, _ = read(tmp_path / "t.csv", "id,name,source\nD1,fever,MeSH\nD1,febris,\n")
+    assert [record.names[0].source for record in records] == ["MeSH", "t"]
+
+
+def test_a_tab_may_be_written_as_an_escape(tmp_path):
+    records, _ = read(tmp_path / "t.txt", "id\tname\n1\ta,b\n", delimiter="\\t")
+    assert records[0].names[0].text == "a,b"
+
+
 def test_rows_are_selected(tmp_path):
     text = "id,name,status\n1,a,good\n2,b,bad\n"
     records, report = read(tmp_path / "t.csv", text, where={"status": "good"})
@@ -88,7 +138,11 @@ def test_a_quotation_mark_that_is_never_closed_is_reported(tmp_path):
         ("t.csv", "id,name\n", {"where": {"status": "good"}}, r"E128.*no column status"),
         ("t.csv", "id,name\n", {"columns": {"label": "name"}}, r"E129.*no field label"),
         ("t.txt", "id,name\n", {}, "E130"),
-        ("t.txt", "id,name\n", {"delimiter": "\\t"}, "E132"),
+        ("t.txt", "id,name\n", {"delimiter": "||"}, "E132"),
+        ("t.tsv", "a\tb\n", {"columns": {"id": "1", "name": "3"}}, r"E128.*no column 3.*1, 2"),
+        ("t.tsv", "a\tb\n", {"columns": {"id": "1", "name": "b"}}, r"E128.*no column 1.*a, b"),
+        ("t.tsv", "a\tb\n", {"columns": {"id": "1", "name": "2"}, "where": {"status": "x"}}, "E128"),
+        ("t.tsv", "", {"columns": {"id": "1", "name": "2"}}, "E128"),
         ("t.csv", "id,name\n", {"colums": {}}, r"E126.*no option colums.*columns"),
     ],
 )
@@ -114,33 +168,19 @@ def test_round_trip(tmp_path_factory, concepts, delimiter):
     assert report.rows_read == len(concepts)
 
 
-def test_drugbank(data_dir):
-    columns = {"id": "DrugBank ID", "name": "Common name", "synonyms": "Synonyms"}
-    path = data_dir / "vocabularies/drugbank_open/drugbank_vocabulary.csv.gz"
-    records, report = read(path, columns=columns, strict=True)
-    assert report.records == 19842
-    assert report.names - report.records == 52154
-    assert sum(len(record.names) > 1 for record in records) == 18160
+@given(ROWS)
+def test_round_trip_of_one_row_a_name(tmp_path_factory, concepts):
+    path = tmp_path_factory.mktemp("table") / "t.tsv"
+    lines = [f"{name}\tX:{number}\n" for number, names in enumerate(concepts) for name in names]
+    path.write_bytes("".join(lines).encode())
+    records, report = read(path, columns={"name": "1", "id": "2"}, strict=True)
+    found = [[r.names[0].text for r in records if r.concept_id == f"X:{number}"] for number in range(len(concepts))]
+    assert found == concepts
+    assert report.rows_read == len(lines)
 
 
-def test_hgnc(data_dir):
-    columns = {"id": "HGNC ID", "name": ["Approved Symbol", "Approved Name"], "synonyms": "Synonyms"}
-    path = data_dir / "vocabularies/hgnc/hgnc_entries.tsv.gz"
-    _, report = read(path, columns=columns, separator=", ", where={"Status": "Approved"}, strict=True)
-    assert (report.rows_read, report.records) == (45406, 40988)
-    assert report.names + report.names_dropped["duplicate"] == 122358
-
-
-@pytest.mark.parametrize(
-    ("file", "header", "names", "concepts"),
-    [
-        pytest.param("chebi/chebi_names_2016.tsv.gz", ["name", "id"], 206870, 55510, marks=pytest.mark.slow),
-        ("cellosaurus/Cellosaurus.tsv.gz", ["name", "id", "species"], 92932, 64234),
-        ("mesh/mesh-disease.tsv.gz", ["name", "id"], 34916, 4816),
-        ("famplex/famplex.tsv", ["name", "id"], 2156, 622),
-    ],
-)
-def test_tables_without_a_header(data_dir, file, header, names, concepts):
-    records, report = read(data_dir / "vocabularies" / file, header=header, strict=True)
-    assert report.names == names
-    assert len({record.concept_id for record in records}) == concepts
+@given(st.text('abc\t\n"?<>@^|,\\'))
+def test_any_text_is_read_or_reported(tmp_path_factory, text):
+    path = tmp_path_factory.mktemp("table") / "t.tsv"
+    records, report = read(path, "?id\t?name\n" + text)
+    assert report.rows_kept == report.records == len(records)

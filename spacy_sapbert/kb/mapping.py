@@ -1,0 +1,227 @@
+"""Which ids of several vocabularies stand for the same concept: mappings, and what follows from them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
+
+from ..errors import Errors, SapbertError
+from ..files import without_gz
+from .ids import NO_ID, canonical_id
+from .readers.delimited import name_cells, read_cells
+from .readers.reading import Reading
+from .readers.report import ReadReport
+
+EXACT = frozenset({"skos:exactmatch", "owl:equivalentclass", "owl:sameas"})
+"""Predicates, in lower case, of mappings that say that two ids stand for the same concept."""
+
+_SUBJECT, _PREDICATE, _OBJECT, _MODIFIER = "subject_id", "predicate_id", "object_id", "predicate_modifier"
+_SSSOM_COLUMNS = (_SUBJECT, _PREDICATE, _OBJECT)
+_NO_TERM = "sssom:notermfound"  # stands where somebody looked for a match and found none
+
+_BARE_VOCABULARIES = {"umls": "UMLS", "umls_cui": "UMLS", "mesh": "MESH", "msh": "MESH"}
+_CUI = re.compile(r"C\d{7}")
+_MESH_ID = re.compile(r"[CDQ](?:\d{6}|\d{9})")  # the ids made since 2017 have nine digits
+
+
+class Equivalents:
+    """Ids in classes: all ids of a class stand for one concept (union–find, Galler and Fischer 1964)."""
+
+    def __init__(self, pairs: Iterable[tuple[str, str]] = ()) -> None:
+        self._parents: dict[str, str] = {}
+        for one, other in pairs:
+            self.join(one, other)
+
+    def join(self, one: str, other: str) -> None:
+        """Make the classes of two ids one class."""
+        first, second = self.find(one), self.find(other)
+        self._parents[second] = self._parents[first] = first
+
+    def find(self, concept_id: str) -> str:
+        """RETURNS (str): the id that stands for the class; an id without equivalents is a class of its own."""
+        root = concept_id
+        while (above := self._parents.get(root, root)) != root:
+            root = above
+        while (above := self._parents.get(concept_id, root)) != root:  # the next search goes straight to the root
+            self._parents[concept_id], concept_id = root, above
+        return root
+
+    def copy(self) -> Equivalents:
+        copied = Equivalents()
+        copied._parents = self._parents.copy()
+        return copied
+
+    def __contains__(self, concept_id: str) -> bool:
+        return concept_id in self._parents
+
+    def __len__(self) -> int:
+        """RETURNS (int): the number of ids."""
+        return len(self._parents)
+
+
+# --- mapping files
+
+
+def read_mappings(paths: Iterable[Path], *, report: ReadReport | None = None, strict: bool = False) -> Equivalents:
+    """Read files that map ids to one another, and close them: what equals the same id is equal.
+
+    A file is an SSSOM table (Matentzoglu et al. 2022) if its name holds ".sssom." or it has one of the columns
+    subject_id, predicate_id, object_id; of it, exact matches are taken (see `EXACT`). Any other file has two columns
+    of ids and no header. Columns are separated by commas in a .csv, else by tabs; lines at the start that begin with
+    `#` are comments.
+
+    report (ReadReport | None): counts the rows, and the dropped ones by reason, such as "skos:closeMatch".
+    strict (bool): raise at the first broken row; else it is counted, and the rest goes on.
+    RAISES (SapbertError): E106 a column of SSSOM is missing, E107 there is no exact match in any file, E120 to E123 a
+        file cannot be read, E127 a broken row.
+    """
+    report = report or ReadReport()
+    equivalents = Equivalents()
+    paths = [Path(path) for path in paths]
+    for path in paths:
+        for one, other in _pairs(Reading(path, source=path.name, strict=strict, report=report)):
+            equivalents.join(one, other)
+    if paths and not equivalents:
+        dropped = dict(report.rows_dropped)
+        raise SapbertError(Errors.E107.format(paths=", ".join(map(str, paths)), n=report.rows_read, dropped=dropped))
+    return equivalents
+
+
+def _pairs(reading: Reading) -> Iterator[tuple[str, str]]:
+    """YIELDS (tuple[str, str]): two canonical ids that stand for the same concept."""
+    name = without_gz(reading.path).name.lower()
+    with reading.open(newline="") as lines:
+        n_comments, rest = _after_comments(lines)
+        rows = read_cells(reading, rest, "," if name.endswith(".csv") else "\t", quoted=True, n_before=n_comments)
+        first = next(rows, None)
+        if first is None:
+            return
+        columns = [cell.strip() for cell in first[1]]
+        if ".sssom." in name or not set(columns).isdisjoint(_SSSOM_COLUMNS):
+            yield from _sssom(reading, rows, columns)
+        else:
+            for line, cells in name_cells(reading, chain([first], rows), [_SUBJECT, _OBJECT]):
+                yield from _pair(reading, line, cells)
+
+
+def _after_comments(lines: Iterable[str]) -> tuple[int, Iterator[str]]:
+    """RETURNS (tuple[int, Iterator[str]]): the number of comments at the start, and the lines after them."""
+    rest = iter(lines)
+    for number, line in enumerate(rest):
+        if not line.startswith("#"):
+            return number, chain([line], rest)
+    return 0, iter(())
+
+
+def _sssom(reading: Reading, rows: Iterator[tuple[int, list[str]]], columns: list[str]) -> Iterator[tuple[str, str]]:
+    missing = [column for column in _SSSOM_COLUMNS if column not in columns]
+    if missing:
+        raise SapbertError(Errors.E106.format(path=reading.path, missing=", ".join(missing), columns=columns))
+    for line, cells in name_cells(reading, rows, columns):
+        predicate = cells[_PREDICATE].strip()
+        if not predicate:
+            reading.drop_broken(line, f"no {_PREDICATE}")
+        elif predicate.lower() not in EXACT:
+            reading.drop(predicate)
+        elif cells.get(_MODIFIER, "").strip():  # "Not" is the one there is
+            reading.drop(f"{cells[_MODIFIER].strip()} {predicate}")
+        else:
+            yield from _pair(reading, line, cells)
+
+
+def _pair(reading: Reading, line: int, cells: dict[str, str]) -> Iterator[tuple[str, str]]:
+    ids = []
+    for column in (_SUBJECT, _OBJECT):
+        if cells[column].strip().lower() == _NO_TERM:
+            reading.drop("no term found")
+            return
+        concept_id = canonical_id(reading.clean(cells[column]))
+        if concept_id in NO_ID:
+            reading.drop_broken(line, f"no {column}")
+            return
+        ids.append(concept_id)
+    yield ids[0], ids[1]
+
+
+# --- cross-references
+
+
+def vocabulary(prefix: str) -> str:
+    """RETURNS (str): a vocabulary's prefix as `vocabulary_of` writes it, e.g. "UMLS" for "umls_cui"."""
+    return _BARE_VOCABULARIES.get(prefix.lower()) or canonical_id(f"{prefix}:0").partition(":")[0]
+
+
+def vocabulary_of(concept_id: str) -> str:
+    """The vocabulary that a canonical id is from.
+
+    Canonical ids of UMLS and MeSH have no prefix, but their numbers differ in length: C and seven digits is a CUI; C,
+    D or Q and six or nine digits is a MeSH id.
+
+    RETURNS (str): the id's prefix, "UMLS" or "MESH"; empty where nothing tells it.
+    """
+    prefix, colon, _ = concept_id.partition(":")
+    if colon:
+        return prefix
+    if _CUI.fullmatch(concept_id):
+        return "UMLS"
+    return "MESH" if _MESH_ID.fullmatch(concept_id) else ""
+
+
+class Link(NamedTuple):
+    """A cross-reference of a record: the record's number, its id and the id that it refers to."""
+
+    record: int
+    concept_id: str
+    xref: str
+
+
+def one_to_one(links: Iterable[Link]) -> tuple[list[Link], int]:
+    """Leave out cross-references that cannot mean the same concept.
+
+    Where a concept refers to two ids of one vocabulary, or two concepts of one vocabulary to the same id, they say that
+    something is broader or narrower. Merged by them, concepts that a vocabulary tells apart would become one.
+
+    RETURNS (tuple[list[Link], int]): those that are one to one, in their order, and the number of the others.
+    """
+    unique: dict[tuple[str, str], Link] = {}
+    for link in links:
+        unique.setdefault((link.concept_id, link.xref), link)
+    referring = Counter((one, vocabulary_of(other)) for one, other in unique)
+    referred = Counter((vocabulary_of(one), other) for one, other in unique)
+    kept = [
+        link
+        for (one, other), link in unique.items()
+        if referring[one, vocabulary_of(other)] == referred[vocabulary_of(one), other] == 1
+    ]
+    return kept, len(unique) - len(kept)
+
+
+def merge(
+    firsts: Iterable[tuple[str, int]], equivalents: Equivalents, links: Sequence[Link]
+) -> tuple[dict[int, int], int]:
+    """Find out which records are one concept though their ids differ.
+
+    firsts (Iterable[tuple[str, int]]): every id that a record has, with the number of the first one.
+    RETURNS (tuple[dict[int, int], int]): for those of these records that may be merged, the first record of the whole
+        concept; and how often a record's link made one concept of two that both stood in earlier records.
+    """
+    classes = equivalents.copy()
+    linked = {concept_id for link in links for concept_id in (link.concept_id, link.xref)}
+    may_merge = [(number, concept_id) for concept_id, number in firsts if concept_id in linked or concept_id in classes]
+    leads: dict[str, int] = {}
+    for number, concept_id in sorted(may_merge):
+        leads.setdefault(classes.find(concept_id), number)
+    n_joined = 0
+    for link in links:
+        one, other = classes.find(link.concept_id), classes.find(link.xref)
+        if one == other:
+            continue
+        classes.join(one, other)
+        found = [leads.pop(root) for root in (one, other) if root in leads]
+        n_joined += len(found) == 2 and max(found) < link.record
+        leads[classes.find(one)] = min(found)
+    return {number: leads[classes.find(concept_id)] for number, concept_id in may_merge}, n_joined

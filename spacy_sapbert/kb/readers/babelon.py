@@ -1,0 +1,101 @@
+"""Translations of an ontology as Babelon tables (https://github.com/monarch-initiative/babelon), one row a translation.
+
+A translated label or synonym is a name of its concept. The Disease Ontology's own tables of translations, which have
+other headings for the same columns, are read as well.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from ...errors import Errors, SapbertError
+from ...types import Record
+from .curies import curie
+from .delimited import name_cells, read_cells
+from .reading import Reading
+
+_COLUMNS = {
+    "id": ("subject_id", "source_id"),
+    "property": ("predicate_id", "predicate"),
+    "language": ("translation_language", "translation_lang"),
+    "text": ("translation_value", "translation_text"),
+    "status": ("translation_status", "status"),
+}
+_OPTIONAL = ("status",)
+
+# The scope of a name by the last part of its property: rdfs:label, oboInOwl:hasBroadSynonym, …
+_SCOPES = {
+    "label": "exact",
+    "prefLabel": "exact",
+    "altLabel": "exact",
+    "hasExactSynonym": "exact",
+    "hasNarrowSynonym": "narrow",
+    "hasBroadSynonym": "broad",
+    "hasRelatedSynonym": "related",
+}
+
+
+def read_babelon(reading: Reading, *, languages: Sequence[str] = ()) -> Iterator[Record]:
+    """Read the translated names; each has its language at the end of its source: "HPO-es".
+
+    Translations of definitions, and rows that are marked as not translated, are left out and counted.
+
+    languages (Sequence[str]): take these languages only ("es").
+    YIELDS (Record): one a row.
+    RAISES (SapbertError): E162 a column is missing.
+    """
+    with reading.open(newline="") as lines:
+        # quoted: notes of several lines stand in quotation marks
+        rows = read_cells(reading, lines, "\t", quoted=True)
+        header = next((cells for _, cells in rows if not cells[0].startswith("#")), [])
+        columns = _columns(reading, header)
+        for line, row in name_cells(reading, rows, header):
+            cells = {name: row[column].strip() for name, column in columns.items()}
+            reason = _reason_to_drop(cells, languages)
+            if reason:
+                reading.drop(reason)
+            else:
+                name = (cells["text"], _SCOPES[_last_part(cells["property"])])
+                yield from _with_language(reading, cells["language"]).record(line, curie(cells["id"]), [name])
+
+
+def _reason_to_drop(cells: dict[str, str], languages: Sequence[str]) -> str | None:
+    if _last_part(cells["property"]) not in _SCOPES:
+        return "not a name"
+    if languages and cells["language"] not in languages:
+        return "other language"
+    if not cells["text"] or cells.get("status") == "NOT_TRANSLATED":
+        return "not translated"
+    return None
+
+
+def is_babelon(header: Sequence[str]) -> bool:
+    """Whether columns with these headings hold translations."""
+    needed = (headings for name, headings in _COLUMNS.items() if name not in _OPTIONAL)
+    return all(any(heading in header for heading in headings) for headings in needed)
+
+
+def _columns(reading: Reading, header: Sequence[str]) -> dict[str, str]:
+    """RETURNS (dict[str, str]): the headings of the columns that are needed."""
+    columns = {}
+    for name, headings in _COLUMNS.items():
+        found = [heading for heading in headings if heading in header]
+        if found:
+            columns[name] = found[0]
+        elif name not in _OPTIONAL:
+            names, given = " or ".join(headings), ", ".join(header)
+            raise SapbertError(Errors.E162.format(path=reading.path, field=name, names=names, columns=given))
+    return columns
+
+
+def _with_language(reading: Reading, language: str) -> Reading:
+    source = reading.source.removesuffix(".babelon")
+    if language and not source.endswith(f"-{language}"):
+        source = f"{source}-{language}"
+    return replace(reading, source=source)
+
+
+def _last_part(iri: str) -> str:
+    return re.split(r"[:#/]", iri)[-1]

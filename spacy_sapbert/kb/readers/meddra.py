@@ -1,0 +1,126 @@
+"""MedDRA as its subscribers get it: the folder MedAscii with llt.asc, pt.asc, hlt.asc, hlgt.asc, soc.asc, mdhier.asc.
+
+The columns, which no file names, are those of the MedDRA Distribution File Format Document (ICH); `$` stands after
+every cell. Preferred terms are concepts, their lowest level terms are their names. As LLT codes stand in annotated
+data, they are alternative ids, also those of terms that are no longer current. High level terms, high level group terms
+and system organ classes are concepts as well: the parents of the terms below them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from ...types import Record
+from .reading import Reading
+
+_LEVELS = ("pt", "hlt", "hlgt", "soc")
+# llt.asc: llt_code, llt_name, pt_code, …, llt_currency is the tenth; mdhier.asc begins with the codes of a PT's parents
+_CURRENCY = 9
+
+
+class _LowestLevelTerm(NamedTuple):
+    line: int
+    code: str
+    name: str
+    is_current: bool
+
+
+def read_meddra(reading: Reading, *, non_current: bool = False) -> Iterator[Record]:
+    """Read a folder of MedDRA files, or the folder that a given file of them is in. Types are PT, HLT, HLGT and SOC.
+
+    non_current (bool): take the names of LLTs that are not current as well; else they are left out and counted.
+    YIELDS (Record): one a term, but for LLTs.
+    RAISES (SapbertError): E120 a file is missing.
+    """
+    reading = replace(reading, id_prefix=reading.id_prefix or "MEDDRA")
+    lowest = _lowest_level_terms(reading)
+    parents = _parents(reading)
+    for level in _LEVELS:
+        of_file = _of_file(reading, f"{level}.asc")
+        for line, cells in _lines(of_file):
+            reading.report.rows_read += 1
+            if len(cells) < 2:
+                of_file.drop_broken(line, "no $ between code and name")
+                continue
+            terms = lowest.pop(cells[0], []) if level == "pt" else []
+            yield from of_file.record(
+                line,
+                cells[0],
+                [(cells[1], "preferred"), *_synonyms(reading, terms, cells[0], non_current)],
+                alternative_ids=[term.code for term in terms],
+                types=[level.upper()],
+                parents=parents.get((level, cells[0]), ()),
+            )
+    for code, terms in lowest.items():
+        for term in terms:
+            _of_file(reading, "llt.asc").broken(term.line, f"there is no PT {code}")
+    names = [f"{name}.asc" for name in ("llt", *_LEVELS, "mdhier")]
+    reading.report.origins[reading.path] = {"files": [_manifest(_of_file(reading, name).path) for name in names]}
+
+
+def _synonyms(
+    reading: Reading, terms: list[_LowestLevelTerm], code: str, non_current: bool
+) -> Iterator[tuple[str, str]]:
+    for term in terms:
+        # every PT is an LLT of its own as well
+        if term.code == code:
+            continue
+        if term.is_current or non_current:
+            yield term.name, "exact"
+        else:
+            reading.report.names_dropped["not current"] += 1
+
+
+def _lowest_level_terms(reading: Reading) -> dict[str, list[_LowestLevelTerm]]:
+    """RETURNS (dict[str, list[_LowestLevelTerm]]): the lowest level terms by the code of their preferred term."""
+    terms = defaultdict(list)
+    for line, cells in _rows(_of_file(reading, "llt.asc"), n_wanted=_CURRENCY + 1):
+        code, name, pt_code = cells[:3]
+        terms[pt_code].append(_LowestLevelTerm(line, code, name, cells[_CURRENCY].strip() != "N"))
+    return dict(terms)
+
+
+def _parents(reading: Reading) -> dict[tuple[str, str], dict[str, None]]:
+    """RETURNS: codes of the parents, by the level and the code of a term; in order, each once."""
+    parents: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
+    for _, cells in _rows(_of_file(reading, "mdhier.asc"), n_wanted=len(_LEVELS)):
+        codes = cells[: len(_LEVELS)]
+        for level, code, parent in zip(_LEVELS, codes, codes[1:], strict=False):
+            parents[level, code][parent] = None
+    return parents
+
+
+def _of_file(reading: Reading, name: str) -> Reading:
+    """RETURNS (Reading): the reading of one file of the folder, whose name may be in capitals."""
+    folder = reading.path if reading.path.is_dir() else reading.path.parent
+    return replace(reading, path=_present(folder, name))
+
+
+def _rows(reading: Reading, n_wanted: int) -> Iterator[tuple[int, list[str]]]:
+    for line, cells in _lines(reading):
+        if len(cells) >= n_wanted:
+            yield line, cells
+        else:
+            reading.broken(line, f"{len(cells)} cells where {n_wanted} are wanted")
+
+
+def _lines(reading: Reading) -> Iterator[tuple[int, list[str]]]:
+    """YIELDS (tuple[int, list[str]]): number and cells of each line that is not empty."""
+    with reading.open() as lines:
+        for number, line in enumerate(lines, start=1):
+            if line.strip():
+                yield number, line.rstrip("\n").split("$")
+
+
+def _manifest(path: Path) -> dict[str, str | int]:
+    data = path.read_bytes()
+    return {"file": path.name, "bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+
+
+def _present(folder: Path, name: str) -> Path:
+    return next((path for path in (folder / name, folder / name.upper()) if path.exists()), folder / name)

@@ -1,0 +1,112 @@
+"""Rows of `MRCONSO` as atoms, the names that the sources give to a concept: which are taken, and which is preferred."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import NamedTuple
+
+from ..reading import Reading
+from .settings import UmlsSettings
+from .tables import RrfTable
+
+CUI, LAT, TS, STT, ISPREF, AUI, SAB, TTY, STR, SUPPRESS = 0, 1, 2, 4, 6, 7, 11, 12, 14, 16
+
+
+class Atom(NamedTuple):
+    """A name as one source has it.
+
+    order (tuple[int, bool, bool, bool, int]): the least of a concept's atoms is preferred. By language; by TS, STT and
+        ISPREF, which single out one atom of each concept and language; by the rank of its source and term type.
+    """
+
+    text: str
+    source: str
+    order: tuple[int, bool, bool, bool, int]
+
+    @property
+    def is_preferred(self) -> bool:
+        """Whether the release itself prefers it, in its language."""
+        return not any(self.order[1:4])
+
+
+class Ranks:
+    """What `MRRANK` tells: the higher, the better. Where there is no such table, all have the same rank.
+
+    atoms (dict[tuple[bytes, bytes], int]): by source and term type.
+    sources (dict[bytes, int]): by source, that of its best term type.
+    """
+
+    def __init__(self, table: RrfTable | None) -> None:
+        self.atoms: dict[tuple[bytes, bytes], int] = {}
+        self.sources: defaultdict[bytes, int] = defaultdict(int)
+        if table:
+            self._read(table)
+
+    def _read(self, table: RrfTable) -> None:
+        for line, (rank, source, term_type, *_) in table.rows():
+            if rank.isdigit():
+                self.atoms[source, term_type] = int(rank)
+                self.sources[source] = max(self.sources[source], int(rank))
+            else:
+                table.broken(line, "the rank is no number")
+
+
+class Selection:
+    """Which rows the settings leave out, and why."""
+
+    def __init__(self, settings: UmlsSettings) -> None:
+        self.languages = {language.encode(): order for order, language in enumerate(settings.languages)}
+        self._sources = {source.encode() for source in settings.sources}
+        self._without_sources = {source.encode() for source in settings.without_sources}
+        self._term_types = {term_type.encode() for term_type in settings.term_types}
+        self._suppressed = {flag.encode(): f"suppressed {flag}" for flag in settings.drop_suppressed}
+
+    def of_source(self, source: bytes, suppress: bytes) -> str | None:
+        """RETURNS (str | None): why a row with this SAB and SUPPRESS is left out, if it is."""
+        if suppress in self._suppressed:
+            return self._suppressed[suppress]
+        if source in self._without_sources or (self._sources and source not in self._sources):
+            return "source"
+        return None
+
+    def of_atom(self, cells: list[bytes]) -> str | None:
+        """RETURNS (str | None): why a row of `MRCONSO` is left out, if it is."""
+        if self.languages and cells[LAT] not in self.languages:
+            return "language"
+        if self._term_types and cells[TTY] not in self._term_types:
+            return "term type"
+        return self.of_source(cells[SAB], cells[SUPPRESS])
+
+
+class AtomReader:
+    """Makes atoms of rows, and counts those that are left out.
+
+    sources (dict[bytes, str]): the sources of the atoms so far.
+    """
+
+    def __init__(self, table: RrfTable, reading: Reading, selection: Selection, ranks: Ranks) -> None:
+        self.sources: dict[bytes, str] = {}
+        self._table, self._reading, self._selection, self._ranks = table, reading, selection, ranks
+
+    def atom(self, line: int, cells: list[bytes]) -> Atom | None:
+        """RETURNS (Atom | None): the row's atom, if it is taken."""
+        reason = self._selection.of_atom(cells)
+        if reason:
+            self._reading.drop(reason)
+            return None
+        decoded = self._table.decode(line, cells[STR])
+        source = self.sources.get(cells[SAB]) or self._table.decode(line, cells[SAB])
+        if decoded is None or source is None:
+            return None
+        text = self._reading.clean(decoded)
+        if not text:
+            self._reading.report.names_dropped["empty"] += 1
+            return None
+        self.sources[cells[SAB]] = source
+        return Atom(text, source, self._order(cells))
+
+    def _order(self, cells: list[bytes]) -> tuple[int, bool, bool, bool, int]:
+        # where all languages are taken, English goes first
+        language = self._selection.languages.get(cells[LAT], cells[LAT] != b"ENG")
+        rank = self._ranks.atoms.get((cells[SAB], cells[TTY]), 0)
+        return language, cells[TS] != b"P", cells[STT] != b"PF", cells[ISPREF] != b"Y", -rank

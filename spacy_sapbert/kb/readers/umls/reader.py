@@ -1,0 +1,117 @@
+"""Concepts of a UMLS release, read as a stream: the tables are sorted by concept and read side by side."""
+
+from __future__ import annotations
+
+import codecs
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict
+from itertools import groupby
+from operator import attrgetter
+
+from ....errors import Errors, SapbertError
+from ....types import Name, Record
+from ..reading import Reading
+from .atoms import CUI, Atom, AtomReader, Ranks, Selection
+from .beside import Beside, Told
+from .files import Release, find_release
+from .settings import UmlsSettings
+from .tables import COLUMNS, Row, RrfTable
+
+
+def read_umls(reading: Reading, *, umls: UmlsSettings | None = None) -> Iterator[Record]:
+    """Read a UMLS release; what its path can be tells `files.find_release`.
+
+    Names keep their sources (SAB). The preferred name is that of the release; where the settings leave it out, the next
+    by the order of `Atom`, and of those that are equal in this, as without `MRRANK`, the first in the file.
+
+    Trade names: who writes the name of a brand means the drug, so the brand's names become names of the drug as well:
+    SapBERT takes them for synonyms (Liu et al. 2021). The drug's names do not become the brand's: each would then stand
+    for all brands of the drug. A brand of several drugs combines them, and is a synonym of none.
+
+    The definition is that of the source with the highest rank, and never in a language that is not wanted.
+
+    umls (UmlsSettings | None): what to take; by default the English names that are not suppressed.
+    YIELDS (Record): one a concept, its id the CUI, its types TUIs.
+    RAISES (SapbertError): E140 to E145 files are missing, damaged or not sorted, E148 there are no semantic types, E123
+        there is no such encoding.
+    """
+    settings = umls or UmlsSettings()
+    try:
+        codecs.lookup(reading.encoding)
+    except LookupError as error:
+        raise SapbertError(Errors.E123.format(path=reading.path, encoding=reading.encoding)) from error
+    release = find_release(reading.path)
+    if settings.wanted_types() and "MRSTY" not in release.tables:
+        raise SapbertError(Errors.E148.format(path=reading.path))
+    return _UmlsReader(reading, release, settings).records()
+
+
+class _UmlsReader:
+    def __init__(self, reading: Reading, release: Release, settings: UmlsSettings) -> None:
+        self._reading, self._release, self._settings = reading, release, settings
+        self._report = reading.report
+        self._wanted_types = settings.wanted_types()
+        unused = {"MRDEF": not settings.definitions, "MRREL": not (settings.trade_names or settings.parents)}
+        used = [name for name in COLUMNS if not unused.get(name)]
+        self._absent = [name for name in used if name not in release.tables]
+        self._tables = {name: RrfTable(name, release.tables[name], reading) for name in used if name in release.tables}
+
+    def records(self) -> Iterator[Record]:
+        self._report.bytes_total += sum(table.size for table in self._tables.values())
+        names = self._tables["MRCONSO"]
+        selection, ranks = Selection(self._settings), Ranks(self._tables.get("MRRANK"))
+        parts = self._release.tables["MRCONSO"]
+        beside = Beside(self._tables, parts, self._reading, self._settings, selection, ranks)
+        reader = AtomReader(names, self._reading, selection, ranks)
+        for cui, group in groupby(names.by_concept(self._settings.sort), key=lambda row: row[1][CUI]):
+            rows = list(group)
+            # asked also for a concept that is then left out, so that what is passed over belongs to none
+            told = beside.of(cui, rows)
+            yield from self._record(cui.decode(), rows, told, reader)
+        beside.finish()
+        self._tell(set(reader.sources.values()))
+
+    def _record(self, cui: str, rows: list[Row], told: Told, reader: AtomReader) -> Iterator[Record]:
+        atoms = [atom for line, cells in rows if (atom := reader.atom(line, cells))]
+        if not atoms:
+            self._report.notes["concepts of which no name was taken"] += 1
+        elif self._wanted_types and self._wanted_types.isdisjoint(told.types):
+            self._report.rows_dropped["semantic type"] += len(atoms)
+        else:
+            names = self._names(atoms, told.trade_names)
+            types = told.types or self._reading.types
+            yield Record(cui, names, types=types, definition=told.definition, parents=told.parents)
+
+    def _names(self, atoms: list[Atom], trade_names: list[Atom]) -> tuple[Name, ...]:
+        preferred = min(atoms, key=attrgetter("order"))
+        self._report.notes["concepts named by another than the release prefers"] += not preferred.is_preferred
+        names = {(preferred.text, preferred.source): "preferred"}
+        for atom in atoms:
+            names.setdefault((atom.text, atom.source), "exact")
+        n_own = len(names)
+        self._report.names_dropped["duplicate"] += len(atoms) - n_own
+        for atom in trade_names:
+            names.setdefault((atom.text, atom.source), "exact")
+        self._report.notes["trade names added"] += len(names) - n_own
+        return tuple(Name(text, scope, source) for (text, source), scope in names.items())
+
+    def _tell(self, sources: set[str]) -> None:
+        """Report what is known at the end. sources (set[str]): those that names were taken from."""
+        names = self._tables["MRCONSO"]
+        self._report.rows_read += names.n_rows
+        self._report.rows_dropped["broken"] += names.n_broken
+        for name, table in self._tables.items():
+            if table is not names:
+                self._report.notes[f"{name} rows broken"] += table.n_broken
+        without = sorted(set(self._settings.sources) - sources)
+        self._report.notes[f"sources without a name: {', '.join(without)}"] += len(without)
+        for counts in (self._report.rows_dropped, self._report.names_dropped, self._report.notes):
+            counts += Counter()  # takes zeros out
+        self._report.origins[self._reading.path] = {
+            "release": self._release.name,
+            "files": [file for table in self._tables.values() for file in table.files.values()],
+            "rows": {name: table.n_rows for name, table in self._tables.items()},
+            "absent": self._absent,
+            "settings": asdict(self._settings),
+        }

@@ -1,0 +1,84 @@
+"""What `MRREL` tells of concepts: brands of drugs, and parents.
+
+In a row, REL and RELA tell what the *second* concept is to the *first*: `CUI1|…|RO|CUI2|…|tradename_of|` makes the
+second the brand of the first; `PAR` and `inverse_isa` make it the parent. Most relations are there in both directions;
+either is enough here.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from typing import NamedTuple
+
+from .atoms import Selection
+from .settings import UmlsSettings
+from .tables import Row, RrfTable, temporary_database
+
+_CUI1, _REL, _CUI2, _RELA, _SAB, _SUPPRESS = 0, 3, 4, 7, 10, 14
+# by relation, the columns of the brand and of the drug; of the child and of the parent
+_TRADE_NAMES = {b"tradename_of": (_CUI2, _CUI1), b"has_tradename": (_CUI1, _CUI2)}
+_IS_A = {b"isa": (_CUI2, _CUI1), b"inverse_isa": (_CUI1, _CUI2)}
+_HIERARCHY = {b"CHD": (_CUI2, _CUI1), b"PAR": (_CUI1, _CUI2)}
+
+
+class Relations(NamedTuple):
+    """Relations between concepts.
+
+    drugs (Mapping[bytes, set[bytes]]): the drugs of each brand. There are few enough to be held in memory.
+    parents (Iterator[Row]): child and parent, in the order of the children; from a temporary file.
+    """
+
+    drugs: Mapping[bytes, set[bytes]]
+    parents: Iterator[Row]
+
+
+def read_relations(table: RrfTable, settings: UmlsSettings, selection: Selection, notes: Counter[str]) -> Relations:
+    """Read what is wanted of the relations.
+
+    notes (Counter[str]): where rows that are left out are counted.
+    """
+    drugs: defaultdict[bytes, set[bytes]] = defaultdict(set)
+    database = temporary_database()
+    database.execute("CREATE TABLE parents (child, parent, PRIMARY KEY (child, parent)) WITHOUT ROWID")
+    database.execute("BEGIN")
+    for _, cells in table.rows(_is_of_use(settings)):
+        brand_columns = _TRADE_NAMES.get(cells[_RELA]) if settings.trade_names else None
+        columns = brand_columns or (_parent_columns(cells) if settings.parents else None)
+        if not columns:
+            continue
+        one, other = cells[columns[0]], cells[columns[1]]
+        reason = selection.of_source(cells[_SAB], cells[_SUPPRESS])
+        if not (one.isalnum() and other.isalnum()):
+            reason = "no CUI"
+        if reason:
+            notes[f"MRREL rows left out: {reason}"] += 1
+        elif one != other and brand_columns:
+            drugs[one].add(other)
+        elif one != other:
+            database.execute("INSERT OR IGNORE INTO parents VALUES (?, ?)", (one, other))
+    return Relations(drugs, _ordered(database))
+
+
+def _ordered(database: sqlite3.Connection) -> Iterator[Row]:
+    with closing(database):
+        for child, parent in database.execute("SELECT child, parent FROM parents ORDER BY child, parent"):
+            yield 0, [child, parent]
+
+
+def _is_of_use(settings: UmlsSettings) -> Callable[[bytes], bool]:
+    """RETURNS (Callable[[bytes], bool]): a quick look at a line; most of the many rows are of no use here."""
+    trade_names, parents = settings.trade_names, settings.parents
+
+    def is_of_use(line: bytes) -> bool:
+        is_parent = parents and (b"isa|" in line or b"|PAR|" in line or b"|CHD|" in line)
+        return is_parent or (trade_names and b"tradename" in line)
+
+    return is_of_use
+
+
+def _parent_columns(cells: list[bytes]) -> tuple[int, int] | None:
+    # a hierarchy's own relation can be another than is_a, such as part_of
+    return _IS_A.get(cells[_RELA]) if cells[_RELA] else _HIERARCHY.get(cells[_REL])

@@ -1,0 +1,297 @@
+"""What `kb build` does beyond single files: UMLS, options of formats, mappings. All content is invented."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+
+import pytest
+from rich.console import Console
+
+from spacy_sapbert.cli.kb_build import _shown
+from spacy_sapbert.kb.readers import ReadReport
+from spacy_sapbert.kb.store import ConceptStore
+
+
+def atom(cui, text, columns="ENG|P|L1|PF|S1|Y|A1", sab="ABC", tty="PT", suppress="N"):
+    return f"{cui}|{columns}||||{sab}|{tty}|X1|{text}|0|{suppress}||\n"
+
+
+NAMES = (
+    atom("C9000001", "grey fever")
+    + atom("C9000001", "fiebre gris", "SPA|P|L1|PF|S1|Y|A2")
+    + atom("C9000001", "GF", "ENG|S|L1|VO|S1|N|A3", sab="XYZ", tty="AB")
+    + atom("C9000002", "curamine")
+    + atom("C9000003", "Curax", suppress="O")
+    + atom("C9000003", "Curax 5 mg")
+    + "C9000004|cut off"
+)
+TYPES = "".join(f"C900000{n}|{tui}|A1|a type|AT1||\n" for n, tui in enumerate(["T047", "T121", "T121", "T047"], 1))
+RELATIONS = (
+    "C9000002|A1|AUI|RO|C9000003|A2|AUI|tradename_of|R1||ABC|ABC|||N||\n"
+    "C9000001|A1|AUI|PAR|C9000009|A2|AUI||R2||ABC|ABC|||N||\n"
+)
+CURAX = ["Curax", "Curax 5 mg"]
+DEFINITIONS = "C9000001|A1|AT1||ABC|A fever that is grey.|N||\n"
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    meta = tmp_path / "2099AA" / "META"
+    meta.mkdir(parents=True)
+    for table, rows in {"CONSO": NAMES, "STY": TYPES, "REL": RELATIONS, "DEF": DEFINITIONS}.items():
+        (meta / f"MR{table}.RRF").write_text(rows)
+    (tmp_path / "own.tsv").write_text("id\tname\tsynonyms\nD1\tfever, grey\tgrey fever;ash fever\nC9000002\tcura\t\n")
+    (tmp_path / "codes.txt").write_text("code$label$more\nD2$pain$ache\n")
+
+
+@pytest.fixture
+def build(command):
+    """A function that builds a store of the release, and gives it."""
+
+    def run(*options, sources=("2099AA",)):
+        finished = command("kb", "build", *sources, "-o", "a.kb", *options)
+        assert finished.status == 0, finished.err
+        return ConceptStore("a.kb")
+
+    return run
+
+
+def names_of(store):
+    return {cui: [concept.canonical_name, *concept.aliases] for cui, concept in store.cui_to_entity.items()}
+
+
+def counts(err):
+    """The report as a dictionary."""
+    rows = [line.strip().rsplit(None, 1) for line in err.splitlines()]
+    return {row[0].strip(): int(row[1]) for row in rows if len(row) == 2 and row[1].isdigit()}
+
+
+# --- UMLS
+
+
+def test_a_release(command):
+    finished = command("kb", "build", "2099AA", "--format", "umls", "-o", "a.kb")
+    assert finished.status == 0
+    store = ConceptStore("a.kb")
+    assert names_of(store) == {
+        "C9000001": ["grey fever", "GF"],
+        "C9000002": ["curamine", "Curax 5 mg"],
+        "C9000003": ["Curax 5 mg"],
+    }
+    fever = store.get("C9000001")
+    assert (fever.types, fever.definition, fever.parents) == (("T047",), "A fever that is grey.", ())
+    assert store.source_counts() == {"ABC": 4, "XYZ": 1}
+    assert counts(finished.err) == {
+        "rows read": 7,
+        "rows kept": 4,
+        "rows dropped: language": 1,
+        "rows dropped: suppressed O": 1,
+        "rows dropped: broken": 1,
+        "trade names added": 1,
+        "MRSTY rows of concepts that MRCONSO does not have": 1,
+    }
+    assert "MRCONSO.RRF, line 7: 1 columns where 18 are wanted, and the file ends there" in finished.err
+    assert "2099AA: there is no MRRANK\n" in finished.err
+
+
+def test_the_manifest_of_a_release(build, tmp_path):
+    store = build("--language", "all", "--parents", "--semantic-group", "DISO")
+    (source,) = store.meta["sources"]
+    assert (source["file"], source["format"], source["release"]) == ("2099AA", "umls", "2099AA")
+    assert source["absent"] == ["MRRANK"]
+    assert source["rows"] == {"MRCONSO": 7, "MRSTY": 4, "MRDEF": 1, "MRREL": 2}
+    assert [file["file"] for file in source["files"]] == ["MRCONSO.RRF", "MRSTY.RRF", "MRDEF.RRF", "MRREL.RRF"]
+    content = (tmp_path / "2099AA" / "META" / "MRCONSO.RRF").read_bytes()
+    assert source["files"][0]["bytes"] == len(content)
+    assert source["files"][0]["sha256"] == hashlib.sha256(content).hexdigest()
+    settings = source["settings"]
+    assert (settings["languages"], settings["semantic_groups"], settings["drop_suppressed"]) == ([], ["DISO"], "OEY")
+    assert store.meta["read"]["rows_dropped"] == {"suppressed O": 1, "broken": 1, "semantic type": 2}
+    assert (store.meta["concepts"], store.meta["names"]) == (1, 3)
+    assert store.get("C9000001").parents == ("C9000009",)
+
+
+def test_the_same_release_gives_the_same_store(build, tmp_path):
+    build()
+    first = (tmp_path / "a.kb").read_bytes()
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "2099AA").rename(tmp_path / "elsewhere" / "2099AA")
+    build(sources=["elsewhere/2099AA"])
+    assert (tmp_path / "a.kb").read_bytes() == first
+
+
+@pytest.mark.parametrize(
+    ("options", "names"),
+    [
+        (["--language", "SPA"], [["fiebre gris"]]),
+        (["--language", "SPA", "--language", "ENG", "--semantic-type", "T047"], [["fiebre gris", "grey fever", "GF"]]),
+        (["--sab", "XYZ"], [["GF"]]),
+        (["--without-sab", "ABC"], [["GF"]]),
+        (["--term-type", "AB"], [["GF"]]),
+        (["--semantic-type", "pharmacologic substance", "--no-trade-names"], [["curamine"], ["Curax 5 mg"]]),
+        (
+            ["--sab", "ABC", "--drop-suppressed", "", "--semantic-group", "CHEM", "--no-trade-names"],
+            [["curamine"], CURAX],
+        ),
+        (["--drop-suppressed", "O", "--semantic-group", "CHEM"], [["curamine", "Curax 5 mg"], ["Curax 5 mg"]]),
+    ],
+)
+def test_options(build, options, names):
+    assert list(names_of(build(*options)).values()) == names
+
+
+def test_definitions_can_be_left_out(build):
+    assert build("--no-definitions").get("C9000001").definition is None
+
+
+def test_rows_that_are_not_sorted(command, build, tmp_path):
+    path = tmp_path / "2099AA" / "META" / "MRSTY.RRF"
+    path.write_text("".join(reversed(TYPES.splitlines(keepends=True))))
+    finished = command("kb", "build", "2099AA", "-o", "a.kb")
+    assert finished.status == 1
+    assert "[E145] 2099AA/META/MRSTY.RRF, line 2" in finished.err
+    assert build("--sort").type_counts() == {"T047": 1, "T121": 2}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["2099AA", "--strict"], "[E127] 2099AA/META/MRCONSO.RRF, line 7"),
+        (["2099AA", "--semantic-type", "T999"], "[E146]"),
+        (["2099AA", "--drop-suppressed", "N"], "[E147]"),
+        (["own.tsv", "--format", "umls"], "[E105]"),
+        (["own.tsv", "--language", "ENG"], "[E126] The format table has no option umls"),
+        (["2099AA", "--separator", ";"], "[E126] The format umls has no option separator"),
+    ],
+)
+def test_errors_leave_nothing(command, tmp_path, arguments, message):
+    before = sorted(tmp_path.iterdir())
+    finished = command("kb", "build", *arguments, "-o", "a.kb")
+    assert finished.status == 1
+    assert message in finished.err
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_without_a_concept_the_counts_tell_why(command):
+    finished = command("kb", "build", "2099AA", "-o", "a.kb", "--language", "GER")
+    assert finished.status == 1
+    assert "[E105]" in finished.err
+    assert {"rows read": 7, "rows kept": 0, "rows dropped: language": 6}.items() <= counts(finished.err).items()
+
+
+# --- several sources, tables, mappings
+
+
+def test_every_source_gets_the_options_of_its_format(build):
+    store = build("--separator", ";", "--language", "SPA", sources=["2099AA", "own.tsv"])
+    assert names_of(store) == {
+        "C9000001": ["fiebre gris"],
+        "D1": ["fever, grey", "grey fever", "ash fever"],
+        "C9000002": ["cura"],
+    }
+    assert [(source["file"], source["format"]) for source in store.meta["sources"]] == [
+        ("2099AA", "umls"),
+        ("own.tsv", "table"),
+    ]
+
+
+def test_columns_of_a_table(build):
+    columns = ["--column", "id=code", "--column", "name=label", "--column", "name=more"]
+    store = build("--format", "table", "--delimiter", "$", *columns, sources=["codes.txt"])
+    assert names_of(store) == {"D2": ["pain", "ache"]}
+
+
+def test_mapped_concepts_become_one(command, build, tmp_path):
+    (tmp_path / "same.tsv").write_text("C9000001\tD1\nbroken\n")
+    sources = ["2099AA", "own.tsv"]
+    store = build("--mapping", "same.tsv", "--separator", ";", sources=sources)
+    assert names_of(store)["C9000001"] == ["grey fever", "GF", "fever, grey", "ash fever"]
+    assert store.find_id("D1") == ("C9000001",)
+    (mapping,) = store.meta["mappings"]
+    assert mapping == {
+        "file": "same.tsv",
+        "format": None,
+        "sha256": hashlib.sha256((tmp_path / "same.tsv").read_bytes()).hexdigest(),
+    }
+    finished = command("kb", "build", *sources, "-o", "a.kb", "--mapping", "same.tsv")
+    report = counts(finished.err)
+    assert (report["mappings: rows read"], report["mappings: rows dropped: broken"]) == (2, 1)
+    assert "same.tsv, line 2" in finished.err
+    assert command("kb", "build", "own.tsv", "-o", "a.kb", "--mapping", "same.tsv", "--strict").status == 1
+
+
+def test_cross_references_merge(build, tmp_path):
+    term = "[Term]\nid: F:1\nname: febris\nxref: UMLS:C9000001\n"
+    (tmp_path / "fevers.obo").write_text(f"format-version: 1.2\n\n{term}")
+    sources = ["2099AA", "fevers.obo"]
+    assert "F:1" in names_of(build(sources=sources))
+    store = build("--merge-xrefs", "UMLS", sources=sources)
+    assert names_of(store)["C9000001"] == ["grey fever", "GF", "febris"]
+    assert store.meta["merge_xrefs"] == ["UMLS"]
+
+
+# --- progress
+
+
+def test_a_terminal_shows_how_much_was_read():
+    report = ReadReport(bytes_read=30, bytes_total=40)
+    console = Console(file=io.StringIO(), force_terminal=True, width=100)
+    assert list(_shown(iter(()), report, console)) == []
+    assert "75%" in console.file.getvalue()
+    report = ReadReport()
+    console = Console(file=io.StringIO(), force_terminal=True, width=100)
+    assert list(_shown(iter("ab"), report, console)) == ["a", "b"]
+    assert "2 concepts" in console.file.getvalue()
+    assert "%" not in console.file.getvalue()
+
+
+def test_without_a_terminal_only_the_report_is_shown(command):
+    finished = command("kb", "build", "2099AA", "-o", "a.kb")
+    assert finished.out == b""
+    assert "\x1b" not in finished.err
+    assert "%" not in finished.err
+    assert json.loads(command("kb", "info", "a.kb").out)["concepts"] == 3
+
+
+# --- options of other formats
+
+OBO = """\
+[Term]
+id: AB:1
+name: grey fever
+synonym: "ash fever" []
+
+[Term]
+id: XY:2
+name: pain
+"""
+
+
+def test_options_of_an_ontology(tmp_path, build):
+    (tmp_path / "a.obo").write_text(OBO)
+    store = build("--prefix", "AB", "--default-scope", "exact", sources=("a.obo",))
+    assert list(store.concept_ids()) == ["AB:1"]
+    assert [name.scope for name in store.names_of("AB:1")] == ["preferred", "exact"]
+
+
+def test_rows_of_a_table_can_be_chosen(tmp_path, build):
+    (tmp_path / "a.tsv").write_text("a remark\nid\tname\tstate\nD1\tfever\tlive\nD2\tpain\tdead\n", encoding="utf-16")
+    store = build(
+        "--where", "state=live", "--skip", "1", "--encoding", "utf-16", "--format", "table", sources=("a.tsv",)
+    )
+    assert list(store.concept_ids()) == ["D1"]
+
+
+def test_an_option_reaches_the_sources_of_its_format_only(tmp_path, build):
+    (tmp_path / "a.obo").write_text(OBO)
+    store = build("--prefix", "AB", sources=("a.obo", "own.tsv"))
+    assert "D1" in list(store.concept_ids())
+
+
+def test_pairs_need_an_equals_sign(command):
+    finished = command("kb", "build", "own.tsv", "-o", "a.kb", "--where", "state")
+    assert finished.status != 0
+    assert "[E532] --where" in finished.err

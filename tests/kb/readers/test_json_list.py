@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
+from spacy_sapbert.types import Name, Record
+
+FEVER = {
+    "id": "0000001",
+    "name": "red fever",
+    "namespace": "fev",
+    "synonyms": ["febris rubra", 'hot red" BROAD layperson [x:1, y:2]', 'redness" NARROW []', 'a "b" c'],
+    "xrefs": ["MSH:D1", "UMLS:C2", "SNOMEDCT_US_2018_03_01:3", "4"],
+}
+
+
+def read(path, entries, **kwargs) -> tuple[list[Record], ReadReport]:
+    path.write_text(entries if isinstance(entries, str) else json.dumps(entries, indent=1))
+    report = ReadReport()
+    return list(read_vocabulary(path, "json", report=report, **kwargs)), report
+
+
+def test_a_term(tmp_path):
+    records, report = read(tmp_path / "f.json", [FEVER], types=["Disease"], strict=True)
+    names = (
+        Name("red fever", "preferred", "f"),
+        Name("febris rubra", "exact", "f"),
+        Name("hot red", "broad", "f"),
+        Name("redness", "narrow", "f"),
+        Name('a "b" c', "exact", "f"),
+    )
+    assert records == [Record("FEV:0000001", names, (), ("Disease",), xrefs=("D1", "C2", "SNOMEDCT_US:3", "4"))]
+    assert (report.rows_read, report.records, report.names) == (1, 1, 5)
+
+
+def test_a_term_of_a_newer_file(tmp_path):
+    term = {
+        "id": "FEV:1",
+        "name": "red fever",
+        "alt_ids": ["FEV:2"],
+        "relations": {"is_a": ["FEV:0"], "part_of": ["FEV:9"]},
+        "xrefs": [{"namespace": "MESH", "id": "D1"}],
+        "definition": "A fever.",
+    }
+    (record,) = read(tmp_path / "f.json", [term], strict=True)[0]
+    assert record[2:] == (("FEV:2",), (), "A fever.", ("FEV:0",), ("D1",))
+
+
+@pytest.mark.parametrize(
+    ("entry", "id_prefix", "wanted"),
+    [
+        ({"id": "7", "namespace": "efo"}, None, "EFO:7"),
+        ({"id": "7", "namespace": "efo"}, "X", "X:7"),
+        ({"id": "7"}, "X", "X:7"),
+        ({"id": "7"}, None, "7"),
+        ({"id": "HP:7", "namespace": "efo"}, "X", "HP:7"),
+        ({"id": "D7", "namespace": "mesh"}, None, "D7"),
+        ({"id": "http://www.ebi.ac.uk/efo/EFO_7", "namespace": "x"}, None, "EFO:7"),
+    ],
+)
+def test_prefixes(tmp_path, entry, id_prefix, wanted):
+    records, _ = read(tmp_path / "f.json", [{**entry, "name": "a"}], id_prefix=id_prefix)
+    assert records[0].concept_id == wanted
+
+
+@pytest.mark.parametrize(
+    ("entry", "reason"),
+    [
+        ("text", "not a JSON object"),
+        ({**FEVER, "id": None}, "no id"),
+        ({**FEVER, "id": 1}, "id is not a str"),
+        ({**FEVER, "synonyms": "one"}, "synonyms is not a list"),
+        ({**FEVER, "synonyms": [1]}, "synonyms holds something that is not a str"),
+        ({**FEVER, "xrefs": [1]}, "xrefs holds"),
+        ({**FEVER, "xrefs": [{"id": 1}]}, "id is not a str"),
+        ({**FEVER, "xrefs": [{"id": "1"}]}, "xrefs holds"),
+        ({**FEVER, "relations": []}, "relations is not a dict"),
+    ],
+)
+def test_broken_terms_are_reported_with_their_line(tmp_path, entry, reason):
+    text = f"[\n{json.dumps(FEVER)},\n\n{json.dumps(entry)}\n, {json.dumps(FEVER)}]\n"
+    records, report = read(tmp_path / "f.json", text)
+    assert len(records) == 2
+    assert [row.line for row in report.broken] == [4]
+    assert reason in report.broken[0].reason
+    assert (report.rows_read, report.rows_dropped) == (3, {"broken": 1})
+    with pytest.raises(SapbertError, match=r"E127.*f\.json, line 4"):
+        read(tmp_path / "f.json", text, strict=True)
+
+
+def test_terms_without_a_name_are_counted(tmp_path):
+    records, report = read(tmp_path / "f.json", [{"id": "F:1"}, {"id": "F:2", "name": " "}])
+    assert records == []
+    assert report.rows_dropped == {"no name": 2}
+
+
+@pytest.mark.parametrize("text", ["[]", " [ ]\n", "[\n]"])
+def test_an_empty_list(tmp_path, text):
+    assert read(tmp_path / "f.json", text)[0] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ('[\n{"id": "F:1", "name": "a"},\n{"id": "F:2", "na', 3),
+        ('[\n{"id": "F:1", "name": "a"}', 2),
+        ('[\n{"id": "F:1", "name": "a"}\n{"id": "F:2", "name": "b"}]', 2),
+        ('[{"id": "F:1", "name": "a"}] x', 1),
+        ("[", 1),
+        ("[,]", 1),
+        ("[" * 100_000, 1),
+    ],
+)
+def test_what_is_no_json(tmp_path, text, line):
+    with pytest.raises(SapbertError, match=rf"E160.*f\.json, line {line}"):
+        read(tmp_path / "f.json", text)
+
+
+@pytest.mark.parametrize("text", ['{"graphs": []}', "", "id\tname\n"])
+def test_what_is_no_list(tmp_path, text):
+    with pytest.raises(SapbertError, match=r"E161.*f\.json.*json.*obograph"):
+        read(tmp_path / "f.json", text)
+
+
+def test_another_encoding(tmp_path):
+    path = tmp_path / "f.json"
+    path.write_bytes('[\n{"id": "F:1", "name": "fièvre"}]'.encode("latin-1"))
+    with pytest.raises(SapbertError, match=r"E122.*line 2"):
+        list(read_vocabulary(path, "json", report=ReadReport()))
+    (record,) = read_vocabulary(path, "json", report=ReadReport(), encoding="latin-1")
+    assert record.names[0].text == "fièvre"

@@ -1,0 +1,495 @@
+"""What is read of the rows of a release; where its files may lie is in test_umls_files.py. All content is invented."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import random
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
+from spacy_sapbert.kb.readers.umls import UmlsSettings
+from spacy_sapbert.types import Name
+
+ALL = {"languages": ()}
+
+
+def atom(cui, text, *, lat="ENG", ts="S", stt="VO", ispref="N", aui="A1", sab="ABC", tty="SY", suppress="N"):
+    """A row of MRCONSO."""
+    return f"{cui}|{lat}|{ts}|L1|{stt}|S1|{ispref}|{aui}||||{sab}|{tty}|X1|{text}|0|{suppress}||\n"
+
+
+def preferred(cui, text, **columns):
+    return atom(cui, text, **{"ts": "P", "stt": "PF", "ispref": "Y", "tty": "PT", **columns})
+
+
+def typed(cui, tui):
+    return f"{cui}|{tui}|A1|a type|AT1||\n"
+
+
+def definition(cui, text, *, aui="A1", sab="ABC", suppress="N"):
+    return f"{cui}|{aui}|AT1||{sab}|{text}|{suppress}||\n"
+
+
+def relation(first, rel, second, rela="", *, sab="ABC", suppress="N"):
+    """A row of MRREL: what the second concept is to the first."""
+    return f"{first}|A1|AUI|{rel}|{second}|A2|AUI|{rela}|R1||{sab}|{sab}|||{suppress}||\n"
+
+
+@pytest.fixture
+def read(tmp_path):
+    """A function that writes tables and reads them: gives the concepts by id, and the report."""
+
+    def run(names, *, types="", defined="", relations="", ranks="", strict=False, **settings):
+        tables = {"CONSO": names, "STY": types, "DEF": defined, "REL": relations, "RANK": ranks}
+        for table, rows in tables.items():
+            if rows:
+                (tmp_path / f"MR{table}.RRF").write_bytes(rows if isinstance(rows, bytes) else rows.encode())
+        report = ReadReport()
+        umls = UmlsSettings(**settings)
+        records = list(read_vocabulary(tmp_path, "umls", report=report, strict=strict, umls=umls))
+        assert report.records == len(records) == len({record.concept_id for record in records})
+        return {record.concept_id: record for record in records}, report
+
+    return run
+
+
+def texts(record):
+    return [name.text for name in record.names]
+
+
+# --- concepts and names
+
+
+def test_a_concept_with_everything(read):
+    records, report = read(
+        atom("C9000001", "grey fever", sab="XYZ") + preferred("C9000001", "Fever, grey") + atom("C9000001", "GF"),
+        types=typed("C9000001", "T047") + typed("C9000001", "T184"),
+        defined=definition("C9000001", "A fever that is grey."),
+        relations=relation("C9000001", "PAR", "C9000009"),
+        parents=True,
+        strict=True,
+    )
+    record = records["C9000001"]
+    assert record.names == (
+        Name("Fever, grey", "preferred", "ABC"),
+        Name("grey fever", "exact", "XYZ"),
+        Name("GF", "exact", "ABC"),
+    )
+    assert record.types == ("T047", "T184")
+    assert record.definition == "A fever that is grey."
+    assert record.parents == ("C9000009",)
+    assert (record.alternative_ids, record.xrefs) == ((), ())
+    assert (report.rows_read, report.rows_kept, report.names) == (3, 3, 3)
+    assert not +report.notes
+
+
+@pytest.mark.parametrize(
+    ("rows", "wanted"),
+    [
+        ([{"ts": "S", "stt": "PF", "ispref": "Y"}, {"ts": "P", "stt": "VO"}], 1),
+        ([{"ts": "P", "stt": "VO", "ispref": "Y"}, {"ts": "P", "stt": "PF"}], 1),
+        ([{"ts": "P", "stt": "PF"}, {"ts": "P", "stt": "PF", "ispref": "Y"}], 1),
+        ([{"sab": "LOW", "tty": "PT"}, {"sab": "HIGH", "tty": "SY"}, {"sab": "HIGH", "tty": "PT"}], 2),
+        ([{"sab": "UNRANKED"}, {"sab": "LOW", "tty": "PT"}], 1),
+        ([{"sab": "UNRANKED"}, {"sab": "UNRANKED"}], 0),
+    ],
+)
+def test_the_preferred_name(read, rows, wanted):
+    names = "".join(atom("C9000001", f"name {number}", **columns) for number, columns in enumerate(rows))
+    records, _ = read(names, ranks="0100|LOW|PT|N|\n0200|HIGH|SY|N|\n0300|HIGH|PT|N|\n")
+    first, *others = records["C9000001"].names
+    assert (first.text, first.scope) == (f"name {wanted}", "preferred")
+    assert {name.scope for name in others} == {"exact"}
+
+
+def test_without_ranks_the_first_of_the_file_is_preferred(read):
+    records, _ = read(atom("C9000001", "b", sab="LOW") + atom("C9000001", "a", sab="HIGH"))
+    assert records["C9000001"].names[0].text == "b"
+
+
+def test_concepts_whose_preferred_name_is_left_out_are_counted(read):
+    names = preferred("C9000001", "a", suppress="O") + atom("C9000001", "b") + preferred("C9000002", "c")
+    records, report = read(names)
+    assert records["C9000001"].names == (Name("b", "preferred", "ABC"),)
+    assert report.notes["concepts named by another than the release prefers"] == 1
+
+
+def test_the_same_name_of_several_sources(read):
+    names = preferred("C9000001", "a") + atom("C9000001", "a", sab="XYZ") + atom("C9000001", "a ", tty="ET")
+    records, report = read(names + atom("C9000001", " "))
+    assert records["C9000001"].names == (Name("a", "preferred", "ABC"), Name("a", "exact", "XYZ"))
+    assert report.names_dropped == {"duplicate": 1, "empty": 1}
+
+
+def test_the_preferred_name_is_in_the_first_language(read):
+    names = preferred("C9000001", "fever") + preferred("C9000001", "fiebre", lat="SPA") + preferred("C9000002", "dolor")
+    assert texts(read(names)[0]["C9000001"]) == ["fever"]
+    assert texts(read(names, languages=("SPA", "ENG"))[0]["C9000001"]) == ["fiebre", "fever"]
+    assert texts(read(names, **ALL)[0]["C9000001"]) == ["fever", "fiebre"]
+    foreign_first = preferred("C9000001", "fiebre", lat="SPA") + preferred("C9000001", "fever")
+    assert texts(read(foreign_first, **ALL)[0]["C9000001"]) == ["fever", "fiebre"]
+
+
+# --- what is left out
+
+
+def test_rows_left_out_are_counted_by_reason(read):
+    names = (
+        preferred("C9000001", "a")
+        + atom("C9000001", "b", lat="SPA", suppress="O")
+        + atom("C9000001", "c", suppress="O")
+        + atom("C9000001", "d", suppress="E")
+        + atom("C9000001", "e", suppress="Y")
+        + atom("C9000001", "f", sab="XYZ")
+        + atom("C9000001", "g", sab="OUT")
+        + atom("C9000001", "h", tty="AB")
+        + preferred("C9000002", "i", lat="SPA")
+        + preferred("C9000003", "j")
+    )
+    settings = {"sources": ["ABC", "OUT"], "without_sources": ["OUT"], "term_types": ["PT", "SY"]}
+    records, report = read(
+        names, types=typed("C9000001", "T047") + typed("C9000003", "T001"), semantic_types=["T047"], **settings
+    )
+    assert {cui: texts(record) for cui, record in records.items()} == {"C9000001": ["a"]}
+    assert report.rows_dropped == {
+        "language": 2,
+        "suppressed O": 1,
+        "suppressed E": 1,
+        "suppressed Y": 1,
+        "source": 2,
+        "term type": 1,
+        "semantic type": 1,
+    }
+    assert (report.rows_read, report.rows_kept) == (10, 1)
+    assert report.notes["concepts of which no name was taken"] == 1
+    assert report.notes["sources without a name: OUT"] == 1
+
+
+@pytest.mark.parametrize(("flags", "wanted"), [("", "NOEY"), ("O", "NEY"), ("EY", "NO"), ("OEY", "N")])
+def test_suppressed_rows(read, flags, wanted):
+    records, _ = read("".join(atom("C9000001", flag, suppress=flag) for flag in "NOEY"), drop_suppressed=flags)
+    assert texts(records["C9000001"]) == list(wanted)
+
+
+@pytest.mark.parametrize(
+    ("settings", "wanted"),
+    [
+        ({}, "1234"),
+        ({"semantic_types": ["T047"]}, "12"),
+        ({"semantic_types": ["disease or syndrome", "Finding"]}, "123"),
+        ({"semantic_groups": ["DISO"]}, "123"),
+        ({"semantic_groups": ["anatomy"]}, "2"),
+        ({"semantic_groups": ["ANAT"], "semantic_types": ["T033"]}, "23"),
+    ],
+)
+def test_semantic_types(read, settings, wanted):
+    names = "".join(preferred(f"C900000{number}", "a") for number in "1234")
+    types = "".join(typed(f"C900000{n}", f"T0{t}") for n, t in [(1, 47), (2, 23), (2, 47), (3, 33)])
+    assert [cui[-1] for cui in read(names, types=types, **settings)[0]] == list(wanted)
+
+
+def test_concepts_without_a_semantic_type_get_the_given_one(tmp_path):
+    (tmp_path / "MRCONSO.RRF").write_text(preferred("C9000001", "a") + preferred("C9000002", "a"))
+    (tmp_path / "MRSTY.RRF").write_text(typed("C9000001", "T047"))
+    records = read_vocabulary(tmp_path, "umls", report=ReadReport(), types=["Thing"])
+    assert [record.types for record in records] == [("T047",), ("Thing",)]
+
+
+def test_settings_that_cannot_be():
+    with pytest.raises(SapbertError, match=r"E146.*type Diseases.*disease or syndrome"):
+        UmlsSettings(semantic_types=["Diseases"])
+    with pytest.raises(SapbertError, match=r"E146.*group DISOX"):
+        UmlsSettings(semantic_groups=["DISOX"])
+    with pytest.raises(SapbertError, match=r"E147.*'ON'"):
+        UmlsSettings(drop_suppressed="ON")
+
+
+def test_semantic_types_need_their_table(read):
+    with pytest.raises(SapbertError, match="E148"):
+        read(preferred("C9000001", "a"), semantic_groups=["DISO"])
+
+
+# --- trade names
+
+
+DRUGS = preferred("C9000001", "curamine") + preferred("C9000002", "Curax") + atom("C9000002", "Curax Forte", sab="XYZ")
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        relation("C9000001", "RO", "C9000002", "tradename_of"),
+        relation("C9000002", "RO", "C9000001", "has_tradename"),
+    ],
+)
+def test_the_names_of_a_brand_become_names_of_the_drug(read, row):
+    records, report = read(DRUGS, relations=row)
+    assert records["C9000001"].names == (
+        Name("curamine", "preferred", "ABC"),
+        Name("Curax", "exact", "ABC"),
+        Name("Curax Forte", "exact", "XYZ"),
+    )
+    assert texts(records["C9000002"]) == ["Curax", "Curax Forte"]
+    assert report.notes == {"trade names added": 2}
+    assert texts(read(DRUGS, relations=row, trade_names=False)[0]["C9000001"]) == ["curamine"]
+
+
+def test_trade_names_pass_through_the_settings_once(read):
+    names = DRUGS + atom("C9000002", "Curax", lat="SPA") + atom("C9000002", "Curax Old", suppress="O")
+    both = relation("C9000001", "RO", "C9000002", "tradename_of") + relation(
+        "C9000002", "RO", "C9000001", "has_tradename"
+    )
+    records, report = read(names, relations=both, sources=["ABC"])
+    assert texts(records["C9000001"]) == ["curamine", "Curax"]
+    assert report.rows_dropped == {"language": 1, "suppressed O": 1, "source": 1}
+    assert report.rows_read == 5
+
+
+def test_a_brand_of_several_drugs_is_a_name_of_none(read):
+    names = DRUGS + preferred("C9000003", "doloril")
+    rows = "".join(relation(drug, "RO", "C9000002", "tradename_of") for drug in ("C9000001", "C9000003"))
+    records, report = read(names, relations=rows)
+    assert [texts(record) for record in records.values()] == [["curamine"], ["Curax", "Curax Forte"], ["doloril"]]
+    assert report.notes["brands of several drugs, not taken as trade names"] == 1
+
+
+def test_relations_left_out(read):
+    rows = (
+        relation("C9000001", "RO", "C9000002", "tradename_of", suppress="O")
+        + relation("C9000001", "RO", "C9000002", "tradename_of", sab="OUT")
+        + relation("", "RO", "C9000002", "tradename_of")
+        + relation("C9000001", "PAR", "é")
+        + relation("C9000001", "RO", "C9000001", "tradename_of")
+        + relation("C9000001", "RO", "C9000002", "ingredient_of")
+    )
+    records, report = read(DRUGS, relations=rows, without_sources=["OUT"], parents=True)
+    assert texts(records["C9000001"]) == ["curamine"]
+    reasons = {note: count for note, count in report.notes.items() if note.startswith("MRREL") and count}
+    wanted = {"suppressed O": 1, "source": 1, "no CUI": 2}
+    assert reasons == {f"MRREL rows left out: {reason}": count for reason, count in wanted.items()}
+
+
+# --- parents and definitions
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        relation("C9000001", "PAR", "C9000002"),
+        relation("C9000002", "CHD", "C9000001"),
+        relation("C9000001", "RB", "C9000002", "inverse_isa"),
+        relation("C9000001", "PAR", "C9000002", "inverse_isa"),
+        relation("C9000002", "RN", "C9000001", "isa"),
+    ],
+)
+def test_the_second_concept_is_the_parent_or_the_child_of_the_first(read, row):
+    names = preferred("C9000001", "grey fever") + preferred("C9000002", "fever")
+    records, _ = read(names, relations=row, parents=True)
+    assert [record.parents for record in records.values()] == [("C9000002",), ()]
+    assert read(names, relations=row)[0]["C9000001"].parents == ()
+
+
+def test_several_parents(read):
+    rows = "".join(relation("C9000002", "PAR", f"C900000{n}") for n in "413214")
+    rows += relation("C9000002", "PAR", "C9000005", "part_of") + relation("C9000008", "PAR", "C9000009")
+    records, report = read(preferred("C9000002", "a"), relations=rows, parents=True)
+    assert records["C9000002"].parents == ("C9000001", "C9000003", "C9000004")
+    assert report.notes["MRREL rows of concepts that MRCONSO does not have"] == 1
+
+
+def test_the_definition_of_the_best_source(read):
+    names = preferred("C9000001", "a", aui="A1") + preferred("C9000001", "x", aui="A2", lat="SPA")
+    definitions = (
+        definition("C9000001", "low", sab="LOW")
+        + definition("C9000001", "best", sab="HIGH")
+        + definition("C9000001", "obsolete", sab="TOP", suppress="O")
+        + definition("C9000001", "alto", sab="TOP", aui="A2")
+        + definition("C9000001", "out", sab="OUT")
+    )
+    ranks = "0100|LOW|PT|N|\n0200|HIGH|PT|N|\n0050|HIGH|SY|N|\n0300|TOP|PT|N|\n0400|OUT|PT|N|\n"
+    records, report = read(names, defined=definitions, ranks=ranks, without_sources=["OUT"])
+    assert records["C9000001"].definition == "best"
+    assert {note: n for note, n in report.notes.items() if n} == {
+        "MRDEF rows left out: suppressed O": 1,
+        "MRDEF rows left out: language": 1,
+        "MRDEF rows left out: source": 1,
+    }
+    assert read(names, defined=definitions, ranks=ranks, **ALL)[0]["C9000001"].definition == "out"
+
+
+def test_definitions_can_be_left_out(read):
+    tables = {"names": preferred("C9000001", "a"), "defined": definition("C9000001", "A thing.")}
+    assert read(**tables)[0]["C9000001"].definition == "A thing."
+    assert read(**tables, definitions=False)[0]["C9000001"].definition is None
+
+
+def test_rows_of_unknown_concepts_are_counted(read):
+    cuis = [f"C900000{number}" for number in range(1, 7)]
+    names = preferred(cuis[1], "a") + preferred(cuis[3], "b", lat="SPA") + preferred(cuis[4], "c")
+    records, report = read(
+        names,
+        types="".join(typed(cui, "T047") for cui in cuis),
+        defined="".join(definition(cui, f"That is {cui}.") for cui in cuis[1:]),
+    )
+    assert [(record.concept_id, record.definition) for record in records.values()] == [
+        ("C9000002", "That is C9000002."),
+        ("C9000005", "That is C9000005."),
+    ]
+    assert all(record.types == ("T047",) for record in records.values())
+    assert report.notes["MRSTY rows of concepts that MRCONSO does not have"] == 3
+    assert report.notes["MRDEF rows of concepts that MRCONSO does not have"] == 2
+
+
+# --- order
+
+
+SHUFFLED = [preferred(f"C900000{n}", f"name {n}") + atom(f"C900000{n}", f"other {n}") for n in "3142"]
+
+
+def test_rows_that_are_not_sorted(read, tmp_path):
+    with pytest.raises(SapbertError, match=r"E145.*MRCONSO.RRF, line 3: C9000001 comes after C9000003.*`--sort`"):
+        read("".join(SHUFFLED))
+    with pytest.raises(SapbertError, match=r"E145.*MRSTY.RRF, line 2"):
+        read("".join(sorted(SHUFFLED)), types=typed("C9000002", "T047") + typed("C9000001", "T047"))
+
+
+def test_rows_can_be_sorted(read):
+    rows = "".join(SHUFFLED).splitlines(keepends=True)
+    random.Random(0).shuffle(rows)
+    types = "".join(typed(f"C900000{n}", f"T00{n}") for n in "4231")
+    records, report = read("".join(rows), types=types, sort=True)
+    assert [(cui, record.types) for cui, record in records.items()] == [(f"C900000{n}", (f"T00{n}",)) for n in "1234"]
+    assert [texts(record) for record in records.values()] == [[f"name {n}", f"other {n}"] for n in "1234"]
+    assert report.rows_read == 8
+
+
+# --- broken rows
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        (b"C9000001|ENG|P|too short\n", "3 columns where 18 are wanted"),
+        (b"C9000001|ENG|P|cut off", "3 columns where 18 are wanted, and the file ends there"),
+        (preferred("C9000001", "one | more").encode(), "19 columns where 18 are wanted"),
+        (preferred("C9000001", "caf\xe9").encode("latin-1"), r"this is not utf-8 \(.*\)"),
+        (preferred("", "a").encode(), "no CUI"),
+        (preferred("C900 001", "a").encode(), "no CUI"),
+    ],
+)
+def test_broken_rows(read, row, reason):
+    names = preferred("C9000001", "a").encode() + row
+    records, report = read(names)
+    assert texts(records["C9000001"]) == ["a"]
+    assert (report.rows_read, report.rows_dropped) == (2, {"broken": 1})
+    assert [(broken.path.name, broken.line) for broken in report.broken] == [("MRCONSO.RRF", 2)]
+    with pytest.raises(SapbertError, match=rf"E127.*MRCONSO.RRF, line 2: {reason}"):
+        read(names, strict=True)
+
+
+def test_broken_rows_of_other_tables(read):
+    names = preferred("C9000001", "a") + preferred("C9000002", "b")
+    broken = {
+        "types": typed("C9000001", "T047") + "C9000002|T047|\n" + typed("C9000002", "T048"),
+        "defined": b"C9000001|A1|AT1||ABC|caf\xe9|N||\n",
+        "relations": relation("C9000001", "RO", "C9000002", "tradename_of")[:-5] + "\n",
+        "ranks": "high|ABC|PT|N|\n0100|ABC|SY|N|\n",
+    }
+    records, report = read(names, **broken)
+    assert [(record.types, record.definition) for record in records.values()] == [(("T047",), None), (("T048",), None)]
+    assert (report.rows_read, report.rows_kept) == (2, 2)
+    assert sorted((row.path.name, row.line) for row in report.broken) == [
+        ("MRDEF.RRF", 1),
+        ("MRRANK.RRF", 1),
+        ("MRREL.RRF", 1),
+        ("MRSTY.RRF", 2),
+    ]
+    assert {note for note, count in report.notes.items() if count} == {
+        f"{table} rows broken" for table in ("MRDEF", "MRRANK", "MRREL", "MRSTY")
+    }
+    for table, rows in broken.items():
+        with pytest.raises(SapbertError, match=r"E127.*, line"):
+            read(names, **{**dict.fromkeys(broken, "\n"), table: rows}, strict=True)
+
+
+def test_what_is_not_broken(read):
+    rows = "\ufeff" + preferred("C9000001", "a") + "\n" + preferred("C9000001", "b").rstrip("\n")
+    for names in (rows, rows.replace("\n", "\r\n")):
+        records, report = read(names, strict=True)
+        assert texts(records["C9000001"]) == ["a", "b"]
+        assert report.rows_read == 2
+
+
+def test_another_encoding(tmp_path):
+    (tmp_path / "MRCONSO.RRF").write_bytes(preferred("C9000001", "caf\xe9").encode("latin-1"))
+    (record,) = read_vocabulary(tmp_path, "umls", report=ReadReport(), encoding="latin-1")
+    assert texts(record) == ["café"]
+    with pytest.raises(SapbertError, match=r"E123.*klingon"):
+        read_vocabulary(tmp_path, "umls", report=ReadReport(), encoding="klingon")
+
+
+# --- properties
+
+
+CELLS = st.text(st.characters(blacklist_categories=["Cc", "Cs", "Z"], blacklist_characters="|"), min_size=1)
+
+
+@given(st.lists(st.tuples(st.integers(1, 5), CELLS, st.sampled_from(["ENG", "SPA"])), max_size=30))
+def test_sorted_and_unsorted_files_give_the_same(tmp_path_factory, rows):
+    folder = tmp_path_factory.mktemp("umls")
+    lines = [atom(f"C900000{number}", text, lat=language) for number, text, language in rows]
+
+    def read_lines(lines, **settings):
+        (folder / "MRCONSO.RRF").write_bytes("".join(lines).encode())
+        report = ReadReport()
+        return list(read_vocabulary(folder, "umls", report=report, strict=True, umls=UmlsSettings(**settings))), report
+
+    records, report = read_lines(sorted(lines, key=lambda line: line[:8]))
+    assert records == read_lines(lines, sort=True)[0]
+    assert report.rows_dropped["language"] == sum(language == "SPA" for *_, language in rows)
+    wanted = {(f"C900000{number}", text) for number, text, language in rows if language == "ENG"}
+    assert {(record.concept_id, text) for record in records for text in texts(record)} == wanted
+
+
+@given(st.binary(max_size=200) | st.text("C90|ENGPFYSO\n\r\ufeff").map(str.encode))
+def test_any_bytes_are_read_or_reported(tmp_path_factory, content):
+    folder = tmp_path_factory.mktemp("umls")
+    (folder / "MRCONSO.RRF").write_bytes(content)
+    report = ReadReport()
+    assume(not content.startswith(b"\x1f\x8b"))  # would be a damaged gzip file
+    list(read_vocabulary(folder, "umls", report=report, umls=UmlsSettings(sort=True)))
+    assert report.rows_kept >= report.records
+    assert report.rows_dropped["broken"] == report.n_broken
+
+
+# --- a real file
+
+
+def test_open_ontologies_in_the_shape_of_a_release(data_dir):
+    folder = data_dir / "vocabularies" / "rrf_shaped"
+    report = ReadReport()
+    records = list(read_vocabulary(folder, "umls", report=report, strict=True))
+    assert report.rows_read == 79_965
+    assert report.rows_dropped == {"language": 12_338, "suppressed O": 11}
+    assert report.rows_kept == report.names == 67_616
+    assert len(records) + report.notes["concepts of which no name was taken"] == 31_667
+    assert all(record.types for record in records)
+    origin = report.origins[folder]
+    assert origin["rows"] == {"MRCONSO": 79_965, "MRSTY": 31_667}
+    assert origin["absent"] == ["MRDEF", "MRREL", "MRRANK"]
+    packed = (folder / "MRCONSO.RRF.gz").read_bytes()
+    assert origin["files"][0] == {
+        "file": "MRCONSO.RRF.gz",
+        "bytes": len(packed),
+        "sha256": hashlib.sha256(packed).hexdigest(),
+    }
+    n_rows = gzip.decompress(packed).count(b"\n")
+    everything = ReadReport()
+    for _ in read_vocabulary(folder, "umls", report=everything, umls=UmlsSettings(drop_suppressed="", **ALL)):
+        pass
+    assert everything.rows_kept == n_rows

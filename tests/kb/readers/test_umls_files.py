@@ -1,0 +1,235 @@
+"""Where the files of a UMLS release may lie: the same rows are read from all places."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import zipfile
+from itertools import pairwise
+
+import pytest
+
+from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.kb.readers import ReadReport, guess_format, read_vocabulary
+
+NAMES = b"".join(
+    b"C900000%d|ENG|P|L1|PF|S1|Y|A1||||ABC|PT|X1|name %d \xc3\xa9|0|N||\n" % (number, number) for number in range(1, 9)
+)
+TYPES = b"".join(b"C900000%d|T047|A1|a type|AT1||\n" % number for number in range(1, 9))
+RELEASE_DAT = b"#Mon May 06\numls.release.date=20990506\r\numls.release.name=2099AA\r\n"
+
+
+def read(path):
+    report = ReadReport()
+    records = list(read_vocabulary(path, "umls", report=report, strict=True))
+    return records, report.origins[path]
+
+
+def zipped(files):
+    """The bytes of a zip file."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return buffer.getvalue()
+
+
+def write(folder, files):
+    for name, content in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
+
+
+def parts(cuts=(150, 151, 400)):
+    """Gzipped parts of MRCONSO, cut in mid-row."""
+    blocks = [NAMES[start:end] for start, end in pairwise([0, *cuts, len(NAMES)])]
+    return {f"MRCONSO.RRF.a{letter}.gz": gzip.compress(block) for letter, block in zip("abcd", blocks, strict=True)}
+
+
+PLAIN = {"MRCONSO.RRF": NAMES, "MRSTY.RRF": TYPES}
+GZIPPED = {"MRCONSO.RRF.gz": gzip.compress(NAMES), "MRSTY.RRF.gz": gzip.compress(TYPES)}
+SPLIT = {**parts(), "MRSTY.RRF.gz": gzip.compress(TYPES)}
+
+
+def below(prefix, files):
+    return {f"{prefix}/{name}": content for name, content in files.items()}
+
+
+NLM = zipped(below("2099AA/META", SPLIT))
+FIRST_NLM = zipped({**below("2099AA/META", dict(list(SPLIT.items())[:2])), "2099AA/META/release.dat": RELEASE_DAT})
+SECOND_NLM = zipped({**below("2099AA/META", dict(list(SPLIT.items())[2:])), "2099AA/META/release.dat": RELEASE_DAT})
+
+PLACES = {
+    "folder": (PLAIN, "."),
+    "gzipped": (GZIPPED, "."),
+    "in parts": (SPLIT, "."),
+    "parts that are not gzipped": (
+        {"MRCONSO.RRF.aa": NAMES[:99], "MRCONSO.RRF.ab": NAMES[99:], "MRSTY.RRF": TYPES},
+        ".",
+    ),
+    "unpacked before gzipped": ({**GZIPPED, **PLAIN, **SPLIT}, "."),
+    "small letters": ({"mrconso.rrf": NAMES, "mrsty.rrf": TYPES}, "."),
+    "META": (below("META", PLAIN), "."),
+    "META of a release": (below("2099AA/META", PLAIN), "."),
+    "names": (PLAIN, "MRCONSO.RRF"),
+    "gzipped names": (GZIPPED, "MRCONSO.RRF.gz"),
+    "a part of the names": (SPLIT, "MRCONSO.RRF.ab.gz"),
+    "another table": (GZIPPED, "MRSTY.RRF.gz"),
+    "names of another name": ({"english.txt": NAMES, "MRCONSO.RRF": b"", "MRSTY.RRF": TYPES}, "english.txt"),
+    "zip in a folder": ({"umls-2099AA-metathesaurus.zip": zipped(below("2099AA/META", PLAIN))}, "."),
+    "zip": ({"umls.zip": zipped(PLAIN)}, "umls.zip"),
+    "nlm": ({"2099aa-1-meta.nlm": NLM}, "2099aa-1-meta.nlm"),
+    "nlm in a folder": ({"2099AA-full/2099aa-1-meta.nlm": NLM}, "."),
+    "several nlm": ({"2099aa-1-meta.nlm": FIRST_NLM, "2099aa-2-meta.nlm": SECOND_NLM}, "."),
+    "nlm in zip": ({"umls-2099AA-full.zip": zipped({"2099AA-full/2099aa-1-meta.nlm": NLM, "x.zip": zipped({})})}, "."),
+    "several nlm in zip": (
+        {"umls.zip": zipped({"full/1-meta.nlm": FIRST_NLM, "full/2-meta.nlm": SECOND_NLM})},
+        "umls.zip",
+    ),
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_the_same_is_read_from_all_places(tmp_path, place):
+    files, path = PLACES[place]
+    write(tmp_path, files)
+    before = sorted(tmp_path.rglob("*"))
+    records, origin = read(tmp_path / path)
+    assert [record.concept_id for record in records] == [f"C900000{number}" for number in range(1, 9)]
+    assert [record.names[0].text for record in records] == [f"name {number} é" for number in range(1, 9)]
+    assert all(record.types == ("T047",) for record in records)
+    assert origin["rows"] == {"MRCONSO": 8, "MRSTY": 8}
+    assert origin["absent"] == ["MRDEF", "MRREL", "MRRANK"]
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_big_zip_in_zip(tmp_path):
+    padding = {"2099AA/META/MRSAT.RRF": random_bytes(1 << 22)}
+    inner = zipped({**below("2099AA/META", SPLIT), **padding, "2099AA/META/MRDEF.RRF": b""})
+    (tmp_path / "umls.zip").write_bytes(zipped({"2099aa-meta.nlm": inner}))
+    records, origin = read(tmp_path / "umls.zip")
+    assert len(records) == 8
+    assert origin["absent"] == ["MRREL", "MRRANK"]
+
+
+def random_bytes(n):
+    return b"".join(hashlib.sha256(str(number).encode()).digest() for number in range(n // 32))
+
+
+def test_checksums_are_those_of_the_files_as_they_are_packed(tmp_path):
+    write(tmp_path, SPLIT)
+    wanted = [
+        {"file": name, "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+        for name, content in SPLIT.items()
+    ]
+    assert read(tmp_path)[1]["files"] == wanted
+    (tmp_path / "meta.nlm").write_bytes(NLM)
+    in_archive = read(tmp_path / "meta.nlm")[1]["files"]
+    assert [file["sha256"] for file in in_archive] == [file["sha256"] for file in wanted]
+    assert in_archive[0]["file"] == "meta.nlm/2099AA/META/MRCONSO.RRF.aa.gz"
+
+
+def test_progress_goes_by_the_bytes_as_they_are_packed(tmp_path):
+    write(tmp_path, SPLIT)
+    report = ReadReport()
+    list(read_vocabulary(tmp_path, "umls", report=report))
+    assert report.bytes_read == report.bytes_total == sum(map(len, SPLIT.values()))
+
+
+# --- the release's name
+
+
+@pytest.mark.parametrize(
+    ("files", "path", "name"),
+    [
+        (PLAIN, ".", None),
+        (below("2098AB/META", PLAIN), "2098AB/META", "2098AB"),
+        ({**below("2098AB/META", PLAIN), "2098AB/META/release.dat": RELEASE_DAT}, ".", "2099AA"),
+        ({**PLAIN, "release.dat": b"mmsys.version=1"}, ".", None),
+        ({"2098ac-meta.nlm": zipped(PLAIN)}, ".", "2098AC"),
+        ({"meta.nlm": zipped({**below("2098AA/META", PLAIN), "2098AA/META/release.dat": RELEASE_DAT})}, ".", "2099AA"),
+        ({"meta.nlm": zipped({**PLAIN, "release.dat.gz": gzip.compress(RELEASE_DAT)})}, ".", "2099AA"),
+    ],
+)
+def test_the_name_of_the_release(tmp_path, files, path, name):
+    write(tmp_path, files)
+    assert read(tmp_path / path)[1]["release"] == name
+
+
+# --- what cannot be read
+
+
+def damaged(content):
+    return content[: len(content) * 2 // 3]
+
+
+def encrypted(archive):
+    """The zip file, marked as one that needs a password."""
+    return archive.replace(b"PK\x03\x04\x14\x00\x00", b"PK\x03\x04\x14\x00\x01").replace(
+        b"PK\x01\x02\x14\x03\x14\x00\x00", b"PK\x01\x02\x14\x03\x14\x00\x01"
+    )
+
+
+def changed(archive):
+    """The zip file with other content than its checksum says."""
+    return archive.replace(b"name 4", b"name X")
+
+
+def stored(files):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("files", "path", "message"),
+    [
+        ({}, "missing", r"E120.*missing"),
+        ({}, "missing.zip", r"E120.*missing.zip"),
+        ({}, "missing/MRCONSO.RRF", r"E120.*MRCONSO"),
+        ({"MRSTY.RRF": TYPES}, ".", "E140"),
+        ({"MRSTY.RRF": TYPES}, "MRSTY.RRF", "E140"),
+        ({"umls.zip": zipped({"README": b""})}, ".", "E140"),
+        ({**below("2098AA/META", PLAIN), **below("2099AA/META", PLAIN)}, ".", r"E141.*2098AA/META.*2099AA/META"),
+        ({"a.zip": zipped(PLAIN), "b.zip": zipped(PLAIN)}, ".", r"E141.*a\.zip/MRCONSO.*b\.zip/MRCONSO"),
+        ({name: content for name, content in SPLIT.items() if ".ab." not in name}, ".", r"E142.*part ab of MRCONSO"),
+        ({name: content for name, content in SPLIT.items() if ".aa." not in name}, ".", r"E142.*part aa of MRCONSO"),
+        ({"MRCONSO.RRF.gz": damaged(gzip.compress(NAMES))}, ".", r"E143.*MRCONSO.RRF.gz"),
+        ({"MRCONSO.RRF.gz": gzip.compress(NAMES)[:20] + b"x" * 20}, ".", r"E143.*MRCONSO.RRF.gz"),
+        ({"umls.zip": damaged(zipped(PLAIN))}, ".", r"E143.*umls.zip"),
+        ({"umls.zip": changed(stored(PLAIN))}, ".", r"E143.*umls.zip/MRCONSO.RRF.*CRC"),
+        ({"umls.zip": zipped({"meta.nlm": damaged(NLM)})}, ".", r"E143.*umls.zip"),
+        ({"meta.nlm": zipped({"MRCONSO.RRF.gz": damaged(gzip.compress(NAMES))})}, ".", r"E143.*meta.nlm/MRCONSO"),
+        ({"umls.zip": encrypted(zipped(PLAIN))}, ".", r"E144.*umls.zip.*password"),
+    ],
+)
+def test_what_cannot_be_read(tmp_path, files, path, message):
+    write(tmp_path, files)
+    with pytest.raises(SapbertError, match=message):
+        read(tmp_path / path)
+
+
+def test_names_that_lead_out_of_an_archive_lead_nowhere(tmp_path):
+    folder = tmp_path / "in" / "side"
+    write(folder, {"umls.zip": zipped(below("../../out", PLAIN))})
+    assert len(read(folder / "umls.zip")[0]) == 8
+    assert [path.name for path in tmp_path.iterdir()] == ["in"]
+
+
+def test_lines_are_counted_through_the_parts(tmp_path):
+    files = parts()
+    files["MRCONSO.RRF.ad.gz"] = gzip.compress(gzip.decompress(files["MRCONSO.RRF.ad.gz"]) + b"C9000009|\n")
+    write(tmp_path, files)
+    with pytest.raises(SapbertError, match=r"E127.*MRCONSO.RRF, line 9: 1 columns"):
+        read(tmp_path)
+
+
+def test_the_format_is_guessed(tmp_path):
+    write(tmp_path, {**below("2099AA/META", SPLIT), "meta.nlm": NLM})
+    assert guess_format(tmp_path) == guess_format(tmp_path / "2099AA" / "META") == "umls"
+    write(tmp_path / "packed", {"full/meta.nlm": NLM})
+    assert guess_format(tmp_path / "packed") == "umls"
+    assert guess_format(tmp_path / "meta.nlm") == guess_format(tmp_path / "MRCONSO.RRF.gz") == "umls"

@@ -1,0 +1,256 @@
+from __future__ import annotations
+
+import gzip
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.files import open_text
+from spacy_sapbert.kb.build import new_store
+from spacy_sapbert.kb.mapping import (
+    Equivalents,
+    Link,
+    merge,
+    one_to_one,
+    read_mappings,
+    vocabulary,
+    vocabulary_of,
+)
+from spacy_sapbert.kb.readers import ReadReport
+from spacy_sapbert.kb.store import ConceptStore
+from spacy_sapbert.types import Name, Record
+
+SSSOM = """\
+# mapping_set_id: https://example.org/a.sssom.tsv
+# curie_map:
+#   MONDO: http://purl.obolibrary.org/obo/MONDO_
+subject_id	subject_label	predicate_id	object_id	mapping_justification
+MONDO:1	"a ""quoted"" label"	skos:exactMatch	UMLS:C0000001	semapv:ManualMappingCuration
+MONDO:1	one	skos:closeMatch	UMLS:C0000009	semapv:ManualMappingCuration
+MONDO:1	one	owl:equivalentClass	omim:5	semapv:ManualMappingCuration
+MONDO:2	two	owl:sameAs	MESH:D000001	semapv:ManualMappingCuration
+MONDO:3	three	skos:exactMatch	sssom:NoTermFound	semapv:ManualMappingCuration
+"""
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(name, text):
+        (tmp_path / name).write_text(text)
+        return tmp_path / name
+
+    return write
+
+
+def classes(equivalents, *ids):
+    """The ids in sets of those that are equivalent."""
+    found: dict[str, set[str]] = {}
+    for concept_id in ids:
+        found.setdefault(equivalents.find(concept_id), set()).add(concept_id)
+    return sorted(map(sorted, found.values()))
+
+
+# --- equivalents
+
+
+ids = st.sampled_from("ABCDEFGH")
+
+
+@given(st.lists(st.tuples(ids, ids), max_size=12))
+def test_equivalence_is_closed(pairs):
+    equivalents = Equivalents(pairs)
+    expected = {concept_id: {concept_id} for concept_id in "ABCDEFGH"}
+    for one, other in pairs:
+        joined = expected[one] | expected[other]
+        expected |= dict.fromkeys(joined, joined)
+    assert classes(equivalents, *expected) == [list(c) for c in sorted({"".join(sorted(c)) for c in expected.values()})]
+    assert len(equivalents) == len({one for pair in pairs for one in pair})
+
+
+def test_a_long_chain():
+    n = 20_000
+    equivalents = Equivalents((str(i), str(i + 1)) for i in reversed(range(n)))
+    assert {equivalents.find(str(i)) for i in range(n + 1)} == {equivalents.find("0")}
+
+
+def test_a_copy_goes_its_own_way():
+    equivalents = Equivalents([("A", "B")])
+    copied = equivalents.copy()
+    copied.join("B", "C")
+    assert classes(copied, "A", "C") == [["A", "C"]]
+    assert classes(equivalents, "A", "C") == [["A"], ["C"]]
+    assert "C" not in equivalents
+
+
+# --- mapping files
+
+
+def test_sssom(write):
+    report = ReadReport()
+    equivalents = read_mappings([write("a.sssom.tsv", SSSOM)], report=report)
+    ids = ("MONDO:1", "C0000001", "C0000009", "OMIM:5", "MONDO:2", "D000001", "MONDO:3")
+    assert classes(equivalents, *ids) == [
+        ["C0000001", "MONDO:1", "OMIM:5"],
+        ["C0000009"],
+        ["D000001", "MONDO:2"],
+        ["MONDO:3"],
+    ]
+    assert report.rows_read == 5
+    assert report.rows_dropped == {"skos:closeMatch": 1, "no term found": 1}
+
+
+def test_sssom_in_other_clothes(write, tmp_path):
+    packed = tmp_path / "packed.sssom.tsv.gz"
+    packed.write_bytes(gzip.compress(SSSOM.encode()))
+    comma = write(
+        "comma.csv", "object_id,predicate_id,subject_id\\nMONDO:2,skos:exactMatch,X:1\\n".replace("\\n", "\n")
+    )
+    equivalents = read_mappings([packed, comma])
+    assert classes(equivalents, "X:1", "D000001") == [["D000001", "X:1"]]
+
+
+def test_negated_mappings_are_left_out(write):
+    rows = "subject_id\tpredicate_modifier\tpredicate_id\tobject_id\nA:1\tNot\tskos:exactMatch\tB:1\n"
+    report = ReadReport()
+    equivalents = read_mappings([write("a.tsv", rows + "A:1\t\tskos:exactMatch\tB:2\n")], report=report)
+    assert classes(equivalents, "A:1", "B:1", "B:2") == [["A:1", "B:2"], ["B:1"]]
+    assert report.rows_dropped == {"Not skos:exactMatch": 1}
+
+
+@pytest.mark.parametrize(("name", "separator"), [("a.tsv", "\t"), ("a.csv", ","), ("a.txt", "\t")])
+def test_two_columns(write, name, separator):
+    rows = ["# made by hand", "MSH:D000001 DOID:1", "", "DOID:1 umls:C0000001"]
+    equivalents = read_mappings([write(name, "\n".join(rows[:1] + [row.replace(" ", separator) for row in rows[1:]]))])
+    assert classes(equivalents, "D000001", "DOID:1", "C0000001") == [["C0000001", "D000001", "DOID:1"]]
+
+
+def test_files_are_closed_together(write):
+    equivalents = read_mappings([write("a.tsv", "A:1\tB:1\n"), write("b.tsv", "B:1\tC:1\n")])
+    assert classes(equivalents, "A:1", "C:1") == [["A:1", "C:1"]]
+
+
+def test_broken_rows_are_counted_with_their_lines(write):
+    rows = ["A:1\tB:1", "A:2\t", "\tB:3", "A:4", "A:5\tB:5\tC:5", "-\tB:6", "A:7\tB:7"]
+    path = write("a.tsv", "\n".join(rows))
+    report = ReadReport()
+    equivalents = read_mappings([path], report=report)
+    assert len(equivalents) == 4
+    assert [(row.path, row.line, row.reason) for row in report.broken] == [
+        (path, 2, "no object_id"),
+        (path, 3, "no subject_id"),
+        (path, 4, "1 cells where 2 are wanted"),
+        (path, 5, "3 cells where 2 are wanted"),
+        (path, 6, "no subject_id"),
+    ]
+    assert report.rows_dropped == {"broken": 5}
+    with pytest.raises(SapbertError, match=r"E127.*a\.tsv, line 2: no object_id"):
+        read_mappings([path], strict=True)
+
+
+def test_broken_rows_of_sssom_are_counted_with_their_lines(write):
+    report = ReadReport()
+    rows = SSSOM + "MONDO:4\tfour\t\tUMLS:C0000004\tx\nMONDO:5\tfive\tskos:exactMatch\t\tx\n"
+    read_mappings([write("a.sssom.tsv", rows)], report=report)
+    assert [(row.line, row.reason) for row in report.broken] == [(10, "no predicate_id"), (11, "no object_id")]
+
+
+@pytest.mark.parametrize(
+    ("name", "header"),
+    [
+        ("a.tsv", "subject_id\tobject_id"),
+        ("a.sssom.tsv", "from\tpredicate_id\tto"),
+        ("a.sssom.tsv", "MONDO:1\tskos:exactMatch\tUMLS:C0000001"),
+    ],
+)
+def test_sssom_without_its_columns(write, name, header):
+    with pytest.raises(SapbertError, match=rf"E106.*{name}.*(predicate_id|object_id)"):
+        read_mappings([write(name, f"{header}\nA:1\tB:1\tC:1\n")])
+
+
+@pytest.mark.parametrize(
+    "text", ["", "# nothing\n", "a,b,c\n", SSSOM.replace("exactMatch", "broadMatch").replace("owl:", "x:")]
+)
+def test_files_without_an_exact_match(write, text):
+    with pytest.raises(SapbertError, match=r"E107.*a\.tsv"):
+        read_mappings([write("a.tsv", text)])
+
+
+def test_no_files():
+    assert len(read_mappings([])) == 0
+
+
+# --- cross-references
+
+
+@pytest.mark.parametrize(
+    ("concept_id", "expected"),
+    [
+        ("C0012634", "UMLS"),
+        ("D009369", "MESH"),
+        ("D000086382", "MESH"),
+        ("C565588", "MESH"),
+        ("C000604007", "MESH"),
+        ("OMIM:145250", "OMIM"),
+        ("Orphanet:5", "Orphanet"),
+        ("C12", ""),
+        ("custom", ""),
+    ],
+)
+def test_the_vocabulary_of_an_id(concept_id, expected):
+    assert vocabulary_of(concept_id) == expected
+
+
+@pytest.mark.parametrize(
+    ("prefix", "expected"),
+    [
+        ("umls", "UMLS"),
+        ("UMLS_CUI", "UMLS"),
+        ("MSH", "MESH"),
+        ("Mesh", "MESH"),
+        ("omim", "OMIM"),
+        ("ORPHANET", "Orphanet"),
+    ],
+)
+def test_prefixes_of_vocabularies(prefix, expected):
+    assert vocabulary(prefix) == expected
+
+
+def test_links_that_are_one_to_one():
+    kept = [Link(0, "A:1", "U:1"), Link(0, "A:1", "M:1"), Link(2, "B:1", "U:1")]
+    others = [Link(3, "A:2", "U:2"), Link(3, "A:2", "U:3"), Link(4, "A:3", "U:3")]
+    assert one_to_one([*kept, *others, Link(9, "A:1", "U:1")]) == (kept, 3)
+
+
+def test_merged_records():
+    firsts = [("A:1", 4), ("B:1", 1), ("C:1", 2), ("D:1", 3), ("E:1", 5)]
+    links = [Link(4, "A:1", "B:1"), Link(4, "A:1", "C:1"), Link(4, "A:1", "X:1")]
+    assert merge(firsts, Equivalents(), links) == ({4: 1, 1: 1, 2: 1}, 1)
+    assert merge(firsts, Equivalents([("D:1", "Y:1"), ("Y:1", "C:1")]), []) == ({2: 2, 3: 2}, 0)
+
+
+# --- published mappings
+
+
+def test_mondo_and_umls(data_dir, tmp_path):
+    mapping = data_dir / "vocabularies/mondo/mondo_exactmatch_umls.sssom.tsv.gz"
+    mrconso = data_dir / "vocabularies/rrf_shaped/MRCONSO.RRF.gz"
+    equivalents = read_mappings([mapping])
+    assert len(equivalents) == 2 * 21_660
+    with open_text(mrconso) as lines:
+        rows = [line.split("|") for line in lines]
+    names = {row[0]: row[14] for row in reversed(rows)}
+    with open_text(mapping) as lines:
+        mondo = dict(line.split("\t")[:2] for line in lines if line.startswith("MONDO:"))
+    with new_store(tmp_path / "a.kb", equivalents) as builder:
+        for source, named in (("UMLS", names), ("MONDO", mondo)):
+            for concept_id, name in named.items():
+                builder.add(Record(concept_id, (Name(name, "preferred", source),)))
+        builder.finish({})
+    store = ConceptStore(tmp_path / "a.kb")
+    merged = builder.counts["concepts merged into an earlier one by mappings"]
+    assert merged == 21_660
+    assert len(store) == len(names) + len(mondo) - merged
+    assert store.find_id("MONDO:0000001") == ("C0012634",)
+    assert all(len(store.find_id(concept_id)) == 1 for concept_id in ("C0012634", *list(mondo)[:100]))
