@@ -1,18 +1,25 @@
-"""`spacy-sapbert kb`: build a vocabulary, look into it, search it."""
+"""`spacy-sapbert kb`: build a vocabulary, look into it, search, compare, check, export it."""
 
 from __future__ import annotations
 
 import json
-from typing import Annotated
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
+from ..errors import Errors, SapbertError
+from ..files import open_output, without_gz
+from . import kb_tables
 from .kb_build import build
+from .progress import stderr_console, track
 
-kb = typer.Typer(help="Build a vocabulary, look into it, search it.", no_args_is_help=True)
+if TYPE_CHECKING:
+    from ..kb.store import ConceptStore
+
+kb = typer.Typer(help="Build a vocabulary, look into it, search, compare, check, export it.", no_args_is_help=True)
 kb.command("build")(build)
 
 Store = Annotated[str, typer.Argument(help="A store, or 'starter'.")]
@@ -21,28 +28,94 @@ Store = Annotated[str, typer.Argument(help="A store, or 'starter'.")]
 @kb.command("info")
 def info(store: Store) -> None:
     """Print what a store holds and how it was made, as JSON."""
-    from ..ml.open import open_store
+    from ..kb.info import describe
 
-    opened = open_store(store)
-    counts = {"types": opened.type_counts(), "names_by_source": opened.source_counts()}
-    typer.echo(json.dumps({**opened.meta, **counts}, indent=2, ensure_ascii=False))
+    result = describe(_open(store))
+    _show(kb_tables.info_table(result), result)
 
 
 @kb.command("search")
 def search(
     store: Store,
-    text: Annotated[str, typer.Argument(help="A name, or something like it.")],
+    text: Annotated[str, typer.Argument(help="A name, or something like it, or an id.")],
     k: Annotated[int, typer.Option("-k", min=1, help="How many concepts.")] = 10,
     encoder: Annotated[str, typer.Option(help="A folder, a hub name, or 'none'.")] = "none",
 ) -> None:
-    """Show the concepts whose names are most like a text."""
-    from ..ml.open import open_encoder, open_generator, open_store
+    """Show the concepts whose names are most like a text; first the one whose id it is, if it is one."""
+    from ..kb.ids import canonical_id
+    from ..ml.open import open_encoder, open_generator
 
-    opened = open_store(store)
+    opened = _open(store)
     generator = open_generator(opened, open_encoder(encoder), sparse=True)
-    table = Table("score", "id", "preferred name", "matched name", "types", box=None)
+    found = {concept_id: ("id", canonical_id(text)) for concept_id in opened.find_id(canonical_id(text))}
     for candidate in generator([text], k)[0]:
-        concept = opened.cui_to_entity[candidate.concept_id]
-        cells = (concept.concept_id, concept.canonical_name, candidate.name, ", ".join(concept.types))
-        table.add_row(f"{candidate.score:.3f}", *map(escape, cells))
-    Console().print(table)
+        found.setdefault(candidate.concept_id, (f"{candidate.score:.3f}", candidate.name))
+    kb_tables.print_concepts(
+        (score, opened.cui_to_entity[concept_id], matched) for concept_id, (score, matched) in [*found.items()][:k]
+    )
+
+
+@kb.command("diff")
+def diff(
+    old: Annotated[str, typer.Argument(help="A store, or 'starter'.")],
+    new: Annotated[str, typer.Argument(help="A later version of it.")],
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write a JSON line for each change.")] = None,
+) -> None:
+    """Count what changed from one version of a vocabulary to another."""
+    from ..kb.diff import compare
+
+    console = stderr_console()
+    with console.status("comparing"), compare(_open(old), _open(new)) as changes:
+        result = changes.summary()
+        if output:
+            with open_output(output) as write:
+                for change in changes.changes():
+                    write(json.dumps(change, ensure_ascii=False) + "\n")
+    _show(kb_tables.diff_table(result), result)
+
+
+@kb.command("export")
+def export(
+    store: Store,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The file to write; gzipped if it ends in .gz.")],
+    format: Annotated[str, typer.Option(help="scispacy, table (tab-separated) or biosyn.")],
+) -> None:
+    """Write a store as a file for other programs, and count what the format cannot hold."""
+    from ..kb.export import ExportReport, export_lines
+
+    if format == "table" and without_gz(output).suffix.lower() == ".csv":
+        raise SapbertError(Errors.E540.format(path=output))
+    report = ExportReport()
+    lines = export_lines(_open(store), format, report)
+    with open_output(output) as write:
+        for line in track(lines, stderr_console(), "lines"):
+            write(line)
+    left_out = {kind: count for kind, count in report.left_out.items() if count}
+    result = {"file": str(output), "concepts": report.concepts, "names": report.names, "left_out": left_out}
+    _show(kb_tables.export_table(result), result)
+
+
+@kb.command("check")
+def check(store: Store) -> None:
+    """Look for damage and for odd content; the exit status is 1 if the store should be built again."""
+    from ..kb.check import check_store
+
+    opened = _open(store)
+    console = stderr_console()
+    with console.status("checking"):
+        result = check_store(opened)
+    _show(kb_tables.check_table(result), result)
+    if result["problems"]:
+        raise typer.Exit(1)
+
+
+def _open(store: str) -> ConceptStore:
+    from ..ml.open import open_store
+
+    return open_store(store)
+
+
+def _show(table: Table, result: Mapping[str, Any]) -> None:
+    """Print a table for people on standard error, and all of the result as JSON on standard output."""
+    stderr_console().print(table)
+    typer.echo(json.dumps(result, indent=2, ensure_ascii=False))

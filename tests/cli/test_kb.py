@@ -3,6 +3,8 @@ from __future__ import annotations
 import gzip
 import json
 import shutil
+import sqlite3
+from contextlib import closing
 
 import pytest
 
@@ -202,33 +204,57 @@ def test_a_place_that_cannot_be_written(command, tmp_path):
 # --- info
 
 
-def test_info_is_json(command):
+def test_info_is_json_with_a_table_for_people(command):
     command("kb", "build", "table.tsv", "-o", "a.kb", "--mentions", "corpus.txt")
     finished = command("kb", "info", "a.kb")
     found = json.loads(finished.out)
-    assert finished.err == ""
-    assert (found["concepts"], found["names"], found["format"]) == (3, 8, 1)
+    assert (found["concepts"], found["names"]) == (3, 8)
     assert found["types"] == {"Chemical": 1, "Disease": 1}
     assert found["names_by_source"] == {"corpus": 2, "table": 6}
+    assert found["names_per_concept"] == {"1": 0, "2": 2, "3-5": 1, "6-10": 0, "11-20": 0, ">20": 0}
     assert found["sources"][0]["file"] == "table.tsv"
     assert found["mentions"][0]["file"] == "corpus.txt"
     assert len(found["sources"][0]["sha256"]) == 64
     assert found["read"]["rows_dropped"] == {"broken": 1}
     assert found["built"]["mentions added"] == 3
     assert found["fingerprint"] == ConceptStore("a.kb").fingerprint
+    shown = counts(finished.err)
+    assert (shown["concepts"], shown["concepts with names: 2"], shown["names from corpus"]) == (3, 2, 2)
+
+
+def test_many_types_are_summed_up(command, tmp_path):
+    rows = "".join(f"D{i}\tname {i}\ttype_{i // 2:02}\n" for i in range(39))
+    (tmp_path / "many.tsv").write_text("id\tname\ttypes\n" + rows)
+    command("kb", "build", "many.tsv", "-o", "a.kb")
+    finished = command("kb", "info", "a.kb")
+    assert len(json.loads(finished.out)["types"]) == 20
+    shown = counts(finished.err)
+    assert shown["concepts of type type_00"] == 2
+    assert shown["concepts of type others"] == 39 - 12 * 2
 
 
 def test_info_of_the_starter_vocabulary(command):
     assert json.loads(command("kb", "info", "starter").out)["concepts"] > 100
 
 
-@pytest.mark.parametrize("arguments", [("info", "{}"), ("search", "{}", "cancer")])
-def test_no_store(command, arguments):
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("info", "{}"),
+        ("search", "{}", "cancer"),
+        ("check", "{}"),
+        ("diff", "{}", "starter"),
+        ("diff", "starter", "{}"),
+        ("export", "{}", "-o", "out.tsv", "--format", "table"),
+    ],
+)
+def test_no_store(command, tmp_path, arguments):
     for path, code in (("missing.kb", "E101"), ("table.tsv", "E102")):
         finished = command("kb", *(argument.format(path) for argument in arguments))
         assert (finished.status, finished.out) == (1, b"")
         assert f"[{code}]" in finished.err
         assert path in finished.err
+    assert not (tmp_path / "out.tsv").exists()
 
 
 # --- search
@@ -248,11 +274,29 @@ def search(command, small_store):
 
 def test_search(search):
     rows = search("breast cancers")
-    assert rows[0] == "score id preferred name matched name types"
+    assert rows[0] == "score id preferred name matched name types definition"
     assert rows[1].endswith("D001943 Breast Neoplasms breast cancer Disease")
     assert 0.9 < float(rows[1].split()[0]) < 1
     assert search("Seizures", "-k", 1)[1:] == ["1.000 D012640 Seizures Seizures Disease"]
     assert search("ξξξ") == rows[:1]
+
+
+def test_types_and_definitions_stay_on_one_line(command, tmp_path, search):
+    assert search("ALS", "-k", 1)[1].endswith("ALS Disease A motor neuron disease.")
+    (tmp_path / "long.tsv").write_text("id\tname\ttypes\tdefinition\nD1\tone\tT|U\t" + "long [b] " * 50 + "\n")
+    command("kb", "build", "long.tsv", "-o", "a.kb")
+    _, row = command("kb", "search", "a.kb", "one").out.decode().splitlines()
+    assert "T, U long [b] long" in " ".join(row.split())
+    assert row.rstrip().endswith("long …")
+
+
+def test_an_id_finds_its_concept_first(search):
+    for text, matched in (("D003550", "D003550"), ("MESH:D003550", "D003550"), ("OMIM:219700", "OMIM:219700")):
+        assert search(text, "-k", 1)[1:] == [f"id D003550 Cystic Fibrosis {matched} Disease"]
+    rows = search("D003550", "-k", 3)
+    assert len(rows) <= 4
+    assert sum("D003550 Cystic" in row for row in rows) == 1
+    assert not any(row.startswith("id") for row in search("D000000")[1:])
 
 
 def test_search_with_an_encoder(search, tiny_encoder):
@@ -269,3 +313,108 @@ def test_search_with_an_encoder_that_is_nowhere(command, small_store):
     finished = command("kb", "search", small_store.path, "CF", "--encoder", "nobody/nothing")
     assert finished.status == 1
     assert "[E301]" in finished.err
+
+
+# --- diff
+
+
+@pytest.fixture
+def versions(command, tmp_path):
+    """Two versions of a vocabulary: old.kb and new.kb."""
+    (tmp_path / "new.tsv").write_text(TABLE.replace("|Cancer, Breast", "|Mammakarzinom ü") + "D1\tone\t\t\n")
+    command("kb", "build", "table.tsv", "-o", "old.kb")
+    command("kb", "build", "new.tsv", "-o", "new.kb", "--source-name", "table")
+
+
+def test_diff(command, versions, tmp_path):
+    before = sorted(tmp_path.iterdir())
+    finished = command("kb", "diff", "old.kb", "new.kb")
+    found = json.loads(finished.out)
+    assert (finished.status, found["same_content"]) == (0, False)
+    assert (found["concepts"]["kept"], found["concepts"]["added"]) == (3, 1)
+    assert (found["names"]["added"], found["names"]["removed"]) == (1, 1)
+    assert counts(finished.err)["concepts: added"] == 1
+    assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize("name", ["changes.jsonl", "changes.jsonl.gz"])
+def test_diff_writes_all_changes(command, versions, tmp_path, name):
+    command("kb", "diff", "old.kb", "new.kb", "-o", name)
+    data = (tmp_path / name).read_bytes()
+    lines = (gzip.decompress(data) if name.endswith(".gz") else data).decode("utf8").splitlines()
+    assert list(map(json.loads, lines)) == [
+        {"change": "concept_added", "id": "D1", "name": "one", "split_from": [], "names": ["one"]},
+        {"change": "names", "id": "D001943", "added": ["Mammakarzinom ü"], "removed": ["Cancer, Breast"]},
+    ]
+    command("kb", "diff", "old.kb", "new.kb", "-o", name)
+    assert (tmp_path / name).read_bytes() == data
+
+
+def test_diff_of_the_same(command, versions):
+    assert "both stores hold the same" in command("kb", "diff", "old.kb", "old.kb").err
+
+
+# --- export
+
+
+def test_export_and_build_again(command, tmp_path):
+    command("kb", "build", "table.tsv", "-o", "a.kb")
+    for format, name in (("scispacy", "b.jsonl.gz"), ("table", "b.tsv"), ("biosyn", "b.txt.gz")):
+        finished = command("kb", "export", "a.kb", "--format", format, "-o", name)
+        assert finished.status == 0
+        found = json.loads(finished.out)
+        assert (found["file"], found["concepts"], found["names"]) == (name, 3, 6)
+        assert counts(finished.err)["written: names"] == 6
+        command("kb", "build", name, "-o", "b.kb", "--format", format)
+        assert store_names("b.kb") == store_names("a.kb")
+    data = (tmp_path / "b.txt.gz").read_bytes()
+    command("kb", "export", "a.kb", "--format", "biosyn", "-o", "b.txt.gz")
+    assert (tmp_path / "b.txt.gz").read_bytes() == data
+
+
+def test_export_says_what_it_leaves_out(command):
+    command("kb", "build", "table.tsv", "-o", "a.kb")
+    finished = command("kb", "export", "a.kb", "--format", "biosyn", "-o", "b.txt")
+    assert json.loads(finished.out)["left_out"] == {"types": 2, "scopes of names": 3}
+    assert counts(finished.err)["left out: types"] == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "format", "code"),
+    [
+        ("out.txt", "rdf", "E190"),
+        ("out.csv", "table", "E540"),
+        ("out.CSV.gz", "table", "E540"),
+        ("no/o.tsv", "table", "E507"),
+    ],
+)
+def test_export_that_cannot_be(command, small_store, tmp_path, name, format, code):
+    before = sorted(tmp_path.iterdir())
+    finished = command("kb", "export", small_store.path, "--format", format, "-o", name)
+    assert (finished.status, finished.out) == (1, b"")
+    assert f"[{code}]" in finished.err
+    assert sorted(tmp_path.iterdir()) == before
+
+
+# --- check
+
+
+def test_check_of_a_sound_store(command, small_store):
+    finished = command("kb", "check", small_store.path)
+    found = json.loads(finished.out)
+    assert (finished.status, found["problems"]) == (0, {})
+    assert found["remarks"]["names_of_several_concepts"]["count"] == 2
+    assert "remark: names of several concepts" in finished.err
+    assert "Seizures | 2 | D012640, HP:0001250" in " ".join(finished.err.split())
+    assert "no problems" in finished.err
+
+
+def test_check_of_a_damaged_store(command, small_store):
+    shutil.copyfile(small_store.path, "a.kb")
+    with closing(sqlite3.connect("a.kb")) as db, db:
+        db.execute("DELETE FROM synonyms WHERE concept = 1")
+    finished = command("kb", "check", "a.kb")
+    assert finished.status == 1
+    assert json.loads(finished.out)["problems"]["concepts_without_a_name"]["examples"] == ["D001943"]
+    assert "problem: concepts without a name" in finished.err
+    assert "build the store again" in finished.err

@@ -1,0 +1,103 @@
+"""The tables that `spacy-sapbert kb` shows to people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from textwrap import shorten
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from ..types import Concept
+
+_PIPE_WIDTH = 240  # where no terminal sets a width, rows are not broken
+_DEFINITION_WIDTH = 80
+_EXAMPLE_WIDTH = 60
+_SHOWN_GROUPS = 12
+
+
+def print_concepts(rows: Iterable[tuple[str, Concept, str]]) -> None:
+    """Print concepts that were found on standard output: each with its score, and with the name or id that matched."""
+    table = Table("score", "id", "preferred name", "matched name", "types", "definition", box=None)
+    for score, concept, matched in rows:
+        definition = shorten(concept.definition or "", _DEFINITION_WIDTH, placeholder=" …")
+        cells = (concept.concept_id, concept.canonical_name, matched, ", ".join(concept.types), definition)
+        table.add_row(score, *map(escape, cells))
+    console = Console()
+    if not console.is_terminal:
+        console.width = _PIPE_WIDTH
+    console.print(table)
+
+
+def info_table(result: Mapping[str, Any]) -> Table:
+    """What `describe` found."""
+    table = _table("", "count")
+    labels = ("concepts", "names", "names_of_several_concepts", "alternative_ids")
+    with_something = [key for key in result if key.startswith("concepts_with_")]
+    _add_counts(table, _spelled({key: result[key] for key in (*labels, *with_something)}))
+    _add_counts(table, result["names_per_concept"], "concepts with names: ")
+    _add_counts(table, _largest(result["types"]), "concepts of type ")
+    _add_counts(table, _largest(result["names_by_source"]), "names from ")
+    return table
+
+
+def diff_table(result: Mapping[str, Any]) -> Table:
+    """What changed, as `StoreDiff.summary` counts it."""
+    table = _table("", "count")
+    for group in ("concepts", "names", "changed"):
+        _add_counts(table, _spelled(result[group]), f"{group}: ")
+    if result["same_content"]:
+        table.caption = "both stores hold the same"
+    return table
+
+
+def export_table(result: Mapping[str, Any]) -> Table:
+    """What was written and what the format cannot hold."""
+    table = _table("", "count")
+    _add_counts(table, {key: result[key] for key in ("concepts", "names")}, "written: ")
+    _add_counts(table, result["left_out"], "left out: ")
+    return table
+
+
+def check_table(result: Mapping[str, Any]) -> Table:
+    """What `check_store` found."""
+    table = _table("", "count")
+    table.add_column("such as")
+    for kind in ("problems", "remarks"):
+        for check, finding in result[kind].items():
+            cells = f"{kind[:-1]}: {check.replace('_', ' ')}", f"{finding['count']:,}"
+            table.add_row(*cells, escape(_example(finding["examples"][0])))
+    table.caption = "build the store again" if result["problems"] else "no problems"
+    return table
+
+
+def _example(example: Any) -> str:
+    """RETURNS (str): an example of any check in a few words: a text, a list of ids, or values by their names."""
+    if isinstance(example, dict):
+        example = [", ".join(value) if isinstance(value, list) else str(value) for value in example.values()]
+    text = example if isinstance(example, str) else " | ".join(example)
+    return shorten(text, _EXAMPLE_WIDTH, placeholder=" …")
+
+
+def _table(label: str, number: str) -> Table:
+    table = Table(label, box=None)
+    table.add_column(number, justify="right")
+    return table
+
+
+def _add_counts(table: Table, counts: Mapping[str, int], prefix: str = "") -> None:
+    for label, count in counts.items():
+        table.add_row(escape(prefix + label), f"{count:,}")
+
+
+def _spelled(counts: Mapping[str, int]) -> dict[str, int]:
+    return {key.replace("_", " "): count for key, count in counts.items()}
+
+
+def _largest(counts: Mapping[str, int]) -> dict[str, int]:
+    """RETURNS (dict[str, int]): the largest counts, and the others summed: there can be hundreds of types."""
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    rest = sum(count for _, count in ordered[_SHOWN_GROUPS:])
+    return {**dict(ordered[:_SHOWN_GROUPS]), **({"others": rest} if rest else {})}

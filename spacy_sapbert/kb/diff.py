@@ -1,0 +1,207 @@
+"""What changed between two versions of a vocabulary.
+
+The work is SQLite's, in a database of its own in a temporary file: stores hold millions of names, and only what differs
+comes into Python, row by row.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from typing import Any
+
+from ..errors import Errors, SapbertError
+from .store import ConceptStore
+
+# same_name: the rows of a name that both stores have.
+# follows: which new concepts go on with which old ones: under the same id, or with the old id as an alternative.
+# left_names, joined_names: names that a concept no longer has, and those that it did not have before.
+# moved_names: names that left one concept and joined another.
+# CROSS JOIN keeps SQLite to the order that is written, which goes through the indexes.
+_PREPARE = """
+CREATE TABLE same_name (old INTEGER PRIMARY KEY, new INTEGER NOT NULL);
+INSERT INTO same_name SELECT o.row, n.row FROM old.names o CROSS JOIN new.names n ON n.text = o.text;
+CREATE INDEX same_name_by_new ON same_name (new);
+
+CREATE TABLE follows (old INTEGER, new INTEGER, same_id INTEGER NOT NULL, PRIMARY KEY (old, new)) WITHOUT ROWID;
+INSERT INTO follows SELECT o.row, n.row, 1 FROM old.concepts o CROSS JOIN new.concepts n ON n.id = o.id;
+INSERT INTO follows SELECT o.row, i.concept, 0 FROM old.concepts o CROSS JOIN new.ids i ON i.id = o.id
+    WHERE NOT EXISTS (SELECT 1 FROM new.concepts n WHERE n.id = o.id);
+CREATE INDEX follows_by_new ON follows (new);
+
+CREATE TABLE left_names (name INTEGER, concept INTEGER, PRIMARY KEY (name, concept)) WITHOUT ROWID;
+INSERT OR IGNORE INTO left_names SELECT s.name, s.concept FROM old.synonyms s WHERE NOT EXISTS (
+    SELECT 1 FROM same_name m CROSS JOIN follows f ON f.old = s.concept
+    CROSS JOIN new.synonyms t ON t.name = m.new AND t.concept = f.new WHERE m.old = s.name);
+CREATE TABLE joined_names (name INTEGER, concept INTEGER, PRIMARY KEY (name, concept)) WITHOUT ROWID;
+INSERT OR IGNORE INTO joined_names SELECT t.name, t.concept FROM new.synonyms t WHERE NOT EXISTS (
+    SELECT 1 FROM same_name m CROSS JOIN follows f ON f.new = t.concept
+    CROSS JOIN old.synonyms s ON s.name = m.old AND s.concept = f.old WHERE m.new = t.name);
+CREATE TABLE moved_names (old INTEGER PRIMARY KEY, new INTEGER NOT NULL UNIQUE);
+INSERT INTO moved_names SELECT DISTINCT m.old, m.new FROM left_names l CROSS JOIN same_name m ON m.old = l.name
+    WHERE EXISTS (SELECT 1 FROM joined_names j WHERE j.name = m.new);
+"""
+
+
+def _list(column: str, rows: str) -> str:
+    """RETURNS (str): an expression for all values of a column, as one JSON array."""
+    return f"(SELECT json_group_array(value) FROM (SELECT DISTINCT {column} AS value FROM {rows} ORDER BY 1))"
+
+
+def _concepts(side: str, where: str, columns: str = "") -> str:
+    """RETURNS (str): a query for concepts of one store, with all their names."""
+    names = _list("m.text", f"{side}.synonyms s JOIN {side}.names m ON m.row = s.name WHERE s.concept = c.row")
+    return (
+        f'SELECT c.id, n.text AS name, {columns}{names} AS "names[]" FROM {side}.concepts c '
+        f"JOIN {side}.names n ON n.row = c.preferred WHERE {where} ORDER BY c.id"
+    )
+
+
+def _owners(side: str, pairs: str) -> str:
+    return _list("c.id", f"{pairs} p JOIN {side}.concepts c ON c.row = p.concept WHERE p.name = m.{side}")
+
+
+def _unmoved(side: str, pairs: str, joined: int) -> str:
+    """RETURNS (str): names that a concept lost or got, where the concept goes on and no other lost or got the name."""
+    return (
+        f"SELECT c.id, n.text, {joined} AS joined FROM {pairs} p JOIN {side}.concepts c ON c.row = p.concept "
+        f"JOIN {side}.names n ON n.row = p.name WHERE p.concept IN (SELECT {side} FROM follows) "
+        f"AND p.name NOT IN (SELECT {side} FROM moved_names)"
+    )
+
+
+def _differing(value: str, mark: str = "") -> str:
+    """RETURNS (str): a query for concepts of the same id that differ in a value; `{side}` in it is the store."""
+    old, new = value.format(side="old"), value.format(side="new")
+    return (
+        f'SELECT c.id, {old} AS "old{mark}", {new} AS "new{mark}" FROM follows f JOIN old.concepts c ON c.row = f.old '
+        f"WHERE f.same_id AND {old} IS NOT {new} ORDER BY c.id"
+    )
+
+
+_SPLIT_FROM = _list("o.id", "old.ids i JOIN old.concepts o ON o.row = i.concept WHERE i.id = c.id")
+_INTO = _list("t.id", "follows f JOIN new.concepts t ON t.row = f.new WHERE f.old = c.row")
+_OF_CONCEPT = "{{side}}.{} WHERE concept = f.{{side}}"
+_PREFERRED = "(SELECT n.text FROM {side}.concepts t JOIN {side}.names n ON n.row = t.preferred WHERE t.row = f.{side})"
+
+# Each query makes a table; the columns whose names end in [] hold JSON arrays.
+_CHANGES = {
+    "concept_added": _concepts("new", "c.row NOT IN (SELECT new FROM follows)", f'{_SPLIT_FROM} AS "split_from[]", '),
+    "concept_removed": _concepts("old", "c.row NOT IN (SELECT old FROM follows)"),
+    "concept_merged": _concepts(
+        "old", "c.row IN (SELECT old FROM follows WHERE NOT same_id)", f'{_INTO} AS "into[]", '
+    ),
+    "preferred_name": _differing(_PREFERRED),
+    "names": 'SELECT id, json_group_array(text) FILTER (WHERE joined) AS "added[]", '
+    'json_group_array(text) FILTER (WHERE NOT joined) AS "removed[]" '
+    f"FROM ({_unmoved('new', 'joined_names', 1)} UNION ALL {_unmoved('old', 'left_names', 0)}) GROUP BY id ORDER BY id",
+    "name_moved": f'SELECT n.text AS name, {_owners("old", "left_names")} AS "from[]", '
+    f'{_owners("new", "joined_names")} AS "to[]" '
+    "FROM moved_names m JOIN old.names n ON n.row = m.old ORDER BY n.text",
+    "alternative_ids": _differing(_list("id", _OF_CONCEPT.format("ids") + " AND id != c.id"), "[]"),
+    "types": _differing(_list("type", _OF_CONCEPT.format("types")), "[]"),
+    "definition": _differing("(SELECT definition FROM {side}.concepts WHERE row = f.{side})"),
+    "parents": _differing(_list("parent", _OF_CONCEPT.format("parents")), "[]"),
+    "xrefs": _differing(_list("xref", _OF_CONCEPT.format("xrefs")), "[]"),
+}
+
+
+class StoreDiff:
+    """The changes from one store to another; made by `compare`."""
+
+    def __init__(self, connection: sqlite3.Connection, old: ConceptStore, new: ConceptStore) -> None:
+        self._db = connection
+        self._old, self._new = old, new
+
+    def summary(self) -> dict[str, Any]:
+        """Count the changes.
+
+        RETURNS (dict[str, Any]): "old" and "new", what the stores are; "same_content"; and the counts of
+            "concepts": kept (the same id in both), added, removed, merged (the id is now an alternative of another
+                concept); new_ids are concepts that take over a merged one under an id that was none before;
+                split_from_others are those of the added whose id was an alternative of another concept.
+            "names": added and removed, in concepts that go on; moved from one concept to another (a name counts once);
+                and those of the added and of the removed concepts.
+            "changed": kept concepts with another preferred name, other alternative ids, types, definition,
+                parents, xrefs.
+        """
+        changed = ("preferred_name", "alternative_ids", "types", "definition", "parents", "xrefs")
+        return {
+            "old": _identity(self._old),
+            "new": _identity(self._new),
+            "same_content": self._old.fingerprint == self._new.fingerprint,
+            "concepts": self._concepts(),
+            "names": self._names(),
+            "changed": {kind: self._count(f"SELECT 1 FROM {kind}") for kind in changed},
+        }
+
+    def changes(self) -> Iterator[dict[str, Any]]:
+        """YIELDS (dict[str, Any]): the changes one by one, as JSON values: by kind, which "change" tells, and id.
+
+        concept_added, concept_removed, concept_merged: id, (preferred) name, names; "split_from", "into": ids.
+        names: the names "added" to and "removed" from the concept "id", which goes on.
+        name_moved: a name that left the concepts "from" and joined the concepts "to".
+        preferred_name, alternative_ids, types, definition, parents, xrefs: the "old" and the "new" of the concept "id".
+        """
+        for kind in _CHANGES:
+            rows = self._db.execute(f"SELECT * FROM {kind} ORDER BY rowid")
+            columns = [column for column, *_ in rows.description]
+            for row in rows:
+                yield {"change": kind, **dict(map(_decoded, columns, row))}
+
+    def _concepts(self) -> dict[str, int]:
+        return {
+            "kept": self._count("SELECT 1 FROM follows WHERE same_id"),
+            **{kind: self._count(f"SELECT 1 FROM concept_{kind}") for kind in ("added", "removed", "merged")},
+            "new_ids": self._count("SELECT 1 FROM follows GROUP BY new HAVING max(same_id) = 0"),
+            "split_from_others": self._count('SELECT 1 FROM concept_added WHERE "split_from[]" != json_array()'),
+        }
+
+    def _names(self) -> dict[str, int]:
+        return {
+            "added": self._total("names", "added"),
+            "removed": self._total("names", "removed"),
+            "moved": self._count("SELECT 1 FROM name_moved"),
+            "of_added_concepts": self._total("concept_added", "names"),
+            "of_removed_concepts": self._total("concept_removed", "names"),
+        }
+
+    def _count(self, sql: str) -> int:
+        return int(self._db.execute(f"SELECT count(*) FROM ({sql})").fetchone()[0])
+
+    def _total(self, table: str, column: str) -> int:
+        """RETURNS (int): how many values the arrays of a column hold together."""
+        sql = f'SELECT coalesce(sum(json_array_length("{column}[]")), 0) FROM {table}'
+        return int(self._db.execute(sql).fetchone()[0])
+
+
+@contextmanager
+def compare(old: ConceptStore, new: ConceptStore) -> Iterator[StoreDiff]:
+    """Compare two stores; concepts are the same where their primary ids are.
+
+    YIELDS (StoreDiff): the changes, for as long as the block lasts.
+    RAISES (SapbertError): E191 SQLite cannot finish it, above all for want of room for temporary files.
+    """
+    try:
+        # a database without a name lies in a temporary file and goes with its connection
+        with closing(sqlite3.connect("", uri=True, isolation_level=None)) as connection:
+            connection.execute("PRAGMA journal_mode = OFF")
+            for side, store in (("old", old), ("new", new)):
+                connection.execute(f"ATTACH ? AS {side}", (f"{store.path.as_uri()}?mode=ro&immutable=1",))
+            connection.executescript(_PREPARE)
+            for kind, sql in _CHANGES.items():
+                connection.execute(f"CREATE TABLE main.{kind} AS {sql}")
+            yield StoreDiff(connection, old, new)
+    except sqlite3.DatabaseError as error:
+        raise SapbertError(Errors.E191.format(old=old.path, new=new.path, reason=error)) from error
+
+
+def _identity(store: ConceptStore) -> dict[str, Any]:
+    counts = {"concepts": len(store), "names": store.n_names}
+    return {"store": str(store.path), **counts, "fingerprint": store.fingerprint}
+
+
+def _decoded(column: str, value: Any) -> tuple[str, Any]:
+    return (column[:-2], sorted(json.loads(value))) if column.endswith("[]") else (column, value)

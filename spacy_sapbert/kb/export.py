@@ -1,0 +1,220 @@
+"""A store as a text file for other programs: scispaCy's JSON lines, a table, or BioSyn's dictionary."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any, NamedTuple
+
+from ..errors import Errors, SapbertError
+from ..types import Name, Record
+from .ids import split_ids
+from .readers.table import FIELDS
+from .store import ConceptStore
+
+# Concepts that are read together: one by one, they would cost several queries each.
+_BLOCK = 4096
+_SEPARATOR = "|"
+
+_CONCEPTS = "SELECT row, id, definition FROM concepts WHERE row >= ? AND row < ? ORDER BY row"
+_NAMES = (
+    "SELECT s.concept, n.text, s.scope, s.source FROM synonyms s JOIN names n ON n.row = s.name "
+    "JOIN concepts c ON c.row = s.concept WHERE s.concept >= ? AND s.concept < ? "
+    "ORDER BY s.concept, s.name != c.preferred, s.name, s.source"
+)
+_VALUES = [
+    f"SELECT concept, {column} FROM {table} WHERE concept >= ? AND concept < ? ORDER BY 1, 2"
+    for table, column in (("ids", "id"), ("types", "type"), ("parents", "parent"), ("xrefs", "xref"))
+]
+
+_ALTERNATIVE_IDS = "SELECT 1 FROM ids i JOIN concepts c ON c.row = i.concept WHERE i.id != c.id"
+_TYPES = "SELECT 1 FROM types"
+_DEFINITIONS = "SELECT 1 FROM concepts WHERE definition IS NOT NULL"
+_PARENTS = "SELECT 1 FROM parents"
+_XREFS = "SELECT 1 FROM xrefs"
+_SOURCES = "SELECT DISTINCT source FROM synonyms LIMIT -1 OFFSET 1"
+_ANNOTATIONS = "SELECT 1 FROM synonyms WHERE annotations > 0"
+_OF_NAMES = {"sources of names, but one": _SOURCES, "annotation counts of names": _ANNOTATIONS}
+
+
+@dataclass
+class ExportReport:
+    """What went into the file, and what its format cannot hold.
+
+    concepts (int), names (int): written; a name counts once for each concept that owns it.
+    left_out (Counter[str]): what is not in the file, or would not be read back as it was, by kind.
+    """
+
+    concepts: int = 0
+    names: int = 0
+    left_out: Counter[str] = field(default_factory=Counter)
+
+
+def export_lines(store: ConceptStore, format: str, report: ExportReport) -> Iterator[str]:
+    """Write a store in another format, concept by concept in the order of the store.
+
+    format (str): one of `FORMATS`.
+        "scispacy": what scispaCy's `KnowledgeBase` loads, a JSON object a concept.
+        "table": tab-separated, with the columns that the reader of tables looks for; values are joined by `|`. A
+            concept has a row for each source of its names, and one for every name that holds `|` itself.
+        "biosyn": `id[|alternative id…]||name`, a line for every name of every concept, the preferred name first. An
+            alternative id that several concepts claim is left out: together, their lines would read as a concept more.
+    report (ExportReport): counts what is written and left out, while the lines are taken.
+    RETURNS (Iterator[str]): the lines, each with its end.
+    RAISES (SapbertError): E190 there is no such format.
+    """
+    if format not in FORMATS:
+        raise SapbertError(Errors.E190.format(format=format, formats=", ".join(FORMATS)))
+    chosen = FORMATS[format]
+    for kind, sql in chosen.left_out.items():
+        report.left_out[kind] += int(store.query(f"SELECT count(*) FROM ({sql})")[0][0])
+    lines = (line for record in stream_records(store) for line in chosen.write(record, store, report))
+    return chain(chosen.header, lines)
+
+
+def stream_records(store: ConceptStore) -> Iterator[Record]:
+    """YIELDS (Record): every concept by row, with all its names, the preferred one first; one of two sources twice."""
+    for first in range(0, len(store), _BLOCK):
+        names = _by_concept(store, _NAMES, first)
+        ids, types, parents, xrefs = (_by_concept(store, sql, first) for sql in _VALUES)
+        for row, concept_id, definition in store.query(_CONCEPTS, first, first + _BLOCK):
+            yield Record(
+                concept_id,
+                tuple(Name(*name) for name in names[row]),
+                tuple(other for (other,) in ids[row] if other != concept_id),
+                tuple(type_ for (type_,) in types[row]),
+                definition,
+                tuple(parent for (parent,) in parents[row]),
+                tuple(xref for (xref,) in xrefs[row]),
+            )
+
+
+def _by_concept(store: ConceptStore, sql: str, first: int) -> dict[int, list[tuple[Any, ...]]]:
+    """RETURNS (dict[int, list[tuple]]): for a block's concepts by row, what a query finds of each."""
+    values: dict[int, list[tuple[Any, ...]]] = defaultdict(list)
+    for concept, *value in store.query(sql, first, first + _BLOCK):
+        values[concept].append(tuple(value))
+    return values
+
+
+# --- formats
+
+
+def _scispacy(record: Record, store: ConceptStore, report: ExportReport) -> Iterator[str]:
+    preferred, *aliases = _texts(record.names)
+    report.left_out["scopes of names"] += sum(
+        name.scope != ("preferred" if name.text == preferred else "exact") for name in record.names
+    )
+    report.concepts += 1
+    report.names += 1 + len(aliases)
+    # exactly these keys, or scispaCy's `Entity` cannot be made; in ASCII, as it opens files in the local encoding
+    entity = {
+        "concept_id": record.concept_id,
+        "canonical_name": preferred,
+        "aliases": aliases,
+        "types": record.types,
+        "definition": record.definition,
+    }
+    yield json.dumps(entity) + "\n"
+
+
+def _table(record: Record, store: ConceptStore, report: ExportReport) -> Iterator[str]:
+    concept_id = _folded(record.concept_id, "ids", report)
+    cells = {
+        "alternative_ids": _joined(record.alternative_ids, "alternative ids", report),
+        "types": _joined(record.types, "types", report),
+        "definition": _folded(record.definition or "", "definitions", report),
+        "parents": _joined(record.parents, "parents", report),
+        "xrefs": _joined(record.xrefs, "cross-references", report),
+    }
+    report.concepts += 1
+    report.names += len(_texts(record.names))
+    for first, *others in _rows(record.names):
+        read_as = ["preferred", *("exact" for _ in others)]
+        report.left_out["scopes of names"] += sum(map(str.__ne__, read_as, (name.scope for name in (first, *others))))
+        name, *synonyms = (_folded(name.text, "names", report) for name in (first, *others))
+        cells |= {"id": concept_id, "name": name, "synonyms": _SEPARATOR.join(synonyms)}
+        cells["source"] = _folded(first.source, "sources", report)
+        yield "\t".join(cells.get(column, "") for column in FIELDS) + "\n"
+        cells = {}  # what is known of the concept stands in its first row
+
+
+def _rows(names: Iterable[Name]) -> Iterator[list[Name]]:
+    """YIELDS (list[Name]): names that can share a row: of one source, and all but the first without the separator."""
+    by_source: dict[str, list[Name]] = defaultdict(list)
+    for name in names:
+        by_source[name.source].append(name)
+    for first, *others in by_source.values():
+        yield [first, *(name for name in others if _SEPARATOR not in name.text)]
+        yield from ([name] for name in others if _SEPARATOR in name.text)
+
+
+def _joined(values: tuple[str, ...], kind: str, report: ExportReport) -> str:
+    kept = [_folded(value, kind, report) for value in values if _SEPARATOR not in value]
+    report.left_out[f"{kind} that hold {_SEPARATOR}"] += len(values) - len(kept)
+    return _SEPARATOR.join(kept)
+
+
+def _biosyn(record: Record, store: ConceptStore, report: ExportReport) -> Iterator[str]:
+    texts = [_folded(text, "names", report) for text in _texts(record.names)]
+    kept = [text for text in texts if "||" not in text]  # BioSyn itself splits a line wherever they stand
+    report.left_out["names that hold ||"] += len(texts) - len(kept)
+    report.left_out["scopes of names"] += sum(name.scope != "exact" for name in record.names)
+    if not kept or not _is_one_id(record.concept_id):
+        report.left_out["concepts whose id or names cannot be written"] += 1
+        return
+    ids = _SEPARATOR.join((record.concept_id, *_own_alternatives(record, store, report)))
+    report.concepts += 1
+    report.names += len(kept)
+    for text in kept:
+        yield f"{ids}||{text}\n"
+
+
+def _own_alternatives(record: Record, store: ConceptStore, report: ExportReport) -> Iterator[str]:
+    for other in record.alternative_ids:
+        if not _is_one_id(other):
+            report.left_out["alternative ids that cannot be written"] += 1
+        elif len(store.find_id(other)) > 1:
+            report.left_out["alternative ids of several concepts"] += 1
+        else:
+            yield other
+
+
+def _is_one_id(concept_id: str) -> bool:
+    """Whether the readers of dictionaries find just this id again: several may be joined by one of many separators."""
+    return split_ids(concept_id) == (concept_id,)
+
+
+def _texts(names: Iterable[Name]) -> list[str]:
+    return list(dict.fromkeys(name.text for name in names))
+
+
+def _folded(text: str, kind: str, report: ExportReport) -> str:
+    """RETURNS (str): the text with each run of white space as one blank, so that it does not break its line or cell."""
+    folded = " ".join(text.split())
+    report.left_out[f"white space within {kind}"] += folded != text
+    return folded
+
+
+class _Format(NamedTuple):
+    """How a format is written, and queries for what it does not hold at all."""
+
+    write: Callable[[Record, ConceptStore, ExportReport], Iterator[str]]
+    left_out: dict[str, str]
+    header: tuple[str, ...] = ()
+
+
+FORMATS = {
+    "scispacy": _Format(
+        _scispacy,
+        {"alternative ids": _ALTERNATIVE_IDS, "parents": _PARENTS, "cross-references": _XREFS, **_OF_NAMES},
+    ),
+    "table": _Format(_table, {"annotation counts of names": _ANNOTATIONS}, ("\t".join(FIELDS) + "\n",)),
+    "biosyn": _Format(
+        _biosyn,
+        {"types": _TYPES, "definitions": _DEFINITIONS, "parents": _PARENTS, "cross-references": _XREFS, **_OF_NAMES},
+    ),
+}

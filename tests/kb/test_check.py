@@ -1,0 +1,284 @@
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+from contextlib import closing
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.kb.build import build_store
+from spacy_sapbert.kb.check import MAX_EXAMPLES, check_store, find_cycles
+from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
+from spacy_sapbert.kb.store import ConceptStore
+from spacy_sapbert.types import Name, Record
+
+
+def record(concept_id, names, **others):
+    return Record(concept_id, tuple(Name(text, "exact", "t") for text in names.split("|")), **others)
+
+
+@pytest.fixture
+def checked(tmp_path):
+    """A function that builds a store and gives the remarks on it; there must be no problems."""
+
+    def run(*records):
+        result = check_store(build_store(records, tmp_path / "a.kb"))
+        assert result["problems"] == {}
+        return result["remarks"]
+
+    return run
+
+
+@pytest.fixture
+def damaged(small_store, tmp_path):
+    """A function that changes a copy of the small store by SQL and gives the problems that it then has."""
+
+    def run(*statements, checks=True):
+        path = shutil.copyfile(small_store.path, tmp_path / "damaged.kb")
+        with closing(sqlite3.connect(path)) as db, db:
+            for statement in statements:
+                assert db.execute(statement).rowcount
+        return check_store(ConceptStore(path))["problems"]
+
+    return run
+
+
+def test_the_result_is_json(small_store):
+    result = check_store(small_store)
+    assert json.loads(json.dumps(result)) == result
+    assert result["store"] == str(small_store.path)
+
+
+# --- problems
+
+
+def test_a_sound_store(small_store):
+    assert check_store(small_store)["problems"] == {}
+
+
+# rows of the small store: concept 1 is D001943 with the names 3 (preferred) to 6
+@pytest.mark.parametrize(
+    ("statement", "check", "finding"),
+    [
+        (
+            "DELETE FROM synonyms WHERE concept = 1",
+            "concepts_without_a_name",
+            {"count": 1, "examples": ["D001943"]},
+        ),
+        (
+            "DELETE FROM synonyms WHERE concept = 1 AND name = 3",
+            "preferred_names_not_their_own",
+            {"count": 1, "examples": ["D001943"]},
+        ),
+        (
+            "DELETE FROM synonyms WHERE name = 4",
+            "names_without_a_concept",
+            {"count": 1, "examples": ["breast cancer"]},
+        ),
+        (
+            "DELETE FROM ids WHERE id = 'D001943'",
+            "primary_ids_not_found",
+            {"count": 1, "examples": ["D001943"]},
+        ),
+        (
+            "UPDATE types SET concept = 99 WHERE concept = 1",
+            "references_to_missing_rows",
+            {"count": 1, "examples": ["types: concept 99"]},
+        ),
+        (
+            "UPDATE parents SET concept = 99 WHERE concept = 1",
+            "references_to_missing_rows",
+            {"count": 1, "examples": ["parents: concept 99"]},
+        ),
+        (
+            "UPDATE synonyms SET name = 99 WHERE name = 4",
+            "references_to_missing_rows",
+            {"count": 1, "examples": ["synonyms: name 99"]},
+        ),
+        (
+            "UPDATE totals SET count = 7 WHERE value = 'Drug'",
+            "wrong_totals",
+            {"count": 1, "examples": ["types: Drug"]},
+        ),
+        ("DELETE FROM arrays WHERE name = 'names'", "wrong_arrays", {"count": 1, "examples": ["names"]}),
+        (
+            "UPDATE synonyms SET annotations = 5 WHERE name = 4",
+            "wrong_arrays",
+            {"count": 1, "examples": ["annotations"]},
+        ),
+        (
+            "UPDATE meta SET value = '16' WHERE key = 'concepts'",
+            "wrong_counts",
+            {"count": 1, "examples": [{"table": "concepts", "meta": 16, "rows": 15}]},
+        ),
+        (
+            "UPDATE names SET row = 50 WHERE row = 4",
+            "gaps_in_rows",
+            {"count": 1, "examples": [{"table": "names", "rows": 34, "first": 0, "last": 50}]},
+        ),
+        (
+            "DELETE FROM concepts WHERE row = 0",
+            "gaps_in_rows",
+            {"count": 1, "examples": [{"table": "concepts", "rows": 14, "first": 1, "last": 14}]},
+        ),
+    ],
+)
+def test_problems(damaged, statement, check, finding):
+    assert damaged(statement)[check] == finding
+
+
+def test_changed_content_has_another_fingerprint(damaged, small_store):
+    problems = damaged("UPDATE concepts SET definition = 'x' WHERE row = 3")
+    (example,) = problems.pop("wrong_fingerprint")["examples"]
+    assert problems == {}
+    assert example["meta"] == small_store.fingerprint != example["content"]
+
+
+def test_more_bytes_than_pages(small_store, tmp_path):
+    path = shutil.copyfile(small_store.path, tmp_path / "long.kb")
+    size = path.stat().st_size
+    with path.open("ab") as file:
+        file.write(b"x")
+    assert check_store(ConceptStore(path))["problems"] == {
+        "file_size": {"count": 1, "examples": [{"file": size + 1, "pages": size}]}
+    }
+
+
+def test_a_damaged_page_is_all_that_is_told(small_store, tmp_path):
+    path = shutil.copyfile(small_store.path, tmp_path / "damaged.kb")
+    with closing(sqlite3.connect(path)) as db:
+        (root,) = db.execute("SELECT rootpage FROM sqlite_master WHERE name = 'names_by_text'").fetchone()
+        (page_size,) = db.execute("PRAGMA page_size").fetchone()
+    with path.open("r+b") as file:
+        file.seek((root - 1) * page_size)
+        file.write(b"\xff" * 64)
+    result = check_store(ConceptStore(path))
+    assert list(result["problems"]) == ["file_damage"]
+    assert result["problems"]["file_damage"]["count"] >= 1
+    assert result["remarks"] == {}
+
+
+def test_a_missing_table(small_store, tmp_path):
+    path = shutil.copyfile(small_store.path, tmp_path / "damaged.kb")
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("DROP TABLE types")
+    with pytest.raises(SapbertError, match=r"\[E102\].*damaged.kb.*types"):
+        check_store(ConceptStore(path))
+
+
+# --- remarks
+
+
+def test_nothing_to_remark(checked):
+    assert checked(record("A", "a|b", types=("T",)), record("B", "c", types=("T",), parents=("A",))) == {}
+
+
+def test_names_of_several_concepts(checked):
+    three = Record("C", (Name("b", "exact", "u"), Name("a", "exact", "t"), Name("c", "exact", "u")), types=("T",))
+    remarks = checked(record("A", "a|b", types=("T",)), record("B", "a", types=("T",)), three)
+    assert remarks == {
+        "names_of_several_concepts": {
+            "count": 2,
+            "by_source": {"t": 1},
+            "examples": [
+                {"name": "a", "concepts": 3, "ids": ["A", "B", "C"]},
+                {"name": "b", "concepts": 2, "ids": ["A", "C"]},
+            ],
+        }
+    }
+
+
+def test_odd_names(checked):
+    remarks = checked(record("A", "a|--|é|" + "x" * 501 + "|+|" + "y" * 500 + "|2|漢", types=("T",)))
+    assert remarks["odd_names"] == {
+        "count": 3,
+        "examples": [
+            {"name": "--", "why": "no letter and no digit"},
+            {"name": "x" * 500, "why": "longer than 500 characters"},
+            {"name": "+", "why": "no letter and no digit"},
+        ],
+    }
+
+
+def test_concepts_without_types(checked):
+    remarks = checked(record("B", "b"), record("A", "a"), record("C", "c", types=("T",)))
+    assert remarks == {"concepts_without_types": {"count": 2, "examples": ["B", "A"]}}
+
+
+def test_ids_and_parents(checked):
+    remarks = checked(
+        record("A", "a", types=("T",), alternative_ids=("X", "B"), parents=("B", "Z", "Y")),
+        record("B", "b", types=("T",), alternative_ids=("X",), parents=("Z",)),
+    )
+    assert remarks["ids_of_several_concepts"]["examples"] == [
+        {"id": "B", "concepts": ["B", "A"]},
+        {"id": "X", "concepts": ["A", "B"]},
+    ]
+    assert remarks["unknown_parents"] == {"count": 2, "examples": ["Y", "Z"]}
+
+
+def test_examples_are_few(checked):
+    remarks = checked(*(record(f"A{i:02}", f"a{i}") for i in range(30)))
+    assert remarks["concepts_without_types"]["count"] == 30
+    assert len(remarks["concepts_without_types"]["examples"]) == MAX_EXAMPLES
+
+
+def test_cycles_of_parents(checked):
+    remarks = checked(
+        record("A", "a", types=("T",), parents=("B",)),
+        record("B", "b", types=("T",), alternative_ids=("X",), parents=("C",)),
+        record("C", "c", types=("T",), parents=("X", "D")),
+        record("D", "d", types=("T",), parents=("D",)),
+    )
+    # D's own cycle is no part of that of B (an alternative id of which is X) and C
+    assert remarks["cycles"] == {"count": 2, "concepts": 3, "examples": [["B", "C", "B"], ["D", "D"]]}
+
+
+def test_a_long_way_up_needs_no_recursion():
+    n = 200_000
+    edges = np.stack([np.arange(n), np.arange(1, n + 1) % n], axis=1)
+    sizes, (way,) = find_cycles(edges, n)
+    assert sizes.tolist() == [n]
+    assert way == [*range(n), 0]
+    assert find_cycles(edges[:-1], n)[1] == []
+
+
+@given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=20))
+def test_cycles_are_those_that_reachability_tells(pairs):
+    n = 7
+    reach = np.zeros((n, n), dtype=bool)
+    for child, parent in pairs:
+        reach[child, parent] = True
+    for k in range(n):
+        reach |= reach[:, [k]] & reach[[k], :]
+    sizes, ways = find_cycles(np.array(pairs, dtype=np.int32).reshape(-1, 2), n)
+    in_cycles = np.flatnonzero(reach.diagonal())
+    knots = {tuple(np.flatnonzero(reach[node] & reach[:, node])) for node in in_cycles}
+    assert sorted(sizes.tolist()) == sorted(map(len, knots))
+    assert len(ways) == len(knots)
+    for way in ways:
+        assert way[0] == way[-1]
+        assert len(set(way)) == len(way) - 1
+        assert set(pairwise(way)) <= set(pairs)
+
+
+# --- real vocabularies
+
+
+def test_medic(data_dir, tmp_path):
+    path = data_dir / "dictionaries/medic/medic_06Jul2012.txt.gz"
+    store = build_store(read_vocabulary(path, "medic", report=ReadReport(), source="MEDIC"), tmp_path / "medic.kb")
+    result = check_store(store)
+    assert result["problems"] == {}
+    assert {check: finding["count"] for check, finding in result["remarks"].items()} == {
+        "names_of_several_concepts": 156,
+        "concepts_without_types": 11915,
+        "ids_of_several_concepts": 1,
+    }
+    assert result["remarks"]["names_of_several_concepts"]["examples"][0]["concepts"] == 8

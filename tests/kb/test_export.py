@@ -1,0 +1,284 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.kb import export
+from spacy_sapbert.kb.build import build_store, new_store
+from spacy_sapbert.kb.export import FORMATS, ExportReport, export_lines, stream_records
+from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
+from spacy_sapbert.kb.store import ConceptStore
+from spacy_sapbert.types import Name, Record
+
+SUFFIXES = {"scispacy": ".jsonl", "table": ".tsv", "biosyn": ".txt"}
+
+
+def exported(store, format, path):
+    """Export a store. RETURNS: what is left out, but for zeros, and the report."""
+    report = ExportReport()
+    path.write_text("".join(export_lines(store, format, report)), encoding="utf8", newline="")
+    return {kind: count for kind, count in report.left_out.items() if count}, report
+
+
+def read_back(path, format):
+    """Build a store from an exported file; no row of the file may be broken."""
+    records = list(read_vocabulary(path, format, report=ReadReport(), source="MEDIC", strict=True))
+    return build_store(records, path.with_suffix(".kb"))
+
+
+def round_trip(store, format, folder):
+    path = folder / f"exported{SUFFIXES[format]}"
+    left_out, report = exported(store, format, path)
+    return read_back(path, format), left_out, report
+
+
+def texts(store):
+    """The names of each concept, the preferred one apart."""
+    return {concept.concept_id: (concept.canonical_name, {*concept.aliases}) for concept in all_concepts(store)}
+
+
+def all_concepts(store):
+    return [store.get(concept_id) for concept_id in store.concept_ids()]
+
+
+# --- records
+
+
+def test_the_records_of_a_store_make_the_same_store(small_store, tmp_path):
+    assert build_store(stream_records(small_store), tmp_path / "a.kb").fingerprint == small_store.fingerprint
+
+
+def test_blocks_leave_nothing_out(small_store, monkeypatch):
+    whole = list(stream_records(small_store))
+    monkeypatch.setattr(export, "_BLOCK", 4)
+    assert list(stream_records(small_store)) == whole
+    assert len(whole) == 15
+
+
+@pytest.fixture
+def rich_store(tmp_path):
+    """What the formats hold and what some of them cannot."""
+    records = [
+        Record(
+            "D1",
+            (
+                Name("one", "preferred", "MEDIC"),
+                Name("uno", "exact", "MEDIC"),
+                Name("a|b", "exact", "MEDIC"),
+                Name("ein", "related", "other"),
+                Name("uno", "exact", "other"),
+            ),
+            ("OMIM:1", "X:1"),
+            ("Disease", "Finding"),
+            "The first.",
+            ("D2",),
+            ("C0000001",),
+        ),
+        Record("D2", (Name("two", "preferred", "MEDIC"), Name("a||b", "exact", "MEDIC")), ("X:1",)),
+    ]
+    with new_store(tmp_path / "rich.kb") as builder:
+        for record in records:
+            builder.add(record)
+        builder.add_mention("D2", Name("deux", "mention", "corpus"))
+        builder.finish({})
+    return ConceptStore(tmp_path / "rich.kb")
+
+
+# --- scispaCy
+
+
+def test_scispacy_round_trip(rich_store, tmp_path):
+    back, left_out, report = round_trip(rich_store, "scispacy", tmp_path)
+    assert texts(back) == texts(rich_store)
+    assert [concept[3:5] for concept in all_concepts(back)] == [concept[3:5] for concept in all_concepts(rich_store)]
+    assert (report.concepts, report.names) == (2, 7)
+    assert left_out == {
+        "alternative ids": 3,
+        "parents": 1,
+        "cross-references": 1,
+        "sources of names, but one": 2,
+        "annotation counts of names": 1,
+        "scopes of names": 2,
+    }
+
+
+def test_scispacy_loads_its_format(small_store, tmp_path):
+    linking_utils = pytest.importorskip("scispacy.linking_utils")
+    path = tmp_path / "kb.jsonl"
+    exported(small_store, "scispacy", path)
+    kb = linking_utils.KnowledgeBase(str(path))
+    assert kb.alias_to_cuis["cold"] == {"D003080", "D003139"}
+    entity = kb.cui_to_entity["D001241"]
+    assert entity.canonical_name == "Aspirin"
+    assert entity.types == ["Chemical", "Drug"]
+
+
+# --- tables
+
+
+def test_table_round_trip(rich_store, tmp_path):
+    back, left_out, _ = round_trip(rich_store, "table", tmp_path)
+    assert [{**back.get(one)._asdict(), "aliases": ()} for one in back.concept_ids()] == [
+        {**rich_store.get(one)._asdict(), "aliases": ()} for one in rich_store.concept_ids()
+    ]
+    assert texts(back) == texts(rich_store)
+    assert back.xrefs("D1") == ("C0000001",)
+    for concept_id in ("D1", "D2"):
+        of_back, of_store = (
+            {(name.text, name.source) for name in kb.names_of(concept_id)} for kb in (back, rich_store)
+        )
+        assert of_back == of_store
+    # "a|b" and "a||b" alone in a row, "ein" or "uno" first in that of its source, "deux"; one of them is "related"
+    assert left_out["annotation counts of names"] == 1
+    assert left_out["scopes of names"] == changed_scopes(rich_store, back)
+
+
+def changed_scopes(store, back):
+    pairs = {(one, name) for one in store.concept_ids() for name in store.names_of(one)}
+    return len(pairs - {(one, name) for one in back.concept_ids() for name in back.names_of(one)})
+
+
+def test_a_table_of_one_source_has_a_row_a_concept(small_store, tmp_path):
+    left_out, report = exported(small_store, "table", tmp_path / "a.tsv")
+    assert len((tmp_path / "a.tsv").read_text().splitlines()) == 1 + len(small_store)
+    assert left_out == {}
+    assert read_back(tmp_path / "a.tsv", "table").fingerprint == small_store.fingerprint
+    assert (report.concepts, report.names) == (15, 36)
+
+
+def test_values_that_would_be_split_are_counted(tmp_path):
+    names = (Name("one", "preferred", "MEDIC"),)
+    store = build_store([Record("D1", names, ("A|B",), ("T|U", "V\tW"), "de\nfin", ("P|",))], tmp_path / "a.kb")
+    back, left_out, _ = round_trip(store, "table", tmp_path)
+    assert left_out == {
+        "alternative ids that hold |": 1,
+        "types that hold |": 1,
+        "parents that hold |": 1,
+        "white space within types": 1,
+        "white space within definitions": 1,
+    }
+    assert all_concepts(back)[0][2:] == ((), ("V W",), "de fin", (), ())
+
+
+# --- BioSyn
+
+
+def test_biosyn_lines(rich_store, tmp_path):
+    left_out, report = exported(rich_store, "biosyn", tmp_path / "d.txt")
+    assert (tmp_path / "d.txt").read_text().splitlines() == [
+        "D1|OMIM:1||one",
+        "D1|OMIM:1||uno",
+        "D1|OMIM:1||a|b",
+        "D1|OMIM:1||ein",
+        "D2||two",
+        "D2||deux",
+    ]
+    assert (report.concepts, report.names) == (2, 6)
+    assert left_out == {
+        "types": 2,
+        "definitions": 1,
+        "parents": 1,
+        "cross-references": 1,
+        "alternative ids of several concepts": 2,
+        "names that hold ||": 1,
+        "sources of names, but one": 2,
+        "annotation counts of names": 1,
+        "scopes of names": 4,
+    }
+
+
+def test_biosyn_round_trip(small_store, tmp_path):
+    back, _, _ = round_trip(small_store, "biosyn", tmp_path)
+    assert texts(back) == texts(small_store)
+    assert [back.ids(one) for one in back.concept_ids()] == [small_store.ids(one) for one in small_store.concept_ids()]
+
+
+def test_ids_that_a_dictionary_cannot_hold(tmp_path):
+    names = (Name("one", "exact", "MEDIC"),)
+    records = [Record("A,B", names), Record("C", names, ("D+E", "F")), Record("G", (Name("||", "exact", "MEDIC"),))]
+    left_out, report = exported(build_store(records, tmp_path / "a.kb"), "biosyn", tmp_path / "d.txt")
+    assert (tmp_path / "d.txt").read_text() == "C|F||one\n"
+    assert report.concepts == 1
+    assert left_out == {
+        "concepts whose id or names cannot be written": 2,
+        "alternative ids that cannot be written": 1,
+        "names that hold ||": 1,
+    }
+
+
+# --- whatever the names
+
+
+NAMES = st.lists(st.text("aB1|+,;\t\n \"'<>?\\\x0b\x1c\x85\u2028é漢", min_size=1, max_size=8), min_size=1, max_size=4)
+VOCABULARIES = st.dictionaries(st.sampled_from(["D1", "C2", "OMIM:3", "DOID:4"]), NAMES, min_size=1, max_size=4)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(vocabulary=VOCABULARIES)
+def test_every_name_comes_back_or_is_counted(format, vocabulary, tmp_path):
+    records = [Record(one, tuple(Name(text, "exact", "MEDIC") for text in names)) for one, names in vocabulary.items()]
+    wanted = {(one, folded(text)) for one, names in vocabulary.items() for text in names if text.strip()}
+    if not wanted:
+        return
+    store = build_store(records, tmp_path / "a.kb")
+    if format == "biosyn":
+        wanted = {(one, text) for one, text in wanted if "||" not in text}
+        if not wanted:
+            return
+    back, left_out, report = round_trip(store, format, tmp_path)
+    assert {(one, name.text) for one in back.concept_ids() for name in back.names_of(one)} == wanted
+    owned = sum(len(set(filter(str.strip, names))) for names in vocabulary.values())
+    assert report.names + left_out.get("names that hold ||", 0) == owned
+
+
+def folded(text):
+    return " ".join(text.split())
+
+
+# --- all formats
+
+
+def test_the_same_lines_every_time(rich_store):
+    for format in FORMATS:
+        assert [*export_lines(rich_store, format, ExportReport())] == [
+            *export_lines(rich_store, format, ExportReport())
+        ]
+
+
+def test_unknown_format(small_store):
+    with pytest.raises(SapbertError, match=r"\[E190\].*rdf.*scispacy, table, biosyn"):
+        export_lines(small_store, "rdf", ExportReport())
+
+
+@pytest.fixture(scope="module")
+def medic(data_dir, tmp_path_factory):
+    path = data_dir / "dictionaries/medic/medic_06Jul2012.txt.gz"
+    records = read_vocabulary(path, "medic", report=ReadReport(), source="MEDIC")
+    return build_store(records, tmp_path_factory.mktemp("medic") / "medic.kb")
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_medic_comes_back(format, medic, tmp_path):
+    back, left_out, report = round_trip(medic, format, tmp_path)
+    before, after = list(stream_records(medic)), list(stream_records(back))
+    assert [[name.text for name in record.names] for record in after] == [
+        [name.text for name in record.names] for record in before
+    ]
+    assert (report.concepts, report.names) == (11915, 76237)
+    n_before, n_after = (sum(len(record.alternative_ids) for record in records) for records in (before, after))
+    assert n_before - n_after == left_out.get("alternative ids", left_out.get("alternative ids of several concepts", 0))
+    if format == "table":
+        assert back.fingerprint == medic.fingerprint
+        assert left_out == {}
+
+
+def test_json_lines_are_ascii(tmp_path):
+    store = build_store([Record("D1", (Name("Sjögren\u2028x", "exact", "t"),))], tmp_path / "a.kb")
+    (line,) = export_lines(store, "scispacy", ExportReport())
+    assert line.isascii()
+    assert json.loads(line)["canonical_name"] == "Sjögren\u2028x"

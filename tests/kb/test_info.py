@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+import json
+
+from spacy_sapbert.kb.build import build_store
+from spacy_sapbert.kb.info import describe, names_per_concept
+from spacy_sapbert.types import Name, Record
+
+
+def test_what_the_small_store_holds(small_store):
+    result = describe(small_store)
+    assert {key: result[key] for key in small_store.meta} == small_store.meta
+    assert result["types"] == small_store.type_counts()
+    assert result["names_by_source"] == small_store.source_counts()
+    assert result["names_per_concept"] == {"1": 0, "2": 10, "3-5": 5, "6-10": 0, "11-20": 0, ">20": 0}
+    assert {key: result[key] for key in result if key.startswith("concepts_with")} == {
+        "concepts_with_definition": 2,
+        "concepts_with_parents": 4,
+        "concepts_with_types": 15,
+        "concepts_with_xrefs": 0,
+    }
+    assert (result["names_of_several_concepts"], result["alternative_ids"]) == (2, 4)
+    assert json.loads(json.dumps(result)) == result
+
+
+def test_names_per_concept(tmp_path):
+    sizes = [1, 2, 2, 3, 5, 6, 10, 11, 20, 21, 100]
+    records = [Record(f"D{i}", tuple(Name(f"{i} {j}", "exact", "t") for j in range(n))) for i, n in enumerate(sizes)]
+    # the same name from another source is no other name
+    records.append(Record("D0", (Name("0 0", "exact", "u"),)))
+    store = build_store(records, tmp_path / "a.kb")
+    assert names_per_concept(store) == {"1": 1, "2": 2, "3-5": 2, "6-10": 2, "11-20": 2, ">20": 2}
