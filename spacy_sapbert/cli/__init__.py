@@ -14,6 +14,7 @@ from .demo import demo
 from .evaluate import evaluate
 from .kb import kb
 from .link import link
+from .pairs import pairs
 
 _HELP = "Biomedical text to concepts of a vocabulary."
 
@@ -32,6 +33,7 @@ class _Commands(TyperGroup):
 app = typer.Typer(name="spacy-sapbert", cls=_Commands, help=_HELP, no_args_is_help=True, add_completion=False)
 app.command("demo")(demo)
 app.add_typer(kb, name="kb")
+app.command("pairs")(pairs)
 app.command("assemble")(assemble)
 app.command("link")(link)
 app.command("convert")(convert)

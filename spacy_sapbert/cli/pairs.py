@@ -1,0 +1,161 @@
+"""`spacy-sapbert pairs`: a vocabulary in, pairs of names to train an encoder on out."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+
+from ..corpora.reader import FORMATS, read_corpus
+from ..errors import Errors, SapbertError
+from ..files import open_output
+from .progress import stderr_console, track
+
+if TYPE_CHECKING:
+    from ..kb.pairs import Pair, Selection, SharedName
+
+
+class SelectionName(str, Enum):
+    """Names of `spacy_sapbert.kb.pairs.SELECTIONS`, which is not imported before it is used."""
+
+    all = "all"
+    kg_aligned = "kg-aligned"
+
+
+def pairs(
+    store: Annotated[str, typer.Argument(help="A store, or 'starter'.")],
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output", "-o", help="The file to write, gzipped if it ends in .gz; with --eval-pairs, a folder."
+        ),
+    ],
+    selection: Annotated[
+        SelectionName, typer.Option(help="kg-aligned: 3 to 5 pairs of each of 5,000 concepts, 100 of them set aside.")
+    ] = SelectionName.all,
+    max_pairs: Annotated[
+        int | None, typer.Option(min=1, help="At most so many pairs of a concept, or of a mention; by default 50.")
+    ] = None,
+    min_pairs: Annotated[
+        int | None, typer.Option(min=1, help="Draw how many of each concept, from this number to --max-pairs.")
+    ] = None,
+    min_names: Annotated[int | None, typer.Option(min=2, help="Take concepts with so many names or more.")] = None,
+    concepts: Annotated[
+        int | None, typer.Option(min=1, help="Draw so many concepts; by default all are taken.")
+    ] = None,
+    eval_pairs: Annotated[int | None, typer.Option(min=0, help="Set so many pairs aside for evaluation.")] = None,
+    plot_pairs: Annotated[int | None, typer.Option(min=0, help="Copy so many of those for a heat map.")] = None,
+    mentions: Annotated[
+        Path | None, typer.Option(help="A corpus: pair its mentions with the names of their concepts instead.")
+    ] = None,
+    mentions_format: Annotated[
+        str | None, typer.Option(help=f"One of {', '.join(FORMATS)}; guessed where plain.")
+    ] = None,
+    mentions_type: Annotated[list[str] | None, typer.Option(help="Take mentions of this type only.")] = None,
+    seed: Annotated[int, typer.Option(help="The same one draws the same pairs.")] = 0,
+) -> None:
+    """Write pairs of names, `id||name||name`, to train an encoder on.
+
+    With --eval-pairs, the output is a folder with train.txt, eval.txt and plot.txt.
+    A file of its own, such as pairs.shared.txt or train.shared.txt, lists the names that several concepts own,
+    `name||id||id…`: they are no negatives of one another.
+    With --mentions, each mention is paired with up to --max-pairs names of its concept, and goes first.
+    """
+    from ..kb.pairs import MENTION_COUNTS, SYNONYM_COUNTS, gold_mentions, mention_pairs, shared_names, synonym_pairs
+    from ..ml.open import open_store
+
+    numbers = {
+        "max_pairs": max_pairs,
+        "min_pairs": min_pairs,
+        "min_names": min_names,
+        "concepts": concepts,
+        "eval_pairs": eval_pairs,
+        "plot_pairs": plot_pairs,
+    }
+    chosen = _selection(selection.value, numbers)
+    _check_options(chosen, mentions, given=bool(mentions_format or mentions_type))
+    opened = open_store(store)
+    counts: Counter[str] = Counter()
+    wanted: tuple[str, ...]
+    if mentions is None:
+        wanted, gold = SYNONYM_COUNTS, []
+        drawn = synonym_pairs(opened, chosen, counts, seed=seed)
+    else:
+        documents = track(read_corpus(mentions, mentions_format), stderr_console())
+        wanted, gold = MENTION_COUNTS, gold_mentions(opened, documents, counts, mentions_type or ())
+        drawn = mention_pairs(opened, gold, counts, max_pairs=chosen.max_pairs, seed=seed)
+    written = _write(drawn, shared_names(opened, gold), _paths(output, chosen))
+    _show({**{name: counts[name] for name in wanted}, **written})
+
+
+def _selection(name: str, numbers: Mapping[str, int | None]) -> Selection:
+    """RETURNS (Selection): the one with this name, with the numbers that were given in place of its own."""
+    from ..kb.pairs import SELECTIONS
+
+    return SELECTIONS[name]._replace(**{field: number for field, number in numbers.items() if number is not None})
+
+
+def _check_options(chosen: Selection, mentions: Path | None, *, given: bool) -> None:
+    """given (bool): whether there are settings for mentions. RAISES (SapbertError): E533 settings do not fit."""
+    reasons = {
+        "--min-pairs is above --max-pairs": (chosen.min_pairs or 0) > chosen.max_pairs,
+        "--plot-pairs is above --eval-pairs": chosen.plot_pairs > chosen.eval_pairs,
+        "--mentions takes no selection but --max-pairs": bool(mentions)
+        and chosen != type(chosen)(max_pairs=chosen.max_pairs),
+        "--mentions-format and --mentions-type need --mentions": given and not mentions,
+    }
+    for reason, holds in reasons.items():
+        if holds:
+            raise SapbertError(Errors.E533.format(reason=reason))
+
+
+def _paths(output: Path, chosen: Selection) -> dict[str, Path]:
+    """RETURNS (dict[str, Path]): the files to write, by what goes into them."""
+    from ..kb.pairs import shared_names_path
+
+    paths = {"train": output}
+    if chosen.eval_pairs:
+        parts = ("train", "eval", "plot") if chosen.plot_pairs else ("train", "eval")
+        paths = {part: output / f"{part}.txt" for part in parts}
+        try:
+            output.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise SapbertError(Errors.E507.format(path=output, reason=error.strerror)) from error
+    return {**paths, "shared": shared_names_path(paths["train"])}
+
+
+def _write(
+    drawn: Iterable[tuple[str, Pair]], shared: Iterable[SharedName], paths: Mapping[str, Path]
+) -> dict[str, int]:
+    """Write all files; they appear when the last of them is complete.
+
+    RETURNS (dict[str, int]): how much was written, by what `_show` calls it.
+    """
+    from ..kb.pairs import as_line
+
+    written = dict.fromkeys(paths, 0)
+    with ExitStack() as stack:
+        write = {part: stack.enter_context(open_output(path)) for part, path in paths.items()}
+        for part, pair in track(drawn, stderr_console(), "pairs"):
+            write[part](as_line(*pair))
+            written[part] += 1
+        for name, concept_ids in track(shared, stderr_console(), "shared names"):
+            write["shared"](as_line(name, *concept_ids))
+            written["shared"] += 1
+    return {"shared_names" if part == "shared" else f"{part}_pairs": number for part, number in written.items()}
+
+
+def _show(result: Mapping[str, int]) -> None:
+    table = Table("", "count", box=None)
+    table.columns[1].justify = "right"
+    for name, number in result.items():
+        table.add_row(name.replace("_", " "), f"{number:,}")
+    stderr_console().print(table)
+    typer.echo(json.dumps(result, indent=2))
