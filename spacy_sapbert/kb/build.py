@@ -178,7 +178,7 @@ class StoreBuilder:
         _write_arrays(self._db, n_concepts)
         _write_totals(self._db)
         counts = {"concepts": n_concepts, "names": n_names, "built": dict(+self.counts)}
-        meta = {**meta, **counts, "format": FORMAT, "fingerprint": _fingerprint(self._db)}
+        meta = {**meta, **counts, "format": FORMAT, "fingerprint": fingerprint(self._db)}
         rows = sorted((key, json.dumps(value, sort_keys=True)) for key, value in meta.items())
         self._db.executemany("INSERT INTO meta VALUES (?, ?)", rows)
         self.is_finished = True
@@ -402,7 +402,8 @@ def _write_totals(db: sqlite3.Connection) -> None:
         db.execute(f"INSERT INTO totals SELECT ?, {column}, count(*) FROM {table} GROUP BY {column} ORDER BY 2", (of,))
 
 
-def _fingerprint(db: sqlite3.Connection) -> str:
+def fingerprint(db: sqlite3.Connection) -> str:
+    """RETURNS (str): a hash of all that a store holds, but for what it says of itself."""
     digest = hashlib.sha256()
     for table in ("concepts", "ids", "types", "parents", "xrefs", "names", "synonyms"):
         digest.update(table.encode())

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import Errors, SapbertError
-from .build import _fingerprint
+from .build import fingerprint
 from .store import ARRAYS, ConceptStore
 
 MAX_EXAMPLES = 10
@@ -73,7 +73,7 @@ def check_store(store: ConceptStore) -> dict[str, Any]:
     RAISES (SapbertError): E102 the store cannot be read.
     """
     try:
-        with closing(sqlite3.connect(f"{store.path.as_uri()}?mode=ro&immutable=1", uri=True)) as db:
+        with closing(sqlite3.connect(store.uri, uri=True)) as db:
             problems = {"file_damage": _file_damage(db)}
             remarks = {}
             if not problems["file_damage"]["count"]:
@@ -121,8 +121,8 @@ def _problems(store: ConceptStore, db: sqlite3.Connection) -> dict[str, Finding]
     }
     findings |= {check: _rows(db, sql) for check, sql in _PROBLEMS.items()}
     findings["wrong_arrays"] = _wrong_arrays(db)
-    fingerprint = _fingerprint(db)
-    wrong = [] if fingerprint == store.fingerprint else [{"meta": store.fingerprint, "content": fingerprint}]
+    recomputed = fingerprint(db)
+    wrong = [] if recomputed == store.fingerprint else [{"meta": store.fingerprint, "content": recomputed}]
     return {**findings, "wrong_fingerprint": _finding(wrong)}
 
 

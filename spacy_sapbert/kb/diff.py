@@ -189,7 +189,7 @@ def compare(old: ConceptStore, new: ConceptStore) -> Iterator[StoreDiff]:
         with closing(sqlite3.connect("", uri=True, isolation_level=None)) as connection:
             connection.execute("PRAGMA journal_mode = OFF")
             for side, store in (("old", old), ("new", new)):
-                connection.execute(f"ATTACH ? AS {side}", (f"{store.path.as_uri()}?mode=ro&immutable=1",))
+                connection.execute(f"ATTACH ? AS {side}", (store.uri,))
             connection.executescript(_PREPARE)
             for kind, sql in _CHANGES.items():
                 connection.execute(f"CREATE TABLE main.{kind} AS {sql}")

@@ -102,6 +102,11 @@ class ConceptStore:
         return int(self.meta["names"])
 
     @property
+    def uri(self) -> str:
+        """How SQLite opens the file: for reading only."""
+        return f"{self.path.as_uri()}?mode=ro&immutable=1"
+
+    @property
     def fingerprint(self) -> str:
         """A hash of all the content: two stores that hold the same have the same."""
         return str(self.meta["fingerprint"])
@@ -270,7 +275,7 @@ class ConceptStore:
     def _connection(self) -> sqlite3.Connection:
         # a connection must not be shared with a forked child or with another thread
         if getattr(self._local, "pid", None) != os.getpid():
-            self._local.connection = sqlite3.connect(f"{self.path.as_uri()}?mode=ro&immutable=1", uri=True)
+            self._local.connection = sqlite3.connect(self.uri, uri=True)
             self._local.pid = os.getpid()
         connection: sqlite3.Connection = self._local.connection
         return connection

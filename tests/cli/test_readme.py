@@ -8,6 +8,8 @@ import pytest
 import spacy
 import srsly
 
+from spacy_sapbert.kb.store import ConceptStore
+
 ROOT = Path(__file__).parents[2]
 PAGES = sorted((ROOT / "docs").glob("*.md"))
 
@@ -66,3 +68,65 @@ def test_the_commands_run(workplace, command):
         finished = command(*shlex.split(line)[1:])
         assert finished.status == 0, finished.err
     assert "D009203" in (workplace / "links.tsv").read_text()
+
+
+RELEASE = {
+    "MRCONSO.RRF": """\
+C9000001|ENG|P|L1|PF|S1|Y|A1||||MSH|MH|X1|Myocardial Infarction|0|N||
+C9000001|ENG|S|L2|PF|S2|Y|A2||||SNOMEDCT_US|SY|X1|Heart Attack|0|N||
+C9000001|SPA|P|L3|PF|S3|Y|A3||||MSHSPA|MH|X1|Infarto|0|N||
+C9000002|ENG|P|L4|PF|S4|Y|A4||||MSH|MH|X2|Aspirin|0|N||
+""",
+    "MRSTY.RRF": "C9000001|T047|B2.2.1.2.1|Disease or Syndrome|AT1||\nC9000002|T121|A1.4.1|Drug|AT2||\n",
+}
+OBO = """\
+format-version: 1.2
+
+[Term]
+id: DOID:5844
+name: myocardial infarction
+synonym: "cardiac infarct" EXACT []
+xref: UMLS_CUI:C9000001
+
+[Term]
+id: DOID:9351
+name: diabetes mellitus
+synonym: "diabetes" EXACT []
+"""
+MAPPING = "subject_id\tpredicate_id\tobject_id\nDOID:5844\tskos:exactMatch\tUMLS:C9000001\n"
+CORPUS = "1|t|Sugar disease\n1|a|\n1\t0\t13\tSugar disease\tDisease\tDOID:9351\n\n"
+
+
+@pytest.fixture
+def sources(tmp_path, monkeypatch):
+    """A folder with the files that the page on vocabularies names, all content invented."""
+    monkeypatch.chdir(tmp_path)
+    Path("2024AA").mkdir()
+    for name, text in RELEASE.items():
+        (Path("2024AA") / name).write_text(text)
+    Path("doid.obo").write_text(OBO)
+    Path("drugs.csv").write_text("accession,common,others\nDB1,Aspirin,ASA;Acetylsalicylate\n")
+    Path("genes.tsv").write_text("BRCA9\t1\nbreast gene nine\t1\n")
+    Path("doid.sssom.tsv").write_text(MAPPING)
+    Path("corpus.txt").write_text(CORPUS)
+
+
+def test_the_commands_for_vocabularies_run(sources, command):
+    lines = [
+        line
+        for language, block in all_blocks(ROOT / "docs" / "vocabularies.md")
+        if language == "bash"
+        for line in block.splitlines()
+    ]
+    found = {}
+    for line in lines:
+        finished = command(*shlex.split(line)[1:])
+        assert finished.status == 0, finished.err
+        found[line] = finished.out
+    infarct = ConceptStore("merged.kb").get("DOID:5844")
+    assert {"Heart Attack", "cardiac infarct"} <= set(infarct.aliases)
+    assert infarct.alternative_ids == ("C9000001",)
+    assert ConceptStore("disorders.kb").n_names == 2
+    assert len(Path("pairs.txt").read_text().splitlines()) == 2
+    assert "sugar disease" in Path("task.txt").read_text()
+    assert b"DOID:5844" in found["spacy-sapbert kb search doid.kb DOID:5844"]
