@@ -42,6 +42,8 @@ def build(
     ] = None,
     id_prefix: Annotated[str | None, typer.Option(help="Prefix for ids that are bare numbers.")] = None,
     encoding: Annotated[str, typer.Option(help="Of the sources.")] = "utf-8",
+    release: Annotated[str | None, typer.Option(help="Release of the sources, to be kept in the store.")] = None,
+    licence: Annotated[str | None, typer.Option(help="Licence of the sources, to be kept in the store.")] = None,
     strict: Annotated[bool, typer.Option(help="Stop at the first broken row.")] = False,
     column: Annotated[
         list[str] | None, typer.Option(help="FIELD=COLUMN, for example synonyms=Synonyms.", rich_help_panel=_TABLES)
@@ -180,7 +182,8 @@ def build(
             files = {"mentions": corpora, "mappings": [(path, None) for path in mapping or []], "sources": given}
             manifests = {kind: _manifest(of, report.origins) for kind, of in files.items()}
             try:
-                builder.finish({**manifests, "merge_xrefs": merge_xrefs or [], "read": report.counts()})
+                told = _given(release=release, licence=licence)
+                builder.finish({**manifests, **told, "merge_xrefs": merge_xrefs or [], "read": report.counts()})
             finally:  # without a concept, the counts tell why
                 _show_report(report, of_mappings, builder, console)
     store = ConceptStore(output)

@@ -19,7 +19,8 @@ from ..files import open_output
 from .progress import stderr_console, track
 
 if TYPE_CHECKING:
-    from ..kb.pairs import Pair, Selection, SharedName
+    from ..kb.pair_files import Pair, SharedName
+    from ..kb.pairs import Selection
 
 
 class SelectionName(str, Enum):
@@ -118,7 +119,7 @@ def _check_options(chosen: Selection, mentions: Path | None, *, given: bool) -> 
 
 def _paths(output: Path, chosen: Selection) -> dict[str, Path]:
     """RETURNS (dict[str, Path]): the files to write, by what goes into them."""
-    from ..kb.pairs import shared_names_path
+    from ..kb.pair_files import shared_names_path
 
     paths = {"train": output}
     if chosen.eval_pairs:
@@ -138,7 +139,7 @@ def _write(
 
     RETURNS (dict[str, int]): how much was written, by what `_show` calls it.
     """
-    from ..kb.pairs import as_line
+    from ..kb.pair_files import as_line
 
     written = dict.fromkeys(paths, 0)
     with ExitStack() as stack:

@@ -1,9 +1,4 @@
-"""Pairs of names for one concept, on which self-alignment trains an encoder (SapBERT: Liu et al. 2021).
-
-A file of pairs has SapBERT's lines, `id||name||name`. Names are lower-cased, with single blanks. Beside it lies a file
-of the names that several concepts own, `name||id||id…`: two pairs of a batch that share an owner are no negatives of
-one another, and the id of a pair alone does not tell that.
-"""
+"""Draw the pairs of names for one concept on which self-alignment trains an encoder (SapBERT: Liu et al. 2021)."""
 
 from __future__ import annotations
 
@@ -13,14 +8,13 @@ from collections.abc import Collection, Iterable, Iterator
 from itertools import groupby
 from math import comb, isqrt
 from operator import itemgetter
-from pathlib import Path
 from random import Random
 from typing import NamedTuple, TypeVar
 
 from ..errors import Errors, SapbertError
-from ..files import open_text, without_gz
 from ..text.normalise import lower
 from ..types import AnnotatedDocument, Mention
+from .pair_files import Pair, SharedName, is_writable
 from .store import ConceptStore
 
 T = TypeVar("T")
@@ -47,27 +41,11 @@ MENTION_COUNTS = (
     "pairs",
 )
 
-_BARS = "||"
 _CONCEPTS_AT_ONCE = 1000
 _NAMES_OF_CONCEPTS = (
     "SELECT c.id, n.text FROM concepts c JOIN synonyms s ON s.concept = c.row JOIN names n ON n.row = s.name "
     "WHERE c.row >= ? AND c.row < ? GROUP BY c.row, s.name ORDER BY c.row, s.name"
 )
-
-
-class Pair(NamedTuple):
-    """Two names of one concept; where it comes from a corpus, the mention and a name."""
-
-    concept_id: str
-    name1: str
-    name2: str
-
-
-class SharedName(NamedTuple):
-    """A name with all the concepts that own it, two or more."""
-
-    name: str
-    concept_ids: tuple[str, ...]
 
 
 class Synonyms(NamedTuple):
@@ -151,12 +129,12 @@ def synonyms(store: ConceptStore, counts: Counter[str]) -> Iterator[Synonyms]:
         rows = store.query(_NAMES_OF_CONCEPTS, first, first + _CONCEPTS_AT_ONCE)
         for concept_id, group in groupby(rows, key=itemgetter(0)):
             counts["concepts"] += 1
-            if not _is_writable(concept_id):
+            if not is_writable(concept_id):
                 counts["unwritable_ids"] += 1
                 continue
             texts = [text for _, text in group]
             unique = dict.fromkeys(map(lower, texts))
-            names = [name for name in unique if _is_writable(name)]
+            names = [name for name in unique if is_writable(name)]
             counts["names"] += len(names)
             counts["duplicate_names"] += len(texts) - len(unique)
             counts["unwritable_names"] += len(unique) - len(names)
@@ -261,7 +239,7 @@ def _left_out(mention: Mention, gold: list[GoldMention], types: Collection[str])
         "mentions_without_id": not mention.ids,
         "composite_mentions": len(mention.ids) > 1,
         "mentions_not_in_vocabulary": not gold,
-        "unwritable_mentions": not all(_is_writable(text) for one in gold for text in one),
+        "unwritable_mentions": not all(is_writable(text) for one in gold for text in one),
     }
     return next((reason for reason, holds in reasons.items() if holds), None)
 
@@ -284,7 +262,7 @@ def _pairs_of_mention(
     store: ConceptStore, mention: GoldMention, counts: Counter[str], max_pairs: int, seed: int
 ) -> list[Pair]:
     unique = dict.fromkeys(lower(name.text) for name in store.names_of(mention.concept_id))
-    names = [name for name in unique if name != mention.text and _is_writable(name)]
+    names = [name for name in unique if name != mention.text and is_writable(name)]
     if len(names) > max_pairs:
         names = Random(f"{seed} {mention.concept_id} {mention.text}").sample(names, max_pairs)
     counts["mentions_without_another_name"] += not names
@@ -321,58 +299,6 @@ def shared_names(store: ConceptStore, mentions: Iterable[GoldMention] = ()) -> I
         raise SapbertError(Errors.E184.format(reason=error)) from error
     finally:
         connection.close()
-
-
-def shared_names_path(pairs: Path) -> Path:
-    """RETURNS (Path): where the shared names of a file of pairs lie, e.g. `pairs.shared.txt.gz` by `pairs.txt.gz`."""
-    plain = without_gz(pairs)
-    return pairs.with_name(f"{plain.stem}.shared{plain.suffix}{pairs.name[len(plain.name) :]}")
-
-
-# --- files
-
-
-def as_line(*fields: str) -> str:
-    """RETURNS (str): the line of a file of pairs or of shared names."""
-    return _BARS.join(fields) + "\n"
-
-
-def read_pairs(path: Path) -> Iterator[Pair]:
-    """Read a file of pairs, ours or SapBERT's: plain or gzipped, with or without blanks round the bars.
-
-    YIELDS (Pair): in the order of the file, the names as they stand there.
-    RAISES (SapbertError): E180 a line is no pair, E12x the file cannot be read.
-    """
-    for line, fields in _read_fields(path):
-        if len(fields) != len(Pair._fields) or not all(fields):
-            raise SapbertError(Errors.E180.format(path=path, line=line, wanted="id||name||name"))
-        yield Pair(*fields)
-
-
-def read_shared_names(path: Path) -> Iterator[SharedName]:
-    """Read a file of shared names; `dict` makes a table of it, from names to ids.
-
-    YIELDS (SharedName): in the order of the file.
-    RAISES (SapbertError): E180 a line is no name with two ids or more, E12x the file cannot be read.
-    """
-    for line, (name, *concept_ids) in _read_fields(path):
-        if len(concept_ids) < 2 or not all((name, *concept_ids)):
-            raise SapbertError(Errors.E180.format(path=path, line=line, wanted="name||id||id…"))
-        yield SharedName(name, tuple(concept_ids))
-
-
-def _read_fields(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """YIELDS (tuple[int, list[str]]): the number and the fields of each line that is not blank."""
-    with open_text(path) as lines:
-        for number, line in enumerate(lines, start=1):
-            if line.strip():
-                yield number, [field.strip() for field in line.split(_BARS)]
-
-
-def _is_writable(text: str) -> bool:
-    """Whether a reader finds a text again; it takes a byte order mark at the beginning for none of the text."""
-    bars = _BARS in text or text.endswith("|")
-    return bool(text) and not bars and not text.startswith("\ufeff") and text == " ".join(text.split())
 
 
 def _counted(pairs: Iterable[Pair], counts: Counter[str]) -> Iterator[Pair]:

@@ -295,3 +295,8 @@ def test_pairs_need_an_equals_sign(command):
     finished = command("kb", "build", "own.tsv", "-o", "a.kb", "--where", "state")
     assert finished.status != 0
     assert "[E532] --where" in finished.err
+
+
+def test_release_and_licence_are_kept(build):
+    store = build("--release", "2024-01", "--licence", "CC0", sources=("own.tsv",))
+    assert (store.meta["release"], store.meta["licence"]) == ("2024-01", "CC0")

@@ -9,7 +9,8 @@ from spacy_sapbert.cli import app
 from spacy_sapbert.cli.pairs import SelectionName
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.build import build_store
-from spacy_sapbert.kb.pairs import SELECTIONS, Pair, SharedName, read_pairs, read_shared_names, shared_names_path
+from spacy_sapbert.kb.pair_files import Pair, SharedName, read_pairs, read_shared_names, shared_names_path
+from spacy_sapbert.kb.pairs import SELECTIONS
 from spacy_sapbert.types import Name, Record
 
 PUBTATOR = """\
