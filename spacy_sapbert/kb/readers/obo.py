@@ -68,6 +68,9 @@ def read_obo(reading: Reading, *, default_scope: str = "related", prefixes: Sequ
             reason = _reason_to_drop(reading, stanza, prefixes)
             if reason:
                 reading.drop(reason)
+            elif not stanza.tags["name"]:
+                reading.broken(stanza.line, "a term without a name")
+                reading.drop("no name")
             else:
                 yield from _term(reading, stanza, default_type, default_scope, replaced)
 
@@ -80,7 +83,7 @@ def _reason_to_drop(reading: Reading, stanza: _Stanza, prefixes: Sequence[str]) 
     ids = reading.ids(_ids(stanza, "id"))
     if prefixes and ids and not has_prefix(ids[0], prefixes):
         return "other prefix"
-    return None if stanza.tags["name"] else "no name"
+    return None
 
 
 def _replaced_ids(reading: Reading) -> dict[str, list[str]]:

@@ -70,7 +70,9 @@ def test_stanzas_that_give_no_record_are_counted(tmp_path):
     assert [record.concept_id for record in records] == ["F:4"]
     assert report.rows_read == 6
     assert report.rows_dropped == {"obsolete": 1, "Typedef": 1, "no name": 1, "Instance": 1, "broken": 1}
-    assert [(row.line, row.reason) for row in report.broken] == [(21, "no id")]
+    assert [(row.line, row.reason) for row in report.broken] == [(13, "a term without a name"), (21, "no id")]
+    with pytest.raises(SapbertError, match=r"E127.*line 13: a term without a name"):
+        read(tmp_path / "f.obo", text, strict=True)
 
 
 def test_ids_that_were_replaced_are_alternative_ids(tmp_path):
