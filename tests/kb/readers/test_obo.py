@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from spacy_sapbert.errors import SapbertError
@@ -166,6 +166,7 @@ TEXTS = st.text(st.sampled_from('ab\\"{}[](),:! =\n\t') | st.characters(blacklis
 
 
 @given(TEXTS, TEXTS, TEXTS, st.sampled_from(["EXACT", "NARROW", "BROAD", "RELATED"]))
+@example("\xa0", "0", "0", "EXACT")
 def test_escapes_round_trip(tmp_path_factory, name, synonym, definition, scope):
     path = tmp_path_factory.mktemp("obo") / "f.obo"
     text = f"""{HEADER}[Term]\nid: F:1\nname: {escape(name)} {{a="b"}} ! c\nsynonym: "{escape(synonym)}" {scope} [d:1]
