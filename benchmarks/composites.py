@@ -20,11 +20,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import spacy
-from spacy.language import Language
-
 from spacy_sapbert.corpora.reader import read_corpus
-from spacy_sapbert.evaluation.composites import SPANS_KEY, Split, decide_by, evaluate_composites
+from spacy_sapbert.evaluation.composites import Split, decide_by, evaluate_composites
 from spacy_sapbert.kb.build import build_store
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
 from spacy_sapbert.text.composites import readings
@@ -60,13 +57,6 @@ def measure(mentions: list[Mention], decide: Split) -> dict[str, Any]:
     }
 
 
-def pipeline(store: Path, encoder: str) -> Language:
-    nlp = spacy.blank("en")
-    nlp.add_pipe("composite_splitter", config={"spans_key": SPANS_KEY})
-    nlp.add_pipe("sapbert_linker", config={"kb": str(store), "encoder": encoder, "spans_key": SPANS_KEY})
-    return nlp
-
-
 def folded(parts: Iterable[str]) -> set[str]:
     return {part.casefold() for part in parts}
 
@@ -80,7 +70,7 @@ def main() -> None:
     results = {}
     with TemporaryDirectory() as folder:
         medic = read_vocabulary(arguments.data / MEDIC, "medic", report=ReadReport())
-        decide = decide_by(pipeline(build_store(medic, Path(folder) / "medic.kb").path, arguments.encoder))
+        decide = decide_by(str(build_store(medic, Path(folder) / "medic.kb").path), arguments.encoder)
         for part, path in CORPORA.items():
             documents = read_corpus(arguments.data / path, "pubtator")
             mentions = [mention for document in documents for mention in document.mentions if mention.label == LABEL]

@@ -12,17 +12,20 @@ import os
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import spacy
 
 from spacy_sapbert.corpora.reader import read_corpus
 from spacy_sapbert.evaluation.linking import evaluate_linking
+from spacy_sapbert.ml import decision
 from spacy_sapbert.types import AnnotatedDocument
 
 CORPORA = {
     "ncbi": ("corpora/ncbi_disease/NCBItrainset_corpus.txt.gz", None),
     "bc5cdr": ("corpora/bc5cdr/CDR_TrainingSet.PubTator.txt.gz", "Disease"),
 }
+SETTINGS = ("sparse_weight", "short_form_margin", "split_margin", "reading_cost")
 DATA = Path(os.environ.get("SPACY_SAPBERT_DATA") or Path(__file__).parents[2] / "shared" / "data")
 
 
@@ -35,6 +38,7 @@ def main() -> None:
     parser.add_argument("--sparse-weight", type=float, nargs="+", default=[0.2])
     parser.add_argument("--short-form-margin", type=float, nargs="+", default=[0.0, 0.05, 0.1, 0.2, 0.3, 1.0])
     parser.add_argument("--split-margin", type=float, nargs="+", default=[-0.1, -0.05, 0.0, 0.05, 0.1, 0.15, 0.2, 1.0])
+    parser.add_argument("--reading-cost", type=float, nargs="+", default=[decision.READING_COST])
     arguments = parser.parse_args()
     nlp = spacy.blank("en")
     nlp.add_pipe("abbreviation_resolver")
@@ -42,10 +46,10 @@ def main() -> None:
     linker = nlp.add_pipe("sapbert_linker", config={"kb": arguments.kb, "encoder": arguments.encoder, "k": 20})
     linker.generator.cache_size = 1_000_000  # the settings differ only in what they make of the same candidates
     corpora = {name: list(documents(arguments.data, name, arguments.every)) for name in CORPORA}
-    grid = product(arguments.sparse_weight, arguments.short_form_margin, arguments.split_margin)
-    for linker.sparse_weight, linker.short_form_margin, linker.split_margin in grid:
-        setting = (linker.sparse_weight, linker.short_form_margin, linker.split_margin)
-        row = dict(zip(("sparse_weight", "short_form_margin", "split_margin"), setting, strict=True))
+    grid = product(arguments.sparse_weight, arguments.short_form_margin, arguments.split_margin, arguments.reading_cost)
+    for setting in grid:
+        linker.sparse_weight, linker.short_form_margin, linker.split_margin, decision.READING_COST = setting
+        row: dict[str, Any] = dict(zip(SETTINGS, setting, strict=True))
         for name, corpus in corpora.items():
             result = evaluate_linking(nlp, corpus, type=CORPORA[name][1])
             row[name] = {measure: result[measure]["acc@1"] for measure in ("lenient", "strict")}

@@ -196,6 +196,7 @@ class Errors:
         "[E508] None of the {n} records could be linked; the reasons stand above. Check that --format, --text-key and "
         "--column fit the input."
     )
+    E518 = "[E518] The corpus has no {what}, so there is nothing to measure. Check the file, its format and the type."
     E531 = "[E531] {option} was given {given} times for {wanted} files. Give it once, or once for each file."
     E532 = "[E532] {option} wants two values with = between them, for example synonyms=Synonyms; got {given}."
     E533 = "[E533] These options do not go together: {reason}."

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 
 from ..corpora.reader import FORMATS, read_corpus
-from .progress import stderr_console, track
-
-if TYPE_CHECKING:
-    from spacy.language import Language
+from ..errors import Errors, SapbertError
+from .progress import show, stderr_console, track
 
 evaluate = typer.Typer(help="Measure pipelines on annotated corpora.", no_args_is_help=True)
 
@@ -38,7 +35,7 @@ def linking(
     nlp = load_pipeline(pipeline)
     documents = track(read_corpus(corpus, format), stderr_console())
     result = evaluate_linking(nlp, documents, type=type, predictions=predictions)
-    _show(_linking_table(result), result)
+    show(_linking_table(result), result)
 
 
 @evaluate.command("compare")
@@ -50,7 +47,7 @@ def compare(
     from ..evaluation.compare import compare_predictions
 
     result = compare_predictions(a, b)
-    _show(_comparison_table(result), result)
+    show(_comparison_table(result), result)
 
 
 @evaluate.command("abbreviations")
@@ -62,8 +59,10 @@ def abbreviations(
     from ..evaluation.abbreviations import evaluate_abbreviations
 
     result = evaluate_abbreviations(track(read_med1250(corpus), stderr_console()))
+    if not result["pairs"]:
+        raise SapbertError(Errors.E518.format(what="pair of a short and a long form"))
     stderr_console().print(_causes_table(result["errors"]))
-    _show(_scores_table(result), result)
+    show(_scores_table(result), result)
 
 
 @evaluate.command("composites")
@@ -79,25 +78,11 @@ def composites(
 
     documents = track(read_corpus(corpus, format), stderr_console())
     mentions = (mention for document in documents for mention in document.mentions if type in (None, mention.label))
-    result = evaluate_composites(mentions, decide=decide_by(_linker(kb, encoder)) if kb else None)
+    result = evaluate_composites(mentions, decide=decide_by(kb, encoder) if kb else None)
+    if not result["connector"]["n"] + result["no_connector"]["n"] + result["wrong_splits"]["of"]:
+        raise SapbertError(Errors.E518.format(what="mention with parts or a connector"))
     stderr_console().print(_splits_table(result["errors"]))
-    _show(_composites_table(result), result)
-
-
-def _linker(kb: str, encoder: str) -> Language:
-    import spacy
-
-    from ..evaluation.composites import SPANS_KEY
-
-    nlp = spacy.blank("en")
-    nlp.add_pipe("composite_splitter", config={"spans_key": SPANS_KEY})
-    nlp.add_pipe("sapbert_linker", config={"kb": kb, "encoder": encoder, "spans_key": SPANS_KEY})
-    return nlp
-
-
-def _show(table: Table, result: Mapping[str, Any]) -> None:
-    stderr_console().print(table)
-    typer.echo(json.dumps(result, indent=2))
+    show(_composites_table(result), result)
 
 
 def _linking_table(result: Mapping[str, Any]) -> Table:

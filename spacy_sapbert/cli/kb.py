@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 
 from ..errors import Errors, SapbertError
 from ..files import open_output, without_gz
 from . import kb_tables
 from .kb_build import build
-from .progress import stderr_console, track
+from .progress import show, stderr_console, track
 
 if TYPE_CHECKING:
     from ..kb.store import ConceptStore
@@ -31,7 +29,7 @@ def info(store: Store) -> None:
     from ..kb.info import describe
 
     result = describe(_open(store))
-    _show(kb_tables.info_table(result), result)
+    show(kb_tables.info_table(result), result)
 
 
 @kb.command("search")
@@ -71,7 +69,7 @@ def diff(
             with open_output(output) as write:
                 for change in changes.changes():
                     write(json.dumps(change, ensure_ascii=False) + "\n")
-    _show(kb_tables.diff_table(result), result)
+    show(kb_tables.diff_table(result), result)
 
 
 @kb.command("export")
@@ -92,7 +90,7 @@ def export(
             write(line)
     left_out = {kind: count for kind, count in report.left_out.items() if count}
     result = {"file": str(output), "concepts": report.concepts, "names": report.names, "left_out": left_out}
-    _show(kb_tables.export_table(result), result)
+    show(kb_tables.export_table(result), result)
 
 
 @kb.command("check")
@@ -104,7 +102,7 @@ def check(store: Store) -> None:
     console = stderr_console()
     with console.status("checking"):
         result = check_store(opened)
-    _show(kb_tables.check_table(result), result)
+    show(kb_tables.check_table(result), result)
     if result["problems"]:
         raise typer.Exit(1)
 
@@ -113,9 +111,3 @@ def _open(store: str) -> ConceptStore:
     from ..ml.open import open_store
 
     return open_store(store)
-
-
-def _show(table: Table, result: Mapping[str, Any]) -> None:
-    """Print a table for people on standard error, and all of the result as JSON on standard output."""
-    stderr_console().print(table)
-    typer.echo(json.dumps(result, indent=2, ensure_ascii=False))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
@@ -16,7 +15,7 @@ from rich.table import Table
 from ..corpora.reader import FORMATS, read_corpus
 from ..errors import Errors, SapbertError
 from ..files import open_output
-from .progress import stderr_console, track
+from .progress import show, stderr_console, track
 
 if TYPE_CHECKING:
     from ..kb.pair_files import Pair, SharedName
@@ -93,7 +92,8 @@ def pairs(
         wanted, gold = MENTION_COUNTS, gold_mentions(opened, documents, counts, mentions_type or ())
         drawn = mention_pairs(opened, gold, counts, max_pairs=chosen.max_pairs, seed=seed)
     written = _write(drawn, shared_names(opened, gold), _paths(output, chosen))
-    _show({**{name: counts[name] for name in wanted}, **written})
+    result = {**{name: counts[name] for name in wanted}, **written}
+    show(_table(result), result)
 
 
 def _selection(name: str, numbers: Mapping[str, int | None]) -> Selection:
@@ -153,10 +153,9 @@ def _write(
     return {"shared_names" if part == "shared" else f"{part}_pairs": number for part, number in written.items()}
 
 
-def _show(result: Mapping[str, int]) -> None:
+def _table(result: Mapping[str, int]) -> Table:
     table = Table("", "count", box=None)
     table.columns[1].justify = "right"
     for name, number in result.items():
         table.add_row(name.replace("_", " "), f"{number:,}")
-    stderr_console().print(table)
-    typer.echo(json.dumps(result, indent=2))
+    return table

@@ -1,12 +1,15 @@
-"""What a command tells people while it works: on standard error, so that the output can be piped on."""
+"""What a command tells people: on standard error, so that the output can be piped on."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import TypeVar
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, TypeVar
 
+import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
 
 T = TypeVar("T")
 
@@ -30,3 +33,9 @@ def track(
         columns.insert(1, BarColumn())
     with Progress(*columns, console=console, disable=not (shown and console.is_terminal), transient=True) as progress:
         yield from progress.track(items, total=total)
+
+
+def show(table: Table, result: Mapping[str, Any]) -> None:
+    """Print a table for people on standard error, and all of the result as JSON on standard output."""
+    stderr_console().print(table)
+    typer.echo(json.dumps(result, indent=2, ensure_ascii=False))

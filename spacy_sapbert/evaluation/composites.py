@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from spacy.language import Language
+import spacy
 from spacy.tokens import Span
 
 from ..text.composites import readings
@@ -25,18 +25,22 @@ def first_reading(text: str) -> Sequence[str]:
     return next(iter(readings(text)), ())
 
 
-def decide_by(nlp: Language) -> Split:
-    """RETURNS (Split): what the linker of a pipeline decides to split, each text by itself.
+def decide_by(kb: str, encoder: str = "none") -> Split:
+    """RETURNS (Split): what a linker decides to split, each text by itself.
 
-    nlp (Language): a pipeline with a `composite_splitter` and a `sapbert_linker`, in that order, that both work on
-        `doc.spans[SPANS_KEY]`.
+    kb (str): "starter", or the path of a store.
+    encoder (str): "none", a folder or a hub name.
+    RAISES (SapbertError): the vocabulary or the encoder cannot be opened.
     """
-    splitter, linker = nlp.get_pipe("composite_splitter"), nlp.get_pipe("sapbert_linker")
+    nlp = spacy.blank("en")
+    splitter: Any = nlp.add_pipe("composite_splitter", config={"spans_key": SPANS_KEY})
+    linker: Any = nlp.add_pipe("sapbert_linker", config={"kb": kb, "encoder": encoder, "spans_key": SPANS_KEY})
+    assert linker.generator  # opened now, not after the corpus was read
 
     def split(text: str) -> Sequence[str]:
         doc = nlp.make_doc(text)
         doc.spans[SPANS_KEY] = [Span(doc, 0, len(doc))]
-        ((parts,),) = linker.predict([splitter(doc)])  # type: ignore[attr-defined]
+        ((parts,),) = linker.predict([splitter(doc)])
         return [part.text for part in parts] if len(parts) > 1 else []
 
     return split
@@ -52,7 +56,7 @@ def evaluate_composites(
 
     mentions (Iterable[Mention]): of the types that are to be measured.
     split (Split): what the words alone give.
-    decide (Split | None): what becomes of that in the end, such as `decide_by(nlp)`.
+    decide (Split | None): what becomes of that in the end, such as `decide_by` gives.
     RETURNS (dict): `connector` and `no_connector`, the mentions with gold parts and with or without "and", "or", comma
         or slash: counts `n`, percentages `exact` (all parts right), `part_p`, `part_r`, `part_f1` (0 where there is
         nothing to divide by). `wrong_splits`: `n` mentions that are split `of` those that have a connector, one id at

@@ -135,6 +135,13 @@ def test_composites_are_scored_by_the_words_and_by_the_linker(pipelines, tmp_pat
 def test_errors_are_told_as_such(corpus, tmp_path):
     with pytest.raises(SapbertError, match="E50"):
         run("linking", tmp_path / "nothing", corpus)
+    (tmp_path / "empty.txt").write_text("")
+    with pytest.raises(SapbertError, match="E518"):
+        run("abbreviations", tmp_path / "empty.txt")
+    with pytest.raises(SapbertError, match="E518"):
+        run("composites", corpus, "--type", "Phenotype")
+    with pytest.raises(SapbertError, match="E101"):
+        run("composites", corpus, "--kb", tmp_path / "nothing.kb")
     spacy.blank("en").to_disk(tmp_path / "blank")
     with pytest.raises(SapbertError, match="E510"):
         run("linking", tmp_path / "blank", corpus)

@@ -70,6 +70,24 @@ def test_the_commands_run(workplace, command):
     assert "D009203" in (workplace / "links.tsv").read_text()
 
 
+def test_the_measuring_commands_run(workplace, command):
+    """They name PIPELINE and CORPUS, which stand here under these names."""
+    Path("CORPUS").write_text(
+        "1|t|A heart attack or diabetes\n1|a|\n1\t2\t14\theart attack\tDisease\tD009203\n"
+        "1\t2\t26\theart attack or diabetes\tDisease\tD009203|D003920\theart attack|diabetes\n\n"
+        "2|t|Diabetes\n2|a|\n2\t0\t8\tDiabetes\tDisease\tD003920\n"
+    )
+    Path("MED1250_labeled").write_text("1\nHeart attack (HA)\nText.\n\n  HA|Heart attack\n\n")
+    assert command("kb", "build", "medic.txt.gz", "--format", "medic", "-o", "medic.kb").status == 0
+    assert command("assemble", "--kb", "medic.kb", "-o", "PIPELINE").status == 0
+    lines = [line for block in blocks("text") for line in block.splitlines() if line.startswith("spacy-sapbert ")]
+    assert [line.split()[2] for line in lines] == ["linking", "compare", "abbreviations", "composites"]
+    for line in lines:
+        finished = command(*shlex.split(line)[1:])
+        assert finished.status == 0, finished.err
+        Path("b.jsonl").write_bytes(Path("a.jsonl").read_bytes())
+
+
 RELEASE = {
     "MRCONSO.RRF": """\
 C9000001|ENG|P|L1|PF|S1|Y|A1||||MSH|MH|X1|Myocardial Infarction|0|N||

@@ -1,8 +1,7 @@
 import pytest
-import spacy
 
 from spacy_sapbert.corpora.reader import read_corpus
-from spacy_sapbert.evaluation.composites import SPANS_KEY, decide_by, evaluate_composites
+from spacy_sapbert.evaluation.composites import decide_by, evaluate_composites
 from spacy_sapbert.kb.build import build_store
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
 from spacy_sapbert.types import Mention, Name, Record
@@ -80,10 +79,7 @@ def decide(tmp_path_factory):
     names = {"C1": "breast cancer", "C2": "ovarian cancer", "C3": "head and neck cancer", "C4": "neck cancer"}
     records = [Record(concept_id, (Name(name, "preferred", "test"),)) for concept_id, name in names.items()]
     store = build_store(records, tmp_path_factory.mktemp("store") / "test.kb")
-    nlp = spacy.blank("en")
-    nlp.add_pipe("composite_splitter", config={"spans_key": SPANS_KEY})
-    nlp.add_pipe("sapbert_linker", config={"kb": str(store.path), "spans_key": SPANS_KEY})
-    return decide_by(nlp)
+    return decide_by(str(store.path))
 
 
 @pytest.mark.parametrize(
@@ -114,12 +110,9 @@ def test_few_single_mentions_of_bc5cdr_are_split(data_dir, tmp_path, part, wrong
     report = ReadReport()
     medic = read_vocabulary(data_dir / "dictionaries/medic/medic_06Jul2012.txt.gz", "medic", report=report)
     store = build_store(medic, tmp_path / "medic.kb")
-    nlp = spacy.blank("en")
-    nlp.add_pipe("composite_splitter", config={"spans_key": SPANS_KEY})
-    nlp.add_pipe("sapbert_linker", config={"kb": str(store.path), "spans_key": SPANS_KEY})
     documents = read_corpus(data_dir / f"corpora/bc5cdr/CDR_{part}Set.PubTator.txt.gz", "pubtator")
     diseases = [m for document in documents for m in document.mentions if m.label == "Disease"]
-    result = evaluate_composites(diseases, decide=decide_by(nlp))
+    result = evaluate_composites(diseases, decide=decide_by(str(store.path)))
     assert result["wrong_splits"]["of"] == of
     assert result["wrong_splits"]["n"] <= wrong
     assert result["decided"]["part_p"] >= 90
