@@ -106,23 +106,21 @@ class TransformerEncoder:
         vectors = np.zeros((len(unique), self.dim), dtype=np.float32)
         if not unique:
             return vectors
-        pieces = self._tokenize(list(unique))
-        for rows in _batches([len(ids) for ids in pieces]):
+        pieces = self.tokenize(list(unique))
+        for rows in batches_by_length([len(ids) for ids in pieces]):
             vectors[rows] = self._forward([pieces[row] for row in rows], fast)
         return vectors[[unique[form] for form in forms]]
 
-    def save(self, folder: Path) -> None:
-        """Write weights, tokenizer and settings; the folder can be given as `name` afterwards."""
-        self.model.save_pretrained(folder, safe_serialization=True)
-        self._tokenize([""])  # a tokenizer saves how it was used last
-        self.tokenizer.save_pretrained(folder)
-        (folder / SETTINGS_FILE).write_text(json.dumps(self.settings, indent=2, sort_keys=True) + "\n")
-
-    def _tokenize(self, forms: list[str]) -> list[list[int]]:
-        pieces: list[list[int]] = self.tokenizer(forms, truncation=True, max_length=self.max_length)["input_ids"]
+    def tokenize(self, forms: Sequence[str]) -> list[list[int]]:
+        """RETURNS (list[list[int]]): the wordpieces of each name, special ones included, cut to `max_length`."""
+        pieces: list[list[int]] = self.tokenizer(list(forms), truncation=True, max_length=self.max_length)["input_ids"]
         return pieces
 
-    def _forward(self, batch: list[list[int]], fast: bool) -> np.ndarray:
+    def embed(self, batch: Sequence[Sequence[int]]) -> torch.Tensor:
+        """Encode tokenised names, padded to the longest of them; gradients flow where the caller lets them.
+
+        RETURNS (float32, shape (len(batch), dim)): vectors of unit length, on the encoder's device.
+        """
         import torch
 
         longest = max(map(len, batch))
@@ -132,13 +130,24 @@ class TransformerEncoder:
             ids[row, : len(pieces)] = torch.tensor(pieces)
             mask[row, : len(pieces)] = 1
         ids, mask = ids.to(self.device), mask.to(self.device)
+        hidden = self.model(input_ids=ids, attention_mask=mask).last_hidden_state
+        return torch.nn.functional.normalize(self._pool(hidden.float(), mask), dim=-1)
+
+    def save(self, folder: Path) -> None:
+        """Write weights, tokenizer and settings; the folder can be given as `name` afterwards."""
+        self.model.save_pretrained(folder, safe_serialization=True)
+        self.tokenize([""])  # a tokenizer saves how it was used last
+        self.tokenizer.save_pretrained(folder)
+        (folder / SETTINGS_FILE).write_text(json.dumps(self.settings, indent=2, sort_keys=True) + "\n")
+
+    def _forward(self, batch: list[list[int]], fast: bool) -> np.ndarray:
+        import torch
+
         half = torch.autocast(
-            self.device.split(":")[0], dtype=torch.bfloat16, enabled=fast and _has_bfloat16(self.device)
+            self.device.split(":")[0], dtype=torch.bfloat16, enabled=fast and has_bfloat16(self.device)
         )
         with torch.inference_mode(), half:
-            hidden = self.model(input_ids=ids, attention_mask=mask).last_hidden_state
-        pooled = self._pool(hidden.float(), mask)
-        vectors: np.ndarray = torch.nn.functional.normalize(pooled, dim=-1).cpu().numpy()
+            vectors: np.ndarray = self.embed(batch).float().cpu().numpy()
         return vectors
 
     def _pool(self, hidden: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
@@ -148,7 +157,7 @@ class TransformerEncoder:
         return (hidden * weights).sum(1) / weights.sum(1)
 
 
-def _batches(lengths: list[int]) -> list[np.ndarray]:
+def batches_by_length(lengths: list[int]) -> list[np.ndarray]:
     """RETURNS: rows sorted by length, cut so that a padded batch holds at most `TOKENS_PER_BATCH` wordpieces."""
     order = np.argsort(np.asarray(lengths), kind="stable")[::-1]
     batches, start = [], 0
@@ -159,12 +168,12 @@ def _batches(lengths: list[int]) -> list[np.ndarray]:
     return batches
 
 
-def _has_bfloat16(device: str) -> bool:
+def has_bfloat16(device: str) -> bool:
+    """Whether a device computes in bfloat16 by instructions of its own; emulated, it is slower than float32."""
     import torch
 
     if device.startswith("cuda"):
         return torch.cuda.is_bf16_supported()
-    # without its own instructions bfloat16 is emulated, and slower than float32
     return torch.backends.mkldnn.is_available() and bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
 
 
