@@ -156,6 +156,64 @@ class Errors:
         "[E306] The folder {path} is not complete ({reason}). Delete it if it lies in the cache; else assemble the "
         "pipeline again."
     )
+    E330 = (
+        "[E330] There is no pair of two different names to train on; pairs of one name with itself: {same}. Concepts with a "
+        "single name give no pair: draw pairs from a vocabulary with synonyms."
+    )
+    E331 = "[E331] Cannot write the checkpoint {path} ({reason}). Make room; the one before it is still there."
+    E332 = "[E332] There is no checkpoint in {path}. Start without --resume."
+    E333 = "[E333] The checkpoint {path} cannot be read ({reason}). Delete it and start anew, or put back a copy of it."
+    E334 = (
+        "[E334] The checkpoint {path} belongs to another run ({differences}). Use the settings it was made with, or "
+        "another output folder."
+    )
+    E335 = "[E335] The setting {name} cannot be {value}. It can be: {wanted}."
+    E336 = "[E336] {path} holds a run that is under way or done. Say --resume to go on with it, or give another output folder."
+    E337 = (
+        "[E337] The {what} was {value} in step {step}; training has stopped, and the batch stands in {path}. Lower the learning "
+        "rate, train in fp32, or look at the names."
+    )
+    E338 = "[E338] The evaluation gives no measure {measure}. It gives: {measures}."
+    E339 = (
+        "[E339] The teacher's vectors have {theirs} dimensions, the encoder's {ours}. Choose a teacher with as many "
+        "dimensions."
+    )
+    E340 = "[E340] None of the {mentions} mentions in {path} has its concept in the vocabulary, so nothing can be measured."
+    E308 = (
+        "[E308] There is no encoder in {path}: its writing was cut off just when it should be replaced. What was there "
+        "before lies in {aside}; rename it, or write the encoder again."
+    )
+    E309 = (
+        "[E309] An encoder with an adapter needs the library `adapters`, which cannot be imported here ({reason}). Install "
+        "it: pip install 'spacy-sapbert[adapters]'."
+    )
+    E310 = (
+        "[E310] The tokenizer of this encoder is {kind}, not WordPiece, so its vocabulary cannot be fitted to names. Leave "
+        "--vocabulary out, or take a BERT-like encoder with a fast tokenizer."
+    )
+    E311 = (
+        "[E311] {wanted} wordpieces are too few: {always} must stay, which are the special tokens, all single characters "
+        "and the words to add. Raise --keep-pieces, or add fewer."
+    )
+    E312 = (
+        "[E312] The encoder has {known} layers, counted from 0; the layers {layers} cannot be kept. Give some of them."
+    )
+    E313 = (
+        "[E313] {n} positions cannot be kept: the encoder has {known}, and reads names of up to {max_length} wordpieces. "
+        "Give a number between."
+    )
+    E314 = (
+        "[E314] {path} is not replaced by an encoder, because it holds {foreign}, which is no part of one. Choose another "
+        "folder, or clear this one."
+    )
+    E315 = "[E315] Cannot write the encoder folder {path} ({reason}). Choose another place, or make room."
+    E316 = (
+        "[E316] The encoder has an adapter, so it cannot get {wanted}. Prune or train the encoder first, and add the "
+        "adapter last."
+    )
+    E317 = "[E317] Weights cannot be stored as {dtype}. They can be stored as: {known}."
+    E318 = "[E318] A weight of the encoder is {largest}, which {dtype} cannot hold. Store the weights as bfloat16."
+    E319 = "[E319] '{given}' is no list of layers. Give their numbers, counted from 0, with commas between: 0,2,5."
     # components
     E401 = "[E401] No saved component in {path}. Save the pipeline again with `nlp.to_disk`."
     E402 = (
@@ -205,6 +263,8 @@ class Errors:
     )
     E535 = "[E535] {path} is there already and is no pipeline, so it is not overwritten. Choose another folder."
     E540 = "[E540] The table {path} would be read with commas, but is written with tabs. End its name in .tsv."
+    E541 = "[E541] The config {path} cannot be used: {reason}"
+    E542 = "[E542] There is no module {module}. Install what training needs: pip install 'spacy-sapbert[train]'."
     E510 = (
         "[E510] The pipeline has no sapbert_linker, so there are no links to evaluate. Its components are: {components}. "
         "Add one with `nlp.add_pipe` or `spacy-sapbert assemble`."
@@ -233,6 +293,10 @@ class Warnings:
         "Pass a `Report` to see them all."
     )
     W202 = "[W202] No mention has the type {missing}. The types are: {known}. Check the spelling of --types."
+    W330 = (
+        "[W330] In {n} of the last {steps} steps nothing was hard, so its pairs taught nothing. The encoder knows them; for "
+        "more to learn raise the miner's margin, or take larger batches."
+    )
     W510 = (
         "[W510] {n} of {total} mentions are no span of tokens, so the linker could not be asked; they count as wrong. The "
         "first: {mention} in document {doc_id}."

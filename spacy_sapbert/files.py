@@ -13,8 +13,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, TextIO, cast
 
-import platformdirs
-
 from .errors import Errors, SapbertError
 
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -116,4 +114,8 @@ def without_gz(path: Path) -> Path:
 
 def cache_dir() -> Path:
     """RETURNS (Path): where what can be made again is kept; the environment variable SPACY_SAPBERT_CACHE moves it."""
-    return Path(os.environ.get("SPACY_SAPBERT_CACHE") or platformdirs.user_cache_dir("spacy-sapbert"))
+    if chosen := os.environ.get("SPACY_SAPBERT_CACHE"):
+        return Path(chosen)
+    import platformdirs  # here, so that an encoder can be trained where it is not installed
+
+    return Path(platformdirs.user_cache_dir("spacy-sapbert"))

@@ -11,10 +11,12 @@ from ..errors import SapbertError
 from .assemble import assemble
 from .convert import convert
 from .demo import demo
+from .encoder import encoder
 from .evaluate import evaluate
 from .kb import kb
 from .link import link
 from .pairs import pairs
+from .pretrain import OVERRIDES, pretrain
 
 _HELP = "Biomedical text to concepts of a vocabulary."
 
@@ -33,7 +35,9 @@ class _Commands(TyperGroup):
 app = typer.Typer(name="spacy-sapbert", cls=_Commands, help=_HELP, no_args_is_help=True, add_completion=False)
 app.command("demo")(demo)
 app.add_typer(kb, name="kb")
+app.add_typer(encoder, name="encoder")
 app.command("pairs")(pairs)
+app.command("pretrain", context_settings=OVERRIDES)(pretrain)
 app.command("assemble")(assemble)
 app.command("link")(link)
 app.command("convert")(convert)

@@ -47,6 +47,9 @@ def pairs(
         int | None, typer.Option(min=1, help="Draw how many of each concept, from this number to --max-pairs.")
     ] = None,
     min_names: Annotated[int | None, typer.Option(min=2, help="Take concepts with so many names or more.")] = None,
+    max_length: Annotated[
+        int | None, typer.Option(min=1, help="Leave out names with more characters; by default none.")
+    ] = None,
     concepts: Annotated[
         int | None, typer.Option(min=1, help="Draw so many concepts; by default all are taken.")
     ] = None,
@@ -75,6 +78,7 @@ def pairs(
         "max_pairs": max_pairs,
         "min_pairs": min_pairs,
         "min_names": min_names,
+        "max_length": max_length,
         "concepts": concepts,
         "eval_pairs": eval_pairs,
         "plot_pairs": plot_pairs,

@@ -25,6 +25,7 @@ SYNONYM_COUNTS = (
     "concepts_with_enough_names",
     "names",
     "duplicate_names",
+    "long_names",
     "unwritable_names",
     "unwritable_ids",
     "pairs",
@@ -68,6 +69,7 @@ class Selection(NamedTuple):
     max_pairs (int): of a concept; one with fewer gives all that it has.
     min_pairs (int | None): the number for a concept is drawn between this and `max_pairs`; None for `max_pairs`.
     min_names (int): a concept with fewer gives no pair; at least 2.
+    max_length (int | None): names with more characters, such as systematic names of chemicals, are left out.
     concepts (int | None): so many are drawn of those with enough names; None for all of them.
     eval_pairs (int): so many pairs are set aside for evaluation.
     plot_pairs (int): so many of those stand in a file of their own as well, for a heat map.
@@ -76,6 +78,7 @@ class Selection(NamedTuple):
     max_pairs: int = 50
     min_pairs: int | None = None
     min_names: int = 2
+    max_length: int | None = None
     concepts: int | None = None
     eval_pairs: int = 0
     plot_pairs: int = 0
@@ -103,7 +106,7 @@ def synonym_pairs(
     YIELDS (tuple[str, Pair]): "train", "eval" or "plot", and the pair; those to train on come first.
     RAISES (SapbertError): E181 too few concepts have enough names, E182 no pair is left to train on, E183 no pair.
     """
-    concepts = _with_enough_names(synonyms(store, counts), selection.min_names, counts)
+    concepts = _with_enough_names(synonyms(store, counts, selection.max_length), selection.min_names, counts)
     if selection.concepts is not None:
         concepts = iter(_draw_concepts(concepts, selection, Random(f"{seed} concepts")))
     pairs = (pair for concept in concepts for pair in draw_pairs(concept, selection, seed))
@@ -117,13 +120,14 @@ def synonym_pairs(
     yield from (("plot", pair) for pair in rng.sample(aside, selection.plot_pairs))
 
 
-def synonyms(store: ConceptStore, counts: Counter[str]) -> Iterator[Synonyms]:
+def synonyms(store: ConceptStore, counts: Counter[str], max_length: int | None = None) -> Iterator[Synonyms]:
     """Read the concepts of a store with their names in normal form, in the order of the store.
 
     Left out is what a file of pairs cannot hold: names and ids that contain `||`, or end in a bar that would run
     together with the next two. Line breaks cannot occur: in normal form they are blanks.
 
     counts (Counter[str]): takes the counts of concepts and names.
+    max_length (int | None): names with more characters are left out.
     """
     for first in range(0, len(store), _CONCEPTS_AT_ONCE):
         rows = store.query(_NAMES_OF_CONCEPTS, first, first + _CONCEPTS_AT_ONCE)
@@ -134,10 +138,12 @@ def synonyms(store: ConceptStore, counts: Counter[str]) -> Iterator[Synonyms]:
                 continue
             texts = [text for _, text in group]
             unique = dict.fromkeys(map(lower, texts))
-            names = [name for name in unique if is_writable(name)]
+            writable = [name for name in unique if is_writable(name)]
+            names = [name for name in writable if max_length is None or len(name) <= max_length]
             counts["names"] += len(names)
+            counts["long_names"] += len(writable) - len(names)
             counts["duplicate_names"] += len(texts) - len(unique)
-            counts["unwritable_names"] += len(unique) - len(names)
+            counts["unwritable_names"] += len(unique) - len(writable)
             counts["concepts_with_one_name"] += len(names) == 1
             yield Synonyms(concept_id, names)
 

@@ -13,18 +13,13 @@ import numpy as np
 
 from ..errors import Errors, SapbertError
 from ..text.normalise import NORMALISERS
+from .encoder_folder import POOLER, load_model, load_tokenizer, read_settings, stored_dtype, write_folder
 from .forking import compute_alone_after_fork
 
 if TYPE_CHECKING:
     import torch
 
-SETTINGS_FILE = "spacy_sapbert.json"
-POOLING_FILE = "1_Pooling/config.json"  # where sentence-transformers keeps its pooling
-WEIGHT_FILES = ("model.safetensors", "pytorch_model.bin", "model.safetensors.index.json")
 TOKENS_PER_BATCH = 4096
-
-_POOLER = "pooler."
-_POOLING_MODES = {"pooling_mode_cls_token": "cls", "pooling_mode_mean_tokens": "mean"}
 
 
 class TransformerEncoder:
@@ -36,6 +31,8 @@ class TransformerEncoder:
     normaliser (str | None): normal form in which names are read; None takes what the folder says, else "lower".
     device (str): "cpu", "cuda", "cuda:1", …; "auto" takes a GPU where there is one.
     Weights and tokenizer are read at the first use.
+
+    trained (dict[str, Any]): on what, by which settings, and a `history` of the steps; it is saved with the encoder.
     """
 
     def __init__(
@@ -48,10 +45,12 @@ class TransformerEncoder:
         device: str = "auto",
     ) -> None:
         self.name = name
-        settings = _folder_settings(Path(name))
+        settings = read_settings(Path(name))
         self.pooling = pooling or settings.get("pooling", "cls")
         self.max_length = max_length or int(settings.get("max_length", 25))
         self.normaliser = normaliser or settings.get("normaliser", "lower")
+        self.trained: dict[str, Any] = dict(settings.get("trained", {}))
+        self._has_adapter = "adapter" in settings
         self._device = device
         if self.pooling not in ("cls", "mean") or self.normaliser not in NORMALISERS:
             raise SapbertError(Errors.E303.format(pooling=self.pooling, normaliser=self.normaliser))
@@ -71,7 +70,7 @@ class TransformerEncoder:
         digest = hashlib.sha256(json.dumps(self.settings, sort_keys=True).encode())
         for name, tensor in sorted(self.model.state_dict().items()):
             # the pooler does not enter the vectors, and gets random weights where the folder has none for it
-            if not name.startswith(_POOLER):
+            if not name.startswith(POOLER):
                 digest.update(name.encode())
                 digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
         digest.update(json.dumps(sorted(self.tokenizer.get_vocab().items())).encode())
@@ -87,12 +86,19 @@ class TransformerEncoder:
 
     @cached_property
     def tokenizer(self) -> Any:
-        return _load(self.name, "tokenizer")
+        return load_tokenizer(self.name)
 
     @cached_property
     def model(self) -> Any:
         compute_alone_after_fork()
-        return _load(self.name, "model").to(self.device).eval()
+        model = load_model(self.name, adapter=self._has_adapter)
+        _ = self.dtype  # read while the folder is there, since the model may outlive it
+        return model.to(self.device).eval()
+
+    @cached_property
+    def dtype(self) -> str:
+        """The type in which the weights are stored, and will be: "float32", "float16" or "bfloat16"."""
+        return stored_dtype(self.name)
 
     def encode(self, texts: Sequence[str], *, fast: bool = False) -> np.ndarray:
         """Encode names, sorted by length and padded only to the longest of their batch.
@@ -133,12 +139,25 @@ class TransformerEncoder:
         hidden = self.model(input_ids=ids, attention_mask=mask).last_hidden_state
         return torch.nn.functional.normalize(self._pool(hidden.float(), mask), dim=-1)
 
+    def replace(self, model: Any, tokenizer: Any = None) -> None:
+        """Put another model, and perhaps another tokenizer, in the place of this one's."""
+        self.model = model.to(self.device).eval()
+        self.tokenizer = tokenizer or self.tokenizer
+        self.__dict__.pop("fingerprint", None)
+
+    def record(self, step: str, **details: Any) -> None:
+        """Note in `trained` what was done to the encoder; what was noted before stays."""
+        self.trained.setdefault("base", Path(self.name).name if Path(self.name).is_dir() else self.name)
+        self.trained.setdefault("history", []).append({"step": step, **details})
+
     def save(self, folder: Path) -> None:
-        """Write weights, tokenizer and settings; the folder can be given as `name` afterwards."""
-        self.model.save_pretrained(folder, safe_serialization=True)
+        """Write weights, tokenizer and settings; the folder can be given as `name` afterwards.
+
+        The weights are stored in `dtype`. A folder that is there already is replaced when the new one is complete.
+        RAISES (SapbertError): E314 it holds what is no part of an encoder, E315 it cannot be written.
+        """
         self.tokenize([""])  # a tokenizer saves how it was used last
-        self.tokenizer.save_pretrained(folder)
-        (folder / SETTINGS_FILE).write_text(json.dumps(self.settings, indent=2, sort_keys=True) + "\n")
+        write_folder(folder, self.model, self.tokenizer, self.dtype, {**self.settings, "trained": self.trained})
 
     def _forward(self, batch: list[list[int]], fast: bool) -> np.ndarray:
         import torch
@@ -175,45 +194,3 @@ def has_bfloat16(device: str) -> bool:
     if device.startswith("cuda"):
         return torch.cuda.is_bf16_supported()
     return torch.backends.mkldnn.is_available() and bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
-
-
-def _folder_settings(folder: Path) -> dict[str, Any]:
-    """What a folder says of its pooling, length and normal form: our own file, or that of sentence-transformers.
-
-    RAISES (SapbertError): E302 the file is no JSON.
-    """
-    ours, theirs = folder / SETTINGS_FILE, folder / POOLING_FILE
-    try:
-        settings: dict[str, Any] = json.loads(ours.read_text()) if ours.is_file() else {}
-        modes: dict[str, Any] = json.loads(theirs.read_text()) if theirs.is_file() and not settings else {}
-    except ValueError as error:
-        raise SapbertError(Errors.E302.format(path=folder, reason=error)) from error
-    if modes:
-        chosen = [mode for mode, on in modes.items() if mode.startswith("pooling_mode_") and on]
-        settings["pooling"] = ", ".join(_POOLING_MODES.get(mode, mode) for mode in chosen)
-    return settings
-
-
-def _load(name: str, what: str) -> Any:
-    """Load the "model" or the "tokenizer" of a folder or hub name.
-
-    RAISES (SapbertError): E301 neither a folder nor to be had from the hub, E302 a folder that cannot be loaded.
-    """
-    import transformers
-
-    is_folder = Path(name).is_dir()
-    if is_folder and not any((Path(name) / file).is_file() for file in WEIGHT_FILES):
-        raise SapbertError(Errors.E302.format(path=name, reason=f"none of {', '.join(WEIGHT_FILES)} is in it"))
-    options = {"local_files_only": is_folder, "trust_remote_code": False}
-    try:
-        if what == "tokenizer":
-            return transformers.AutoTokenizer.from_pretrained(name, **options)
-        model, info = transformers.AutoModel.from_pretrained(name, output_loading_info=True, **options)
-        missing = [weights for weights in info["missing_keys"] if not weights.startswith(_POOLER)]
-        if missing:  # transformers would leave them random
-            raise ValueError(f"it has no weights for {missing[0]}")
-        return model
-    except Exception as error:  # transformers raises nearly anything for a damaged folder
-        if is_folder:
-            raise SapbertError(Errors.E302.format(path=name, reason=error)) from error
-        raise SapbertError(Errors.E301.format(name=name, reason=error)) from error

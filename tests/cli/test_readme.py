@@ -2,8 +2,10 @@
 
 import re
 import shlex
+import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 import spacy
 import srsly
@@ -22,7 +24,10 @@ def blocks(language):
     return [text for name, text in all_blocks(ROOT / "README.md") if name == language]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])
+RUN_BELOW = {"pretraining"}
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.stem not in RUN_BELOW], ids=lambda page: page.stem)
 def test_a_page_prints_what_stands_below_its_code(page, capsys):
     """The code of a page is one program; a text block right after code is what that prints."""
     namespace = {}
@@ -148,3 +153,41 @@ def test_the_commands_for_vocabularies_run(sources, command):
     assert len(Path("pairs.txt").read_text().splitlines()) == 2
     assert "sugar disease" in Path("task.txt").read_text()
     assert b"DOID:5844" in found["spacy-sapbert kb search doid.kb DOID:5844"]
+
+
+@pytest.fixture
+def training_place(tmp_path, monkeypatch, tiny_encoder):
+    """A folder with the files that the page on pretraining names."""
+    monkeypatch.chdir(tmp_path)
+    Path("medic.txt.gz").write_text(
+        "D003920||Diabetes Mellitus|Diabetes|Sugar Disease\nD009203||Myocardial Infarction|Heart Attack\n"
+    )
+    Path("corpus.pubtator").write_text(
+        "1|t|A cardiac infarct in diabetes\n1|a|\n1\t2\t17\tcardiac infarct\tDisease\tD009203\n"
+        "1\t21\t29\tdiabetes\tDisease\tD003920\n\n"
+    )
+    Path("names.txt").write_text("heart attack\ndiabetes\n")
+    Path("pretrain.cfg").write_text((ROOT / "configs" / "pretrain.cfg").read_text())
+    shutil.copytree(tiny_encoder, "base")
+    return tmp_path
+
+
+def test_the_commands_on_pretraining_run(training_place, command):
+    page = all_blocks(ROOT / "docs" / "pretraining.md")
+    lines = [line for language, text in page if language == "bash" for line in text.splitlines() if line]
+    assert {line.split()[1] for line in lines} == {"kb", "pairs", "pretrain", "assemble", "encoder"}
+    for line in lines:
+        finished = command(*shlex.split(line)[1:])
+        assert finished.status == 0, finished.err
+    assert {"model-last", "log.jsonl", "curve.svg", "config.cfg"} <= {path.name for path in Path("run").iterdir()}
+    assert np.load("vectors.npy").shape[0] == 2
+    config = Path("pretrain.cfg").read_text().replace("evaluation = null\n", "")
+    (evaluation,) = [text for language, text in page if language == "ini"]
+    Path("measured.cfg").write_text(f"{config}\n{evaluation}")
+    given = ("--paths.pairs", "pairs.txt", "--paths.encoder", "base")
+    finished = command("pretrain", "measured.cfg", "--output", "measured", *given)
+    assert finished.status == 0, finished.err
+    assert Path("measured/model-best").is_dir()
+    for text in (text for language, text in page if language == "python"):
+        exec(text, {})
+    assert Path("bare/model-last").is_dir()

@@ -227,6 +227,14 @@ def test_concepts_without_enough_names_are_left_out(store_of):
     assert counts["concepts_with_enough_names"] == 2
 
 
+def test_long_names_are_left_out_and_counted(store_of):
+    store = store_of(("C1", "aa", "bbb", "cccc"), ("C2", "dddd", "ee"))
+    found, counts = drawn(store, Selection(max_length=3))
+    assert unordered(found["train"]) == {("C1", frozenset({"aa", "bbb"}))}
+    assert counts["long_names"] == 2
+    assert counts["names"] == 3
+
+
 def test_a_selection_of_concepts_with_pairs_set_aside(store_of):
     concepts = [(f"C{number}", *(f"{number} {letter}" for letter in "abcdef")) for number in range(40)]
     store = store_of(*concepts, ("few", "a", "b", "c", "d"))

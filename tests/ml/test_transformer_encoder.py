@@ -141,8 +141,12 @@ def test_settings_of_the_folder_and_those_that_are_given(make_encoder):
 def write_pooling(folder, *modes):
     known = ("cls_token", "mean_tokens", "max_tokens")
     content = {"word_embedding_dimension": 32, **{f"pooling_mode_{mode}": mode in modes for mode in known}}
-    (folder / "1_Pooling").mkdir(exist_ok=True)
-    (folder / "1_Pooling" / "config.json").write_text(json.dumps(content))
+    write_json(folder, "1_Pooling/config.json", content)
+
+
+def write_json(folder, name, content):
+    (folder / name).parent.mkdir(exist_ok=True)
+    (folder / name).write_text(json.dumps(content))
 
 
 @pytest.mark.parametrize(("mode", "pooling"), [("cls_token", "cls"), ("mean_tokens", "mean")])
@@ -154,6 +158,13 @@ def test_pooling_of_sentence_transformers(make_encoder, mode, pooling):
     np.testing.assert_allclose(encoder.encode(TEXTS), expected_vectors(folder, TEXTS, pooling), atol=1e-5)
 
 
+@pytest.mark.parametrize("mode", ["cls", "mean", ["mean"]])
+def test_pooling_of_sentence_transformers_from_version_6_on(make_encoder, mode):
+    folder = make_encoder()
+    write_json(folder, "1_Pooling/config.json", {"embedding_dimension": 32, "pooling_mode": mode})
+    assert TransformerEncoder(str(folder)).pooling == (mode if isinstance(mode, str) else mode[0])
+
+
 @pytest.mark.parametrize("modes", [("max_tokens",), ("cls_token", "mean_tokens"), ()])
 def test_a_pooling_that_we_have_not_is_no_other_one(make_encoder, modes):
     folder = make_encoder()
@@ -161,6 +172,18 @@ def test_a_pooling_that_we_have_not_is_no_other_one(make_encoder, modes):
     with pytest.raises(SapbertError, match=r"E303.*'cls' or 'mean'"):
         TransformerEncoder(str(folder))
     assert TransformerEncoder(str(folder), pooling="mean").pooling == "mean"
+
+
+def test_a_layer_after_the_pooling_is_not_left_out_silently(make_encoder):
+    folder = make_encoder()
+    write_pooling(folder, "mean_tokens")
+    package = "sentence_transformers.sentence_transformer.modules"
+    kinds = ["transformer.Transformer", "pooling.Pooling", "normalize.Normalize"]
+    write_json(folder, "modules.json", [{"type": f"{package}.{kind}"} for kind in kinds])
+    assert TransformerEncoder(str(folder)).pooling == "mean"
+    write_json(folder, "modules.json", [{"type": f"{package}.{kind}"} for kind in [*kinds, "dense.Dense"]])
+    with pytest.raises(SapbertError, match=r"E303.*'mean, Dense'"):
+        TransformerEncoder(str(folder))
 
 
 def test_our_settings_go_before_those_of_sentence_transformers(copied):
@@ -196,8 +219,53 @@ def test_what_is_saved_does_not_go_by_what_was_done_before(tiny_encoder, tmp_pat
     used.encode(TEXTS)
     used.save(tmp_path / "used")
     TransformerEncoder(str(tiny_encoder)).save(tmp_path / "new")
-    saved = [{path.name: path.read_bytes() for path in (tmp_path / folder).iterdir()} for folder in ("used", "new")]
+    saved = [
+        {path.relative_to(tmp_path / folder): path.read_bytes() for path in (tmp_path / folder).rglob("*.*")}
+        for folder in ("used", "new")
+    ]
     assert saved[0] == saved[1]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_half_precision_of_others_is_computed_in_full(tiny_encoder, copied, tmp_path, dtype):
+    model = transformers.AutoModel.from_pretrained(tiny_encoder).to(getattr(torch, dtype))
+    model.save_pretrained(copied)
+    assert json.loads((copied / "config.json").read_text())["torch_dtype"] == dtype
+    encoder = TransformerEncoder(str(copied), device="cpu")
+    assert encoder.dtype == dtype
+    assert {weights.dtype for weights in encoder.model.parameters()} == {torch.float32}
+    whole = TransformerEncoder(str(tiny_encoder), device="cpu")
+    whole.replace(model.float())
+    assert (encoder.encode(TEXTS) == whole.encode(TEXTS)).all()
+    encoder.save(tmp_path / "saved")
+    assert TransformerEncoder(str(tmp_path / "saved")).dtype == dtype
+
+
+def test_what_is_known_of_the_training_stays(tiny_encoder, tmp_path):
+    encoder = TransformerEncoder(str(tiny_encoder))
+    assert encoder.trained == {}
+    encoder.trained["names"] = "MeSH 2020"
+    encoder.record("pretrain", steps=100)
+    encoder.save(tmp_path / "first")
+    again = TransformerEncoder(str(tmp_path / "first"))
+    again.record("prune", layers=[0])
+    again.save(tmp_path / "second")
+    assert TransformerEncoder(str(tmp_path / "second")).trained == {
+        "names": "MeSH 2020",
+        "base": tiny_encoder.name,
+        "history": [{"step": "pretrain", "steps": 100}, {"step": "prune", "layers": [0]}],
+    }
+
+
+def test_another_model_in_its_place(tiny_encoder, make_encoder):
+    encoder, other = (
+        TransformerEncoder(str(tiny_encoder)),
+        TransformerEncoder(str(make_encoder(seed=1, pooling="mean"))),
+    )
+    before = encoder.fingerprint
+    encoder.replace(other.model)
+    assert (encoder.encode(TEXTS) == other.encode(TEXTS)).all()
+    assert encoder.fingerprint == other.fingerprint != before
 
 
 def test_what_changes_the_fingerprint(make_encoder, copied):
@@ -279,6 +347,16 @@ def test_broken_settings(make_encoder, name):
     folder = make_encoder()
     (folder / name).parent.mkdir(exist_ok=True)
     (folder / name).write_text('{"pooling": ')
+    with pytest.raises(SapbertError, match="E302"):
+        TransformerEncoder(str(folder))
+
+
+@pytest.mark.parametrize(
+    "content", ["[]", '{"max_length": "long"}', '{"max_length": 0}', '{"max_length": null}', '{"trained": 3}', "3"]
+)
+def test_settings_of_another_kind(make_encoder, content):
+    folder = make_encoder()
+    (folder / "spacy_sapbert.json").write_text(content)
     with pytest.raises(SapbertError, match="E302"):
         TransformerEncoder(str(folder))
 

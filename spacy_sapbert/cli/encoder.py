@@ -1,0 +1,213 @@
+"""`spacy-sapbert encoder`: look into an encoder, encode texts with it, make it smaller."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from ..errors import Errors, SapbertError
+from ..files import open_text
+from .formats import STDIN
+from .progress import show, stderr_console, track
+
+if TYPE_CHECKING:
+    from ..ml.transformer_encoder import TransformerEncoder
+
+encoder = typer.Typer(help="Look into an encoder, encode texts with it, make it smaller.", no_args_is_help=True)
+
+Encoder = Annotated[str, typer.Argument(help="A folder or a hub name.")]
+Pooling = Annotated[str | None, typer.Option(help="cls or mean; by default what the folder says, else cls.")]
+Output = Annotated[Path, typer.Option("--output", "-o", help="The folder to write.")]
+
+_SQLITE = b"SQLite format 3\0"
+
+
+class Half(str, Enum):
+    """Types in which weights take two bytes."""
+
+    float16 = "float16"
+    bfloat16 = "bfloat16"
+
+
+@encoder.command("info")
+def info(encoder: Encoder, pooling: Pooling = None) -> None:
+    """Print what an encoder is: its sizes, its settings, and how it was made."""
+    from ..ml.encoder_info import describe
+
+    result = describe(_open(encoder, pooling))
+    show(_table(result), result)
+
+
+@encoder.command("embed")
+def embed(
+    encoder: Encoder,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The file to write; its name ends in .npy.")],
+    texts: Annotated[
+        Path, typer.Argument(metavar="[FILE]", help="A text a line, plain or gzipped; - reads standard input.")
+    ] = STDIN,
+    pooling: Pooling = None,
+    fast: Annotated[bool, typer.Option(help="Use bfloat16 where the hardware has it.")] = False,
+    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …; auto takes a GPU where there is one.")] = "auto",
+    batch: Annotated[int, typer.Option(min=1, help="Texts read at a time.")] = 8192,
+) -> None:
+    """Write the vectors of texts as a float32 matrix: a row a line, each of length 1.
+
+    Lines that are blank or not UTF-8 get a row of zeros, and are counted.
+    """
+    from ..ml.embedding import write_vectors
+
+    opened = _open(encoder, pooling, device)
+    console = stderr_console()
+    with _open_lines(texts) as lines:
+        read = track(_decoded(lines, console), console, "texts")
+        result = write_vectors(opened, read, output, batch=batch, fast=fast)
+    show(_table(result), result)
+
+
+@encoder.command("prune")
+def prune(
+    encoder: Encoder,
+    output: Output,
+    vocabulary: Annotated[
+        Path | None, typer.Option(help="A store, or a file with a name a line: keep the wordpieces of these names.")
+    ] = None,
+    min_count: Annotated[int, typer.Option(min=1, help="Keep those that occur so often in the names.")] = 1,
+    keep_pieces: Annotated[int | None, typer.Option(min=1, help="Keep at most so many in all, the most used.")] = None,
+    add_pieces: Annotated[
+        int, typer.Option(min=0, help="Make so many words of the names wordpieces; they want training afterwards.")
+    ] = 0,
+    layers: Annotated[str | None, typer.Option(help="Keep these layers, counted from 0: 0,2,5.")] = None,
+    n_layers: Annotated[
+        int | None, typer.Option(min=1, help="Keep so many layers: the first, the last, and evenly between.")
+    ] = None,
+    positions: Annotated[int | None, typer.Option(min=2, help="Keep positions for so many wordpieces.")] = None,
+    pooling: Pooling = None,
+) -> None:
+    """Write a smaller encoder: without the wordpieces that names do not use, without some layers and positions.
+
+    Names whose wordpieces all stay keep their vectors, unless layers go.
+    Special tokens and single characters always stay, so that any text can still be read.
+    """
+    from ..ml import shrink
+
+    _check_prune(vocabulary, layers, n_layers, positions, given=bool(keep_pieces or add_pieces or min_count > 1))
+    opened = _open(encoder, pooling)
+    result: dict[str, Any] = {}
+    if vocabulary:
+        result["vocabulary"] = vocabulary.name
+        names = track(_names(vocabulary), stderr_console(), "names")
+        result |= shrink.prune_vocabulary(
+            opened, names, min_count=min_count, keep_pieces=keep_pieces, add_pieces=add_pieces
+        )
+    if layers or n_layers:
+        kept = _layers(layers) if layers else shrink.spread_layers(opened, n_layers or 1)
+        shrink.keep_layers(opened, kept)
+        result["layers"] = kept
+    if positions:
+        shrink.cut_positions(opened, positions)
+        result["positions"] = positions
+    opened.record("prune", **result)
+    _save(opened, output, result)
+
+
+@encoder.command("quantize")
+def quantize(
+    encoder: Encoder,
+    output: Output,
+    dtype: Annotated[Half, typer.Option(help="float16 is the more exact one; bfloat16 has the range of float32.")],
+    pooling: Pooling = None,
+) -> None:
+    """Write an encoder whose weights take half the room; they are computed in float32 all the same."""
+    from ..ml import shrink
+
+    opened = _open(encoder, pooling)
+    shrink.quantize(opened, dtype.value)
+    opened.record("quantize", dtype=dtype.value)
+    _save(opened, output, {"dtype": dtype.value})
+
+
+def _open(name: str, pooling: str | None, device: str = "cpu") -> TransformerEncoder:
+    from ..ml.open import open_encoder
+
+    opened = open_encoder(name, pooling=pooling, device=device)
+    if opened is None:
+        raise SapbertError(Errors.E301.format(name=name, reason="it stands for no encoder"))
+    return opened
+
+
+def _save(opened: TransformerEncoder, output: Path, result: Mapping[str, Any]) -> None:
+    opened.save(output)
+    size = sum(path.stat().st_size for path in output.rglob("*") if path.is_file())
+    result = {**result, "folder": str(output), "bytes": size}
+    show(_table(result), result)
+
+
+def _check_prune(
+    vocabulary: Path | None, layers: str | None, n_layers: int | None, positions: int | None, *, given: bool
+) -> None:
+    """given (bool): whether there are settings for the vocabulary. RAISES (SapbertError): E533 settings do not fit."""
+    reasons = {
+        "--min-count, --keep-pieces and --add-pieces need --vocabulary": given and not vocabulary,
+        "--layers and --n-layers say the same": bool(layers and n_layers),
+        "nothing is to be pruned": not (vocabulary or layers or n_layers or positions),
+    }
+    for reason, holds in reasons.items():
+        if holds:
+            raise SapbertError(Errors.E533.format(reason=reason))
+
+
+def _layers(given: str) -> list[int]:
+    try:
+        return [int(layer) for layer in given.split(",")]
+    except ValueError as error:
+        raise SapbertError(Errors.E319.format(given=given)) from error
+
+
+def _names(path: Path) -> Iterator[str]:
+    """YIELDS (str): the names of a store, or the lines of a file that are not blank."""
+    from ..kb.store import ConceptStore
+
+    with open_text(path, encoding="latin-1") as start:
+        is_store = start.buffer.read(len(_SQLITE)) == _SQLITE
+    if is_store:
+        yield from ConceptStore(path).names()
+        return
+    with open_text(path) as lines:
+        yield from (line.strip() for line in lines if line.strip())
+
+
+@contextmanager
+def _open_lines(path: Path) -> Iterator[BinaryIO]:
+    if path == STDIN:
+        yield sys.stdin.buffer
+        return
+    with open_text(path) as handle:
+        yield handle.buffer
+
+
+def _decoded(lines: BinaryIO, console: Console) -> Iterator[str | None]:
+    """YIELDS (str | None): each line, None where it is not UTF-8."""
+    for number, line in enumerate(lines, start=1):
+        try:
+            yield line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
+        except UnicodeDecodeError as error:
+            console.print(f"line {number}: this is not UTF-8 ({error.reason}); its row is zero")
+            yield None
+
+
+def _table(result: Mapping[str, Any]) -> Table:
+    table = Table("", "", box=None, show_header=False)
+    for name, value in result.items():
+        rows = value.items() if isinstance(value, dict) else [("", value)]
+        for part, content in rows:
+            shown = f"{content:,}" if type(content) is int else str(content)
+            table.add_row(f"{name} {part}".replace("_", " "), shown)
+    return table

@@ -1,0 +1,104 @@
+"""`spacy-sapbert pretrain`: a config in, an encoder out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from ..errors import Errors, SapbertError
+from ..files import open_output
+from .progress import show
+
+SECTION = "pretrain"
+CONFIG_FILE = "config.cfg"
+CURVE_FILE = "curve.svg"
+# what lets typer pass on overrides such as --paths.pairs
+OVERRIDES = {"allow_extra_args": True, "ignore_unknown_options": True}
+
+
+def pretrain(
+    ctx: typer.Context,
+    config_path: Annotated[Path, typer.Argument(metavar="CONFIG", help="Begin with a copy of configs/pretrain.cfg.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The folder for encoders, checkpoints and log.")],
+    resume: Annotated[bool, typer.Option(help="Go on from the checkpoint in the folder, if there is one.")] = False,
+    max_minutes: Annotated[
+        float | None, typer.Option(min=0, help="Stop after this time, with a checkpoint to go on from.")
+    ] = None,
+    device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, …; by default what the config says.")] = None,
+) -> None:
+    """Train an encoder on pairs of synonyms, by the settings in a config file.
+
+    Settings are overridden as with `spacy train`: --paths.pairs pairs.txt --pretrain.batcher.size 512.
+    """
+    from ..evaluation.plots import plot_learning_curve
+    from ..training.checkpoints import has_checkpoint
+    from ..training.logs import LOG_FILE, read_log
+
+    overrides = _overrides(ctx)
+    if device is not None:
+        overrides[f"{SECTION}.encoder.device"] = device
+    config, run = _resolve(config_path, overrides)
+    if run.processes.is_first and not has_checkpoint(output):  # else it would not be that of the run in the folder
+        _write(config, output)
+    result = run.train(output, resume=resume, max_minutes=max_minutes, settings=dict(config.interpolate()[SECTION]))
+    if not run.processes.is_first:
+        return
+    if (output / LOG_FILE).is_file():  # a logger of the user's own may write another
+        plot_learning_curve(read_log(output / LOG_FILE), output / CURVE_FILE)
+    show(_table(result), result)
+
+
+def _overrides(ctx: typer.Context) -> dict[str, Any]:
+    from click import UsageError
+    from spacy.cli._util import parse_config_overrides
+
+    try:
+        return parse_config_overrides(ctx.args)
+    except UsageError as error:  # which typer does not know, since it has a click of its own
+        raise typer.BadParameter(error.format_message(), ctx=ctx) from error
+
+
+def _resolve(path: Path, overrides: dict[str, Any]) -> tuple[Any, Any]:
+    """RETURNS (tuple[Config, SelfAlignment]): the filled config, and the run that it describes.
+
+    RAISES (SapbertError): E541 the config cannot be read, is not complete, or names what is not registered.
+    """
+    from confection import ConfigValidationError
+    from spacy import util
+
+    try:
+        import matplotlib  # noqa: F401  # else it would be missed at the end of a run only
+
+        config = util.registry.fill(util.load_config(path, overrides=overrides, interpolate=False))
+        if "@misc" not in config.get(SECTION, {}):
+            raise ValueError(f"it has no section [{SECTION}] with a line @misc")
+        return config, util.registry.resolve({SECTION: config.interpolate()[SECTION]})[SECTION]
+    except SapbertError:
+        raise
+    except ModuleNotFoundError as error:
+        raise SapbertError(Errors.E542.format(module=error.name)) from error
+    except ConfigValidationError as error:
+        reason = ConfigValidationError.from_error(error, title="", show_config=False)
+        raise SapbertError(Errors.E541.format(path=path, reason=str(reason).strip())) from error
+    except (AssertionError, OSError, RuntimeError, TypeError, ValueError) as error:  # of what the config names
+        raise SapbertError(Errors.E541.format(path=path, reason=error)) from error
+
+
+def _write(config: Any, output: Path) -> None:
+    """RAISES (SapbertError): E507."""
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SapbertError(Errors.E507.format(path=output, reason=error.strerror)) from error
+    with open_output(output / CONFIG_FILE) as write:
+        write(config.to_str() + "\n")
+
+
+def _table(result: dict[str, Any]) -> Table:
+    table = Table("", "", box=None, show_header=False)
+    for name, value in result.items():
+        table.add_row(name, str(value))
+    return table

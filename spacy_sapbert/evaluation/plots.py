@@ -1,0 +1,44 @@
+"""Pictures of what was measured, as SVG or PNG by the name of the file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+POINTS = 200
+
+
+def plot_learning_curve(lines: Sequence[Mapping[str, Any]], path: Path) -> None:
+    """Draw a training run: the loss and the mined pairs of its steps, and what evaluations found.
+
+    lines (Sequence[Mapping[str, Any]]): of the run's log; those with a loss are steps, the others evaluations.
+    """
+    from matplotlib.figure import Figure  # no pyplot: nothing is shown, and no window system is asked for
+
+    steps = [line for line in lines if "loss" in line]
+    evaluations = [line for line in lines if "loss" not in line]
+    measures = [name for name in (evaluations[0] if evaluations else {}) if name != "step"]
+    figure = Figure(figsize=(7, 5 if measures else 4), layout="constrained")
+    panels = figure.subplots(3 if measures else 2, 1, sharex=True)
+    for panel, key, label in zip(panels, ("loss", "mined_pairs"), ("loss", "mined pairs"), strict=False):
+        panel.plot(*_means(steps, key), color="tab:blue")
+        panel.set_ylabel(label)
+        panel.grid(alpha=0.3)
+    for name in measures:
+        panels[-1].plot([line["step"] for line in evaluations], [line[name] for line in evaluations], "o-", label=name)
+    if measures:
+        panels[-1].set_ylabel("%")
+        panels[-1].legend()
+        panels[-1].grid(alpha=0.3)
+    panels[-1].set_xlabel("step")
+    figure.savefig(path)
+
+
+def _means(steps: Sequence[Mapping[str, Any]], key: str) -> tuple[np.ndarray, np.ndarray]:
+    """RETURNS (tuple[np.ndarray, np.ndarray]): steps and values, averaged to at most `POINTS` points."""
+    values = np.array([[line["step"], line[key]] for line in steps], dtype=float).reshape(-1, 2)
+    parts = np.array_split(values, min(POINTS, max(1, len(values))))
+    return tuple(np.array([part.mean(0) for part in parts if len(part)]).reshape(-1, 2).T)

@@ -1,0 +1,269 @@
+"""What lies in the folder of an encoder: Hugging Face's files, our settings, and what sentence-transformers wants.
+
+The folder loads with `AutoModel.from_pretrained` and with `SentenceTransformer`, too.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ..errors import Errors, SapbertError
+from .adapter import has_adapter, load_adapter, save_adapter
+
+SETTINGS_FILE = "spacy_sapbert.json"
+MODULES_FILE = "modules.json"
+POOLING_FILE = "1_Pooling/config.json"
+SENTENCE_FILE = "sentence_bert_config.json"
+ADAPTER_FOLDER = "adapter"
+POOLER = "pooler."
+"""Where the keys of weights begin that do not enter the vectors."""
+WEIGHT_FILES = ("model.safetensors", "pytorch_model.bin", "model.safetensors.index.json")
+
+_POOLING_MODES = {"cls": "cls_token", "mean": "mean_tokens"}  # as sentence-transformers calls them
+_DTYPES = {"F32": "float32", "F16": "float16", "BF16": "bfloat16"}  # as safetensors calls them
+_OTHER_MODES = ("max_tokens", "mean_sqrt_len_tokens")
+_MODULES = {"1_Pooling": "Pooling", "2_Normalize": "Normalize"}
+_CARDS = ("README*", "LICEN[CS]E*", "NOTICE*")
+_PARTS = ("*.json", "*.safetensors", "*.bin", "*.model", "vocab.txt", "merges.txt", ADAPTER_FOLDER, *_MODULES, *_CARDS)
+
+
+def read_settings(folder: Path) -> dict[str, Any]:
+    """What a folder says of its pooling, length and normal form: our own file, or that of sentence-transformers.
+
+    RETURNS (dict[str, Any]): what it says; nothing for a hub name or a folder that says nothing.
+    RAISES (SapbertError): E302 a file is not what it should be.
+    """
+    try:
+        settings: dict[str, Any] = _read_json(folder / SETTINGS_FILE, {})
+        wrong = {
+            "max_length": settings.get("max_length", 1) < 1,
+            "adapter": settings.get("adapter", ADAPTER_FOLDER) != ADAPTER_FOLDER,
+            "trained": not isinstance(settings.get("trained", {}), dict),
+        }
+        if any(wrong.values()):
+            raise ValueError(f"{SETTINGS_FILE} has a wrong value of {[key for key in wrong if wrong[key]]}")
+        if settings or not (folder / POOLING_FILE).is_file():
+            return settings
+        return {"pooling": _pooling(_read_json(folder / POOLING_FILE, {}), _read_json(folder / MODULES_FILE, []))}
+    except (ValueError, TypeError, AttributeError, KeyError) as error:
+        raise SapbertError(Errors.E302.format(path=folder, reason=error)) from error
+
+
+def _read_json(path: Path, default: Any) -> Any:
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else default
+
+
+def _pooling(config: Mapping[str, Any], modules: list[dict[str, str]]) -> str:
+    """RETURNS (str): "cls", "mean", or the names of all that makes it neither, such as a layer after the pooling."""
+    ours = {mode: pooling for pooling, mode in _POOLING_MODES.items()}
+    if "pooling_mode" in config:  # from sentence-transformers 6 on; before, a switch for each mode
+        named = config["pooling_mode"]
+        modes = [named] if isinstance(named, str) else list(named)
+    else:
+        switches = [key for key, on in config.items() if key.startswith("pooling_mode_") and on]
+        modes = [ours.get(mode, mode) for mode in (key.removeprefix("pooling_mode_") for key in switches)]
+    kinds = (module["type"].rpartition(".")[2] for module in modules)
+    return ", ".join([*modes, *(kind for kind in kinds if kind not in ("Transformer", *_MODULES.values()))])
+
+
+def load_tokenizer(name: str) -> Any:
+    """Load the tokenizer of a folder or hub name.
+
+    RAISES (SapbertError): see `load_model`.
+    """
+    from transformers import AutoTokenizer
+
+    return _load(name, lambda options: AutoTokenizer.from_pretrained(name, **options))
+
+
+def load_model(name: str, *, adapter: bool = False) -> Any:
+    """Load the model of a folder or hub name, in float32: a CPU computes half precision slowly, and less exactly.
+
+    adapter (bool): an adapter lies in the folder, too.
+    RAISES (SapbertError): E301 neither a folder nor to be had from the hub, E302 a folder that cannot be loaded,
+        E308 the folder was cut off while it was replaced, E309 the library for adapters is not installed.
+    """
+    import torch
+    import transformers
+
+    # the older name is one that version 5 warns of, the newer one is not known before 4.56
+    dtype = {"torch_dtype" if transformers.__version__.startswith("4.") else "dtype": torch.float32}
+
+    def load(options: dict[str, bool]) -> Any:
+        model, info = transformers.AutoModel.from_pretrained(name, output_loading_info=True, **dtype, **options)
+        missing = sorted(info["missing_keys"])
+        others = [weights for weights in missing if not weights.startswith(POOLER)]
+        if others:  # transformers would leave them random
+            raise ValueError(f"it has no weights for {others[0]}")
+        if missing:  # the pooler does not enter the vectors; without weights of its own it is random
+            model.pooler = None
+        if adapter:
+            load_adapter(model, Path(name) / ADAPTER_FOLDER)
+        return model
+
+    return _load(name, load)
+
+
+def local_folder(name: str) -> Path:
+    """RETURNS (Path): the folder of an encoder that was loaded, in the cache if its name is one of the hub."""
+    from transformers.utils import cached_file
+
+    return Path(name) if Path(name).is_dir() else Path(cached_file(name, "config.json", local_files_only=True)).parent
+
+
+def stored_dtype(name: str) -> str:
+    """RETURNS (str): the type in which the weights of an encoder are stored, e.g. "float16"."""
+    from safetensors import safe_open
+
+    for path in sorted(local_folder(name).glob("model*.safetensors")):
+        with safe_open(path, framework="numpy") as weights:
+            kinds = {str(weights.get_slice(key).get_dtype()) for key in weights.keys()}  # noqa: SIM118
+        if found := kinds.intersection(_DTYPES):
+            return _DTYPES[found.pop()] if len(found) == 1 else "float32"
+    return "float32"
+
+
+def _load(name: str, load: Callable[[dict[str, bool]], Any]) -> Any:
+    folder = Path(name)
+    is_folder = folder.is_dir()
+    if not is_folder and _aside(folder).is_dir():
+        raise SapbertError(Errors.E308.format(path=folder, aside=_aside(folder)))
+    if is_folder and not any((folder / file).is_file() for file in WEIGHT_FILES):
+        raise SapbertError(Errors.E302.format(path=name, reason=f"none of {', '.join(WEIGHT_FILES)} is in it"))
+    try:
+        return load({"local_files_only": is_folder, "trust_remote_code": False})
+    except SapbertError:
+        raise
+    except Exception as error:  # transformers raises nearly anything for a damaged folder
+        message = (
+            Errors.E302.format(path=name, reason=error) if is_folder else Errors.E301.format(name=name, reason=error)
+        )
+        raise SapbertError(message) from error
+
+
+def write_folder(folder: Path, model: Any, tokenizer: Any, dtype: str, settings: Mapping[str, Any]) -> None:
+    """Write all that an encoder is; a folder that is there already is replaced when the new one is complete.
+
+    dtype (str): in which the weights are stored, e.g. "float16".
+    settings (Mapping[str, Any]): at least pooling, max_length and normaliser.
+    RAISES (SapbertError): E314 the folder holds what is no part of an encoder, E315 it cannot be written.
+    """
+    with _replacing(folder) as new:
+        _save_model(model, dtype, new)
+        tokenizer.save_pretrained(new)
+        adapter = {"adapter": ADAPTER_FOLDER} if has_adapter(model) else {}
+        _write_json(new / SETTINGS_FILE, {**settings, **adapter, "normalised": True})
+        _write_for_sentence_transformers(new, int(model.config.hidden_size), settings)
+
+
+def _save_model(model: Any, dtype: str, folder: Path) -> None:
+    import torch
+
+    stored = getattr(torch, dtype)
+    if model.dtype != stored:
+        model = copy.deepcopy(model).to(stored)
+    if has_adapter(model):
+        save_adapter(model, folder / ADAPTER_FOLDER)
+        model.save_pretrained(folder, state_dict=_without_adapter(model))
+    else:
+        model.save_pretrained(folder)
+    config = _read_json(folder / "config.json", {})
+    config.pop("adapters", None)
+    # the type to compute in: others load the weights as the config says, from transformers 5 on
+    config.update({key: "float32" for key in ("torch_dtype", "dtype") if key in config})
+    _write_json(folder / "config.json", config)
+    for weights in folder.glob("*.safetensors"):  # safetensors lets nobody else read them
+        weights.chmod((folder / "config.json").stat().st_mode)
+
+
+def _without_adapter(model: Any) -> dict[str, Any]:
+    """RETURNS (dict[str, Any]): the weights that the model had before, so that it loads without the adapter, too."""
+    import torch
+    from transformers import AutoModel
+
+    with torch.device("meta"):
+        plain = AutoModel.from_config(model.config).state_dict()
+    return {key: weights for key, weights in model.state_dict().items() if key in plain}
+
+
+def _write_for_sentence_transformers(folder: Path, dim: int, settings: Mapping[str, Any]) -> None:
+    """The files of its first versions, which all later ones read."""
+    modes = dict.fromkeys((*_POOLING_MODES.values(), *_OTHER_MODES), False) | {
+        _POOLING_MODES[settings["pooling"]]: True
+    }
+    pooling = {f"pooling_mode_{mode}": on for mode, on in modes.items()}
+    modules = [("", "Transformer"), *_MODULES.items()]
+    content: dict[str, Any] = {
+        MODULES_FILE: [
+            {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
+            for i, (path, kind) in enumerate(modules)
+        ],
+        POOLING_FILE: {"word_embedding_dimension": dim, **pooling},
+        SENTENCE_FILE: {"max_seq_length": settings["max_length"], "do_lower_case": settings["normaliser"] != "none"},
+    }
+    (folder / POOLING_FILE).parent.mkdir()
+    for name, value in content.items():
+        _write_json(folder / name, value)
+
+
+def _write_json(path: Path, content: Any) -> None:
+    path.write_text(json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+@contextmanager
+def _replacing(folder: Path) -> Iterator[Path]:
+    """Make a folder under another name, and put it into its place when the block ends without an error.
+
+    What was there steps aside just then; cut off in between, it is there still, and loading says where.
+    """
+    from safetensors import SafetensorError
+
+    folder = folder.resolve()  # a link keeps pointing to where the folder is
+    new = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
+    try:
+        cards = _check_replaceable(folder)
+        new.mkdir(parents=True)
+        yield new
+        for card in cards:
+            shutil.copyfile(card, new / card.name)
+        _put_in_place(new, folder)
+    except (OSError, SafetensorError) as error:
+        raise SapbertError(Errors.E315.format(path=folder, reason=error)) from error
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+
+
+def _put_in_place(new: Path, folder: Path) -> None:
+    aside = _aside(folder)
+    if folder.exists():
+        shutil.rmtree(aside, ignore_errors=True)
+        folder.rename(aside)
+    try:
+        new.rename(folder)
+    except OSError:
+        if aside.exists():
+            aside.rename(folder)
+        raise
+    shutil.rmtree(aside, ignore_errors=True)
+
+
+def _aside(folder: Path) -> Path:
+    """RETURNS (Path): where a folder lies while another takes its place."""
+    folder = folder.resolve()
+    return folder.with_name(f".{folder.name}.replaced")
+
+
+def _check_replaceable(folder: Path) -> list[Path]:
+    """RETURNS (list[Path]): model card and licences, which stay."""
+    entries = sorted(folder.iterdir()) if folder.exists() else []
+    foreign = [entry.name for entry in entries if not any(entry.match(part) for part in _PARTS)]
+    if foreign:
+        raise SapbertError(Errors.E314.format(path=folder, foreign=foreign[0]))
+    return [entry for entry in entries if any(entry.match(card) for card in _CARDS)]

@@ -1,0 +1,1 @@
+"""Training of encoders: pairs of synonyms in, an encoder folder out."""

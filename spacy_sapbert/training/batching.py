@@ -1,0 +1,27 @@
+"""Which pairs are trained on together, and in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from .pair_table import PairTable
+from .settings import check_counts
+
+# a table and a source of chance in; the batches of one epoch out, as numbers of pairs
+Batcher = Callable[[PairTable, np.random.Generator], "list[np.ndarray]"]
+
+
+def shuffled_batches(size: int = 256) -> Batcher:
+    """All pairs in random order, so many a batch; the last batch of an epoch is smaller.
+
+    RAISES (SapbertError): E335 the size is not above 0.
+    """
+    check_counts(size=size)
+
+    def batches(pairs: PairTable, rng: np.random.Generator) -> list[np.ndarray]:
+        order = rng.permutation(len(pairs))
+        return [order[start : start + size] for start in range(0, len(order), size)]
+
+    return batches

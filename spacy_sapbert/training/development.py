@@ -1,0 +1,74 @@
+"""A quick measure of an encoder while it is trained: are the nearest names of mentions those of their concepts?"""
+
+# no postponed annotations here: the settings of a registered class could not be checked
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from ..corpora.reader import read_corpus
+from ..errors import Errors, SapbertError
+from ..kb.store import ConceptStore
+from ..ml.transformer_encoder import TransformerEncoder
+from ..text.normalise import NORMALISERS
+
+CANDIDATES = 20
+_MENTIONS_AT_ONCE = 128  # a matrix of scores, of which two more copies are made, has a row for each
+
+
+class NearestName:
+    """Whether the nearest names of a corpus's mentions, as they stand there, belong to their concepts.
+
+    No abbreviation is expanded, no mention split, no sparse score taken, so the figures lie below those of
+    `evaluate linking`; they tell which encoder is better. A mention counts each time it occurs; left out are those with
+    several ids, and those whose id is not in the vocabulary.
+
+    corpus (str): where the mentions are. format (str | None): its format, guessed where plain.
+    kb (str): the vocabulary.
+    types (Sequence[str]): take mentions of these types only; empty for all.
+    fast (bool): encode in bfloat16 where the hardware has it.
+    RAISES (SapbertError): E340 no mention can be used, or what `read_corpus` and `ConceptStore` raise.
+    """
+
+    def __init__(
+        self, corpus: str, kb: str, format: str | None = None, types: Sequence[str] = (), fast: bool = True
+    ) -> None:
+        self._fast = fast
+        store = ConceptStore(kb)
+        self._names = list(store.names())
+        mentions = [mention for document in read_corpus(Path(corpus), format) for mention in document.mentions]
+        used = [one for one in mentions if len(one.ids) == 1 and (not types or one.label in types)]
+        gold = [(one.text, _names_of(store, one.ids[0])) for one in used]
+        self._gold = [(text, names) for text, names in gold if names]
+        if not self._gold:
+            raise SapbertError(Errors.E340.format(mentions=len(mentions), path=corpus))
+
+    def __call__(self, encoder: TransformerEncoder) -> dict[str, float]:
+        """RETURNS (dict[str, float]): "acc@1" and "recall@20", in percent of the mentions."""
+        # names that the encoder reads alike are one: which of them comes first would say nothing
+        normalise = NORMALISERS[encoder.normaliser]
+        names = list(dict.fromkeys(map(normalise, self._names)))
+        texts = list(dict.fromkeys(text for text, _ in self._gold))
+        vectors, queries = (encoder.encode(some, fast=self._fast) for some in (names, texts))
+        nearest = dict(zip(texts, _nearest(queries, vectors), strict=True))
+        gold = [(text, set(map(normalise, right))) for text, right in self._gold]
+        found = [[names[row] in right for row in nearest[text]] for text, right in gold]
+        return {
+            "acc@1": 100 * float(np.mean([hits[0] for hits in found])),
+            f"recall@{CANDIDATES}": 100 * float(np.mean([any(hits) for hits in found])),
+        }
+
+
+def _nearest(queries: np.ndarray, vectors: np.ndarray) -> Iterator[np.ndarray]:
+    """YIELDS (int64, shape (CANDIDATES,)): the rows of the nearest vectors of each query, best first."""
+    for start in range(0, len(queries), _MENTIONS_AT_ONCE):
+        scores = queries[start : start + _MENTIONS_AT_ONCE] @ vectors.T
+        rows = np.argpartition(-scores, min(CANDIDATES, len(vectors) - 1), axis=1)[:, :CANDIDATES]
+        order = np.argsort(-np.take_along_axis(scores, rows, axis=1), axis=1, kind="stable")
+        yield from np.take_along_axis(rows, order, axis=1)
+
+
+def _names_of(store: ConceptStore, concept_id: str) -> set[str]:
+    """RETURNS (set[str]): all names of the concepts that have this id, which may be an alternative one."""
+    return {name.text for primary in store.find_id(concept_id) for name in store.names_of(primary)}

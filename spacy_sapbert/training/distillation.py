@@ -1,0 +1,51 @@
+"""Learning from another encoder's vectors, beside learning from synonyms: for encoders that were made smaller."""
+
+# no postponed annotations here: the settings of a registered class could not be checked
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..errors import Errors, SapbertError
+from ..kb.store import ConceptStore
+from ..ml.name_vectors import cached_name_vectors
+from ..ml.transformer_encoder import TransformerEncoder
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class Teacher:
+    """Draws an encoder's vectors to those of another.
+
+    encoder (str): a folder or hub name; its vectors must be as long as those of the encoder that is trained.
+    weight (float): of this loss beside the other.
+    pooling (str | None): "cls" or "mean"; None for what the folder says.
+    kb (str | None): a vocabulary; the vectors of its names are computed once, before training, and kept in the cache
+        folder. Names that are not in it are encoded each time they occur.
+    """
+
+    def __init__(self, encoder: str, weight: float = 1.0, pooling: str | None = None, kb: str | None = None) -> None:
+        self.weight = weight
+        self._encoder = TransformerEncoder(encoder, pooling=pooling)
+        self._kb = kb
+
+    def __call__(self, names: list[str], vectors: "Tensor") -> "Tensor":
+        """RETURNS (Tensor): weight times the mean of 1 - cos over the names.
+
+        RAISES (SapbertError): E339 the vectors have another length.
+        """
+        import torch
+
+        if self._encoder.dim != vectors.shape[1]:
+            raise SapbertError(Errors.E339.format(theirs=self._encoder.dim, ours=vectors.shape[1]))
+        wanted = torch.from_numpy(self._encode(names)).to(vectors.device)
+        return self.weight * (1 - (vectors * wanted).sum(1)).mean()
+
+    @cached_property
+    def _encode(self) -> Callable[[list[str]], np.ndarray]:
+        if self._kb is None:
+            return self._encoder.encode
+        return cached_name_vectors(ConceptStore(self._kb), self._encoder).encode

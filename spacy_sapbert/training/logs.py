@@ -1,0 +1,113 @@
+"""What a run tells while it goes on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+from ..errors import Errors, SapbertError
+from ..files import open_output
+from .settings import check_counts
+
+LOG_FILE = "log.jsonl"
+
+
+class RunLog(Protocol):
+    """Told of every step and every evaluation, `step` among the values; closed in the end."""
+
+    def step(self, values: Mapping[str, Any]) -> None: ...
+
+    def evaluated(self, values: Mapping[str, Any]) -> None: ...
+
+    def close(self) -> None: ...
+
+
+# the output folder, the steps that are done and those in all, in
+MakeLog = Callable[[Path, int, int], RunLog]
+
+
+class JsonLines:
+    """One line of JSON a step, in `log.jsonl`; a run that goes on continues it where its checkpoint stood.
+
+    RAISES (SapbertError): E507 it cannot be written.
+    """
+
+    def __init__(self, output: Path, done: int) -> None:
+        self._path = output / LOG_FILE
+        kept = [line for line in read_log(self._path) if line["step"] <= done] if self._path.is_file() else []
+        with open_output(self._path) as write:
+            for line in kept:
+                write(_as_line(line))
+
+    def step(self, values: Mapping[str, Any]) -> None:
+        try:
+            with self._path.open("a", encoding="utf-8") as handle:
+                handle.write(_as_line(values))
+        except OSError as error:
+            raise SapbertError(Errors.E507.format(path=self._path, reason=error.strerror)) from error
+
+    evaluated = step
+
+    def close(self) -> None:
+        """The file is closed after every line, so that a run that is killed leaves all that it told."""
+
+
+class WithProgressBar:
+    """`JsonLines`, and a progress bar on standard error where that is a terminal, else a line every so often."""
+
+    def __init__(self, output: Path, done: int, total: int, every: int) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        self._lines = JsonLines(output, done)
+        self._every = every
+        self._console = Console(stderr=True, markup=False, highlight=False, soft_wrap=True)
+        columns = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()]
+        self._bar = Progress(*columns, console=self._console, disable=not self._console.is_terminal)
+        self._task = self._bar.add_task("", total=total, completed=done)
+        self._bar.start()
+
+    def step(self, values: Mapping[str, Any]) -> None:
+        self._lines.step(values)
+        told = (
+            f"loss {values['loss']:.4f}, {values['pairs_per_s']:.0f} pairs/s, {values['mined_pairs']:,.0f} mined pairs"
+        )
+        self._bar.update(self._task, completed=values["step"], description=told)
+        if not self._console.is_terminal and values["step"] % self._every == 0:
+            self._console.print(f"step {values['step']:,}: {told}, {values['minutes_left']:.0f} minutes left")
+
+    def evaluated(self, values: Mapping[str, Any]) -> None:
+        self._lines.evaluated(values)
+        told = ", ".join(f"{name} {value:.2f}" for name, value in values.items() if name != "step")
+        self._console.print(f"step {values['step']:,}: {told}")
+
+    def close(self) -> None:
+        self._bar.stop()
+        self._lines.close()
+
+
+def json_lines() -> MakeLog:
+    """A log file alone."""
+    return lambda output, done, total: JsonLines(output, done)
+
+
+def progress_bar(every: int = 50) -> MakeLog:
+    """A log file and a progress bar.
+
+    every (int): where standard error is no terminal, tell after so many steps.
+    RAISES (SapbertError): E335 it is not above 0.
+    """
+    check_counts(every=every)
+    return lambda output, done, total: WithProgressBar(output, done, total, every)
+
+
+def _as_line(values: Mapping[str, Any]) -> str:
+    return json.dumps(values) + "\n"
+
+
+def read_log(path: Path) -> list[dict[str, Any]]:
+    """RETURNS (list[dict[str, Any]]): what a run told, in order; a last line that was cut off is left out."""
+    lines = path.read_text(encoding="utf-8").split("\n")
+    return [json.loads(line) for line in lines[:-1]]

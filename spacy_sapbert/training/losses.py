@@ -1,0 +1,105 @@
+"""Losses over the mined pairs or triplets of a batch.
+
+Each function is registered by its name, and returns the loss that a config asks for. Those of pytorch-metric-learning
+(Musgrave et al. 2020) are taken from there. Similarities are cosines unless it says otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from .mining import Mined
+
+if TYPE_CHECKING:
+    from torch import Tensor
+else:
+    Tensor = Any  # see mining.py
+
+# vectors of unit length, shape (n, dim), in; a number to be made small out
+Loss = Callable[[Tensor, Mined], Tensor]
+
+
+def multi_similarity(alpha: float = 1.0, beta: float = 60.0, base: float = 0.5) -> Loss:
+    """Multi-Similarity loss (Wang et al. 2019), with the numbers of SapBERT's published code.
+
+    The mean over all names a of 1/α log(1 + Σp exp(-α(s(a,p) - base))) + 1/β log(1 + Σn exp(β(s(a,n) - base))).
+    """
+    from pytorch_metric_learning.losses import MultiSimilarityLoss
+
+    return _over_pairs(MultiSimilarityLoss(alpha=alpha, beta=beta, base=base))
+
+
+def info_nce(temperature: float = 0.07) -> Loss:
+    """InfoNCE (van den Oord et al. 2018) for several positives (NT-Xent).
+
+    The mean over the mined pairs (a, p) of -log(exp(s(a,p)/τ) / (exp(s(a,p)/τ) + Σn exp(s(a,n)/τ))). It equals
+    pytorch-metric-learning's NTXentLoss, which makes a matrix of all positive by all negative pairs: hundreds of
+    megabytes for a batch that was not mined.
+    """
+
+    def loss(vectors: Tensor, mined: Mined) -> Tensor:
+        import torch
+
+        scores = vectors @ vectors.T / temperature
+        anchors, positives = mined.positives.nonzero().T
+        negatives = scores.masked_fill(~mined.negatives, -torch.inf).logsumexp(1)
+        return torch.nn.functional.softplus(negatives[anchors] - scores[anchors, positives]).mean()
+
+    return loss
+
+
+def nca(scale: float = 1.0) -> Loss:
+    """Neighbourhood components analysis (Goldberger et al. 2004).
+
+    The mean over the anchors a of -log of the share that its positives have in Σ exp(-scale d²(a, ·)) over all its
+    mined pairs, d the L2 distance. pytorch-metric-learning has it for labels, not for pairs.
+    """
+
+    def loss(vectors: Tensor, mined: Mined) -> Tensor:
+        import torch
+
+        scores = -scale * (2 - 2 * vectors @ vectors.T)
+        anchors = mined.positives.any(1)
+        right = scores.masked_fill(~mined.positives, -torch.inf)[anchors].logsumexp(1)
+        pairs = mined.positives | mined.negatives
+        return (scores.masked_fill(~pairs, -torch.inf)[anchors].logsumexp(1) - right).mean()
+
+    return loss
+
+
+def lifted_structure(neg_margin: float = 1.0, pos_margin: float = 0.0) -> Loss:
+    """Lifted structure loss in its general form (Hermans et al. 2017, eq. 4), over L2 distances."""
+    from pytorch_metric_learning.losses import GeneralizedLiftedStructureLoss
+
+    return _over_pairs(GeneralizedLiftedStructureLoss(neg_margin=neg_margin, pos_margin=pos_margin))
+
+
+def circle(m: float = 0.4, gamma: float = 80.0) -> Loss:
+    """Circle loss (Sun et al. 2020)."""
+    from pytorch_metric_learning.losses import CircleLoss
+
+    return _over_pairs(CircleLoss(m=m, gamma=gamma))
+
+
+def triplet(margin: float = 0.2) -> Loss:
+    """Triplet loss over L2 distances: the mean of max(0, d(a,p) - d(a,n) + margin) where it is not 0."""
+    from pytorch_metric_learning.losses import TripletMarginLoss
+
+    loss = TripletMarginLoss(margin=margin)
+    return lambda vectors, mined: loss(vectors, indices_tuple=tuple(mined.triplets.T))
+
+
+def cosine(neg_margin: float = 0.0) -> Loss:
+    """Cosine embedding loss: 1 - s for positive pairs and max(0, s - margin) for others, each meant where not 0."""
+    from pytorch_metric_learning.distances import CosineSimilarity
+    from pytorch_metric_learning.losses import ContrastiveLoss
+
+    return _over_pairs(ContrastiveLoss(pos_margin=1.0, neg_margin=neg_margin, distance=CosineSimilarity()))
+
+
+def _over_pairs(loss: Any) -> Loss:
+    """Give a loss of pytorch-metric-learning the mined pairs, each once."""
+    return lambda vectors, mined: loss(
+        vectors, indices_tuple=(*mined.positives.nonzero().T, *mined.negatives.nonzero().T)
+    )

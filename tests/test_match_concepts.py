@@ -1,0 +1,122 @@
+"""scripts/match_concepts.py: what counts as a match of concepts, and what does not."""
+
+import importlib.util
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spacy_sapbert.kb.build import build_store
+from spacy_sapbert.kb.mapping import Equivalents
+from spacy_sapbert.types import Name, Record
+
+SCRIPT = Path(__file__).parents[1] / "scripts" / "match_concepts.py"
+Match = Callable[..., set[tuple[str, str]]]
+
+
+@pytest.fixture(scope="module")
+def script() -> Any:
+    spec = importlib.util.spec_from_file_location("match_concepts", SCRIPT)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def match(script: Any, tmp_path: Path) -> Match:
+    """Matches of concepts, each written as "id | type | preferred name | synonym … > cross-reference …"."""
+
+    def run(*concepts: str) -> set[tuple[str, str]]:
+        store, output = tmp_path / "concepts.kb", tmp_path / "matches.sssom.tsv"
+        build_store(map(record, concepts), store)
+        script.main([store], output)
+        rows = [line.split("\t") for line in output.read_text(encoding="utf-8").splitlines()[1:]]
+        return {(min(row[0], row[2]), max(row[0], row[2])) for row in rows}
+
+    return run
+
+
+def record(written: str) -> Record:
+    described, _, xrefs = written.partition(" > ")
+    concept_id, type_, preferred, *synonyms = described.split(" | ")
+    names = [Name(preferred, "preferred", "test"), *(Name(text, "exact", "test") for text in synonyms)]
+    return Record(concept_id, tuple(names), types=(type_,) if type_ else (), xrefs=tuple(xrefs.split()))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("A:1 | disease | Gout", "B:1 | disease | gout"),
+        ("A:1 | disease | Neoplasms, Lung", "B:1 | disease | lung neoplasm"),
+        ("A:1 | disease | Crohn's disease", "B:1 | disease | Crohn disease"),
+        ("A:1 | disease | gout", "B:1 | disease | podagra | gout"),
+        ("A:1 | disease | gout | podagra > B:1", "B:1 | disease | uric arthritis | podagra"),
+        ("A:1 | disease | gout | podagra > C:7", "B:1 | disease | uric arthritis | podagra > C:7"),
+        ("A:1 | disease | gout | podagra | gouty", "B:1 | disease | uric arthritis | podagra | gouty"),
+        ("A:1 | chemical | aspirin | 2-acetyloxybenzoate", "B:1 | chemical | ASA | 2-acetyloxybenzoate"),
+        ("A:1 | disease | breast cancer > D001943", "D001943 | C04.588.180 | Breast Neoplasms"),
+        ("A:1 | F03.300 | Anorexia", "B:1 | disease | anorexia"),
+        ("A:1 |  | gout", "B:1 | disease | gout"),
+    ],
+)
+def test_matches(match: Match, one: str, other: str) -> None:
+    ids = one.split(" ")[0], other.split(" ")[0]
+    assert match(one, other) == {ids}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("A:1 | disease | gout", "B:1 | disease | arthritis"),
+        ("A:1 | disease | cold", "B:1 | process | cold"),
+        ("A:1 |  | MS", "B:1 | gene | MS"),
+        ("A:1 | disease | gout > B:1", "B:1 | disease | arthritis"),
+        ("A:1 | disease | ALS", "B:1 | disease | amyotrophic lateral sclerosis | ALS"),
+        ("A:1 | disease | gout | podagra", "B:1 | disease | uric arthritis | podagra"),
+        ("A:1 | chemical | alanine, D", "B:1 | chemical | D alanine"),
+        ("A:1 | disease | breast cancer", "D001943 | C04.588.180 | Breast Neoplasms"),
+    ],
+)
+def test_does_not_match(match: Match, one: str, other: str) -> None:
+    assert match(one, other) == set()
+
+
+def test_a_name_that_a_vocabulary_has_twice_vouches_for_nothing(match: Match) -> None:
+    assert match("A:1 | disease | gout | x1", "A:2 | disease | gout | x2", "B:1 | disease | gout") == set()
+
+
+def test_a_class_takes_no_second_concept_of_a_vocabulary(match: Match) -> None:
+    concepts = ["A:1 | disease | gout", "B:1 | disease | gout | podagra", "A:2 | disease | podagra"]
+    assert match(*concepts) == {("A:1", "B:1")}
+
+
+def test_kind_is_that_of_the_classes_above(script: Any, tmp_path: Path) -> None:
+    records = [record("NCIT:C12219 |  | anatomy"), record("NCIT:C1 |  | organ"), record("NCIT:C2 |  | liver")]
+    records[1] = records[1]._replace(parents=("NCIT:C12219",))
+    records[2] = records[2]._replace(parents=("NCIT:C1", "NCIT:C9"))
+    build_store(records, tmp_path / "ncit.kb")
+    assert script.read_terms([tmp_path / "ncit.kb"])["NCIT:C2"].kind == "anatomy"
+
+
+def test_mappings_of_gilda(script: Any, tmp_path: Path) -> None:
+    build_store([record("D001241 | D02.1 | Aspirin"), record("CHEBI:15365 | chemical | ASA")], tmp_path / "both.kb")
+    lines = ["MESH\tD001241\tAspirin\tCHEBI\tCHEBI:15365\tASA\n", "MESH\tD000001\tnone\tHP\tHP:1\tnone\n"]
+    (tmp_path / "mappings.tsv").write_text("".join(lines), encoding="utf-8")
+    terms = script.read_terms([tmp_path / "both.kb"])
+    pairs = [(one.concept_id, other.concept_id) for one, other in script.mapped(terms, tmp_path / "mappings.tsv")]
+    assert pairs == [("D001241", "CHEBI:15365")]
+
+
+def test_cross_references_to_a_mapped_vocabulary(script: Any, tmp_path: Path) -> None:
+    build_store(
+        [record("A:1 | disease | gout | podagra > MONDO:1"), record("B:1 | disease | gouty | podagra > C0018099")],
+        tmp_path / "both.kb",
+    )
+    terms = script.read_terms([tmp_path / "both.kb"])
+    known = Equivalents([("MONDO:1", "C0018099")])
+    assert [(one.concept_id, other.concept_id) for one, other in script.cross_referenced(terms, known)] == [
+        ("A:1", "B:1")
+    ]

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.kb.build import build_store
+from spacy_sapbert.training import development
+from spacy_sapbert.training.development import NearestName
+from spacy_sapbert.types import Name, Record
+
+VOCABULARY = {"D1": ["liver disease", "hepatopathy"], "D2": ["heart attack"], "D3": ["shock"], "D4": ["SHOCK", "fall"]}
+ALTERNATIVE = {"D2": ("D9",)}
+# in degrees; a text that is not here cannot be encoded
+PLACES = {
+    "liver disease": 0, "hepatopathy": 90, "heart attack": 30, "shock": 200, "fall": 300,
+    "sick liver": 10, "liver trouble": 20, "infarction": 31, "trauma": 201,
+}  # fmt: skip
+
+
+class Stub:
+    """Puts texts at places that are known, whatever their case."""
+
+    normaliser = "lower"
+
+    def encode(self, texts, *, fast=False):
+        angles = np.radians([PLACES[text.lower()] for text in texts])
+        return np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
+
+
+def line(start, text, label, ids):
+    return f"1\t{start}\t{start + len(text)}\t{text}\t{label}\t{ids}\n"
+
+
+@pytest.fixture(scope="module")
+def kb(tmp_path_factory):
+    records = [
+        Record(one, tuple(Name(text, "exact", "t") for text in names), ALTERNATIVE.get(one, ()))
+        for one, names in VOCABULARY.items()
+    ]
+    return str(build_store(records, tmp_path_factory.mktemp("kb") / "small.kb").path)
+
+
+@pytest.fixture
+def measure(kb, tmp_path):
+    """A function that measures the stub on mentions: (text, type, ids)."""
+
+    def run(*mentions, **settings):
+        text = " ".join(text for text, _, _ in mentions)
+        starts = np.cumsum([0, *(len(text) + 1 for text, _, _ in mentions)])
+        path = tmp_path / "corpus.txt"
+        annotations = "".join(line(start, *mention) for start, mention in zip(starts, mentions, strict=False))
+        path.write_text(f"1|t|{text}\n1|a|\n{annotations}\n")
+        return NearestName(str(path), kb, format="pubtator", **settings)(Stub())
+
+    return run
+
+
+def test_the_nearest_name_by_hand(measure, monkeypatch):
+    """10° is next to its concept's 0°, 20° is next to 30° of another; within two names both are found."""
+    monkeypatch.setattr(development, "CANDIDATES", 2)
+    found = measure(("sick liver", "Disease", "D1"), ("liver trouble", "Disease", "D1"), ("trauma", "Disease", "D2"))
+    assert found == {"acc@1": pytest.approx(100 / 3), "recall@2": pytest.approx(200 / 3)}
+
+
+def test_a_mention_counts_each_time(measure):
+    found = measure(*[("sick liver", "Disease", "D1")] * 3, ("liver trouble", "Disease", "D1"))
+    assert found["acc@1"] == 75
+
+
+def test_fewer_names_than_candidates_are_all_candidates(measure):
+    assert measure(("trauma", "Disease", "D1"))["recall@20"] == 100
+
+
+def test_an_alternative_id_stands_for_its_concept(measure):
+    assert measure(("infarction", "Disease", "D9"))["acc@1"] == 100
+
+
+def test_what_cannot_be_found_is_left_out(measure):
+    mentions = [("sick liver", "Disease", "D1"), ("trauma", "Disease", "D1|D2"), ("trauma", "Disease", "D77")]
+    assert measure(*mentions)["acc@1"] == 100
+
+
+def test_types_can_be_chosen(measure):
+    mentions = [("sick liver", "Disease", "D1"), ("liver trouble", "Other", "D1")]
+    assert measure(*mentions)["acc@1"] == 50
+    assert measure(*mentions, types=["Disease"])["acc@1"] == 100
+    with pytest.raises(SapbertError, match="E340"):
+        measure(*mentions, types=["Chemical"])
+
+
+@pytest.mark.parametrize("gold", ["D3", "D4"])
+def test_names_that_differ_in_case_only_are_one_for_the_encoder(measure, gold):
+    """Their vectors are the same, so which of them comes first says nothing."""
+    assert measure(("trauma", "Disease", gold))["acc@1"] == 100
+
+
+def test_nothing_to_measure_is_told(measure):
+    with pytest.raises(SapbertError, match=r"E340.*2 mentions"):
+        measure(("trauma", "Disease", "D77"), ("shock", "Disease", "D1|D2"))
+
+
+def test_many_mentions_are_taken_in_parts(measure, monkeypatch):
+    mentions = [(text, "Disease", "D1") for text in PLACES]
+    whole = measure(*mentions)
+    monkeypatch.setattr(development, "_MENTIONS_AT_ONCE", 2)
+    assert measure(*mentions) == whole

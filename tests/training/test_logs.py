@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+
+import pytest
+
+from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.training.logs import json_lines, progress_bar, read_log
+
+
+def values(step):
+    return {
+        "step": step, "loss": 1 / step, "pairs": 8, "mined_pairs": 1234, "nothing_hard": 0,
+        "pairs_per_s": 99.6, "minutes_left": 12.34,
+    }  # fmt: skip
+
+
+def told(output):
+    return [line["step"] for line in read_log(output / "log.jsonl")]
+
+
+@pytest.fixture(params=[json_lines, progress_bar])
+def make_log(request):
+    return request.param()
+
+
+def test_every_step_is_a_line_at_once(make_log, tmp_path):
+    log = make_log(tmp_path, 0, 10)
+    log.step(values(1))
+    log.step(values(2))
+    log.evaluated({"step": 2, "acc@1": 71.25})
+    assert read_log(tmp_path / "log.jsonl") == [values(1), values(2), {"step": 2, "acc@1": 71.25}]
+    log.close()
+
+
+def test_a_run_that_goes_on_continues_the_log_where_its_checkpoint_stood(make_log, tmp_path):
+    log = make_log(tmp_path, 0, 10)
+    for step in range(1, 6):
+        log.step(values(step))
+        if step == 3:
+            log.evaluated({"step": 3, "acc@1": 1.0})
+    log.close()
+    log = make_log(tmp_path, 3, 10)
+    assert told(tmp_path) == [1, 2, 3, 3]
+    for step in (4, 5, 6):
+        log.step(values(step))
+    log.close()
+    assert told(tmp_path) == [1, 2, 3, 3, 4, 5, 6]
+
+
+def test_a_run_that_begins_begins_its_log(make_log, tmp_path):
+    (tmp_path / "log.jsonl").write_text(json.dumps(values(1)) + "\n")
+    make_log(tmp_path, 0, 10).close()
+    assert told(tmp_path) == []
+
+
+def test_a_line_that_was_cut_off_is_left_out(make_log, tmp_path):
+    whole = json.dumps(values(1)) + "\n"
+    (tmp_path / "log.jsonl").write_text(whole + json.dumps(values(2))[:20])
+    assert read_log(tmp_path / "log.jsonl") == [values(1)]
+    log = make_log(tmp_path, 1, 10)
+    log.step(values(2))
+    log.close()
+    assert told(tmp_path) == [1, 2]
+
+
+def test_a_kill_while_a_log_is_opened_loses_nothing(tmp_path, monkeypatch):
+    (tmp_path / "log.jsonl").write_text("".join(json.dumps(values(step)) + "\n" for step in range(1, 4)))
+    child = os.fork()
+    if not child:
+        monkeypatch.setattr("json.dumps", lambda *_args, **_options: os.kill(os.getpid(), signal.SIGKILL))
+        try:
+            log = json_lines()(tmp_path, 3, 10)
+            log.step(values(4))
+        finally:
+            os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+    assert told(tmp_path) == [1, 2, 3]
+
+
+# --- the progress bar
+
+
+def test_where_there_is_no_terminal_a_line_comes_every_so_often(tmp_path, capsys):
+    log = progress_bar(every=2)(tmp_path, 0, 2000)
+    for step in (1, 2, 3, 1004):
+        log.step(values(step))
+    log.evaluated({"step": 1004, "acc@1": 71.256, "recall@20": 90.0})
+    log.close()
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.splitlines() == [
+        "step 2: loss 0.5000, 100 pairs/s, 1,234 mined pairs, 12 minutes left",
+        "step 1,004: loss 0.0010, 100 pairs/s, 1,234 mined pairs, 12 minutes left",
+        "step 1,004: acc@1 71.26, recall@20 90.00",
+    ]
+
+
+def test_a_terminal_shows_a_bar(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "160")
+    log = progress_bar(every=1)(tmp_path, 3, 10)
+    log.step(values(4))
+    log.close()
+    err = capsys.readouterr().err
+    assert "loss 0.2500" in err
+    assert "4/10" in err
+    assert "step 4:" not in err
+
+
+def test_a_progress_bar_needs_a_number_above_0():
+    with pytest.raises(SapbertError, match=r"E335.*every.*0"):
+        progress_bar(every=0)
+
+
+def test_a_full_disk_is_told(tmp_path):
+    (tmp_path / "log.jsonl").symlink_to("/dev/full")
+    log = json_lines()(tmp_path, 0, 10)
+    with pytest.raises(SapbertError, match=r"E507.*log.jsonl \(No space left on device\)"):
+        log.step(values(1))
+    log.close()

@@ -1,0 +1,202 @@
+from __future__ import annotations
+
+import gzip
+import itertools
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.kb.pair_files import Pair
+from spacy_sapbert.training.pair_table import PairTable, read_pair_file
+
+
+def table(*lines, owners=None):
+    return PairTable([Pair(*line.split("|")) for line in lines], owners)
+
+
+def whole(pairs):
+    """All pairs of a table in one batch."""
+    return pairs.batch(np.arange(len(pairs)))
+
+
+def synonyms(batch):
+    """The pairs of names that are no negatives of each other, each once."""
+    assert (batch.synonyms == batch.synonyms.T).all()
+    assert not batch.synonyms.diagonal().any()
+    return {tuple(sorted((batch.names[i], batch.names[j]))) for i, j in np.argwhere(batch.synonyms)}
+
+
+# --- batches
+
+
+def test_a_batch_holds_its_pairs():
+    batch = table("C1|a|b", "C2|c|d", "C3|e|f").batch(np.array([2, 0]))
+    assert [(batch.names[left], batch.names[right]) for left, right in batch.pairs] == [("e", "f"), ("a", "b")]
+    assert sorted(batch.names) == ["a", "b", "e", "f"]
+    assert synonyms(batch) == {("a", "b"), ("e", "f")}
+
+
+def test_two_pairs_of_one_concept_are_no_negatives():
+    batch = whole(table("C1|a|b", "C1|c|d", "C2|e|f"))
+    assert synonyms(batch) == {("a", "b"), ("a", "c"), ("a", "d"), ("b", "c"), ("b", "d"), ("c", "d"), ("e", "f")}
+
+
+def test_a_name_of_two_pairs_is_there_once():
+    batch = whole(table("C1|a|b", "C1|a|c", "C1|b|c"))
+    assert sorted(batch.names) == ["a", "b", "c"]
+    assert batch.pairs.shape == (3, 2)
+
+
+def test_a_name_is_there_once_where_a_file_is_not_grouped():
+    batch = whole(table("C1|a|b", "C2|c|d", "C1|b|e", "C2|d|c"))
+    assert sorted(batch.names) == ["a", "b", "c", "d", "e"]
+    names = [(batch.names[left], batch.names[right]) for left, right in batch.pairs]
+    assert names == [("a", "b"), ("c", "d"), ("b", "e"), ("d", "c")]
+    assert synonyms(batch) == {("a", "b"), ("a", "e"), ("b", "e"), ("c", "d")}
+
+
+def test_a_name_of_two_concepts_is_no_negative_of_either():
+    owners = {"cold": ["C1", "C2"]}
+    batch = whole(table("C1|cold|common cold", "C2|low|lowness", "C3|x|y", owners=owners))
+    assert synonyms(batch) == {
+        ("cold", "common cold"), ("cold", "low"), ("cold", "lowness"), ("low", "lowness"), ("x", "y"),
+    }  # fmt: skip
+
+
+def test_two_shared_names_can_meet_in_a_concept_that_is_not_in_the_batch():
+    owners = {"cold": ["C1", "C9"], "chill": ["C2", "C9"]}
+    batch = whole(table("C1|cold|common cold", "C2|chill|chilliness", owners=owners))
+    assert synonyms(batch) == {("cold", "common cold"), ("chill", "chilliness"), ("chill", "cold")}
+
+
+def test_without_shared_names_the_ids_of_the_pairs_count_alone():
+    """As in the published code: the same name under two ids is a negative of itself."""
+    batch = whole(table("C1|cold|common cold", "C2|cold|low"))
+    assert sorted(batch.names) == ["cold", "cold", "common cold", "low"]
+    assert synonyms(batch) == {("cold", "common cold"), ("cold", "low")}
+    places = [place for place, name in enumerate(batch.names) if name == "cold"]
+    assert not batch.synonyms[places[0], places[1]]
+
+
+def test_the_same_name_of_two_concepts_is_no_negative_of_itself():
+    batch = whole(table("C1|cold|common cold", "C2|cold|low", owners={"cold": ["C1", "C2"]}))
+    assert ("cold", "cold") in synonyms(batch)
+    assert ("common cold", "low") not in synonyms(batch)
+
+
+VOCABULARIES = st.dictionaries(st.sampled_from("ABCDEF"), st.sets(st.sampled_from("stuvwxyz"), min_size=2), min_size=1)
+
+
+@settings(max_examples=80, deadline=None)
+@given(VOCABULARIES, st.randoms(use_true_random=False))
+def test_names_are_negatives_if_and_only_if_no_concept_owns_both(vocabulary, rng):
+    owners = {name: {one for one, names in vocabulary.items() if name in names} for name in "stuvwxyz"}
+    pairs = [Pair(one, *rng.sample(sorted(vocabulary[one]), 2)) for one in rng.choices(sorted(vocabulary), k=12)]
+    shared = {name: sorted(ids) for name, ids in owners.items() if len(ids) > 1}
+    batch = PairTable(pairs, shared).batch(np.array(rng.sample(range(12), 6)))
+    for (i, one), (j, other) in itertools.permutations(enumerate(batch.names), 2):
+        assert batch.synonyms[i, j] == bool(owners[one] & owners[other]), (one, other)
+
+
+@settings(max_examples=40, deadline=None)
+@given(VOCABULARIES, st.randoms(use_true_random=False))
+def test_the_order_of_a_file_does_not_count(vocabulary, rng):
+    pairs = [Pair(one, *rng.sample(sorted(vocabulary[one]), 2)) for one in sorted(vocabulary) for _ in range(3)]
+    grouped, mixed = whole(PairTable(pairs)), whole(PairTable(rng.sample(pairs, len(pairs))))
+    assert sorted(grouped.names) == sorted(mixed.names)
+    assert sorted(synonyms(grouped)) == sorted(synonyms(mixed))
+    assert grouped.synonyms.sum() == mixed.synonyms.sum()
+
+
+# --- tables
+
+
+def test_a_table_counts():
+    pairs = table("C1|a|b", "C1|a|c", "C2|a|d", "C2|d|d", owners={"a": ["C1", "C2"]})
+    assert (len(pairs), pairs.n_names, pairs.n_shared, pairs.same_name) == (3, 5, 1, 1)
+    assert {pairs.name(row) for row in range(5)} == {"a", "b", "c", "d"}
+
+
+def test_names_may_hold_any_letters():
+    batch = whole(table("C1|Sjögren|β-thalassämie", "C2|病|🦠"))
+    assert synonyms(batch) == {("Sjögren", "β-thalassämie"), ("病", "🦠")}
+
+
+def test_fingerprints_tell_tables_apart():
+    tables = [
+        table("C1|a|b", "C2|c|d"),
+        table("C2|c|d", "C1|a|b"),
+        table("C1|a|b", "C3|c|d"),
+        table("C1|a|b", "C2|c|e"),
+        table("C1|ab|c", "C2|c|d"),
+        table("C1|a|bc", "C2|c|d"),
+        table("C1|a|b", "C2|c|d", owners={"a": ["C1", "C2"]}),
+        table("C1|a|b", "C2|c|d", owners={"a": ["C1", "C3"]}),
+    ]
+    assert len({one.fingerprint for one in tables}) == len(tables)
+    assert table("C1|a|b").fingerprint == table("C1|a|b").fingerprint
+
+
+# --- files
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_file_is_read_with_its_shared_names(tmp_path, packed):
+    path, shared = (tmp_path / f"pairs{middle}.txt{'.gz' * packed}" for middle in ("", ".shared"))
+    write = (lambda file, text: file.write_bytes(gzip.compress(text.encode()))) if packed else type(path).write_text
+    write(path, "C1||cold||common cold\n\n  \r\nC2||low||lowness")
+    assert synonyms(whole(read_pair_file(str(path)))) == {("cold", "common cold"), ("low", "lowness")}
+    write(shared, "cold||C1||C2\n")
+    assert ("cold", "low") in synonyms(whole(read_pair_file(str(path))))
+    assert ("cold", "low") in synonyms(whole(read_pair_file(str(path), shared=str(shared))))
+    assert ("cold", "low") not in synonyms(whole(read_pair_file(str(path), shared=None)))
+
+
+def test_a_broken_row_is_told_with_its_file_and_line(tmp_path):
+    path = tmp_path / "pairs.txt"
+    path.write_text("C1||a||b\n\nC2||a\n")
+    with pytest.raises(SapbertError, match=r"E180.*pairs.txt, line 3"):
+        read_pair_file(str(path))
+    path.write_text("C1||a||b\n")
+    (tmp_path / "pairs.shared.txt").write_text("a||C1||C2\nb||C1\n")
+    with pytest.raises(SapbertError, match=r"E180.*pairs.shared.txt, line 2"):
+        read_pair_file(str(path))
+
+
+def test_a_file_that_is_not_there_is_told(tmp_path):
+    with pytest.raises(SapbertError, match="E120"):
+        read_pair_file(str(tmp_path / "pairs.txt"))
+    (tmp_path / "pairs.txt").write_text("C1||a||b\n")
+    with pytest.raises(SapbertError, match="E120"):
+        read_pair_file(str(tmp_path / "pairs.txt"), shared=str(tmp_path / "other.txt"))
+
+
+@pytest.mark.parametrize(("lines", "same"), [("C1||a||a\nC2||b||b\n", 2), ("\n", 0)])
+def test_names_without_synonyms_are_no_pairs(tmp_path, lines, same):
+    path = tmp_path / "pairs.txt"
+    path.write_text(lines)
+    with pytest.raises(SapbertError, match=rf"E330.*with itself: {same}\."):
+        read_pair_file(str(path))
+
+
+def test_many_pairs_need_little_memory():
+    import tracemalloc
+
+    def pairs():
+        rng = random.Random(0)
+        for number in range(4000):
+            names = [f"{rng.random():.12f}" for _ in range(6)]
+            for left in range(5):
+                for right in range(left + 1, 6):
+                    yield Pair(f"C{number}", names[left], names[right])
+
+    tracemalloc.start()
+    built = PairTable(pairs())
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    texts = built.n_names * (14 + 8)
+    assert most < 2.5 * (16 * len(built) + texts)
