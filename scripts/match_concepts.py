@@ -1,0 +1,304 @@
+"""Match the concepts of several vocabularies; `spacy-sapbert kb build --mapping` then makes one of those that match.
+
+    python scripts/match_concepts.py mesh.kb doid.kb … --mapping mondo.sssom.tsv --output matches.sssom.tsv
+
+What vouches for a match, the surest first: one preferred name; a mapping made for these vocabularies; a cross-reference
+between concepts that share a name; the preferred name of one among the synonyms of the other; several synonyms in
+common, or one of chemicals, whose systematic names do not coincide by chance. A name vouches for nothing where a
+vocabulary has it twice, and a cross-reference where it is not one to one. A vocabulary tells its own concepts apart:
+what would make two of them one is no match.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from itertools import combinations
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+import typer
+from rich.table import Table
+
+from spacy_sapbert.cli.progress import show, stderr_console, track
+from spacy_sapbert.files import open_output, open_text
+from spacy_sapbert.kb.export import stream_records
+from spacy_sapbert.kb.ids import canonical_id
+from spacy_sapbert.kb.mapping import Equivalents, Link, one_to_one, read_mappings, vocabulary_of
+from spacy_sapbert.kb.store import ConceptStore
+from spacy_sapbert.text.normalise import biosyn, lower
+from spacy_sapbert.types import Record
+
+# Kinds of concepts by semantic type, by branch of MeSH's tree, and by the highest classes of the NCI Thesaurus and of
+# ORDO; of several the first one counts.
+_KINDS = {
+    **dict.fromkeys(("disease", "disease_ontology", "C", "F03"), "disorder"),
+    **dict.fromkeys(("NCIT:C7057", "NCIT:C3910", "NCIT:C12913", "Orphanet:C001"), "disorder"),
+    **dict.fromkeys(("chemical", "chebi_ontology", "D", "NCIT:C1908"), "chemical"),
+    **dict.fromkeys(("anatomy", "cell", "A", "NCIT:C12219"), "anatomy"),
+    **dict.fromkeys(("gene", "NCIT:C16612", "NCIT:C26548", "Orphanet:C010"), "gene"),
+    **dict.fromkeys(("species", "B", "NCIT:C14250"), "species"),
+    **dict.fromkeys(("process", "G", "NCIT:C17828", "NCIT:C20633"), "process"),
+    "cell line": "cell line",
+}
+_SYMBOLS = frozenset({"gene", "cell line", "species"})
+"""Kinds whose names are codes and abbreviations, which mean many other things as well."""
+_FORMULAS = _SYMBOLS | {"chemical"}
+"""Kinds in whose names the order of the words and the punctuation matter."""
+
+_TREE_NUMBER = re.compile(r"(F03|[A-Z])(?:\d\d)?(?:\.\d+)*")  # F03: mental disorders
+_PREFIXES = {"NCI": "NCIT", "ORDO": "Orphanet", "ORPHANET": "Orphanet"}
+"""Prefixes in cross-references to vocabularies whose own ids have another."""
+_NEOPLASM = re.compile(r"\b(?:neoplasm|cancer|tumou?r)s?\b")
+_FILLERS = frozenset({"of", "the", "and", "in"})
+_MIN_CHARACTERS = 4
+"""Of a single name that vouches for a match: shorter ones are abbreviations."""
+
+_HEADER = ("subject_id", "predicate_id", "object_id", "mapping_justification", "comment")
+
+
+class Term(NamedTuple):
+    """A concept of a vocabulary, with what tells which others it equals.
+
+    preferred (str): its preferred name in normal form; empty where the vocabulary tells none.
+    names (tuple[str, ...]): all of its names in normal form, each once.
+    kind (str | None): one of `_KINDS`, where that is known.
+    """
+
+    concept_id: str
+    vocabulary: str
+    preferred: str
+    names: tuple[str, ...]
+    kind: str | None
+    xrefs: tuple[str, ...]
+
+
+Pairs = Iterable[tuple[Term, Term]]
+
+
+class Matches:
+    """The matches found so far, and the classes of concepts that follow from them."""
+
+    def __init__(self) -> None:
+        self._classes = Equivalents()
+        self._members: dict[str, dict[str, str]] = {}
+        self.found: list[tuple[str, str, str]] = []
+        self.counts: Counter[str] = Counter()
+
+    def add(self, one: Term, other: Term, evidence: str) -> None:
+        """Match two concepts, unless a vocabulary would then have two concepts in their class."""
+        roots = self._classes.find(one.concept_id), self._classes.find(other.concept_id)
+        if roots[0] == roots[1]:
+            return
+        first, second = (
+            self._members.get(root, {term.vocabulary: term.concept_id})
+            for root, term in zip(roots, (one, other), strict=True)
+        )
+        if any(first[vocabulary] != second[vocabulary] for vocabulary in first.keys() & second.keys()):
+            self.counts[f"{evidence}: refused"] += 1
+            return
+        self._classes.join(*roots)
+        self._members[self._classes.find(roots[0])] = {**first, **second}
+        self.found.append((one.concept_id, other.concept_id, evidence))
+        self.counts[evidence] += 1
+
+
+# --- concepts
+
+
+def read_terms(stores: Iterable[Path]) -> dict[str, Term]:
+    """RETURNS (dict[str, Term]): the concepts of all stores by id; what several stores say of one id is joined."""
+    records: defaultdict[str, list[Record]] = defaultdict(list)
+    for path in stores:
+        for record in track(stream_records(ConceptStore(path)), stderr_console(), f"concepts of {path.stem}"):
+            records[record.concept_id].append(record._replace(definition=None))
+    marks = {concept_id: set(_marks(of)) for concept_id, of in records.items()}
+    parents = {concept_id: {parent for record in of for parent in record.parents} for concept_id, of in records.items()}
+    return {concept_id: _term(of, _lineage_marks(concept_id, marks, parents)) for concept_id, of in records.items()}
+
+
+def _marks(records: Iterable[Record]) -> Iterator[str]:
+    """YIELDS (str): the id, and the semantic types; a number of MeSH's tree stands for its branch."""
+    for record in records:
+        yield record.concept_id
+        for type_ in record.types:
+            number = _TREE_NUMBER.fullmatch(type_)
+            yield number[1] if number else type_
+
+
+def _lineage_marks(concept_id: str, marks: dict[str, set[str]], parents: dict[str, set[str]]) -> set[str]:
+    """RETURNS (set[str]): the marks of a concept; if they tell no kind, with those of all above it."""
+    found, seen, above = set(marks[concept_id]), {concept_id}, parents[concept_id]
+    while above and found.isdisjoint(_KINDS):
+        above = {parent for parent in above if parent in marks and parent not in seen}
+        seen |= above
+        found.update(*(marks[parent] for parent in above))
+        above = set().union(*(parents[parent] for parent in above))
+    return found
+
+
+def _term(records: list[Record], marks: set[str]) -> Term:
+    concept_id, names = records[0].concept_id, [name for record in records for name in record.names]
+    preferred = next((lower(name.text) for name in names if name.scope == "preferred"), "")
+    kind = next((kind for mark, kind in _KINDS.items() if mark in marks), None)
+    xrefs = dict.fromkeys(_with_known_prefix(xref) for record in records for xref in record.xrefs)
+    vocabulary = vocabulary_of(concept_id) or names[0].source
+    unique = dict.fromkeys(lower(name.text) for name in names)
+    return Term(concept_id, vocabulary, preferred, tuple(unique), kind, tuple(xrefs))
+
+
+def _with_known_prefix(xref: str) -> str:
+    prefix, colon, local = xref.partition(":")
+    return f"{_PREFIXES.get(prefix, prefix)}{colon}{local}"
+
+
+# --- evidence, in the order in which matches are made
+
+
+def same_preferred_name(terms: Iterable[Term]) -> Pairs:
+    for owners in sole_owners(terms, lambda term: [term.preferred]).values():
+        for one, other in combinations(owners, 2):
+            # of unknown kind are, among others, terms of EFO and MeSH
+            if one.kind == other.kind or (
+                None in (one.kind, other.kind) and _SYMBOLS.isdisjoint((one.kind, other.kind))
+            ):
+                yield one, other
+
+
+def same_words(terms: Iterable[Term]) -> Pairs:
+    """Preferred names that differ in the order of the words, in number, or in punctuation."""
+    wordy = (term for term in terms if term.preferred and term.kind not in _FORMULAS)
+    for owners in sole_owners(wordy, lambda term: [words(term.preferred)]).values():
+        yield from ((one, other) for one, other in combinations(owners, 2) if one.kind == other.kind)
+
+
+def mapped(terms: dict[str, Term], path: Path) -> Pairs:
+    """path (Path): MeSH's mappings as Gilda has them, six columns: prefix, id and name of either side."""
+    with open_text(path) as lines:
+        for line in lines:
+            _, one, _, prefix, other, _ = line.rstrip("\n").split("\t")
+            ids = one, canonical_id(other if ":" in other or prefix == "FPLX" else f"{prefix}:{other}")
+            if all(concept_id in terms for concept_id in ids):
+                yield terms[ids[0]], terms[ids[1]]
+
+
+def neoplasms(terms: dict[str, Term]) -> Pairs:
+    """Cross-references from "breast cancer" to "breast neoplasms" and the like.
+
+    Several concepts refer to a neoplasm of MeSH, benign and malignant ones. MeSH itself means cancer: it has "Breast
+    Cancer" among the entry terms of "Breast Neoplasms".
+    """
+    for term in terms.values():
+        for other in (terms[xref] for xref in term.xrefs if xref in terms):
+            same = _as_neoplasm(term.preferred) == _as_neoplasm(other.preferred)
+            if same and _NEOPLASM.search(other.preferred) and words(term.preferred) != words(other.preferred):
+                yield other, term
+
+
+def _as_neoplasm(name: str) -> str:
+    return words(_NEOPLASM.sub("neoplasm", name))
+
+
+def cross_referenced(terms: dict[str, Term], known: Equivalents) -> Pairs:
+    """known (Equivalents): what a cross-reference means, where it is to a vocabulary that is not there itself."""
+    links = [Link(0, term.concept_id, known.find(xref)) for term in terms.values() for xref in term.xrefs]
+    referring: defaultdict[str, list[Term]] = defaultdict(list)
+    for link in one_to_one(links)[0]:
+        referring[link.xref].append(terms[link.concept_id])
+    for xref, referrers in referring.items():
+        for one, other in combinations([*referrers, *filter(None, [terms.get(xref)])], 2):
+            if not set(map(words, one.names)).isdisjoint(map(words, other.names)):
+                yield one, other
+
+
+def preferred_name_is_synonym(terms: dict[str, Term]) -> Pairs:
+    owners = sole_owners(terms.values(), lambda term: term.names)
+    for term in terms.values():
+        others = owners.get(term.preferred, []) if len(term.preferred) >= _MIN_CHARACTERS else []
+        if term in others:
+            yield from ((term, other) for other in others if other is not term and other.kind == term.kind)
+
+
+def shared_synonyms(terms: Iterable[Term]) -> Pairs:
+    """Pairs with the most names in common first."""
+    shared: Counter[tuple[str, str]] = Counter()
+    by_id = {term.concept_id: term for term in terms if term.kind and term.kind not in _SYMBOLS}
+    for name, owners in sole_owners(by_id.values(), lambda term: term.names).items():
+        # one name is enough for chemicals, so that a short one has to count for nothing
+        for one, other in combinations(owners, 2) if len(name) >= _MIN_CHARACTERS else ():
+            if one.kind == other.kind:
+                shared[one.concept_id, other.concept_id] += 1
+    for (one_id, other_id), n in shared.most_common():
+        if n > 1 or by_id[one_id].kind == "chemical":
+            yield by_id[one_id], by_id[other_id]
+
+
+def sole_owners(terms: Iterable[Term], names: Callable[[Term], Iterable[str]]) -> dict[str, list[Term]]:
+    """RETURNS (dict[str, list[Term]]): for each name, its concepts of those vocabularies in which only one has it."""
+    owners: defaultdict[str, list[Term]] = defaultdict(list)
+    for term in terms:
+        for name in names(term):
+            owners[name].append(term)
+    found = {}
+    for name, of in owners.items():
+        n_of = Counter(term.vocabulary for term in of)
+        if name and len(n_of) > 1:
+            found[name] = [term for term in of if n_of[term.vocabulary] == 1]
+    return found
+
+
+def words(name: str) -> str:
+    """RETURNS (str): the words of a name without plural endings, sorted: "Neoplasms, Lung" is "lung neoplasm"."""
+    found = biosyn(name.replace("'s", "")).split()
+    return " ".join(sorted(map(_singular, (word for word in found if word not in _FILLERS))))
+
+
+def _singular(word: str) -> str:
+    is_plural = len(word) > 4 and word.endswith("s") and not word.endswith(("ss", "is", "us"))
+    return word[:-1] if is_plural else word
+
+
+# --- the command
+
+
+def main(
+    stores: Annotated[list[Path], typer.Argument(help="One vocabulary each; the surest first.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The mappings to write, as SSSOM.")],
+    mapping: Annotated[list[Path] | None, typer.Option(help="What cross-references mean, as SSSOM.")] = None,
+    mesh_mappings: Annotated[Path | None, typer.Option(help="MeSH's mappings, as Gilda has them.")] = None,
+) -> None:
+    """Match the concepts of several vocabularies."""
+    terms = read_terms(stores)
+    evidence: dict[str, Pairs] = {
+        "cross-reference to a neoplasm": neoplasms(terms),
+        "preferred name": same_preferred_name(terms.values()),
+        "words of the preferred name": same_words(terms.values()),
+        "mapping": mapped(terms, mesh_mappings) if mesh_mappings else [],
+        "cross-reference and name": cross_referenced(terms, read_mappings(mapping or [])),
+        "preferred name and synonym": preferred_name_is_synonym(terms),
+        "synonyms": shared_synonyms(terms.values()),
+    }
+    matches = Matches()
+    for name, pairs in evidence.items():
+        for one, other in pairs:
+            matches.add(one, other, name)
+    with open_output(output) as write:
+        for row in (_HEADER, *(_row(*match) for match in matches.found)):
+            write("\t".join(row) + "\n")
+    show(_table(matches.counts), matches.counts)
+
+
+def _row(one: str, other: str, evidence: str) -> tuple[str, ...]:
+    return one, "skos:exactMatch", other, "semapv:LexicalMatching", evidence
+
+
+def _table(counts: Counter[str]) -> Table:
+    table = Table("evidence", "matches", box=None)
+    for evidence, count in counts.items():
+        table.add_row(evidence, f"{count:,}")
+    return table
+
+
+if __name__ == "__main__":
+    typer.run(main)
