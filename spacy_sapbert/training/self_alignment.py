@@ -208,7 +208,7 @@ class SelfAlignment:
         rate = self._set_rate(self.schedule(step, self.total_steps))
         # a run that goes on draws the same dropout, since it depends on the step alone
         torch.manual_seed(hash64(f"{self.seed} {step} {self.processes.rank}") >> 1)
-        totals = dict.fromkeys(("loss", "pairs", "mined_pairs", "mined_triplets", "nothing_hard"), 0.0)
+        totals: dict[str, float] = dict.fromkeys(("loss", "pairs", "mined_pairs", "mined_triplets", "nothing_hard"), 0)
         for batch in map(self.pairs.batch, chosen):
             loss, mined = self._loss(batch)
             if not torch.isfinite(loss):

@@ -19,11 +19,14 @@ class Clock:
         self._started = time.monotonic()
         self._most = math.inf if max_minutes is None else max_minutes
         self._steps = 0
+        self._first = 0.0  # when the first step was done: it may prepare what all others need
 
     def tell(self, step: int, total: int, values: Mapping[str, Any]) -> dict[str, Any]:
         """RETURNS (dict[str, Any]): what is known of a step, done just now, with the time left by the pace so far."""
+        self._first = self._first or self._now
+        pace = (self._now - self._first) / self._steps if self._steps else self._now
         self._steps += 1
-        left = min((total - step) * self._now / self._steps, self._most - self._now)
+        left = min((total - step) * pace, self._most - self._now)
         return {"step": step, **values, "minutes": round(self.minutes, 3), "minutes_left": round(left, 2)}
 
     @property

@@ -16,9 +16,7 @@ def test_a_run_is_drawn(tmp_path, name, evaluations):
     if name.endswith(".png"):
         assert content.startswith(b"\x89PNG")
     else:
-        panels = [
-            one.get("id") for one in ElementTree.fromstring(content).iter() if (one.get("id") or "")[:5] == "axes_"
-        ]
+        panels = [name for one in ElementTree.fromstring(content).iter() if "axes_" in (name := one.get("id") or "")]
         assert len(panels) == 2 + bool(evaluations)
 
 
