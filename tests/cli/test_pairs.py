@@ -77,6 +77,7 @@ def test_pairs_and_shared_names_are_written_and_counted(store, tmp_path):
         "concepts_with_enough_names": 3,
         "names": 8,
         "duplicate_names": 0,
+        "long_names": 0,
         "unwritable_names": 0,
         "unwritable_ids": 0,
         "pairs": 5,
