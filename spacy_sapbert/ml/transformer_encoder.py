@@ -176,12 +176,12 @@ class TransformerEncoder:
         return (hidden * weights).sum(1) / weights.sum(1)
 
 
-def batches_by_length(lengths: list[int]) -> list[np.ndarray]:
-    """RETURNS: rows sorted by length, cut so that a padded batch holds at most `TOKENS_PER_BATCH` wordpieces."""
+def batches_by_length(lengths: list[int], tokens: int = TOKENS_PER_BATCH) -> list[np.ndarray]:
+    """RETURNS: rows sorted by length, cut so that a padded batch holds at most so many wordpieces."""
     order = np.argsort(np.asarray(lengths), kind="stable")[::-1]
     batches, start = [], 0
     while start < len(order):
-        size = max(1, TOKENS_PER_BATCH // lengths[order[start]])
+        size = max(1, tokens // lengths[order[start]])
         batches.append(order[start : start + size])
         start += size
     return batches
