@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Annotated, NamedTuple
 
 import typer
-from rich.table import Table
 
-from spacy_sapbert.cli.progress import show, stderr_console, track
+from spacy_sapbert.cli.progress import show_values, stderr_console, track
+from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.files import open_output, open_text
 from spacy_sapbert.kb.export import stream_records
 from spacy_sapbert.kb.ids import canonical_id
@@ -52,6 +52,7 @@ _PREFIXES = {"NCI": "NCIT", "ORDO": "Orphanet", "ORPHANET": "Orphanet"}
 """Prefixes in cross-references to vocabularies whose own ids have another."""
 _NEOPLASM = re.compile(r"\b(?:neoplasm|cancer|tumou?r)s?\b")
 _FILLERS = frozenset({"of", "the", "and", "in"})
+_MAPPING_COLUMNS = 6
 _MIN_CHARACTERS = 4
 """Of a single name that vouches for a match: shorter ones are abbreviations."""
 
@@ -174,10 +175,14 @@ def same_words(terms: Iterable[Term]) -> Pairs:
 
 
 def mapped(terms: dict[str, Term], path: Path) -> Pairs:
-    """path (Path): MeSH's mappings as Gilda has them, six columns: prefix, id and name of either side."""
+    """path (Path): MeSH's mappings as Gilda has them: prefix, id and name of either side."""
     with open_text(path) as lines:
-        for line in lines:
-            _, one, _, prefix, other, _ = line.rstrip("\n").split("\t")
+        for number, line in enumerate(lines, start=1):
+            columns = line.rstrip("\n").split("\t")
+            if len(columns) != _MAPPING_COLUMNS:
+                reason = f"{_MAPPING_COLUMNS} columns are wanted, there are {len(columns)}"
+                raise typer.BadParameter(f"{path}, line {number}: {reason}", param_hint="--mesh-mappings")
+            _, one, _, prefix, other, _ = columns
             ids = one, canonical_id(other if ":" in other or prefix == "FPLX" else f"{prefix}:{other}")
             if all(concept_id in terms for concept_id in ids):
                 yield terms[ids[0]], terms[ids[1]]
@@ -286,19 +291,15 @@ def main(
     with open_output(output) as write:
         for row in (_HEADER, *(_row(*match) for match in matches.found)):
             write("\t".join(row) + "\n")
-    show(_table(matches.counts), matches.counts)
+    show_values(matches.counts)
 
 
 def _row(one: str, other: str, evidence: str) -> tuple[str, ...]:
     return one, "skos:exactMatch", other, "semapv:LexicalMatching", evidence
 
 
-def _table(counts: Counter[str]) -> Table:
-    table = Table("evidence", "matches", box=None)
-    for evidence, count in counts.items():
-        table.add_row(evidence, f"{count:,}")
-    return table
-
-
 if __name__ == "__main__":
-    typer.run(main)
+    try:
+        typer.run(main)
+    except SapbertError as error:
+        raise SystemExit(str(error)) from None

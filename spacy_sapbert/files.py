@@ -77,11 +77,21 @@ def open_output(path: Path | None) -> Iterator[Callable[[str], object]]:
     if path is None:
         yield _to_stdout
         return
+    with replacing(path) as temporary, _open_binary(temporary, gzipped=path.suffix.lower() == ".gz") as handle:
+        yield lambda text: handle.write(text.encode())
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Have a file written under another name, and put it at `path` when the block ends without an error.
+
+    YIELDS (Path): the file to write; a device or a pipe is written to as it is.
+    RAISES (SapbertError): E507 the file cannot be written.
+    """
     is_special = path.exists() and not path.is_file()
     temporary = path if is_special else path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with _open_binary(temporary, gzipped=path.suffix.lower() == ".gz") as handle:
-            yield lambda text: handle.write(text.encode())
+        yield temporary
         if not is_special:
             os.replace(temporary, path)
     except OSError as error:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 
 from spacy_sapbert.kb.build import build_store
 from spacy_sapbert.kb.mapping import Equivalents
@@ -108,6 +109,12 @@ def test_mappings_of_gilda(script: Any, tmp_path: Path) -> None:
     terms = script.read_terms([tmp_path / "both.kb"])
     pairs = [(one.concept_id, other.concept_id) for one, other in script.mapped(terms, tmp_path / "mappings.tsv")]
     assert pairs == [("D001241", "CHEBI:15365")]
+
+
+def test_a_broken_row_of_mappings_is_told(script: Any, tmp_path: Path) -> None:
+    (tmp_path / "mappings.tsv").write_text("MESH\tD001241\tAspirin\tCHEBI\tCHEBI:15365\tASA\nMESH\tD1\n")
+    with pytest.raises(typer.BadParameter, match=r"mappings\.tsv, line 2: 6 columns are wanted, there are 2"):
+        list(script.mapped({}, tmp_path / "mappings.tsv"))
 
 
 def test_cross_references_to_a_mapped_vocabulary(script: Any, tmp_path: Path) -> None:

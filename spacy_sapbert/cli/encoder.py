@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from ..errors import Errors, SapbertError
 from ..files import open_text
 from .formats import STDIN
-from .progress import show, stderr_console, track
+from .progress import show_values, stderr_console, track
 
 if TYPE_CHECKING:
     from ..ml.transformer_encoder import TransformerEncoder
@@ -43,7 +42,7 @@ def info(encoder: Encoder, pooling: Pooling = None) -> None:
     from ..ml.encoder_info import describe
 
     result = describe(_open(encoder, pooling))
-    show(_table(result), result)
+    show_values(result)
 
 
 @encoder.command("embed")
@@ -69,7 +68,7 @@ def embed(
     with _open_lines(texts) as lines:
         read = track(_decoded(lines, console), console, "texts")
         result = write_vectors(opened, read, output, batch=batch, fast=fast)
-    show(_table(result), result)
+    show_values(result)
 
 
 @encoder.command("prune")
@@ -147,7 +146,7 @@ def _save(opened: TransformerEncoder, output: Path, result: Mapping[str, Any]) -
     opened.save(output)
     size = sum(path.stat().st_size for path in output.rglob("*") if path.is_file())
     result = {**result, "folder": str(output), "bytes": size}
-    show(_table(result), result)
+    show_values(result)
 
 
 def _check_prune(
@@ -201,13 +200,3 @@ def _decoded(lines: BinaryIO, console: Console) -> Iterator[str | None]:
         except UnicodeDecodeError as error:
             console.print(f"line {number}: this is not UTF-8 ({error.reason}); its row is zero")
             yield None
-
-
-def _table(result: Mapping[str, Any]) -> Table:
-    table = Table("", "", box=None, show_header=False)
-    for name, value in result.items():
-        rows = value.items() if isinstance(value, dict) else [("", value)]
-        for part, content in rows:
-            shown = f"{content:,}" if type(content) is int else str(content)
-            table.add_row(f"{name} {part}".replace("_", " "), shown)
-    return table

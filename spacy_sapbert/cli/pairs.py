@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 
 from ..corpora.reader import FORMATS, read_corpus
 from ..errors import Errors, SapbertError
 from ..files import open_output
-from .progress import show, stderr_console, track
+from .progress import show_values, stderr_console, track
 
 if TYPE_CHECKING:
     from ..kb.pair_files import Pair, SharedName
@@ -97,7 +96,7 @@ def pairs(
         drawn = mention_pairs(opened, gold, counts, max_pairs=chosen.max_pairs, seed=seed)
     written = _write(drawn, shared_names(opened, gold), _paths(output, chosen))
     result = {**{name: counts[name] for name in wanted}, **written}
-    show(_table(result), result)
+    show_values(result)
 
 
 def _selection(name: str, numbers: Mapping[str, int | None]) -> Selection:
@@ -155,11 +154,3 @@ def _write(
             write["shared"](as_line(name, *concept_ids))
             written["shared"] += 1
     return {"shared_names" if part == "shared" else f"{part}_pairs": number for part, number in written.items()}
-
-
-def _table(result: Mapping[str, int]) -> Table:
-    table = Table("", "count", box=None)
-    table.columns[1].justify = "right"
-    for name, number in result.items():
-        table.add_row(name.replace("_", " "), f"{number:,}")
-    return table

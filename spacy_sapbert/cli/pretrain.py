@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
 from ..errors import Errors, SapbertError
 from ..files import open_output
-from .progress import show
+from .progress import show_values
 
 SECTION = "pretrain"
 CONFIG_FILE = "config.cfg"
@@ -48,7 +47,7 @@ def pretrain(
         return
     if (output / LOG_FILE).is_file():  # a logger of the user's own may write another
         plot_learning_curve(read_log(output / LOG_FILE), output / CURVE_FILE)
-    show(_table(result), result)
+    show_values(result)
 
 
 def _overrides(ctx: typer.Context) -> dict[str, Any]:
@@ -95,10 +94,3 @@ def _write(config: Any, output: Path) -> None:
         raise SapbertError(Errors.E507.format(path=output, reason=error.strerror)) from error
     with open_output(output / CONFIG_FILE) as write:
         write(config.to_str() + "\n")
-
-
-def _table(result: dict[str, Any]) -> Table:
-    table = Table("", "", box=None, show_header=False)
-    for name, value in result.items():
-        table.add_row(name, str(value))
-    return table

@@ -35,6 +35,19 @@ def track(
         yield from progress.track(items, total=total)
 
 
+def show_values(result: Mapping[str, Any]) -> None:
+    """Print values by their names: a row each, also for those in a mapping, and all of them as JSON.
+
+    An underscore in a name is shown as a space.
+    """
+    table = Table(box=None, show_header=False)
+    for name, value in result.items():
+        for part, content in value.items() if isinstance(value, Mapping) else [("", value)]:
+            shown = f"{content:,}" if type(content) is int else str(content)
+            table.add_row(f"{name} {part}".replace("_", " "), shown)
+    show(table, result)
+
+
 def show(table: Table, result: Mapping[str, Any]) -> None:
     """Print a table for people on standard error, and all of the result as JSON on standard output."""
     stderr_console().print(table)

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ..files import replacing
+
 POINTS = 200
 
 
@@ -15,6 +17,7 @@ def plot_learning_curve(lines: Sequence[Mapping[str, Any]], path: Path) -> None:
     """Draw a training run: the loss and the mined pairs of its steps, and what evaluations found.
 
     lines (Sequence[Mapping[str, Any]]): of the run's log; those with a loss are steps, the others evaluations.
+    RAISES (SapbertError): E507 the file cannot be written.
     """
     from matplotlib.figure import Figure  # no pyplot: nothing is shown, and no window system is asked for
 
@@ -34,7 +37,8 @@ def plot_learning_curve(lines: Sequence[Mapping[str, Any]], path: Path) -> None:
         panels[-1].legend()
         panels[-1].grid(alpha=0.3)
     panels[-1].set_xlabel("step")
-    figure.savefig(path)
+    with replacing(path) as temporary:
+        figure.savefig(temporary, format=path.suffix[1:])
 
 
 def _means(steps: Sequence[Mapping[str, Any]], key: str) -> tuple[np.ndarray, np.ndarray]:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
 
-from ..errors import Errors, SapbertError
+from ..files import replacing
 from .transformer_encoder import TransformerEncoder
 
 
@@ -28,7 +26,7 @@ def write_vectors(
     """
     source = iter(texts)
     written = without = 0
-    with _new_file(path) as file:
+    with replacing(path) as temporary, temporary.open("wb") as file:
         _write_header(file, 0, encoder.dim)
         while chunk := list(islice(source, batch)):
             filled = [row for row, text in enumerate(chunk) if text and text.strip()]
@@ -46,16 +44,3 @@ def _write_header(file: BinaryIO, rows: int, dim: int) -> None:
     """Numpy leaves room in a header for more digits, so that its length does not depend on the number of rows."""
     header = {"descr": "<f4", "fortran_order": False, "shape": (rows, dim)}
     np.lib.format.write_array_header_1_0(file, header)
-
-
-@contextmanager
-def _new_file(path: Path) -> Iterator[BinaryIO]:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("wb") as file:
-            yield file
-        os.replace(temporary, path)
-    except OSError as error:
-        raise SapbertError(Errors.E507.format(path=path, reason=error.strerror or error)) from error
-    finally:
-        temporary.unlink(missing_ok=True)

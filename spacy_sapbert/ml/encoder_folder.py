@@ -133,6 +133,8 @@ def stored_dtype(name: str) -> str:
 def _load(name: str, load: Callable[[dict[str, bool]], Any]) -> Any:
     folder = Path(name)
     is_folder = folder.is_dir()
+    if folder.is_file():  # the hub would be asked for it, again and again
+        raise SapbertError(Errors.E301.format(name=name, reason="it is a file"))
     if not is_folder and _aside(folder).is_dir():
         raise SapbertError(Errors.E308.format(path=folder, aside=_aside(folder)))
     if is_folder and not any((folder / file).is_file() for file in WEIGHT_FILES):

@@ -1,6 +1,6 @@
 """Names to vectors by a BERT-like encoder from a folder or a model hub."""
 
-from __future__ import annotations
+# no postponed annotations here: the settings of a registered class could not be checked
 
 import hashlib
 import json
@@ -122,7 +122,7 @@ class TransformerEncoder:
         pieces: list[list[int]] = self.tokenizer(list(forms), truncation=True, max_length=self.max_length)["input_ids"]
         return pieces
 
-    def embed(self, batch: Sequence[Sequence[int]]) -> torch.Tensor:
+    def embed(self, batch: Sequence[Sequence[int]]) -> "torch.Tensor":
         """Encode tokenised names, padded to the longest of them; gradients flow where the caller lets them.
 
         RETURNS (float32, shape (len(batch), dim)): vectors of unit length, on the encoder's device.
@@ -169,7 +169,7 @@ class TransformerEncoder:
             vectors: np.ndarray = self.embed(batch).float().cpu().numpy()
         return vectors
 
-    def _pool(self, hidden: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    def _pool(self, hidden: "torch.Tensor", mask: "torch.Tensor") -> "torch.Tensor":
         if self.pooling == "cls":
             return hidden[:, 0]
         weights = mask.unsqueeze(-1).to(hidden.dtype)

@@ -201,6 +201,7 @@ def fails(done):
         ("pretrain.batcher.sizes", "3", "E541.*unexpected argument: 'sizes'"),
         ("pretrain.batcher.size", "many", "E541.*size.*'many' is not"),
         ("pretrain.max_epochs", "many", "E541.*max_epochs.*'many' is not"),
+        ("pretrain.encoder.max_length", "many", "E541.*max_length.*'many' is not"),
         ("pretrain.seed", "x", "E541.*seed.*'x' is not"),
         ("pretrain.max_grad_norm", "x", "E541.*max_grad_norm.*'x' is not"),
         ("pretrain.miner.margin", "wide", "E541.*margin.*'wide' is not"),

@@ -3,6 +3,7 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 import pytest
 
+from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.evaluation.plots import POINTS, _means, plot_learning_curve
 
 STEPS = [{"step": step, "loss": 1 / step, "mined_pairs": 100.0 - step} for step in range(1, 21)]
@@ -24,6 +25,11 @@ def test_a_run_that_was_stopped_at_once_is_drawn(tmp_path):
     plot_learning_curve([], tmp_path / "curve.svg")
     plot_learning_curve(STEPS[:1], tmp_path / "curve.svg")
     assert (tmp_path / "curve.svg").is_file()
+
+
+def test_a_plot_that_cannot_be_written_is_told(tmp_path):
+    with pytest.raises(SapbertError, match="E507"):
+        plot_learning_curve(STEPS, tmp_path / "nowhere" / "curve.svg")
 
 
 def test_long_runs_are_averaged():

@@ -361,6 +361,12 @@ def test_settings_of_another_kind(make_encoder, content):
         TransformerEncoder(str(folder))
 
 
+def test_a_file_is_no_encoder(tmp_path):
+    (tmp_path / "model.bin").touch()
+    with pytest.raises(SapbertError, match=r"E301.*model\.bin.*it is a file"):
+        TransformerEncoder(str(tmp_path / "model.bin")).encode(["a"])
+
+
 @pytest.mark.parametrize("name", ["nobody/no-such-encoder", "no/such/folder", "nowhere"])
 def test_a_name_that_is_nowhere(name):
     with pytest.raises(SapbertError, match=rf"(?s)E301.*'{name}'.*'none' for the sparse score"):
