@@ -6,7 +6,7 @@ nearest to them (no abbreviations, no composites, no sparse score). A cell that 
 are printed after each. Only the first cell has the config's teacher.
 
     python benchmarks/pretraining.py CONFIG OUTPUT --pairs PAIRS --encoder ENCODER --medic STORE
-        [--steps 450] [--cell NAME …] [--pairs-of NAME=FILE …] [--data FOLDER] [-- MORE OPTIONS OF pretrain]
+        [--steps 450] [--cell NAME …] [--pairs-of NAME=FILE …] [--set NAME=VALUE …] [--data FOLDER]
 """
 
 from __future__ import annotations
@@ -57,27 +57,35 @@ SETS = {
 
 
 def train(cell: str, args: argparse.Namespace) -> Path:
-    """Train a cell, or go on with it. RETURNS (Path): its folder."""
+    """Train a cell, or go on with it. RETURNS (Path): its encoder."""
     folder = args.output / "".join(letter if letter.isalnum() else "_" for letter in cell)
-    if (folder / "model-last").is_dir():
-        return folder
-    config = Config().from_disk(args.config, interpolate=False)
-    # so many epochs that the steps alone count
-    config["pretrain"] |= {"max_steps": args.steps, "max_epochs": 1000, **CELLS.get(cell, {})}
-    if cell != WITH_TEACHER:
-        config["pretrain"]["teacher"] = None
-    config["paths"] |= {"encoder": args.encoder, "pairs": args.pairs_of.get(cell, args.pairs)}
-    config.to_disk(folder.with_suffix(".cfg"))
-    command = [sys.executable, "-m", "spacy_sapbert", "pretrain", str(folder.with_suffix(".cfg"))]
-    subprocess.run([*command, "--output", str(folder), "--resume", *args.more], check=True, stdout=subprocess.DEVNULL)
-    return folder
+    settings = dict(CELLS.get(cell, {})) if cell == WITH_TEACHER else {"teacher": None, **CELLS.get(cell, {})}
+    paths = {"encoder": args.encoder, "pairs": args.pairs_of.get(cell, args.pairs)}
+    return pretrain(args.config, folder, {"max_steps": args.steps, **settings}, paths, args.set)
 
 
-def measure(folder: Path, sets: dict[str, NearestName]) -> dict[str, Any]:
-    lines = [line for line in read_log(folder / LOG_FILE) if "loss" in line]
+def pretrain(config: Path, folder: Path, settings: dict[str, Any], paths: dict[str, str], given: list[str]) -> Path:
+    """Run `spacy-sapbert pretrain`, unless it is done; so many epochs that the steps alone count.
+
+    settings (dict[str, Any]): put in place of those of [pretrain]. given (list[str]): overrides, as NAME=VALUE.
+    RETURNS (Path): the encoder.
+    """
+    if not (folder / "model-last").is_dir():
+        filled = Config().from_disk(config, interpolate=False)
+        filled["pretrain"] |= {"max_epochs": 1000, **settings}
+        filled["paths"] |= paths
+        filled.to_disk(folder.with_suffix(".cfg"))
+        command = [sys.executable, "-m", "spacy_sapbert", "pretrain", str(folder.with_suffix(".cfg")), "--resume"]
+        overrides = [f"--{setting}" for setting in given]
+        subprocess.run([*command, "--output", str(folder), *overrides], check=True, stdout=subprocess.DEVNULL)
+    return folder / "model-last"
+
+
+def measure(encoder: Path, sets: dict[str, NearestName]) -> dict[str, Any]:
+    lines = [line for line in read_log(encoder.parent / LOG_FILE) if "loss" in line]
     mined = sum(line["mined_pairs"] for line in lines) / len(lines)
     spent = {"steps": len(lines), "minutes": round(lines[-1]["minutes"], 1), "mined_pairs_a_step": round(mined)}
-    return {**score(TransformerEncoder(str(folder / "model-last")), sets), **spent}
+    return {**score(TransformerEncoder(str(encoder)), sets), **spent}
 
 
 def score(encoder: TransformerEncoder, sets: dict[str, NearestName]) -> dict[str, Any]:
@@ -95,7 +103,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=450)
     parser.add_argument("--cell", action="append", help="By default all.")
     parser.add_argument("--pairs-of", action="append", default=[], help="NAME=FILE: a further cell with other pairs.")
-    parser.add_argument("more", nargs="*", help="Options of `spacy-sapbert pretrain`, after --.")
+    parser.add_argument("--set", action="append", default=[], help="A setting of the config, e.g. pretrain.seed=1.")
     args = parser.parse_args()
     args.pairs_of = dict(one.split("=", 1) for one in args.pairs_of)
     args.output.mkdir(parents=True, exist_ok=True)

@@ -36,7 +36,7 @@ class Match(NamedTuple):
 
 
 class NameMatcher:
-    """Finds the longest names of a store in a text, whatever their case, plural and word order.
+    """Finds the longest names of a store in a text, whatever their case, plural, spelling and word order.
 
     The key of a name is the sum of its words' hashes, so that all windows of n words of a text come from one running
     sum, and one binary search looks all of them up.

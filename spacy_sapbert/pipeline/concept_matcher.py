@@ -58,7 +58,7 @@ def make_concept_matcher(
 
 
 class ConceptMatcher(FolderPipe):
-    """Marks every longest span that is a name of the vocabulary, whatever its case, plural and word order.
+    """Marks every longest span that is a name of the vocabulary, whatever its case, plural, spelling and word order.
 
     Short forms that the `abbreviation_resolver` found before are marked where their long form is a name, and only then.
     A name that is only a part of a token is left out. `span._.matched_name` is the name as the vocabulary writes it.

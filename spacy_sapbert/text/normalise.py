@@ -8,6 +8,18 @@ from collections.abc import Callable
 
 _PUNCTUATION = re.compile(rf"[\s{re.escape(string.punctuation)}]+")
 
+_AMERICAN = {
+    "aem": "em", "aesthe": "esthe", "aetiol": "etiol", "aluminium": "aluminum", "amoeb": "ameb",
+    "behaviour": "behavior", "caec": "cec", "centre": "center", "coelia": "celia", "faec": "fec",
+    "fibre": "fiber", "foet": "fet", "gynaec": "gynec", "homoeo": "homeo", "isation": "ization",
+    "leucaem": "leukem", "leuco": "leuko", "naev": "nev", "oedem": "edem", "oesoph": "esoph", "oestr": "estr",
+    "paed": "ped", "phaeo": "pheo", "pnoea": "pnea", "rhoea": "rhea", "sulph": "sulf", "tumour": "tumor",
+}  # fmt: skip
+"""Parts of words in British spelling, and the same in American."""
+_WITHIN = {"oedem": "(?<!i)oedem", "oesoph": r"\boesoph", "oestr": r"\boestr", "leuco": "leuco(?!vorin)"}
+"""Where such a part is one: not in angioedema, gastroesophageal, leucovorin."""
+_BRITISH = re.compile("|".join(_WITHIN.get(part, part) for part in sorted(_AMERICAN, key=len, reverse=True)))
+
 
 def unchanged(text: str) -> str:
     return text
@@ -23,4 +35,14 @@ def biosyn(text: str) -> str:
     return _PUNCTUATION.sub(" ", text.lower()).strip()
 
 
-NORMALISERS: dict[str, Callable[[str], str]] = {"none": unchanged, "lower": lower, "biosyn": biosyn}
+def american(text: str) -> str:
+    """`lower` in American spelling, as MeSH has it: oedema is edema, leucocyte leukocyte."""
+    return _BRITISH.sub(lambda found: _AMERICAN[found[0]], lower(text))
+
+
+NORMALISERS: dict[str, Callable[[str], str]] = {
+    "none": unchanged,
+    "lower": lower,
+    "biosyn": biosyn,
+    "american": american,
+}

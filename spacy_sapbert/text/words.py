@@ -1,9 +1,12 @@
-"""The words of a text in the form in which names are matched: case, plural and word order do not count."""
+"""The words of a text in the form in which names are matched: case, plural, spelling and word order do not count."""
 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
+
+from .normalise import american
 
 # They stand inside names without telling one from another: "cancer of the breast", "breast cancer".
 # "a" is none of them ("hepatitis A"), nor are "and", "or", "no" and "without", which change what is meant.
@@ -17,7 +20,7 @@ _BREAK = re.compile(r"[.;:!?][\s\"'”’)]|[\s][([{]|[)\]}][\s]|[\"“”<>=]|\
 class Word(NamedTuple):
     """A run of letters and digits.
 
-    key (str): its form without case and plural; empty for a function word.
+    key (str): its form without case and plural, in American spelling; empty for a function word.
     broken (bool): between this word and the one before stands something that no name reaches across.
     comma (bool): between this word and the one before stands a comma.
     """
@@ -34,11 +37,16 @@ def words(text: str) -> list[Word]:
     last = 0
     for match in _WORD.finditer(text):
         gap = text[last : match.start()]
-        key = match[1].lower()
-        key = "" if key in FUNCTION_WORDS else singular(key)
-        found.append(Word(match.start(), match.end(), key, len(gap) > 4 or bool(_BREAK.search(gap)), "," in gap))
+        broken = len(gap) > 4 or bool(_BREAK.search(gap))
+        found.append(Word(match.start(), match.end(), _key(match[1]), broken, "," in gap))
         last = match.end()
     return found
+
+
+@lru_cache(maxsize=1 << 16)
+def _key(word: str) -> str:
+    form = american(word)
+    return "" if form in FUNCTION_WORDS else singular(form)
 
 
 def singular(word: str) -> str:

@@ -40,8 +40,8 @@ BEST_FOLDER = "model-best"
 LAST_FOLDER = "model-last"
 FAILED_FILE = "failed_batch.json"
 # of a config: parts that name files, which are others on another machine, and parts that decide what is learnt
-_FILES = ("encoder", "pairs", "teacher", "evaluation")
-_PARTS = ("batcher", "miner", "loss", "optimizer", "schedule")
+_FILES = ("name", "path", "shared", "encoder", "kb", "corpus")  # settings whose values name files
+_PARTS = ("batcher", "miner", "loss", "teacher", "optimizer", "schedule")
 PRECISIONS = ("auto", "fp32", "bf16", "fp16")
 
 # a padded part of a batch holds at most so many wordpieces: on a CPU padding costs more than many small parts do
@@ -150,7 +150,7 @@ class SelfAlignment:
         RAISES (SapbertError): E336 the folder holds another run and `resume` is False, E337 the loss is no number,
             E331 to E334 of checkpoints.
         """
-        self._settings = {name: value for name, value in (settings or {}).items() if name not in _FILES}
+        self._settings = _without_files(settings or {})
         position = self._begin(output, resume)
         clock = Clock(position.minutes, max_minutes)
         log = self.logger(output, position.step, self.total_steps) if self.processes.is_first else None
@@ -372,3 +372,12 @@ def _precision(precision: str, device: str) -> str:
     if precision not in PRECISIONS or (precision == "fp16" and device == "cpu"):
         raise SapbertError(Errors.E335.format(name="precision", value=precision, wanted=", ".join(PRECISIONS)))
     return ("bf16" if has_bfloat16(device) else "fp32") if precision == "auto" else precision
+
+
+def _without_files(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """RETURNS (dict[str, Any]): the settings that mean something elsewhere, too."""
+    return {
+        name: _without_files(value) if isinstance(value, Mapping) else value
+        for name, value in settings.items()
+        if not (name in _FILES and isinstance(value, str) and value != "auto")
+    }

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_sapbert.text.normalise import NORMALISERS, biosyn, lower, unchanged
+from spacy_sapbert.text.normalise import _AMERICAN, NORMALISERS, american, biosyn, lower, unchanged
 
 texts = st.text(st.sampled_from("aB-,.(1) \t\nßİΣé\u00a0")) | st.text()
 
@@ -38,9 +38,42 @@ def test_biosyn(text, expected):
     assert biosyn(text) == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Acute lymphoblastic  leukaemia", "acute lymphoblastic leukemia"),
+        ("oedema; lymphoedema; myxoedema", "edema; lymphedema; myxedema"),
+        ("angioedema", "angioedema"),
+        ("Oesophageal tumours", "esophageal tumors"),
+        ("gastro-oesophageal reflux", "gastro-esophageal reflux"),
+        ("gastroesophageal reflux", "gastroesophageal reflux"),
+        ("oestrogen, prooestrus", "estrogen, prooestrus"),
+        ("Leucocytoclastic vasculitis and leucopenia", "leukocytoclastic vasculitis and leukopenia"),
+        ("leucovorin", "leucovorin"),
+        ("ischaemic heart disease, haematuria, glycaemia", "ischemic heart disease, hematuria, glycemia"),
+        ("diarrhoea, gonorrhoea, dyspnoea, apnoea", "diarrhea, gonorrhea, dyspnea, apnea"),
+        ("paraesthesia after anaesthesia", "paresthesia after anesthesia"),
+        ("phaeochromocytoma of unknown aetiology", "pheochromocytoma of unknown etiology"),
+        ("coeliac disease", "celiac disease"),
+        ("sulphasalazine sensitisation", "sulfasalazine sensitization"),
+        ("aerobic poem, Noonan, shoe, coenzyme, Baer", "aerobic poem, noonan, shoe, coenzyme, baer"),
+    ],
+)
+def test_american(text, expected):
+    assert american(text) == expected
+    assert american(expected) == expected
+
+
+@pytest.mark.parametrize("part", _AMERICAN)
+@given(before=st.text("hnrtx "), after=st.text("hnrtx "))
+def test_american_spelling_stays(part, before, after):
+    once = american(before + part + after)
+    assert american(once) == once
+
+
 def test_unchanged():
     assert unchanged(" A-b ") == " A-b "
-    assert list(NORMALISERS) == ["none", "lower", "biosyn"]
+    assert list(NORMALISERS) == ["none", "lower", "biosyn", "american"]
 
 
 @pytest.mark.parametrize("normalise", NORMALISERS.values())

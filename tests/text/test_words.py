@@ -94,6 +94,10 @@ def test_words_that_are_no_plurals(one, other):
     assert singular(one) != singular(other)
 
 
+def test_british_spelling_is_folded():
+    assert keys("Ischaemic heart disease, leukaemias") == keys("ischemic heart disease, leukemia")
+
+
 def test_short_words_and_those_with_digits_stay():
     for word in ("toes", "eyes", "il2rs", "h1n1s", "gas", ""):
         assert singular(word) == word

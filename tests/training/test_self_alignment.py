@@ -425,9 +425,10 @@ def test_a_checkpoint_of_other_settings_is_refused(make_run, tmp_path):
 
 
 def test_the_encoder_tells_how_it_was_trained(make_run, tmp_path):
-    make_run().train(tmp_path, settings={"seed": 3, "pairs": {"path": "secret.txt"}})
+    make_run().train(tmp_path, settings={"seed": 3, "pairs": {"path": "secret.txt", "shared": "auto"}})
     (step,) = TransformerEncoder(str(tmp_path / "model-last")).trained["history"]
-    assert step == {"step": "self-alignment", "steps": 5, "pairs": step["pairs"], "settings": {"seed": 3}}
+    noted = {"seed": 3, "pairs": {"shared": "auto"}}
+    assert step == {"step": "self-alignment", "steps": 5, "pairs": step["pairs"], "settings": noted}
 
 
 def test_a_measure_that_is_not_there_is_told(make_run, tmp_path):

@@ -1,0 +1,137 @@
+"""Does self-alignment help with names that it has not seen? Sources are left out, and their names linked.
+
+Names that only one source has (of rare diseases, of anatomy, of chemicals) are taken out of the training pairs, and
+encoders have to find their concepts, which have other names from other sources: is the nearest name one of the
+concept's? Candidates are the other names of all concepts of that source, and those of as many others. Beside an encoder
+trained without the source stand the one it was trained from, and any others. With --mentions, the same is asked of
+mentions of a list (document, text, id), as often as they occur, among all names of a store that has their ids.
+
+    python benchmarks/generalisation.py CONFIG OUTPUT --kb STORE --pairs PAIRS --encoder ENCODER
+        [--compare FOLDER …] [--steps 300] [--source rare|anatomy|chemicals …] [--set NAME=VALUE …]
+        [--mentions LIST --mentions-kb STORE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+from collections import defaultdict
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from pretraining import pretrain
+
+from spacy_sapbert.files import open_text
+from spacy_sapbert.kb.store import ConceptStore
+from spacy_sapbert.ml.transformer_encoder import TransformerEncoder
+from spacy_sapbert.text.normalise import NORMALISERS, american
+
+# as the project's store calls them
+SOURCES = {
+    "rare": {"ordo-2_6-2018-07-12"},
+    "anatomy": {"uberon_import", "cl"},
+    "chemicals": {"chebi_import", "DrugBank"},
+}
+QUERIES = 2000
+
+
+class HeldOut(NamedTuple):
+    """What is asked for, and among which names: each with the concepts it stands for."""
+
+    queries: list[tuple[str, str]]
+    candidates: dict[str, set[str]]
+
+
+def hold_out(store: ConceptStore, sources: set[str]) -> tuple[HeldOut, set[str]]:
+    """RETURNS (tuple[HeldOut, set[str]]): the task, and the normal forms of names that no other source has."""
+    inside: dict[str, set[str]] = defaultdict(set)
+    outside: dict[str, set[str]] = defaultdict(set)
+    for concept_id in store.concept_ids():
+        for name in store.names_of(concept_id):
+            (inside if name.source in sources else outside)[concept_id].add(american(name.text))
+    elsewhere = set().union(*outside.values())
+    only = set().union(*inside.values()) - elsewhere
+    asked = [(name, one) for one in sorted(inside) if one in outside for name in sorted(inside[one] & only)]
+    others = sorted(outside.keys() - inside.keys())
+    rng = random.Random(0)
+    candidates: dict[str, set[str]] = defaultdict(set)
+    for concept_id in [*inside, *rng.sample(others, min(len(inside), len(others)))]:
+        for name in outside.get(concept_id, ()):
+            candidates[name].add(concept_id)
+    return HeldOut(rng.sample(asked, min(QUERIES, len(asked))), dict(candidates)), only
+
+
+def listed(path: Path, store: ConceptStore) -> HeldOut:
+    """path (Path): a table of document, mention and id, without a header, perhaps gzipped."""
+    with open_text(path) as lines:
+        rows = [line.rstrip("\n").split("\t") for line in lines]
+    candidates: dict[str, set[str]] = defaultdict(set)
+    for concept_id in store.concept_ids():
+        for name in store.names_of(concept_id):
+            candidates[american(name.text)].add(concept_id)
+    queries = [(text, found[0]) for _, text, cui in rows if (found := store.find_id(cui))]
+    return HeldOut(queries, dict(candidates))
+
+
+def write_pairs(pairs: Path, without: set[str], path: Path) -> int:
+    """Copy the pairs in which no name is to be left out. RETURNS (int): how many they are."""
+    kept = [line for line in pairs.open(encoding="utf-8") if without.isdisjoint(map(american, line.split("||")[1:]))]
+    path.write_text("".join(kept), encoding="utf-8")
+    shared = pairs.with_suffix(".shared.txt")
+    path.with_suffix(".shared.txt").write_text(shared.read_text(encoding="utf-8"), encoding="utf-8")
+    return len(kept)
+
+
+def accuracy(encoder: TransformerEncoder, task: HeldOut) -> float:
+    """RETURNS (float): in percent of the queries."""
+    normalise = NORMALISERS[encoder.normaliser]
+    owners: dict[str, set[str]] = defaultdict(set)
+    for name, concept_ids in task.candidates.items():
+        owners[normalise(name)] |= concept_ids
+    names, vectors = list(owners), encoder.encode(list(owners))
+    queries = encoder.encode([text for text, _ in task.queries])
+    nearest = [int((vectors @ query).argmax()) for query in queries]
+    right = [concept_id in owners[names[row]] for row, (_, concept_id) in zip(nearest, task.queries, strict=True)]
+    return round(100 * float(np.mean(right)), 2)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("config", type=Path)
+    parser.add_argument("output", type=Path)
+    parser.add_argument("--kb", required=True)
+    parser.add_argument("--pairs", type=Path, required=True)
+    parser.add_argument("--encoder", required=True)
+    parser.add_argument(
+        "--compare", action="append", default=[], help="Further encoders, untrained on what is left out."
+    )
+    parser.add_argument("--source", action="append", choices=list(SOURCES), help="By default all.")
+    parser.add_argument("--mentions", type=Path, help="E.g. MedMentions.")
+    parser.add_argument("--mentions-kb", help="E.g. of UMLS.")
+    parser.add_argument("--steps", type=int, default=300)
+    parser.add_argument("--set", action="append", default=[], help="A setting of the config, e.g. pretrain.seed=1.")
+    args = parser.parse_args()
+    args.output.mkdir(parents=True, exist_ok=True)
+    results: dict[str, Any] = {}
+    if args.mentions:
+        task = listed(args.mentions, ConceptStore(args.mentions_kb))
+        folders = [args.encoder, *args.compare]
+        scores = {folder: accuracy(TransformerEncoder(folder), task) for folder in folders}
+        results["mentions"] = {"queries": len(task.queries), "candidates": len(task.candidates), "acc@1": scores}
+    for name in args.source or SOURCES:
+        task, only = hold_out(ConceptStore(args.kb), SOURCES[name])
+        pairs = args.output / f"{name}.txt"
+        counts = {"queries": len(task.queries), "candidates": len(task.candidates)}
+        paths = {"encoder": args.encoder, "pairs": str(pairs)}
+        counts["pairs"] = write_pairs(args.pairs, only, pairs)
+        trained = pretrain(args.config, args.output / name, {"max_steps": args.steps, "teacher": None}, paths, args.set)
+        encoders = {"untrained": args.encoder, "trained": str(trained), **{one: one for one in args.compare}}
+        scores = {label: accuracy(TransformerEncoder(folder), task) for label, folder in encoders.items()}
+        results[name] = {**counts, "acc@1": scores}
+        print(json.dumps({"steps": args.steps, "sources": results}, indent=2), flush=True)
+
+
+if __name__ == "__main__":
+    main()
