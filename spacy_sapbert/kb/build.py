@@ -254,7 +254,7 @@ class StoreBuilder:
                 links.append(link)
         missing = self._merge_xrefs.difference(known)
         if missing:
-            most = dict(known.most_common(_MAX_SHOWN))
+            most = ", ".join(f"{vocabulary} ({n:,})" for vocabulary, n in known.most_common(_MAX_SHOWN)) or "nothing"
             raise SapbertError(Errors.E108.format(missing=", ".join(sorted(missing)), known=most))
         kept, n_others = one_to_one(links)
         self.counts += Counter({"cross-references that merge nothing, as they are not one to one": n_others})
