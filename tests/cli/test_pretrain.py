@@ -22,7 +22,7 @@ from spacy_sapbert.training.logs import read_log
 CONFIG = Path(__file__).parents[2] / "configs" / "pretrain.cfg"
 BLOCKS = [
     (path, block)
-    for path in (CONFIG, CONFIG.with_name("starter.cfg"))
+    for path in (CONFIG, CONFIG.with_name("starter-distil.cfg"), CONFIG.with_name("starter-align.cfg"))
     for block in re.findall(r"(?m)^\[(pretrain.*)\]", path.read_text())
 ]
 # enough of a run to be killed in its midst
