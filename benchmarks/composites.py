@@ -64,7 +64,9 @@ def folded(parts: Iterable[str]) -> set[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=os.environ.get("SPACY_SAPBERT_DATA", "../shared/data"))
-    parser.add_argument("--encoder", default="none", help="hub name or folder of an encoder; none for the sparse score")
+    parser.add_argument(
+        "--encoder", default="starter", help="hub name or folder of an encoder; none for the sparse score"
+    )
     parser.add_argument("--errors", action="store_true", help="list the mentions that are not split as the gold is")
     arguments = parser.parse_args()
     results = {}

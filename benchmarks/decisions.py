@@ -33,7 +33,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("kb")
     parser.add_argument("--data", type=Path, default=DATA)
-    parser.add_argument("--encoder", default="none")
+    parser.add_argument("--encoder", default="starter")
     parser.add_argument("--every", type=int, default=1, help="take every n-th document only")
     parser.add_argument("--sparse-weight", type=float, nargs="+", default=[0.2])
     parser.add_argument("--short-form-margin", type=float, nargs="+", default=[0.0, 0.05, 0.1, 0.2, 0.3, 1.0])

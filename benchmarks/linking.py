@@ -125,7 +125,9 @@ def with_ids(document: AnnotatedDocument, several: bool) -> AnnotatedDocument:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=os.environ.get("SPACY_SAPBERT_DATA", "../shared/data"))
-    parser.add_argument("--encoder", default="none", help="hub name or folder of an encoder; none for the sparse score")
+    parser.add_argument(
+        "--encoder", default="starter", help="hub name or folder of an encoder; none for the sparse score"
+    )
     parser.add_argument("--device", default="auto")
     parser.add_argument("--corpus", choices=CORPORA, action="append", help="by default all; may be repeated")
     parser.add_argument("--predictions", type=Path, help="a folder for what is predicted for each mention")

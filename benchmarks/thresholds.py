@@ -28,7 +28,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--kb", default="starter")
-    parser.add_argument("--encoder", default="none")
+    parser.add_argument("--encoder", default="starter")
     parser.add_argument("--type", action="append", help="only mentions with this label")
     parser.add_argument("--every", type=int, default=1, help="take every n-th document only")
     arguments = parser.parse_args()

@@ -140,14 +140,13 @@ class Errors:
     # encoders and indexes
     E301 = (
         "[E301] '{name}' is neither a folder nor an encoder that the model hub could give ({reason}). Give the folder of "
-        "a Hugging Face encoder, a hub name (with a network), or 'none' for the sparse score alone."
+        "a Hugging Face encoder, a hub name (with a network), 'starter', or 'none' for the sparse score alone."
     )
     E302 = (
         "[E302] The encoder folder {path} cannot be loaded ({reason}). It needs config.json, the weights and the "
         "tokenizer's files, as `save_pretrained` writes them."
     )
     E303 = "[E303] Unknown pooling '{pooling}' or normal form '{normaliser}'. Pooling is 'cls' or 'mean'."
-    E304 = "[E304] The starter encoder is not part of this version. Set encoder to 'none', a folder or a hub name."
     E305 = (
         "[E305] The name vectors in {path} belong to another vocabulary or encoder. Delete the folder, or assemble the "
         "pipeline again."

@@ -20,7 +20,9 @@ _ADDED = ("abbreviation_resolver", "composite_splitter", "sapbert_linker")
 def assemble(
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write the pipeline to.")],
     kb: Annotated[str | None, typer.Option(help="A store, or 'starter' (the default).")] = None,
-    encoder: Annotated[str | None, typer.Option(help="A folder, a hub name, or 'none' (the default).")] = None,
+    encoder: Annotated[
+        str | None, typer.Option(help="'starter' (the default), a folder, a hub name, or 'none'.")
+    ] = None,
     pooling: Annotated[str | None, typer.Option(help="'cls' or 'mean'; by default what the encoder says.")] = None,
     ner: Annotated[
         str | None, typer.Option(help="A trained pipeline that finds the mentions, in place of the concept_matcher.")
@@ -42,7 +44,7 @@ def assemble(
         if from_ and kb:
             nlp = _with_new_vocabulary(from_, kb)
         else:
-            nlp = _new_pipeline(kb or "starter", encoder or "none", pooling, ner, lang)
+            nlp = _new_pipeline(kb or "starter", encoder or "starter", pooling, ner, lang)
         if name or not from_:
             nlp.meta["name"] = name or "linker"
         _save(nlp, output)

@@ -71,7 +71,7 @@ def composites(
     format: Format = None,
     type: Type = None,
     kb: Annotated[str | None, typer.Option(help="A store, or 'starter': count what its linker splits wrongly.")] = None,
-    encoder: Annotated[str, typer.Option(help="With --kb: a folder, a hub name, or 'none'.")] = "none",
+    encoder: Annotated[str, typer.Option(help="With --kb: 'starter', a folder, a hub name, or 'none'.")] = "starter",
 ) -> None:
     """How well composite mentions are split, on mentions whose parts the corpus writes (BC5CDR does)."""
     from ..evaluation.composites import decide_by, evaluate_composites

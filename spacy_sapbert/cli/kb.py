@@ -37,7 +37,7 @@ def search(
     store: Store,
     text: Annotated[str, typer.Argument(help="A name, or something like it, or an id.")],
     k: Annotated[int, typer.Option("-k", min=1, help="How many concepts.")] = 10,
-    encoder: Annotated[str, typer.Option(help="A folder, a hub name, or 'none'.")] = "none",
+    encoder: Annotated[str, typer.Option(help="'starter', a folder, a hub name, or 'none'.")] = "none",
 ) -> None:
     """Show the concepts whose names are most like a text; first the one whose id it is, if it is one."""
     from ..kb.ids import canonical_id

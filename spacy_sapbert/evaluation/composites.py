@@ -25,11 +25,11 @@ def first_reading(text: str) -> Sequence[str]:
     return next(iter(readings(text)), ())
 
 
-def decide_by(kb: str, encoder: str = "none") -> Split:
+def decide_by(kb: str, encoder: str = "starter") -> Split:
     """RETURNS (Split): what a linker decides to split, each text by itself.
 
     kb (str): "starter", or the path of a store.
-    encoder (str): "none", a folder or a hub name.
+    encoder (str): as for the `sapbert_linker`.
     RAISES (SapbertError): the vocabulary or the encoder cannot be opened.
     """
     nlp = spacy.blank("en")

@@ -17,6 +17,10 @@ from typing import Any
 from ..errors import Errors, SapbertError
 from .adapter import has_adapter, load_adapter, save_adapter
 
+STARTER = "starter"
+"""The name that stands for the encoder in the package."""
+_STARTER_FOLDER = Path(__file__).parents[1] / "starter" / "encoder"
+
 SETTINGS_FILE = "spacy_sapbert.json"
 MODULES_FILE = "modules.json"
 POOLING_FILE = "1_Pooling/config.json"
@@ -30,18 +34,25 @@ _POOLING_MODES = {"cls": "cls_token", "mean": "mean_tokens"}  # as sentence-tran
 _DTYPES = {"F32": "float32", "F16": "float16", "BF16": "bfloat16"}  # as safetensors calls them
 _OTHER_MODES = ("max_tokens", "mean_sqrt_len_tokens")
 _MODULES = {"1_Pooling": "Pooling", "2_Normalize": "Normalize"}
-_CARDS = ("README*", "LICEN[CS]E*", "NOTICE*")
+_LICENCES = ("LICEN[CS]E*", "NOTICE*")
+_CARDS = ("README*", *_LICENCES)
 _PARTS = ("*.json", "*.safetensors", "*.bin", "*.model", "vocab.txt", "merges.txt", ADAPTER_FOLDER, *_MODULES, *_CARDS)
 
 
-def read_settings(folder: Path) -> dict[str, Any]:
-    """What a folder says of its pooling, length and normal form: our own file, or that of sentence-transformers.
+def resolve(name: str) -> str:
+    """RETURNS (str): the folder of the encoder in the package for "starter"; any other name as it is."""
+    return str(_STARTER_FOLDER) if name == STARTER else name
 
-    RETURNS (dict[str, Any]): what it says; nothing for a hub name or a folder that says nothing.
+
+def read_settings(name: str) -> dict[str, Any]:
+    """What an encoder says of its pooling, length and normal form: our own file, or that of sentence-transformers.
+
+    name (str): a folder or hub name.
+    RETURNS (dict[str, Any]): what it says; nothing where it says nothing, or is not there.
     RAISES (SapbertError): E302 a file is not what it should be.
     """
     try:
-        settings: dict[str, Any] = _read_json(folder / SETTINGS_FILE, {})
+        settings: dict[str, Any] = _read_json(_find(name, SETTINGS_FILE), {})
         wrong = {
             "max_length": settings.get("max_length", 1) < 1,
             "adapter": settings.get("adapter", ADAPTER_FOLDER) != ADAPTER_FOLDER,
@@ -49,15 +60,35 @@ def read_settings(folder: Path) -> dict[str, Any]:
         }
         if any(wrong.values()):
             raise ValueError(f"{SETTINGS_FILE} has a wrong value of {[key for key in wrong if wrong[key]]}")
-        if settings or not (folder / POOLING_FILE).is_file():
+        if settings or not (pooling := _find(name, POOLING_FILE)):
             return settings
-        return {"pooling": _pooling(_read_json(folder / POOLING_FILE, {}), _read_json(folder / MODULES_FILE, []))}
+        return {"pooling": _pooling(_read_json(pooling, {}), _read_json(_find(name, MODULES_FILE), []))}
     except (ValueError, TypeError, AttributeError, KeyError) as error:
-        raise SapbertError(Errors.E302.format(path=folder, reason=error)) from error
+        raise SapbertError(Errors.E302.format(path=name, reason=error)) from error
 
 
-def _read_json(path: Path, default: Any) -> Any:
-    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else default
+def _find(name: str, file: str) -> Path | None:
+    """RETURNS (Path | None): a file of an encoder that not all have."""
+    if Path(name).exists():
+        return path if (path := Path(name) / file).is_file() else None
+    from huggingface_hub import try_to_load_from_cache
+    from transformers.utils import cached_file
+
+    try:
+        known = try_to_load_from_cache(name, file)  # asking the hub takes long where there is no network
+        found = cached_file(name, file) if known is None else known
+    except (OSError, ValueError):  # it is not there; or nothing of that name is, which loading the model tells
+        return None
+    return Path(found) if isinstance(found, str) else None
+
+
+def read_licences(folder: Path) -> dict[str, bytes]:
+    """RETURNS (dict[str, bytes]): the files in a folder that must go with the weights wherever they go, by name."""
+    return {path.name: path.read_bytes() for pattern in _LICENCES for path in sorted(folder.glob(pattern))}
+
+
+def _read_json(path: Path | None, default: Any) -> Any:
+    return json.loads(path.read_text(encoding="utf-8")) if path else default
 
 
 def _pooling(config: Mapping[str, Any], modules: list[dict[str, str]]) -> str:
@@ -104,6 +135,8 @@ def load_model(name: str, *, adapter: bool = False) -> Any:
             raise ValueError(f"it has no weights for {others[0]}")
         if missing:  # the pooler does not enter the vectors; without weights of its own it is random
             model.pooler = None
+        if adapter and not Path(name).is_dir():
+            raise ValueError("it has an adapter; download the repository, and give its folder")
         if adapter:
             load_adapter(model, Path(name) / ADAPTER_FOLDER)
         return model
@@ -150,11 +183,14 @@ def _load(name: str, load: Callable[[dict[str, bool]], Any]) -> Any:
         raise SapbertError(message) from error
 
 
-def write_folder(folder: Path, model: Any, tokenizer: Any, dtype: str, settings: Mapping[str, Any]) -> None:
+def write_folder(
+    folder: Path, model: Any, tokenizer: Any, dtype: str, settings: Mapping[str, Any], licences: Mapping[str, bytes]
+) -> None:
     """Write all that an encoder is; a folder that is there already is replaced when the new one is complete.
 
     dtype (str): in which the weights are stored, e.g. "float16".
     settings (Mapping[str, Any]): at least pooling, max_length and normaliser.
+    licences (Mapping[str, bytes]): what `read_licences` found where the encoder came from.
     RAISES (SapbertError): E314 the folder holds what is no part of an encoder, E315 it cannot be written.
     """
     with _replacing(folder) as new:
@@ -162,6 +198,8 @@ def write_folder(folder: Path, model: Any, tokenizer: Any, dtype: str, settings:
         tokenizer.save_pretrained(new)
         adapter = {"adapter": ADAPTER_FOLDER} if has_adapter(model) else {}
         _write_json(new / SETTINGS_FILE, {**settings, **adapter, "normalised": True})
+        for name, content in licences.items():
+            (new / name).write_bytes(content)
         _write_for_sentence_transformers(new, int(model.config.hidden_size), settings)
 
 

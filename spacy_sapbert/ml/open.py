@@ -47,11 +47,9 @@ def check_filters(store: ConceptStore, types: Collection[str], sources: Collecti
 
 
 def open_encoder(encoder: str, *, pooling: str | None = None, device: str = "auto") -> TransformerEncoder | None:
-    """encoder (str): "none", a folder or a hub name."""
+    """encoder (str): "none", "starter", a folder or a hub name."""
     if encoder == "none":
         return None
-    if encoder == "starter":
-        raise SapbertError(Errors.E304)
     return TransformerEncoder(encoder, pooling=pooling, device=device)
 
 

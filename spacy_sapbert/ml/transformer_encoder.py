@@ -13,7 +13,16 @@ import numpy as np
 
 from ..errors import Errors, SapbertError
 from ..text.normalise import NORMALISERS
-from .encoder_folder import POOLER, load_model, load_tokenizer, read_settings, stored_dtype, write_folder
+from .encoder_folder import (
+    POOLER,
+    load_model,
+    load_tokenizer,
+    read_licences,
+    read_settings,
+    resolve,
+    stored_dtype,
+    write_folder,
+)
 from .forking import compute_alone_after_fork
 
 if TYPE_CHECKING:
@@ -25,7 +34,8 @@ TOKENS_PER_BATCH = 4096
 class TransformerEncoder:
     """A Hugging Face encoder whose pooled, normalised output stands for a name.
 
-    name (str): a folder, or a hub name such as `cambridgeltl/SapBERT-from-PubMedBERT-fulltext`.
+    name (str): a folder, a hub name such as `cambridgeltl/SapBERT-from-PubMedBERT-fulltext`, or "starter" for the one
+        in the package.
     pooling (str | None): "cls" or "mean"; None takes what the folder says, else "cls", as SapBERT's models want.
     max_length (int | None): wordpieces a name is cut to; None takes what the folder says, else 25.
     normaliser (str | None): normal form in which names are read; None takes what the folder says, else "lower".
@@ -44,12 +54,13 @@ class TransformerEncoder:
         normaliser: str | None = None,
         device: str = "auto",
     ) -> None:
-        self.name = name
-        settings = read_settings(Path(name))
+        self.name = resolve(name)
+        settings = read_settings(self.name)
         self.pooling = pooling or settings.get("pooling", "cls")
         self.max_length = max_length or int(settings.get("max_length", 25))
         self.normaliser = normaliser or settings.get("normaliser", "lower")
         self.trained: dict[str, Any] = dict(settings.get("trained", {}))
+        self._licences = read_licences(Path(self.name))
         self._has_adapter = "adapter" in settings
         self._device = device
         if self.pooling not in ("cls", "mean") or self.normaliser not in NORMALISERS:
@@ -157,7 +168,8 @@ class TransformerEncoder:
         RAISES (SapbertError): E314 it holds what is no part of an encoder, E315 it cannot be written.
         """
         self.tokenize([""])  # a tokenizer saves how it was used last
-        write_folder(folder, self.model, self.tokenizer, self.dtype, {**self.settings, "trained": self.trained})
+        settings = {**self.settings, "trained": self.trained}
+        write_folder(folder, self.model, self.tokenizer, self.dtype, settings, self._licences)
 
     def _forward(self, batch: list[list[int]], fast: bool) -> np.ndarray:
         import torch

@@ -21,12 +21,11 @@ if TYPE_CHECKING:
     from ..ml.candidates import CandidateGenerator, Filter
     from ..ml.decision import MentionForms
 
-# Fitted on the training parts of BC5CDR and NCBI Disease. A threshold is the one with the best F1 of links when the
-# gold mentions of every second or third document are linked to the starter vocabulary: precision 95.3, recall 85.8
-# with the sparse score, 95.2 and 87.2 with all-MiniLM-L6-v2 (`benchmarks/thresholds.py`). On MEDIC F1 is flat from 0.75
-# to 0.9. Weight and margins are within 0.4 points of the best mean accuracy on MEDIC (`benchmarks/decisions.py`).
-SPARSE_THRESHOLD = 0.85
-DENSE_THRESHOLD = 0.825
+# Fitted on the training parts of BC5CDR and NCBI Disease. The threshold is within 0.1 points of the best F1 of links
+# when their gold mentions are linked to the starter vocabulary: precision 95.2, recall 88.9 with the starter encoder,
+# 95.3 and 85.8 with the sparse score alone (`benchmarks/thresholds.py`). On MEDIC F1 is flat from 0.75 to 0.9.
+# The weight has the best mean accuracy on MEDIC, the margins are within 0.4 points of it (`benchmarks/decisions.py`).
+THRESHOLD = 0.85
 SPARSE_WEIGHT = 0.2
 SHORT_FORM_MARGIN = 0.1
 SPLIT_MARGIN = 0.0
@@ -39,14 +38,14 @@ Parts = Tuple[LinkedPart, ...]
     assigns=["doc.ents", "span._.kb_ents", "span._.links"],
     default_config={
         "kb": "starter",
-        "encoder": "none",
+        "encoder": "starter",
         "pooling": None,
         "device": "auto",
         "sparse": True,
         "sparse_weight": SPARSE_WEIGHT,
         "batch_size": 128,
         "k": 30,
-        "threshold": None,
+        "threshold": THRESHOLD,
         "max_entities_per_mention": 5,
         "spans_key": None,
         "types": [],
@@ -71,7 +70,7 @@ def make_sapbert_linker(
     sparse_weight: float,
     batch_size: int,
     k: int,
-    threshold: Optional[float],
+    threshold: float,
     max_entities_per_mention: int,
     spans_key: Optional[str],
     types: List[str],
@@ -95,14 +94,14 @@ class SapbertLinker(FolderPipe):
     `composite_splitter` offers readings; `spacy_sapbert.ml.decision.Decision` says which of these is linked.
 
     kb (str): "starter", or the path of a store that `spacy-sapbert kb build` made.
-    encoder (str): "none", a folder or a hub name.
+    encoder (str): "starter", a folder or a hub name; "none" for the sparse score alone.
     pooling (str | None): "cls" or "mean"; None takes what the encoder's folder says.
     device (str): where the encoder runs: "auto", "cpu", "cuda", …
     sparse (bool): use the sparse score.
     sparse_weight (float): its weight λ beside the dense score.
     batch_size (int): documents whose mentions are looked up together.
     k (int): candidates for each text that is looked up.
-    threshold (float | None): a link needs a higher score; None takes the default for the scores in use.
+    threshold (float): a link needs a higher score.
     max_entities_per_mention (int): how many candidates `span._.kb_ents` holds, for each part.
     spans_key (str | None): link `doc.spans[spans_key]` instead of `doc.ents`.
     types, sources (List[str]): only concepts of these types, only names from these sources; filtered before the k
@@ -122,14 +121,14 @@ class SapbertLinker(FolderPipe):
         name: str = "sapbert_linker",
         *,
         kb: str = "starter",
-        encoder: str = "none",
+        encoder: str = "starter",
         pooling: Optional[str] = None,
         device: str = "auto",
         sparse: bool = True,
         sparse_weight: float = SPARSE_WEIGHT,
         batch_size: int = 128,
         k: int = 30,
-        threshold: Optional[float] = None,
+        threshold: float = THRESHOLD,
         max_entities_per_mention: int = 5,
         spans_key: Optional[str] = None,
         types: Sequence[str] = (),
@@ -315,7 +314,7 @@ class SapbertLinker(FolderPipe):
         return list(best.items())
 
     def _passing(self, candidates: Sequence[Candidate]) -> List[Candidate]:
-        passing = [candidate for candidate in candidates if candidate.score > self._threshold]
+        passing = [candidate for candidate in candidates if candidate.score > self.threshold]
         if not self.filter_for_definitions:
             return passing
         return [
@@ -328,19 +327,13 @@ class SapbertLinker(FolderPipe):
         concept = self.kb.get(concept_id)
         return concept is not None and concept.definition is not None
 
-    @property
-    def _threshold(self) -> float:
-        if self.threshold is not None:
-            return self.threshold
-        return SPARSE_THRESHOLD if self.generator.vectors is None else DENSE_THRESHOLD
-
     def _reason(self, part: LinkedPart, mention: Span) -> str:
         if not part.candidates:
             only = self._filter(mention)
             asked = [f"{what} {', '.join(names)}" for what, names in only._asdict().items() if names]
             return "no name is like it" + (f" among {' and '.join(asked)}" if asked else "")
-        if part.candidates[0].score <= self._threshold:
-            return f"best score {part.candidates[0].score:.2f} is not above the threshold {self._threshold:.2f}"
+        if part.candidates[0].score <= self.threshold:
+            return f"best score {part.candidates[0].score:.2f} is not above the threshold {self.threshold:.2f}"
         return "no candidate above the threshold has a definition"
 
     def _check_settings(self) -> None:
@@ -349,5 +342,5 @@ class SapbertLinker(FolderPipe):
         for setting in ("k", "batch_size", "max_entities_per_mention"):
             check_setting(self, setting, getattr(self, setting) >= 1, "at least 1")
         check_setting(self, "sparse_weight", self.sparse_weight >= 0, "0 or more")
-        check_setting(self, "threshold", self.threshold is None or 0 <= self.threshold <= 1, "from 0 to 1, or null")
+        check_setting(self, "threshold", 0 <= self.threshold <= 1, "from 0 to 1")
         check_setting(self, "no_definition_threshold", 0 <= self.no_definition_threshold <= 1, "from 0 to 1")

@@ -129,7 +129,6 @@ def test_another_vocabulary_in_its_own_place(command, small_store, other_store, 
         (["--ner", "{tmp}"], "[E534]"),
         (["--kb", "{tmp}/missing.kb"], "[E101]"),
         (["--encoder", "{tmp}"], "[E302]"),
-        (["--encoder", "starter"], "[E304]"),
         (["--pooling", "max", "--encoder", "nobody/nothing"], "[E303]"),
     ],
 )

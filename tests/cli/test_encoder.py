@@ -41,7 +41,7 @@ def test_info_as_a_table(command, tiny_encoder):
     assert "4,800" in table
 
 
-@pytest.mark.parametrize(("name", "error"), [("none", "E301"), ("no/such", "E301"), ("starter", "E304")])
+@pytest.mark.parametrize(("name", "error"), [("none", "E301"), ("no/such", "E301")])
 def test_no_encoder(run, name, error):
     assert error in run("info", name)
 

@@ -121,6 +121,16 @@ assert encoder.encode(["breast"]).shape == (1, 32)
     assert TransformerEncoder(str(tmp_path / "saved")).dim == 32
 
 
+def test_licences_go_with_the_weights(tiny_encoder, tmp_path):
+    folder = shutil.copytree(tiny_encoder, tmp_path / "encoder")
+    for name in ("LICENSE", "NOTICE.txt", "README.md"):
+        (folder / name).write_text(f"of {name}")
+    TransformerEncoder(str(folder)).save(tmp_path / "saved")
+    assert (tmp_path / "saved" / "LICENSE").read_text() == "of LICENSE"
+    assert (tmp_path / "saved" / "NOTICE.txt").read_text() == "of NOTICE.txt"
+    assert not (tmp_path / "saved" / "README.md").exists()
+
+
 # --- replacing
 
 

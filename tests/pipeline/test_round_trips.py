@@ -15,6 +15,7 @@ import srsly
 from spacy.tokens import Doc, DocBin
 
 from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.pipeline.sapbert_linker import THRESHOLD
 from spacy_sapbert.pipeline.saving import MANIFEST_FILE
 
 COMPONENTS = ("abbreviation_resolver", "concept_matcher", "composite_splitter", "sapbert_linker")
@@ -170,7 +171,7 @@ def test_settings_can_be_overridden_at_load(nlp, tmp_path):
     assert {ent.label_ for ent in by_text.values()} == {"ANY"}
     assert {ent.kb_id_ for ent in by_text.values()} == {"NIL"}
     assert {link.long_form for ent in by_text.values() for link in ent._.links} == {None}
-    assert spacy.load(tmp_path).get_pipe("sapbert_linker").threshold is None
+    assert spacy.load(tmp_path).get_pipe("sapbert_linker").threshold == THRESHOLD
 
 
 @pytest.mark.parametrize("saved", [True, False])

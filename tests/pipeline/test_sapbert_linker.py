@@ -28,7 +28,7 @@ TEXT = "The patient had high blood pressure and was given aspirin."
 @pytest.fixture
 def nlp(kb):
     nlp = spacy.blank("en")
-    nlp.add_pipe("sapbert_linker", config={"kb": kb})
+    nlp.add_pipe("sapbert_linker", config={"kb": kb, "encoder": "none"})
     return nlp
 
 
