@@ -6,7 +6,7 @@ nearest to them (no abbreviations, no composites, no sparse score). A cell that 
 are printed after each. Only the first cell has the config's teacher.
 
     python benchmarks/pretraining.py CONFIG OUTPUT --pairs PAIRS --encoder ENCODER --medic STORE
-        [--steps 450] [--cell NAME …] [--pairs-of NAME=FILE …] [--set NAME=VALUE …] [--data FOLDER]
+        [--steps 300] [--cell NAME …] [--pairs-of NAME=FILE …] [--set NAME=VALUE …] [--data FOLDER]
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def main() -> None:
     parser.add_argument("--encoder", required=True)
     parser.add_argument("--medic", required=True)
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("SPACY_SAPBERT_DATA", "../shared/data")))
-    parser.add_argument("--steps", type=int, default=450)
+    parser.add_argument("--steps", type=int, default=300)
     parser.add_argument("--cell", action="append", help="By default all.")
     parser.add_argument("--pairs-of", action="append", default=[], help="NAME=FILE: a further cell with other pairs.")
     parser.add_argument("--set", action="append", default=[], help="A setting of the config, e.g. pretrain.seed=1.")

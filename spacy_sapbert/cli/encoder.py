@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 encoder = typer.Typer(help="Look into an encoder, encode texts with it, make it smaller.", no_args_is_help=True)
 
 Encoder = Annotated[str, typer.Argument(help="A folder or a hub name.")]
-Pooling = Annotated[str | None, typer.Option(help="cls or mean; by default what the folder says, else cls.")]
+Pooling = Annotated[str | None, typer.Option(help="cls or mean; by default what the encoder says, else cls.")]
 Output = Annotated[Path, typer.Option("--output", "-o", help="The folder to write.")]
 
 _SQLITE = b"SQLite format 3\0"

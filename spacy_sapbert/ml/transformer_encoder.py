@@ -36,9 +36,9 @@ class TransformerEncoder:
 
     name (str): a folder, a hub name such as `cambridgeltl/SapBERT-from-PubMedBERT-fulltext`, or "starter" for the one
         in the package.
-    pooling (str | None): "cls" or "mean"; None takes what the folder says, else "cls", as SapBERT's models want.
-    max_length (int | None): wordpieces a name is cut to; None takes what the folder says, else 25.
-    normaliser (str | None): normal form in which names are read; None takes what the folder says, else "lower".
+    pooling (str | None): "cls" or "mean"; None takes what the encoder says, else "cls", as SapBERT's models want.
+    max_length (int | None): wordpieces a name is cut to; None takes what the encoder says, else 25.
+    normaliser (str | None): normal form in which names are read; None takes what the encoder says, else "lower".
     device (str): "cpu", "cuda", "cuda:1", …; "auto" takes a GPU where there is one.
     Weights and tokenizer are read at the first use.
 

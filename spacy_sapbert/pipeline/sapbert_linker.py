@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
 # Fitted on the training parts of BC5CDR and NCBI Disease. The threshold is within 0.1 points of the best F1 of links
 # when their gold mentions are linked to the starter vocabulary: precision 95.2, recall 88.9 with the starter encoder,
-# 95.3 and 85.8 with the sparse score alone (`benchmarks/thresholds.py`). On MEDIC F1 is flat from 0.75 to 0.9.
-# The weight has the best mean accuracy on MEDIC, the margins are within 0.4 points of it (`benchmarks/decisions.py`).
+# 95.3 and 85.8 with the sparse score alone (`benchmarks/thresholds.py`). On MEDIC F1 is 82.2 there, and 83.5 at best
+# (0.775). The weight has the best mean accuracy on MEDIC with the starter encoder; the margins were within 0.4 points
+# of the best with the sparse score and with all-MiniLM-L6-v2 (`benchmarks/decisions.py`).
 THRESHOLD = 0.85
 SPARSE_WEIGHT = 0.2
 SHORT_FORM_MARGIN = 0.1
@@ -95,7 +96,7 @@ class SapbertLinker(FolderPipe):
 
     kb (str): "starter", or the path of a store that `spacy-sapbert kb build` made.
     encoder (str): "starter", a folder or a hub name; "none" for the sparse score alone.
-    pooling (str | None): "cls" or "mean"; None takes what the encoder's folder says.
+    pooling (str | None): "cls" or "mean"; None takes what the encoder says.
     device (str): where the encoder runs: "auto", "cpu", "cuda", …
     sparse (bool): use the sparse score.
     sparse_weight (float): its weight λ beside the dense score.

@@ -22,7 +22,7 @@ class Teacher:
 
     encoder (str): a folder or hub name; its vectors must be as long as those of the encoder that is trained.
     weight (float): of this loss beside the other.
-    pooling (str | None): "cls" or "mean"; None for what the folder says.
+    pooling (str | None): "cls" or "mean"; None for what the encoder says.
     kb (str | None): a vocabulary; the vectors of its names are computed once, before training, and kept in the cache
         folder. Names that are not in it are encoded each time they occur.
     """

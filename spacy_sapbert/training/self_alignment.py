@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 BEST_FOLDER = "model-best"
 LAST_FOLDER = "model-last"
 FAILED_FILE = "failed_batch.json"
-# of a config: parts that name files, which are others on another machine, and parts that decide what is learnt
-_FILES = ("name", "path", "shared", "encoder", "kb", "corpus")  # settings whose values name files
+# settings that name files, which are others on another machine; and parts of a config that decide what is learnt
+_FILES = ("name", "path", "shared", "encoder", "kb", "corpus")
 _PARTS = ("batcher", "miner", "loss", "teacher", "optimizer", "schedule")
 PRECISIONS = ("auto", "fp32", "bf16", "fp16")
 
@@ -233,8 +233,10 @@ class SelfAlignment:
     def _loss(self, batch: Batch) -> "tuple[Tensor, Mined]":
         import torch
 
-        vectors = self._encode(batch.names)
-        mined = self.miner(vectors, torch.from_numpy(batch.synonyms).to(vectors.device))
+        normalise = NORMALISERS[self.encoder.normaliser]
+        forms = [normalise(name) for name in batch.names]
+        vectors = self._encode(forms)
+        mined = self.miner(vectors, torch.from_numpy(batch.synonyms | _alike(forms)).to(vectors.device))
         loss = vectors.new_zeros(())
         if len(mined.triplets):
             loss = loss + self.loss(vectors, mined)
@@ -242,13 +244,12 @@ class SelfAlignment:
             loss = loss + self.teacher(batch.names, vectors)
         return loss, mined
 
-    def _encode(self, names: list[str]) -> "Tensor":
+    def _encode(self, forms: list[str]) -> "Tensor":
         """Encode the names of a batch in parts of about equal length, each padded to its own longest.
 
-        RETURNS (float32, shape (len(names), dim)): unit vectors, with gradients.
+        RETURNS (float32, shape (len(forms), dim)): unit vectors, with gradients.
         """
-        normalise = NORMALISERS[self.encoder.normaliser]
-        pieces = self.encoder.tokenize([normalise(name) for name in names])
+        pieces = self.encoder.tokenize(forms)
         order = sorted(range(len(pieces)), key=lambda place: -len(pieces[place]))
         vectors = self._embed([pieces[place] for place in self.processes.share(order)])
         return self.processes.gather(vectors, order)
@@ -356,6 +357,14 @@ class SelfAlignment:
 
     def _end_training_mode(self) -> None:
         self.encoder.replace(self.encoder.model)  # which has no dropout then, and another fingerprint
+
+
+def _alike(forms: list[str]) -> np.ndarray:
+    """RETURNS (bool, shape (n, n)): whether two different places hold one form, which no training could tell apart."""
+    places = np.unique(forms, return_inverse=True)[1]
+    alike: np.ndarray = places[:, None] == places
+    np.fill_diagonal(alike, False)
+    return alike
 
 
 def _add_adapter(encoder: TransformerEncoder, reduction_factor: float, seed: int) -> None:

@@ -443,6 +443,22 @@ def test_evaluations_change_no_curve(make_run, read_curve, tmp_path):
     assert losses[0] == losses[1]
 
 
+def test_names_that_the_encoder_reads_alike_are_no_negatives(make_run, make_encoder, tmp_path):
+    """What stands for two concepts in two spellings has one vector, which cannot be drawn apart from itself."""
+    found = []
+
+    def miner(vectors, synonyms):
+        found.append(synonyms)
+        return hard_triplets(None)(vectors, synonyms)
+
+    pairs = [Pair("C1", "tumour", "growth"), Pair("C2", "tumor", "swelling")]
+    for normaliser, synonyms in (("lower", [1, 1, 1, 1]), ("american", [1, 1, 2, 2])):
+        encoder = make_encoder(pooling="mean", normaliser=normaliser)
+        make_run(pairs, encoder, miner=miner).train(tmp_path / normaliser)
+        assert sorted(found[-1].sum(1).tolist()) == synonyms
+        assert not found[-1].diagonal().any()
+
+
 # --- learning
 
 
