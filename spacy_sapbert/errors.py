@@ -146,7 +146,10 @@ class Errors:
         "[E302] The encoder folder {path} cannot be loaded ({reason}). It needs config.json, the weights and the "
         "tokenizer's files, as `save_pretrained` writes them."
     )
-    E303 = "[E303] Unknown pooling '{pooling}' or normal form '{normaliser}'. Pooling is 'cls' or 'mean'."
+    E303 = (
+        "[E303] Unknown pooling '{pooling}' or normal form '{normaliser}'. Pooling is 'cls' or 'mean', the normal form one "
+        "of: {known}."
+    )
     E305 = (
         "[E305] The name vectors in {path} belong to another vocabulary or encoder. Delete the folder, or assemble the "
         "pipeline again."

@@ -64,7 +64,8 @@ class TransformerEncoder:
         self._has_adapter = "adapter" in settings
         self._device = device
         if self.pooling not in ("cls", "mean") or self.normaliser not in NORMALISERS:
-            raise SapbertError(Errors.E303.format(pooling=self.pooling, normaliser=self.normaliser))
+            known = ", ".join(NORMALISERS)
+            raise SapbertError(Errors.E303.format(pooling=self.pooling, normaliser=self.normaliser, known=known))
 
     @property
     def settings(self) -> dict[str, Any]:
