@@ -181,6 +181,11 @@ class Errors:
         "dimensions."
     )
     E340 = "[E340] None of the {mentions} mentions in {path} has its concept in the vocabulary, so nothing can be measured."
+    E341 = "[E341] The encoder has {layers} layers, so {wanted} of them cannot be trained. Change the setting `trained_layers`."
+    E342 = (
+        "[E342] There is no encoder that could learn: the linker has the sparse score alone. Set `encoder` to 'starter', a "
+        "folder or a hub name, or take `learning` out of its config."
+    )
     E308 = (
         "[E308] There is no encoder in {path}: its writing was cut off just when it should be replaced. What was there "
         "before lies in {aside}; rename it, or write the encoder again."

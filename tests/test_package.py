@@ -27,7 +27,7 @@ print(json.dumps([alone, sorted(set(sys.modules) - before)]))
 
 
 def our_entry_points():
-    ours = ("misc", "readers", "batchers", "loggers")
+    ours = ("misc", "readers", "batchers", "loggers", "scorers")
     groups = ("spacy_factories", "spacy_cli", "console_scripts", *(f"spacy_{name}" for name in ours))
     groups += tuple(f"thinc_{name}" for name in ("losses", "optimizers", "schedules"))
     return [point for group in groups for point in entry_points(group=group) if point.value.startswith("spacy_sapbert")]

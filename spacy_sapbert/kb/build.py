@@ -150,6 +150,10 @@ class StoreBuilder:
             self._add_name(self._place_records().in_row(concept)[0], name, annotations=1)
         self.counts["mentions added" if concepts else "mentions whose id is not in the vocabulary"] += 1
 
+    def add_annotations(self, concept: int, name: Name, annotations: int) -> None:
+        """Add a name, annotated so often, to the concept in a row of the store that is built."""
+        self._add_name(self._place_records().in_row(concept)[0], name, annotations)
+
     def names_of(self, concept_id: str) -> list[str]:
         """RETURNS (list[str]): all names so far of the concepts with this primary or alternative id."""
         concepts = self._find(concept_id)

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import permutations
+from pathlib import Path
 
 from ..text.abbreviations import expand, find_definitions, find_uses
 from ..text.composites import readings
 from ..text.normalise import biosyn
 from ..types import AnnotatedDocument, Mention, Name
-from .build import StoreBuilder
+from .build import StoreBuilder, new_store
+from .export import stream_records
+from .store import ConceptStore
 
 SCOPE = "mention"
+_ANNOTATED = (
+    "SELECT s.concept, s.annotations, n.text, s.scope, s.source FROM synonyms s JOIN names n ON n.row = s.name "
+    "WHERE s.annotations > 0 ORDER BY s.name, s.concept, s.source"
+)
 MAX_PERMUTED = 4  # parts of a composite; beyond, all orders of its ids would be too many to try
 
 
@@ -30,6 +37,22 @@ def add_mentions(builder: StoreBuilder, documents: Iterable[AnnotatedDocument], 
                 builder.counts["mentions without an id"] += 1
             for text, concept_id in _named(builder, mention, expand(document.text, mention.start, mention.end, uses)):
                 builder.add_mention(concept_id, Name(" ".join(text.split()), SCOPE, source))
+
+
+def join_mentions(store: ConceptStore, documents: Iterable[AnnotatedDocument], source: str, path: Path) -> ConceptStore:
+    """Write a store that has all that another one has, and the mentions of documents as names; see `add_mentions`.
+
+    RETURNS (ConceptStore): the new store, whose `meta` says under "mentions" what was made of them.
+    """
+    with new_store(path) as builder:
+        for record in stream_records(store):
+            builder.add(record._replace(names=tuple(name for name in record.names if name.scope != SCOPE)))
+        for concept, annotations, *name in store.query(_ANNOTATED):
+            builder.add_annotations(concept, Name(*name), annotations)
+        add_mentions(builder, documents, source)
+        meta = {key: value for key, value in store.meta.items() if key not in ("built", "fingerprint")}
+        builder.finish({**meta, "mentions": dict(sorted((+builder.counts).items()))})
+    return ConceptStore(path)
 
 
 def _named(builder: StoreBuilder, mention: Mention, expanded: str) -> Iterator[tuple[str, str]]:

@@ -137,6 +137,11 @@ class ConceptStore:
             )
         ]
 
+    def annotated_only(self) -> list[int]:
+        """RETURNS (list[int]): the rows of the names that no vocabulary has, but only the mentions of a corpus."""
+        rows = self.query("SELECT name FROM synonyms GROUP BY name HAVING min(scope = 'mention') ORDER BY name")
+        return [row[0] for row in rows]
+
     @cached_property
     def ownership(self) -> Ownership:
         """Read when first asked for: 13 bytes for every name of every concept."""
@@ -189,6 +194,10 @@ class ConceptStore:
             concept_id,
         )
         return tuple(row[0] for row in rows)
+
+    def concept_rows(self, concept_id: str) -> tuple[int, ...]:
+        """RETURNS (tuple[int, ...]): the rows of the concepts with this primary or alternative id."""
+        return tuple(row[0] for row in self.query("SELECT concept FROM ids WHERE id = ? ORDER BY concept", concept_id))
 
     def find_name(self, text: str) -> tuple[str, ...]:
         """RETURNS (tuple[str, ...]): primary ids of the concepts with exactly this name."""

@@ -93,7 +93,28 @@ class CandidateGenerator:
             for text, scored in zip(batch, self._score(batch, k, entries), strict=True):
                 yield text, self._best(scored, k, entries)
 
+    def renew(self, vectors: NameVectors) -> None:
+        """Take other vectors of the names, since the encoder has learnt."""
+        self.vectors = vectors
+        self._cache.clear()
+
     # --- scores of names
+
+    def similarities(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """RETURNS (float32, twice shape (len(texts), names)): dense and sparse cosines; 0 where a score is not used."""
+        shape = len(texts), self.store.n_names
+        dense = self.vectors.similarities(self.vectors.encode(texts)) if self.vectors else np.zeros(shape, np.float32)
+        sparse = self._sparse(texts, None)
+        return dense, np.stack([np.zeros(shape[1], np.float32) if one is None else one for one in sparse])
+
+    def passing_names(self, only: Filter) -> np.ndarray | None:
+        """RETURNS (bool, shape (names,)): which names pass a filter; None where all do."""
+        entries = self._entries(only)
+        if entries is None:
+            return None
+        passing = np.zeros(self.store.n_names, dtype=bool)
+        passing[self.store.ownership.names[entries]] = True
+        return passing
 
     def _score(self, texts: Sequence[str], k: int, entries: np.ndarray | None) -> list[_Scored]:
         rows = None if entries is None else np.unique(self.store.ownership.names[entries])
@@ -157,7 +178,7 @@ class CandidateGenerator:
         """The k best concepts: each has the score of its best name."""
         n = 4 * k
         while True:
-            places = _top(scored.scores, n)
+            places = top(scored.scores, n)
             places = places[scored.scores[places] > 0]  # no similarity at all proposes nothing
             which, owners = self.store.ownership.of(scored.rows[places])
             if entries is not None:
@@ -206,7 +227,7 @@ class CandidateGenerator:
         return self.store.owned(only.types, only.sources) if only != ALL else None
 
 
-def _top(scores: np.ndarray, n: int) -> np.ndarray:
+def top(scores: np.ndarray, n: int) -> np.ndarray:
     """RETURNS: places of the n highest scores, and of all that equal the lowest of them; in no order."""
     if n >= len(scores):
         return np.arange(len(scores))

@@ -34,6 +34,8 @@ class NameVectors:
     """One vector a name of the store, by row; an exact index by inner product.
 
     folder (Path): where `build_name_vectors` put them.
+
+    known (KnownVectors): the vectors by name, for another store with some of these names.
     RAISES (SapbertError): E305 they belong to another store or encoder, E306 something is missing.
     """
 
@@ -44,21 +46,21 @@ class NameVectors:
             manifest = json.loads((folder / MANIFEST_FILE).read_text())
         except (OSError, ValueError) as error:
             raise SapbertError(Errors.E306.format(path=folder, reason=error)) from error
-        self._known = _open_known(folder)
-        if manifest != _manifest(store, encoder) or len(self._known.vectors) != store.n_names:
+        self.known = _open_known(folder)
+        if manifest != _manifest(store, encoder) or len(self.known.vectors) != store.n_names:
             raise SapbertError(Errors.E305.format(path=folder))
 
     @property
     def vectors(self) -> np.ndarray:
         """RETURNS (float32, shape (names, dim)): memory-mapped."""
-        return self._known.vectors
+        return self.known.vectors
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
         """Encode texts; one that is a name already takes that name's vector, without the encoder.
 
         RETURNS (float32, shape (len(texts), dim)): vectors of unit length.
         """
-        return _encode(texts, self.encoder, [self._known])
+        return _encode(texts, self.encoder, [self.known])
 
     def similarities(self, queries: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
         """RETURNS (float32, shape (len(queries), len(rows) or all)): cosines with the names at these rows."""
@@ -78,7 +80,7 @@ class NameVectors:
             shutil.copyfile(self.folder / name, folder / name)
 
 
-class _KnownVectors:
+class KnownVectors:
     """Vectors by the normal form of what they stand for.
 
     vectors (float32, shape (n, dim)), hashes (uint64, shape (n,)): of the same texts, in the same order.
@@ -96,7 +98,7 @@ class _KnownVectors:
 
 
 def _encode(
-    texts: Sequence[str], encoder: TransformerEncoder, known: Sequence[_KnownVectors], *, fast: bool = False
+    texts: Sequence[str], encoder: TransformerEncoder, known: Sequence[KnownVectors], *, fast: bool = False
 ) -> np.ndarray:
     """Encode texts, but take the vectors that are known already."""
     hashes = _hashes(texts, encoder)
@@ -141,12 +143,12 @@ def build_name_vectors(
     encoder: TransformerEncoder,
     folder: Path,
     progress: Progress | None = None,
-    known: Sequence[_KnownVectors] = (),
+    known: Sequence[KnownVectors] = (),
 ) -> None:
     """Encode all names of a store. A build that was cut off goes on where it stopped.
 
     progress (Callable[[int, int], None] | None): told the names done and the names in all.
-    known (Sequence[_KnownVectors]): vectors of the same encoder, which are not made again.
+    known (Sequence[KnownVectors]): vectors of the same encoder, which are not made again.
     """
     parts = folder / "parts"
     parts.mkdir(parents=True, exist_ok=True)
@@ -170,10 +172,10 @@ def build_name_vectors(
     shutil.rmtree(parts)
 
 
-def _open_known(folder: Path) -> _KnownVectors:
+def _open_known(folder: Path) -> KnownVectors:
     try:
         vectors = np.load(folder / VECTORS_FILE, mmap_mode="r", allow_pickle=False)
-        return _KnownVectors(vectors, np.load(folder / HASHES_FILE, allow_pickle=False))
+        return KnownVectors(vectors, np.load(folder / HASHES_FILE, allow_pickle=False))
     except (OSError, EOFError, ValueError) as error:
         raise SapbertError(Errors.E306.format(path=folder, reason=error)) from error
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from ..errors import Errors, SapbertError
+from ..kb.mentions import join_mentions
 from ..kb.store import ConceptStore
+from ..types import AnnotatedDocument
 from .candidates import CandidateGenerator
-from .name_vectors import NameVectors, cached_name_vectors
+from .name_vectors import NameVectors, build_name_vectors, cached_name_vectors
 from .ngrams import NgramEncoder
 from .transformer_encoder import TransformerEncoder
 
@@ -17,6 +19,8 @@ STORE_FILE = "concepts.kb"
 NGRAMS_FOLDER = "ngrams"
 VECTORS_FOLDER = "vectors"
 ENCODER_FOLDER = "encoder"
+MENTIONS_SOURCE = "training"
+"""The source of names that are mentions of the training data."""
 
 
 def open_store(kb: str) -> ConceptStore:
@@ -58,6 +62,23 @@ def open_generator(store: ConceptStore, encoder: TransformerEncoder | None, *, s
     ngrams = NgramEncoder.fit(store.names()) if sparse else None
     vectors = cached_name_vectors(store, encoder) if encoder else None
     return CandidateGenerator(store, ngrams, vectors)
+
+
+def with_mentions(
+    generator: CandidateGenerator, documents: Iterable[AnnotatedDocument], folder: Path
+) -> CandidateGenerator:
+    """Make a generator like another one, to whose vocabulary the mentions of documents have been added.
+
+    folder (Path): where the new store and the vectors of its names go.
+    """
+    store = join_mentions(generator.store, documents, MENTIONS_SOURCE, folder / STORE_FILE)
+    ngrams = NgramEncoder.fit(store.names()) if generator.ngrams else None
+    vectors = None
+    if generator.vectors:
+        encoder = generator.vectors.encoder
+        build_name_vectors(store, encoder, folder / VECTORS_FOLDER, known=[generator.vectors.known])
+        vectors = NameVectors(folder / VECTORS_FOLDER, store, encoder)
+    return CandidateGenerator(store, ngrams, vectors, sparse_weight=generator.sparse_weight)
 
 
 def save_generator(generator: CandidateGenerator, folder: Path) -> None:

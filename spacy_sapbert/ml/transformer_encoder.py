@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     import torch
 
 TOKENS_PER_BATCH = 4096
+# while gradients are kept: on a CPU padding costs more than many small parts do
+_CPU_TOKENS, _GPU_TOKENS = 1024, 16384
 
 
 class TransformerEncoder:
@@ -150,6 +152,20 @@ class TransformerEncoder:
         ids, mask = ids.to(self.device), mask.to(self.device)
         hidden = self.model(input_ids=ids, attention_mask=mask).last_hidden_state
         return torch.nn.functional.normalize(self._pool(hidden.float(), mask), dim=-1)
+
+    def embed_by_length(self, pieces: Sequence[Sequence[int]]) -> "torch.Tensor":
+        """Encode tokenised names as `embed` does, in parts of about equal length, each padded to its own longest.
+
+        RETURNS (float32, shape (len(pieces), dim)): in the order of the names; there may be none.
+        """
+        import torch
+
+        tokens = _CPU_TOKENS if self.device == "cpu" else _GPU_TOKENS
+        parts = batches_by_length([len(ids) for ids in pieces], tokens)
+        if not parts:
+            return torch.zeros((0, self.dim), device=self.device)
+        vectors = torch.cat([self.embed([pieces[place] for place in part]) for part in parts])
+        return vectors[torch.from_numpy(np.concatenate(parts).argsort()).to(vectors.device)]
 
     def replace(self, model: Any, tokenizer: Any = None) -> None:
         """Put another model, and perhaps another tokenizer, in the place of this one's."""

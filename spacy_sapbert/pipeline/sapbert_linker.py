@@ -1,33 +1,30 @@
 """`sapbert_linker`: from mentions to concepts."""
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 from spacy.language import Language
+from spacy.pipeline import Pipe
 from spacy.tokens import Doc, Span
 from spacy.util import minibatch
 from spacy.vocab import Vocab
 
 from ..errors import Errors, SapbertError
+from ..evaluation.linking_scorer import score_links
 from ..text.abbreviations import expand
+from ..training.biosyn import BioSyn
 from ..types import NIL, Candidate, Link, LinkedPart
 from .attributes import get_matched_name, get_readings, get_uses, register, set_kb_ents, set_links
+from .learning import LearningPipe
 from .mentions import mentions_of, set_kb_ids
-from .saving import FolderPipe
 from .settings import check_setting
 
 if TYPE_CHECKING:
     from ..kb.store import ConceptStore
-    from ..ml.candidates import CandidateGenerator, Filter
+    from ..ml.candidates import Filter
     from ..ml.decision import MentionForms
 
-# Fitted on the training parts of BC5CDR and NCBI Disease. The threshold is within 0.1 points of the best F1 of links
-# when their gold mentions are linked to the starter vocabulary: precision 95.2, recall 88.9 with the starter encoder,
-# 95.3 and 85.8 with the sparse score alone (`benchmarks/thresholds.py`). On MEDIC F1 is 82.2 there, and 83.5 at best
-# (0.775). The weight has the best mean accuracy on MEDIC with the starter encoder; the margins were within 0.4 points
-# of the best with the sparse score and with all-MiniLM-L6-v2 (`benchmarks/decisions.py`).
-THRESHOLD = 0.85
-SPARSE_WEIGHT = 0.2
+# Fitted on the training parts of BC5CDR and NCBI Disease: within 0.4 points of the best accuracy with the sparse score
+# and with all-MiniLM-L6-v2 (`benchmarks/decisions.py`).
 SHORT_FORM_MARGIN = 0.1
 SPLIT_MARGIN = 0.0
 
@@ -43,10 +40,10 @@ Parts = Tuple[LinkedPart, ...]
         "pooling": None,
         "device": "auto",
         "sparse": True,
-        "sparse_weight": SPARSE_WEIGHT,
+        "sparse_weight": None,
         "batch_size": 128,
         "k": 30,
-        "threshold": THRESHOLD,
+        "threshold": None,
         "max_entities_per_mention": 5,
         "spans_key": None,
         "types": [],
@@ -58,7 +55,10 @@ Parts = Tuple[LinkedPart, ...]
         "split_margin": SPLIT_MARGIN,
         "filter_for_definitions": False,
         "no_definition_threshold": 0.95,
+        "learning": None,
+        "scorer": {"@scorers": "spacy-sapbert.linking_scorer.v1"},
     },
+    default_score_weights={"link_acc": 1.0, "link_strict": 0.0, "link_recall": 0.0, "link_lambda": 0.0},
 )
 def make_sapbert_linker(
     nlp: Language,
@@ -68,10 +68,10 @@ def make_sapbert_linker(
     pooling: Optional[str],
     device: str,
     sparse: bool,
-    sparse_weight: float,
+    sparse_weight: Optional[float],
     batch_size: int,
     k: int,
-    threshold: float,
+    threshold: Optional[float],
     max_entities_per_mention: int,
     spans_key: Optional[str],
     types: List[str],
@@ -83,12 +83,14 @@ def make_sapbert_linker(
     split_margin: float,
     filter_for_definitions: bool,
     no_definition_threshold: float,
+    learning: Optional[BioSyn],
+    scorer: Optional[Callable],
 ) -> "SapbertLinker":
     settings = locals()
     return SapbertLinker(settings.pop("nlp").vocab, **settings)
 
 
-class SapbertLinker(FolderPipe):
+class SapbertLinker(LearningPipe):
     """Links every mention to the concepts whose names are most like it.
 
     A mention is looked up as it stands, with its abbreviations expanded, and part by part where the
@@ -99,10 +101,10 @@ class SapbertLinker(FolderPipe):
     pooling (str | None): "cls" or "mean"; None takes what the encoder says.
     device (str): where the encoder runs: "auto", "cpu", "cuda", …
     sparse (bool): use the sparse score.
-    sparse_weight (float): its weight λ beside the dense score.
+    sparse_weight (float | None): its weight λ beside the dense score; None takes what was learnt, else 0.2.
     batch_size (int): documents whose mentions are looked up together.
     k (int): candidates for each text that is looked up.
-    threshold (float): a link needs a higher score.
+    threshold (float | None): a link needs a higher score; None takes what was fitted, else 0.85.
     max_entities_per_mention (int): how many candidates `span._.kb_ents` holds, for each part.
     spans_key (str | None): link `doc.spans[spans_key]` instead of `doc.ents`.
     types, sources (List[str]): only concepts of these types, only names from these sources; filtered before the k
@@ -111,6 +113,8 @@ class SapbertLinker(FolderPipe):
     resolve_abbreviations, split_composites (bool): use what `abbreviation_resolver` and `composite_splitter` found.
     short_form_margin, split_margin (float): see `Decision`.
     filter_for_definitions (bool): a concept without a definition needs a score of `no_definition_threshold`.
+    learning (BioSyn | None): how it learns from annotated documents in `spacy train`; None for not at all.
+    scorer (Callable | None): measures predicted documents beside annotated ones.
 
     All settings but the first three, `device` and `sparse` can be changed at any time; the change is not saved.
     RAISES (SapbertError): E406 a setting that cannot be; E407 neither encoder nor sparse score.
@@ -126,10 +130,10 @@ class SapbertLinker(FolderPipe):
         pooling: Optional[str] = None,
         device: str = "auto",
         sparse: bool = True,
-        sparse_weight: float = SPARSE_WEIGHT,
+        sparse_weight: Optional[float] = None,
         batch_size: int = 128,
         k: int = 30,
-        threshold: float = THRESHOLD,
+        threshold: Optional[float] = None,
         max_entities_per_mention: int = 5,
         spans_key: Optional[str] = None,
         types: Sequence[str] = (),
@@ -141,7 +145,10 @@ class SapbertLinker(FolderPipe):
         split_margin: float = SPLIT_MARGIN,
         filter_for_definitions: bool = False,
         no_definition_threshold: float = 0.95,
+        learning: Optional[BioSyn] = None,
+        scorer: Optional[Callable] = score_links,
     ) -> None:
+        super().__init__(learning, scorer)
         self.vocab = vocab
         self.name = name
         self._kb = kb
@@ -149,10 +156,10 @@ class SapbertLinker(FolderPipe):
         self._pooling = pooling
         self._device = device
         self._sparse = sparse
-        self.sparse_weight = sparse_weight
+        self._sparse_weight = sparse_weight
         self.batch_size = batch_size
         self.k = k
-        self.threshold = threshold
+        self._threshold = threshold
         self.max_entities_per_mention = max_entities_per_mention
         self.spans_key = spans_key
         self.types = list(types)
@@ -164,7 +171,6 @@ class SapbertLinker(FolderPipe):
         self.split_margin = split_margin
         self.filter_for_definitions = filter_for_definitions
         self.no_definition_threshold = no_definition_threshold
-        self._generator: Optional[CandidateGenerator] = None
         self._check_settings()
         register()
 
@@ -184,7 +190,7 @@ class SapbertLinker(FolderPipe):
             try:
                 self.set_annotations(docs, self.predict(docs))
             except Exception:
-                linked = super().pipe(docs)  # one by one: a broken document takes none of the others with it
+                linked = Pipe.pipe(self, docs)  # one by one: a broken document takes none of the others with it
             yield from linked
 
     def predict(self, docs: Sequence[Doc]) -> List[List[Parts]]:
@@ -217,54 +223,14 @@ class SapbertLinker(FolderPipe):
                 kb_ids.append("|".join(dict.fromkeys(link.concept_id for link in links if link.concept_id)) or NIL)
             set_kb_ids(doc, kb_ids, self.spans_key)
 
-    # --- its vocabulary and encoder
-
     @property
-    def kb(self) -> "ConceptStore":
-        """The vocabulary; `kb.cui_to_entity` and `kb.alias_to_cuis` read it as scispaCy's linker does."""
-        return self.generator.store
+    def threshold(self) -> float:
+        """As it was set, else as it was fitted."""
+        return self._fitted.threshold if self._threshold is None else self._threshold
 
-    @property
-    def generator(self) -> "CandidateGenerator":
-        """Finds the candidates. What the config names is opened here, at the first use."""
-        if self._generator is None:
-            self._use(self._open())
-        assert self._generator is not None
-        self._generator.sparse_weight = self.sparse_weight
-        return self._generator
-
-    def set_kb(self, kb: str) -> None:
-        """Link to another vocabulary from now on, with the encoder that is open.
-
-        kb (str): "starter", or the path of a store.
-        """
-        from ..ml.open import open_generator, open_store
-
-        vectors = self.generator.vectors
-        store = open_store(kb)
-        self._use(open_generator(store, vectors.encoder if vectors else None, sparse=self._sparse))
-
-    def _open(self) -> "CandidateGenerator":
-        from ..ml.open import open_encoder, open_generator, open_store
-
-        encoder = open_encoder(self._encoder, pooling=self._pooling, device=self._device)
-        return open_generator(open_store(self._kb), encoder, sparse=self._sparse)
-
-    def _use(self, generator: "CandidateGenerator") -> None:
-        from ..ml.open import check_filters
-
-        check_filters(generator.store, set(self.types).union(*self.label_types.values()), set(self.sources))
-        self._generator = generator
-
-    def _save(self, folder: Path) -> None:
-        from ..ml.open import save_generator
-
-        save_generator(self.generator, folder)
-
-    def _load(self, folder: Path) -> None:
-        from ..ml.open import load_generator
-
-        self._use(load_generator(folder, sparse=self._sparse, device=self._device))
+    @threshold.setter
+    def threshold(self, value: Optional[float]) -> None:
+        self._threshold = value
 
     # --- one mention
 
@@ -280,6 +246,11 @@ class SapbertLinker(FolderPipe):
             readings = get_readings(mention) if self.split_composites else []
             forms.append(MentionForms(mention.text, long_form, readings, get_matched_name(mention)))
         return forms
+
+    def _check_filters(self, store: "ConceptStore") -> None:
+        from ..ml.open import check_filters
+
+        check_filters(store, set(self.types).union(*self.label_types.values()), set(self.sources))
 
     def _filter(self, mention: Span) -> "Filter":
         from ..ml.candidates import Filter

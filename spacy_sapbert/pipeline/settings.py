@@ -25,5 +25,6 @@ def check_setting(component: Any, setting: str, holds: bool, wanted: str) -> Non
 
 
 def _value(component: Any, setting: str) -> Any:
-    attributes = vars(component)
-    return attributes[setting if setting in attributes else f"_{setting}"]
+    # as it was given, where the attribute itself stands for more than that
+    given = f"_{setting}"
+    return vars(component)[given] if given in vars(component) else getattr(component, setting)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from ..errors import Errors, SapbertError
-from ..ml.transformer_encoder import TransformerEncoder, batches_by_length, has_bfloat16
+from ..ml.transformer_encoder import TransformerEncoder, has_bfloat16
 from ..text.hashing import hash64
 from ..text.normalise import NORMALISERS
 from .batching import Batcher
@@ -43,9 +43,6 @@ FAILED_FILE = "failed_batch.json"
 _FILES = ("name", "path", "shared", "encoder", "kb", "corpus")
 _PARTS = ("batcher", "miner", "loss", "teacher", "optimizer", "schedule")
 PRECISIONS = ("auto", "fp32", "bf16", "fp16")
-
-# a padded part of a batch holds at most so many wordpieces: on a CPU padding costs more than many small parts do
-_CPU_TOKENS, _GPU_TOKENS = 1024, 16384
 
 # an encoder in, measures by name out
 Evaluation = Callable[[TransformerEncoder], Mapping[str, float]]
@@ -257,14 +254,9 @@ class SelfAlignment:
     def _embed(self, pieces: list[list[int]]) -> "Tensor":
         import torch
 
-        tokens = _CPU_TOKENS if self.encoder.device == "cpu" else _GPU_TOKENS
-        parts = batches_by_length([len(ids) for ids in pieces], tokens)
-        if not parts:  # a last batch with fewer names than there are processes
-            return torch.zeros((0, self.encoder.dim), device=self.encoder.device)
         half = torch.float16 if self.precision == "fp16" else torch.bfloat16
         with torch.autocast(self.encoder.device.split(":")[0], dtype=half, enabled=self.precision != "fp32"):
-            vectors = torch.cat([self.encoder.embed([pieces[place] for place in part]) for part in parts])
-        return vectors.float()[torch.from_numpy(np.concatenate(parts).argsort()).to(vectors.device)]
+            return self.encoder.embed_by_length(pieces).float()
 
     def _set_rate(self, factor: float) -> float:
         """RETURNS (float): the learning rate of the first group of weights."""

@@ -15,7 +15,7 @@ import srsly
 from spacy.tokens import Doc, DocBin
 
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.pipeline.sapbert_linker import THRESHOLD
+from spacy_sapbert.ml.fitted import THRESHOLD
 from spacy_sapbert.pipeline.saving import MANIFEST_FILE
 
 COMPONENTS = ("abbreviation_resolver", "concept_matcher", "composite_splitter", "sapbert_linker")

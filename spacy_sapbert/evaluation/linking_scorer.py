@@ -1,0 +1,49 @@
+"""The scorer of `sapbert_linker`: what `spacy train` and `spacy evaluate` show of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from spacy.training import Example
+
+    from ..kb.store import ConceptStore
+    from ..pipeline.sapbert_linker import SapbertLinker
+    from ..types import LinkedPart
+
+MEASURES = ("link_acc", "link_strict", "link_recall")
+
+
+def make_linking_scorer() -> Callable[..., dict[str, Any]]:
+    return score_links
+
+
+def score_links(examples: Iterable[Example], *, linker: SapbertLinker, **_: Any) -> dict[str, Any]:
+    """Measure the links of gold mentions, without a threshold; a mention that was not found is wrong.
+
+    RETURNS (dict[str, Any]): "link_acc" and "link_strict", the lenient and strict accuracy over the mentions whose ids
+        are all in the vocabulary; "link_recall", lenient with the first 20 candidates; "link_lambda", the weight of the
+        sparse score. From 0 to 1, None where there is no such mention; λ may be more than 1.
+    """
+    from ..pipeline.gold_mentions import gold_ids, place_of
+    from ..pipeline.mentions import mentions_of
+    from .linking import RECALL_CUTOFF, gold_concepts, lenient_at, strict_at
+
+    store = linker.kb
+    measured: list[tuple[bool, bool, bool]] = []
+    pairs = list(examples)
+    for example, predicted in zip(pairs, linker.predict([pair.predicted for pair in pairs]), strict=True):
+        found = dict(zip(map(place_of, mentions_of(example.predicted, linker.spans_key)), predicted, strict=True))
+        for place, ids in gold_ids(example.reference, linker.spans_key).items():
+            if all(map(store.find_id, ids)):
+                gold = gold_concepts(ids, store)
+                parts = [_ids(part, store) for part in found.get(place, ())]
+                at_first = lenient_at(1, gold, parts), strict_at(1, gold, parts)
+                measured.append((*at_first, lenient_at(RECALL_CUTOFF, gold, parts)))
+    shares = [sum(right) / len(measured) for right in zip(*measured, strict=True)] or [None] * 3
+    return {**dict(zip(MEASURES, shares, strict=True)), "link_lambda": linker.sparse_weight}
+
+
+def _ids(part: LinkedPart, store: ConceptStore) -> list[frozenset[str]]:
+    return [frozenset(store.ids(candidate.concept_id)) for candidate in part.candidates]

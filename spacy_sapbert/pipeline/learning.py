@@ -1,0 +1,267 @@
+"""A component that looks up candidates, keeps all that it needs for that, and learns from annotated documents."""
+
+import copy
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
+
+from spacy.language import Language
+from spacy.pipeline import TrainablePipe
+from spacy.tokens import Doc, Span
+from spacy.training import Example, validate_examples
+
+from ..corpora.docs import from_doc
+from ..ml.fitted import Fitted
+from ..training.biosyn import BioSyn
+from ..types import AnnotatedDocument
+from .gold_mentions import training_mentions
+from .saving import FolderPipe
+from .settings import check_setting
+
+if TYPE_CHECKING:
+    import numpy as np
+    from thinc.api import Optimizer
+
+    from ..kb.store import ConceptStore
+    from ..ml.candidates import CandidateGenerator, Filter
+    from ..ml.decision import MentionForms
+    from ..training.biosyn import CandidateScores, Learner, TrainingMention
+
+
+class LearningPipe(FolderPipe, TrainablePipe):
+    """Opens vocabulary and encoder at first use, saves them, and trains the encoder as its `learning` says.
+
+    A subclass sets what its config names in `_kb`, `_encoder`, `_pooling`, `_device` and `_sparse`, and says of a
+    document's mentions by which forms and among which names they are looked up.
+    """
+
+    spans_key: Optional[str]
+    _kb: str
+    _encoder: str
+    _pooling: Optional[str]
+    _device: str
+    _sparse: bool
+    _sparse_weight: Optional[float]
+
+    def __init__(self, learning: Optional[BioSyn], scorer: Optional[Callable]) -> None:
+        self.model: Any = None  # until it learns
+        self.learning = learning
+        self.scorer = scorer
+        self._fitted = Fitted()
+        self._generator: Optional[CandidateGenerator] = None
+        self._learner: Optional[Learner] = None
+        self._steps = 0
+        self._docs_since_renewal = 0
+        self._renew_after: Optional[int] = None
+        self._gold: List[AnnotatedDocument] = []
+        self._vectors_folder: Optional[tempfile.TemporaryDirectory[str]] = None
+
+    def _forms(self, doc: Doc) -> List["MentionForms"]:
+        raise NotImplementedError
+
+    def _filter(self, mention: Span) -> "Filter":
+        raise NotImplementedError
+
+    def _check_filters(self, store: "ConceptStore") -> None:
+        raise NotImplementedError
+
+    # --- vocabulary and encoder
+
+    @property
+    def kb(self) -> "ConceptStore":
+        """The vocabulary; `kb.cui_to_entity` and `kb.alias_to_cuis` read it as scispaCy's linker does."""
+        return self.generator.store
+
+    @property
+    def generator(self) -> "CandidateGenerator":
+        """Finds the candidates. What the config names is opened here, at the first use."""
+        if self._generator is None:
+            self._use(self._open())
+        assert self._generator is not None
+        if self._docs_since_renewal:
+            self._renew(self._generator)
+        self._generator.sparse_weight = self.sparse_weight
+        return self._generator
+
+    @property
+    def sparse_weight(self) -> float:
+        """λ: as it was set, else as it was learnt or fitted."""
+        return self._fitted.sparse_weight if self._sparse_weight is None else self._sparse_weight
+
+    @sparse_weight.setter
+    def sparse_weight(self, value: Optional[float]) -> None:
+        self._sparse_weight = value
+
+    def set_kb(self, kb: str) -> None:
+        """Link to another vocabulary from now on, with the encoder that is open.
+
+        kb (str): "starter", or the path of a store.
+        """
+        from ..ml.open import open_generator, open_store
+
+        vectors = self.generator.vectors
+        store = open_store(kb)
+        self._use(open_generator(store, vectors.encoder if vectors else None, sparse=self._sparse))
+
+    def _open(self) -> "CandidateGenerator":
+        from ..ml.open import open_encoder, open_generator, open_store
+
+        encoder = open_encoder(self._encoder, pooling=self._pooling, device=self._device)
+        return open_generator(open_store(self._kb), encoder, sparse=self._sparse)
+
+    def _use(self, generator: "CandidateGenerator") -> None:
+        self._check_filters(generator.store)
+        self._generator = generator
+        self._learner = self.model = None  # they belong to the one before
+        self._gold = []
+
+    # --- learning
+
+    @property
+    def is_trainable(self) -> bool:
+        return self.learning is not None
+
+    def initialize(self, get_examples: Callable[[], Iterable[Example]], *, nlp: Optional[Language] = None) -> None:
+        """Get ready to learn; a component without `learning` stays as it is.
+
+        get_examples (Callable[[], Iterable[Example]]): gives the training data.
+        RAISES (SapbertError): E406 λ is set, but is to be learnt; E342 there is no encoder.
+        """
+        if self.learning is None:
+            return
+        wanted = "null: what it begins with stands in `learning`"
+        check_setting(self, "sparse_weight", self._sparse_weight is None, wanted)
+        examples = list(get_examples())
+        validate_examples(examples, f"{type(self).__name__}.initialize")
+        self._start_learning()
+        self._renew_after = self._renew_after or len(examples)
+        if self.learning.join_mentions:
+            key = self.spans_key or ""
+            self._gold = [from_doc(example.reference, spans_key=key) for example in examples]
+
+    def update(
+        self,
+        examples: Iterable[Example],
+        *,
+        drop: float = 0.0,
+        sgd: Optional["Optimizer"] = None,
+        losses: Optional[Dict[str, float]] = None,
+    ) -> Dict[str, float]:
+        """Learn which candidates of the gold mentions are right.
+
+        examples (Iterable[Example]): with mentions in the predicted documents, or else the gold ones are taken. What
+            abbreviations and composites stand for must be there, so let the resolver and the splitter annotate.
+        drop (float): not used; dropout is a setting of `learning`.
+        RETURNS (Dict[str, float]): `losses`, to which the mean loss of a mention was added.
+        """
+        losses = {} if losses is None else losses
+        losses.setdefault(self.name, 0.0)
+        examples = list(examples)
+        validate_examples(examples, f"{type(self).__name__}.update")
+        mentions = self._training_mentions(examples) if self.is_trainable else []
+        if mentions:
+            scores, backprop = self._start_learning().begin_update(mentions)
+            loss, gradient = self.get_loss(examples, scores)
+            backprop(gradient)
+            losses[self.name] += loss
+            if sgd is not None:
+                self.finish_update(sgd)
+        return losses
+
+    def get_loss(self, examples: Iterable[Example], scores: "CandidateScores") -> Tuple[float, "np.ndarray"]:
+        """RETURNS (Tuple[float, float32]): the mean loss of a mention, and its gradient by the scores."""
+        assert self.learning is not None
+        losses, gradients = self.learning.loss(scores.scores, scores.right)
+        return float(losses.mean()), gradients / len(gradients)
+
+    def finish_update(self, sgd: "Optimizer") -> None:
+        """Change the weights. Names are encoded anew when they are needed next, or after as many documents as set."""
+        if self._learner is not None:
+            self._learner.finish_update(sgd)
+            self._fitted = self._fitted._replace(sparse_weight=self._learner.sparse_weight)
+            self._steps += 1
+
+    def use_params(self, params: Dict[Any, Any]) -> Iterator[None]:
+        if self.model is None:
+            yield
+        else:
+            yield from super().use_params(params)
+
+    def score(self, examples: Iterable[Example], **settings: Any) -> Dict[str, Any]:
+        """RETURNS (Dict[str, Any]): what the `scorer` measures; it is given the component as `linker`."""
+        return self.scorer(examples, linker=self, **settings) if self.scorer else {}
+
+    def _start_learning(self) -> "Learner":
+        from ..training.biosyn import Learner
+
+        if self._learner is None:
+            assert self.learning is not None
+            self._learner = Learner(self.generator, self.learning)
+            self.model = self._learner.model
+            self._renew_after = self.learning.renew_after
+        return self._learner
+
+    def _training_mentions(self, examples: Sequence[Example]) -> List["TrainingMention"]:
+        learner = self._start_learning()
+        if self._renew_after and self._docs_since_renewal >= self._renew_after:
+            self._renew(learner.generator)
+        self._docs_since_renewal += len(examples)
+        found = training_mentions(
+            examples, self.spans_key, self._forms, self._filter, learner.generator.store, learner.counts
+        )
+        return list(found)
+
+    def _renew(self, generator: "CandidateGenerator") -> None:
+        """Encode the names by what was learnt."""
+        from ..ml.name_vectors import NameVectors, build_name_vectors
+
+        assert generator.vectors is not None
+        encoder = generator.vectors.encoder
+        encoder.replace(encoder.model)  # which has another fingerprint now
+        folder = tempfile.TemporaryDirectory(prefix="spacy_sapbert_", ignore_cleanup_errors=True)
+        build_name_vectors(generator.store, encoder, Path(folder.name))
+        generator.renew(NameVectors(Path(folder.name), generator.store, encoder))
+        if self._vectors_folder:
+            self._vectors_folder.cleanup()
+        self._vectors_folder = folder
+        self._docs_since_renewal = 0
+
+    # --- saving
+
+    def _save(self, folder: Path) -> None:
+        from ..ml.open import save_generator, with_mentions
+
+        generator = self.generator
+        with _noted(generator, self._note), tempfile.TemporaryDirectory() as temporary:
+            if self._gold:
+                generator = with_mentions(generator, self._gold, Path(temporary))
+            save_generator(generator, folder)
+        self._fitted.save(folder)
+
+    def _load(self, folder: Path) -> None:
+        from ..ml.open import load_generator
+
+        self._fitted = Fitted.load(folder)
+        self._use(load_generator(folder, sparse=self._sparse, device=self._device))
+
+    @property
+    def _note(self) -> Dict[str, Any]:
+        """What is noted with the encoder of how it has learnt; nothing before it has."""
+        if not (self._learner and self.learning and self._steps):
+            return {}
+        found = {"sparse_weight": self._learner.sparse_weight, "temperature": self._learner.temperature}
+        return {"steps": self._steps, **found, **dict(+self._learner.counts), "settings": self.learning.described}
+
+
+@contextmanager
+def _noted(generator: "CandidateGenerator", note: Dict[str, Any]) -> Iterator[None]:
+    """Let the encoder say how it has learnt while it is saved: it may go on to learn."""
+    if not (generator.vectors and note):
+        yield
+        return
+    encoder = generator.vectors.encoder
+    before = copy.deepcopy(encoder.trained)
+    encoder.record("BioSyn", **note)
+    yield
+    encoder.trained = before

@@ -1,0 +1,229 @@
+"""BioSyn (Sung et al. 2020): dense and sparse score learn from annotated mentions which candidates are right."""
+
+# no postponed annotations here: the settings of a registered class could not be checked
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import numpy as np
+from thinc.types import Floats2d
+
+from ..errors import Errors, SapbertError
+from ..ml.candidates import ALL, CandidateGenerator, Filter, top
+from ..text.normalise import NORMALISERS, biosyn
+from .candidate_losses import CandidateLoss
+from .settings import check_counts
+
+if TYPE_CHECKING:
+    from thinc.api import Optimizer
+
+
+class BioSyn:
+    """How a `sapbert_linker` learns.
+
+    loss (CandidateLoss): see `spacy_sapbert.training.candidate_losses`.
+    k (int): candidates of a mention.
+    dense_share (float): α: ⌊αk⌋ of them are nearest by the dense score, the others by the sparse one; where both find
+        the same name, further dense ones take its place.
+    sparse_weight (float): λ to begin with.
+    temperature (float): scores are divided by it before the loss sees them. Cosines lie so near to one another that
+        their softmax would be nearly flat.
+    weight_rate (float): learning rate of λ and of the temperature's logarithm, which do not decay; 0 leaves them.
+    trained_layers (int | None): train so many of the encoder's upper layers only; None for all weights.
+    dropout (bool): as much as the encoder's config says, or none.
+    renew_after (int | None): documents after which names are encoded anew; None for as many as the training data has.
+        Scoring encodes them anew as well.
+    join_mentions (bool): the mentions of the training data are names of the vocabulary that is saved; while the linker
+        learns they are not.
+    RAISES (SapbertError): E335 a setting that makes no sense.
+    """
+
+    def __init__(
+        self,
+        loss: CandidateLoss,
+        *,
+        k: int = 20,
+        dense_share: float = 0.5,
+        sparse_weight: float = 0.2,
+        temperature: float = 0.05,
+        weight_rate: float = 0.01,
+        trained_layers: int | None = None,
+        dropout: bool = True,
+        renew_after: int | None = None,
+        join_mentions: bool = True,
+    ) -> None:
+        self.loss = loss
+        self.k = k
+        self.dense_share = dense_share
+        self.sparse_weight = sparse_weight
+        self.temperature = temperature
+        self.weight_rate = weight_rate
+        self.trained_layers = trained_layers
+        self.dropout = dropout
+        self.renew_after = renew_after
+        self.join_mentions = join_mentions
+        check_counts(k=k, renew_after=renew_after, trained_layers=trained_layers)
+        for name, holds, wanted in (
+            ("dense_share", 0 <= dense_share <= 1, "from 0 to 1"),
+            ("sparse_weight", sparse_weight >= 0, "0 or more"),
+            ("temperature", temperature > 0, "above 0"),
+            ("weight_rate", weight_rate >= 0, "0 or more"),
+        ):
+            if not holds:
+                raise SapbertError(Errors.E335.format(name=name, value=getattr(self, name), wanted=wanted))
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """RETURNS (Dict[str, Any]): the settings as JSON has them."""
+        return {**vars(self), "loss": getattr(self.loss, "__name__", repr(self.loss))}
+
+
+class TrainingMention(NamedTuple):
+    """A mention to learn from.
+
+    text (str): with its abbreviations expanded.
+    concepts (FrozenSet[int]): rows of the concepts that are right.
+    only (Filter): among which names its candidates are.
+    """
+
+    text: str
+    concepts: frozenset[int]
+    only: Filter = ALL
+
+
+class CandidateScores(NamedTuple):
+    """rows (int64), scores (float32), right (bool), each of shape (mentions, candidates)."""
+
+    rows: np.ndarray
+    scores: np.ndarray
+    right: np.ndarray
+
+
+class Learner:
+    """Teaches encoder, λ and temperature of a candidate generator.
+
+    generator (CandidateGenerator): its encoder is trained in place, its name vectors stay as they are.
+    counts (Counter[str]): "mentions" learnt from, and those of them "without a right candidate".
+    RAISES (SapbertError): E342 there is no encoder to train.
+    """
+
+    def __init__(self, generator: CandidateGenerator, settings: BioSyn) -> None:
+        from thinc.api import Adam
+
+        from ..ml.thinc_encoder import thinc_encoder
+
+        if generator.vectors is None:
+            raise SapbertError(Errors.E342)
+        self.generator = generator
+        self.settings = settings
+        self.encoder = generator.vectors.encoder
+        self.model = thinc_encoder(self.encoder, trained_layers=settings.trained_layers, dropout=settings.dropout)
+        self.counts: Counter[str] = Counter()
+        self._weights = np.array([settings.sparse_weight, np.log(settings.temperature)], dtype=np.float32)
+        self._gradient = np.zeros_like(self._weights)
+        self._adam = Adam(settings.weight_rate, L2=0.0, grad_clip=0.0)
+        self._candidates = _NameCandidates(generator, settings)
+
+    @property
+    def sparse_weight(self) -> float:
+        return float(self._weights[0]) if self.generator.ngrams else 0.0
+
+    @property
+    def temperature(self) -> float:
+        return float(np.exp(self._weights[1]))
+
+    def begin_update(self, mentions: Sequence[TrainingMention]) -> tuple[CandidateScores, Callable[[np.ndarray], None]]:
+        """Score the candidates of mentions.
+
+        RETURNS (tuple): the scores, divided by the temperature; and a function that takes their gradient back to the
+            weights, until `finish_update` changes these.
+        """
+        mentions = list(dict.fromkeys(mentions))
+        rows, sparse = self._candidates(mentions)
+        right = self._right(rows, mentions)
+        self.counts["mentions"] += len(mentions)
+        self.counts["without a right candidate"] += int((~right.any(axis=1)).sum())
+        forms, of_mentions, of_rows = self._forms([mention.text for mention in mentions], rows)
+        encoded, backprop = self.model.begin_update(self.encoder.tokenize(forms))
+        vectors = np.asarray(encoded)
+        queries, names = vectors[of_mentions], vectors[of_rows]
+        temperature = self.temperature
+        scores = (np.einsum("md,mkd->mk", queries, names) + self.sparse_weight * sparse) / temperature
+
+        def learn(gradient: np.ndarray) -> None:
+            of_cosines = gradient / temperature
+            of_vectors = np.zeros_like(vectors)
+            np.add.at(of_vectors, of_mentions, np.einsum("mk,mkd->md", of_cosines, names))
+            np.add.at(of_vectors, of_rows, of_cosines[:, :, None] * queries[:, None, :])
+            backprop(cast(Floats2d, of_vectors))
+            self._gradient += np.array([(of_cosines * sparse).sum(), -(gradient * scores).sum()], dtype=np.float32)
+
+        return CandidateScores(rows, scores, right), learn
+
+    def finish_update(self, sgd: "Optimizer") -> None:
+        """Change encoder, λ and temperature by what `learn` has summed up; λ stays 0 or more."""
+        self.model.finish_update(sgd)
+        self._weights, _ = self._adam((id(self), "weights"), self._weights, self._gradient)
+        self._weights[0] = max(self._weights[0], 0)
+        self._gradient = np.zeros_like(self._weights)
+
+    def _forms(self, texts: list[str], rows: np.ndarray) -> tuple[list[str], np.ndarray, np.ndarray]:
+        """Each form once, since a batch has many names twice, with the places of the texts' and of the names' forms."""
+        normalise = NORMALISERS[self.encoder.normaliser]
+        unique, places = np.unique(rows, return_inverse=True)
+        of_names = [normalise(self.generator.store.name(int(row))) for row in unique]
+        of_texts = [normalise(text) for text in texts]
+        known = {form: place for place, form in enumerate(dict.fromkeys([*of_texts, *of_names]))}
+        of_rows = np.array([known[form] for form in of_names])[places].reshape(rows.shape)
+        return list(known), np.array([known[form] for form in of_texts]), of_rows
+
+    def _right(self, rows: np.ndarray, mentions: Sequence[TrainingMention]) -> np.ndarray:
+        ownership = self.generator.store.ownership
+        which, owners = ownership.of(rows.ravel())
+        right = np.zeros(rows.size, dtype=bool)
+        for place, concept in zip(which, ownership.concepts[owners], strict=True):
+            right[place] |= int(concept) in mentions[place // rows.shape[1]].concepts
+        return right.reshape(rows.shape)
+
+
+class _NameCandidates:
+    """The names that a mention is compared with; never the mention itself where it is a name from a corpus only."""
+
+    def __init__(self, generator: CandidateGenerator, settings: BioSyn) -> None:
+        self._generator = generator
+        self._n_dense = int(settings.dense_share * settings.k) if generator.ngrams else settings.k
+        self._k = settings.k
+        self._annotated: dict[str, list[int]] = {}
+        for row in generator.store.annotated_only():
+            self._annotated.setdefault(biosyn(generator.store.name(row)), []).append(row)
+
+    def __call__(self, mentions: Sequence[TrainingMention]) -> tuple[np.ndarray, np.ndarray]:
+        """RETURNS (int64 and float32, shape (mentions, candidates)): the rows of the names, and their sparse scores.
+
+        A filter that lets fewer names pass than there shall be candidates makes fewer of all.
+        """
+        dense, sparse = self._generator.similarities([mention.text for mention in mentions])
+        for place, mention in enumerate(mentions):
+            passing = self._generator.passing_names(mention.only)
+            for scores in (dense[place], sparse[place]):
+                scores[self._annotated.get(biosyn(mention.text), [])] = -np.inf
+                if passing is not None:
+                    scores[~passing] = -np.inf
+        chosen = [self._choose(dense[place], sparse[place]) for place in range(len(mentions))]
+        k = min(map(len, chosen))
+        rows = np.stack([rows[:k] for rows in chosen])
+        return rows, np.take_along_axis(sparse, rows, axis=1)
+
+    def _choose(self, dense: np.ndarray, sparse: np.ndarray) -> np.ndarray:
+        by_sparse = _best(sparse, self._k - self._n_dense)
+        by_dense = _best(dense, self._k)
+        further = by_dense[~np.isin(by_dense, by_sparse)]
+        return np.concatenate([by_sparse, further[: self._k - len(by_sparse)]])
+
+
+def _best(scores: np.ndarray, n: int) -> np.ndarray:
+    """RETURNS (int64): the places of the n highest scores, best first; equal ones by place."""
+    places = top(scores, n) if n else np.zeros(0, dtype=np.int64)
+    places = places[np.isfinite(scores[places])]
+    return places[np.lexsort((places, -scores[places]))][:n]
