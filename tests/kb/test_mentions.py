@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from spacy_sapbert.kb.build import new_store
-from spacy_sapbert.kb.mentions import add_mentions
+from spacy_sapbert.kb.mentions import add_mentions, join_mentions
 from spacy_sapbert.kb.store import ConceptStore
 from spacy_sapbert.types import AnnotatedDocument, Mention, Name
 
@@ -168,3 +168,45 @@ def test_more_than_four_ids_stay_in_order(added):
     assert names["D001943"] == ["ovarian cancer"]
     names, _ = added(document("four things", ("four things", ids.rpartition("|")[0], parts[:4])))
     assert names["D001943"] == ["breast cancer"]
+
+
+# --- joining a store that is there
+
+
+def with_mentions(vocabulary, path, *batches):
+    """Build a store with the mentions of several corpora at once. RETURNS (ConceptStore): the store."""
+    with new_store(path) as builder:
+        for record in vocabulary:
+            builder.add(record)
+        for source, documents in batches:
+            add_mentions(builder, documents, source)
+        builder.finish({"licence": "MIT"})
+    return ConceptStore(path)
+
+
+FIRST = ("first", [document("cancer of the breast, breast cancer", ("cancer of the breast", "D001943"))] * 2)
+SECOND = (
+    "second",
+    [document("breast cancer and mammary tumour", ("breast cancer", "D001943"), ("mammary tumour", "OMIM:114480"))],
+)
+
+
+def test_joining_is_like_building_with_the_mentions_at_once(small_vocabulary, small_store, tmp_path):
+    joined = join_mentions(small_store, FIRST[1], "first", tmp_path / "joined.kb")
+    assert joined.fingerprint == with_mentions(small_vocabulary, tmp_path / "built.kb", FIRST).fingerprint
+    again = join_mentions(joined, SECOND[1], "second", tmp_path / "again.kb")
+    assert again.fingerprint == with_mentions(small_vocabulary, tmp_path / "both.kb", FIRST, SECOND).fingerprint
+
+
+def test_a_joined_store_says_so(small_store, tmp_path):
+    joined = join_mentions(small_store, FIRST[1], "first", tmp_path / "joined.kb")
+    assert joined.meta["mentions"] == {"mentions added": 2}
+    assert joined.meta["licence"] == small_store.meta["licence"]
+    assert joined.n_names == small_store.n_names + 1
+    assert (len(joined), joined.source_counts()["first"]) == (len(small_store), 1)
+
+
+def test_names_that_only_a_corpus_has(small_store, tmp_path):
+    assert small_store.annotated_only() == []
+    joined = join_mentions(small_store, SECOND[1], "second", tmp_path / "joined.kb")
+    assert [joined.name(row) for row in joined.annotated_only()] == ["mammary tumour"]

@@ -1,0 +1,21 @@
+import pytest
+
+from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.ml.fitted import Fitted
+
+
+def test_what_is_saved_is_loaded(tmp_path):
+    fitted = Fitted(sparse_weight=0.75, threshold=0.5)
+    fitted.save(tmp_path)
+    assert Fitted.load(tmp_path) == fitted
+
+
+def test_nothing_was_fitted_where_nothing_was_saved(tmp_path):
+    assert Fitted.load(tmp_path) == Fitted()
+
+
+@pytest.mark.parametrize("text", ["{", "[1]", '{"sparse_weight": "much"}', '{"sparse_weight": null}', '{"other": 1}'])
+def test_a_damaged_file_is_told(tmp_path, text):
+    (tmp_path / "fitted.json").write_text(text)
+    with pytest.raises(SapbertError, match=r"E306.*fitted\.json"):
+        Fitted.load(tmp_path)

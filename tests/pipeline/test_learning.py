@@ -1,0 +1,326 @@
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import spacy
+from spacy.training import Example
+from thinc.api import Adam
+
+from spacy_sapbert.corpora.docbin import write_docbin
+from spacy_sapbert.corpora.docs import to_doc
+from spacy_sapbert.corpora.examples import mention_corpus
+from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.ml.name_vectors import NameVectors
+from spacy_sapbert.pipeline.learning import LearningPipe
+from spacy_sapbert.types import AnnotatedDocument, Mention
+
+ROOT = Path(__file__).parents[2]
+LOSS = {"@losses": "spacy-sapbert.MarginalLikelihood.v1"}
+# as its names do not have them
+GOLD = [
+    ("Mammary malignancy was seen.", [("Mammary malignancy", "D001943")]),
+    ("Upper airway trouble (UAT) was seen. UAT again.", [("Upper airway trouble", "D003139"), ("UAT", "D003139")]),
+    ("Ovarian and breast tumours", [("Ovarian and breast tumours", "D010051|D001943")]),
+    ("Winter weather", [("Winter weather", "D003080")]),
+    ("Salt of lithium, salt of nothing", [("Salt of lithium", "D008094"), ("salt of nothing", "D999999")]),
+]
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    """The path of a `.spacy` file."""
+    nlp = spacy.blank("en")
+    documents = []
+    for number, (text, mentions) in enumerate(GOLD):
+        found = []
+        for surface, ids in mentions:
+            start = text.rindex(surface)
+            found.append(Mention(start, start + len(surface), surface, "Disease", tuple(ids.split("|"))))
+        documents.append(AnnotatedDocument(str(number), text, tuple(found)))
+    write_docbin((to_doc(nlp, one, split_tokens=True) for one in documents), tmp_path / "train.spacy")
+    return str(tmp_path / "train.spacy")
+
+
+@pytest.fixture
+def make(kb, tiny_encoder):
+    """A function that makes a pipeline whose linker learns; `learning` has other settings, `config` those of it."""
+
+    def make(config=None, **learning):
+        settings = {"@misc": "spacy-sapbert.BioSyn.v1", "loss": LOSS, "k": 20, "dropout": False, **learning}
+        nlp = spacy.blank("en")
+        nlp.add_pipe("abbreviation_resolver")
+        nlp.add_pipe("composite_splitter")
+        linker = {"kb": kb, "encoder": str(tiny_encoder), "learning": settings, **(config or {})}
+        nlp.add_pipe("sapbert_linker", config=linker)
+        return nlp
+
+    return make
+
+
+def train(nlp, corpus, steps=12, learn_rate=3e-3):
+    """RETURNS (list[float]): the losses."""
+    examples = list(mention_corpus(corpus)(nlp))
+    nlp.initialize(lambda: examples)
+    optimizer, losses = Adam(learn_rate, L2=0.0), []
+    for _ in range(steps):
+        loss = nlp.update(examples, sgd=optimizer, annotates=["abbreviation_resolver", "composite_splitter"])
+        losses.append(loss["sapbert_linker"])
+    return losses
+
+
+def linker_of(nlp):
+    return nlp.get_pipe("sapbert_linker")
+
+
+def links(nlp, text="Mammary malignancy"):
+    linker = linker_of(nlp)
+    doc = nlp.make_doc(text)
+    doc.ents = [doc.char_span(0, len(text), label="Disease")]
+    return [[candidate[:2] for candidate in part.candidates] for part in linker.predict([doc])[0][0]]
+
+
+# --- learning
+
+
+def test_learning_lowers_the_loss_and_finds_the_concepts(make, corpus):
+    nlp = make()
+    examples = list(mention_corpus(corpus)(nlp))
+    before = nlp.evaluate(examples)
+    losses = train(nlp, corpus, steps=40)
+    after = nlp.evaluate(list(mention_corpus(corpus)(nlp)))
+    assert losses[-1] < 0.5 * losses[0]
+    assert after["link_acc"] > before["link_acc"]
+    assert after["link_lambda"] != 0.2
+    assert nlp.get_pipe("sapbert_linker").sparse_weight == after["link_lambda"]
+
+
+def test_what_the_mentions_stand_for_is_learnt(make, corpus):
+    """Long forms, and the parts of composites; what the vocabulary lacks is counted."""
+    nlp = make()
+    train(nlp, corpus, steps=1)
+    counts = linker_of(nlp)._learner.counts
+    # malignancy, airway (which its short form stands for as well), two tumours, weather, salt of lithium
+    assert counts["mentions"] == 6
+    assert counts["ids that the vocabulary lacks"] == 1
+    assert counts["composites without as many parts as ids"] == 0
+
+
+def test_a_composite_that_cannot_be_split_is_left_out_and_counted(make, nlp_of):
+    nlp = make()
+    nlp_of(nlp, "hereditary trouble", "D010051|D001943")
+    assert linker_of(nlp)._learner.counts["composites without as many parts as ids"] == 1
+
+
+@pytest.fixture
+def nlp_of():
+    def learn(nlp, text, ids, **update):
+        reference = nlp.make_doc(text)
+        reference.ents = [reference.char_span(0, len(text), label="Disease", kb_id=ids)]
+        example = Example(nlp.make_doc(text), reference)
+        nlp.initialize(lambda: [example])
+        return nlp.update([example], **update)
+
+    return learn
+
+
+def test_gold_mentions_are_taken_where_nothing_found_any(make, nlp_of):
+    nlp = make()
+    losses = nlp_of(nlp, "malignancy of the breast", "D001943", sgd=Adam(1e-3))
+    assert losses["sapbert_linker"] > 0
+
+
+@pytest.mark.parametrize("ids", ["", "NIL", "D999999"])
+def test_mentions_without_a_concept_teach_nothing(make, nlp_of, ids):
+    nlp = make()
+    assert nlp_of(nlp, "mammary malignancy", ids, sgd=Adam(1e-3)) == {"sapbert_linker": 0.0}
+
+
+def test_gradients_add_up_until_the_update_is_finished(make, corpus):
+    """As the training loop does with `accumulate_gradient`."""
+    nlp = make()
+    examples = list(mention_corpus(corpus)(nlp))
+    nlp.initialize(lambda: examples)
+    linker = linker_of(nlp)
+    weights = [one.clone() for one in linker._learner.encoder.model.parameters()]
+    linker.update(examples)
+    linker.update(examples)
+    assert all(one.equal(other) for one, other in zip(weights, linker._learner.encoder.model.parameters(), strict=True))
+    linker.finish_update(Adam(1e-3))
+    assert not all(
+        one.equal(other) for one, other in zip(weights, linker._learner.encoder.model.parameters(), strict=True)
+    )
+
+
+def test_learning_is_repeatable(make, corpus):
+    assert train(make(), corpus, steps=4) == train(make(), corpus, steps=4)
+
+
+# --- names are encoded anew
+
+
+@pytest.fixture
+def encodings(monkeypatch):
+    """How often the names were encoded anew."""
+    done = []
+    renew = LearningPipe._renew
+    monkeypatch.setattr(LearningPipe, "_renew", lambda self, generator: done.append(1) or renew(self, generator))
+    return done
+
+
+def test_candidates_are_renewed_once_an_epoch(make, corpus, encodings):
+    train(make(), corpus, steps=4)  # each of all documents; the first has fresh ones
+    assert len(encodings) == 3
+    train(make(renew_after=11), corpus, steps=6)
+    assert len(encodings) == 3 + 1
+
+
+def test_scoring_renews_them_as_well(make, corpus, encodings):
+    nlp = make(renew_after=1000)
+    train(nlp, corpus, steps=2)
+    nlp.evaluate(list(mention_corpus(corpus)(nlp)))
+    nlp.evaluate(list(mention_corpus(corpus)(nlp)))
+    assert len(encodings) == 1
+
+
+def test_encoder_and_names_agree_in_what_is_saved(make, corpus, tmp_path):
+    nlp = make(join_mentions=False)
+    train(nlp, corpus)
+    nlp.to_disk(tmp_path / "saved")
+    again = spacy.load(tmp_path / "saved")
+    vectors = linker_of(again).generator.vectors
+    names = list(linker_of(again).kb.names())
+    assert np.allclose(vectors.vectors, vectors.encoder.encode(names), atol=1e-5)
+    assert links(again) == links(nlp)
+
+
+# --- what is saved
+
+
+def test_mentions_join_the_vocabulary_that_is_saved(make, corpus, tmp_path):
+    nlp = make()
+    train(nlp, corpus)
+    nlp.to_disk(tmp_path / "saved")
+    nlp.to_disk(tmp_path / "twice")
+    again = spacy.load(tmp_path / "saved")
+    assert linker_of(nlp).kb.find_name("Mammary malignancy") == ()
+    assert linker_of(again).kb.find_name("Mammary malignancy") == ("D001943",)
+    assert linker_of(again).kb.find_name("Ovarian tumours") == ("D010051",)
+    assert linker_of(again).kb.source_counts()["training"] == 6
+    assert links(again)[0][0] == ("D001943", 1.0)
+    twice = spacy.load(tmp_path / "twice")
+    assert linker_of(twice).kb.fingerprint == linker_of(again).kb.fingerprint
+    # they have joined: saving what was loaded adds nothing
+    again.to_disk(tmp_path / "third")
+    assert linker_of(spacy.load(tmp_path / "third")).kb.fingerprint == linker_of(again).kb.fingerprint
+
+
+def test_what_was_learnt_is_noted_with_the_encoder(make, corpus, tmp_path):
+    nlp = make()
+    train(nlp, corpus, steps=3)
+    nlp.to_disk(tmp_path / "saved")
+    nlp.to_disk(tmp_path / "twice")
+    for name in ("saved", "twice"):
+        (note,) = linker_of(spacy.load(tmp_path / name)).generator.vectors.encoder.trained["history"]
+        assert (note["step"], note["steps"]) == ("BioSyn", 3)
+        assert note["settings"]["loss"] == "marginal_likelihood"
+
+
+@pytest.mark.parametrize("copy", ["disk", "bytes", "pickle"])
+def test_a_learner_survives(make, corpus, tmp_path, copy):
+    nlp = make(join_mentions=False)
+    train(nlp, corpus)
+    if copy == "disk":
+        nlp.to_disk(tmp_path / "saved")
+        again = spacy.load(tmp_path / "saved")
+    elif copy == "bytes":
+        again = make(join_mentions=False).from_bytes(nlp.to_bytes())
+    else:
+        again = pickle.loads(pickle.dumps(nlp))
+    assert links(again) == links(nlp)
+    assert linker_of(again).sparse_weight == pytest.approx(linker_of(nlp).sparse_weight)
+    assert linker_of(again).is_trainable
+
+
+def test_a_saved_linker_can_learn_on(make, corpus, tmp_path):
+    nlp = make(join_mentions=False)
+    first = train(nlp, corpus, steps=3)
+    nlp.to_disk(tmp_path / "saved")
+    again = spacy.load(tmp_path / "saved")
+    losses = train(again, corpus, steps=3)
+    assert losses[0] < first[0]
+
+
+def test_what_is_set_goes_before_what_was_learnt(make, corpus, tmp_path):
+    nlp = make()
+    train(nlp, corpus, steps=2)
+    nlp.to_disk(tmp_path / "saved")
+    again = spacy.load(tmp_path / "saved", config={"components.sapbert_linker.sparse_weight": 0.7})
+    assert linker_of(again).sparse_weight == 0.7
+
+
+def test_another_vocabulary_ends_learning(make, corpus, kb):
+    nlp = make()
+    train(nlp, corpus, steps=2)
+    linker = linker_of(nlp)
+    encoder = linker.generator.vectors.encoder
+    linker.set_kb(kb)
+    assert linker.generator.vectors.encoder is encoder
+    assert linker.model is None
+    assert isinstance(linker.generator.vectors, NameVectors)
+
+
+# --- where it does not learn
+
+
+def test_a_linker_without_learning_is_left_alone(kb, tiny_encoder, corpus):
+    nlp = spacy.blank("en")
+    linker = nlp.add_pipe("sapbert_linker", config={"kb": kb, "encoder": str(tiny_encoder)})
+    examples = list(mention_corpus(corpus)(nlp))
+    optimizer = nlp.initialize(lambda: examples)
+    assert not linker.is_trainable
+    assert nlp.update(examples, sgd=optimizer) == {"sapbert_linker": 0.0}
+    assert linker._generator is None  # nothing was opened
+    with nlp.use_params({}):
+        pass
+
+
+def test_the_weight_cannot_be_set_and_learnt(make, corpus):
+    nlp = make({"sparse_weight": 0.5})
+    with pytest.raises(SapbertError, match=r"E406.*sparse_weight.*learning"):
+        train(nlp, corpus, steps=1)
+
+
+def test_nothing_can_learn_without_an_encoder(make, corpus):
+    nlp = make({"encoder": "none"})
+    with pytest.raises(SapbertError, match="E342"):
+        train(nlp, corpus, steps=1)
+
+
+# --- spaCy's own loop
+
+
+def test_spacy_train(corpus, kb, tiny_encoder, tmp_path):
+    """The config as users run it, with a tiny encoder that learns fast."""
+    config = (ROOT / "configs" / "linker.cfg").read_text().replace("learn_rate = 2e-5", "learn_rate = 3e-3")
+    (tmp_path / "linker.cfg").write_text(config)
+    overrides = {
+        "--paths.train": corpus,
+        "--paths.dev": corpus,
+        "--paths.kb": kb,
+        "--paths.encoder": str(tiny_encoder),
+        "--training.max_epochs": "12",
+        "--training.eval_frequency": "18",
+        "--output": str(tmp_path / "out"),
+    }
+    command = [sys.executable, "-m", "spacy", "train", str(tmp_path / "linker.cfg")]
+    done = subprocess.run([*command, *sum(overrides.items(), ())], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "LINK_LAMBDA" in done.stdout
+    best = spacy.load(tmp_path / "out" / "model-best")
+    assert best.meta["performance"]["link_acc"] > 0.5
+    assert links(best)[0][0] == ("D001943", 1.0)
+    # once the encoder is made, nothing but the saved folder is needed
+    assert spacy.load(tmp_path / "out" / "model-last").pipe_names[-1] == "sapbert_linker"

@@ -1,0 +1,261 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from thinc.api import Adam
+
+from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.kb.build import build_store, new_store
+from spacy_sapbert.kb.store import ConceptStore
+from spacy_sapbert.ml.candidates import CandidateGenerator, Filter
+from spacy_sapbert.ml.name_vectors import cached_name_vectors
+from spacy_sapbert.ml.ngrams import NgramEncoder
+from spacy_sapbert.ml.transformer_encoder import TransformerEncoder
+from spacy_sapbert.training.biosyn import BioSyn, Learner, TrainingMention
+from spacy_sapbert.training.candidate_losses import marginal_likelihood
+from spacy_sapbert.types import Name, Record
+
+NO_FILTER = Filter()
+
+
+@pytest.fixture
+def generator(small_store, make_encoder):
+    return generator_of(small_store, make_encoder(pooling="mean"))
+
+
+def generator_of(store, encoder, sparse=True):
+    ngrams = NgramEncoder.fit(store.names()) if sparse else None
+    return CandidateGenerator(store, ngrams, cached_name_vectors(store, TransformerEncoder(str(encoder))))
+
+
+def biosyn(**others):
+    return BioSyn(marginal_likelihood, **{"k": 6, "dropout": False, **others})
+
+
+def mention(store, text, *ids, only=NO_FILTER):
+    return TrainingMention(text, frozenset(row for one in ids for row in store.concept_rows(one)), only)
+
+
+def names_at(store, rows):
+    return [store.name(int(row)) for row in rows]
+
+
+def order(scores):
+    return sorted(range(len(scores)), key=lambda row: (-scores[row], row))
+
+
+# --- candidates
+
+
+@pytest.mark.parametrize(("dense_share", "n_sparse"), [(0.0, 6), (0.5, 3), (0.34, 4), (1.0, 0)])
+def test_candidates_are_sparse_ones_topped_up_with_dense_ones(generator, dense_share, n_sparse):
+    text = "tumours of the breast"
+    learner = Learner(generator, biosyn(dense_share=dense_share))
+    scores, _ = learner.begin_update([mention(generator.store, text, "D001943")])
+    (dense,), (sparse,) = generator.similarities([text])
+    by_sparse = order(sparse)[:n_sparse]
+    wanted = by_sparse + [row for row in order(dense) if row not in by_sparse][: 6 - n_sparse]
+    assert scores.rows[0].tolist() == wanted
+
+
+def test_scores_are_dense_and_weighted_sparse_similarity_by_temperature(generator):
+    learner = Learner(generator, biosyn(sparse_weight=0.7, temperature=0.1))
+    texts = ["Breast Cancer", "a cold"]
+    scores, _ = learner.begin_update([mention(generator.store, text, "D001943") for text in texts])
+    dense, sparse = generator.similarities(texts)
+    wanted = np.take_along_axis((dense + 0.7 * sparse) / 0.1, scores.rows, axis=1)
+    assert scores.scores == pytest.approx(wanted, abs=1e-4)
+
+
+def test_right_are_all_names_of_the_concepts(generator):
+    store = generator.store
+    learner = Learner(generator, biosyn(k=store.n_names))
+    scores, _ = learner.begin_update([mention(store, "breast cancer", "OMIM:114480")])  # an alternative id of D001943
+    right = {name for name, is_right in zip(names_at(store, scores.rows[0]), scores.right[0], strict=True) if is_right}
+    assert right == {name.text for name in store.names_of("D001943")}
+
+
+def test_ids_are_compared_as_ids(small_vocabulary, tmp_path, tiny_encoder):
+    """D001 is a part of D0010, and of nothing else."""
+    records = [Record(one, (Name(f"name {one}", "preferred", "X"),)) for one in ("D001", "D0010", "X1")]
+    store = build_store(records, tmp_path / "ids.kb")
+    learner = Learner(generator_of(store, tiny_encoder), biosyn(k=3))
+    scores, _ = learner.begin_update([mention(store, "name", "D001")])
+    assert names_at(store, scores.rows[0][scores.right[0]]) == ["name D001"]
+
+
+def test_a_mention_is_never_among_its_own_candidates(small_vocabulary, tmp_path, tiny_encoder):
+    with new_store(tmp_path / "annotated.kb") as builder:
+        for record in small_vocabulary:
+            builder.add(record)
+        for text in ("Mammary-Cancer", "mammary tumour"):
+            builder.add_mention("D001943", Name(text, "mention", "corpus"))
+        builder.finish({})
+    generator = generator_of(ConceptStore(tmp_path / "annotated.kb"), tiny_encoder)
+    store = generator.store
+    learner = Learner(generator, biosyn(k=store.n_names))
+    texts = ["mammary cancer", "mammary tumour", "breast cancer"]
+    (annotated, tumour, known), _ = learner._candidates([mention(store, text, "D001943") for text in texts])
+    # the same but for case and punctuation; a name of the vocabulary itself stays
+    assert "Mammary-Cancer" not in names_at(store, annotated)
+    assert "mammary tumour" in names_at(store, annotated)
+    assert "mammary tumour" not in names_at(store, tumour)
+    assert "breast cancer" in names_at(store, known)
+
+
+def test_candidates_pass_the_filter(generator):
+    store = generator.store
+    learner = Learner(generator, biosyn(k=4))
+    scores, _ = learner.begin_update(
+        [mention(store, "cold", "D003139", only=Filter(("Chemical",))), mention(store, "cold", "D003139")]
+    )
+    chemicals = {name.text for one in ("D008094", "D001241", "D009020") for name in store.names_of(one)}
+    assert set(names_at(store, scores.rows[0])) <= chemicals
+    assert "cold" in names_at(store, scores.rows[1])
+
+
+def test_a_narrow_filter_makes_fewer_candidates(generator):
+    learner = Learner(generator, biosyn(k=6))
+    only = Filter(("Phenomenon",))  # one concept with two names
+    scores, _ = learner.begin_update([mention(generator.store, "cold", "D003080", only=only)])
+    assert scores.rows.shape == (1, 2)
+
+
+@settings(max_examples=15, deadline=None)
+@given(k=st.integers(1, 12), share=st.floats(0, 1), text=st.text("abcdeor nst", min_size=1, max_size=12))
+def test_candidates_are_always_k_different_names(small_generator, k, share, text):
+    learner = Learner(small_generator, biosyn(k=k, dense_share=share))
+    rows, sparse = learner._candidates([TrainingMention(text, frozenset([0]))])
+    assert rows.shape == sparse.shape == (1, k)
+    assert len(set(rows[0].tolist())) == k
+
+
+@pytest.fixture(scope="module")
+def small_generator(small_store, tiny_encoder):
+    return generator_of(small_store, tiny_encoder)
+
+
+def test_equal_mentions_of_a_batch_count_once(generator):
+    learner = Learner(generator, biosyn())
+    one = mention(generator.store, "cold", "D003139")
+    scores, _ = learner.begin_update([one, one, mention(generator.store, "cold", "D003080")])
+    assert len(scores.rows) == 2
+    assert learner.counts["mentions"] == 2
+
+
+def test_mentions_without_a_right_candidate_are_counted(generator):
+    learner = Learner(generator, biosyn(k=1, dense_share=0.0))
+    learner.begin_update([mention(generator.store, "cold", "D003139"), mention(generator.store, "cold", "D008094")])
+    assert learner.counts == {"mentions": 2, "without a right candidate": 1}
+
+
+# --- learning
+
+
+def loss_of(learner, mentions):
+    scores, _ = learner.begin_update(mentions)
+    return float(marginal_likelihood(scores.scores, scores.right)[0].sum())
+
+
+def test_gradients_are_slopes_of_the_loss(generator):
+    learner = Learner(generator, biosyn(temperature=0.2))
+    mentions = [mention(generator.store, "breast tumor", "D001943"), mention(generator.store, "chill", "D003139")]
+    scores, backprop = learner.begin_update(mentions)
+    backprop(marginal_likelihood(scores.scores, scores.right)[1])
+    weights = learner.encoder.model.encoder.layer[0].output.dense.weight
+    found = [*learner._gradient, float(weights.grad[2, 7])]
+
+    def slope(move):
+        step = 1e-2
+        move(step)
+        above = loss_of(learner, mentions)
+        move(-2 * step)
+        below = loss_of(learner, mentions)
+        move(step)
+        return (above - below) / (2 * step)
+
+    def move_weight(step):
+        weights.data[2, 7] += step
+
+    def mover(place):
+        def move(step):
+            learner._weights[place] += step
+
+        return move
+
+    wanted = [slope(mover(0)), slope(mover(1)), slope(move_weight)]
+    assert found == pytest.approx(wanted, rel=0.03, abs=2e-3)
+
+
+def test_learning_brings_right_names_nearer(generator):
+    store = generator.store
+    mentions = [mention(store, "mammary tumor", "D001943"), mention(store, "salt of lithium", "D008094")]
+    learner = Learner(generator, biosyn(weight_rate=0.0))
+    before, optimizer = loss_of(learner, mentions), Adam(3e-3, L2=0.0)
+    for _ in range(20):
+        scores, backprop = learner.begin_update(mentions)
+        backprop(marginal_likelihood(scores.scores, scores.right)[1] / 2)
+        learner.finish_update(optimizer)
+    assert loss_of(learner, mentions) < 0.5 * before
+    assert (learner.sparse_weight, learner.temperature) == pytest.approx((0.2, 0.05))
+
+
+def test_the_weight_of_the_sparse_score_is_learnt_by_its_own_rate(generator):
+    learner = Learner(generator, biosyn(dense_share=0.0, weight_rate=0.05))
+    mentions = [mention(generator.store, "breast cancers", "D001943")]
+    for _ in range(3):
+        scores, backprop = learner.begin_update(mentions)
+        backprop(marginal_likelihood(scores.scores, scores.right)[1])
+        learner.finish_update(Adam(0.0))
+    assert learner.sparse_weight == pytest.approx(0.35, abs=0.02)  # the nearest by n-grams are right
+    assert learner.temperature < 0.05
+
+
+def test_the_weight_of_the_sparse_score_stays_0_or_more(generator):
+    learner = Learner(generator, biosyn(sparse_weight=0.01, weight_rate=0.1, dense_share=0.0))
+    for _ in range(3):
+        scores, backprop = learner.begin_update([mention(generator.store, "breast cancer", "D003080")])
+        backprop(np.where(scores.right, -1.0, 1.0).astype(np.float32) * 0.1)
+        learner._gradient[0] = 1.0
+        learner.finish_update(Adam(0.0))
+    assert learner.sparse_weight == 0
+
+
+def test_without_a_sparse_score_all_candidates_are_dense(small_store, tiny_encoder):
+    generator = generator_of(small_store, tiny_encoder, sparse=False)
+    learner = Learner(generator, biosyn())
+    scores, _ = learner.begin_update([mention(small_store, "tumor", "D009369")])
+    (dense,), _ = generator.similarities(["tumor"])
+    assert scores.rows[0].tolist() == order(dense)[:6]
+    assert learner.sparse_weight == 0
+
+
+def test_without_an_encoder_nothing_can_learn(small_store):
+    generator = CandidateGenerator(small_store, NgramEncoder.fit(small_store.names()), None)
+    with pytest.raises(SapbertError, match="E342"):
+        Learner(generator, biosyn())
+
+
+# --- settings
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("k", 0),
+        ("dense_share", 1.5),
+        ("sparse_weight", -0.1),
+        ("temperature", 0.0),
+        ("weight_rate", -1.0),
+        ("trained_layers", 0),
+        ("renew_after", 0),
+    ],
+)
+def test_settings_that_make_no_sense(setting, value):
+    with pytest.raises(SapbertError, match=rf"E335.*{setting} cannot be"):
+        biosyn(**{setting: value})
+
+
+def test_settings_are_told_as_json_has_them():
+    assert biosyn().described["loss"] == "marginal_likelihood"
+    assert biosyn().described["k"] == 6
