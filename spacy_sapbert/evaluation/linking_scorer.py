@@ -24,7 +24,7 @@ def score_links(examples: Iterable[Example], *, linker: SapbertLinker, **_: Any)
 
     RETURNS (dict[str, Any]): "link_acc" and "link_strict", the lenient and strict accuracy over the mentions whose ids
         are all in the vocabulary; "link_recall", lenient with the first 20 candidates; "link_lambda", the weight of the
-        sparse score. From 0 to 1, None where there is no such mention; λ may be more than 1.
+        sparse score. From 0 to 1, and left out where there is no such mention; λ may be more than 1.
     """
     from ..pipeline.gold_mentions import gold_ids, place_of
     from ..pipeline.mentions import mentions_of
@@ -41,8 +41,8 @@ def score_links(examples: Iterable[Example], *, linker: SapbertLinker, **_: Any)
                 parts = [_ids(part, store) for part in found.get(place, ())]
                 at_first = lenient_at(1, gold, parts), strict_at(1, gold, parts)
                 measured.append((*at_first, lenient_at(RECALL_CUTOFF, gold, parts)))
-    shares = [sum(right) / len(measured) for right in zip(*measured, strict=True)] or [None] * 3
-    return {**dict(zip(MEASURES, shares, strict=True)), "link_lambda": linker.sparse_weight}
+    shares = (sum(right) / len(measured) for right in zip(*measured, strict=True))
+    return {**dict(zip(MEASURES, shares, strict=False)), "link_lambda": linker.sparse_weight}
 
 
 def _ids(part: LinkedPart, store: ConceptStore) -> list[frozenset[str]]:

@@ -61,7 +61,7 @@ def test_alternative_ids_are_ids(nlp):
 
 @pytest.mark.parametrize("ids", ["", "NIL", "D999999", "D001241|D999999"])
 def test_what_the_vocabulary_cannot_tell_does_not_count(nlp, ids):
-    assert scores(nlp, example(nlp, "aspirin", {"aspirin": ids}))["link_acc"] is None
+    assert scores(nlp, example(nlp, "aspirin", {"aspirin": ids})) == {"link_lambda": 0.2}
 
 
 def test_spacy_asks_for_it(nlp):
