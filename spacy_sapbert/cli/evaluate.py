@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
@@ -12,6 +13,9 @@ from rich.table import Table
 from ..corpora.reader import FORMATS, read_corpus
 from ..errors import Errors, SapbertError
 from .progress import show, stderr_console, track
+
+if TYPE_CHECKING:
+    from ..evaluation.linking_errors import ErrorReport, LinkingError
 
 evaluate = typer.Typer(help="Measure pipelines on annotated corpora.", no_args_is_help=True)
 
@@ -27,14 +31,22 @@ def linking(
     format: Format = None,
     type: Type = None,
     predictions: Annotated[Path | None, typer.Option(help="Write a JSON line for each mention to this file.")] = None,
+    errors: Annotated[
+        Path | None, typer.Option(help="Write what is wrong, and of which kind, to this file: .tsv, or JSON lines.")
+    ] = None,
 ) -> None:
     """How often gold mentions are linked to the right concepts."""
     from ..evaluation.linking import evaluate_linking
+    from ..evaluation.linking_errors import error_report
     from .linked import load_pipeline
 
     nlp = load_pipeline(pipeline)
     documents = track(read_corpus(corpus, format), stderr_console())
-    result = evaluate_linking(nlp, documents, type=type, predictions=predictions)
+    with error_report(nlp, errors) if errors else nullcontext() as report:
+        result = evaluate_linking(nlp, documents, type=type, predictions=predictions, each=report)
+    if report:
+        result["errors"] = report.summary()
+        stderr_console().print(_errors_table(report))
     show(_linking_table(result), result)
 
 
@@ -97,6 +109,26 @@ def _linking_table(result: Mapping[str, Any]) -> Table:
     floor, recall = _decimal(result["exact_match_floor"]), _decimal(result["candidate_recall@20"])
     table.caption = f"covered: exact match {floor}, candidate recall@20 {recall}"
     return table
+
+
+def _errors_table(report: ErrorReport) -> Table:
+    table = _numbers("kind of error", "n", "share")
+    table.add_column("such as")
+    for kind, row in report.summary().items():
+        examples = "\n".join(map(_told_error, report.examples[kind]))
+        table.add_row(kind, f"{row['n']:,}", _decimal(row["share"]), examples)
+    if not report.has_relations:
+        table.caption = "The vocabulary has no is_a relations, so hypernyms and hyponyms cannot be told."
+    return table
+
+
+def _told_error(error: LinkingError) -> str:
+    candidates = error.part.candidates if error.part else ()
+    matched, gold = (
+        candidates[0].name if candidates else "nothing",
+        " or ".join(one.canonical_name for one in error.gold),
+    )
+    return f"{error.linked.mention.text} → {matched}, not {gold}"
 
 
 def _comparison_table(result: Mapping[str, Any]) -> Table:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, nullcontext
 from functools import lru_cache
@@ -127,6 +127,7 @@ def evaluate_linking(
     *,
     type: str | None = None,
     predictions: Path | None = None,
+    each: Callable[[LinkedMention, MentionScore], object] | None = None,
 ) -> dict[str, Any]:
     """Measure how a pipeline links the gold mentions of a corpus.
 
@@ -136,6 +137,7 @@ def evaluate_linking(
     documents (Iterable[AnnotatedDocument]): taken in batches, never all at once.
     type (str | None): only mentions with this label.
     predictions (Path | None): write a JSON line for each mention to this file; it appears when it is complete.
+    each (Callable | None): is called with every mention and its score, e.g. to report errors.
     RETURNS (dict): counts `mentions` (with a gold id) and `covered`; `lenient` and `strict`, `{"acc@1", "acc@5"}` over
         the covered; `lenient_all`, `strict_all` over all; `exact_match_floor`, the share of the covered that a look-up
         of normalised names gets right; `candidate_recall@20`, the lenient accuracy at 20; `slices`, each with the count
@@ -145,7 +147,7 @@ def evaluate_linking(
     RAISES (SapbertError): E510 the pipeline has no linker, E511 no mention with a gold id, E507 the file cannot be
         written, and what reading the documents raises.
     """
-    scorer = _Scorer(_find_linker(nlp).kb)
+    scorer = _Scorer(find_linker(nlp).kb)
     scores: list[MentionScore] = []
     lost: list[LinkedMention] = []
     labels: Counter[str] = Counter()
@@ -157,6 +159,8 @@ def evaluate_linking(
                 lost.append(linked)
             if write:
                 write_prediction(write, _prediction(linked, score))
+            if each:
+                each(linked, score)
         if not scores:
             wanted = "with a concept id" if type is None else f"of type {type}"
             raise SapbertError(Errors.E511.format(wanted=wanted, known=", ".join(sorted(labels)) or "none"))
@@ -172,7 +176,7 @@ def link_gold_mentions(nlp: Language, documents: Iterable[AnnotatedDocument]) ->
     YIELDS (LinkedMention): every mention of every document, in their order.
     RAISES (SapbertError): E510 the pipeline has no linker.
     """
-    linker = _find_linker(nlp)
+    linker = find_linker(nlp)
     preparing = [component for name, component in nlp.pipeline if nlp.get_pipe_meta(name).factory in PREPARING]
     with _on_spans([*preparing, linker]):
         for batch in minibatch(documents, size=DOCUMENTS_PER_BATCH):
@@ -183,8 +187,11 @@ def link_gold_mentions(nlp: Language, documents: Iterable[AnnotatedDocument]) ->
                 yield from _linked_mentions(document, doc, parts)
 
 
-def _find_linker(nlp: Language) -> Any:
-    """RETURNS: the last linker of the pipeline, whose links are the ones that stay."""
+def find_linker(nlp: Language) -> Any:
+    """RETURNS: the last linker of the pipeline, whose links are the ones that stay.
+
+    RAISES (SapbertError): E510 there is none.
+    """
     linkers = [component for name, component in nlp.pipeline if nlp.get_pipe_meta(name).factory == LINKER]
     if not linkers:
         raise SapbertError(Errors.E510.format(components=", ".join(nlp.pipe_names) or "none"))

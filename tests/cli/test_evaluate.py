@@ -70,6 +70,19 @@ def test_linking_of_one_type(pipelines, corpus):
     assert measures["strict"]["acc@1"] == 100.0
 
 
+@pytest.mark.parametrize("name", ["errors.jsonl", "errors.tsv"])
+def test_linking_says_what_is_wrong(pipelines, corpus, tmp_path, name):
+    result = run("linking", pipelines / "bare", corpus, "--errors", tmp_path / name)
+    measures = json.loads(result.stdout)
+    n_errors = round(measures["covered"] * (1 - measures["lenient"]["acc@1"] / 100))
+    assert sum(row["n"] for row in measures["errors"].values()) == n_errors > 0
+    assert measures["errors"]["incomplete synset"] == {"n": 1, "share": 100.0}
+    assert len((tmp_path / name).read_text().splitlines()) == n_errors + name.endswith(".tsv")
+    assert "asthma attack → asthma, not breast cancer" in " ".join(result.stderr.replace("│", " ").split())
+    assert "no is_a relations" in result.stderr
+    assert "errors" not in json.loads(run("linking", pipelines / "bare", corpus).stdout)
+
+
 def test_compare_takes_what_linking_writes(pipelines, corpus, tmp_path):
     for name in ("bare", "full"):
         run("linking", pipelines / name, corpus, "--predictions", tmp_path / f"{name}.jsonl")

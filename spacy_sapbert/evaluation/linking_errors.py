@@ -1,0 +1,363 @@
+"""What is wrong about wrong links, as far as rules can tell.
+
+Most classes are named as in BioSyn's error analysis (Sung et al. 2020, Table 5). The rules that decide between them are
+our own, so shares cannot be compared with the paper's. A mention that is wrong by the lenient measure gets the first
+class that fits; what is judged is its first wrong part, against the gold concepts that no other part has met. Names are
+the same, and words are shared, without case, plural, word order and function words ("of").
+
+- *composite* (not in the paper): there are more or fewer parts than gold concepts: the mention was split wrongly, or
+  left whole wrongly.
+- *abbreviation*: what was looked up holds a short form that no name of the gold concept has. The text may not define
+  it, the definition may not have been found, or the short form may have been preferred.
+- *homonym* (not in the paper): what was looked up is a name of the predicted concept, and of the gold concept as well.
+- *contextual*: it is a name of the predicted concept, and none of the gold concept: only the context could tell, or the
+  convention of the annotation.
+- *incomplete synset*: no name of the gold concept is like it: the concept is not among the first 20 candidates, or its
+  names have no word that begins as a word of what was looked up.
+- *hypernym*, *hyponym*: the predicted concept is an ancestor, or a descendant, of the gold concept by `is_a`. A
+  vocabulary without relations has none of these.
+- *overlapping*: what was looked up has all the words of the predicted name, or of a gold name, and others; or they have
+  all its words and others.
+- *other*: the rest, where a name of the gold concept is like the mention, but another one scored higher; and mentions
+  that are no span of tokens.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from spacy.language import Language
+
+from ..files import open_output, without_gz
+from ..kb.store import ConceptStore
+from ..text.abbreviations import MAX_LETTERS
+from ..text.normalise import biosyn
+from ..text.words import words
+from ..types import NIL, Concept, LinkedPart
+from .linking import RECALL_CUTOFF, LinkedMention, MentionScore, find_linker, gold_concepts, lenient_at
+from .predictions import write_prediction
+
+COLUMNS = (
+    "doc_id",
+    "start",
+    "end",
+    "mention",
+    "long_form",
+    "gold",
+    "gold_names",
+    "predicted",
+    "matched_names",
+    "scores",
+    "rank",
+    "class",
+    "relation",
+    "why",
+)
+EXAMPLES = 2
+# Words of which one is derived from the other mostly have this many first letters in common: thrombotic, thrombosis.
+STEM = 5
+
+_TOKEN = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
+_ROMAN_NUMERAL = re.compile(r"[IVX]+")
+
+
+class LinkingError(NamedTuple):
+    """A mention that was linked wrongly.
+
+    n_gold (int): how many concepts the annotation names.
+    part (LinkedPart | None): its first part that is wrong; None for a mention that could not be looked up.
+    gold (tuple[Concept, ...]): the concepts that would be right for that part.
+    predicted (Concept | None): what the part was linked to; None where no name is like it.
+    relation (str | None): "ancestor" or "descendant", where the predicted concept is one of a gold concept.
+    rank (int | None): the least k for which the mention is right by the lenient measure; None where no k is enough.
+    """
+
+    linked: LinkedMention
+    n_gold: int
+    part: LinkedPart | None
+    gold: tuple[Concept, ...]
+    predicted: Concept | None
+    relation: str | None
+    rank: int | None
+
+
+# --- a corpus
+
+
+class ErrorReport:
+    """Classifies wrong mentions, writes them down and counts them; to be called with every mention of a corpus.
+
+    store (ConceptStore): the vocabulary that was linked to.
+    write (Callable[[Mapping[str, Any]], object]): is given what is to be said of each error.
+    examples (dict[str, list[LinkingError]]): by class, the first two errors with different mentions.
+    has_relations (bool): whether the vocabulary says what is_a what.
+    """
+
+    def __init__(self, store: ConceptStore, write: Callable[[Mapping[str, Any]], object]) -> None:
+        self._concepts = _Concepts(store)
+        self._write = write
+        self._counts: Counter[str] = Counter()
+        self.examples: dict[str, list[LinkingError]] = defaultdict(list)
+        self.has_relations = bool(store.query("SELECT 1 FROM parents LIMIT 1"))
+
+    def __call__(self, linked: LinkedMention, score: MentionScore) -> None:
+        if not score.covered or score.lenient[1]:
+            return
+        error = self._concepts.judge(linked)
+        name, why = classify(error)
+        self._counts[name] += 1
+        examples = self.examples[name]
+        if len(examples) < EXAMPLES and _text(error) not in map(_text, examples):
+            examples.append(error)
+        self._write(self._line(error, name, why))
+
+    def summary(self) -> dict[str, dict[str, float | None]]:
+        """RETURNS (dict): for every class `n`, and `share`, its percentage of the errors; None where there is none."""
+        total = self._counts.total()
+        return {
+            name: {"n": self._counts[name], "share": round(100 * self._counts[name] / total, 2) if total else None}
+            for name in CLASSES
+        }
+
+    def _line(self, error: LinkingError, name: str, why: str) -> dict[str, Any]:
+        mention = error.linked.mention
+        best = [(part.text, part.candidates[0] if part.candidates else None) for part in error.linked.parts]
+        return {
+            "doc_id": error.linked.doc_id,
+            "start": mention.start,
+            "end": mention.end,
+            "mention": mention.text,
+            "long_form": error.linked.long_form,
+            "gold": [{"id": gold_id, "name": self._concepts.name(gold_id)} for gold_id in mention.ids],
+            "predicted": [
+                {"text": text, "id": top.concept_id, "name": top.name, "score": top.score}
+                if top
+                else {"text": text, "id": None, "name": None, "score": None}
+                for text, top in best
+            ],
+            "rank": error.rank,
+            "class": name,
+            "relation": error.relation,
+            "why": why,
+        }
+
+
+@contextmanager
+def error_report(nlp: Language, path: Path) -> Iterator[ErrorReport]:
+    """Report the errors of a pipeline's linker in a file, which appears when the block ends without an error.
+
+    path (Path): a table if it ends in `.tsv`, else JSON lines; packed if `.gz` follows.
+    YIELDS (ErrorReport): for `evaluate_linking`.
+    RAISES (SapbertError): E507 the file cannot be written, E510 the pipeline has no linker.
+    """
+    store = find_linker(nlp).kb
+    with open_output(path) as write:
+        if without_gz(path).suffix.lower() != ".tsv":
+            yield ErrorReport(store, lambda line: write_prediction(write, line))
+            return
+        write(_row(COLUMNS))
+        yield ErrorReport(store, lambda line: write(_row(_cells(line))))
+
+
+def _text(error: LinkingError) -> str:
+    return error.linked.mention.text.casefold()
+
+
+def _cells(line: Mapping[str, Any]) -> Iterator[object]:
+    """YIELDS: the cells of a table's row; what there are several of is joined by `|`."""
+    several = {
+        "gold": [gold["id"] for gold in line["gold"]],
+        "gold_names": [gold["name"] for gold in line["gold"]],
+        "predicted": [found["id"] or NIL for found in line["predicted"]],
+        "matched_names": [found["name"] or "" for found in line["predicted"]],
+        "scores": [f"{found['score'] or 0:.4f}" for found in line["predicted"]],
+    }
+    for column in COLUMNS:
+        yield "|".join(several[column]) if column in several else line[column]
+
+
+def _row(cells: Iterable[object]) -> str:
+    """Blanks stand for all that a program might take for the end of a cell or a line."""
+    return "\t".join("" if cell is None else " ".join(str(cell).split()) for cell in cells) + "\n"
+
+
+# --- one error
+
+
+class _Concepts:
+    """What a store knows of the concepts of an error."""
+
+    def __init__(self, store: ConceptStore) -> None:
+        self._store = store
+        self._get = lru_cache(maxsize=100_000)(store.get)
+        self._ids = lru_cache(maxsize=100_000)(lambda concept_id: frozenset(store.ids(concept_id)))
+        self._ancestors = lru_cache(maxsize=10_000)(self._find_ancestors)
+
+    def judge(self, linked: LinkedMention) -> LinkingError:
+        """linked (LinkedMention): one that is wrong by the lenient measure, with gold ids that the store has."""
+        gold = gold_concepts(linked.mention.ids, self._store)
+        found = [[self._ids(candidate.concept_id) for candidate in part.candidates] for part in linked.parts]
+        wrong = [place for place, ids in enumerate(found) if not lenient_at(1, gold, [ids])]
+        if not wrong:
+            return LinkingError(linked, len(gold), None, self._all(gold), None, None, None)
+        others = frozenset().union(*(ids[0] for place, ids in enumerate(found) if ids and place not in wrong))
+        missing = self._all([ids for ids in gold if not ids & others] or gold)
+        part = linked.parts[wrong[0]]
+        predicted = self._get(part.candidates[0].concept_id) if part.candidates else None
+        ranks = range(1, max(map(len, found)) + 1)
+        rank = next((k for k in ranks if lenient_at(k, gold, found)), None)
+        return LinkingError(linked, len(gold), part, missing, predicted, self._relation(predicted, missing), rank)
+
+    def name(self, concept_id: str) -> str:
+        """RETURNS (str): the preferred name of the concept with this primary or alternative id."""
+        return self._all([[concept_id]])[0].canonical_name
+
+    def _all(self, groups: Iterable[Iterable[str]]) -> tuple[Concept, ...]:
+        found = dict.fromkeys(concept for ids in groups for one in sorted(ids) for concept in self._store.find_id(one))
+        return tuple(concept for concept_id in found if (concept := self._get(concept_id)))
+
+    def _relation(self, predicted: Concept | None, gold: Collection[Concept]) -> str | None:
+        if predicted is None:
+            return None
+        if any(predicted.concept_id in self._ancestors(concept.concept_id) for concept in gold):
+            return "ancestor"
+        below = any(concept.concept_id in self._ancestors(predicted.concept_id) for concept in gold)
+        return "descendant" if below else None
+
+    def _find_ancestors(self, concept_id: str) -> frozenset[str]:
+        """RETURNS (frozenset[str]): primary ids of all concepts above; parents may be given by an alternative id."""
+        found: set[str] = set()
+        waiting = [concept_id]
+        while waiting:
+            concept = self._get(waiting.pop())
+            parents = concept.parents if concept else ()
+            above = {primary for parent in parents for primary in self._store.find_id(parent)} - found
+            waiting += above
+            found |= above
+        return frozenset(found)
+
+
+def classify(error: LinkingError) -> tuple[str, str]:
+    """RETURNS (tuple[str, str]): the first of `CLASSES` that fits, and why, for people."""
+    if error.part is None:
+        return OTHER, "the mention is no span of tokens, so it could not be looked up"
+    for name, rule in _RULES.items():
+        if why := rule(error, error.part):
+            return name, why
+    return OTHER, _outscored(error, error.part)
+
+
+# --- the classes
+
+
+def _composite(error: LinkingError, part: LinkedPart) -> str | None:
+    n_parts = len(error.linked.parts)
+    done = "left whole" if n_parts == 1 else f"split into {n_parts} parts"
+    return f"{done}, but the number of concepts is {error.n_gold}" if n_parts != error.n_gold else None
+
+
+def _abbreviation(error: LinkingError, part: LinkedPart) -> str | None:
+    if part.text.isupper() and len(part.text) > MAX_LETTERS:  # a heading
+        return None
+    known = {word for concept in error.gold for name in _names(concept) for word in biosyn(name).split()}
+    for token in _TOKEN.findall(part.text):
+        if _is_short_form(token) and not known.issuperset(biosyn(token).split()):
+            defined = f", though the text has its long form: {long}" if (long := error.linked.long_form) else ""
+            return f"the short form '{token}' was looked up as it stands{defined}"
+    return None
+
+
+def _is_short_form(token: str) -> bool:
+    upper, lower = (sum(map(of_case, token)) for of_case in (str.isupper, str.islower))
+    return 2 <= upper >= lower and len(token) <= MAX_LETTERS and not _ROMAN_NUMERAL.fullmatch(token)
+
+
+def _homonym(error: LinkingError, part: LinkedPart) -> str | None:
+    owners = [concept for concept in error.gold if _has_name(concept, part.text)]
+    if not owners or not _has_name(error.predicted, part.text):
+        return None
+    return f"'{part.text}' is a name of {_told([error.predicted])} and of {_told(owners)}"
+
+
+def _contextual(error: LinkingError, part: LinkedPart) -> str | None:
+    if not _has_name(error.predicted, part.text):
+        return None
+    return f"'{part.text}' is a name of {_told([error.predicted])}, and none of {_told(error.gold)}"
+
+
+def _incomplete_synset(error: LinkingError, part: LinkedPart) -> str | None:
+    right = {concept.concept_id for concept in error.gold}
+    if not any(candidate.concept_id in right for candidate in part.candidates[:RECALL_CUTOFF]):
+        return f"{_told(error.gold)} is not among the first {RECALL_CUTOFF} candidates of '{part.text}'"
+    stems = _stems(part.text)
+    if any(stems & _stems(name) for concept in error.gold for name in _names(concept)):
+        return None
+    return f"no name of {_told(error.gold)} has a word like one of '{part.text}'"
+
+
+def _hypernym(error: LinkingError, part: LinkedPart) -> str | None:
+    return f"{_told([error.predicted])} is above {_told(error.gold)}" if error.relation == "ancestor" else None
+
+
+def _hyponym(error: LinkingError, part: LinkedPart) -> str | None:
+    return f"{_told([error.predicted])} is below {_told(error.gold)}" if error.relation == "descendant" else None
+
+
+def _overlapping(error: LinkingError, part: LinkedPart) -> str | None:
+    for name in (part.candidates[0].name, *(name for concept in error.gold for name in _names(concept))):
+        for more, less in ((part.text, name), (name, part.text)):
+            if set(_words(more)) > set(_words(less)) > set():
+                return f"'{more}' has all words of '{less}', and others"
+    return None
+
+
+def _outscored(error: LinkingError, part: LinkedPart) -> str:
+    right = {concept.concept_id for concept in error.gold}
+    best, own = part.candidates[0], next(one for one in part.candidates if one.concept_id in right)
+    return f"'{own.name}' of the right concept scored {own.score:.4f}, '{best.name}' {best.score:.4f}"
+
+
+_RULES: dict[str, Callable[[LinkingError, LinkedPart], str | None]] = {
+    "composite": _composite,
+    "abbreviation": _abbreviation,
+    "homonym": _homonym,
+    "contextual": _contextual,
+    "incomplete synset": _incomplete_synset,
+    "hypernym": _hypernym,
+    "hyponym": _hyponym,
+    "overlapping": _overlapping,
+}
+OTHER = "other"
+CLASSES = (*_RULES, OTHER)
+
+
+# --- names
+
+
+def _names(concept: Concept) -> tuple[str, ...]:
+    return concept.canonical_name, *concept.aliases
+
+
+def _has_name(concept: Concept | None, text: str) -> bool:
+    wanted = _words(text)
+    return bool(wanted) and concept is not None and any(_words(name) == wanted for name in _names(concept))
+
+
+def _told(concepts: Iterable[Concept | None]) -> str:
+    return " or ".join(f"{concept.canonical_name} ({concept.concept_id})" for concept in concepts if concept)
+
+
+@lru_cache(maxsize=1 << 16)
+def _words(text: str) -> tuple[str, ...]:
+    """RETURNS (tuple[str, ...]): the words that tell one name from another, sorted."""
+    return tuple(sorted(word.key for word in words(text) if word.key))
+
+
+def _stems(text: str) -> set[str]:
+    return {word[:STEM] for word in _words(text)}

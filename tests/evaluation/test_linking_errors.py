@@ -1,0 +1,275 @@
+import csv
+import gzip
+import json
+
+import pytest
+import spacy
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.evaluation.linking import LinkedMention, MentionScore, evaluate_linking
+from spacy_sapbert.evaluation.linking_errors import CLASSES, COLUMNS, ErrorReport, error_report
+from spacy_sapbert.kb.build import build_store
+from spacy_sapbert.types import AnnotatedDocument, Candidate, LinkedPart, Mention, Name, Record
+
+WRONG = MentionScore(True, {1: False, 5: False, 20: False}, {1: False, 5: False}, False, ())
+# id, names with the preferred one first, parents
+VOCABULARY = [
+    ("D1", "Neoplasms|cancer|tumors", ()),
+    ("D2", "Breast Neoplasms|breast cancer", ("ALT:1",)),
+    ("D3", "Breast Cancer, Familial|hereditary breast cancer", ("D2",)),
+    ("D4", "Heart Diseases|cardiac disease", ()),
+    ("D5", "Heart Defects, Congenital|congenital heart defect|CHD", ("D4",)),
+    ("D6", "Kidney Diseases", ()),
+    ("D7", "Nephrosis, Lipoid|lipoid nephrosis", ()),
+    ("D8", "Cold|common cold", ()),
+    ("D9", "Cold Temperature|cold", ()),
+    ("D10", "Thrombosis", ()),
+    ("D11", "Thrombophilia", ()),
+    ("D12", "Mitral Valve Prolapse|MVP", ()),
+    ("D13", "Multiple Valve Proteins|MVPS", ()),
+]
+ALTERNATIVES = {"D1": ("ALT:1",)}
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    records = [
+        Record(
+            concept_id,
+            tuple(Name(name, "exact", "test") for name in names.split("|")),
+            alternative_ids=ALTERNATIVES.get(concept_id, ()),
+            parents=parents,
+        )
+        for concept_id, names, parents in VOCABULARY
+    ]
+    return build_store(records, tmp_path_factory.mktemp("kb") / "test.kb")
+
+
+@pytest.fixture
+def judge(store):
+    """A function that reports one mention, given its parts as (text, ids of the candidates), and gives the line."""
+
+    def run(mention, gold, *parts, long_form=None):
+        linked_parts = tuple(
+            LinkedPart(
+                text,
+                long_form if text == long_form else None,
+                tuple(
+                    Candidate(concept_id, 0.9 - i / 100, store.get(concept_id).canonical_name)
+                    for i, concept_id in enumerate(ids.split())
+                ),
+            )
+            for text, ids in parts
+        )
+        found = Mention(0, len(mention), mention, "Disease", tuple(gold.split("|")))
+        lines = []
+        ErrorReport(store, lines.append)(LinkedMention("1", found, long_form, linked_parts), WRONG)
+        (line,) = lines
+        return line
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("mention", "gold", "parts", "kind", "why"),
+    [
+        ("heart and lipoid nephrosis", "D4|D7", [("heart and lipoid nephrosis", "D6 D7")], "composite", "left whole"),
+        ("heart/lipoid disease", "D4", [("heart", "D4"), ("lipoid disease", "D7 D6")], "composite", "2 parts"),
+        ("MVS", "D12", [("MVS", "D13 D12")], "abbreviation", "'MVS' was looked up as it stands"),
+        ("B-C patients", "D2", [("B-C patients", "D13 D2")], "abbreviation", "'B-C'"),
+        ("CHD", "D4", [("CHD", "D5 D4")], "abbreviation", "'CHD'"),
+        ("cold", "D8", [("cold", "D9 D8")], "homonym", "Cold Temperature (D9) and of Cold (D8)"),
+        ("familial breast cancers", "D2", [("familial breast cancers", "D3 D2")], "contextual", "none of Breast Neo"),
+        ("breast cancer", "D3", [("breast cancer", "D2 D3")], "contextual", "name of Breast Neoplasms (D2)"),
+        ("nephrosis", "D6", [("nephrosis", "D7 D4")], "incomplete synset", "not among the first 20 candidates"),
+        ("renal troubles", "D6", [("renal troubles", "D7 D6")], "incomplete synset", "has a word like one of"),
+        ("renal troubles", "D6", [("renal troubles", "")], "incomplete synset", "Kidney Diseases (D6)"),
+        ("inborn heart trouble", "D5", [("inborn heart trouble", "D4 D5")], "hypernym", "Heart Diseases (D4) is above"),
+        ("breast lump", "D3", [("breast lump", "D1 D3")], "hypernym", "Neoplasms (D1) is above"),
+        ("all cancers", "D1", [("all cancers", "D3 D1")], "hyponym", "Breast Cancer, Familial (D3) is below"),
+        ("cancers of all", "ALT:1", [("cancers of all", "D3 D1")], "hyponym", "below Neoplasms (D1)"),
+        (
+            "nephrosis",
+            "D7",
+            [("nephrosis", "D6 D7")],
+            "overlapping",
+            "'Nephrosis, Lipoid' has all words of 'nephrosis'",
+        ),
+        (
+            "big lipoid nephrosis",
+            "D7",
+            [("big lipoid nephrosis", "D6 D7")],
+            "overlapping",
+            "'big lipoid nephrosis' has",
+        ),
+        ("thrombotic", "D10", [("thrombotic", "D11 D10")], "other", "'Thrombosis' of the right concept scored 0.8900"),
+        (" ", "D10", [], "other", "no span of tokens"),
+    ],
+)
+def test_every_class(judge, mention, gold, parts, kind, why):
+    line = judge(mention, gold, *parts)
+    assert line["class"] == kind
+    assert why in line["why"]
+
+
+def test_a_short_form_that_was_preferred_is_told_with_its_long_form(judge):
+    line = judge("MVS", "D12", ("MVS", "D13 D12"), long_form="mitral valve slip")
+    assert line["why"].endswith("though the text has its long form: mitral valve slip")
+    assert judge("MVS", "D12", ("mitral valve slip", "D13 D12"), long_form="mitral valve slip")["class"] == "other"
+
+
+@pytest.mark.parametrize("text", ["CHD", "PROLAPSE OF A MITRAL VALVE", "type II prolapse", "Mitral-Valve prolapses"])
+def test_names_headings_and_numerals_are_no_unresolved_short_forms(judge, text):
+    gold = "D5" if text == "CHD" else "D12"
+    assert judge(text, gold, (text, f"D13 {gold}"))["class"] != "abbreviation"
+
+
+def test_of_a_composite_the_wrong_part_is_judged_against_what_is_missing(judge):
+    line = judge("a", "D4|D3", ("heart", "D4"), ("all breast cancers", "D2 D3"))
+    assert line["class"] == "hypernym"
+    assert line["relation"] == "ancestor"
+    assert "Heart" not in line["why"]
+    assert line["rank"] == 2
+
+
+def test_a_line(judge):
+    assert judge("MVS", "D12", ("MVS", "D13 D9 D12"), long_form="long") == {
+        "doc_id": "1",
+        "start": 0,
+        "end": 3,
+        "mention": "MVS",
+        "long_form": "long",
+        "gold": [{"id": "D12", "name": "Mitral Valve Prolapse"}],
+        "predicted": [{"text": "MVS", "id": "D13", "name": "Multiple Valve Proteins", "score": 0.9}],
+        "rank": 3,
+        "class": "abbreviation",
+        "relation": None,
+        "why": "the short form 'MVS' was looked up as it stands, though the text has its long form: long",
+    }
+    empty = judge("MVS", "D12", ("MVS", ""))
+    assert empty["rank"] is None
+    assert empty["predicted"] == [{"text": "MVS", "id": None, "name": None, "score": None}]
+
+
+ids = st.sampled_from([concept_id for concept_id, *_ in VOCABULARY])
+texts = st.text("abcABCIXV- '()/é1", max_size=12) | st.sampled_from(
+    [name for _, names, _ in VOCABULARY for name in names.split("|")]
+)
+
+
+@given(
+    gold=st.lists(ids, min_size=1, max_size=3, unique=True),
+    parts=st.lists(st.tuples(texts, st.lists(ids, max_size=4, unique=True)), max_size=3),
+)
+def test_every_error_has_a_class_and_a_reason(store, gold, parts):
+    linked = LinkedMention(
+        "1",
+        Mention(0, 1, "x", "Disease", tuple(gold)),
+        None,
+        tuple(LinkedPart(text, None, tuple(Candidate(one, 0.5, "name") for one in found)) for text, found in parts),
+    )
+    lines = []
+    report = ErrorReport(store, lines.append)
+    if parts and all(found and found[0] in gold for _, found in parts):  # right by the lenient measure
+        return
+    report(linked, WRONG)
+    (line,) = lines
+    assert line["why"]
+    assert report.summary()[line["class"]] == {"n": 1, "share": 100.0}
+    if line["relation"]:
+        assert line["predicted"]
+    json.dumps(line)
+
+
+def test_circles_of_parents_end(tmp_path):
+    records = [Record(one, (Name(f"name {one}", "exact", "t"),), parents=(above,)) for one, above in ("AB", "BC", "CA")]
+    lines = []
+    report = ErrorReport(build_store(records, tmp_path / "circle.kb"), lines.append)
+    part = LinkedPart("a name", None, (Candidate("B", 0.9, "name B"), Candidate("A", 0.8, "name A")))
+    report(LinkedMention("1", Mention(0, 1, "a name", "D", ("A",)), None, (part,)), WRONG)
+    assert lines[0]["relation"] == "ancestor"
+
+
+# --- a corpus
+
+
+@pytest.fixture
+def nlp(store):
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sapbert_linker", config={"kb": str(store.path), "encoder": "none"})
+    return nlp
+
+
+@pytest.fixture
+def documents():
+    text = "A cold and\na\tthrombophilia, cancer"
+    found = [("cold", "D9"), ("a\tthrombophilia", "D10"), ("cancer", "D1"), ("cancer", "X1"), ("cold", "D8|D9")]
+    mentions = [
+        Mention(s := text.index(name), s + len(name), name, "D", tuple(gold.split("|"))) for name, gold in found
+    ]
+    return [AnnotatedDocument("doc", text, tuple(mentions))]
+
+
+def test_only_covered_errors_are_reported(nlp, documents, tmp_path):
+    path = tmp_path / "errors.jsonl"
+    with error_report(nlp, path) as report:
+        result = evaluate_linking(nlp, documents, each=report)
+        assert not path.exists()
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert result["covered"] == 4
+    assert [(line["mention"], line["class"]) for line in lines] == [
+        ("cold", "homonym"),
+        ("a\tthrombophilia", "overlapping"),
+    ]
+    summary = report.summary()
+    assert tuple(summary) == CLASSES
+    assert summary["homonym"] == summary["overlapping"] == {"n": 1, "share": 50.0}
+    assert summary["hypernym"] == {"n": 0, "share": 0.0}
+    assert [error.linked.mention.text for error in report.examples["homonym"]] == ["cold"]
+    assert report.has_relations
+
+
+def test_a_table_has_one_line_an_error(nlp, documents, tmp_path):
+    path = tmp_path / "errors.tsv.gz"
+    with error_report(nlp, path) as report:
+        evaluate_linking(nlp, documents, each=report)
+    with gzip.open(path, "rt") as handle:
+        rows = list(csv.DictReader(handle, delimiter="\t", quoting=csv.QUOTE_NONE))
+    assert tuple(rows[0]) == COLUMNS
+    assert len(rows) == 2
+    assert rows[1]["mention"] == "a thrombophilia"
+    assert [rows[0][column] for column in ("gold", "gold_names", "predicted")] == ["D9", "Cold Temperature", "D8"]
+    assert rows[0]["rank"] == "2"
+    assert rows[0]["relation"] == ""
+
+
+def test_examples_are_two_different_mentions(store):
+    report = ErrorReport(store, lambda line: None)
+    for text in ("Thrombotic", "thrombotic", "thrombotics", "thrombotical"):
+        part = LinkedPart(text, None, (Candidate("D11", 0.9, "Thrombophilia"), Candidate("D10", 0.8, "Thrombosis")))
+        report(LinkedMention("1", Mention(0, 1, text, "D", ("D10",)), None, (part,)), WRONG)
+    assert [error.linked.mention.text for error in report.examples["other"]] == ["Thrombotic", "thrombotics"]
+    assert report.summary()["other"]["n"] == 4
+
+
+def test_nothing_wrong(nlp, tmp_path):
+    documents = [AnnotatedDocument("1", "cancer", (Mention(0, 6, "cancer", "D", ("D1",)),))]
+    with error_report(nlp, tmp_path / "errors.jsonl") as report:
+        evaluate_linking(nlp, documents, each=report)
+    assert (tmp_path / "errors.jsonl").read_text() == ""
+    assert set(report.summary()) == set(CLASSES)
+    assert all(row == {"n": 0, "share": None} for row in report.summary().values())
+
+
+def test_bad_places_and_pipelines(nlp, tmp_path):
+    with pytest.raises(SapbertError, match="E507"), error_report(nlp, tmp_path / "no" / "errors.tsv"):
+        pass
+    with pytest.raises(SapbertError, match="E510"), error_report(spacy.blank("en"), tmp_path / "errors.tsv"):
+        pass
+    path = tmp_path / "errors.jsonl"
+    path.write_text("before")
+    with pytest.raises(ZeroDivisionError), error_report(nlp, path):
+        raise ZeroDivisionError
+    assert path.read_text() == "before"
