@@ -262,6 +262,11 @@ class Errors:
         "--column fit the input."
     )
     E518 = "[E518] The corpus has no {what}, so there is nothing to measure. Check the file, its format and the type."
+    E522 = (
+        "[E522] {path}, line {line}: this is no line of a training log ({reason}). The logger spacy-sapbert.CandidateLog.v1 "
+        "writes one; see configs/linker.cfg."
+    )
+    E523 = "[E523] There are no pictures of the kind of {path}. End its name in one of: {endings}."
     E531 = "[E531] {option} was given {given} times for {wanted} files. Give it once, or once for each file."
     E532 = "[E532] {option} wants two values with = between them, for example synonyms=Synonyms; got {given}."
     E533 = "[E533] These options do not go together: {reason}."

@@ -62,6 +62,25 @@ def compare(
     show(_comparison_table(result), result)
 
 
+@evaluate.command("training")
+def training(
+    log: Annotated[Path, typer.Argument(help="What the logger of configs/linker.cfg wrote (--paths.log).")],
+    plot: Annotated[Path | None, typer.Option(help="Draw accuracy and candidate recall: .svg, .png or .pdf.")] = None,
+) -> None:
+    """How a linker learnt, epoch by epoch, and what it found for chosen mentions."""
+    from ..evaluation.candidate_log import best, by_epoch, read_candidate_log
+    from ..evaluation.plots import plot_linking_scores
+
+    lines = read_candidate_log(log)
+    epochs = by_epoch(lines)
+    if plot:
+        plot_linking_scores(lines, plot)
+    for mention in epochs[-1]["candidates"]:
+        stderr_console().print(_candidates_table(mention, epochs))
+    top = {name: value for name, value in best(lines).items() if name != "candidates"}
+    show(_training_table(epochs), {"evaluations": len(lines), "best": top, "epochs": epochs})
+
+
 @evaluate.command("abbreviations")
 def abbreviations(
     corpus: Annotated[Path, typer.Argument(help="Records with their short and long forms, as MED1250 has them.")],
@@ -129,6 +148,25 @@ def _told_error(error: LinkingError) -> str:
         " or ".join(one.canonical_name for one in error.gold),
     )
     return f"{error.linked.mention.text} → {matched}, not {gold}"
+
+
+def _training_table(epochs: Sequence[Mapping[str, Any]]) -> Table:
+    table = _numbers("epoch", "step", "lenient acc@1", "strict acc@1", "recall@20", "λ")
+    for line in epochs:
+        shares = [
+            None if line[name] is None else 100 * line[name] for name in ("link_acc", "link_strict", "link_recall")
+        ]
+        table.add_row(str(line["epoch"]), f"{line['step']:,}", *map(_decimal, shares), _decimal(line["link_lambda"]))
+    return table
+
+
+def _candidates_table(mention: str, epochs: Sequence[Mapping[str, Any]]) -> Table:
+    found = [line["candidates"].get(mention, []) for line in epochs]
+    table = Table("epoch", "step", *map(str, range(1, max(map(len, found)) + 1)), title=mention, title_justify="left")
+    for line, candidates in zip(epochs, found, strict=True):
+        cells = [f"{one['name']} ({one['id']}) {one['score']:.2f}" for one in candidates]
+        table.add_row(str(line["epoch"]), f"{line['step']:,}", *cells)
+    return table
 
 
 def _comparison_table(result: Mapping[str, Any]) -> Table:

@@ -8,9 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import Errors, SapbertError
 from ..files import replacing
 
 POINTS = 200
+TICKS = 20
+ENDINGS = (".svg", ".png", ".pdf")
+LINKING_SCORES = {"link_acc": "accuracy", "link_strict": "strict accuracy", "link_recall": "candidate recall@20"}
 
 
 def plot_learning_curve(lines: Sequence[Mapping[str, Any]], path: Path) -> None:
@@ -39,6 +43,45 @@ def plot_learning_curve(lines: Sequence[Mapping[str, Any]], path: Path) -> None:
     panels[-1].set_xlabel("step")
     with replacing(path) as temporary:
         figure.savefig(temporary, format=path.suffix[1:])
+
+
+def _check_picture(path: Path) -> None:
+    """Tell before the work that a picture could not be drawn.
+
+    RAISES (SapbertError): E523 the name says no kind of picture, E542 matplotlib is not installed.
+    """
+    if path.suffix.lower() not in ENDINGS:
+        raise SapbertError(Errors.E523.format(path=path, endings=", ".join(ENDINGS)))
+    try:
+        import matplotlib  # noqa: F401
+    except ModuleNotFoundError as error:
+        raise SapbertError(Errors.E542.format(module=error.name)) from error
+
+
+def plot_linking_scores(lines: Sequence[Mapping[str, Any]], path: Path) -> None:
+    """Draw how a linker learnt: accuracy and candidate recall at each evaluation, with the epochs marked.
+
+    lines (Sequence[Mapping[str, Any]]): of a log, see `read_candidate_log`.
+    RAISES (SapbertError): E507 the file cannot be written, E523, E542.
+    """
+    _check_picture(path)
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7, 4), layout="constrained")
+    panel = figure.subplots()
+    steps = [line["step"] for line in lines]
+    for name, label in LINKING_SCORES.items():
+        values = np.array([line[name] for line in lines], dtype=float)  # None is no number, so nothing is drawn
+        panel.plot(steps, 100 * values, "o-", label=label)
+    firsts = list({line["epoch"]: line["step"] for line in reversed(lines)}.items())[::-1]
+    firsts = firsts[:: -(-len(firsts) // TICKS)]
+    panel.set_xticks([step for _, step in firsts], labels=[str(epoch) for epoch, _ in firsts])
+    panel.set_xlabel("epoch")
+    panel.set_ylabel("%")
+    panel.legend()
+    panel.grid(alpha=0.3)
+    with replacing(path) as temporary:
+        figure.savefig(temporary, format=path.suffix[1:].lower())
 
 
 def _means(steps: Sequence[Mapping[str, Any]], key: str) -> tuple[np.ndarray, np.ndarray]:

@@ -94,6 +94,31 @@ def test_compare_takes_what_linking_writes(pipelines, corpus, tmp_path):
     assert "5 mentions in 2 documents" in result.stderr
 
 
+def test_training_is_shown_by_epoch(tmp_path):
+    scores = {"link_strict": 0.5, "link_recall": None, "link_lambda": 0.25}
+    found = [{"id": "C4", "name": "asthma", "score": 0.75}, {"id": "C1", "name": "breast cancer", "score": 0.5}]
+    lines = [
+        {"step": step, "epoch": step // 4, "link_acc": accuracy, **scores, "candidates": {"wheeze": found[: 1 + step]}}
+        for step, accuracy in ((0, 0.125), (2, 0.625), (3, 0.5), (4, 0.5))
+    ]
+    log, plot = tmp_path / "log.jsonl", tmp_path / "log.svg"
+    log.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    result = run("training", log, "--plot", plot)
+    shown = json.loads(result.stdout)
+    assert shown["evaluations"] == 4
+    assert shown["best"] == {"step": 2, "epoch": 0, "link_acc": 0.625, **scores}
+    assert shown["epochs"] == [lines[0], lines[2], lines[3]]
+    assert plot.read_text().startswith("<?xml")
+    told = " ".join(result.stderr.replace("│", " ").split())
+    assert "wheeze" in told
+    assert "0 0 asthma (C4) 0.75 0 3 asthma (C4) 0.75 breast cancer (C1) 0.50" in told
+    assert "0 0 12.50 50.00 – 0.25" in told
+    with pytest.raises(SapbertError, match="E522"):
+        run("training", plot)
+    with pytest.raises(SapbertError, match="E523"):
+        run("training", log, "--plot", tmp_path / "log.xls")
+
+
 MED1250 = """\
 1
 Cystic fibrosis (CF)

@@ -8,7 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import spacy
+import spacy.cli
 import srsly
+from typer.testing import CliRunner
 
 from spacy_sapbert.kb.store import ConceptStore
 
@@ -191,3 +193,45 @@ def test_the_commands_on_pretraining_run(training_place, command):
     for text in (text for language, text in page if language == "python"):
         exec(text, {})
     assert Path("bare/model-last").is_dir()
+
+
+@pytest.fixture
+def linking_place(tmp_path, monkeypatch, command, tiny_encoder):
+    """A folder with the files that the section on errors names; the linker learns for two steps."""
+    monkeypatch.chdir(tmp_path)
+    Path("medic.txt").write_text("D003920||Diabetes Mellitus|Diabetes\nD009203||Myocardial Infarction|Heart Attack\n")
+    Path("CORPUS").write_text(
+        "1|t|A cardiac infarct in diabetes\n1|a|\n1\t2\t17\tcardiac infarct\tDisease\tD003920\n"
+        "1\t21\t29\tdiabetes\tDisease\tD003920\n\n"
+    )
+    assert command("kb", "build", "medic.txt", "--format", "medic", "-o", "medic.kb").status == 0
+    assert command("assemble", "--kb", "medic.kb", "--encoder", tiny_encoder, "-o", "PIPELINE").status == 0
+    for name in ("train", "dev"):
+        assert command("convert", "CORPUS", f"{name}.spacy", "--format", "pubtator").status == 0
+    config = (ROOT / "configs" / "linker.cfg").read_text()
+    config = config.replace("max_epochs = 10", "max_epochs = 2").replace("eval_frequency = 300", "eval_frequency = 1")
+    Path("linker.cfg").write_text(config.replace('encoder = "starter"', f'encoder = "{tiny_encoder}"'))
+    return tmp_path
+
+
+def test_the_commands_on_errors_run(linking_place, command):
+    section = (ROOT / "docs" / "linking.md").read_text(encoding="utf8").split("## What is still wrong\n")[1]
+    found = re.findall(r"```bash\n(.*?)```", section.split("\n## ")[0], flags=re.DOTALL)
+    lines = [shlex.split(line) for block in found for line in block.splitlines()]
+    assert [line[:3] for line in lines] == [
+        ["spacy-sapbert", "evaluate", "linking"],
+        ["spacy", "train", "linker.cfg"],
+        ["spacy-sapbert", "evaluate", "training"],
+    ]
+    for program, *arguments in lines:
+        if program == "spacy":
+            finished = CliRunner().invoke(spacy.cli.app, arguments)
+            assert finished.exit_code == 0, finished.output
+        else:
+            finished = command(*arguments)
+            assert finished.status == 0, finished.err
+    assert "cardiac infarct" in Path("errors.tsv").read_text().splitlines()[1]
+    log = list(srsly.read_jsonl("log.jsonl"))
+    assert [line["epoch"] for line in log] == [0, 1]
+    assert list(log[0]["candidates"]) == ["cardiac infarct", "sugar disease"]
+    assert Path("log.svg").is_file()

@@ -1,0 +1,167 @@
+import json
+from pathlib import Path
+
+import pytest
+import spacy
+from hypothesis import given
+from hypothesis import strategies as st
+from spacy.util import load_config, registry
+
+from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.evaluation.candidate_log import best, by_epoch, candidate_log, read_candidate_log
+
+ROOT = Path(__file__).parents[2]
+SCORES = {"link_acc": 0.5, "link_strict": 0.25, "link_recall": None, "link_lambda": 0.2}
+
+
+class Beside:
+    """A logger that remembers what it is told."""
+
+    def __init__(self):
+        self.told = []
+        self.closed = False
+
+    def __call__(self, nlp, stdout, stderr):
+        return self.told.append, self.close
+
+    def close(self):
+        self.closed = True
+
+
+@pytest.fixture
+def nlp(small_store):
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sapbert_linker", config={"kb": str(small_store.path), "encoder": "none"})
+    return nlp
+
+
+def info(step, epoch=0):
+    return {"step": step, "epoch": epoch, "score": 0.5, "other_scores": {**SCORES, "speed": 7.0}}
+
+
+def line(step, epoch=0, accuracy=0.5, **others):
+    return {"step": step, "epoch": epoch, **SCORES, "link_acc": accuracy, "candidates": {}, **others}
+
+
+def test_each_evaluation_is_written_beside_another_logger(nlp, tmp_path):
+    path, beside = tmp_path / "log.jsonl", Beside()
+    path.write_text("of an earlier run")
+    log_step, finalize = candidate_log(str(path), ["breast tumor", "fit"], k=2, beside=beside)(nlp)
+    assert path.read_text() == ""
+    for step in (info(0), None, info(2, epoch=1)):
+        log_step(step)
+    finalize()
+    assert beside.told == [info(0), None, info(2, epoch=1)]
+    assert beside.closed
+    first, second = read_candidate_log(path)
+    assert {name: first[name] for name in SCORES} == SCORES
+    assert (second["step"], second["epoch"]) == (2, 1)
+    assert list(first["candidates"]) == ["breast tumor", "fit"]
+    assert [len(found) for found in first["candidates"].values()] == [2, 2]
+    assert first["candidates"]["fit"][0]["id"] == "D012640"
+    assert first["candidates"]["fit"][0]["name"] == "fits"
+    assert first["candidates"]["breast tumor"] == second["candidates"]["breast tumor"]
+
+
+def test_without_a_file_it_is_the_other_logger(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    beside = Beside()
+    log_step, _ = candidate_log(beside=beside)(spacy.blank("en"))
+    log_step(info(0))
+    assert beside.told == [info(0)]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_console_logger_is_the_default(nlp, capsys):
+    nlp.config["training"] = {"max_steps": 1, "eval_frequency": 1, "score_weights": {"link_acc": 1.0}}
+    log_step, finalize = candidate_log()(nlp)
+    log_step({**info(3), "losses": {}, "other_scores": dict.fromkeys(SCORES, 0.5)})
+    finalize()
+    assert "50.00" in capsys.readouterr().out
+
+
+def test_a_log_of_a_run_that_was_killed_is_read(nlp, tmp_path):
+    path = tmp_path / "log.jsonl"
+    path.write_text(json.dumps(line(0)) + "\n" + json.dumps(line(1))[:-9])
+    assert [found["step"] for found in read_candidate_log(path)] == [0]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "no evaluation"),
+        ("{", "no evaluation"),
+        ("nothing\n", "line 1.*Expecting"),
+        ("[1]\n", "line 1.*no JSON object"),
+        (json.dumps(line(0)) + "\n{}\n", "line 2.*no step"),
+        ('{"step": 1, "loss": 2.5}\n', "no epoch"),
+        (json.dumps(line("0")) + "\n", "no step"),
+        ('{"step": 1, "epoch": 0, "candidates": {}}\n', "not all of link_acc"),
+        (json.dumps(line(0, accuracy="high")) + "\n", "not all of link_acc"),
+        (json.dumps(line(0, candidates={"a": [{"id": "D1"}]})) + "\n", "no candidates"),
+        (json.dumps(line(0, candidates={"a": 5})) + "\n", "no candidates"),
+    ],
+)
+def test_what_is_no_log(tmp_path, text, reason):
+    path = tmp_path / "log.jsonl"
+    path.write_text(text)
+    with pytest.raises(SapbertError, match=f"(?s)E522.*{reason}"):
+        read_candidate_log(path)
+
+
+whole = {"id": "D1", "name": "cold", "score": 1}
+values = st.sampled_from(
+    [None, 7, 0.5, "0", "", [], {}, [7], {"a": None}, {"a": []}, {"a": [whole]}, {"a": [{}, whole]}]
+)
+
+
+@given(changed=st.dictionaries(st.sampled_from(["step", "epoch", "candidates", "link_acc"]), values))
+def test_a_line_is_whole_or_told(tmp_path_factory, changed):
+    path = tmp_path_factory.getbasetemp() / "changed.jsonl"
+    path.write_text(json.dumps(line(0) | changed) + "\n")
+    try:
+        found = read_candidate_log(path)
+    except SapbertError:
+        assert changed
+        return
+    assert [type(found[0][name]) for name in ("step", "epoch")] == [int, int]
+    assert best(found) == by_epoch(found)[0]
+    assert all(0 + one["score"] == one["score"] for some in found[0]["candidates"].values() for one in some)
+
+
+def test_settings_and_places_that_cannot_be(nlp, tmp_path):
+    with pytest.raises(SapbertError, match=r"E335.*k cannot be 0"):
+        candidate_log("log.jsonl", k=0)
+    with pytest.raises(SapbertError, match=r"E335.*path cannot be None"):
+        candidate_log(mentions=["a"])
+    with pytest.raises(SapbertError, match="E510"):
+        candidate_log(str(tmp_path / "log.jsonl"), beside=Beside())(spacy.blank("en"))
+    with pytest.raises(SapbertError, match="E507"):
+        candidate_log(str(tmp_path / "no" / "log.jsonl"), beside=Beside())(nlp)
+    log_step, _ = candidate_log(str(tmp_path / "log.jsonl"), beside=Beside())(nlp)
+    (tmp_path / "log.jsonl").unlink()
+    (tmp_path / "log.jsonl").mkdir()
+    with pytest.raises(SapbertError, match="E507"):
+        log_step(info(0))
+    with pytest.raises(SapbertError, match="E120"):
+        read_candidate_log(tmp_path / "nothing.jsonl")
+
+
+def test_the_first_evaluation_and_the_last_of_each_epoch():
+    lines = [line(0), line(2), line(4, 1), line(6, 1), line(8, 2)]
+    assert [found["step"] for found in by_epoch(lines)] == [0, 2, 6, 8]
+    assert [found["step"] for found in by_epoch(lines[:1])] == [0]
+
+
+def test_the_best_evaluation():
+    assert (
+        best([line(0, accuracy=None), line(1, accuracy=0.4), line(2, accuracy=0.6), line(3, accuracy=0.6)])["step"] == 2
+    )
+    assert best([line(0, accuracy=None), line(1, accuracy=None)])["step"] == 0
+
+
+def test_the_config_file_names_the_logger():
+    settings = load_config(ROOT / "configs" / "linker.cfg", interpolate=True)["training"]["logger"]
+    logger = registry.resolve({"logger": settings})["logger"]
+    assert callable(logger)
+    assert settings["path"] is None
