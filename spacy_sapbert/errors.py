@@ -186,6 +186,18 @@ class Errors:
         "[E342] There is no encoder that could learn: the linker has the sparse score alone. Set `encoder` to 'starter', a "
         "folder or a hub name, or take `learning` out of its config."
     )
+    E343 = (
+        "[E343] The pickle {path} names {refused}, which a fitted TfidfVectorizer does not need, so nothing was read from it. "
+        "Do not trust the file; take the model from where it was published."
+    )
+    E344 = (
+        "[E344] {path} cannot be taken over as a BioSyn model ({reason}). Give a folder as BioSyn's own code writes it: "
+        "config.json, the weights, the tokenizer's files, sparse_encoder.pk and sparse_weight.pt."
+    )
+    E345 = (
+        "[E345] The vectors of {name} are not normalised, but self-alignment trains cosines. Set `normalised = true` for the "
+        "encoder to train it on unit vectors, or train it as it is with `spacy train` (BioSyn)."
+    )
     E308 = (
         "[E308] There is no encoder in {path}: its writing was cut off just when it should be replaced. What was there "
         "before lies in {aside}; rename it, or write the encoder again."

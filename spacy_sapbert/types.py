@@ -54,7 +54,8 @@ class Candidate(NamedTuple):
 
     score (float): combined similarity of the best name, at most 1.
     name (str): that best name.
-    dense, sparse (float | None): its two similarities; None where that score is not used.
+    dense, sparse (float | None): its two similarities; None where that score is not used. They are cosines, but the
+        dense one is an inner product where the encoder does not normalise its vectors.
     """
 
     concept_id: str

@@ -2,8 +2,11 @@
 
 import json
 import os
+import pickle
+import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -107,6 +110,39 @@ def make_encoder(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path
         return folder
 
     return make
+
+
+class Published(NamedTuple):
+    """A model as BioSyn's code saves it, and what that code holds of it when it has read the folder."""
+
+    folder: Path
+    vectorizer: Any
+    weight: float
+
+
+@pytest.fixture(scope="session")
+def biosyn_model(make_encoder: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Published:
+    """An encoder as older versions of transformers wrote it, a pickled vectorizer, and λ as a parameter."""
+    import torch
+    import transformers
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    made = make_encoder(seed=3)
+    folder = tmp_path_factory.mktemp("published") / "biosyn-tiny"
+    model = transformers.BertModel.from_pretrained(made)
+    for name, weights in model.named_parameters():  # as they are after training: else all vectors have one length
+        if "LayerNorm" in name:
+            weights.data.uniform_(0.3, 1.2)
+    model.save_pretrained(folder, safe_serialization=False)
+    shutil.copyfile(made / "vocab.txt", folder / "vocab.txt")
+    names = ["breast cancer", "cancer breast", "cystic fibrosis", "mucoviscidosis", "common cold", "fits", "aspirin"]
+    vectorizer = TfidfVectorizer(analyzer="char", ngram_range=(1, 2)).fit(names)
+    with (folder / "sparse_encoder.pk").open("wb") as file:
+        pickle.dump(vectorizer, file)
+    weight = torch.nn.Parameter(torch.empty(1))
+    weight.data.fill_(1.7)
+    torch.save(weight, folder / "sparse_weight.pt")
+    return Published(folder, vectorizer, weight.item())
 
 
 @pytest.fixture(scope="session")

@@ -13,6 +13,7 @@ from .convert import convert
 from .demo import demo
 from .encoder import encoder
 from .evaluate import evaluate
+from .import_ import import_
 from .kb import kb
 from .link import link
 from .pairs import pairs
@@ -36,6 +37,7 @@ app = typer.Typer(name="spacy-sapbert", cls=_Commands, help=_HELP, no_args_is_he
 app.command("demo")(demo)
 app.add_typer(kb, name="kb")
 app.add_typer(encoder, name="encoder")
+app.add_typer(import_, name="import")
 app.command("pairs")(pairs)
 app.command("pretrain", context_settings=OVERRIDES)(pretrain)
 app.command("assemble")(assemble)

@@ -57,7 +57,7 @@ def embed(
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …; auto takes a GPU where there is one.")] = "auto",
     batch: Annotated[int, typer.Option(min=1, help="Texts read at a time.")] = 8192,
 ) -> None:
-    """Write the vectors of texts as a float32 matrix: a row a line, each of length 1.
+    """Write the vectors of texts as a float32 matrix: a row a line, each of length 1 if the encoder normalises them.
 
     Lines that are blank or not UTF-8 get a row of zeros, and are counted.
     """

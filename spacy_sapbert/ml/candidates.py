@@ -39,10 +39,15 @@ class _Scored(NamedTuple):
 
 
 class CandidateGenerator:
-    """Finds candidates by S(m, n) = (dense(m, n) + λ · sparse(m, n)) / (1 + λ), both cosines.
+    """Finds candidates by S(m, n) = (dense(m, n) + λ · sparse(m, n)) / (M + λ), the sparse score a cosine.
 
-    The sum is BioSyn's (Sung et al. 2020, equation 3). The division changes no order; it keeps scores at most 1, so
-    that a threshold means the same for every λ.
+    The sum is BioSyn's (Sung et al. 2020, equation 3). The division changes no order of the names for one text; it
+    keeps scores at most 1, so that a threshold means the same for every λ. The dense score is the inner product of the
+    vectors, and M what it is at most: the length of the text's vector times that of the longest among the names'. For
+    unit vectors it is a cosine, and M is 1.
+
+    Two unit vectors without a positive score have nothing in common, and such names are no candidates. The inner
+    product of others means nothing by itself, so they all are.
 
     store (ConceptStore): the vocabulary.
     ngrams (NgramEncoder | None): the sparse score; None leaves it out.
@@ -101,7 +106,7 @@ class CandidateGenerator:
     # --- scores of names
 
     def similarities(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        """RETURNS (float32, twice shape (len(texts), names)): dense and sparse cosines; 0 where a score is not used."""
+        """RETURNS (float32, twice shape (len(texts), names)): dense and sparse scores; 0 where one is not used."""
         shape = len(texts), self.store.n_names
         dense = self.vectors.similarities(self.vectors.encode(texts)) if self.vectors else np.zeros(shape, np.float32)
         sparse = self._sparse(texts, None)
@@ -125,8 +130,8 @@ class CandidateGenerator:
         queries = self.vectors.encode(texts)
         if rows is None and n_names > self.exact_limit:
             return [self._union(queries[i : i + 1], sparse[i], k) for i in range(len(texts))]
-        dense = self.vectors.similarities(queries, rows)
-        return [self._combine(dense[i], sparse[i], rows) for i in range(len(texts))]
+        dense, highest = self.vectors.similarities(queries, rows), self.vectors.highest(queries)
+        return [self._combine(dense[i], sparse[i], rows, highest[i]) for i in range(len(texts))]
 
     def _sparse(self, texts: Sequence[str], rows: np.ndarray | None) -> Sequence[np.ndarray | None]:
         if self.ngrams is None:
@@ -148,27 +153,33 @@ class CandidateGenerator:
         """
         assert self.vectors is not None
         n = max(64, 4 * k)
+        (highest,) = self.vectors.highest(query)
         while True:
             n = min(n, self.store.n_names)
             dense_best, dense_rows = self.vectors.nearest(query, n)
-            rows, bound = np.sort(dense_rows[0]), dense_best[0, -1]
+            rows, bound = np.sort(dense_rows[0]), dense_best[0, -1] / highest
             if sparse is not None:
                 sparse_rows = np.argpartition(-sparse, n - 1)[:n]
                 rows = np.union1d(rows, sparse_rows)
-                bound = (bound + self.sparse_weight * sparse[sparse_rows].min()) / (1 + self.sparse_weight)
+                last = dense_best[0, -1] + self.sparse_weight * sparse[sparse_rows].min()
+                bound = last / (highest + self.sparse_weight)
             dense = self.vectors.similarities(query, rows)[0]
-            scored = self._combine(dense, None if sparse is None else sparse[rows], rows)
+            scored = self._combine(dense, None if sparse is None else sparse[rows], rows, highest)
             best = self._best(scored, k, None)
             # one unit in the last digit, because scores are rounded
             if n == self.store.n_names or (len(best) == k and best[-1].score > bound + 10**-DIGITS):
                 return scored
             n *= 4
 
-    def _combine(self, dense: np.ndarray | None, sparse: np.ndarray | None, rows: np.ndarray | None) -> _Scored:
-        if dense is None or sparse is None:
-            scores = sparse if dense is None else dense
+    def _combine(
+        self, dense: np.ndarray | None, sparse: np.ndarray | None, rows: np.ndarray | None, highest: float = 1.0
+    ) -> _Scored:
+        if dense is None:
+            scores = sparse
+        elif sparse is None:
+            scores = dense / highest
         else:
-            scores = (dense + self.sparse_weight * sparse) / (1 + self.sparse_weight)
+            scores = (dense + self.sparse_weight * sparse) / (highest + self.sparse_weight)
         assert scores is not None
         return _Scored(np.arange(len(scores)) if rows is None else rows, scores.round(DIGITS), dense, sparse)
 
@@ -179,7 +190,8 @@ class CandidateGenerator:
         n = 4 * k
         while True:
             places = top(scored.scores, n)
-            places = places[scored.scores[places] > 0]  # no similarity at all proposes nothing
+            if self.vectors is None or self.vectors.encoder.normalised:
+                places = places[scored.scores[places] > 0]  # no similarity at all proposes nothing
             which, owners = self.store.ownership.of(scored.rows[places])
             if entries is not None:
                 passing = entries[owners]

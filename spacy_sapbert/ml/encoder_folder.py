@@ -16,6 +16,7 @@ from typing import Any
 
 from ..errors import Errors, SapbertError
 from .adapter import has_adapter, load_adapter, save_adapter
+from .sparse_part import NGRAMS_FOLDER, SparsePart
 
 STARTER = "starter"
 """The name that stands for the encoder in the package."""
@@ -36,7 +37,8 @@ _OTHER_MODES = ("max_tokens", "mean_sqrt_len_tokens")
 _MODULES = {"1_Pooling": "Pooling", "2_Normalize": "Normalize"}
 _LICENCES = ("LICEN[CS]E*", "NOTICE*")
 _CARDS = ("README*", *_LICENCES)
-_PARTS = ("*.json", "*.safetensors", "*.bin", "*.model", "vocab.txt", "merges.txt", ADAPTER_FOLDER, *_MODULES, *_CARDS)
+_FOLDERS = (ADAPTER_FOLDER, NGRAMS_FOLDER, *_MODULES)
+_PARTS = ("*.json", "*.safetensors", "*.bin", "*.model", "vocab.txt", "merges.txt", *_FOLDERS, *_CARDS)
 
 
 def resolve(name: str) -> str:
@@ -45,7 +47,9 @@ def resolve(name: str) -> str:
 
 
 def read_settings(name: str) -> dict[str, Any]:
-    """What an encoder says of its pooling, length and normal form: our own file, or that of sentence-transformers.
+    """What an encoder says of pooling, length, normal form and vectors: our own file, or that of sentence-transformers.
+
+    Of the latter only the pooling is taken: without a Normalize module, too, vectors are mostly compared by cosines.
 
     name (str): a folder or hub name.
     RETURNS (dict[str, Any]): what it says; nothing where it says nothing, or is not there.
@@ -56,7 +60,9 @@ def read_settings(name: str) -> dict[str, Any]:
         wrong = {
             "max_length": settings.get("max_length", 1) < 1,
             "adapter": settings.get("adapter", ADAPTER_FOLDER) != ADAPTER_FOLDER,
+            "ngrams": settings.get("ngrams", NGRAMS_FOLDER) != NGRAMS_FOLDER,
             "trained": not isinstance(settings.get("trained", {}), dict),
+            "normalised": not isinstance(settings.get("normalised", True), bool),
         }
         if any(wrong.values()):
             raise ValueError(f"{SETTINGS_FILE} has a wrong value of {[key for key in wrong if wrong[key]]}")
@@ -80,6 +86,19 @@ def _find(name: str, file: str) -> Path | None:
     except (OSError, ValueError):  # it is not there; or nothing of that name is, which loading the model tells
         return None
     return Path(found) if isinstance(found, str) else None
+
+
+def read_sparse_part(name: str, settings: Mapping[str, Any]) -> SparsePart | None:
+    """Read the n-grams that belong to an encoder, if its settings say that there are any.
+
+    RAISES (SapbertError): E302 they cannot be had by the name of a hub, E306 they are missing or damaged.
+    """
+    if "ngrams" not in settings:
+        return None
+    if not Path(name).is_dir():
+        reason = "it has n-grams of its own; download the repository, and give its folder"
+        raise SapbertError(Errors.E302.format(path=name, reason=reason))
+    return SparsePart.load(Path(name))
 
 
 def read_licences(folder: Path) -> dict[str, bytes]:
@@ -184,20 +203,30 @@ def _load(name: str, load: Callable[[dict[str, bool]], Any]) -> Any:
 
 
 def write_folder(
-    folder: Path, model: Any, tokenizer: Any, dtype: str, settings: Mapping[str, Any], licences: Mapping[str, bytes]
+    folder: Path,
+    model: Any,
+    tokenizer: Any,
+    dtype: str,
+    settings: Mapping[str, Any],
+    licences: Mapping[str, bytes],
+    sparse_part: SparsePart | None = None,
 ) -> None:
     """Write all that an encoder is; a folder that is there already is replaced when the new one is complete.
 
     dtype (str): in which the weights are stored, e.g. "float16".
-    settings (Mapping[str, Any]): at least pooling, max_length and normaliser.
+    settings (Mapping[str, Any]): at least pooling, max_length, normaliser and normalised.
     licences (Mapping[str, bytes]): what `read_licences` found where the encoder came from.
+    sparse_part (SparsePart | None): the n-grams that belong to it.
     RAISES (SapbertError): E314 the folder holds what is no part of an encoder, E315 it cannot be written.
     """
     with _replacing(folder) as new:
         _save_model(model, dtype, new)
         tokenizer.save_pretrained(new)
-        adapter = {"adapter": ADAPTER_FOLDER} if has_adapter(model) else {}
-        _write_json(new / SETTINGS_FILE, {**settings, **adapter, "normalised": True})
+        parts = {"adapter": ADAPTER_FOLDER} if has_adapter(model) else {}
+        if sparse_part:
+            sparse_part.save(new)
+            parts["ngrams"] = NGRAMS_FOLDER
+        _write_json(new / SETTINGS_FILE, {**settings, **parts})
         for name, content in licences.items():
             (new / name).write_bytes(content)
         _write_for_sentence_transformers(new, int(model.config.hidden_size), settings)
@@ -239,7 +268,8 @@ def _write_for_sentence_transformers(folder: Path, dim: int, settings: Mapping[s
         _POOLING_MODES[settings["pooling"]]: True
     }
     pooling = {f"pooling_mode_{mode}": on for mode, on in modes.items()}
-    modules = [("", "Transformer"), *_MODULES.items()]
+    parts = [(path, kind) for path, kind in _MODULES.items() if kind != "Normalize" or settings["normalised"]]
+    modules = [("", "Transformer"), *parts]
     content: dict[str, Any] = {
         MODULES_FILE: [
             {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}

@@ -15,7 +15,8 @@ def describe(encoder: TransformerEncoder) -> dict[str, Any]:
     """RETURNS (dict[str, Any]): architecture, sizes, settings and history of an encoder.
 
     "parameters" counts weights: "embeddings", "layers", "adapter", "other" (the pooler) and "all". "bytes" is the size
-    of all files of the encoder, "weight_bytes" that of the weights among them.
+    of all files of the encoder, "weight_bytes" that of the weights among them. "sparse_part" has the number of n-grams
+    that belong to it, and what was fitted with them; it is None where none do.
     """
     config = encoder.model.config
     files = [path for path in local_folder(encoder.name).rglob("*") if path.is_file()]
@@ -32,9 +33,15 @@ def describe(encoder: TransformerEncoder) -> dict[str, Any]:
         "dtype": encoder.dtype,
         **encoder.settings,
         "adapter": has_adapter(encoder.model),
+        "sparse_part": _sparse_part(encoder),
         "trained": encoder.trained,
         "fingerprint": encoder.fingerprint,
     }
+
+
+def _sparse_part(encoder: TransformerEncoder) -> dict[str, float] | None:
+    part = encoder.sparse_part
+    return {"ngrams": len(part.ngrams.ngrams), **part.fitted._asdict()} if part else None
 
 
 def _parameters(model: Any) -> dict[str, int]:

@@ -7,6 +7,7 @@ import logging
 import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 
@@ -58,21 +59,38 @@ class NameVectors:
     def encode(self, texts: Sequence[str]) -> np.ndarray:
         """Encode texts; one that is a name already takes that name's vector, without the encoder.
 
-        RETURNS (float32, shape (len(texts), dim)): vectors of unit length.
+        RETURNS (float32, shape (len(texts), dim)): vectors, of unit length if those of the encoder are.
         """
         return _encode(texts, self.encoder, [self.known])
 
     def similarities(self, queries: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
-        """RETURNS (float32, shape (len(queries), len(rows) or all)): cosines with the names at these rows."""
+        """RETURNS (float32, shape (len(queries), len(rows) or all)): inner products with the names at these rows."""
         return queries @ (self.vectors if rows is None else self.vectors[rows]).T
 
     def nearest(self, queries: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
-        """RETURNS (float32 and int64, shape (len(queries), n)): cosines and rows of the n nearest names, best first."""
+        """Find the n nearest names.
+
+        RETURNS (float32 and int64, shape (len(queries), n)): their inner products and rows, best first.
+        """
         import faiss
 
         compute_alone_after_fork()
         scores, rows = faiss.knn(queries, np.asarray(self.vectors), n, metric=faiss.METRIC_INNER_PRODUCT)
         return scores, rows
+
+    def highest(self, queries: np.ndarray) -> list[float]:
+        """RETURNS (list[float]): what the inner product of each query with any name is at most: 1 for unit vectors."""
+        if self.encoder.normalised:
+            return [1.0] * len(queries)
+        products = np.linalg.norm(queries, axis=1) * self.longest
+        highest: list[float] = np.maximum(products, np.finfo(np.float32).tiny).tolist()  # scores are divided by it
+        return highest
+
+    @cached_property
+    def longest(self) -> float:
+        """The length of the longest vector of a name."""
+        starts = range(0, len(self.vectors), NAMES_PER_CHUNK)
+        return max(float(np.linalg.norm(self.vectors[i : i + NAMES_PER_CHUNK], axis=1).max()) for i in starts)
 
     def save(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)

@@ -11,12 +11,13 @@ from ..kb.mentions import join_mentions
 from ..kb.store import ConceptStore
 from ..types import AnnotatedDocument
 from .candidates import CandidateGenerator
+from .fitted import SPARSE_WEIGHT
 from .name_vectors import NameVectors, build_name_vectors, cached_name_vectors
 from .ngrams import NgramEncoder
+from .sparse_part import NGRAMS_FOLDER
 from .transformer_encoder import TransformerEncoder
 
 STORE_FILE = "concepts.kb"
-NGRAMS_FOLDER = "ngrams"
 VECTORS_FOLDER = "vectors"
 ENCODER_FOLDER = "encoder"
 MENTIONS_SOURCE = "training"
@@ -58,10 +59,21 @@ def open_encoder(encoder: str, *, pooling: str | None = None, device: str = "aut
 
 
 def open_generator(store: ConceptStore, encoder: TransformerEncoder | None, *, sparse: bool) -> CandidateGenerator:
-    """Prepare a store for search; the vectors of its names come from the cache folder, or go there."""
-    ngrams = NgramEncoder.fit(store.names()) if sparse else None
+    """Prepare a store for search; the vectors of its names come from the cache folder, or go there.
+
+    sparse (bool): use the sparse score; with the n-grams and λ that belong to the encoder, if any do.
+    """
+    ngrams = _ngrams(store, encoder) if sparse else None
     vectors = cached_name_vectors(store, encoder) if encoder else None
-    return CandidateGenerator(store, ngrams, vectors)
+    part = encoder.sparse_part if encoder else None
+    weight = part.fitted.sparse_weight if part else SPARSE_WEIGHT
+    return CandidateGenerator(store, ngrams, vectors, sparse_weight=weight)
+
+
+def _ngrams(store: ConceptStore, encoder: TransformerEncoder | None) -> NgramEncoder:
+    """RETURNS (NgramEncoder): that of the encoder, if one belongs to it, else that of the store's names."""
+    part = encoder.sparse_part if encoder else None
+    return part.ngrams if part else NgramEncoder.fit(store.names())
 
 
 def with_mentions(
@@ -72,10 +84,10 @@ def with_mentions(
     folder (Path): where the new store and the vectors of its names go.
     """
     store = join_mentions(generator.store, documents, MENTIONS_SOURCE, folder / STORE_FILE)
-    ngrams = NgramEncoder.fit(store.names()) if generator.ngrams else None
+    encoder = generator.vectors.encoder if generator.vectors else None
+    ngrams = _ngrams(store, encoder) if generator.ngrams else None
     vectors = None
-    if generator.vectors:
-        encoder = generator.vectors.encoder
+    if generator.vectors and encoder:
         build_name_vectors(store, encoder, folder / VECTORS_FOLDER, known=[generator.vectors.known])
         vectors = NameVectors(folder / VECTORS_FOLDER, store, encoder)
     return CandidateGenerator(store, ngrams, vectors, sparse_weight=generator.sparse_weight)
@@ -94,12 +106,11 @@ def save_generator(generator: CandidateGenerator, folder: Path) -> None:
 def load_generator(folder: Path, *, sparse: bool, device: str = "auto") -> CandidateGenerator:
     """Open what `save_generator` wrote; with `sparse`, n-grams that were not saved are counted anew."""
     store = load_store(folder)
-    ngrams = None
-    if sparse:
-        saved = (folder / NGRAMS_FOLDER).is_dir()
-        ngrams = NgramEncoder.load(folder / NGRAMS_FOLDER) if saved else NgramEncoder.fit(store.names())
-    vectors = None
+    encoder = vectors = ngrams = None
     if (folder / ENCODER_FOLDER).is_dir():
         encoder = TransformerEncoder(str(folder / ENCODER_FOLDER), device=device)
         vectors = NameVectors(folder / VECTORS_FOLDER, store, encoder)
+    if sparse:
+        saved = (folder / NGRAMS_FOLDER).is_dir()
+        ngrams = NgramEncoder.load(folder / NGRAMS_FOLDER) if saved else _ngrams(store, encoder)
     return CandidateGenerator(store, ngrams, vectors)

@@ -22,7 +22,7 @@ Pieces = list[list[int]]
 def thinc_encoder(
     encoder: TransformerEncoder, *, trained_layers: int | None = None, dropout: bool = True
 ) -> Model[Pieces, Floats2d]:
-    """Wrap an encoder; both share the weights. The layer turns tokenised names into unit vectors.
+    """Wrap an encoder; both share the weights. The layer turns tokenised names into its vectors.
 
     trained_layers (int | None): train so many of the upper layers and nothing below them; None trains all weights.
     dropout (bool): as much as the model's config says, or none.

@@ -19,6 +19,7 @@ from .encoder_folder import (
     load_tokenizer,
     read_licences,
     read_settings,
+    read_sparse_part,
     resolve,
     stored_dtype,
     write_folder,
@@ -34,16 +35,19 @@ _CPU_TOKENS, _GPU_TOKENS = 1024, 16384
 
 
 class TransformerEncoder:
-    """A Hugging Face encoder whose pooled, normalised output stands for a name.
+    """A Hugging Face encoder whose pooled output stands for a name.
 
     name (str): a folder, a hub name such as `cambridgeltl/SapBERT-from-PubMedBERT-fulltext`, or "starter" for the one
         in the package.
     pooling (str | None): "cls" or "mean"; None takes what the encoder says, else "cls", as SapBERT's models want.
     max_length (int | None): wordpieces a name is cut to; None takes what the encoder says, else 25.
     normaliser (str | None): normal form in which names are read; None takes what the encoder says, else "lower".
+    normalised (bool | None): whether vectors are brought to unit length, so that inner products are cosines; None takes
+        what the encoder says, else True. BioSyn (Sung et al. 2020) compares them as they are.
     device (str): "cpu", "cuda", "cuda:1", …; "auto" takes a GPU where there is one.
     Weights and tokenizer are read at the first use.
 
+    sparse_part (SparsePart | None): the n-grams and λ that belong to it, as to a published BioSyn model.
     trained (dict[str, Any]): on what, by which settings, and a `history` of the steps; it is saved with the encoder.
     """
 
@@ -54,6 +58,7 @@ class TransformerEncoder:
         pooling: str | None = None,
         max_length: int | None = None,
         normaliser: str | None = None,
+        normalised: bool | None = None,
         device: str = "auto",
     ) -> None:
         self.name = resolve(name)
@@ -61,7 +66,10 @@ class TransformerEncoder:
         self.pooling = pooling or settings.get("pooling", "cls")
         self.max_length = max_length or int(settings.get("max_length", 25))
         self.normaliser = normaliser or settings.get("normaliser", "lower")
+        self.normalised: bool = settings.get("normalised", True) if normalised is None else normalised
         self.trained: dict[str, Any] = dict(settings.get("trained", {}))
+        as_it_says = self.normalised == settings.get("normalised", True)
+        self.sparse_part = read_sparse_part(self.name, settings) if as_it_says else None  # λ fits vectors of one kind
         self._licences = read_licences(Path(self.name))
         self._has_adapter = "adapter" in settings
         self._device = device
@@ -71,7 +79,12 @@ class TransformerEncoder:
 
     @property
     def settings(self) -> dict[str, Any]:
-        return {"pooling": self.pooling, "max_length": self.max_length, "normaliser": self.normaliser}
+        return {
+            "pooling": self.pooling,
+            "max_length": self.max_length,
+            "normaliser": self.normaliser,
+            "normalised": self.normalised,
+        }
 
     @property
     def dim(self) -> int:
@@ -81,7 +94,9 @@ class TransformerEncoder:
     @cached_property
     def fingerprint(self) -> str:
         """A hash of weights, vocabulary and settings: equal ones give equal vectors."""
-        digest = hashlib.sha256(json.dumps(self.settings, sort_keys=True).encode())
+        # unit vectors were once the only ones: what was made of them by then is still theirs
+        settings = {name: value for name, value in self.settings.items() if (name, value) != ("normalised", True)}
+        digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
         for name, tensor in sorted(self.model.state_dict().items()):
             # the pooler does not enter the vectors, and gets random weights where the folder has none for it
             if not name.startswith(POOLER):
@@ -118,7 +133,7 @@ class TransformerEncoder:
         """Encode names, sorted by length and padded only to the longest of their batch.
 
         fast (bool): use bfloat16 where the hardware has it; cosines then differ in the third decimal.
-        RETURNS (float32, shape (len(texts), dim)): vectors of unit length.
+        RETURNS (float32, shape (len(texts), dim)): vectors, of unit length if `normalised`.
         """
         normalise = NORMALISERS[self.normaliser]
         forms = [normalise(text) for text in texts]
@@ -139,7 +154,7 @@ class TransformerEncoder:
     def embed(self, batch: Sequence[Sequence[int]]) -> "torch.Tensor":
         """Encode tokenised names, padded to the longest of them; gradients flow where the caller lets them.
 
-        RETURNS (float32, shape (len(batch), dim)): vectors of unit length, on the encoder's device.
+        RETURNS (float32, shape (len(batch), dim)): vectors, of unit length if `normalised`, on the encoder's device.
         """
         import torch
 
@@ -151,7 +166,8 @@ class TransformerEncoder:
             mask[row, : len(pieces)] = 1
         ids, mask = ids.to(self.device), mask.to(self.device)
         hidden = self.model(input_ids=ids, attention_mask=mask).last_hidden_state
-        return torch.nn.functional.normalize(self._pool(hidden.float(), mask), dim=-1)
+        vectors = self._pool(hidden.float(), mask)
+        return torch.nn.functional.normalize(vectors, dim=-1) if self.normalised else vectors
 
     def embed_by_length(self, pieces: Sequence[Sequence[int]]) -> "torch.Tensor":
         """Encode tokenised names as `embed` does, in parts of about equal length, each padded to its own longest.
@@ -186,7 +202,7 @@ class TransformerEncoder:
         """
         self.tokenize([""])  # a tokenizer saves how it was used last
         settings = {**self.settings, "trained": self.trained}
-        write_folder(folder, self.model, self.tokenizer, self.dtype, settings, self._licences)
+        write_folder(folder, self.model, self.tokenizer, self.dtype, settings, self._licences, self.sparse_part)
 
     def _forward(self, batch: list[list[int]], fast: bool) -> np.ndarray:
         import torch

@@ -108,6 +108,8 @@ class LearningPipe(FolderPipe, TrainablePipe):
         from ..ml.open import open_encoder, open_generator, open_store
 
         encoder = open_encoder(self._encoder, pooling=self._pooling, device=self._device)
+        if encoder and encoder.sparse_part:
+            self._fitted = encoder.sparse_part.fitted
         return open_generator(open_store(self._kb), encoder, sparse=self._sparse)
 
     def _use(self, generator: "CandidateGenerator") -> None:
@@ -233,6 +235,9 @@ class LearningPipe(FolderPipe, TrainablePipe):
         from ..ml.open import save_generator, with_mentions
 
         generator = self.generator
+        encoder = generator.vectors.encoder if generator.vectors else None
+        if encoder and encoder.sparse_part:  # the encoder's folder shall not say what was true before it learnt
+            encoder.sparse_part = encoder.sparse_part._replace(fitted=self._fitted)
         with _noted(generator, self._note), tempfile.TemporaryDirectory() as temporary:
             if self._gold:
                 generator = with_mentions(generator, self._gold, Path(temporary))

@@ -28,7 +28,7 @@ class BioSyn:
         the same name, further dense ones take its place.
     sparse_weight (float): λ to begin with.
     temperature (float): scores are divided by it before the loss sees them. Cosines lie so near to one another that
-        their softmax would be nearly flat.
+        their softmax would be nearly flat. Inner products of vectors that are not normalised want 1.
     weight_rate (float): learning rate of λ and of the temperature's logarithm, which do not decay; 0 leaves them.
     trained_layers (int | None): train so many of the encoder's upper layers only; None for all weights.
     dropout (bool): as much as the encoder's config says, or none.

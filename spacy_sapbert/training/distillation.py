@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Teacher:
-    """Draws an encoder's vectors to those of another.
+    """Draws an encoder's vectors to those of another, by their cosines.
 
     encoder (str): a folder or hub name; its vectors must be as long as those of the encoder that is trained.
     weight (float): of this loss beside the other.
@@ -29,7 +29,7 @@ class Teacher:
 
     def __init__(self, encoder: str, weight: float = 1.0, pooling: str | None = None, kb: str | None = None) -> None:
         self.weight = weight
-        self._encoder = TransformerEncoder(encoder, pooling=pooling)
+        self._encoder = TransformerEncoder(encoder, pooling=pooling, normalised=True)
         self._kb = kb
 
     def __call__(self, names: list[str], vectors: "Tensor") -> "Tensor":

@@ -66,7 +66,7 @@ class SelfAlignment:
     dropout (bool): as much as the model's config says, or none.
     max_grad_norm (float | None): gradients are scaled down to this norm.
     checkpoint_every (int): steps.
-    RAISES (SapbertError): E335 a number that makes no sense.
+    RAISES (SapbertError): E335 a number that makes no sense, E345 the encoder's vectors are not normalised.
     """
 
     def __init__(
@@ -115,6 +115,8 @@ class SelfAlignment:
         check_counts(checkpoint_every=checkpoint_every, evaluate_every=evaluate_every)
         if max_grad_norm is not None and max_grad_norm <= 0:  # gradients would be turned round
             raise SapbertError(Errors.E335.format(name="max_grad_norm", value=max_grad_norm, wanted="above 0"))
+        if not encoder.normalised:  # losses and miner are of cosines: what was learnt would not be what is used
+            raise SapbertError(Errors.E345.format(name=encoder.name))
         self.processes = Processes(encoder.device)  # first, since it chooses the GPU
         self.precision = _precision(precision, encoder.device)
         self._base = encoder.fingerprint  # before its weights change

@@ -26,7 +26,8 @@ class FixedEncoder:
 
     normaliser = "none"
 
-    def __init__(self, vectors):
+    def __init__(self, vectors, *, normalised=True):
+        self.normalised = normalised
         self.fingerprint = "fixed".ljust(16, "x")
         self._vectors = vectors
         self.dim = len(next(iter(vectors.values())))
@@ -114,6 +115,44 @@ def test_all_concepts_where_k_is_larger(with_both, small_store):
     assert sorted(found(with_both(), "cancer", 1000)) == sorted(small_store.concept_ids())
 
 
+# --- raw vectors
+
+
+def test_raw_scores_by_hand(tmp_path):
+    """|q| = 5 and |b| = 2 is the longest, so that M is 10; q·a = 3, q·b = 8, and the n-grams as above."""
+    store = build_store([record("A", "xy"), record("B", "z")], tmp_path / "a.kb")
+    encoder = FixedEncoder({"xy": [1, 0], "z": [0, 2], "x": [3, 4]}, normalised=False)
+    vectors = name_vectors(store, encoder, tmp_path)
+    generator = CandidateGenerator(store, NgramEncoder.fit(store.names()), vectors, sparse_weight=2.0)
+    sparse = 1 / np.sqrt(3)
+    b, a = generator(["x"], 5)[0]
+    assert (a.dense, b.dense) == pytest.approx((3, 8))
+    assert (a.score, b.score) == pytest.approx(((3 + 2 * sparse) / 12, 8 / 12), abs=1e-5)
+    generator.sparse_weight = 8.7  # 8 - 3 = 5 = 8.66 / √3
+    assert found(generator, "x") == ["A", "B"]
+    assert CandidateGenerator(store, None, vectors)(["x"], 5)[0] == [
+        Candidate("B", pytest.approx(0.8), "z", pytest.approx(8), None),
+        Candidate("A", pytest.approx(0.3), "xy", pytest.approx(3), None),
+    ]
+
+
+def test_raw_scores_below_zero_are_scores(tmp_path):
+    store = build_store([record("A", "a"), record("B", "b"), record("C", "c")], tmp_path / "a.kb")
+    encoder = FixedEncoder({"a": [-1, 0], "b": [-3, 9], "c": [-2, 0], "q": [2, 0]}, normalised=False)
+    vectors = name_vectors(store, encoder, tmp_path)
+    for limit in (0, 1000):
+        candidates = CandidateGenerator(store, None, vectors, exact_limit=limit)(["q"], 5)[0]
+        assert [(c.concept_id, c.dense) for c in candidates] == [("A", -2), ("C", -4), ("B", -6)]
+        assert all(-1 <= c.score < 0 for c in candidates)
+
+
+def test_raw_vectors_of_length_zero(tmp_path):
+    store = build_store([record("A", "a"), record("B", "b")], tmp_path / "a.kb")
+    encoder = FixedEncoder({"a": [0, 0], "b": [0, 0], "q": [0, 0]}, normalised=False)
+    generator = CandidateGenerator(store, None, name_vectors(store, encoder, tmp_path), sparse_weight=0.0)
+    assert [(c.concept_id, c.score) for c in generator(["q"], 5)[0]] == [("A", 0), ("B", 0)]
+
+
 # --- filters
 
 
@@ -184,14 +223,20 @@ def reference(store, generator, text, k, only=ALL):
     if generator.ngrams:
         names = generator.ngrams.encode(list(store.names()))
         sparse = (generator.ngrams.encode([text]) @ names.T).toarray()[0]
-    weight = generator.sparse_weight
-    scores = sparse if dense is None else dense if sparse is None else (dense + weight * sparse) / (1 + weight)
+    weight, highest = generator.sparse_weight, 1
+    if generator.vectors and not generator.vectors.encoder.normalised:
+        longest = max(np.linalg.norm(vector) for vector in generator.vectors.vectors)
+        highest = max(np.linalg.norm(queries[0]) * longest, 1e-30)
+    if dense is None:
+        scores = sparse
+    else:
+        scores = dense / highest if sparse is None else (dense + weight * sparse) / (highest + weight)
     claims = {}
     ownership = store.ownership
     for i, passes in enumerate(store.owned(only.types, only.sources)):
         row, concept_id = int(ownership.names[i]), store.concept_id(int(ownership.concepts[i]))
         score = round(float(scores[row]), 5)
-        if passes and score > 0:
+        if passes and (score > 0 or (generator.vectors and not generator.vectors.encoder.normalised)):
             claim = (-score, -ownership.annotations[i], not ownership.preferred[i], row)
             claims[concept_id] = min(claim, claims.get(concept_id, claim))
     best = sorted(claims.items(), key=lambda item: (item[1][:3], item[0]))[:k]
@@ -232,12 +277,13 @@ def vocabulary(seed, n_names):
     k=st.integers(1, 30),
     weight=st.sampled_from([0.25, 1.0, 4.0]),
     sparse=st.booleans(),
+    normalised=st.booleans(),
 )
-def test_the_nearest_names_give_the_same_candidates_as_all_names(seed, n_names, k, weight, sparse):
+def test_the_nearest_names_give_the_same_candidates_as_all_names(seed, n_names, k, weight, sparse, normalised):
     records, vectors = vocabulary(seed, n_names)
     with TemporaryDirectory() as folder:
         store = build_store(records, Path(folder) / "a.kb")
-        known = name_vectors(store, FixedEncoder(vectors), Path(folder))
+        known = name_vectors(store, FixedEncoder(vectors, normalised=normalised), Path(folder))
         ngrams = NgramEncoder.fit(store.names()) if sparse else None
         exact, nearest = (
             CandidateGenerator(store, ngrams, known, sparse_weight=weight, exact_limit=limit) for limit in (10**6, 0)

@@ -73,6 +73,23 @@ def test_their_files(encoder, tmp_path):
     assert TransformerEncoder(str(tmp_path / "saved")).settings == encoder.settings
 
 
+def test_raw_vectors_are_told_to_sentence_transformers(tiny_encoder, tmp_path):
+    encoder = TransformerEncoder(str(tiny_encoder), normalised=False, device="cpu")
+    encoder.save(tmp_path / "saved")
+    modules = json.loads((tmp_path / "saved" / "modules.json").read_text())
+    assert [module["path"] for module in modules] == ["", "1_Pooling"]
+    loaded = TransformerEncoder(str(tmp_path / "saved"), device="cpu")
+    assert loaded.normalised is False
+    assert loaded.fingerprint == encoder.fingerprint
+    np.testing.assert_array_equal(loaded.encode(NAMES), encoder.encode(NAMES))
+
+
+def test_a_foreign_folder_without_normalize_has_unit_vectors(tiny_encoder, tmp_path):
+    TransformerEncoder(str(tiny_encoder), normalised=False, device="cpu").save(tmp_path / "saved")
+    (tmp_path / "saved" / "spacy_sapbert.json").unlink()
+    assert TransformerEncoder(str(tmp_path / "saved")).normalised is True
+
+
 def test_it_is_a_plain_folder_of_hugging_face(encoder, tmp_path, capfd):
     encoder.save(tmp_path / "saved")
     model, info = transformers.AutoModel.from_pretrained(tmp_path / "saved", output_loading_info=True)

@@ -27,6 +27,7 @@ class CountingEncoder:
     """Gives every text a direction of its own, and remembers what it was asked."""
 
     normaliser = "lower"
+    normalised = True
     dim = 8
 
     def __init__(self, fingerprint="one"):
@@ -190,6 +191,26 @@ def test_similarities_and_nearest(small_store, encoder, built):
     np.testing.assert_allclose(scores, -np.sort(-cosines, axis=1)[:, :5], atol=1e-6)
     scores, nearest = vectors.nearest(queries, small_store.n_names)
     assert [sorted(row) for row in nearest] == [list(range(small_store.n_names))] * 3
+
+
+def test_the_highest_inner_product(small_store, encoder, built):
+    vectors = NameVectors(built, small_store, encoder)
+    queries = np.array([[3, 4, 0, 0, 0, 0, 0, 0], [0] * 8], dtype=np.float32)
+    assert vectors.highest(queries) == [1, 1]
+    encoder.normalised = False
+    assert vectors.longest == pytest.approx(1)
+    vectors.longest = 0.25
+    highest, lowest = vectors.highest(queries)
+    assert highest == 1.25
+    assert 0 < lowest < 1e-30
+
+
+def test_the_longest_vector_is_in_any_chunk(small_store, encoder, built):
+    for row in (0, 9, 10, small_store.n_names - 1):
+        vectors = NameVectors(built, small_store, encoder)
+        vectors.known.vectors = vectors.known.vectors.copy()
+        vectors.known.vectors[row] *= 3
+        assert vectors.longest == pytest.approx(3)
 
 
 def test_saved_and_opened(small_store, encoder, built, tmp_path):

@@ -123,19 +123,29 @@ def test_normaliser(tiny_encoder):
     assert (one == other).all()
 
 
+@pytest.mark.parametrize("pooling", ["cls", "mean"])
+def test_raw_vectors_have_the_direction_of_unit_ones(tiny_encoder, pooling):
+    raw = TransformerEncoder(str(tiny_encoder), pooling=pooling, normalised=False).encode(TEXTS)
+    lengths = np.linalg.norm(raw, axis=1, keepdims=True)
+    assert lengths.min() > 1.5
+    unit = TransformerEncoder(str(tiny_encoder), pooling=pooling).encode(TEXTS)
+    np.testing.assert_allclose(raw / lengths, unit, atol=1e-6)
+
+
 # --- what a folder says
 
 
 def test_defaults_are_those_of_sapbert(make_encoder):
     encoder = TransformerEncoder(str(make_encoder()))
-    assert encoder.settings == {"pooling": "cls", "max_length": 25, "normaliser": "lower"}
+    assert encoder.settings == {"pooling": "cls", "max_length": 25, "normaliser": "lower", "normalised": True}
 
 
 def test_settings_of_the_folder_and_those_that_are_given(make_encoder):
-    folder = str(make_encoder(pooling="mean", max_length=12, normaliser="biosyn"))
-    assert TransformerEncoder(folder).settings == {"pooling": "mean", "max_length": 12, "normaliser": "biosyn"}
-    given = TransformerEncoder(folder, pooling="cls", max_length=9, normaliser="none")
-    assert given.settings == {"pooling": "cls", "max_length": 9, "normaliser": "none"}
+    said = {"pooling": "mean", "max_length": 12, "normaliser": "biosyn", "normalised": False}
+    folder = str(make_encoder(**said))
+    assert TransformerEncoder(folder).settings == said
+    given = {"pooling": "cls", "max_length": 9, "normaliser": "none", "normalised": True}
+    assert TransformerEncoder(folder, **given).settings == given
 
 
 def write_pooling(folder, *modes):
@@ -208,7 +218,8 @@ def test_saved_and_loaded(tiny_encoder, tmp_path):
     encoder = TransformerEncoder(str(tiny_encoder), max_length=7)
     encoder.save(tmp_path / "saved")
     loaded = TransformerEncoder(str(tmp_path / "saved"))
-    assert loaded.settings == encoder.settings == {"pooling": "mean", "max_length": 7, "normaliser": "lower"}
+    assert loaded.settings == encoder.settings
+    assert (loaded.pooling, loaded.max_length, loaded.normaliser, loaded.normalised) == ("mean", 7, "lower", True)
     assert loaded.fingerprint == encoder.fingerprint
     assert (loaded.encode(TEXTS) == encoder.encode(TEXTS)).all()
     assert not [path for path in (tmp_path / "saved").rglob("*") if path.suffix in (".bin", ".pt", ".pkl")]
@@ -274,9 +285,10 @@ def test_what_changes_the_fingerprint(make_encoder, copied):
         TransformerEncoder(str(copied), pooling="cls"),
         TransformerEncoder(str(copied), max_length=9),
         TransformerEncoder(str(copied), normaliser="biosyn"),
+        TransformerEncoder(str(copied), normalised=False),
         TransformerEncoder(str(make_encoder(seed=1, pooling="mean"))),
     ]
-    assert len({encoder.fingerprint for encoder in encoders}) == 5
+    assert len({encoder.fingerprint for encoder in encoders}) == 6
     assert TransformerEncoder(str(copied)).fingerprint == encoders[0].fingerprint
 
 
@@ -352,7 +364,18 @@ def test_broken_settings(make_encoder, name):
 
 
 @pytest.mark.parametrize(
-    "content", ["[]", '{"max_length": "long"}', '{"max_length": 0}', '{"max_length": null}', '{"trained": 3}', "3"]
+    "content",
+    [
+        "[]",
+        '{"max_length": "long"}',
+        '{"max_length": 0}',
+        '{"max_length": null}',
+        '{"trained": 3}',
+        '{"normalised": "no"}',
+        '{"normalised": 0}',
+        '{"ngrams": "../ngrams"}',
+        "3",
+    ],
 )
 def test_settings_of_another_kind(make_encoder, content):
     folder = make_encoder()

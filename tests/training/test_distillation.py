@@ -38,6 +38,12 @@ def test_the_same_vectors_cost_nothing(other):
     assert Teacher(other)(NAMES, vectors).item() == pytest.approx(0, abs=1e-6)
 
 
+def test_a_teacher_whose_vectors_are_raw_teaches_their_directions(other, make_encoder):
+    raw = str(make_encoder(seed=7, pooling="mean", normalised=False))
+    vectors = random_vectors()
+    assert Teacher(raw)(NAMES, vectors).item() == pytest.approx(Teacher(other)(NAMES, vectors).item(), rel=1e-6)
+
+
 def test_a_teacher_of_another_length_is_told(other):
     with pytest.raises(SapbertError, match=r"E339.*32.*16"):
         Teacher(other)(NAMES, torch.ones(3, 16))

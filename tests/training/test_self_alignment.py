@@ -111,6 +111,12 @@ def test_settings_that_make_no_sense(make_run, setting, value):
         make_run(**{setting: value})
 
 
+def test_raw_vectors_are_refused(make_run, make_encoder):
+    folder = make_encoder(pooling="mean", normalised=False)
+    with pytest.raises(SapbertError, match=rf"E345.*{folder}.*normalised = true"):
+        make_run(encoder=folder)
+
+
 # --- going on
 
 
