@@ -101,7 +101,8 @@ class SapbertLinker(LearningPipe):
     pooling (str | None): "cls" or "mean"; None takes what the encoder says.
     device (str): where the encoder runs: "auto", "cpu", "cuda", …
     sparse (bool): use the sparse score.
-    sparse_weight (float | None): its weight λ beside the dense score; None takes what was learnt, else 0.2.
+    sparse_weight (float | None): its weight λ beside the dense score; None takes what was learnt, here or with a
+        published encoder, else 0.2.
     batch_size (int): documents whose mentions are looked up together.
     k (int): candidates for each text that is looked up.
     threshold (float | None): a link needs a higher score; None takes what was fitted, else 0.85.

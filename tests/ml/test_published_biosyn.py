@@ -12,14 +12,21 @@ import torch
 import transformers
 from scipy.sparse import diags
 from sklearn.feature_extraction.text import TfidfTransformer, TfidfVectorizer
+from spacy.tokens import Span
+from spacy.training import Example
+from thinc.api import Adam
 
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.build import build_store
+from spacy_sapbert.ml.encoder_folder import read_sparse_part
 from spacy_sapbert.ml.open import open_encoder, open_generator, with_mentions
 from spacy_sapbert.ml.published_biosyn import import_biosyn
 from spacy_sapbert.ml.shrink import quantize
 from spacy_sapbert.ml.transformer_encoder import TransformerEncoder
+from spacy_sapbert.pipeline.sapbert_linker import SapbertLinker
 from spacy_sapbert.text.normalise import biosyn
+from spacy_sapbert.training.biosyn import BioSyn
+from spacy_sapbert.training.candidate_losses import marginal_likelihood
 from spacy_sapbert.types import AnnotatedDocument, Mention, Name, Record
 
 MENTIONS = [
@@ -152,6 +159,30 @@ def test_they_are_not_taken_for_unit_vectors(imported, small_store):
     encoder = TransformerEncoder(str(imported), normalised=True, device="cpu")
     assert encoder.sparse_part is None
     assert open_generator(small_store, encoder, sparse=True).sparse_weight == 0.2
+
+
+def test_what_is_learnt_further_goes_with_the_encoder(imported, small_store, tmp_path):
+    nlp = spacy.blank("en")
+    learning = BioSyn(marginal_likelihood, k=4, sparse_weight=1.7, temperature=1.0, weight_rate=0.1)
+    linker = SapbertLinker(nlp.vocab, kb=str(small_store.path), encoder=str(imported), learning=learning)
+    doc = nlp.make_doc("breast cancers and colds")
+    gold = doc.copy()
+    gold.ents = [Span(gold, 0, 2, "Disease", kb_id="D001943"), Span(gold, 3, 4, "Disease", kb_id="D003139")]
+    examples = [Example(doc, gold)]
+    linker.initialize(lambda: examples, nlp=nlp)
+    losses = linker.update(examples, sgd=Adam(1e-3))
+    assert losses[linker.name] > 0
+    assert linker.sparse_weight != pytest.approx(1.7, abs=0.05)
+    linker.to_disk(tmp_path / "linker")
+    saved = TransformerEncoder(str(tmp_path / "linker" / "encoder"), device="cpu")
+    assert saved.normalised is False
+    assert saved.sparse_part.fitted == (pytest.approx(linker.sparse_weight), 0)
+
+
+def test_they_cannot_be_had_by_the_name_of_a_hub():
+    assert read_sparse_part("someone/model", {}) is None
+    with pytest.raises(SapbertError, match=r"E302.*someone/model.*download"):
+        read_sparse_part("someone/model", {"ngrams": "ngrams"})
 
 
 def test_they_are_missing_or_damaged(imported, tmp_path):
