@@ -104,7 +104,7 @@ def _in_order(columns: Mapping[str, int], shortest: int, longest: int) -> list[s
 
 
 def _idf(state: Mapping[str, Any], n: int) -> np.ndarray:
-    """Take the weights of the n-grams; scikit-learn kept them as a diagonal matrix before version 1.5.
+    """Take the weights of the n-grams; older versions of scikit-learn kept them as a diagonal matrix.
 
     RETURNS (float64, shape (n,)): above 0.
     """
