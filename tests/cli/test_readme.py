@@ -30,8 +30,9 @@ RUN_BELOW = {"pretraining"}
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page.stem not in RUN_BELOW], ids=lambda page: page.stem)
-def test_a_page_prints_what_stands_below_its_code(page, capsys):
+def test_a_page_prints_what_stands_below_its_code(page, capsys, tmp_path, monkeypatch):
     """The code of a page is one program; a text block right after code is what that prints."""
+    monkeypatch.chdir(tmp_path)
     namespace = {}
     found = all_blocks(page)
     for (language, text), (following, expected) in zip(found, [*found[1:], ("", "")], strict=True):
