@@ -274,6 +274,15 @@ class Errors:
         "--column fit the input."
     )
     E518 = "[E518] The corpus has no {what}, so there is nothing to measure. Check the file, its format and the type."
+    E520 = (
+        "[E520] No threshold gives links of precision {wanted} on the part of the corpus that is fitted on. With {least} or "
+        "more links above it, which it takes to tell, the highest precision is {best}. Ask for less with --precision, or "
+        "give a larger corpus."
+    )
+    E521 = (
+        "[E521] The {part} part of the corpus has {n} links, {right} of them right; it takes right and wrong ones. Give a "
+        "larger corpus, or another --held-out or --seed."
+    )
     E522 = (
         "[E522] {path}, line {line}: this is no line of a training log ({reason}). The logger spacy-sapbert.CandidateLog.v1 "
         "writes one; see configs/linker.cfg."
@@ -288,7 +297,7 @@ class Errors:
     E535 = "[E535] {path} is there already and is no pipeline, so it is not overwritten. Choose another folder."
     E540 = "[E540] The table {path} would be read with commas, but is written with tabs. End its name in .tsv."
     E541 = "[E541] The config {path} cannot be used: {reason}"
-    E542 = "[E542] There is no module {module}. Install what training needs: pip install 'spacy-sapbert[train]'."
+    E542 = "[E542] There is no module {module}. Install what is missing: pip install 'spacy-sapbert[{extra}]'."
     E510 = (
         "[E510] The pipeline has no sapbert_linker, so there are no links to evaluate. Its components are: {components}. "
         "Add one with `nlp.add_pipe` or `spacy-sapbert assemble`."

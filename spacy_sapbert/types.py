@@ -88,6 +88,7 @@ class Link(NamedTuple):
     long_form (str | None): the mention with its abbreviations expanded, if that form won.
     split (bool): whether the text is one part of a composite mention.
     reason (str | None): why there is no link.
+    probability (float | None): that the best candidate is right; None where the linker is not calibrated.
     """
 
     text: str
@@ -97,6 +98,7 @@ class Link(NamedTuple):
     long_form: str | None = None
     split: bool = False
     reason: str | None = None
+    probability: float | None = None
 
 
 class Mention(NamedTuple):

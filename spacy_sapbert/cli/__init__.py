@@ -9,6 +9,7 @@ from typer.core import TyperGroup
 
 from ..errors import SapbertError
 from .assemble import assemble
+from .calibrate import calibrate
 from .convert import convert
 from .demo import demo
 from .encoder import encoder
@@ -41,6 +42,7 @@ app.add_typer(import_, name="import")
 app.command("pairs")(pairs)
 app.command("pretrain", context_settings=OVERRIDES)(pretrain)
 app.command("assemble")(assemble)
+app.command("calibrate")(calibrate)
 app.command("link")(link)
 app.command("convert")(convert)
 app.add_typer(evaluate, name="evaluate")

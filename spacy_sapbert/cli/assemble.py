@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +9,7 @@ import typer
 from rich.console import Console
 
 from ..errors import Errors, SapbertError
+from .saving import save_pipeline
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -47,7 +47,7 @@ def assemble(
             nlp = _new_pipeline(kb or "starter", encoder or "starter", pooling, ner, lang)
         if name or not from_:
             nlp.meta["name"] = name or "linker"
-        _save(nlp, output)
+        save_pipeline(nlp, output)
     typer.echo(f"{output}: {', '.join(nlp.pipe_names)}", err=True)
 
 
@@ -84,19 +84,3 @@ def _load(pipeline: str) -> Language:
         return spacy.load(pipeline)
     except OSError as error:
         raise SapbertError(Errors.E534.format(pipeline=pipeline, reason=error)) from error
-
-
-def _save(nlp: Language, output: Path) -> None:
-    """Write to a folder beside it and rename, so that no half pipeline is left and an old one goes only at the end."""
-    output = output.absolute()
-    if output.exists() and not (output / "meta.json").is_file():
-        raise SapbertError(Errors.E535.format(path=output))
-    try:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=f".{output.name}.", dir=output.parent) as temporary:
-            nlp.to_disk(Path(temporary) / "new")
-            if output.exists():
-                output.rename(Path(temporary) / "old")
-            (Path(temporary) / "new").rename(output)
-    except OSError as error:
-        raise SapbertError(Errors.E507.format(path=output, reason=error)) from error

@@ -54,14 +54,14 @@ body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem aut
 section {{ border-top: 1px solid #ccc; padding: 1rem 0; }}
 table {{ border-collapse: collapse; font-size: 0.9rem; margin-top: 1rem; }}
 th, td {{ text-align: left; vertical-align: top; padding: 0.25rem 1rem 0.25rem 0; border-bottom: 1px solid #ddd; }}
-.score {{ text-align: right; font-variant-numeric: tabular-nums; }}
+.number {{ text-align: right; font-variant-numeric: tabular-nums; }}
 </style>
 </head>
 <body>
 <h1>{title}</h1>
 """
 _TAIL = "</body>\n</html>\n"
-_COLUMNS = ("Mention", "Type", "Long form", "Part", "Concept", "Matched name", "Score", "Why no link")
+_COLUMNS = ("Mention", "Type", "Long form", "Part", "Concept", "Matched name", "Score", "Probability", "Why no link")
 
 
 def render_page(docs: Iterable[Doc], store: ConceptStore, title: str, *, spans_key: str | None = None) -> str:
@@ -127,10 +127,10 @@ def _rows(anchor: str, mention: Span, store: ConceptStore) -> str:
 def _cells(link: Link, store: ConceptStore) -> str:
     concept = _concept(link.concept_id, store) if link.concept_id else ""
     texts = [escape(text or "") for text in (link.long_form, link.text if link.split else "")]
-    score = "" if link.score is None else f"{link.score:.3f}"
-    cells = [*texts, concept, escape(link.name or "")]
-    score_cell = f'<td class="score">{score}</td>'
-    return "".join(f"<td>{cell}</td>" for cell in cells) + score_cell + f"<td>{escape(link.reason or '')}</td>"
+    cells = "".join(f"<td>{cell}</td>" for cell in [*texts, concept, escape(link.name or "")])
+    numbers = ["" if value is None else f"{value:.3f}" for value in (link.score, link.probability)]
+    number_cells = "".join(f'<td class="number">{number}</td>' for number in numbers)
+    return f"{cells}{number_cells}<td>{escape(link.reason or '')}</td>"
 
 
 def _concept(concept_id: str, store: ConceptStore) -> str:

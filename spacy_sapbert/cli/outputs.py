@@ -26,6 +26,7 @@ TSV_COLUMNS = (
     "concept_id",
     "name",
     "score",
+    "probability",
     "split",
     "reason",
 )
@@ -96,9 +97,10 @@ def _tsv(item: LinkedDocument) -> str:
     for mention in item.mentions:
         place = (item.document.doc_id, mention.start_char, mention.end_char, mention.text, mention.label_)
         for link in get_links(mention) or [Link(mention.text, None, None, None)]:
-            score = None if link.score is None else f"{link.score:.4f}"
+            numbers = [None if value is None else f"{value:.4f}" for value in (link.score, link.probability)]
             split = "true" if link.split else "false"
-            rows.append(_row(*place, link.text, link.long_form, link.concept_id, link.name, score, split, link.reason))
+            named = (link.text, link.long_form, link.concept_id, link.name)
+            rows.append(_row(*place, *named, *numbers, split, link.reason))
     return "".join(f"{row}\n" for row in rows)
 
 

@@ -78,7 +78,7 @@ def _resolve(path: Path, overrides: dict[str, Any]) -> tuple[Any, Any]:
     except SapbertError:
         raise
     except ModuleNotFoundError as error:
-        raise SapbertError(Errors.E542.format(module=error.name)) from error
+        raise SapbertError(Errors.E542.format(module=error.name, extra="train")) from error
     except ConfigValidationError as error:
         reason = ConfigValidationError.from_error(error, title="", show_config=False)
         raise SapbertError(Errors.E541.format(path=path, reason=str(reason).strip())) from error

@@ -41,8 +41,54 @@ def plot_learning_curve(lines: Sequence[Mapping[str, Any]], path: Path) -> None:
         panels[-1].legend()
         panels[-1].grid(alpha=0.3)
     panels[-1].set_xlabel("step")
-    with replacing(path) as temporary:
-        figure.savefig(temporary, format=path.suffix[1:])
+    _save(figure, path)
+
+
+def plot_reliability(tables: Mapping[str, Sequence[Mapping[str, Any]]], path: Path) -> None:
+    """Draw how many links of each probability are right; on the diagonal, as many as the probability says.
+
+    tables (Mapping[str, Sequence[Mapping[str, Any]]]): by their label, as `confidence.reliability` gives them.
+    RAISES (SapbertError): E507 the file cannot be written.
+    """
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(5, 5), layout="constrained")
+    panel = figure.subplots()
+    panel.plot([0, 1], [0, 1], color="gray", linestyle="--")
+    for label, table in tables.items():
+        panel.plot([row["mean"] for row in table], [row["right"] for row in table], "o-", label=label)
+    panel.set(xlabel="mean probability", ylabel="share right", xlim=(0, 1), ylim=(0, 1))
+    panel.legend()
+    panel.grid(alpha=0.3)
+    _save(figure, path)
+
+
+def plot_risk_coverage(curves: Mapping[str, Sequence[Mapping[str, float]]], path: Path) -> None:
+    """Draw how many links are wrong where only the surest are taken.
+
+    curves (Mapping[str, Sequence[Mapping[str, float]]]): by their label, as `confidence.risk_points` gives them.
+    RAISES (SapbertError): E507 the file cannot be written.
+    """
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6, 4), layout="constrained")
+    panel = figure.subplots()
+    for label, points in curves.items():
+        panel.plot([point["coverage"] for point in points], [point["risk"] for point in points], label=label)
+    panel.set(xlabel="coverage", ylabel="risk", xlim=(0, 1))
+    panel.set_ylim(bottom=0)
+    panel.legend()
+    panel.grid(alpha=0.3)
+    _save(figure, path)
+
+
+def _save(figure: Any, path: Path) -> None:
+    from matplotlib import rc_context
+
+    # the same figure gives the same file
+    metadata = {"Date": None} if path.suffix == ".svg" else {}
+    with replacing(path) as temporary, rc_context({"svg.hashsalt": path.stem}):
+        figure.savefig(temporary, format=path.suffix[1:], metadata=metadata)
 
 
 def _check_picture(path: Path) -> None:

@@ -76,6 +76,13 @@ class CandidateGenerator:
         self._cache: dict[tuple[str, int, Filter, float], list[Candidate]] = {}
         self._entries = lru_cache(maxsize=64)(self._passing)
 
+    @property
+    def sparse_share(self) -> float:
+        """RETURNS (float): how much of a score is the sparse one, from 0 to 1."""
+        if self.ngrams is None:
+            return 0.0
+        return 1.0 if self.vectors is None else self.sparse_weight / (1 + self.sparse_weight)
+
     def __call__(self, texts: Sequence[str], k: int, only: Filter = ALL) -> list[list[Candidate]]:
         """Find the k best concepts for each text.
 

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
+
+import numpy as np
 
 from ..errors import Errors, SapbertError
 
@@ -23,10 +27,27 @@ class Fitted(NamedTuple):
 
     sparse_weight (float): λ.
     threshold (float): a link needs a higher score.
+    probabilities (tuple[tuple[float, float], ...] | None): how sure links are, as points (score, probability) with
+        rising scores and probabilities that never fall; None where that was not fitted.
+    sparse_share (float | None): how much of a score was the sparse one, from 0 to 1, when threshold and probabilities
+        were fitted. They say nothing about scores that are made up in another way. None: they were not fitted.
     """
 
     sparse_weight: float = SPARSE_WEIGHT
     threshold: float = THRESHOLD
+    probabilities: tuple[tuple[float, float], ...] | None = None
+    sparse_share: float | None = None
+
+    def probability(self, score: float) -> float | None:
+        """RETURNS (float | None): linear between the points, and that of the nearest point outside of them."""
+        if self.probabilities is None:
+            return None
+        scores, values = zip(*self.probabilities, strict=True)
+        return float(np.interp(score, scores, values))
+
+    def without_calibration(self) -> Fitted:
+        """RETURNS (Fitted): with the weight alone, for scores that mean something else than they did."""
+        return Fitted(self.sparse_weight)
 
     def save(self, folder: Path) -> None:
         (folder / FITTED_FILE).write_text(json.dumps(self._asdict(), indent=2) + "\n", encoding="utf-8")
@@ -38,7 +59,30 @@ class Fitted(NamedTuple):
         if not path.is_file():
             return cls()
         try:
-            values = json.loads(path.read_text(encoding="utf-8"))
-            return cls(**{name: float(value) for name, value in values.items()})
+            return cls(**json.loads(path.read_text(encoding="utf-8")))._checked()
         except (ValueError, TypeError, AttributeError) as error:
             raise SapbertError(Errors.E306.format(path=path, reason=error)) from error
+
+    def _checked(self) -> Fitted:
+        """RETURNS (Fitted): with the types that it says. RAISES (ValueError, TypeError): a value that cannot be."""
+        points = self.probabilities
+        if points is not None:
+            points = tuple((float(score), float(probability)) for score, probability in points)
+            _check_points(points)
+        share = None if self.sparse_share is None else float(self.sparse_share)
+        if (points is None) != (share is None):
+            raise ValueError("probabilities and sparse_share do not go together")
+        fitted = Fitted(float(self.sparse_weight), float(self.threshold), points, share)
+        if not 0 <= fitted.sparse_weight < math.inf:
+            raise ValueError(f"sparse_weight is {fitted.sparse_weight}")
+        if not (0 <= fitted.threshold <= 1 and (share is None or 0 <= share <= 1)):
+            raise ValueError("threshold or sparse_share is not from 0 to 1")
+        return fitted
+
+
+def _check_points(points: tuple[tuple[float, float], ...]) -> None:
+    scores = [-math.inf, *(score for score, _ in points), math.inf]
+    values = [0.0, *(value for _, value in points), 1.0]
+    rising = all(low < high for low, high in pairwise(scores)) and all(low <= high for low, high in pairwise(values))
+    if not points or not rising:
+        raise ValueError("probabilities are no rising points")

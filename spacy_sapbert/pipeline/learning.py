@@ -93,8 +93,24 @@ class LearningPipe(FolderPipe, TrainablePipe):
     def sparse_weight(self, value: Optional[float]) -> None:
         self._sparse_weight = value
 
+    @property
+    def fitted(self) -> Fitted:
+        """What was learnt or fitted, as far as it holds.
+
+        Threshold and probabilities hold for the scores with which `spacy-sapbert calibrate` fitted them. They are left
+        out, so that links have no probability and the threshold is the default one, while λ or `sparse` is set to
+        something else; and for good with another vocabulary, and once the linker learns.
+        """
+        share = self._fitted.sparse_share
+        holds = share is None or share == self.generator.sparse_share
+        return self._fitted if holds else self._fitted.without_calibration()
+
+    @fitted.setter
+    def fitted(self, fitted: Fitted) -> None:
+        self._fitted = fitted
+
     def set_kb(self, kb: str) -> None:
-        """Link to another vocabulary from now on, with the encoder that is open.
+        """Link to another vocabulary from now on, with the encoder that is open; a calibration is dropped.
 
         kb (str): "starter", or the path of a store.
         """
@@ -103,6 +119,7 @@ class LearningPipe(FolderPipe, TrainablePipe):
         vectors = self.generator.vectors
         store = open_store(kb)
         self._use(open_generator(store, vectors.encoder if vectors else None, sparse=self._sparse))
+        self._fitted = self._fitted.without_calibration()
 
     def _open(self) -> "CandidateGenerator":
         from ..ml.open import open_encoder, open_generator, open_store
@@ -200,6 +217,7 @@ class LearningPipe(FolderPipe, TrainablePipe):
         if self._learner is None:
             assert self.learning is not None
             self._learner = Learner(self.generator, self.learning)
+            self._fitted = self._fitted.without_calibration()
             self.model = self._learner.model
             self._renew_after = self.learning.renew_after
         return self._learner
@@ -247,8 +265,9 @@ class LearningPipe(FolderPipe, TrainablePipe):
     def _load(self, folder: Path) -> None:
         from ..ml.open import load_generator
 
-        self._fitted = Fitted.load(folder)
+        fitted = Fitted.load(folder)
         self._use(load_generator(folder, sparse=self._sparse, device=self._device))
+        self._fitted = fitted
 
     @property
     def _note(self) -> Dict[str, Any]:

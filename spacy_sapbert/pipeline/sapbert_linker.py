@@ -105,7 +105,7 @@ class SapbertLinker(LearningPipe):
         published encoder, else 0.2.
     batch_size (int): documents whose mentions are looked up together.
     k (int): candidates for each text that is looked up.
-    threshold (float | None): a link needs a higher score; None takes what was fitted, else 0.85.
+    threshold (float | None): a link needs a higher score; None takes what was fitted (see `fitted`), else 0.85.
     max_entities_per_mention (int): how many candidates `span._.kb_ents` holds, for each part.
     spans_key (str | None): link `doc.spans[spans_key]` instead of `doc.ents`.
     types, sources (List[str]): only concepts of these types, only names from these sources; filtered before the k
@@ -227,7 +227,7 @@ class SapbertLinker(LearningPipe):
     @property
     def threshold(self) -> float:
         """As it was set, else as it was fitted."""
-        return self._fitted.threshold if self._threshold is None else self._threshold
+        return self.fitted.threshold if self._threshold is None else self._threshold
 
     @threshold.setter
     def threshold(self, value: Optional[float]) -> None:
@@ -276,6 +276,7 @@ class SapbertLinker(LearningPipe):
             part.long_form,
             split,
             None if passing else self._reason(part, mention),
+            self.fitted.probability(best.score) if best else None,
         )
 
     def _kb_ents(self, parts: Parts) -> List[Tuple[str, float]]:
@@ -287,12 +288,16 @@ class SapbertLinker(LearningPipe):
         return list(best.items())
 
     def _passing(self, candidates: Sequence[Candidate]) -> List[Candidate]:
-        passing = [candidate for candidate in candidates if candidate.score > self.threshold]
+        threshold = self.threshold
+        return self.linkable([candidate for candidate in candidates if candidate.score > threshold])
+
+    def linkable(self, candidates: Sequence[Candidate]) -> List[Candidate]:
+        """RETURNS (List[Candidate]): those that `filter_for_definitions` lets pass; it is for the threshold to come."""
         if not self.filter_for_definitions:
-            return passing
+            return list(candidates)
         return [
             candidate
-            for candidate in passing
+            for candidate in candidates
             if candidate.score >= self.no_definition_threshold or self._is_defined(candidate.concept_id)
         ]
 

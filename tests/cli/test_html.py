@@ -76,7 +76,7 @@ def evil_store(tmp_path_factory):
 
 def test_page_of_a_composite_mention(small_store):
     links = [
-        Link("breast cancer", "D001943", 0.98765, "breast cancer", None, True, None),
+        Link("breast cancer", "D001943", 0.98765, "breast cancer", None, True, None, 0.91234),
         Link("ovary thing", None, 0.3, "ovarian cancer", None, True, "best score 0.30 is not above the threshold"),
     ]
     doc = linked("breast cancer and ovary thing", links=links, doc_id="42")
@@ -86,8 +86,8 @@ def test_page_of_a_composite_mention(small_store):
     assert [text.strip() for text in parsed.texts["h2"]] == ["42"]
     assert [cell.strip() for cell in parsed.cells] == [
         *("breast cancer and ovary thing", "Disease"),
-        *("", "breast cancer", "D001943 Breast Neoplasms", "breast cancer", "0.988", ""),
-        *("", "ovary thing", "", "ovarian cancer", "0.300", "best score 0.30 is not above the threshold"),
+        *("", "breast cancer", "D001943 Breast Neoplasms", "breast cancer", "0.988", "0.912", ""),
+        *("", "ovary thing", "", "ovarian cancer", "0.300", "", "best score 0.30 is not above the threshold"),
     ]
     assert parsed.addresses == ["https://meshb.nlm.nih.gov/record/ui?ui=D001943"] * 2
 

@@ -65,6 +65,7 @@ def test_every_line_of_text_is_a_document(command, linking_folder, tmp_path):
                         "long_form": None,
                         "split": False,
                         "reason": None,
+                        "probability": None,
                     }
                 ],
             },

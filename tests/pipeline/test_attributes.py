@@ -122,7 +122,8 @@ def test_entries_of_other_kinds_are_read(doc):
 
 texts = st.text(max_size=8)
 scores = st.none() | st.floats(0, 1)
-links = st.builds(Link, texts, st.none() | texts, scores, st.none() | texts, st.none() | texts, st.booleans(), texts)
+named = (texts, st.none() | texts, scores, st.none() | texts, st.none() | texts)
+links = st.builds(Link, *named, st.booleans(), texts, scores)
 
 
 @settings(deadline=None)
@@ -141,6 +142,12 @@ def test_all_is_plain_data_that_reads_the_same_from_bytes(some_links, kb_ents, r
     assert get_kb_ents(again[0:2]) == kb_ents
     assert get_readings(again[0:2]) == readings
     assert get_uses(again) == [DEFINED]
+
+
+def test_links_of_documents_from_before_there_were_probabilities_are_read(doc):
+    entry = ["Atrial fibrillation", "D3", 0.9, "Atrial Fibrillation", None, False, None]
+    doc.user_data["._.", "links", doc[8:9].start_char, doc[8:9].end_char] = [entry]
+    assert get_links(doc[8:9]) == [Link(*entry, None)]
 
 
 def test_values_move_with_their_mention(doc):

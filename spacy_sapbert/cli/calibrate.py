@@ -1,0 +1,135 @@
+"""`calibrate`: how sure the links of a pipeline are, fitted on an annotated corpus and saved with the pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from ..corpora.reader import FORMATS, read_corpus
+from ..errors import Errors, SapbertError
+from ..types import AnnotatedDocument
+from .progress import show, stderr_console, track
+from .saving import check_output, save_pipeline
+
+_MEASURES = {
+    "lenient": "lenient Acc@1",
+    "strict": "strict Acc@1",
+    "p": "precision of links",
+    "r": "recall of links",
+    "f1": "F1 of links",
+    "ece": "calibration error",
+    "brier": "Brier score",
+    "risk_coverage_area": "area under risk–coverage",
+}
+
+
+class Method(str, Enum):
+    """How probabilities are fitted; the values are those of `--method`."""
+
+    isotonic = "isotonic"
+    platt = "platt"
+
+
+def _between(value: float | None) -> float | None:
+    if value is not None and not 0 < value < 1:
+        raise typer.BadParameter("it must be between 0 and 1")
+    return value
+
+
+def calibrate(
+    pipeline: Annotated[str, typer.Argument(help="Folder or package of a pipeline with sapbert_linker.")],
+    corpus: Annotated[Path, typer.Argument(help="An annotated corpus, plain or gzipped.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write the calibrated pipeline to.")],
+    format: Annotated[str | None, typer.Option(help=f"One of {', '.join(FORMATS)}; guessed where plain.")] = None,
+    type: Annotated[str | None, typer.Option(help="Take mentions of this type only.")] = None,
+    precision: Annotated[
+        float | None,
+        typer.Option(callback=_between, help="The lowest threshold with this precision; by default that of best F1."),
+    ] = None,
+    method: Annotated[Method, typer.Option(help="How probabilities are fitted.")] = Method.isotonic,
+    held_out: Annotated[
+        float, typer.Option(callback=_between, help="Share of the documents to measure on, not to fit on.")
+    ] = 0.3,
+    seed: Annotated[int, typer.Option(min=0, help="Draws the documents to measure on.")] = 0,
+    plots: Annotated[Path | None, typer.Option(help="Draw reliability and risk–coverage to this folder.")] = None,
+) -> None:
+    """Fit λ, the threshold and the probability that a link is right, and save the pipeline with them."""
+    from ..evaluation import calibration
+    from .linked import load_pipeline
+
+    check_output(output)  # else it would be told after minutes
+    if plots:
+        _prepare(plots)
+    console = stderr_console()
+
+    def follow(documents: Sequence[AnnotatedDocument], what: str) -> Iterable[AnnotatedDocument]:
+        return track(documents, console, what, total=len(documents))
+
+    nlp = load_pipeline(pipeline)
+    result = calibration.calibrate(
+        nlp,
+        read_corpus(corpus, format),
+        type=type,
+        precision=precision,
+        method=method.value,
+        held_out=held_out,
+        seed=seed,
+        follow=follow,
+    )
+    save_pipeline(nlp, output)
+    if plots:
+        _draw(result, plots)
+    console.print(_reliability_table(result["after"]["reliability"]))
+    show(_table(result), result)
+
+
+def _prepare(plots: Path) -> None:
+    """RAISES (SapbertError): E507 there cannot be such a folder, E542 there is no matplotlib."""
+    try:
+        import matplotlib  # noqa: F401
+
+        plots.mkdir(parents=True, exist_ok=True)
+    except ModuleNotFoundError as error:
+        raise SapbertError(Errors.E542.format(module=error.name, extra="plots")) from error
+    except OSError as error:
+        raise SapbertError(Errors.E507.format(path=plots, reason=error.strerror)) from error
+
+
+def _draw(result: Mapping[str, Any], plots: Path) -> None:
+    from ..evaluation.plots import plot_reliability, plot_risk_coverage
+
+    measured = {when: result[when] for when in ("before", "after")}
+    plot_reliability({when: one["reliability"] for when, one in measured.items()}, plots / "reliability.svg")
+    plot_risk_coverage({when: one["risk_coverage"] for when, one in measured.items()}, plots / "risk-coverage.svg")
+
+
+def _reliability_table(rows: Sequence[Mapping[str, Any]]) -> Table:
+    table = _numbers("bin", "mean probability", "share right", "links")
+    for number, row in enumerate(rows, start=1):
+        table.add_row(str(number), f"{row['mean']:.3f}", f"{row['right']:.3f}", f"{row['n']:,}")
+    return table
+
+
+def _table(result: Mapping[str, Any]) -> Table:
+    table = _numbers("held-out documents", "before", "after")
+    for name, label in {"sparse_weight": "λ", "threshold": "threshold"}.items():
+        table.add_row(label, *(f"{result[name][when]:g}" for when in ("before", "after")))
+    for name, label in _MEASURES.items():
+        values = (result[when][name] for when in ("before", "after"))
+        digits = 2 if name in ("lenient", "strict", "p", "r", "f1") else 4
+        table.add_row(label, *("–" if value is None else f"{value:.{digits}f}" for value in values))
+    counts = result["documents"]
+    table.caption = f"fitted on {counts['fitted']:,} documents, measured on {counts['held_out']:,}"
+    return table
+
+
+def _numbers(label: str, *headings: str) -> Table:
+    table = Table(label)
+    for heading in headings:
+        table.add_column(heading, justify="right")
+    return table

@@ -1,0 +1,285 @@
+"""How sure links are: λ, the probability that a link is right and the threshold, fitted on annotated documents."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from spacy.language import Language
+
+from ..errors import Errors, SapbertError
+from ..ml.fitted import Fitted
+from ..pipeline.settings import settings_of
+from ..types import AnnotatedDocument
+from .confidence import brier_score, calibration_error, reliability, risk_points, risks, threshold_curve
+from .linking import LinkedMention, find_linker, gold_concepts, lenient_at, link_gold_mentions, strict_at
+
+if TYPE_CHECKING:
+    from ..pipeline.sapbert_linker import SapbertLinker
+
+SPARSE_WEIGHTS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.2, 1.6)
+# Of fewer links no precision can be told. A wanted precision asks for as many as can hold one wrong link, if more.
+LEAST_LINKS = 20
+SIGMOID_POINTS = 201
+
+Documents = Sequence[AnnotatedDocument]
+Points = tuple[tuple[float, float], ...]
+
+
+class Judged(NamedTuple):
+    """What is right about linked mentions; a link is the first candidate of a part, whatever its score.
+
+    scores (float64), right (bool): of each link. It is right if it meets any gold id of its mention, so that it is
+        wrong in a mention without a gold id, or with none that the vocabulary has.
+    found (float64): for each gold concept that the vocabulary has, the highest score of a right link to it, else -inf.
+    lenient, strict (bool): of each mention whose gold ids are all in the vocabulary.
+    """
+
+    scores: np.ndarray
+    right: np.ndarray
+    found: np.ndarray
+    lenient: np.ndarray
+    strict: np.ndarray
+
+
+def calibrate(
+    nlp: Language,
+    documents: Iterable[AnnotatedDocument],
+    *,
+    type: str | None = None,
+    precision: float | None = None,
+    method: str = "isotonic",
+    held_out: float = 0.3,
+    seed: int = 0,
+    follow: Callable[[Documents, str], Iterable[AnnotatedDocument]] = lambda documents, what: documents,
+) -> dict[str, Any]:
+    """Fit what the linker of a pipeline takes for λ, for its threshold and for the probability of a link.
+
+    Gold mentions are linked as `evaluate_linking` does it. λ is the weight of `SPARSE_WEIGHTS`, or the present one,
+    with the highest mean of lenient and strict accuracy; of equal ones the present, then the smallest. A linker with
+    one score only keeps it. What the linker's config says of λ and threshold is set to None, so that what was fitted
+    counts, also when the pipeline is saved. Where there is an error, the linker stays as it was.
+
+    type (str | None): only mentions with this label.
+    precision (float | None): the precision of links that the threshold is for, between 0 and 1; None for the
+        threshold of best F1.
+    method (str): "isotonic" or "platt", see `fit_probabilities`.
+    held_out (float): the share of documents, drawn at random, that nothing is fitted on.
+    seed (int): of the draw.
+    follow: is given the documents of each pass over some of them, and what it is for; they are taken from what it
+        returns.
+    RETURNS (dict): counts of `documents`; `sparse_weight` and `threshold`, each as `before` and `after`; the tried
+        `weights`; and `before` and `after`, as measured on the documents held out: `lenient` and `strict` accuracy,
+        and `p`, `r` and `f1` of links at the threshold as percentages; `ece` (expected calibration error), `brier`,
+        `risk_coverage_area`, `reliability` and `risk_coverage` from 0 to 1. Before there are probabilities, scores
+        are taken for them.
+    RAISES (SapbertError): E510 the pipeline has no linker, E511 no mention with a gold id, E520 no threshold has that
+        precision, E521 a part of the documents whose links are not both right and wrong.
+    """
+    linker = find_linker(nlp)
+    fitting, measuring = split_documents(_of_type(documents, type), held_out, seed)
+
+    def links(part: Documents, what: str) -> Judged:
+        return judge(link_gold_mentions(nlp, follow(part, what)), linker)
+
+    before = links(measuring, "documents held out, before")
+    _check_kinds(before, "held-out")
+    report = {"before": _measured(before, linker)}
+    values = {"sparse_weight": linker.sparse_weight, "threshold": linker.threshold}
+    tried = _try_weights(linker, lambda what: links(fitting, what))
+    weight = _best_weight(tried, linker.sparse_weight)
+    _check_kinds(tried[weight], "fitted")
+    points, threshold = fit_probabilities(tried[weight], method), fit_threshold(tried[weight], precision)
+    _set(nlp, linker, weight, threshold, points)
+    report["after"] = _measured(links(measuring, "documents held out, after"), linker)
+    return {
+        "documents": {"fitted": len(fitting), "held_out": len(measuring)},
+        "method": method,
+        **{name: {"before": value, "after": getattr(linker, name)} for name, value in values.items()},
+        "weights": [{"sparse_weight": one, **_accuracies(judged)} for one, judged in tried.items()],
+        **report,
+    }
+
+
+def split_documents(documents: Documents, held_out: float, seed: int) -> tuple[Documents, Documents]:
+    """RETURNS (tuple): the documents to fit on, and those held out; all documents of one id are in the same part."""
+    ids = list(dict.fromkeys(document.doc_id for document in documents))
+    drawn = np.random.default_rng(seed).permutation(len(ids))[: round(held_out * len(ids))]
+    held = {ids[place] for place in drawn}
+    fitting = [document for document in documents if document.doc_id not in held]
+    return fitting, [document for document in documents if document.doc_id in held]
+
+
+def _of_type(documents: Iterable[AnnotatedDocument], type: str | None) -> Documents:
+    """RETURNS: documents with mentions of that type, and these mentions; also those without a gold id."""
+    labels: Counter[str] = Counter()
+    kept = []
+    for document in documents:
+        labels.update(mention.label for mention in document.mentions if mention.ids)
+        mentions = tuple(mention for mention in document.mentions if type in (None, mention.label))
+        kept.extend([document._replace(mentions=mentions)] if mentions else [])
+    if not labels if type is None else not labels[type]:
+        wanted = "with a concept id" if type is None else f"of type {type}"
+        raise SapbertError(Errors.E511.format(wanted=wanted, known=", ".join(sorted(labels)) or "none"))
+    return kept
+
+
+def judge(mentions: Iterable[LinkedMention], linker: SapbertLinker) -> Judged:
+    """Compare linked mentions with their gold ids.
+
+    RETURNS (Judged): in the order of mentions and parts.
+    """
+    store = linker.kb
+    links: list[tuple[float, bool]] = []
+    found: list[float] = []
+    accurate: list[tuple[bool, bool]] = []
+    for linked in mentions:
+        gold = gold_concepts(linked.mention.ids, store)
+        firsts = [linker.linkable(part.candidates)[:1] for part in linked.parts]
+        parts = [[frozenset(store.ids(candidate.concept_id)) for candidate in first] for first in firsts]
+        pairs = [(first[0].score, ids[0]) for first, ids in zip(firsts, parts, strict=True) if first]
+        links += [(score, any(ids & group for group in gold)) for score, ids in pairs]
+        known = [any(map(store.find_id, group)) for group in gold]
+        for group in (group for group, is_known in zip(gold, known, strict=True) if is_known):
+            found.append(max((score for score, ids in pairs if ids & group), default=-math.inf))
+        if linked.mention.ids and all(map(store.find_id, linked.mention.ids)):
+            accurate.append((lenient_at(1, gold, parts), strict_at(1, gold, parts)))
+    scores, right = np.array(links, dtype=float).reshape(-1, 2).T
+    lenient, strict = np.array(accurate, dtype=bool).reshape(-1, 2).T
+    return Judged(scores, right.astype(bool), np.array(found, dtype=float), lenient, strict)
+
+
+def _check_kinds(judged: Judged, part: str) -> None:
+    if len(np.unique(judged.right)) < 2:
+        raise SapbertError(Errors.E521.format(part=part, n=len(judged.right), right=int(judged.right.sum())))
+
+
+# --- fitting
+
+
+def _try_weights(linker: SapbertLinker, links: Callable[[str], Judged]) -> dict[float, Judged]:
+    """RETURNS (dict[float, Judged]): by each weight, rising; by the present one where there is one score only."""
+    present, given = linker.sparse_weight, settings_of(linker)["sparse_weight"]
+    both = linker.generator.ngrams is not None and linker.generator.vectors is not None
+    tried = {}
+    try:
+        for weight in sorted({*SPARSE_WEIGHTS, present}) if both else [present]:
+            linker.sparse_weight = weight
+            tried[weight] = links(f"documents linked with λ = {weight:g}" if both else "documents linked")
+    finally:
+        linker.sparse_weight = given
+    return tried
+
+
+def _best_weight(tried: dict[float, Judged], present: float) -> float:
+    def merit(weight: float) -> tuple[int, bool, float]:
+        judged = tried[weight]
+        return int(judged.lenient.sum() + judged.strict.sum()), weight == present, -weight
+
+    return max(tried, key=merit)
+
+
+def fit_probabilities(judged: Judged, method: str) -> Points:
+    """Fit the probability that a link is right to its score.
+
+    method (str): "isotonic": the non-decreasing function with the least squared error (Zadrozny and Elkan 2002), for a
+        thousand links or more. "platt": 1 / (1 + exp(-a·score - b)) with a ≥ 0 and Platt's targets, which keep a little
+        from 0 and 1 (Platt 1999).
+    RETURNS (Points): (score, probability), both rising, as `Fitted` wants them.
+    """
+    fit = {"isotonic": _isotonic, "platt": _platt}[method]
+    scores, probabilities = fit(judged.scores, judged.right)
+    return tuple(zip(scores.tolist(), probabilities.tolist(), strict=True))
+
+
+def _isotonic(scores: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    from sklearn.isotonic import IsotonicRegression
+
+    fitted = IsotonicRegression(y_min=0, y_max=1).fit(scores, right.astype(float))
+    return fitted.X_thresholds_, fitted.y_thresholds_
+
+
+def _platt(scores: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    from sklearn.linear_model import LogisticRegression
+
+    n_right, n_wrong = right.sum(), (~right).sum()
+    targets = np.where(right, (n_right + 1) / (n_right + 2), 1 / (n_wrong + 2))
+    both = np.concatenate([scores, scores])[:, None], np.repeat([1, 0], len(scores))
+    fitted = LogisticRegression(C=np.inf, max_iter=1000).fit(
+        *both, sample_weight=np.concatenate([targets, 1 - targets])
+    )
+    slope, intercept = float(fitted.coef_[0, 0]), float(fitted.intercept_[0])
+    if slope < 0:  # with a ≥ 0 nothing is likelier than the mean, since the likelihood has one peak
+        slope, intercept = 0.0, float(np.log(targets.sum() / (1 - targets).sum()))
+    grid = np.linspace(0, 1, SIGMOID_POINTS)
+    return grid, 1 / (1 + np.exp(-slope * grid - intercept))
+
+
+def fit_threshold(judged: Judged, precision: float | None) -> float:
+    """RETURNS (float): the lowest threshold whose links have a precision, or that with the best F1.
+
+    precision (float | None): between 0 and 1; None for the best F1.
+    RAISES (SapbertError): E520 no threshold with enough links has that precision.
+    """
+    curve = threshold_curve(judged.scores, judged.right, judged.found)
+    if precision is None:
+        return float(curve.thresholds[curve.f1.argmax()])
+    least = max(LEAST_LINKS, math.ceil(1 / (1 - precision)))
+    enough = curve.n >= least
+    reached = np.flatnonzero(enough & (curve.precision >= precision))
+    if not len(reached):
+        best = f"{curve.precision[enough].max():.3f}" if enough.any() else f"unknown: there are {len(judged.scores)}"
+        raise SapbertError(Errors.E520.format(wanted=precision, least=least, best=best))
+    return float(curve.thresholds[reached[0]])
+
+
+def _set(nlp: Language, linker: SapbertLinker, weight: float, threshold: float, points: Points) -> None:
+    """Make what was fitted count, also when the pipeline is saved: else its config would go before it."""
+    linker.sparse_weight = weight
+    linker.fitted = Fitted(weight, threshold, points, linker.generator.sparse_share)
+    linker.sparse_weight = linker.threshold = None
+    (name,) = (name for name, component in nlp.pipeline if component is linker)
+    nlp.get_pipe_config(name).update(sparse_weight=None, threshold=None)
+
+
+# --- measuring
+
+
+def _accuracies(judged: Judged) -> dict[str, float | None]:
+    return {"lenient": _percent(_share(judged.lenient)), "strict": _percent(_share(judged.strict))}
+
+
+def _measured(judged: Judged, linker: SapbertLinker) -> dict[str, Any]:
+    scores, right, fitted = judged.scores, judged.right, linker.fitted
+    said = [fitted.probability(score) for score in scores]
+    probabilities = scores if fitted.probabilities is None else np.array(said, dtype=float)
+    table, curve = reliability(probabilities, right), risks(scores, right)
+    return {
+        "links": len(scores),
+        **_accuracies(judged),
+        **_at_threshold(judged, linker.threshold),
+        "ece": calibration_error(table),
+        "brier": brier_score(probabilities, right),
+        "risk_coverage_area": float(curve.mean()),
+        "reliability": table,
+        "risk_coverage": risk_points(curve),
+    }
+
+
+def _at_threshold(judged: Judged, threshold: float) -> dict[str, float | None]:
+    precision = _share(judged.right[judged.scores > threshold])
+    recall = _share(judged.found > threshold)
+    f1 = 2 * precision * recall / (precision + recall) if precision and recall else 0.0
+    return {"p": _percent(precision), "r": _percent(recall), "f1": _percent(f1)}
+
+
+def _share(of: np.ndarray) -> float | None:
+    """RETURNS (float | None): how many hold; None of nothing."""
+    return float(of.mean()) if len(of) else None
+
+
+def _percent(share: float | None) -> float | None:
+    return None if share is None else round(100 * share, 2)

@@ -1,0 +1,112 @@
+import json
+import re
+import shlex
+import sys
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+import spacy
+
+ROOT = Path(__file__).parents[2]
+SECTION = "## How sure a link is"
+RECORD = """\
+{id}|t|breast cancer, mucoviscidosis and ovarian cancers
+{id}|a|gastric cancerous, lithiums or epileptic
+{id}\t0\t13\tbreast cancer\tDisease\tD001943
+{id}\t15\t29\tmucoviscidosis\tDisease\tD003550
+{id}\t34\t49\tovarian cancers\tDisease\tD010051
+{id}\t50\t67\tgastric cancerous\tDisease\tD015179
+{id}\t69\t77\tlithiums\tDisease\t-1
+{id}\t81\t90\tepileptic\tOther\tD012640
+
+"""
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    path = tmp_path / "corpus.pubtator"
+    path.write_text("".join(RECORD.format(id=number) for number in range(1, 41)))
+    return path
+
+
+def test_a_calibrated_pipeline_is_saved(command, linking_folder, corpus, tmp_path):
+    output, plots = tmp_path / "calibrated", tmp_path / "new" / "plots"
+    finished = command("calibrate", linking_folder, corpus, "-o", output, "--type", "Disease", "--plots", plots)
+    assert finished.status == 0, finished.err
+    result = json.loads(finished.out)
+    assert result["documents"] == {"fitted": 28, "held_out": 12}
+    assert result["after"]["links"] == 60
+    assert result["before"]["ece"] > result["after"]["ece"]
+    assert "calibration error" in finished.err
+    assert "mean probability" in finished.err
+    assert "fitted on 28 documents, measured on 12" in finished.err
+    linker = spacy.load(output).get_pipe("sapbert_linker")
+    assert linker.threshold == result["threshold"]["after"]
+    for name in ("reliability.svg", "risk-coverage.svg"):
+        assert ElementTree.fromstring((plots / name).read_bytes()).tag.endswith("svg")
+    again = command("calibrate", linking_folder, corpus, "-o", output, "--type", "Disease", "--plots", tmp_path / "2")
+    assert again.out == finished.out
+    for path in plots.iterdir():
+        assert (tmp_path / "2" / path.name).read_bytes() == path.read_bytes()
+
+
+def test_a_precision_and_platt(command, linking_folder, corpus, tmp_path):
+    options = ("--precision", "0.9", "--method", "platt", "--held-out", "0.5", "--seed", "3")
+    finished = command("calibrate", linking_folder, corpus, "-o", tmp_path / "calibrated", *options)
+    assert finished.status == 0, finished.err
+    result = json.loads(finished.out)
+    assert (result["method"], result["documents"]["held_out"]) == ("platt", 20)
+    assert result["after"]["p"] >= 90
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--precision", "0.999"], "[E520]"),
+        (["--held-out", "0.001"], "[E521]"),
+        (["--type", "Chemical"], "[E511]"),
+        (["--format", "csv"], "[E202]"),
+        (["--precision", "1"], "between 0 and 1"),
+        (["--held-out", "0"], "between 0 and 1"),
+        (["--method", "histogram"], "isotonic"),
+        (["--plots", "{tmp}/corpus.pubtator/plots"], "[E507]"),
+    ],
+)
+def test_errors_leave_nothing(command, linking_folder, corpus, tmp_path, options, message):
+    options = [option.format(tmp=tmp_path) for option in options]
+    finished = command("calibrate", linking_folder, corpus, "-o", tmp_path / "calibrated", *options)
+    assert finished.status != 0
+    assert finished.out == b""
+    assert message in finished.err
+    assert [path.name for path in tmp_path.iterdir()] == [corpus.name]
+
+
+def test_what_is_no_pipeline_is_not_overwritten(command, linking_folder, corpus):
+    finished = command("calibrate", linking_folder, corpus, "-o", corpus)
+    assert "[E535]" in finished.err
+    assert corpus.is_file()
+
+
+def test_plots_without_matplotlib(command, linking_folder, corpus, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    finished = command("calibrate", linking_folder, corpus, "-o", tmp_path / "o", "--plots", tmp_path / "plots")
+    assert finished.status == 1
+    assert re.search(r"E542.*matplotlib.*spacy-sapbert\[plots\]", finished.err)
+    assert not (tmp_path / "o").exists()
+
+
+def test_the_commands_on_how_sure_a_link_is_run(command, linking_folder, corpus, tmp_path, monkeypatch):
+    """They name a pipeline, a corpus and texts, which stand here under these names."""
+    monkeypatch.chdir(tmp_path)
+    Path("medic_linker").symlink_to(linking_folder)
+    Path("abstracts.txt").write_text("breast cancer")
+    section = (ROOT / "docs" / "linking.md").read_text(encoding="utf8").partition(SECTION)[2].partition("\n## ")[0]
+    blocks = re.findall(r"```bash\n(.*?)```", section, flags=re.DOTALL)
+    lines = [line for block in blocks for line in block.splitlines()]
+    assert [line.split()[1] for line in lines] == ["calibrate", "link"]
+    for line in lines:
+        finished = command(*shlex.split(line)[1:])
+        assert finished.status == 0, finished.err
+    header, row = (line.split("\t") for line in Path("links.tsv").read_text().splitlines())
+    assert 0.9 < float(row[header.index("probability")]) <= 1

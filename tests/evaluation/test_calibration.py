@@ -1,0 +1,264 @@
+import numpy as np
+import pytest
+import spacy
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.evaluation.calibration import (
+    LEAST_LINKS,
+    SIGMOID_POINTS,
+    SPARSE_WEIGHTS,
+    Judged,
+    _best_weight,
+    calibrate,
+    fit_probabilities,
+    fit_threshold,
+    judge,
+    split_documents,
+)
+from spacy_sapbert.evaluation.linking import link_gold_mentions
+from spacy_sapbert.ml.fitted import THRESHOLD, Fitted
+from spacy_sapbert.pipeline.settings import settings_of
+from spacy_sapbert.types import AnnotatedDocument, Mention
+
+
+def judged(scores, right, found=(), lenient=(), strict=()):
+    kinds = ((scores, float), (right, bool), (found, float), (lenient, bool), (strict, bool))
+    return Judged(*(np.array(values, dtype=kind) for values, kind in kinds))
+
+
+def document(doc_id, *mentions):
+    """A document whose text is its mentions, each given as its text and its ids."""
+    text, made = "", []
+    for mention, *ids in mentions:
+        made.append(Mention(len(text), len(text) + len(mention), mention, "Disease", tuple(ids)))
+        text += f"{mention} . "
+    return AnnotatedDocument(doc_id, text, tuple(made))
+
+
+# --- what is fitted
+
+
+def test_isotonic_probabilities():
+    # 0.4 and 0.5 are in the wrong order, so they have one probability, 1 of 2
+    points = fit_probabilities(judged([0.6, 0.2, 0.5, 0.4, 0.3], [1, 0, 0, 1, 0]), "isotonic")
+    assert points == ((0.2, 0), (0.3, 0), (0.4, 0.5), (0.5, 0.5), (0.6, 1))
+    fitted = Fitted(probabilities=points, sparse_share=0.0)
+    assert [fitted.probability(score) for score in (0, 0.25, 0.35, 0.45, 0.55, 1)] == pytest.approx(
+        [0, 0, 0.25, 0.5, 0.75, 1]
+    )
+
+
+def test_links_of_one_score_have_one_probability():
+    points = fit_probabilities(judged([0.5, 0.5, 0.5, 0.5, 1.0], [1, 0, 1, 1, 1]), "isotonic")
+    assert points == ((0.5, 0.75), (1.0, 1.0))
+
+
+def test_platt_with_two_scores():
+    # with two scores the curve goes through the means of Platt's targets, where 2/3 and 1/3 stand for one link each,
+    # and (3 + 1) / (3 + 2) and 1 / (2 + 2) for 3 right and 2 wrong ones
+    points = dict(fit_probabilities(judged([0.2, 0.2, 0.8, 0.8, 0.8], [0, 1, 1, 1, 0]), "platt"))
+    high, low = 4 / 5, 1 / 4
+    assert points[0.2] == pytest.approx((high + low) / 2, abs=1e-3)
+    assert points[0.8] == pytest.approx((2 * high + low) / 3, abs=1e-3)
+    assert (min(points), max(points)) == (0, 1)
+
+
+def test_platt_never_falls():
+    # the unbounded curve would fall; the best of those that do not is flat, at the mean of the targets
+    points = dict(fit_probabilities(judged([0.2, 0.8], [1, 0]), "platt"))
+    assert list(points.values()) == pytest.approx([0.5] * SIGMOID_POINTS)
+
+
+some_links = st.lists(st.tuples(st.integers(1, 10**5).map(lambda n: n / 10**5), st.booleans()), min_size=2, max_size=60)
+
+
+@settings(deadline=None)
+@given(some_links, st.sampled_from(["isotonic", "platt"]))
+def test_probabilities_never_fall_and_can_be_saved(tmp_path_factory, links, method):
+    links += [(0.5, True), (0.5, False)]
+    scores, right = zip(*links, strict=True)
+    fitted = Fitted(0.3, 0.5, fit_probabilities(judged(scores, right), method), 0.25)
+    folder = tmp_path_factory.mktemp("fitted")
+    fitted.save(folder)
+    assert Fitted.load(folder) == fitted
+    said = [fitted.probability(score) for score in sorted([0, *scores, 1])]
+    assert said == sorted(said)
+    assert all(0 <= probability <= 1 for probability in said)
+
+
+def test_the_threshold_of_a_precision():
+    # the highest 60 are right, then one wrong of three: 98 of 117 at 0.41, and so on
+    scores = [0.4 + i / 1000 for i in range(120)]
+    right = [i >= 60 or i % 3 > 0 for i in range(120)]
+    above = fit_threshold(judged(scores, right), 0.9)
+    linked = [is_right for score, is_right in zip(scores, right, strict=True) if score > above]
+    lower = [is_right for score, is_right in zip(scores, right, strict=True) if score >= above]
+    assert above in scores
+    assert sum(linked) / len(linked) >= 0.9
+    assert sum(lower) / len(lower) < 0.9
+    assert fit_threshold(judged(scores, right), 0.5) == 0
+
+
+def test_few_links_tell_no_precision():
+    scores = np.linspace(0.1, 1, LEAST_LINKS)
+    perfect = [True] * (LEAST_LINKS - 1)
+    assert fit_threshold(judged(scores, [False, *perfect]), 0.95) == 0
+    # without the wrong one all are right, but so few may be so by chance
+    with pytest.raises(SapbertError, match=r"E520.*precision 0\.97.*34 or more.*unknown: there are 20"):
+        fit_threshold(judged(scores, [False, *perfect]), 0.97)
+    with pytest.raises(SapbertError, match=r"E520.*21 or more.*is 0\.905"):
+        fit_threshold(judged([0.05, *scores], [False, False, *perfect]), 0.951)
+
+
+def test_the_threshold_of_the_best_f1():
+    given = judged([0.2, 0.4, 0.6, 0.8], [0, 0, 1, 1], found=[0.6, 0.8, -np.inf])
+    assert fit_threshold(given, None) == 0.4
+
+
+def test_which_weight_is_best():
+    good, bad = judged([], [], lenient=[1, 1], strict=[1, 0]), judged([], [], lenient=[1, 1], strict=[0, 0])
+    assert _best_weight({0.0: bad, 0.1: bad, 0.3: good}, 0.1) == 0.3
+    assert _best_weight({0.0: good, 0.1: good, 0.3: good}, 0.1) == 0.1
+    assert _best_weight({0.0: bad, 0.1: good, 0.2: bad, 0.3: good}, 0.2) == 0.1
+
+
+# --- what is right
+
+
+@pytest.fixture
+def nlp(small_store):
+    nlp = spacy.blank("en")
+    nlp.add_pipe("composite_splitter")
+    nlp.add_pipe("sapbert_linker", config={"kb": str(small_store.path), "encoder": "none"})
+    return nlp
+
+
+def test_links_are_judged(nlp):
+    mentions = (
+        ("mucoviscidosis", "OMIM:219700"),  # an alternative id
+        ("breast and ovarian cancer", "D001943", "D010051"),
+        ("breast and gastric cancer", "D001943", "D010051"),  # the second part is wrong
+        ("aspirin",),  # no gold id
+        ("seizures", "X999"),  # one that the vocabulary lacks
+        ("8888", "D009369"),  # no candidate
+    )
+    found = judge(link_gold_mentions(nlp, [document("1", *mentions)]), nlp.get_pipe("sapbert_linker"))
+    assert list(found.scores) == [1.0] * 7
+    assert list(found.right) == [True, True, True, True, False, False, False]
+    assert list(found.found) == [1.0, 1.0, 1.0, 1.0, -np.inf, -np.inf]
+    assert list(found.lenient) == [True, True, False, False]
+    assert list(found.strict) == [True, True, False, False]
+
+
+def test_a_concept_that_may_not_be_linked_is_no_link(nlp):
+    linker = nlp.get_pipe("sapbert_linker")
+    linker.filter_for_definitions, linker.no_definition_threshold = True, 1.0
+    documents = [document("1", ("breast cancers", "D001943"), ("neoplasm", "D009369"))]
+    found = judge(link_gold_mentions(nlp, documents), linker)
+    # of the concepts that are like these, one of cancer alone has a definition
+    assert list(found.right) == [False, True]
+
+
+def test_documents_are_drawn():
+    documents = [document(str(number % 9), ("x", "D1")) for number in range(12)]
+    fitting, held = split_documents(documents, 1 / 3, 7)
+    assert len({one.doc_id for one in held}) == 3
+    assert not {one.doc_id for one in held} & {one.doc_id for one in fitting}
+    assert len(fitting) + len(held) == 12
+    assert split_documents(documents, 1 / 3, 7) == (fitting, held)
+    assert any(split_documents(documents, 1 / 3, seed) != (fitting, held) for seed in range(5))
+
+
+# --- all of it
+
+# exact names are right; of the names that are only like one, half are; words without a concept are wrong
+MENTIONS = (
+    ("breast cancer", "D001943"),
+    ("mucoviscidosis", "D003550"),
+    ("ovarian cancers", "D010051"),
+    ("gastric cancerous", "D015179"),
+    ("lithiums",),
+    ("epileptic", "D012640"),
+)
+CORPUS = [document(str(number), *MENTIONS) for number in range(20)]
+
+
+def test_a_pipeline_is_calibrated(nlp, tmp_path):
+    nlp.get_pipe_config("sapbert_linker").update(threshold=0.3, sparse_weight=0.7)
+    linker = nlp.get_pipe("sapbert_linker")
+    linker.threshold, linker.sparse_weight = 0.3, 0.7
+    passes = []
+    result = calibrate(nlp, CORPUS, follow=lambda documents, what: passes.append(what) or documents)
+    assert result["documents"] == {"fitted": 14, "held_out": 6}
+    # the linker has no dense score
+    assert result["sparse_weight"] == {"before": 0.7, "after": 0.7}
+    assert [row["sparse_weight"] for row in result["weights"]] == [0.7]
+    assert passes == ["documents held out, before", "documents linked", "documents held out, after"]
+    assert result["threshold"]["before"] == 0.3
+    assert result["threshold"]["after"] == linker.threshold > 0.3
+    # each document says the same, so what is fitted on some is right for the others
+    assert result["after"]["ece"] == pytest.approx(0)
+    assert result["before"]["ece"] > 0.1
+    assert result["after"]["brier"] < result["before"]["brier"]
+    assert result["after"]["links"] == 6 * len(MENTIONS)
+    nlp.to_disk(tmp_path)
+    again = spacy.load(tmp_path).get_pipe("sapbert_linker")
+    assert (again.threshold, again.sparse_weight) == (linker.threshold, 0.7)
+    assert again.fitted == linker.fitted
+
+
+def test_an_earlier_calibration_is_what_was_before(nlp):
+    first = calibrate(nlp, CORPUS)
+    second = calibrate(nlp, CORPUS)
+    assert second["before"] == first["after"] == second["after"]
+
+
+def test_weights_are_tried_where_there_are_two_scores(small_store, tiny_encoder):
+    nlp = spacy.blank("en")
+    linker = nlp.add_pipe("sapbert_linker", config={"kb": str(small_store.path), "encoder": str(tiny_encoder)})
+    linker.sparse_weight = 0.25
+    result = calibrate(nlp, CORPUS)
+    tried = {row["sparse_weight"]: row["lenient"] + row["strict"] for row in result["weights"]}
+    assert list(tried) == sorted([*SPARSE_WEIGHTS, 0.25])
+    assert tried[result["sparse_weight"]["after"]] == max(tried.values())
+    assert linker.fitted.sparse_share == pytest.approx(linker.sparse_weight / (1 + linker.sparse_weight))
+
+
+@pytest.mark.parametrize("method", ["isotonic", "platt"])
+def test_both_methods_say_what_is_likely(nlp, method):
+    calibrate(nlp, CORPUS, method=method)
+    doc = nlp.make_doc("mucoviscidosis and epileptic")
+    doc.ents = [doc.char_span(0, 14, label="X"), doc.char_span(19, 28, label="X")]
+    sure, unsure = (ent._.links[0] for ent in nlp(doc).ents)
+    assert sure.probability > 0.9
+    assert unsure.probability < sure.probability
+    assert type(sure.probability) is float
+
+
+@pytest.mark.parametrize(
+    ("documents", "options", "message"),
+    [
+        ([], {}, r"E511.*with a concept id.*: none"),
+        ([document("1", ("aspirin",))], {}, "E511"),
+        (CORPUS, {"type": "Chemical"}, r"E511.*of type Chemical.*: Disease"),
+        (CORPUS[:1], {}, r"E521.*held-out.*0 links, 0 of"),
+        ([document(str(i), ("breast cancer", "D001943")) for i in range(9)], {}, r"E521.*held-out.*3 links, 3 of"),
+        (CORPUS[:2], {"held_out": 0.9}, r"E521.*fitted.*0 links, 0 of"),
+        (CORPUS, {"precision": 0.999}, "E520"),
+    ],
+)
+def test_what_cannot_be_fitted_changes_nothing(nlp, documents, options, message):
+    linker = nlp.get_pipe("sapbert_linker")
+    before = settings_of(linker)
+    with pytest.raises(SapbertError, match=message):
+        calibrate(nlp, documents, **options)
+    assert settings_of(linker) == before
+    assert linker.fitted == Fitted()
+    assert linker.threshold == THRESHOLD
+
+
+def test_a_pipeline_without_a_linker():
+    with pytest.raises(SapbertError, match="E510"):
+        calibrate(spacy.blank("en"), CORPUS)

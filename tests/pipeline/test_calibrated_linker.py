@@ -1,0 +1,175 @@
+import json
+import pickle
+import shutil
+
+import pytest
+import spacy
+
+from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.ml.fitted import FITTED_FILE, THRESHOLD, Fitted
+from spacy_sapbert.pipeline.saving import MANIFEST_FILE
+
+TEXT = "some morphines"
+POINTS = ((0.2, 0.1), (0.6, 0.5), (1.0, 0.9))
+
+
+@pytest.fixture(params=["sparse", "dense", "both"])
+def nlp(request, kb, tiny_encoder):
+    """A pipeline with one score or both, of which one link in two is right at a score of 0.6."""
+    encoder = "none" if request.param == "sparse" else str(tiny_encoder)
+    return calibrated({"kb": kb, "encoder": encoder, "sparse": request.param != "dense"})
+
+
+def calibrated(config):
+    nlp = spacy.blank("en")
+    nlp.add_pipe("entity_ruler").add_patterns([{"label": "ANY", "pattern": "morphines"}])
+    linker = nlp.add_pipe("sapbert_linker", config=config)
+    linker.fitted = Fitted(0.4, 0.3, POINTS, 0.0)
+    linker.fitted = Fitted(0.4, 0.3, POINTS, linker.generator.sparse_share)
+    return nlp
+
+
+@pytest.fixture
+def both(kb, tiny_encoder):
+    return calibrated({"kb": kb, "encoder": str(tiny_encoder)})
+
+
+def links(nlp):
+    return [link for ent in nlp(TEXT).ents for link in ent._.links]
+
+
+def probability(nlp):
+    (link,) = links(nlp)
+    return link.probability
+
+
+def test_probabilities_lie_between_the_points():
+    fitted = Fitted(probabilities=POINTS, sparse_share=0.0)
+    said = [fitted.probability(score) for score in (0.0, 0.2, 0.3, 0.8, 1.0, 1.1)]
+    assert said == pytest.approx([0.1, 0.1, 0.2, 0.7, 0.9, 0.9])
+    assert Fitted().probability(0.5) is None
+
+
+def test_links_say_how_sure_they_are(nlp):
+    linker = nlp.get_pipe("sapbert_linker")
+    (link,) = links(nlp)
+    assert link.probability == pytest.approx(link.score - 0.1)
+    assert linker.threshold == 0.3
+    linker.threshold = 1.0
+    (unlinked,) = links(nlp)
+    assert (link.concept_id is None, unlinked.concept_id) == (False, None)
+    assert unlinked.probability == link.probability
+
+
+def test_what_is_like_nothing_has_no_probability(kb):
+    nlp = calibrated({"kb": kb, "encoder": "none"})
+    nlp.get_pipe("entity_ruler").add_patterns([{"label": "ANY", "pattern": "7777"}])
+    assert nlp("7777").ents[0]._.links[0].probability is None
+
+
+def test_round_trips(nlp, tmp_path):
+    expected = links(nlp)
+    nlp.to_disk(tmp_path)
+    assert links(spacy.load(tmp_path)) == expected
+    assert links(pickle.loads(pickle.dumps(nlp))) == expected
+    linker = nlp.get_pipe("sapbert_linker")
+    data, fitted = linker.to_bytes(), linker.fitted
+    linker.fitted = Fitted()
+    assert linker.from_bytes(data).fitted == fitted
+    assert links(nlp) == expected
+    (doc,) = pickle.loads(pickle.dumps([nlp(TEXT)]))
+    assert doc.ents[0]._.links == expected
+
+
+def test_two_processes(kb):
+    nlp = calibrated({"kb": kb, "encoder": "none"})
+    found = [doc.ents[0]._.links for doc in nlp.pipe([TEXT] * 3, n_process=2, batch_size=1)]
+    assert found == [links(nlp)] * 3
+
+
+# --- when it no longer holds
+
+
+def test_another_weight(both):
+    linker = both.get_pipe("sapbert_linker")
+    before = probability(both)
+    linker.sparse_weight = 0.5
+    assert probability(both) is None
+    assert linker.threshold == THRESHOLD
+    linker.sparse_weight = None
+    assert (probability(both), linker.threshold) == (before, 0.3)
+
+
+def test_the_weight_does_not_matter_where_there_is_one_score(kb):
+    nlp = calibrated({"kb": kb, "encoder": "none"})
+    before = probability(nlp)
+    nlp.get_pipe("sapbert_linker").sparse_weight = 0.9
+    assert probability(nlp) == before
+
+
+@pytest.mark.parametrize("settings", [{"sparse": False}, {"sparse_weight": 0.1}])
+def test_other_scores_at_load(both, tmp_path, settings):
+    both.to_disk(tmp_path)
+    again = spacy.load(tmp_path, config={"components": {"sapbert_linker": settings}})
+    assert probability(again) is None
+    assert again.get_pipe("sapbert_linker").threshold == THRESHOLD
+    again.to_disk(tmp_path / "again")
+    assert probability(spacy.load(tmp_path / "again")) is None
+
+
+def test_another_threshold_is_no_other_score(both, tmp_path):
+    expected = probability(both)
+    both.to_disk(tmp_path)
+    again = spacy.load(tmp_path, config={"components": {"sapbert_linker": {"threshold": 0.1}}})
+    assert (probability(again), again.get_pipe("sapbert_linker").threshold) == (expected, 0.1)
+
+
+def test_another_vocabulary(both, kb, tmp_path):
+    linker = both.get_pipe("sapbert_linker")
+    shutil.copyfile(kb, tmp_path / "copy.kb")
+    linker.set_kb(str(tmp_path / "copy.kb"))
+    assert probability(both) is None
+    assert linker.fitted == Fitted(0.4)
+
+
+# --- what was saved is damaged
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"probabilities": []},
+        {"probabilities": [[0.1, 0.2], [0.1, 0.3]]},
+        {"probabilities": [[0.1, 0.3], [0.2, 0.2]]},
+        {"probabilities": [[0.1, -0.1]]},
+        {"probabilities": [[0.1, 1.1]]},
+        {"probabilities": [[float("nan"), 0.5]]},
+        {"probabilities": [[0.1]]},
+        {"probabilities": 3},
+        {"probabilities": [["a", 0.1]]},
+        {"probabilities": None},
+        {"sparse_share": None},
+        {"sparse_share": 2},
+        {"sparse_weight": -1},
+        {"sparse_weight": float("inf")},
+        {"sparse_weight": None},
+        {"threshold": float("nan")},
+        {"something": 1},
+    ],
+)
+def test_damaged_values(both, tmp_path, values):
+    linker = both.get_pipe("sapbert_linker")
+    linker.to_disk(tmp_path)
+    fitted = json.loads((tmp_path / FITTED_FILE).read_text())
+    text = json.dumps({**fitted, **values})
+    (tmp_path / FITTED_FILE).write_text(text)
+    manifest = json.loads((tmp_path / MANIFEST_FILE).read_text())
+    manifest["files"][FITTED_FILE] = len(text)
+    (tmp_path / MANIFEST_FILE).write_text(json.dumps(manifest))
+    with pytest.raises(SapbertError, match=rf"E306.*{FITTED_FILE}"):
+        linker.from_disk(tmp_path)
+
+
+def test_a_file_from_before_there_were_probabilities(tmp_path):
+    (tmp_path / FITTED_FILE).write_text('{"sparse_weight": 0.4, "threshold": 0.7}')
+    assert Fitted.load(tmp_path) == Fitted(0.4, 0.7)
