@@ -81,7 +81,7 @@ def test_pubtator_keeps_offsets_and_ids_in_any_text(folder, linking, title, text
 def test_tsv_has_the_same_columns_in_every_row(folder, linking, text, doc_id):
     items = linked(linking, folder, [{"id": "x" + doc_id, "text": text + " aspirin"}])
     rows = [row.split("\t") for row in written(linking, items, "tsv").splitlines()]
-    assert {len(row) for row in rows} == {12}
+    assert {len(row) for row in rows} == {13}
     assert len(rows) == 1 + sum(len(item.mentions) for item in items)
 
 
@@ -89,4 +89,4 @@ def test_a_mention_without_links_has_a_row(linking, folder):
     (item,) = linked(linking, folder, [{"id": "x", "text": "some words"}])
     item.mentions.append(Span(item.doc, 0, 1, label="L"))
     rows = written(linking, [item], "tsv").splitlines()
-    assert rows[1].split("\t") == ["x", "0", "4", "some", "L", "some", "", "", "", "", "false", ""]
+    assert rows[1].split("\t") == ["x", "0", "4", "some", "L", "some", "", "", "", "", "", "false", ""]

@@ -4,6 +4,7 @@ import shutil
 
 import pytest
 import spacy
+from spacy.training import Example
 
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.ml.fitted import FITTED_FILE, THRESHOLD, Fitted
@@ -129,6 +130,15 @@ def test_another_vocabulary(both, kb, tmp_path):
     shutil.copyfile(kb, tmp_path / "copy.kb")
     linker.set_kb(str(tmp_path / "copy.kb"))
     assert probability(both) is None
+    assert linker.fitted == Fitted(0.4)
+
+
+def test_learning(kb, tiny_encoder):
+    loss = {"@losses": "spacy-sapbert.MarginalLikelihood.v1"}
+    learning = {"@misc": "spacy-sapbert.BioSyn.v1", "loss": loss}
+    nlp = calibrated({"kb": kb, "encoder": str(tiny_encoder), "learning": learning})
+    linker, doc = nlp.get_pipe("sapbert_linker"), nlp(TEXT)
+    linker.initialize(lambda: [Example(nlp.make_doc(TEXT), doc)])
     assert linker.fitted == Fitted(0.4)
 
 

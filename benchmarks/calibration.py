@@ -1,0 +1,87 @@
+"""How well probabilities and thresholds that were fitted on some documents hold for others, over many draws.
+
+Gold mentions of the training part of BC5CDR (diseases) are linked once. Then documents are drawn, again and again: on
+one part probabilities and threshold are fitted, on the other they are measured. λ stays as it is given.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+import spacy
+
+from spacy_sapbert.corpora.reader import read_corpus
+from spacy_sapbert.evaluation.calibration import Judged, fit_probabilities, fit_threshold, judge, split_documents
+from spacy_sapbert.evaluation.confidence import brier_score, calibration_error, reliability
+from spacy_sapbert.evaluation.linking import link_gold_mentions
+from spacy_sapbert.ml.fitted import Fitted
+from spacy_sapbert.types import AnnotatedDocument
+
+CORPUS = "corpora/bc5cdr/CDR_TrainingSet.PubTator.txt.gz"
+DATA = Path(os.environ.get("SPACY_SAPBERT_DATA") or Path(__file__).parents[2] / "shared" / "data")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("--kb", default="starter")
+    parser.add_argument("--encoder", default="starter")
+    parser.add_argument("--sparse-weight", type=float, default=0.2)
+    parser.add_argument("--precision", type=float, default=0.9)
+    parser.add_argument("--held-out", type=float, default=0.3)
+    parser.add_argument("--draws", type=int, default=30)
+    arguments = parser.parse_args()
+    nlp = spacy.blank("en")
+    nlp.add_pipe("abbreviation_resolver")
+    nlp.add_pipe("composite_splitter")
+    config = {"kb": arguments.kb, "encoder": arguments.encoder, "sparse_weight": arguments.sparse_weight}
+    linker = nlp.add_pipe("sapbert_linker", config=config)
+    documents = list(diseases(arguments.data / CORPUS))
+    # identifiers of BC5CDR are unique
+    judged = {one.doc_id: judge(link_gold_mentions(nlp, [one]), linker) for one in documents}
+    draws = [split_documents(documents, arguments.held_out, seed) for seed in range(arguments.draws)]
+    for method in ("isotonic", "platt"):
+        rows = [
+            measured(together(judged, fitting), together(judged, held), method, arguments.precision)
+            for fitting, held in draws
+        ]
+        print(json.dumps({"method": method, **summary(rows)}, indent=2))
+
+
+def diseases(path: Path) -> Iterator[AnnotatedDocument]:
+    for document in read_corpus(path):
+        mentions = tuple(mention for mention in document.mentions if mention.label == "Disease")
+        if mentions:
+            yield document._replace(mentions=mentions)
+
+
+def together(judged: Mapping[str, Judged], documents: Iterable[AnnotatedDocument]) -> Judged:
+    return Judged(*map(np.concatenate, zip(*(judged[one.doc_id] for one in documents), strict=True)))
+
+
+def measured(fitting: Judged, held: Judged, method: str, precision: float) -> dict[str, float]:
+    fitted = Fitted(probabilities=fit_probabilities(fitting, method), sparse_share=0.0)
+    probabilities = np.array([fitted.probability(score) for score in held.scores])
+    threshold = fit_threshold(fitting, precision)
+    return {
+        "ece of scores": calibration_error(reliability(held.scores, held.right)),
+        "ece": calibration_error(reliability(probabilities, held.right)),
+        "brier of scores": brier_score(held.scores, held.right),
+        "brier": brier_score(probabilities, held.right),
+        "threshold": threshold,
+        "precision": float(held.right[held.scores > threshold].mean()),
+    }
+
+
+def summary(rows: list[dict[str, float]]) -> dict[str, dict[str, float]]:
+    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    return {name: {"mean": round(np.mean(v), 4), "sd": round(np.std(v), 4)} for name, v in columns.items()}
+
+
+if __name__ == "__main__":
+    main()
