@@ -71,11 +71,13 @@ class LinkedPart(NamedTuple):
     text (str): what was looked up.
     long_form (str | None): the mention with its abbreviations expanded, where that is what was looked up.
     candidates: best first, before any threshold.
+    tie (str | None): why the first candidate goes before others with the same score, where there are any.
     """
 
     text: str
     long_form: str | None
     candidates: tuple[Candidate, ...]
+    tie: str | None = None
 
 
 class Link(NamedTuple):
@@ -89,6 +91,7 @@ class Link(NamedTuple):
     split (bool): whether the text is one part of a composite mention.
     reason (str | None): why there is no link.
     probability (float | None): that the best candidate is right; None where the linker is not calibrated.
+    tie (str | None): which other concepts have the same score, and why this one was chosen.
     """
 
     text: str
@@ -99,6 +102,7 @@ class Link(NamedTuple):
     split: bool = False
     reason: str | None = None
     probability: float | None = None
+    tie: str | None = None
 
 
 class Mention(NamedTuple):

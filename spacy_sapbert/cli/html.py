@@ -61,7 +61,7 @@ th, td {{ text-align: left; vertical-align: top; padding: 0.25rem 1rem 0.25rem 0
 <h1>{title}</h1>
 """
 _TAIL = "</body>\n</html>\n"
-_COLUMNS = ("Mention", "Type", "Long form", "Part", "Concept", "Matched name", "Score", "Probability", "Why no link")
+_COLUMNS = ("Mention", "Type", "Long form", "Part", "Concept", "Matched name", "Score", "Probability", "Why")
 
 
 def render_page(docs: Iterable[Doc], store: ConceptStore, title: str, *, spans_key: str | None = None) -> str:
@@ -130,7 +130,7 @@ def _cells(link: Link, store: ConceptStore) -> str:
     cells = "".join(f"<td>{cell}</td>" for cell in [*texts, concept, escape(link.name or "")])
     numbers = ["" if value is None else f"{value:.3f}" for value in (link.score, link.probability)]
     number_cells = "".join(f'<td class="number">{number}</td>' for number in numbers)
-    return f"{cells}{number_cells}<td>{escape(link.reason or '')}</td>"
+    return f"{cells}{number_cells}<td>{escape(link.reason or link.tie or '')}</td>"
 
 
 def _concept(concept_id: str, store: ConceptStore) -> str:

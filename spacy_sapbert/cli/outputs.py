@@ -29,6 +29,7 @@ TSV_COLUMNS = (
     "probability",
     "split",
     "reason",
+    "tie",
 )
 
 # a blank for each character that some program takes for the end of a line or a column, so that offsets stay
@@ -100,7 +101,7 @@ def _tsv(item: LinkedDocument) -> str:
             numbers = [None if value is None else f"{value:.4f}" for value in (link.score, link.probability)]
             split = "true" if link.split else "false"
             named = (link.text, link.long_form, link.concept_id, link.name)
-            rows.append(_row(*place, *named, *numbers, split, link.reason))
+            rows.append(_row(*place, *named, *numbers, split, link.reason, link.tie))
     return "".join(f"{row}\n" for row in rows)
 
 

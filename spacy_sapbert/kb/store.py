@@ -208,6 +208,16 @@ class ConceptStore:
         )
         return tuple(row[0] for row in rows)
 
+    def annotations(self, concept_id: str, name: str) -> int:
+        """RETURNS (int): how often corpora annotate exactly this name with the concept with this primary id."""
+        rows = self.query(
+            "SELECT total(s.annotations) FROM concepts c JOIN synonyms s ON s.concept = c.row "
+            "JOIN names n ON n.row = s.name WHERE c.id = ? AND n.text = ?",
+            concept_id,
+            name,
+        )
+        return int(rows[0][0])
+
     def get(self, concept_id: str) -> Concept | None:
         """RETURNS (Concept | None): the concept with this primary id."""
         found = self.query("SELECT row, definition FROM concepts WHERE id = ?", concept_id)

@@ -197,6 +197,7 @@ class SapbertLinker(LearningPipe):
     def predict(self, docs: Sequence[Doc]) -> List[List[Parts]]:
         """RETURNS (List[List[Parts]]): for each mention of each document its parts, with candidates of any score."""
         from ..ml.decision import Decision
+        from ..ml.homonyms import Homonyms
 
         forms = [self._forms(doc) for doc in docs]
         filters = [[self._filter(mention) for mention in mentions_of(doc, self.spans_key)] for doc in docs]
@@ -207,10 +208,15 @@ class SapbertLinker(LearningPipe):
             for text in form.texts()
         )
         decision = Decision(self.short_form_margin, self.split_margin)
-        return [
+        predicted = [
             [decision.decide(form, found[only].__getitem__) for form, only in zip(forms_of_doc, filters_of_doc)]
             for forms_of_doc, filters_of_doc in zip(forms, filters)
         ]
+        if not found:
+            return predicted
+        homonyms = Homonyms(self.kb, self._passing, self.label_types)
+        labels = [[mention.label_ for mention in mentions_of(doc, self.spans_key)] for doc in docs]
+        return [homonyms.decide(mentions, labels_of_doc) for mentions, labels_of_doc in zip(predicted, labels)]
 
     def set_annotations(self, docs: Sequence[Doc], predictions: Sequence[Sequence[Parts]]) -> None:
         """Write `kb_id_`, `_.kb_ents` and `_.links` of every mention."""
@@ -277,6 +283,7 @@ class SapbertLinker(LearningPipe):
             split,
             None if passing else self._reason(part, mention),
             self.fitted.probability(best.score) if best else None,
+            part.tie if passing and passing[0] is part.candidates[0] else None,
         )
 
     def _kb_ents(self, parts: Parts) -> List[Tuple[str, float]]:

@@ -92,6 +92,11 @@ def test_page_of_a_composite_mention(small_store):
     assert parsed.addresses == ["https://meshb.nlm.nih.gov/record/ui?ui=D001943"] * 2
 
 
+def test_the_page_says_how_a_tie_was_decided(small_store):
+    link = Link("cold", "D003080", 1.0, "cold", tie="same score as D003139; chosen because <its preferred name>")
+    assert check(render_page([linked("cold", links=[link])], small_store, "t")).cells[-1].strip() == link.tie
+
+
 def test_several_ids_lead_to_the_row_of_the_table(small_store):
     links = [Link("a", "D001943", 1.0, "a", None, True), Link("b", "D010051", 1.0, "b", None, True)]
     doc = linked("a and b", kb_id="D001943|D010051", links=links)

@@ -66,6 +66,7 @@ def test_every_line_of_text_is_a_document(command, linking_folder, tmp_path):
                         "split": False,
                         "reason": None,
                         "probability": None,
+                        "tie": None,
                     }
                 ],
             },
@@ -214,9 +215,17 @@ def test_tsv_has_a_row_for_each_link(command, linking_folder, tmp_path):
     header, *rows = command("link", linking_folder, path, "--to", "tsv").out.decode().splitlines()
     assert header.split("\t")[:6] == ["doc_id", "start", "end", "mention", "label", "text"]
     assert [row.split("\t") for row in rows] == [
-        ["x", "29", "54", "breast and ovarian cancer", "Entity", part, "", concept_id, part, "1.0000", "", "true", ""]
+        ["x", "29", "54", "breast and ovarian cancer", "Entity", part, "", concept_id, part, "1.0000", "", "true", "", ""]
         for part, concept_id in (("breast cancer", "D001943"), ("ovarian cancer", "D010051"))
     ]
+
+
+def test_tsv_says_how_a_tie_was_decided(command, linking_folder, tmp_path):
+    path = write(tmp_path / "a.txt", "Seizures")
+    header, row = command("link", linking_folder, path, "--to", "tsv").out.decode().splitlines()
+    found = dict(zip(header.split("\t"), row.split("\t"), strict=True))
+    assert found["concept_id"] == "D012640"
+    assert found["tie"] == "same score as HP:0001250; chosen because this is its preferred name"
 
 
 def test_the_output_file_tells_the_format(command, linking_folder, tmp_path):

@@ -89,4 +89,4 @@ def test_a_mention_without_links_has_a_row(linking, folder):
     (item,) = linked(linking, folder, [{"id": "x", "text": "some words"}])
     item.mentions.append(Span(item.doc, 0, 1, label="L"))
     rows = written(linking, [item], "tsv").splitlines()
-    assert rows[1].split("\t") == ["x", "0", "4", "some", "L", "some", "", "", "", "", "", "false", ""]
+    assert rows[1].split("\t") == ["x", "0", "4", "some", "L", "some", "", "", "", "", "", "false", "", ""]

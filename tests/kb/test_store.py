@@ -125,6 +125,13 @@ def test_ownership(owned_store):
     assert ownership.annotations.tolist() == [0, 0, 0, 0, 3]
 
 
+@pytest.mark.parametrize(
+    ("concept_id", "name", "times"), [("B", "c", 3), ("B", "a", 0), ("A", "c", 0), ("A", "C", 0), ("X", "c", 0)]
+)
+def test_annotations_of_a_name(owned_store, concept_id, name, times):
+    assert owned_store.annotations(concept_id, name) == times
+
+
 def test_who_prefers_a_name_goes_before_others(owned_store):
     assert owned_store.find_name("b") == ("B", "A")
     assert owned_store.find_name("a") == ("A", "B")

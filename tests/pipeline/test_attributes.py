@@ -120,10 +120,17 @@ def test_entries_of_other_kinds_are_read(doc):
     assert get_long_form(doc[8:9]).text == "Atrial fibrillation"
 
 
+def test_links_that_were_written_without_the_later_fields_are_read(doc):
+    doc[0:2]._.links = []
+    (key,) = (key for key in doc.user_data if key[1] == "links")
+    doc.user_data[key] = [["a", "D1", 1.0, "A", None, False, None]]
+    assert doc[0:2]._.links == [Link("a", "D1", 1.0, "A")]
+
+
 texts = st.text(max_size=8)
 scores = st.none() | st.floats(0, 1)
 named = (texts, st.none() | texts, scores, st.none() | texts, st.none() | texts)
-links = st.builds(Link, *named, st.booleans(), texts, scores)
+links = st.builds(Link, *named, st.booleans(), texts, scores, texts)
 
 
 @settings(deadline=None)

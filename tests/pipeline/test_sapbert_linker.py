@@ -6,6 +6,8 @@ import sys
 
 import pytest
 import spacy
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 from thinc.api import ConfigValidationError
@@ -316,6 +318,93 @@ def test_a_group_that_is_not_there(kb):
     nlp.add_pipe("sapbert_linker", config={"kb": kb, "spans_key": "found"})
     doc = nlp("aspirin")
     assert (dict(doc.spans), doc.user_data) == ({}, {})
+
+
+# --- names of several concepts
+
+
+SHARED = [("A", "Disease", "alpha fever|warm"), ("B", "Drug", "betaxin|warm"), ("C", "Symptom", "gamma pain|warm")]
+
+
+@pytest.fixture
+def ambiguous(tmp_path):
+    """A pipeline whose vocabulary has a name of three concepts, the preferred one of none."""
+    records = [
+        Record(concept_id, tuple(Name(text, "exact", "s") for text in names.split("|")), types=(type,))
+        for concept_id, type, names in SHARED
+    ]
+    build_store(records, tmp_path / "shared.kb")
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sapbert_linker", config={"kb": str(tmp_path / "shared.kb"), "encoder": "none"})
+    return nlp
+
+
+def chosen(doc):
+    return [ent.kb_id_ for ent in doc.ents]
+
+
+def test_a_tie_is_explained(nlp, mark):
+    (ent,) = nlp(mark(nlp, "many fits, or Seizures", "Seizures")).ents
+    (link,) = ent._.links
+    assert (link.concept_id, ids(ent)[:2]) == ("D012640", ["D012640", "HP:0001250"])
+    assert link.tie == "same score as HP:0001250; chosen because this is its preferred name"
+
+
+def test_no_tie_is_told_where_nothing_is_linked(nlp, linker, mark):
+    linker.threshold = 1.0
+    assert nlp(mark(nlp, "Seizures", "Seizures")).ents[0]._.links[0].tie is None
+
+
+def test_no_tie_is_told_where_the_first_has_no_definition(tmp_path, mark):
+    defined = Record("B", (Name("b", "preferred", "s"), Name("warm", "exact", "s")), definition="Not cold.")
+    undefined = Record("A", (Name("warm", "preferred", "s"),))
+    build_store([undefined, defined], tmp_path / "a.kb")
+    nlp = spacy.blank("en")
+    config = {"kb": str(tmp_path / "a.kb"), "encoder": "none", "threshold": 0.3, "no_definition_threshold": 1.0}
+    linker = nlp.add_pipe("sapbert_linker", config=config)
+    found = []
+    for linker.filter_for_definitions in (False, True):
+        (link,) = nlp(mark(nlp, "warm b", "warm b")).ents[0]._.links
+        found.append((link.concept_id, link.tie))
+    assert found == [("A", "same score as B; chosen because this is its preferred name"), ("B", None)]
+
+
+def test_the_label_and_the_document_decide(ambiguous, mark):
+    def link(*mentions):
+        words = [mention if isinstance(mention, str) else mention[0] for mention in mentions]
+        return chosen(ambiguous(mark(ambiguous, ", ".join(words), *mentions)))
+
+    assert link("warm") == ["A"]
+    assert link(("warm", "SYMPTOM")) == ["C"]
+    assert link("warm", "betaxin") == ["B", "B"]
+    assert link(("warm", "SYMPTOM"), "betaxin") == ["C", "B"]
+    ambiguous.get_pipe("sapbert_linker").label_types = {"SYMPTOM": ["Drug"]}
+    assert link(("warm", "SYMPTOM")) == ["B"]
+
+
+def test_a_label_is_a_preference_and_no_filter(ambiguous, mark):
+    assert chosen(ambiguous(mark(ambiguous, "betaxin", ("betaxin", "Symptom")))) == ["B"]
+
+
+@settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.lists(st.sampled_from(["warm", "betaxin", "gamma pain", "other"]), min_size=1, unique=True)))
+def test_a_document_is_linked_alike_alone_and_in_any_batch(ambiguous, mark, drawn):
+    def docs():
+        return [mark(ambiguous, ", ".join(words), *words) for words in drawn]
+
+    linker = ambiguous.get_pipe("sapbert_linker")
+    alone = [linker(doc) for doc in docs()]
+    for together in (linker.pipe(docs()), reversed(list(linker.pipe(reversed(docs()))))):
+        assert [doc.user_data for doc in together] == [doc.user_data for doc in alone]
+
+
+def test_ties_survive_worker_processes_and_bytes(ambiguous, mark):
+    docs = [mark(ambiguous, text, "warm", text[6:]) for text in ("warm, betaxin", "warm, gamma pain")] * 3
+    linked = list(ambiguous.pipe(docs, n_process=2, batch_size=2))
+    again = [Doc(ambiguous.vocab).from_bytes(doc.to_bytes()) for doc in linked]
+    assert [chosen(doc) for doc in again] == [["B", "B"], ["C", "C"]] * 3
+    reason = "chosen because it is linked elsewhere in the document"
+    assert all(doc.ents[0]._.links[0].tie.endswith(reason) for doc in again)
 
 
 # --- settings

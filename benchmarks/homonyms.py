@@ -1,0 +1,140 @@
+"""How often the best score of a gold mention belongs to several concepts, and what then finds the right one.
+
+The order of the rules was chosen by the training parts of NCBI Disease and BC5CDR, linked to MEDIC alone and to MEDIC
+with the mentions of the other three quarters of the same part; the development parts are linked to MEDIC alone, to
+MEDIC with all mentions of the training part, and to the starter vocabulary. With `--chemicals`, a list of chemicals in
+MEDIC's format, the chemicals of BC5CDR are linked as well, to both vocabularies with types of their own.
+
+Counted are the parts of mentions whose first candidate has the score of others, those of them where a gold concept is
+among the candidates with that score (`best_possible`), and those where each order of rules puts one first.
+
+    python benchmarks/homonyms.py [--data FOLDER] [--encoder NAME|FOLDER|none] [--chemicals FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections import Counter
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import spacy
+from linking import CORPORA, MEDIC, read
+from spacy.language import Language
+
+from spacy_sapbert.evaluation.linking import LinkedMention, gold_concepts, lenient_at, link_gold_mentions
+from spacy_sapbert.kb.build import new_store
+from spacy_sapbert.kb.mentions import add_mentions
+from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
+from spacy_sapbert.ml.homonyms import RULES, Homonyms, n_tied
+from spacy_sapbert.types import AnnotatedDocument, Candidate
+
+FOLDS = 4
+ORDERS: dict[str, tuple[str, ...]] = {
+    "id": (),
+    "annotations": ("annotations",),
+    "annotations, preferred": ("annotations", "preferred"),
+    "annotations, preferred, type": ("annotations", "preferred", "type"),
+    "annotations, type, preferred": ("annotations", "type", "preferred"),
+    "type, annotations, preferred": ("type", "annotations", "preferred"),
+    "annotations, preferred, document": ("annotations", "preferred", "document"),
+    "annotations, document, preferred": ("annotations", "document", "preferred"),
+    "document, annotations, preferred": ("document", "annotations", "preferred"),
+    "all, as the linker": RULES,
+}
+
+
+def build(path: Path, data: Path, chemicals: Path | None, mentions: list[AnnotatedDocument]) -> Path:
+    """Build a store of MEDIC, the chemicals and these mentions."""
+    with new_store(path) as builder:
+        for source, file, type in (("MEDIC", data / MEDIC, "Disease"), ("chemicals", chemicals, "Chemical")):
+            for record in read_vocabulary(file, "medic", report=ReadReport(), source=source) if file else ():
+                builder.add(record._replace(types=(type,)))
+        add_mentions(builder, mentions, "train")
+        builder.finish({})
+    return path
+
+
+def pipeline(store: str, encoder: str) -> Language:
+    nlp = spacy.blank("en")
+    nlp.add_pipe("abbreviation_resolver")
+    nlp.add_pipe("composite_splitter")
+    nlp.add_pipe("sapbert_linker", config={"kb": store, "encoder": encoder})
+    return nlp
+
+
+def count(nlp: Language, documents: list[AnnotatedDocument]) -> Counter[str]:
+    linker: Any = nlp.get_pipe("sapbert_linker")
+
+    def passing(candidates: tuple[Candidate, ...]) -> list[Candidate]:
+        return [candidate for candidate in candidates if candidate.score > linker.threshold]
+
+    counts: Counter[str] = Counter()
+    with_ids = (d._replace(mentions=tuple(m for m in d.mentions if m.ids)) for d in documents)
+    for _, group in groupby(link_gold_mentions(nlp, with_ids), key=lambda linked: linked.doc_id):
+        mentions = list(group)
+        judged = list(judge(mentions, linker.kb))
+        possible = sum(any_right for _, any_right in judged)
+        counts.update({"mentions": len(mentions), "tied": len(judged), "best_possible": possible})
+        for order, rules in ORDERS.items():
+            decided = Homonyms(linker.kb, passing, rules=rules).decide(
+                [linked.parts for linked in mentions], [linked.mention.label for linked in mentions]
+            )
+            again = [linked._replace(parts=parts) for linked, parts in zip(mentions, decided, strict=True)]
+            counts[order] += sum(right for right, _ in judge(again, linker.kb))
+    return counts
+
+
+def judge(mentions: list[LinkedMention], store: Any) -> Iterator[tuple[bool, bool]]:
+    """YIELDS (tuple[bool, bool]): of each part with several best candidates, whether the first is right, and any."""
+    for linked in mentions:
+        gold = gold_concepts(linked.mention.ids, store)
+        for part in linked.parts:
+            if n_tied(part) > 1:
+                ids = [frozenset(store.ids(candidate.concept_id)) for candidate in part.candidates[: n_tied(part)]]
+                yield lenient_at(1, gold, [ids]), lenient_at(len(ids), gold, [ids])
+
+
+def measure(corpus: str, data: Path, encoder: str, chemicals: Path | None, folder: Path) -> dict[str, Any]:
+    files = CORPORA[corpus]
+    type = None if chemicals else files.type
+    train, dev = read(data / files.train, type), read(data / files.dev, type)
+    plain = pipeline(str(build(folder / "plain.kb", data, chemicals, [])), encoder)
+    joined = pipeline(str(build(folder / "joined.kb", data, chemicals, train)), encoder)
+    folds: Counter[str] = Counter()
+    for fold in range(FOLDS):
+        others = [document for i, document in enumerate(train) if i % FOLDS != fold]
+        nlp = pipeline(str(build(folder / f"{fold}.kb", data, chemicals, others)), encoder)
+        folds.update(count(nlp, train[fold::FOLDS]))
+    return {
+        "train, MEDIC": count(plain, train),
+        "train, MEDIC + other training mentions": folds,
+        "dev, MEDIC": count(plain, dev),
+        "dev, MEDIC + training mentions": count(joined, dev),
+        "dev, starter": count(pipeline("starter", encoder), dev),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=os.environ.get("SPACY_SAPBERT_DATA", "../shared/data"))
+    parser.add_argument("--encoder", default="starter", help="hub name or folder of an encoder; none for n-grams")
+    parser.add_argument("--chemicals", type=Path, help="a list of chemicals in MEDIC's format, for BC5CDR")
+    arguments = parser.parse_args()
+    runs: list[tuple[str, str, Path | None]] = [(corpus, corpus, None) for corpus in CORPORA]
+    if arguments.chemicals:
+        runs.append(("bc5cdr with chemicals", "bc5cdr", arguments.chemicals))
+    results: dict[str, Any] = {"encoder": arguments.encoder}
+    for name, corpus, chemicals in runs:
+        with TemporaryDirectory() as folder:
+            results[name] = measure(corpus, arguments.data, arguments.encoder, chemicals, Path(folder))
+    print(json.dumps(results, indent=2))
+
+
+if __name__ == "__main__":
+    main()

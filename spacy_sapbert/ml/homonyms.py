@@ -1,0 +1,128 @@
+"""Which of several concepts a text means, where their names are equally like it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from types import MappingProxyType
+from typing import NamedTuple
+
+from ..kb.store import ConceptStore
+from ..types import Candidate, LinkedPart
+
+Parts = tuple[LinkedPart, ...]
+
+MAX_RIVALS = 3  # that are named where a decision is explained
+
+
+class Claim(NamedTuple):
+    """What speaks for a concept; of each, more is better.
+
+    annotations (int): how often corpora annotate its name with it.
+    type (bool): it is of a type that goes with the label of the mention.
+    document (bool): another mention of the document is linked to it without doubt.
+    preferred (bool): the name is its preferred name.
+    """
+
+    concept_id: str
+    annotations: int = 0
+    type: bool = False
+    document: bool = False
+    preferred: bool = False
+
+
+# What decides first. Chosen on the training parts of BC5CDR and NCBI Disease (`benchmarks/homonyms.py`).
+RULES = ("annotations", "preferred", "type", "document")
+
+
+def rank(claims: Sequence[Claim], rules: Sequence[str] = RULES) -> list[Claim]:
+    """Put the concept that is meant first; in whatever order the claims come, the result is the same.
+
+    rules (Sequence[str]): fields of `Claim`. The next one decides where those before it speak for several equally, and
+        in the end the id.
+    """
+    return sorted(claims, key=lambda claim: (*(-getattr(claim, rule) for rule in rules), claim.concept_id))
+
+
+def explain(ranked: Sequence[Claim], rules: Sequence[str] = RULES) -> str:
+    """RETURNS (str): the other concepts, and what speaks for the first one more than for any of them."""
+    best, *rivals = ranked
+    named = ", ".join(rival.concept_id for rival in rivals[:MAX_RIVALS])
+    more = f" and {len(rivals) - MAX_RIVALS} more" if len(rivals) > MAX_RIVALS else ""
+    rule = next((rule for rule in rules if getattr(best, rule) != getattr(rivals[0], rule)), "id")
+    reasons = {
+        "annotations": f"it is annotated most often ({best.annotations:,})",
+        "type": "its type goes with the label",
+        "document": "it is linked elsewhere in the document",
+        "preferred": "this is its preferred name",
+        "id": "its id comes first",
+    }
+    return f"same score as {named}{more}; chosen because {reasons[rule]}"
+
+
+class Homonyms:
+    """Decides between concepts that a text is equally like; scores and the set of candidates stay as they are.
+
+    store (ConceptStore): the vocabulary.
+    passing (Callable[[Sequence[Candidate]], Sequence[Candidate]]): gives those candidates of a part that may be linked.
+        A concept is linked without doubt where it is the first of them and no other has its score.
+    label_types (Mapping[str, Sequence[str]]): types that go with a label; with any other goes the type of that name.
+    rules (Sequence[str]): see `rank`.
+    """
+
+    def __init__(
+        self,
+        store: ConceptStore,
+        passing: Callable[[Sequence[Candidate]], Sequence[Candidate]],
+        label_types: Mapping[str, Sequence[str]] = MappingProxyType({}),
+        rules: Sequence[str] = RULES,
+    ) -> None:
+        self._store = store
+        self._passing = passing
+        self._label_types = label_types
+        self._rules = rules
+
+    def decide(self, mentions: Sequence[Parts], labels: Sequence[str]) -> list[Parts]:
+        """Put the candidates with the best score of each part in order, and say why in its `tie`.
+
+        mentions (Sequence[tuple[LinkedPart, ...]]): those of one document, each as its parts.
+        labels (Sequence[str]): of each mention.
+        """
+        linked = {
+            part.candidates[0].concept_id
+            for parts in mentions
+            for part in parts
+            if n_tied(part) == 1 and part.candidates[0] in self._passing(part.candidates[:1])
+        }
+        return [
+            tuple(self._decided(part, label, linked) if n_tied(part) > 1 else part for part in parts)
+            for parts, label in zip(mentions, labels, strict=True)
+        ]
+
+    def _decided(self, part: LinkedPart, label: str, linked: AbstractSet[str]) -> LinkedPart:
+        types = self._types(label)
+        tied = {candidate.concept_id: candidate for candidate in part.candidates[: n_tied(part)]}
+        ranked = rank([self._claim(candidate, types, linked) for candidate in tied.values()], self._rules)
+        candidates = (*(tied[claim.concept_id] for claim in ranked), *part.candidates[len(tied) :])
+        return part._replace(candidates=candidates, tie=explain(ranked, self._rules))
+
+    def _types(self, label: str) -> frozenset[str]:
+        if label in self._label_types:
+            return frozenset(self._label_types[label])
+        return frozenset(type for type in self._store.type_counts() if type.casefold() == label.casefold())
+
+    def _claim(self, candidate: Candidate, types: AbstractSet[str], linked: AbstractSet[str]) -> Claim:
+        concept = self._store.get(candidate.concept_id)
+        assert concept is not None
+        return Claim(
+            candidate.concept_id,
+            self._store.annotations(candidate.concept_id, candidate.name),
+            not types.isdisjoint(concept.types),
+            candidate.concept_id in linked,
+            concept.canonical_name == candidate.name,
+        )
+
+
+def n_tied(part: LinkedPart) -> int:
+    """RETURNS (int): how many candidates have the best score."""
+    return sum(candidate.score == part.candidates[0].score for candidate in part.candidates)

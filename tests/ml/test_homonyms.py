@@ -1,0 +1,219 @@
+from itertools import permutations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spacy_sapbert.kb.build import new_store
+from spacy_sapbert.kb.store import ConceptStore
+from spacy_sapbert.ml.homonyms import RULES, Claim, Homonyms, explain, n_tied, rank
+from spacy_sapbert.types import Candidate, LinkedPart, Name, Record
+
+PREFERRED, TYPE, DOCUMENT = {"preferred": True}, {"type": True}, {"document": True}
+
+
+# --- the order of the rules
+
+
+@pytest.mark.parametrize(
+    ("stronger", "weaker"),
+    [
+        ({"annotations": 2}, {"annotations": 1, **PREFERRED, **TYPE, **DOCUMENT}),
+        (PREFERRED, {**TYPE, **DOCUMENT}),
+        (TYPE, DOCUMENT),
+        (DOCUMENT, {}),
+    ],
+)
+def test_the_earlier_rule_decides(stronger, weaker):
+    best, other = Claim("Z", **stronger), Claim("A", **weaker)
+    assert rank([other, best]) == [best, other]
+
+
+def test_the_next_rule_decides_between_equals():
+    claims = [Claim("A", 3), Claim("B", 3, **TYPE), Claim("C", 3, **TYPE, **DOCUMENT), Claim("D", 2, **PREFERRED)]
+    assert [claim.concept_id for claim in rank(claims)] == ["C", "B", "A", "D"]
+
+
+def test_the_id_decides_in_the_end():
+    assert [claim.concept_id for claim in rank([Claim("B", 1), Claim("A", 1)])] == ["A", "B"]
+
+
+def test_rules_can_be_left_out():
+    claims = [Claim("A", 5), Claim("B", **DOCUMENT)]
+    assert rank(claims, ["document"])[0].concept_id == "B"
+    assert rank(claims, [])[0].concept_id == "A"
+
+
+claims = st.lists(
+    st.builds(Claim, st.text("ABC", min_size=1), st.integers(0, 2), st.booleans(), st.booleans(), st.booleans()),
+    unique_by=lambda claim: claim.concept_id,
+    min_size=2,
+    max_size=5,
+)
+
+
+@given(claims, st.permutations(RULES), st.randoms())
+def test_the_order_in_which_claims_come_does_not_count(some, rules, random):
+    shuffled = random.sample(some, len(some))
+    assert rank(shuffled, rules) == rank(some, rules)
+    assert set(rank(some, rules)) == set(some)
+
+
+@given(claims, st.permutations(RULES))
+def test_nothing_speaks_more_for_another_by_the_rule_that_decided(some, rules):
+    best, *others = rank(some, rules)
+    for other in others:
+        differs = [rule for rule in rules if getattr(best, rule) != getattr(other, rule)]
+        if differs:
+            assert getattr(best, differs[0]) > getattr(other, differs[0])
+        else:
+            assert best.concept_id < other.concept_id
+
+
+# --- the explanation
+
+
+@pytest.mark.parametrize(
+    ("best", "reason"),
+    [
+        (Claim("Z", 1200), "it is annotated most often (1,200)"),
+        (Claim("Z", **PREFERRED), "this is its preferred name"),
+        (Claim("Z", **TYPE), "its type goes with the label"),
+        (Claim("Z", **DOCUMENT), "it is linked elsewhere in the document"),
+    ],
+)
+def test_the_reason_is_what_decided(best, reason):
+    assert explain(rank([Claim("A"), best])) == f"same score as A; chosen because {reason}"
+
+
+def test_the_reason_is_what_the_runner_up_lacks():
+    claims = rank([Claim("A", 3, **TYPE), Claim("B", 3), Claim("C", 1)])
+    assert explain(claims) == "same score as B, C; chosen because its type goes with the label"
+
+
+def test_nothing_but_the_id():
+    assert explain([Claim("A", 2), Claim("B", 2)]) == "same score as B; chosen because its id comes first"
+
+
+def test_many_rivals_are_counted():
+    assert explain([Claim(name) for name in "ABCDEF"]).startswith("same score as B, C, D and 2 more; ")
+
+
+# --- a document
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    """A, B and C own "x", which is nobody's preferred name; A and D own "y", which is D's; B is annotated as "z"."""
+    path = tmp_path_factory.mktemp("homonyms") / "a.kb"
+    with new_store(path) as builder:
+        for concept_id, names, types in (
+            ("A", "a|x|y|z", "Disease"),
+            ("B", "b|x|z", "Drug"),
+            ("C", "c|x", "Disease|Symptom"),
+            ("D", "y", "Symptom"),
+        ):
+            texts = names.split("|")
+            records = tuple(Name(text, "exact" if i else "preferred", "s") for i, text in enumerate(texts))
+            builder.add(Record(concept_id, records, types=tuple(types.split("|"))))
+        builder.add_mention("B", Name("z", "mention", "corpus"))
+        builder.finish({})
+    return ConceptStore(path)
+
+
+def part(name, ids, score=1.0, others=()):
+    return LinkedPart(name, None, tuple(Candidate(concept_id, score, name) for concept_id in ids) + tuple(others))
+
+
+def above(limit):
+    return lambda candidates: [candidate for candidate in candidates if candidate.score > limit]
+
+
+def decide(store, *mentions, labels=None, label_types=None, limit=0.5):
+    homonyms = Homonyms(store, above(limit), label_types or {})
+    return homonyms.decide([(mention,) for mention in mentions], labels or [""] * len(mentions))
+
+
+def first_ids(decided):
+    return [parts[0].candidates[0].concept_id for parts in decided]
+
+
+def test_only_ties_are_touched(store):
+    untied = part("a", "A", others=[Candidate("B", 0.9, "b"), Candidate("C", 0.9, "c")])
+    nothing = LinkedPart("?", None, ())
+    assert decide(store, untied, nothing) == [(untied,), (nothing,)]
+    assert decide(store) == []
+
+
+def test_scores_and_candidates_stay(store):
+    rest = (Candidate("D", 0.7, "y"), Candidate("X", 0.7, "q"))
+    tied = part("z", "AB", others=rest)
+    ((decided,),) = decide(store, tied)
+    assert decided.candidates == (tied.candidates[1], tied.candidates[0], *rest)
+    assert (decided.text, decided.long_form) == ("z", None)
+    assert decided.tie == "same score as A; chosen because it is annotated most often (1)"
+
+
+def test_whose_preferred_name_it_is(store):
+    assert first_ids(decide(store, part("y", "AD"))) == ["D"]
+
+
+@pytest.mark.parametrize(
+    ("label", "label_types", "expected"),
+    [
+        ("", {}, "A"),
+        ("DRUG", {}, "B"),
+        ("Symptom", {}, "C"),
+        ("GENE", {}, "A"),
+        ("GENE", {"GENE": ["Gene", "Symptom"]}, "C"),
+        ("Drug", {"Drug": ["Symptom"]}, "C"),
+        ("Drug", {"Drug": []}, "A"),
+    ],
+)
+def test_types_that_go_with_the_label(store, label, label_types, expected):
+    assert first_ids(decide(store, part("x", "ABC"), labels=[label], label_types=label_types)) == [expected]
+
+
+def test_a_concept_that_is_linked_elsewhere_in_the_document(store):
+    decided = decide(store, part("x", "ABC"), part("c", "C", 0.8), part("x", "BA"))
+    assert first_ids(decided) == ["C", "C", "A"]
+    assert decided[0][0].tie == "same score as A, B; chosen because it is linked elsewhere in the document"
+
+
+def test_what_is_not_linked_or_tied_itself_says_nothing(store):
+    assert first_ids(decide(store, part("x", "ABC"), part("c", "C", 0.5))) == ["A", "C"]
+    assert first_ids(decide(store, part("x", "ABC"), part("y", "CB"))) == ["A", "B"]
+
+
+def test_the_parts_of_a_mention_are_context_for_one_another(store):
+    ((one, other),) = Homonyms(store, above(0.5)).decide([(part("x", "ABC"), part("b", "B"))], [""])
+    assert (one.candidates[0].concept_id, other.tie) == ("B", None)
+
+
+@pytest.mark.parametrize("ids", list(permutations("ABC")))
+def test_the_order_of_the_candidates_does_not_count(store, ids):
+    assert decide(store, part("x", ids), part("b", "B")) == decide(store, part("x", "ABC"), part("b", "B"))
+
+
+@given(st.lists(st.sampled_from(["xABC", "xAB", "yAD", "zAB", "aA", "bB", "cC"]), max_size=6), st.randoms())
+def test_the_order_of_the_mentions_does_not_count(store, drawn, random):
+    places = random.sample(range(len(drawn)), len(drawn))
+    straight = decide(store, *(part(one[0], one[1:]) for one in drawn))
+    mixed = decide(store, *(part(drawn[i][0], drawn[i][1:]) for i in places))
+    assert mixed == [straight[i] for i in places]
+
+
+@given(st.lists(st.sampled_from(["xABC", "yAD", "zAB", "bB", "cC"]), max_size=6))
+def test_deciding_again_changes_nothing(store, drawn):
+    once = decide(store, *(part(one[0], one[1:]) for one in drawn))
+    assert Homonyms(store, above(0.5)).decide(once, [""] * len(once)) == once
+
+
+def test_n_tied():
+    assert [n_tied(part("x", ids, others=[Candidate("Q", 0.9, "q")])) for ids in ("A", "AB", "ABC")] == [1, 2, 3]
+    assert n_tied(LinkedPart("x", None, ())) == 0
+
+
+def test_a_label_for_each_mention(store):
+    with pytest.raises(ValueError, match="zip"):
+        decide(store, part("x", "AB"), labels=["a", "b"])
