@@ -221,8 +221,8 @@ def test_tsv_has_a_row_for_each_link(command, linking_folder, tmp_path):
 
 
 def test_tsv_says_how_a_tie_was_decided(command, linking_folder, tmp_path):
-    path = write(tmp_path / "a.txt", "Seizures")
-    header, row = command("link", linking_folder, path, "--to", "tsv").out.decode().splitlines()
+    path = write(tmp_path / "names.tsv", "Seizures")
+    header, row = command("link", linking_folder, path, "--format", "names", "--to", "tsv").out.decode().splitlines()
     found = dict(zip(header.split("\t"), row.split("\t"), strict=True))
     assert found["concept_id"] == "D012640"
     assert found["tie"] == "same score as HP:0001250; chosen because this is its preferred name"
