@@ -94,7 +94,8 @@ class SapbertLinker(LearningPipe):
     """Links every mention to the concepts whose names are most like it.
 
     A mention is looked up as it stands, with its abbreviations expanded, and part by part where the
-    `composite_splitter` offers readings; `spacy_sapbert.ml.decision.Decision` says which of these is linked.
+    `composite_splitter` offers readings; `spacy_sapbert.ml.decision.Decision` says which of these is linked, and
+    `spacy_sapbert.ml.homonyms.Homonyms` to which of several concepts with the same score.
 
     kb (str): "starter", or the path of a store that `spacy-sapbert kb build` made.
     encoder (str): "starter", a folder or a hub name; "none" for the sparse score alone.
