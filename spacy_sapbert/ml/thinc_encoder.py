@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from thinc.api import ArgsKwargs, Model
-from thinc.types import Floats2d
+from thinc.api import ArgsKwargs, Model, Optimizer
+from thinc.types import Floats2d, FloatsXd
 
 from ..errors import Errors, SapbertError
 from .shrink import LAYER
 from .transformer_encoder import TransformerEncoder
 
 if TYPE_CHECKING:
-    from torch import Tensor
+    from thinc.api import PyTorchShim
 
 Pieces = list[list[int]]
 
@@ -22,14 +22,34 @@ Pieces = list[list[int]]
 def thinc_encoder(
     encoder: TransformerEncoder, *, trained_layers: int | None = None, dropout: bool = True
 ) -> Model[Pieces, Floats2d]:
-    """Wrap an encoder; both share the weights. The layer turns tokenised names into its vectors.
+    """Wrap an encoder; both share the weights. The layer turns tokenised names into vectors.
 
     trained_layers (int | None): train so many of the upper layers and nothing below them; None trains all weights.
     dropout (bool): as much as the model's config says, or none.
     RAISES (SapbertError): E341 the encoder has fewer layers.
     """
+    _freeze(encoder.model, trained_layers)
+    return Model("names", _forward, shims=[_shim(encoder, dropout)])
+
+
+def _forward(
+    model: Model[Pieces, Floats2d], pieces: Pieces, is_train: bool
+) -> tuple[Floats2d, Callable[[Floats2d], Pieces]]:
+    vectors, backprop = model.shims[0](ArgsKwargs(args=(pieces,), kwargs={}), is_train)
+
+    def learn(gradient: Floats2d) -> Pieces:
+        import torch
+
+        given = torch.from_numpy(np.ascontiguousarray(gradient, dtype=np.float32)).to(vectors.device)
+        backprop(ArgsKwargs(args=((vectors,),), kwargs={"grad_tensors": (given,)}))
+        return []
+
+    return cast(Floats2d, vectors.detach().cpu().numpy()), learn
+
+
+def _shim(encoder: TransformerEncoder, dropout: bool) -> PyTorchShim:
     import torch
-    from thinc.api import PyTorchWrapper_v3
+    from thinc.api import PyTorchShim
 
     class Names(torch.nn.Module):
         """The encoder's model, which is in training mode only while it reads a batch to learn from."""
@@ -38,35 +58,26 @@ def thinc_encoder(
             super().__init__()
             self.model = encoder.model
 
-        def forward(self, pieces: Pieces) -> Tensor:
+        def forward(self, pieces: Pieces) -> torch.Tensor:
             self.model.train(dropout and torch.is_grad_enabled())
             try:
                 return encoder.embed_by_length(pieces)
             finally:
                 self.model.eval()
 
-    _freeze(encoder.model, trained_layers)
-    return PyTorchWrapper_v3(
-        Names(), convert_inputs=_to_torch, convert_outputs=_from_torch, device=torch.device(encoder.device)
-    )
+    class InPlace(PyTorchShim):
+        """Changes the weights where they are. Thinc's own shim puts new tensors in their place, each of which keeps the
+        one before alive (seen with thinc 8.3 and torch 2.13), so that memory grows with every update."""
 
+        def finish_update(self, optimizer: Optimizer) -> None:
+            for name, weights in self._model.named_parameters():
+                if weights.grad is not None:
+                    arrays = (cast(FloatsXd, one.detach().cpu().numpy()) for one in (weights, weights.grad))
+                    changed, _ = optimizer((self.id, name), *arrays)
+                    weights.data.copy_(torch.from_numpy(changed))
+                    weights.grad = None
 
-def _to_torch(model: Model, pieces: Pieces, is_train: bool) -> tuple[ArgsKwargs, Callable[[Any], Any]]:
-    return ArgsKwargs(args=(pieces,), kwargs={}), lambda gradient: gradient
-
-
-def _from_torch(
-    model: Model, inputs_outputs: tuple[Pieces, Tensor], is_train: bool
-) -> tuple[np.ndarray, Callable[[np.ndarray], ArgsKwargs]]:
-    _, vectors = inputs_outputs
-
-    def to_torch(gradient: np.ndarray) -> ArgsKwargs:
-        import torch
-
-        given = torch.from_numpy(np.ascontiguousarray(gradient, dtype=np.float32)).to(vectors.device)
-        return ArgsKwargs(args=((vectors,),), kwargs={"grad_tensors": (given,)})
-
-    return vectors.detach().cpu().numpy(), to_torch
+    return InPlace(Names(), device=torch.device(encoder.device))
 
 
 def _freeze(module: Any, trained_layers: int | None) -> None:

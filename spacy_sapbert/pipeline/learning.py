@@ -184,7 +184,7 @@ class LearningPipe(FolderPipe, TrainablePipe):
             loss, gradient = self.get_loss(examples, scores)
             backprop(gradient)
             losses[self.name] += loss
-            if sgd is not None:
+            if sgd not in (None, False):
                 self.finish_update(sgd)
         return losses
 

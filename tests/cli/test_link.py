@@ -216,7 +216,7 @@ def test_tsv_has_a_row_for_each_link(command, linking_folder, tmp_path):
     assert header.split("\t")[:6] == ["doc_id", "start", "end", "mention", "label", "text"]
     assert [row.split("\t") for row in rows] == [
         [
-            *"x 29 54".split(),
+            *["x", "29", "54"],
             "breast and ovarian cancer",
             "Entity",
             part,

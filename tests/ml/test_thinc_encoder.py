@@ -1,5 +1,8 @@
+import gc
+
 import numpy as np
 import pytest
+import torch
 from thinc.api import Adam
 
 from spacy_sapbert.errors import SapbertError
@@ -79,3 +82,15 @@ def test_more_layers_than_there_are_cannot_be_trained(encoder, wanted):
 
 def test_no_names_have_no_vectors(encoder):
     assert thinc_encoder(encoder).predict([]).shape == (0, 32)
+
+
+def test_memory_does_not_grow_with_the_updates(encoder):
+    def tensors():
+        gc.collect()
+        return sum(isinstance(one, torch.Tensor) for one in gc.get_objects())
+
+    model, target = thinc_encoder(encoder), encoder.encode(["cold"])
+    learn(model, encoder, target)
+    before = tensors()
+    learn(model, encoder, target, steps=5)
+    assert tensors() <= before
