@@ -90,12 +90,11 @@ def calibrate(
 
 def _prepare(plots: Path) -> None:
     """RAISES (SapbertError): E507 there cannot be such a folder, E542 there is no matplotlib."""
-    try:
-        import matplotlib  # noqa: F401
+    from ..evaluation.plots import check_matplotlib
 
+    check_matplotlib()
+    try:
         plots.mkdir(parents=True, exist_ok=True)
-    except ModuleNotFoundError as error:
-        raise SapbertError(Errors.E542.format(module=error.name, extra="plots")) from error
     except OSError as error:
         raise SapbertError(Errors.E507.format(path=plots, reason=error.strerror)) from error
 

@@ -91,26 +91,24 @@ def _save(figure: Any, path: Path) -> None:
         figure.savefig(temporary, format=path.suffix[1:], metadata=metadata)
 
 
-def _check_picture(path: Path) -> None:
-    """Tell before the work that a picture could not be drawn.
-
-    RAISES (SapbertError): E523 the name says no kind of picture, E542 matplotlib is not installed.
-    """
-    if path.suffix.lower() not in ENDINGS:
-        raise SapbertError(Errors.E523.format(path=path, endings=", ".join(ENDINGS)))
+def check_matplotlib() -> None:
+    """Tell before the work that nothing could be drawn. RAISES (SapbertError): E542 matplotlib is not installed."""
     try:
         import matplotlib  # noqa: F401
     except ModuleNotFoundError as error:
-        raise SapbertError(Errors.E542.format(module=error.name)) from error
+        raise SapbertError(Errors.E542.format(module=error.name, extra="plots")) from error
 
 
 def plot_linking_scores(lines: Sequence[Mapping[str, Any]], path: Path) -> None:
     """Draw how a linker learnt: accuracy and candidate recall at each evaluation, with the epochs marked.
 
     lines (Sequence[Mapping[str, Any]]): of a log, see `read_candidate_log`.
-    RAISES (SapbertError): E507 the file cannot be written, E523, E542.
+    RAISES (SapbertError): E507 the file cannot be written, E523 its name says no kind of picture, E542 matplotlib is
+        not installed.
     """
-    _check_picture(path)
+    if path.suffix.lower() not in ENDINGS:
+        raise SapbertError(Errors.E523.format(path=path, endings=", ".join(ENDINGS)))
+    check_matplotlib()
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7, 4), layout="constrained")

@@ -54,7 +54,7 @@ def save_checkpoint(
     try:
         shutil.rmtree(temporary, ignore_errors=True)
         temporary.mkdir(parents=True)
-        weights = {name: weight.detach().cpu().contiguous() for name, weight in module.state_dict().items()}
+        weights = {name: weight.detach().cpu().contiguous() for name, weight in _trained(module).items()}
         save_file(weights, temporary / WEIGHTS_FILE)
         save_file(_flatten(optimizer), temporary / OPTIMIZER_FILE)
         (temporary / STATE_FILE).write_text(json.dumps({"run": run, "position": position._asdict()}, indent=2) + "\n")
@@ -91,7 +91,10 @@ def load_checkpoint(
     if other:
         told = "; ".join(f"{key}: {theirs.get(key)} there, {run.get(key)} here" for key in other)
         raise SapbertError(Errors.E334.format(path=newest, differences=told))
-    module.load_state_dict(weights)
+    missing = sorted(_trained(module).keys() - weights.keys())
+    if missing:
+        raise SapbertError(Errors.E333.format(path=newest, reason=f"there is no {missing[0]} in it"))
+    module.load_state_dict(weights, strict=False)  # those that are frozen are not in it
     _unflatten(optimizer, moments)
     return position
 
@@ -104,6 +107,11 @@ def _checkpoints(folder: Path) -> list[Path]:
     """RETURNS (list[Path]): whole checkpoints, the newest last."""
     found = [path for path in folder.glob(f"{_PREFIX}*") if path.name.removeprefix(_PREFIX).isdigit()]
     return sorted(found, key=lambda path: int(path.name.removeprefix(_PREFIX)))
+
+
+def _trained(module: torch.nn.Module) -> dict[str, torch.Tensor]:
+    """RETURNS (dict[str, Tensor]): the weights that change; beside an adapter the rest is that of the encoder."""
+    return {name: weight for name, weight in module.named_parameters() if weight.requires_grad}
 
 
 def _flatten(optimizer: torch.optim.Optimizer) -> dict[str, torch.Tensor]:

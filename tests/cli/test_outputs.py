@@ -81,7 +81,7 @@ def test_pubtator_keeps_offsets_and_ids_in_any_text(folder, linking, title, text
 def test_tsv_has_the_same_columns_in_every_row(folder, linking, text, doc_id):
     items = linked(linking, folder, [{"id": "x" + doc_id, "text": text + " aspirin"}])
     rows = [row.split("\t") for row in written(linking, items, "tsv").splitlines()]
-    assert {len(row) for row in rows} == {13}
+    assert {len(row) for row in rows} == {14}
     assert len(rows) == 1 + sum(len(item.mentions) for item in items)
 
 

@@ -154,6 +154,20 @@ def test_a_run_that_goes_on_has_the_same_curve(make_run, read_curve, tmp_path, s
     assert_same_weights(tmp_path / "parts", tmp_path / "whole")
 
 
+def test_a_run_with_an_adapter_goes_on_as_well(make_run, read_curve, tmp_path):
+    pytest.importorskip("adapters")
+    settings = {"max_epochs": 3, "checkpoint_every": 3, "adapter": 2}
+    make_run(**settings).train(tmp_path / "whole")
+    with pytest.raises(Stopped):
+        make_run(miner=stop_at(5), **settings).train(tmp_path / "parts", resume=True)
+    make_run(**settings).train(tmp_path / "parts", resume=True)
+    assert read_curve(tmp_path / "parts") == read_curve(tmp_path / "whole")
+    whole, parts = (TransformerEncoder(str(tmp_path / name / "model-last")) for name in ("whole", "parts"))
+    assert parts.encode(["bacor"]) == pytest.approx(whole.encode(["bacor"]), abs=1e-6)
+    (checkpoint,) = (tmp_path / "parts").glob("checkpoint-*/weights.safetensors")
+    assert all("adapters." in name for name in load_file(checkpoint))  # the rest is frozen
+
+
 def test_a_run_stops_in_time_and_goes_on(make_run, read_curve, tmp_path):
     """Each start does a step at least, else a run would never end."""
     settings = {"max_epochs": 1, "checkpoint_every": 4}
