@@ -9,23 +9,26 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import random
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import spacy
+from preprocessing import misspell
 
 from spacy_sapbert.corpora.reader import read_corpus
 from spacy_sapbert.evaluation.linking import evaluate_linking
 from spacy_sapbert.ml import decision
+from spacy_sapbert.pipeline.sapbert_linker import SPELLING_MARGIN
 from spacy_sapbert.types import AnnotatedDocument
 
 CORPORA = {
     "ncbi": ("corpora/ncbi_disease/NCBItrainset_corpus.txt.gz", None),
     "bc5cdr": ("corpora/bc5cdr/CDR_TrainingSet.PubTator.txt.gz", "Disease"),
 }
-SETTINGS = ("sparse_weight", "short_form_margin", "split_margin", "reading_cost")
+SETTINGS = ("sparse_weight", "short_form_margin", "split_margin", "spelling_margin", "reading_cost")
 DATA = Path(os.environ.get("SPACY_SAPBERT_DATA") or Path(__file__).parents[2] / "shared" / "data")
 
 
@@ -38,17 +41,25 @@ def main() -> None:
     parser.add_argument("--sparse-weight", type=float, nargs="+", default=[0.2])
     parser.add_argument("--short-form-margin", type=float, nargs="+", default=[0.0, 0.05, 0.1, 0.2, 0.3, 1.0])
     parser.add_argument("--split-margin", type=float, nargs="+", default=[-0.1, -0.05, 0.0, 0.05, 0.1, 0.15, 0.2, 1.0])
+    parser.add_argument("--spelling", help="vocabulary, or a list of misspelt words")
+    parser.add_argument("--spelling-margin", type=float, nargs="+", default=[SPELLING_MARGIN])
+    parser.add_argument("--misspell", action="store_true", help="change a letter in every mention before")
     parser.add_argument("--reading-cost", type=float, nargs="+", default=[decision.READING_COST])
     arguments = parser.parse_args()
     nlp = spacy.blank("en")
     nlp.add_pipe("abbreviation_resolver")
     nlp.add_pipe("composite_splitter")
-    linker = nlp.add_pipe("sapbert_linker", config={"kb": arguments.kb, "encoder": arguments.encoder, "k": 20})
+    config = {"kb": arguments.kb, "encoder": arguments.encoder, "spelling": arguments.spelling, "k": 20}
+    linker = nlp.add_pipe("sapbert_linker", config=config)
     linker.generator.cache_size = 1_000_000  # the settings differ only in what they make of the same candidates
     corpora = {name: list(documents(arguments.data, name, arguments.every)) for name in CORPORA}
-    grid = product(arguments.sparse_weight, arguments.short_form_margin, arguments.split_margin, arguments.reading_cost)
-    for setting in grid:
-        linker.sparse_weight, linker.short_form_margin, linker.split_margin, decision.READING_COST = setting
+    if arguments.misspell:
+        chance = random.Random(0)
+        corpora = {name: [misspell(document, chance) for document in corpus] for name, corpus in corpora.items()}
+    for setting in product(*(getattr(arguments, name) for name in SETTINGS)):
+        *values, decision.READING_COST = setting
+        for name, value in zip(SETTINGS, values, strict=False):
+            setattr(linker, name, value)
         row: dict[str, Any] = dict(zip(SETTINGS, setting, strict=True))
         for name, corpus in corpora.items():
             result = evaluate_linking(nlp, corpus, type=CORPORA[name][1])

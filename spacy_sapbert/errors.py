@@ -252,6 +252,10 @@ class Errors:
     )
     E408 = "[E408] These bytes hold no saved component ({reason}). Make them with `to_bytes`."
     E410 = "[E410] The list of known abbreviations has the entry {entry}. Make it a pair of a short and a long form."
+    E411 = (
+        "[E411] {path}, line {line}: {reason}. Each line of a list of misspelt words holds one, and what stands for it: "
+        "`wrong||right`. Mend the line."
+    )
     # command line and evaluation
     E501 = (
         "[E501] There is no pipeline {name}. Give the folder of a saved pipeline, or the name of an installed one; "
@@ -329,6 +333,10 @@ class Warnings:
     W330 = (
         "[W330] In {n} of the last {steps} steps nothing was hard, so its pairs taught nothing. The encoder knows them; for "
         "more to learn raise the miner's margin, or take larger batches."
+    )
+    W401 = (
+        "[W401] The sparse score that is saved in {path} reads names in the normal form {saved}, which goes before the "
+        "setting sparse_normaliser ({wanted}). For the other form, make the pipeline anew from its vocabulary."
     )
     W510 = (
         "[W510] {n} of {total} mentions are no span of tokens, so the linker could not be asked; they count as wrong. The "

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from ..types import Candidate, LinkedPart
@@ -19,17 +20,19 @@ class MentionForms(NamedTuple):
     long_form (str | None): the mention with its abbreviations expanded, where it has any.
     readings (Sequence[tuple[str, ...]]): the single mentions of a composite, the likeliest reading first.
     name (str | None): the name that the mention is but for case, plural and word order, where that is known already.
+    corrections (Mapping[str, str]): those of these texts that seem to be misspelt, each with its correction.
     """
 
     text: str
     long_form: str | None = None
     readings: Sequence[tuple[str, ...]] = ()
     name: str | None = None
+    corrections: Mapping[str, str] = MappingProxyType({})
 
     def texts(self) -> list[str]:
         """RETURNS (list[str]): everything that has to be looked up, before `decide` can be called."""
         whole = [text for text in (self.text, self.long_form, self.name) if text is not None]
-        return whole + [part for reading in self.readings for part in reading]
+        return whole + [part for reading in self.readings for part in reading] + list(self.corrections.values())
 
 
 class Decision(NamedTuple):
@@ -41,10 +44,13 @@ class Decision(NamedTuple):
         likelier reading. It is taken only where that is by more than this above the score of the whole; of several, the
         one that counts most, then the likelier. From 0 on, a mention that is a name of the vocabulary is never split.
         Parts that are all of one concept are linked as one.
+    spelling_margin (float): the correction of a text is taken only where its score is by more than this above that of
+        the text as it stands. From 0 on, what is a name of the vocabulary is never corrected.
     """
 
     short_form_margin: float
     split_margin: float
+    spelling_margin: float = 0.0
 
     def decide(self, forms: MentionForms, look_up: Callable[[str], Sequence[Candidate]]) -> tuple[LinkedPart, ...]:
         """look_up: gives the candidates of each of `forms.texts()`, best first.
@@ -55,7 +61,7 @@ class Decision(NamedTuple):
         best: tuple[LinkedPart, ...] = (whole,)
         best_score = _score(whole) + self.split_margin
         for rank, reading in enumerate(forms.readings):
-            parts = tuple(LinkedPart(text, None, tuple(look_up(text))) for text in reading)
+            parts = tuple(self._part(text, None, forms, look_up) for text in reading)
             score = min(map(_score, parts)) - READING_COST * rank
             if score > best_score:
                 best, best_score = parts, score
@@ -64,14 +70,24 @@ class Decision(NamedTuple):
         return best[:1] if len(concepts) == 1 else best
 
     def _whole(self, forms: MentionForms, look_up: Callable[[str], Sequence[Candidate]]) -> LinkedPart:
-        whole = LinkedPart(forms.text, None, tuple(look_up(forms.text)))
+        whole = self._part(forms.text, None, forms, look_up)
         if forms.long_form is not None:
-            long = LinkedPart(forms.long_form, forms.long_form, tuple(look_up(forms.long_form)))
+            long = self._part(forms.long_form, forms.long_form, forms, look_up)
             whole = whole if _score(whole) > _score(long) + self.short_form_margin else long
         if forms.name is None:
             return whole
         named = whole._replace(candidates=tuple(look_up(forms.name)))
         return named if _score(named) > _score(whole) else whole
+
+    def _part(
+        self, text: str, long_form: str | None, forms: MentionForms, look_up: Callable[[str], Sequence[Candidate]]
+    ) -> LinkedPart:
+        as_it_stands = LinkedPart(text, long_form, tuple(look_up(text)))
+        if text not in forms.corrections:
+            return as_it_stands
+        right = forms.corrections[text]
+        corrected = LinkedPart(right, long_form, tuple(look_up(right)))
+        return corrected if _score(corrected) > _score(as_it_stands) + self.spelling_margin else as_it_stands
 
 
 def _score(part: LinkedPart) -> float:

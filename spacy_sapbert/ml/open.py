@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import shutil
+import warnings
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
-from ..errors import Errors, SapbertError
+from ..errors import Errors, SapbertError, Warnings
 from ..kb.mentions import join_mentions
 from ..kb.store import ConceptStore
 from ..types import AnnotatedDocument
@@ -58,22 +59,25 @@ def open_encoder(encoder: str, *, pooling: str | None = None, device: str = "aut
     return TransformerEncoder(encoder, pooling=pooling, device=device)
 
 
-def open_generator(store: ConceptStore, encoder: TransformerEncoder | None, *, sparse: bool) -> CandidateGenerator:
+def open_generator(
+    store: ConceptStore, encoder: TransformerEncoder | None, *, sparse: bool, sparse_normaliser: str = "biosyn"
+) -> CandidateGenerator:
     """Prepare a store for search; the vectors of its names come from the cache folder, or go there.
 
     sparse (bool): use the sparse score; with the n-grams and λ that belong to the encoder, if any do.
+    sparse_normaliser (str): the normal form in which other n-grams are counted, one of `NORMALISERS`.
     """
-    ngrams = _ngrams(store, encoder) if sparse else None
+    ngrams = _ngrams(store, encoder, sparse_normaliser) if sparse else None
     vectors = cached_name_vectors(store, encoder) if encoder else None
     part = encoder.sparse_part if encoder else None
     weight = part.fitted.sparse_weight if part else SPARSE_WEIGHT
     return CandidateGenerator(store, ngrams, vectors, sparse_weight=weight)
 
 
-def _ngrams(store: ConceptStore, encoder: TransformerEncoder | None) -> NgramEncoder:
+def _ngrams(store: ConceptStore, encoder: TransformerEncoder | None, normaliser: str) -> NgramEncoder:
     """RETURNS (NgramEncoder): that of the encoder, if one belongs to it, else that of the store's names."""
     part = encoder.sparse_part if encoder else None
-    return part.ngrams if part else NgramEncoder.fit(store.names())
+    return part.ngrams if part else NgramEncoder.fit(store.names(), normaliser=normaliser)
 
 
 def with_mentions(
@@ -85,7 +89,7 @@ def with_mentions(
     """
     store = join_mentions(generator.store, documents, MENTIONS_SOURCE, folder / STORE_FILE)
     encoder = generator.vectors.encoder if generator.vectors else None
-    ngrams = _ngrams(store, encoder) if generator.ngrams else None
+    ngrams = _ngrams(store, encoder, generator.ngrams.normaliser) if generator.ngrams else None
     vectors = None
     if generator.vectors and encoder:
         build_name_vectors(store, encoder, folder / VECTORS_FOLDER, known=[generator.vectors.known])
@@ -103,8 +107,13 @@ def save_generator(generator: CandidateGenerator, folder: Path) -> None:
         generator.vectors.encoder.save(folder / ENCODER_FOLDER)
 
 
-def load_generator(folder: Path, *, sparse: bool, device: str = "auto") -> CandidateGenerator:
-    """Open what `save_generator` wrote; with `sparse`, n-grams that were not saved are counted anew."""
+def load_generator(
+    folder: Path, *, sparse: bool, sparse_normaliser: str = "biosyn", device: str = "auto"
+) -> CandidateGenerator:
+    """Open what `save_generator` wrote; with `sparse`, n-grams that were not saved are counted anew.
+
+    sparse_normaliser (str): for these; n-grams that were saved keep theirs, with a warning (W401) where it is another.
+    """
     store = load_store(folder)
     encoder = vectors = ngrams = None
     if (folder / ENCODER_FOLDER).is_dir():
@@ -112,5 +121,9 @@ def load_generator(folder: Path, *, sparse: bool, device: str = "auto") -> Candi
         vectors = NameVectors(folder / VECTORS_FOLDER, store, encoder)
     if sparse:
         saved = (folder / NGRAMS_FOLDER).is_dir()
-        ngrams = NgramEncoder.load(folder / NGRAMS_FOLDER) if saved else _ngrams(store, encoder)
+        ngrams = NgramEncoder.load(folder / NGRAMS_FOLDER) if saved else _ngrams(store, encoder, sparse_normaliser)
+        given = encoder and encoder.sparse_part  # then the setting never counted
+        if ngrams.normaliser != sparse_normaliser and not given:
+            message = Warnings.W401.format(path=folder, saved=ngrams.normaliser, wanted=sparse_normaliser)
+            warnings.warn(message, stacklevel=2)
     return CandidateGenerator(store, ngrams, vectors)

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 class LearningPipe(FolderPipe, TrainablePipe):
     """Opens vocabulary and encoder at first use, saves them, and trains the encoder as its `learning` says.
 
-    A subclass sets what its config names in `_kb`, `_encoder`, `_pooling`, `_device` and `_sparse`, and says of a
-    document's mentions by which forms and among which names they are looked up.
+    A subclass sets what its config names in `_kb`, `_encoder`, `_pooling`, `_device`, `_sparse` and
+    `_sparse_normaliser`, and says of a document's mentions by which forms and among which names they are looked up.
     """
 
     spans_key: Optional[str]
@@ -42,6 +42,7 @@ class LearningPipe(FolderPipe, TrainablePipe):
     _pooling: Optional[str]
     _device: str
     _sparse: bool
+    _sparse_normaliser: str
     _sparse_weight: Optional[float]
 
     def __init__(self, learning: Optional[BioSyn], scorer: Optional[Callable]) -> None:
@@ -116,9 +117,10 @@ class LearningPipe(FolderPipe, TrainablePipe):
         """
         from ..ml.open import open_generator, open_store
 
-        vectors = self.generator.vectors
-        store = open_store(kb)
-        self._use(open_generator(store, vectors.encoder if vectors else None, sparse=self._sparse))
+        vectors, ngrams = self.generator.vectors, self.generator.ngrams
+        normaliser = ngrams.normaliser if ngrams else self._sparse_normaliser
+        encoder = vectors.encoder if vectors else None
+        self._use(open_generator(open_store(kb), encoder, sparse=self._sparse, sparse_normaliser=normaliser))
         self._fitted = self._fitted.without_calibration()
 
     def _open(self) -> "CandidateGenerator":
@@ -127,7 +129,8 @@ class LearningPipe(FolderPipe, TrainablePipe):
         encoder = open_encoder(self._encoder, pooling=self._pooling, device=self._device)
         if encoder and encoder.sparse_part:
             self._fitted = encoder.sparse_part.fitted
-        return open_generator(open_store(self._kb), encoder, sparse=self._sparse)
+        store = open_store(self._kb)
+        return open_generator(store, encoder, sparse=self._sparse, sparse_normaliser=self._sparse_normaliser)
 
     def _use(self, generator: "CandidateGenerator") -> None:
         self._check_filters(generator.store)
@@ -266,7 +269,8 @@ class LearningPipe(FolderPipe, TrainablePipe):
         from ..ml.open import load_generator
 
         fitted = Fitted.load(folder)
-        self._use(load_generator(folder, sparse=self._sparse, device=self._device))
+        normaliser = self._sparse_normaliser
+        self._use(load_generator(folder, sparse=self._sparse, sparse_normaliser=normaliser, device=self._device))
         self._fitted = fitted
 
     @property

@@ -35,6 +35,11 @@ def biosyn(text: str) -> str:
     return _PUNCTUATION.sub(" ", text.lower()).strip()
 
 
+def unpunctuated(text: str) -> str:
+    """Without ASCII punctuation, each run of it one blank; case stays."""
+    return _PUNCTUATION.sub(" ", text).strip()
+
+
 def american(text: str) -> str:
     """`lower` in American spelling, as MeSH has it: oedema is edema, leucocyte leukocyte."""
     return _BRITISH.sub(lambda found: _AMERICAN[found[0]], lower(text))
@@ -43,6 +48,7 @@ def american(text: str) -> str:
 NORMALISERS: dict[str, Callable[[str], str]] = {
     "none": unchanged,
     "lower": lower,
+    "unpunctuated": unpunctuated,
     "biosyn": biosyn,
     "american": american,
 }

@@ -105,6 +105,37 @@ def test_a_name_that_is_known_already_is_taken_where_it_scores_higher():
     assert part.candidates[0].concept_id == "D003643"
 
 
+# --- corrections
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right", "expected"), [(0.5, 0.75, "right"), (0.5, 0.5, "wrong"), (1.0, 1.0, "wrong")]
+)
+def test_the_correction_must_be_better(wrong, right, expected):
+    assert decide({"wrong": wrong, "right": right}, MentionForms("wrong", corrections={"wrong": "right"})) == [expected]
+
+
+def test_margin_of_corrections_is_exclusive():
+    forms = MentionForms("wrong", corrections={"wrong": "right"})
+    found = {"wrong": [Candidate("A", 0.5, "a")], "right": [Candidate("B", 0.75, "b")]}
+    for margin, expected in ((0.25, "wrong"), (0.125, "right"), (-0.25, "right")):
+        (part,) = Decision(0.1, 0.0, margin).decide(forms, found.__getitem__)
+        assert part == LinkedPart(expected, None, tuple(found[expected]))
+
+
+def test_every_form_can_be_corrected():
+    forms = MentionForms("SF", "long", [("a", "b")], corrections={"long": "lung", "a": "A"})
+    assert forms.texts() == ["SF", "long", "a", "b", "lung", "A"]
+    assert decide({"SF": 0.7, "long": 0.5, "lung": 0.9, "a": 0.1, "A": 0.2, "b": 0.8}, forms) == ["lung"]
+    assert decide({"SF": 0.7, "long": 0.5, "lung": 0.6, "a": 0.1, "A": 0.7, "b": 0.8}, forms) == ["A", "b"]
+
+
+def test_a_corrected_long_form_says_what_it_comes_from():
+    forms = MentionForms("SF", "long", corrections={"long": "lung"})
+    (part,) = Decision(0.1, 0.0).decide(forms, lambda text: [Candidate("C", 0.9 if text == "lung" else 0.5, text)])
+    assert part == LinkedPart("lung", "long", (Candidate("C", 0.9, "lung"),))
+
+
 def test_a_part_without_candidates_is_not_dropped():
     found = {"a and b": [], "a": [Candidate("D000001", 0.9, "a")], "b": []}
     forms = MentionForms("a and b", readings=[("a", "b")])

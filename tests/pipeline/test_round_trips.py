@@ -195,6 +195,60 @@ def test_no_setting_is_saved_outside_the_config(nlp, tmp_path):
     assert manifest.keys() == {"format", "version", "files"}
 
 
+def test_a_saved_normal_form_goes_before_the_setting(kb, tmp_path):
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sapbert_linker", config={"kb": kb, "encoder": "none", "sparse_normaliser": "lower"})
+    nlp.to_disk(tmp_path)
+    assert spacy.load(tmp_path).get_pipe("sapbert_linker").generator.ngrams.normaliser == "lower"
+    with pytest.warns(UserWarning, match="W401"):
+        again = spacy.load(tmp_path, config={"components": {"sapbert_linker": {"sparse_normaliser": "biosyn"}}})
+    linker = again.get_pipe("sapbert_linker")
+    assert linker.generator.ngrams.normaliser == "lower"
+    linker.set_kb("starter")
+    assert linker.generator.ngrams.normaliser == "lower"
+
+
+MISSPELT = "Patients had a brest cancer."
+
+
+@pytest.fixture(params=["vocabulary", "list"])
+def speller(request, kb, tmp_path):
+    """A pipeline that finds and corrects one misspelt mention, and the file that it needs no more once it is saved."""
+    path = tmp_path / "list.txt"
+    path.write_text("brest||breast\n")
+    nlp = spacy.blank("en")
+    nlp.add_pipe("entity_ruler").add_patterns([{"label": "DISEASE", "pattern": "brest cancer"}])
+    spelling = "vocabulary" if request.param == "vocabulary" else str(path)
+    nlp.add_pipe("sapbert_linker", config={"kb": kb, "encoder": "none", "spelling": spelling})
+    return nlp, path
+
+
+def test_what_corrects_spelling_is_saved(speller, tmp_path):
+    nlp, path = speller
+    nlp.to_disk(tmp_path / "saved")
+    pickled = pickle.dumps(nlp)
+    path.unlink()
+    for again in (spacy.load(tmp_path / "saved"), pickle.loads(pickled)):
+        (ent,) = again(MISSPELT).ents
+        assert [(link.text, link.concept_id) for link in ent._.links] == [("breast cancer", "D001943")]
+        assert again.get_pipe("sapbert_linker").to_bytes() == nlp.get_pipe("sapbert_linker").to_bytes()
+
+
+def test_spelling_can_be_switched_at_load(speller, tmp_path):
+    nlp, _ = speller
+    nlp.to_disk(tmp_path / "saved")
+    off = spacy.load(tmp_path / "saved", config={"components": {"sapbert_linker": {"spelling": None}}})
+    assert off(MISSPELT).ents[0]._.links[0].text == "brest cancer"
+    on = spacy.load(tmp_path / "saved", config={"components": {"sapbert_linker": {"spelling": "vocabulary"}}})
+    assert on(MISSPELT).ents[0]._.links[0].text == "breast cancer"
+
+
+def test_spelling_in_two_processes(speller):
+    nlp, _ = speller
+    expected = [content(nlp(text)) for text in (MISSPELT, TEXT)]
+    assert [content(doc) for doc in nlp.pipe([MISSPELT, TEXT], n_process=2, batch_size=1)] == expected
+
+
 # --- components
 
 

@@ -181,6 +181,90 @@ def test_k_limits_the_candidates(nlp, linker, mark):
     assert ids(ent) == ["D010051"]
 
 
+# --- normal forms and spelling
+
+
+def test_normal_form_of_the_sparse_score(kb, mark):
+    scores = {}
+    for form in ("biosyn", "lower", "unpunctuated", "none"):
+        nlp = spacy.blank("en")
+        nlp.add_pipe("sapbert_linker", config={"kb": kb, "encoder": "none", "sparse_normaliser": form})
+        doc = nlp(mark(nlp, "ASPIRIN and cancer breast", "ASPIRIN", "cancer breast"))
+        scores[form] = [ent._.links[0].score for ent in doc.ents]
+    assert scores["biosyn"] == [1.0, 1.0]
+    assert scores["lower"][0] == 1
+    assert scores["lower"][1] < 1
+    assert scores["unpunctuated"][0] < 1
+    assert scores["none"][0] < 1
+
+
+@pytest.fixture
+def speller(kb, tmp_path):
+    """A function that makes a pipeline with a way of correcting spelling."""
+
+    def make(spelling, **settings):
+        nlp = spacy.blank("en")
+        nlp.add_pipe("sapbert_linker", config={"kb": kb, "encoder": "none", "spelling": spelling, **settings})
+        return nlp
+
+    return make
+
+
+def texts_and_ids(nlp, doc):
+    return [[(link.text, link.concept_id) for link in ent._.links] for ent in nlp(doc).ents]
+
+
+def test_a_misspelt_mention_is_linked_as_it_was_meant(speller, mark):
+    nlp = speller("vocabulary")
+    doc = mark(nlp, "Brest cancer, coloretcal cancer", "Brest cancer", "coloretcal cancer")
+    assert texts_and_ids(nlp, doc) == [[("Breast cancer", "D001943")], [("colorectal cancer", "D015179")]]
+    assert [ent.text for ent in doc.ents] == ["Brest cancer", "coloretcal cancer"]
+
+
+def test_spelling_is_not_corrected_unless_asked_for(nlp, mark, looked_up):
+    nlp(mark(nlp, "Brest cancer", "Brest cancer"))
+    assert looked_up == [["Brest cancer"]]
+
+
+def test_names_are_looked_up_as_they_stand(speller, mark, looked_up):
+    nlp = speller("vocabulary")
+    nlp(mark(nlp, "Breast cancers, ovarian cancer", "Breast cancers", "ovarian cancer"))
+    assert looked_up == [["Breast cancers", "ovarian cancer"]]
+
+
+def test_a_correction_that_is_no_better_is_not_taken(speller, mark, tmp_path):
+    (tmp_path / "list.txt").write_text("aspirin||morphine\ncold||cool\nmorfine||morphine\n")
+    nlp = speller(str(tmp_path / "list.txt"))
+    doc = mark(nlp, "aspirin cold morfine", "aspirin", "cold", "morfine")
+    assert texts_and_ids(nlp, doc)[::2] == [[("aspirin", "D001241")], [("morphine", "D009020")]]
+    nlp.get_pipe("sapbert_linker").spelling_margin = 2.0
+    assert nlp(doc).ents[2]._.links[0].text == "morfine"
+
+
+def test_parts_and_long_forms_are_corrected(speller, mark):
+    nlp = speller("vocabulary")
+    doc = mark(nlp, "brest and ovarain cancer, CF", "brest and ovarain cancer", "CF")
+    set_readings(doc.ents[0], [("brest cancer", "ovarain cancer")])
+    set_uses(doc, [Use(26, 28, "cystic fibosis", None, None)])
+    composite, short = nlp(doc).ents
+    assert [(link.text, link.split) for link in composite._.links] == [
+        ("breast cancer", True),
+        ("ovarian cancer", True),
+    ]
+    (link,) = short._.links
+    assert (link.concept_id, link.text, link.long_form) == ("D003550", "cystic fibrosis", "cystic fibosis")
+
+
+def test_words_of_another_vocabulary(speller, mark, tmp_path):
+    record = Record("X", (Name("brest cancar", "preferred", "S"), Name("cystic", "exact", "S")))
+    build_store([record], tmp_path / "other.kb")
+    nlp = speller("vocabulary")
+    linker = nlp.get_pipe("sapbert_linker")
+    assert linker.corrector("brest cancer") == "breast cancer"
+    linker.set_kb(str(tmp_path / "other.kb"))
+    assert linker.corrector("brest cancer") == "brest cancar"
+
+
 def composite(nlp, mark, *parts):
     text = " and ".join(parts)
     doc = mark(nlp, text, text)
@@ -426,6 +510,8 @@ def test_unknown_setting(name):
         ("threshold", 1.5),
         ("threshold", -0.5),
         ("no_definition_threshold", 95.0),
+        ("sparse_normaliser", "biosin"),
+        ("spelling", ""),
     ],
 )
 def test_impossible_value(setting, value):

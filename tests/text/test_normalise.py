@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_sapbert.text.normalise import _AMERICAN, NORMALISERS, american, biosyn, lower, unchanged
+from spacy_sapbert.text.normalise import _AMERICAN, NORMALISERS, american, biosyn, lower, unchanged, unpunctuated
 
 texts = st.text(st.sampled_from("aB-,.(1) \t\nßİΣé\u00a0")) | st.text()
 
@@ -71,9 +71,18 @@ def test_american_spelling_stays(part, before, after):
     assert american(once) == once
 
 
+def test_unpunctuated():
+    assert unpunctuated("Non-Hodgkin's  lymphoma, (B-cell)") == "Non Hodgkin s lymphoma B cell"
+
+
+@given(text=texts)
+def test_case_and_punctuation_together_are_biosyn(text):
+    assert unpunctuated(text.lower()) == biosyn(text)
+
+
 def test_unchanged():
     assert unchanged(" A-b ") == " A-b "
-    assert list(NORMALISERS) == ["none", "lower", "biosyn", "american"]
+    assert list(NORMALISERS) == ["none", "lower", "unpunctuated", "biosyn", "american"]
 
 
 @pytest.mark.parametrize("normalise", NORMALISERS.values())

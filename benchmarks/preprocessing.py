@@ -1,0 +1,119 @@
+"""What each step of BioSyn's preprocessing adds: diseases linked with one of them switched off, or spelling corrected.
+
+The development sets of NCBI Disease and BC5CDR are linked to MEDIC alone. The sparse score's lower-casing and removal
+of punctuation are switched off by its normal form; a dense encoder reads names in the form it was trained on. Spelling
+is corrected by the words of MEDIC, and by the list that BioSyn uses for NCBI Disease. Since these abstracts are edited
+and few words in them are misspelt, the mentions are linked once more with one misspelt word each: a letter replaced, or
+two swapped.
+
+    python benchmarks/preprocessing.py [--data FOLDER] [--encoder NAME|FOLDER|none] [--part train|dev] [--every N]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import re
+import string
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import spacy
+from linking import CORPORA, build, read
+from spacy.language import Language
+
+from spacy_sapbert.evaluation.linking import evaluate_linking
+from spacy_sapbert.types import AnnotatedDocument
+
+LIST = "dictionaries/medic/ncbi-spell-check.txt"
+FORMS = {
+    "case kept": "unpunctuated",
+    "punctuation kept": "lower",
+    "case and punctuation kept": "none",
+}
+NEVER = 2.0  # a margin that no difference of two scores reaches
+_WORD = re.compile(r"[^\W\d_]{5,}")
+
+
+def pipeline(store: Path, encoder: str, device: str, **settings: Any) -> Language:
+    nlp = spacy.blank("en")
+    nlp.add_pipe("abbreviation_resolver")
+    nlp.add_pipe("composite_splitter")
+    config = {"kb": str(store), "encoder": encoder, "device": device, **settings}
+    linker: Any = nlp.add_pipe("sapbert_linker", config=config)
+    linker.generator.cache_size = 100_000  # most texts are looked up in every setting
+    return nlp
+
+
+def measure(nlp: Language, corpora: dict[str, list[AnnotatedDocument]], **settings: Any) -> dict[str, Any]:
+    """Link all corpora with some settings of the linker changed meanwhile."""
+    linker = nlp.get_pipe("sapbert_linker")
+    before = {name: getattr(linker, name) for name in settings}
+    for name, value in settings.items():
+        setattr(linker, name, value)
+    results = {name: evaluate_linking(nlp, corpus) for name, corpus in corpora.items()}
+    for name, value in before.items():
+        setattr(linker, name, value)
+    return {
+        name: {"covered": result["covered"], **{measure: result[measure]["acc@1"] for measure in ("lenient", "strict")}}
+        for name, result in results.items()
+    }
+
+
+def misspell(document: AnnotatedDocument, chance: random.Random) -> AnnotatedDocument:
+    """Change a letter, but not the first, in one word of every mention that has a word of five letters or more."""
+    letters = list(document.text)
+    for mention in document.mentions:
+        words = [found.span() for found in _WORD.finditer(document.text, mention.start, mention.end)]
+        if words:
+            start, end = chance.choice(words)
+            place = chance.randrange(start + 1, end - 1)
+            if chance.random() < 0.5:
+                letters[place : place + 2] = letters[place : place + 2][::-1]
+            else:
+                letters[place] = chance.choice(string.ascii_lowercase)
+    text = "".join(letters)
+    mentions = tuple(mention._replace(text=text[mention.start : mention.end]) for mention in document.mentions)
+    return document._replace(text=text, mentions=mentions)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=os.environ.get("SPACY_SAPBERT_DATA", "../shared/data"))
+    parser.add_argument("--encoder", default="starter", help="hub name or folder; none for the sparse score alone")
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--part", choices=("train", "dev"), default="dev")
+    parser.add_argument("--every", type=int, default=1, help="take every n-th document only")
+    arguments = parser.parse_args()
+    data = arguments.data
+    corpora = {
+        name: read(data / getattr(corpus, arguments.part), corpus.type)[:: arguments.every]
+        for name, corpus in CORPORA.items()
+    }
+    chance = random.Random(0)
+    misspelt = {name: [misspell(document, chance) for document in corpus] for name, corpus in corpora.items()}
+    results: dict[str, Any] = {"encoder": arguments.encoder, "part": arguments.part}
+    with TemporaryDirectory() as folder:
+        store = Path(folder) / "medic.kb"
+        build(data, store, [])
+        make = partial(pipeline, store, arguments.encoder, arguments.device)
+        nlp = make(spelling="vocabulary")
+        results["all"] = measure(nlp, corpora, spelling_margin=NEVER)
+        off = {"no abbreviations": "resolve_abbreviations", "no composites": "split_composites"}
+        for label, setting in off.items():
+            results[label] = measure(nlp, corpora, spelling_margin=NEVER, **{setting: False})
+        for label, form in FORMS.items():
+            results[label] = measure(make(sparse_normaliser=form), corpora)
+        results["spelling by the vocabulary"] = measure(nlp, corpora)
+        results["spelling by the list"] = measure(make(spelling=str(data / LIST)), corpora)
+        results["misspelt mentions"] = measure(nlp, misspelt, spelling_margin=NEVER)
+        results["misspelt mentions, spelling by the vocabulary"] = measure(nlp, misspelt)
+    print(json.dumps(results, indent=2))
+
+
+if __name__ == "__main__":
+    main()
