@@ -197,41 +197,62 @@ def test_the_commands_on_pretraining_run(training_place, command):
 
 
 @pytest.fixture
-def linking_place(tmp_path, monkeypatch, command, tiny_encoder):
-    """A folder with the files that the section on errors names; the linker learns for two steps."""
+def linking_place(tmp_path, monkeypatch, command, tiny_encoder, biosyn_model):
+    """A folder with the files that the pages on linking name; the linker learns for two steps."""
     monkeypatch.chdir(tmp_path)
     Path("medic.txt").write_text("D003920||Diabetes Mellitus|Diabetes\nD009203||Myocardial Infarction|Heart Attack\n")
+    Path("medic.txt").rename("medic.txt.gz")
     Path("CORPUS").write_text(
         "1|t|A cardiac infarct in diabetes\n1|a|\n1\t2\t17\tcardiac infarct\tDisease\tD003920\n"
         "1\t21\t29\tdiabetes\tDisease\tD003920\n\n"
     )
-    assert command("kb", "build", "medic.txt", "--format", "medic", "-o", "medic.kb").status == 0
+    assert command("kb", "build", "medic.txt.gz", "--format", "medic", "-o", "medic.kb").status == 0
     assert command("assemble", "--kb", "medic.kb", "--encoder", tiny_encoder, "-o", "PIPELINE").status == 0
     for name in ("train", "dev"):
-        assert command("convert", "CORPUS", f"{name}.spacy", "--format", "pubtator").status == 0
+        Path(f"{name}.pubtator").write_bytes(Path("CORPUS").read_bytes())
     config = (ROOT / "configs" / "linker.cfg").read_text()
-    config = config.replace("max_epochs = 10", "max_epochs = 2").replace("eval_frequency = 300", "eval_frequency = 1")
-    Path("linker.cfg").write_text(config.replace('encoder = "starter"', f'encoder = "{tiny_encoder}"'))
+    shorter = {"max_epochs = 10": "max_epochs = 2", "eval_frequency = 300": "eval_frequency = 1"}
+    for before, after in {**shorter, 'encoder = "starter"': f'encoder = "{tiny_encoder}"'}.items():
+        assert before in config
+        config = config.replace(before, after)
+    Path("linker.cfg").write_text(config)
+    shutil.copytree(biosyn_model.folder, "biosyn-sapbert-ncbi-disease")
     return tmp_path
 
 
-def test_the_commands_on_errors_run(linking_place, command):
-    section = (ROOT / "docs" / "linking.md").read_text(encoding="utf8").split("## What is still wrong\n")[1]
-    found = re.findall(r"```bash\n(.*?)```", section.split("\n## ")[0], flags=re.DOTALL)
-    lines = [shlex.split(line) for block in found for line in block.splitlines()]
-    assert [line[:3] for line in lines] == [
-        ["spacy-sapbert", "evaluate", "linking"],
-        ["spacy", "train", "linker.cfg"],
-        ["spacy-sapbert", "evaluate", "training"],
-    ]
-    for program, *arguments in lines:
+def run_commands(page, wanted, command):
+    """Run the commands of a page, or of a section, which are those that are wanted by their first words."""
+    found = re.findall(r"```bash\n(.*?)```", page, flags=re.DOTALL)
+    lines = [line for block in found for line in block.splitlines()]
+    assert [" ".join(line.split()[:3]) for line in lines] == wanted
+    for program, *arguments in map(shlex.split, lines):
         if program == "spacy":
             finished = CliRunner().invoke(spacy.cli.app, arguments)
             assert finished.exit_code == 0, finished.output
         else:
             finished = command(*arguments)
             assert finished.status == 0, finished.err
+
+
+def test_the_command_on_errors_runs(linking_place, command):
+    section = (ROOT / "docs" / "linking.md").read_text(encoding="utf8").split("## What is still wrong\n")[1]
+    run_commands(section, ["spacy-sapbert evaluate linking"], command)
     assert "cardiac infarct" in Path("errors.tsv").read_text().splitlines()[1]
+
+
+def test_the_commands_on_training_a_linker_run(linking_place, command):
+    wanted = [
+        "spacy-sapbert kb build",
+        "spacy-sapbert convert train.pubtator",
+        "spacy-sapbert convert dev.pubtator",
+        "spacy train linker.cfg",
+        "spacy train linker.cfg",
+        "spacy-sapbert evaluate training",
+        "spacy-sapbert import biosyn",
+        "spacy-sapbert assemble --kb",
+    ]
+    run_commands((ROOT / "docs" / "training-a-linker.md").read_text(encoding="utf8"), wanted, command)
+    assert Path("training/model-best/sapbert_linker/encoder").is_dir()
     log = list(srsly.read_jsonl("log.jsonl"))
     assert [line["epoch"] for line in log] == [0, 1]
     assert list(log[0]["candidates"]) == ["cardiac infarct", "sugar disease"]
