@@ -41,7 +41,13 @@ def describe(encoder: TransformerEncoder) -> dict[str, Any]:
 
 def _sparse_part(encoder: TransformerEncoder) -> dict[str, float] | None:
     part = encoder.sparse_part
-    return {"ngrams": len(part.ngrams.ngrams), **part.fitted._asdict()} if part else None
+    if part is None:
+        return None
+    return {
+        "ngrams": len(part.ngrams.ngrams),
+        "sparse_weight": part.fitted.sparse_weight,
+        "threshold": part.fitted.threshold,
+    }
 
 
 def _parameters(model: Any) -> dict[str, int]:

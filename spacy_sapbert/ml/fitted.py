@@ -46,8 +46,8 @@ class Fitted(NamedTuple):
         return float(np.interp(score, scores, values))
 
     def without_calibration(self) -> Fitted:
-        """RETURNS (Fitted): with the weight alone, for scores that mean something else than they did."""
-        return Fitted(self.sparse_weight)
+        """RETURNS (Fitted): without what was fitted to scores, when they mean something else than they did."""
+        return self if self.sparse_share is None else Fitted(self.sparse_weight)
 
     def save(self, folder: Path) -> None:
         (folder / FITTED_FILE).write_text(json.dumps(self._asdict(), indent=2) + "\n", encoding="utf-8")

@@ -19,3 +19,10 @@ def test_a_damaged_file_is_told(tmp_path, text):
     (tmp_path / "fitted.json").write_text(text)
     with pytest.raises(SapbertError, match=r"E306.*fitted\.json"):
         Fitted.load(tmp_path)
+
+
+def test_what_no_calibration_fitted_stays_without_one():
+    published = Fitted(sparse_weight=1.7, threshold=0.0)
+    assert published.without_calibration() == published
+    calibrated = Fitted(1.7, 0.6, ((0.1, 0.2), (0.9, 0.8)), 0.5)
+    assert calibrated.without_calibration() == Fitted(1.7)
