@@ -106,7 +106,7 @@ def test_the_candidates_are_those_of_the_published_model(biosyn_model, imported,
 def test_what_the_folder_says(imported, biosyn_model):
     encoder = TransformerEncoder(str(imported), device="cpu")
     assert encoder.settings == {"pooling": "cls", "max_length": 25, "normaliser": "biosyn", "normalised": False}
-    assert encoder.sparse_part.fitted == (pytest.approx(1.7), 0)
+    assert encoder.sparse_part.fitted[:2] == (pytest.approx(1.7), 0)
     assert encoder.sparse_part.ngrams.ngrams == biosyn_model.vectorizer.get_feature_names_out().tolist()
     (step,) = encoder.trained["history"]
     assert encoder.trained["base"] == "biosyn-tiny"
@@ -176,7 +176,7 @@ def test_what_is_learnt_further_goes_with_the_encoder(imported, small_store, tmp
     linker.to_disk(tmp_path / "linker")
     saved = TransformerEncoder(str(tmp_path / "linker" / "encoder"), device="cpu")
     assert saved.normalised is False
-    assert saved.sparse_part.fitted == (pytest.approx(linker.sparse_weight), 0)
+    assert saved.sparse_part.fitted[:2] == (pytest.approx(linker.sparse_weight), 0)
 
 
 def test_they_cannot_be_had_by_the_name_of_a_hub():
