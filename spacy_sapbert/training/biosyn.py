@@ -118,6 +118,7 @@ class Learner:
         self.generator = generator
         self.settings = settings
         self.encoder = generator.vectors.encoder
+        self.encoder.dtype = "float32"  # stored in half precision, it would not be the one that encoded the names
         self.model = thinc_encoder(self.encoder, trained_layers=settings.trained_layers, dropout=settings.dropout)
         self.counts: Counter[str] = Counter()
         self._weights = np.array([settings.sparse_weight, np.log(settings.temperature)], dtype=np.float32)

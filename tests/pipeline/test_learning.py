@@ -14,6 +14,7 @@ from spacy_sapbert.corpora.docs import to_doc
 from spacy_sapbert.corpora.examples import mention_corpus
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.ml.name_vectors import NameVectors
+from spacy_sapbert.ml.transformer_encoder import TransformerEncoder
 from spacy_sapbert.pipeline.learning import LearningPipe
 from spacy_sapbert.types import AnnotatedDocument, Mention
 
@@ -194,6 +195,18 @@ def test_encoder_and_names_agree_in_what_is_saved(make, corpus, tmp_path):
     names = list(linker_of(again).kb.names())
     assert np.allclose(vectors.vectors, vectors.encoder.encode(names), atol=1e-5)
     assert links(again) == links(nlp)
+
+
+def test_an_encoder_in_half_precision_is_saved_in_full(make, corpus, tmp_path, tiny_encoder):
+    encoder = TransformerEncoder(str(tiny_encoder))
+    encoder.dtype = "float16"
+    encoder.save(tmp_path / "half")
+    nlp = make({"encoder": str(tmp_path / "half")}, join_mentions=False)
+    train(nlp, corpus, steps=3)
+    nlp.to_disk(tmp_path / "saved")
+    again = spacy.load(tmp_path / "saved")  # else its vectors would not be those of the encoder beside them
+    assert links(again) == links(nlp)
+    assert linker_of(again).generator.vectors.encoder.dtype == "float32"
 
 
 # --- what is saved
