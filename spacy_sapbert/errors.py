@@ -194,6 +194,11 @@ class Errors:
         "[E344] {path} cannot be taken over as a BioSyn model ({reason}). Give a folder as BioSyn's own code writes it: "
         "config.json, the weights, the tokenizer's files, sparse_encoder.pk and sparse_weight.pt."
     )
+    E346 = (
+        "[E346] The linker has nothing to learn from: of the mentions in {documents} documents none has a concept of the "
+        "vocabulary. They have {n} ids, such as: {some}. Give documents whose entities (or spans of `spans_key`) have a "
+        "`kb_id_`, and the vocabulary that the ids are of."
+    )
     E345 = (
         "[E345] The vectors of {name} are not normalised, but self-alignment trains cosines. Set `normalised = true` for the "
         "encoder to train it on unit vectors, or train it as it is with `spacy train` (BioSyn)."

@@ -13,7 +13,7 @@ from rich.table import Table
 from ..corpora.reader import FORMATS, read_corpus
 from ..errors import Errors, SapbertError
 from ..types import AnnotatedDocument
-from .progress import show, stderr_console, track
+from .progress import show, stderr_console, table_of_numbers, track
 from .saving import check_output, save_pipeline
 
 _MEASURES = {
@@ -108,14 +108,14 @@ def _draw(result: Mapping[str, Any], plots: Path) -> None:
 
 
 def _reliability_table(rows: Sequence[Mapping[str, Any]]) -> Table:
-    table = _numbers("bin", "mean probability", "share right", "links")
+    table = table_of_numbers("bin", "mean probability", "share right", "links")
     for number, row in enumerate(rows, start=1):
         table.add_row(str(number), f"{row['mean']:.3f}", f"{row['right']:.3f}", f"{row['n']:,}")
     return table
 
 
 def _table(result: Mapping[str, Any]) -> Table:
-    table = _numbers("held-out documents", "before", "after")
+    table = table_of_numbers("held-out documents", "before", "after")
     for name, label in {"sparse_weight": "λ", "threshold": "threshold"}.items():
         table.add_row(label, *(f"{result[name][when]:g}" for when in ("before", "after")))
     for name, label in _MEASURES.items():
@@ -124,11 +124,4 @@ def _table(result: Mapping[str, Any]) -> Table:
         table.add_row(label, *("–" if value is None else f"{value:.{digits}f}" for value in values))
     counts = result["documents"]
     table.caption = f"fitted on {counts['fitted']:,} documents, measured on {counts['held_out']:,}"
-    return table
-
-
-def _numbers(label: str, *headings: str) -> Table:
-    table = Table(label)
-    for heading in headings:
-        table.add_column(heading, justify="right")
     return table

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from ..corpora.reader import FORMATS, read_corpus
 from ..errors import Errors, SapbertError
-from .progress import show, stderr_console, track
+from .progress import show, stderr_console, table_of_numbers, track
 
 if TYPE_CHECKING:
     from ..evaluation.linking_errors import ErrorReport, LinkingError
@@ -121,7 +121,7 @@ def _linking_table(result: Mapping[str, Any]) -> Table:
     covered = {"n": result["covered"], "lenient": result["lenient"], "strict": result["strict"]}
     rows = {"all": all_mentions, "covered": covered, **{f"… {name}": row for name, row in result["slices"].items()}}
     headings = [f"{measure} {cutoff}" for measure in ("lenient", "strict") for cutoff in result["lenient"]]
-    table = _numbers("mentions", "n", *headings)
+    table = table_of_numbers("mentions", "n", *headings)
     for name, row in rows.items():
         accuracies = [value for measure in ("lenient", "strict") for value in row[measure].values()]
         table.add_row(name, f"{row['n']:,}", *map(_decimal, accuracies))
@@ -131,7 +131,7 @@ def _linking_table(result: Mapping[str, Any]) -> Table:
 
 
 def _errors_table(report: ErrorReport) -> Table:
-    table = _numbers("kind of error", "n", "share")
+    table = table_of_numbers("kind of error", "n", "share")
     table.add_column("such as")
     for kind, row in report.summary().items():
         examples = "\n".join(map(_told_error, report.examples[kind]))
@@ -151,7 +151,7 @@ def _told_error(error: LinkingError) -> str:
 
 
 def _training_table(epochs: Sequence[Mapping[str, Any]]) -> Table:
-    table = _numbers("epoch", "step", "lenient acc@1", "strict acc@1", "recall@20", "λ")
+    table = table_of_numbers("epoch", "step", "lenient acc@1", "strict acc@1", "recall@20", "λ")
     for line in epochs:
         shares = [
             None if line[name] is None else 100 * line[name] for name in ("link_acc", "link_strict", "link_recall")
@@ -170,7 +170,7 @@ def _candidates_table(mention: str, epochs: Sequence[Mapping[str, Any]]) -> Tabl
 
 
 def _comparison_table(result: Mapping[str, Any]) -> Table:
-    table = _numbers("measure", "A", "B", "B - A", "95 % interval", "p")
+    table = table_of_numbers("measure", "A", "B", "B - A", "95 % interval", "p")
     for measure in ("lenient", "strict"):
         for cutoff, row in result[measure].items():
             interval = f"{row['low']:+.2f} … {row['high']:+.2f}"
@@ -181,7 +181,7 @@ def _comparison_table(result: Mapping[str, Any]) -> Table:
 
 
 def _scores_table(result: Mapping[str, Any]) -> Table:
-    table = _numbers("definitions", "precision", "recall", "F1")
+    table = table_of_numbers("definitions", "precision", "recall", "F1")
     for name, scores in {"strict": result, "lenient": result["lenient"]}.items():
         table.add_row(name, *(_decimal(scores[measure]) for measure in ("p", "r", "f1")))
     table.caption = f"{result['pairs']:,} pairs"
@@ -196,7 +196,7 @@ def _causes_table(errors: Mapping[str, Sequence[Mapping[str, str]]]) -> Table:
 
 
 def _composites_table(result: Mapping[str, Any]) -> Table:
-    table = _numbers("mentions with gold parts", "n", "exact", "part P", "part R", "part F1")
+    table = table_of_numbers("mentions with gold parts", "n", "exact", "part P", "part R", "part F1")
     groups = {"connector": "connector", "no_connector": "no connector", "decided": "connector, as linked"}
     for group, label in groups.items():
         if group in result:
@@ -212,13 +212,6 @@ def _splits_table(errors: Mapping[str, Sequence[Mapping[str, Any]]]) -> Table:
     for found in errors.values():
         for error in found:
             table.add_row(error["text"], " | ".join(error["gold"]), " | ".join(error["predicted"]))
-    return table
-
-
-def _numbers(label: str, *headings: str) -> Table:
-    table = Table(label)
-    for heading in headings:
-        table.add_column(heading, justify="right")
     return table
 
 

@@ -52,3 +52,11 @@ def show(table: Table, result: Mapping[str, Any]) -> None:
     """Print a table for people on standard error, and all of the result as JSON on standard output."""
     stderr_console().print(table)
     typer.echo(json.dumps(result, indent=2, ensure_ascii=False))
+
+
+def table_of_numbers(label: str, *headings: str) -> Table:
+    """RETURNS (Table): an empty one with a column of names and right-aligned columns of numbers."""
+    table = Table(label)
+    for heading in headings:
+        table.add_column(heading, justify="right")
+    return table

@@ -86,9 +86,10 @@ def _save(figure: Any, path: Path) -> None:
     from matplotlib import rc_context
 
     # the same figure gives the same file
-    metadata = {"Date": None} if path.suffix == ".svg" else {}
+    kind = path.suffix[1:].lower()
+    metadata = {"Date": None} if kind == "svg" else {}
     with replacing(path) as temporary, rc_context({"svg.hashsalt": path.stem}):
-        figure.savefig(temporary, format=path.suffix[1:], metadata=metadata)
+        figure.savefig(temporary, format=kind, metadata=metadata)
 
 
 def check_matplotlib() -> None:
@@ -124,8 +125,7 @@ def plot_linking_scores(lines: Sequence[Mapping[str, Any]], path: Path) -> None:
     panel.set_ylabel("%")
     panel.legend()
     panel.grid(alpha=0.3)
-    with replacing(path) as temporary:
-        figure.savefig(temporary, format=path.suffix[1:].lower())
+    _save(figure, path)
 
 
 def _means(steps: Sequence[Mapping[str, Any]], key: str) -> tuple[np.ndarray, np.ndarray]:

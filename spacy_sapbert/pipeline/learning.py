@@ -12,10 +12,11 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example, validate_examples
 
 from ..corpora.docs import from_doc
+from ..errors import Errors, SapbertError
 from ..ml.fitted import Fitted
 from ..training.biosyn import BioSyn
 from ..types import AnnotatedDocument
-from .gold_mentions import training_mentions
+from .gold_mentions import gold_ids, training_mentions
 from .saving import FolderPipe
 from .settings import check_setting
 
@@ -136,6 +137,7 @@ class LearningPipe(FolderPipe, TrainablePipe):
         self._check_filters(generator.store)
         self._generator = generator
         self._learner = self.model = None  # they belong to the one before
+        self._steps = 0
         self._gold = []
 
     # --- learning
@@ -148,7 +150,8 @@ class LearningPipe(FolderPipe, TrainablePipe):
         """Get ready to learn; a component without `learning` stays as it is.
 
         get_examples (Callable[[], Iterable[Example]]): gives the training data.
-        RAISES (SapbertError): E406 λ is set, but is to be learnt; E342 there is no encoder.
+        RAISES (SapbertError): E406 λ is set, but is to be learnt; E342 there is no encoder; E346 no mention has a
+            concept of the vocabulary.
         """
         if self.learning is None:
             return
@@ -156,7 +159,7 @@ class LearningPipe(FolderPipe, TrainablePipe):
         check_setting(self, "sparse_weight", self._sparse_weight is None, wanted)
         examples = list(get_examples())
         validate_examples(examples, f"{type(self).__name__}.initialize")
-        self._start_learning()
+        self._check_gold(examples, self._start_learning().generator.store)
         self._renew_after = self._renew_after or len(examples)
         if self.learning.join_mentions:
             key = self.spans_key or ""
@@ -225,6 +228,15 @@ class LearningPipe(FolderPipe, TrainablePipe):
             self._renew_after = self.learning.renew_after
         return self._learner
 
+    def _check_gold(self, examples: Sequence[Example], store: "ConceptStore") -> None:
+        ids = [
+            one for example in examples for ids in gold_ids(example.reference, self.spans_key).values() for one in ids
+        ]
+        if not any(map(store.concept_rows, ids)):
+            raise SapbertError(
+                Errors.E346.format(documents=len(examples), n=len(ids), some=", ".join(ids[:3]) or "none")
+            )
+
     def _training_mentions(self, examples: Sequence[Example]) -> List["TrainingMention"]:
         learner = self._start_learning()
         if self._renew_after and self._docs_since_renewal >= self._renew_after:
@@ -233,7 +245,7 @@ class LearningPipe(FolderPipe, TrainablePipe):
         found = training_mentions(
             examples, self.spans_key, self._forms, self._filter, learner.generator.store, learner.counts
         )
-        return list(found)
+        return [mention for mention in found if learner.has_candidates(mention)]
 
     def _renew(self, generator: "CandidateGenerator") -> None:
         """Encode the names by what was learnt."""

@@ -26,7 +26,7 @@ class BioSyn:
     k (int): candidates of a mention.
     dense_share (float): α: ⌊αk⌋ of them are nearest by the dense score, the others by the sparse one; where both find
         the same name, further dense ones take its place.
-    sparse_weight (float): λ to begin with.
+    sparse_weight (float | None): λ to begin with; None for the one that the linker has.
     temperature (float): scores are divided by it before the loss sees them. Cosines lie so near to one another that
         their softmax would be nearly flat. Inner products of vectors that are not normalised want 1.
     weight_rate (float): learning rate of λ and of the temperature's logarithm, which do not decay; 0 leaves them.
@@ -45,7 +45,7 @@ class BioSyn:
         *,
         k: int = 20,
         dense_share: float = 0.5,
-        sparse_weight: float = 0.2,
+        sparse_weight: float | None = None,
         temperature: float = 0.05,
         weight_rate: float = 0.01,
         trained_layers: int | None = None,
@@ -66,7 +66,7 @@ class BioSyn:
         check_counts(k=k, renew_after=renew_after, trained_layers=trained_layers)
         for name, holds, wanted in (
             ("dense_share", 0 <= dense_share <= 1, "from 0 to 1"),
-            ("sparse_weight", sparse_weight >= 0, "0 or more"),
+            ("sparse_weight", sparse_weight is None or sparse_weight >= 0, "0 or more"),
             ("temperature", temperature > 0, "above 0"),
             ("weight_rate", weight_rate >= 0, "0 or more"),
         ):
@@ -75,7 +75,7 @@ class BioSyn:
 
     @property
     def described(self) -> dict[str, Any]:
-        """RETURNS (Dict[str, Any]): the settings as JSON has them."""
+        """RETURNS (dict[str, Any]): the settings as JSON has them."""
         return {**vars(self), "loss": getattr(self.loss, "__name__", repr(self.loss))}
 
 
@@ -83,7 +83,7 @@ class TrainingMention(NamedTuple):
     """A mention to learn from.
 
     text (str): with its abbreviations expanded.
-    concepts (FrozenSet[int]): rows of the concepts that are right.
+    concepts (frozenset[int]): rows of the concepts that are right.
     only (Filter): among which names its candidates are.
     """
 
@@ -121,7 +121,8 @@ class Learner:
         self.encoder.dtype = "float32"  # stored in half precision, it would not be the one that encoded the names
         self.model = thinc_encoder(self.encoder, trained_layers=settings.trained_layers, dropout=settings.dropout)
         self.counts: Counter[str] = Counter()
-        self._weights = np.array([settings.sparse_weight, np.log(settings.temperature)], dtype=np.float32)
+        start = generator.sparse_weight if settings.sparse_weight is None else settings.sparse_weight
+        self._weights = np.array([start, np.log(settings.temperature)], dtype=np.float32)
         self._gradient = np.zeros_like(self._weights)
         self._adam = Adam(settings.weight_rate, L2=0.0, grad_clip=0.0)
         self._candidates = _NameCandidates(generator, settings)
@@ -133,6 +134,11 @@ class Learner:
     @property
     def temperature(self) -> float:
         return float(np.exp(self._weights[1]))
+
+    def has_candidates(self, mention: TrainingMention) -> bool:
+        """Whether any name passes the filter of a mention."""
+        passing = self.generator.passing_names(mention.only)
+        return passing is None or bool(passing.any())
 
     def begin_update(self, mentions: Sequence[TrainingMention]) -> tuple[CandidateScores, Callable[[np.ndarray], None]]:
         """Score the candidates of mentions.

@@ -121,7 +121,9 @@ def nlp_of():
         reference = nlp.make_doc(text)
         reference.ents = [reference.char_span(0, len(text), label="Disease", kb_id=ids)]
         example = Example(nlp.make_doc(text), reference)
-        nlp.initialize(lambda: [example])
+        other = nlp.make_doc("cold")
+        other.ents = [other.char_span(0, 4, label="Disease", kb_id="D003139")]
+        nlp.initialize(lambda: [example, Example(nlp.make_doc("cold"), other)])
         return nlp.update([example], **update)
 
     return learn
@@ -137,6 +139,20 @@ def test_gold_mentions_are_taken_where_nothing_found_any(make, nlp_of):
 def test_mentions_without_a_concept_teach_nothing(make, nlp_of, ids):
     nlp = make()
     assert nlp_of(nlp, "mammary malignancy", ids, sgd=Adam(1e-3)) == {"sapbert_linker": 0.0}
+
+
+@pytest.mark.parametrize("ids", ["", "NIL", "D999999"])
+def test_training_data_without_any_concept_is_told(make, ids):
+    nlp = make()
+    reference = nlp.make_doc("mammary malignancy")
+    reference.ents = [reference.char_span(0, 18, label="Disease", kb_id=ids)]
+    with pytest.raises(SapbertError, match=r"E346.*in 1 documents"):
+        nlp.initialize(lambda: [Example(nlp.make_doc("mammary malignancy"), reference)])
+
+
+def test_a_filter_that_no_name_passes_leaves_the_mention_out(make, nlp_of):
+    nlp = make({"types": ["Chemical"], "sources": ["MEDIC"]})
+    assert nlp_of(nlp, "malignancy of the breast", "D001943", sgd=Adam(1e-3)) == {"sapbert_linker": 0.0}
 
 
 def test_gradients_add_up_until_the_update_is_finished(make, corpus):
@@ -262,6 +278,10 @@ def test_a_saved_linker_can_learn_on(make, corpus, tmp_path):
     first = train(nlp, corpus, steps=3)
     nlp.to_disk(tmp_path / "saved")
     again = spacy.load(tmp_path / "saved")
+    before = linker_of(again).sparse_weight
+    assert before != 0.2
+    train(again, corpus, steps=0)
+    assert linker_of(again)._learner.sparse_weight == pytest.approx(before)  # λ goes on from where it was
     losses = train(again, corpus, steps=3)
     assert losses[0] < first[0]
 
