@@ -56,6 +56,7 @@ class Candidate(NamedTuple):
     name (str): that best name.
     dense, sparse (float | None): its two similarities; None where that score is not used. They are cosines, but the
         dense one is an inner product where the encoder does not normalise its vectors.
+    prior (float | None): how often annotators meant the concept, from 0 to 1; None where that does not count.
     """
 
     concept_id: str
@@ -63,6 +64,7 @@ class Candidate(NamedTuple):
     name: str
     dense: float | None = None
     sparse: float | None = None
+    prior: float | None = None
 
 
 class LinkedPart(NamedTuple):
@@ -71,7 +73,8 @@ class LinkedPart(NamedTuple):
     text (str): what was looked up.
     long_form (str | None): the mention with its abbreviations expanded, where that is what was looked up.
     candidates: best first, before any threshold.
-    tie (str | None): why the first candidate goes before others with the same score, where there are any.
+    tie (str | None): why the first candidate goes before others with the same score, or whose names are equally like
+        the text, where there are any.
     """
 
     text: str

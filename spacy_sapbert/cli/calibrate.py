@@ -47,6 +47,7 @@ def calibrate(
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write the calibrated pipeline to.")],
     format: Annotated[str | None, typer.Option(help=f"One of {', '.join(FORMATS)}; guessed where plain.")] = None,
     type: Annotated[str | None, typer.Option(help="Take mentions of this type only.")] = None,
+    prior: Annotated[bool, typer.Option("--prior", help="Learn how often each concept is annotated.")] = False,
     precision: Annotated[
         float | None,
         typer.Option(callback=_between, help="The lowest threshold with this precision; by default that of best F1."),
@@ -75,6 +76,7 @@ def calibrate(
         nlp,
         read_corpus(corpus, format),
         type=type,
+        prior=prior,
         precision=precision,
         method=method.value,
         held_out=held_out,
@@ -116,7 +118,7 @@ def _reliability_table(rows: Sequence[Mapping[str, Any]]) -> Table:
 
 def _table(result: Mapping[str, Any]) -> Table:
     table = table_of_numbers("held-out documents", "before", "after")
-    for name, label in {"sparse_weight": "λ", "threshold": "threshold"}.items():
+    for name, label in {"sparse_weight": "λ", "prior_weight": "μ", "threshold": "threshold"}.items():
         table.add_row(label, *(f"{result[name][when]:g}" for when in ("before", "after")))
     for name, label in _MEASURES.items():
         values = (result[when][name] for when in ("before", "after"))

@@ -1,10 +1,11 @@
-"""How sure links are: λ, the probability that a link is right and the threshold, fitted on annotated documents."""
+"""How a linker decides, fitted on annotated documents: λ, the prior, the threshold, and how sure its links are."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -12,20 +13,24 @@ from spacy.language import Language
 
 from ..errors import Errors, SapbertError
 from ..ml.fitted import Fitted
+from ..ml.prior import Prior
 from ..pipeline.settings import settings_of
 from ..types import AnnotatedDocument
 from .confidence import brier_score, calibration_error, reliability, risk_points, risks, threshold_curve
 from .linking import LinkedMention, find_linker, gold_concepts, lenient_at, link_gold_mentions, strict_at
 
 if TYPE_CHECKING:
+    from ..kb.store import ConceptStore
     from ..pipeline.sapbert_linker import SapbertLinker
 
 SPARSE_WEIGHTS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.2, 1.6)
+PRIOR_WEIGHTS = (0.0, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.15, 0.2, 0.3)
 # Of fewer links no precision can be told. A wanted precision asks for as many as can hold one wrong link, if more.
 LEAST_LINKS = 20
 SIGMOID_POINTS = 201
 
 Documents = Sequence[AnnotatedDocument]
+Link = Callable[[Documents, str], Iterable[LinkedMention]]
 Points = tuple[tuple[float, float], ...]
 
 
@@ -50,6 +55,7 @@ def calibrate(
     documents: Iterable[AnnotatedDocument],
     *,
     type: str | None = None,
+    prior: bool = False,
     precision: float | None = None,
     method: str = "isotonic",
     held_out: float = 0.3,
@@ -63,7 +69,12 @@ def calibrate(
     one score only keeps it. What the linker's config says of λ and threshold is set to None, so that what was fitted
     counts, also when the pipeline is saved. Where there is an error, the linker stays as it was.
 
+    With `prior`, the linker learns how often each concept is annotated in the documents that are fitted on, in place of
+    what it knew of that. μ is the weight of `PRIOR_WEIGHTS` with the highest mean accuracy, of equal ones the smallest;
+    for this, for the threshold and for the probabilities, the counts of a document leave out its own mentions.
+
     type (str | None): only mentions with this label.
+    prior (bool): fit how much it counts how often a concept is annotated; see `Prior`.
     precision (float | None): the precision of links that the threshold is for, between 0 and 1; None for the
         threshold of best F1.
     method (str): "isotonic" or "platt", see `fit_probabilities`.
@@ -71,35 +82,39 @@ def calibrate(
     seed (int): of the draw.
     follow: is given the documents of each pass over some of them, and what it is for; they are taken from what it
         returns.
-    RETURNS (dict): counts of `documents`; `sparse_weight` and `threshold`, each as `before` and `after`; the tried
-        `weights`; and `before` and `after`, as measured on the documents held out: `lenient` and `strict` accuracy,
-        and `p`, `r` and `f1` of links at the threshold as percentages; `ece` (expected calibration error), `brier`,
-        `risk_coverage_area`, `reliability` and `risk_coverage` from 0 to 1. Before there are probabilities, scores
-        are taken for them.
+    RETURNS (dict): counts of `documents`; `sparse_weight`, `prior_weight` and `threshold`, each as `before` and
+        `after`; the tried `weights` and `prior_weights`; and `before` and `after`, as measured on the documents held
+        out: `lenient` and `strict` accuracy, and `p`, `r` and `f1` of links at the threshold as percentages; `ece`
+        (expected calibration error), `brier`, `risk_coverage_area`, `reliability` and `risk_coverage` from 0 to 1.
+        Before there are probabilities, scores are taken for them.
     RAISES (SapbertError): E510 the pipeline has no linker, E511 no mention with a gold id, E520 no threshold has that
         precision, E521 a part of the documents whose links are not both right and wrong.
     """
     linker = find_linker(nlp)
     fitting, measuring = split_documents(_of_type(documents, type), held_out, seed)
 
-    def links(part: Documents, what: str) -> Judged:
-        return judge(link_gold_mentions(nlp, follow(part, what)), linker)
+    def link(part: Documents, what: str) -> Iterator[LinkedMention]:
+        return link_gold_mentions(nlp, follow(part, what))
 
-    before = links(measuring, "documents held out, before")
+    before = judge(link(measuring, "documents held out, before"), linker)
     _check_kinds(before, "held-out")
     report = {"before": _measured(before, linker)}
-    values = {"sparse_weight": linker.sparse_weight, "threshold": linker.threshold}
-    tried = _try_weights(linker, lambda what: links(fitting, what))
-    weight = _best_weight(tried, linker.sparse_weight)
-    _check_kinds(tried[weight], "fitted")
-    points, threshold = fit_probabilities(tried[weight], method), fit_threshold(tried[weight], precision)
-    _set(nlp, linker, weight, threshold, points)
-    report["after"] = _measured(links(measuring, "documents held out, after"), linker)
+    values = {name: getattr(linker, name) for name in ("sparse_weight", "prior_weight", "threshold")}
+    with _weights_kept(linker):
+        weights, priors = _try_weights(linker, fitting, link, prior)
+    counts = count_concepts(fitting) if prior else linker.fitted.annotated
+    weight, prior_weight = _best(weights, values["sparse_weight"]), _best(priors, 0.0 if prior else None)
+    judged = priors[prior_weight]
+    _check_kinds(judged, "fitted")
+    points, threshold = fit_probabilities(judged, method), fit_threshold(judged, precision)
+    _set(nlp, linker, Fitted(weight, threshold, points, None, counts, prior_weight))
+    report["after"] = _measured(judge(link(measuring, "documents held out, after"), linker), linker)
     return {
         "documents": {"fitted": len(fitting), "held_out": len(measuring)},
         "method": method,
         **{name: {"before": value, "after": getattr(linker, name)} for name, value in values.items()},
-        "weights": [{"sparse_weight": one, **_accuracies(judged)} for one, judged in tried.items()],
+        "weights": [{"sparse_weight": one, **_accuracies(judged)} for one, judged in weights.items()],
+        "prior_weights": [{"prior_weight": one, **_accuracies(judged)} for one, judged in priors.items()],
         **report,
     }
 
@@ -152,6 +167,10 @@ def judge(mentions: Iterable[LinkedMention], linker: SapbertLinker) -> Judged:
     return Judged(scores, right.astype(bool), np.array(found, dtype=float), lenient, strict)
 
 
+Tried = dict[float, Judged]
+"""What was measured with each weight."""
+
+
 def _check_kinds(judged: Judged, part: str) -> None:
     if len(np.unique(judged.right)) < 2:
         raise SapbertError(Errors.E521.format(part=part, n=len(judged.right), right=int(judged.right.sum())))
@@ -160,21 +179,56 @@ def _check_kinds(judged: Judged, part: str) -> None:
 # --- fitting
 
 
-def _try_weights(linker: SapbertLinker, links: Callable[[str], Judged]) -> dict[float, Judged]:
-    """RETURNS (dict[float, Judged]): by each weight, rising; by the present one where there is one score only."""
-    present, given = linker.sparse_weight, settings_of(linker)["sparse_weight"]
-    both = linker.generator.ngrams is not None and linker.generator.vectors is not None
-    tried = {}
+@contextmanager
+def _weights_kept(linker: SapbertLinker) -> Iterator[None]:
+    given = {name: settings_of(linker)[name] for name in ("sparse_weight", "prior_weight")}
     try:
-        for weight in sorted({*SPARSE_WEIGHTS, present}) if both else [present]:
-            linker.sparse_weight = weight
-            tried[weight] = links(f"documents linked with λ = {weight:g}" if both else "documents linked")
+        yield
     finally:
-        linker.sparse_weight = given
-    return tried
+        for name, value in given.items():
+            setattr(linker, name, value)
 
 
-def _best_weight(tried: dict[float, Judged], present: float) -> float:
+def _try_weights(linker: SapbertLinker, documents: Documents, link: Link, prior: bool) -> tuple[Tried, Tried]:
+    """RETURNS (tuple[Tried, Tried]): by λ, rising, or the present one where there is one score only; and with the best
+    λ by μ, rising, or the present one where there is no `prior` to be fitted."""
+    present, present_prior = linker.sparse_weight, linker.prior_weight
+    if prior:
+        linker.prior_weight = 0.0
+    both = linker.generator.ngrams is not None and linker.generator.vectors is not None
+    weights = {}
+    for weight in sorted({*SPARSE_WEIGHTS, present}) if both else [present]:
+        linker.sparse_weight = weight
+        what = f"documents linked with λ = {weight:g}" if both else "documents linked"
+        weights[weight] = judge(link(documents, what), linker)
+    linker.sparse_weight = _best(weights, present)
+    if not prior:
+        return weights, {present_prior: weights[linker.sparse_weight]}
+    linked = list(link(documents, "documents linked with the best λ"))
+    return weights, {weight: judge(_weighed(linked, documents, weight, linker.kb), linker) for weight in PRIOR_WEIGHTS}
+
+
+def _weighed(
+    linked: Iterable[LinkedMention], documents: Documents, weight: float, store: ConceptStore
+) -> Iterator[LinkedMention]:
+    """YIELDS (LinkedMention): as they are with a prior that does not know the document of the mention."""
+    counts = count_concepts(documents)
+    own: dict[str, Counter[str]] = {}
+    for document in documents:
+        own.setdefault(document.doc_id, Counter()).update(count_concepts([document]))
+    priors = {doc_id: Prior(counts - of_doc, weight, store) for doc_id, of_doc in own.items()}
+    for mention in linked:
+        yield mention._replace(parts=tuple(map(priors[mention.doc_id], mention.parts)))
+
+
+def count_concepts(documents: Documents) -> Counter[str]:
+    """RETURNS (Counter[str]): how many mentions of documents have each id."""
+    return Counter(id for document in documents for mention in document.mentions for id in mention.ids)
+
+
+def _best(tried: Tried, present: float | None) -> float:
+    """RETURNS (float): the weight with the best mean of both accuracies; of equal ones the present, then the least."""
+
     def merit(weight: float) -> tuple[int, bool, float]:
         judged = tried[weight]
         return int(judged.lenient.sum() + judged.strict.sum()), weight == present, -weight
@@ -236,13 +290,13 @@ def fit_threshold(judged: Judged, precision: float | None) -> float:
     return float(curve.thresholds[reached[0]])
 
 
-def _set(nlp: Language, linker: SapbertLinker, weight: float, threshold: float, points: Points) -> None:
+def _set(nlp: Language, linker: SapbertLinker, fitted: Fitted) -> None:
     """Make what was fitted count, also when the pipeline is saved: else its config would go before it."""
-    linker.sparse_weight = weight
-    linker.fitted = Fitted(weight, threshold, points, linker.generator.sparse_share)
-    linker.sparse_weight = linker.threshold = None
+    linker.sparse_weight = fitted.sparse_weight
+    linker.fitted = fitted._replace(sparse_share=linker.generator.sparse_share)
+    linker.sparse_weight = linker.prior_weight = linker.threshold = None
     (name,) = (name for name, component in nlp.pipeline if component is linker)
-    nlp.get_pipe_config(name).update(sparse_weight=None, threshold=None)
+    nlp.get_pipe_config(name).update(sparse_weight=None, prior_weight=None, threshold=None)
 
 
 # --- measuring

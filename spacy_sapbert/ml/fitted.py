@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -29,6 +30,8 @@ class Fitted(NamedTuple):
     threshold (float): a link needs a higher score.
     probabilities (tuple[tuple[float, float], ...] | None): how sure links are, as points (score, probability) with
         rising scores and probabilities that never fall; None where that was not fitted.
+    annotated (Mapping[str, int] | None): how often the training data has each concept, by the id that it has there.
+    prior_weight (float): μ, how much that counts; see `Prior`.
     sparse_share (float | None): how much of a score was the sparse one, from 0 to 1, when threshold and probabilities
         were fitted. They say nothing about scores that are made up in another way. None: they were not fitted.
     """
@@ -37,6 +40,8 @@ class Fitted(NamedTuple):
     threshold: float = THRESHOLD
     probabilities: tuple[tuple[float, float], ...] | None = None
     sparse_share: float | None = None
+    annotated: Mapping[str, int] | None = None
+    prior_weight: float = 0.0
 
     def probability(self, score: float) -> float | None:
         """RETURNS (float | None): linear between the points, and that of the nearest point outside of them."""
@@ -47,7 +52,9 @@ class Fitted(NamedTuple):
 
     def without_calibration(self) -> Fitted:
         """RETURNS (Fitted): without what was fitted to scores, when they mean something else than they did."""
-        return self if self.sparse_share is None else Fitted(self.sparse_weight)
+        if self.sparse_share is None:
+            return self
+        return self._replace(threshold=THRESHOLD, probabilities=None, sparse_share=None)
 
     def save(self, folder: Path) -> None:
         (folder / FITTED_FILE).write_text(json.dumps(self._asdict(), indent=2) + "\n", encoding="utf-8")
@@ -72,9 +79,13 @@ class Fitted(NamedTuple):
         share = None if self.sparse_share is None else float(self.sparse_share)
         if (points is None) != (share is None):
             raise ValueError("probabilities and sparse_share do not go together")
-        fitted = Fitted(float(self.sparse_weight), float(self.threshold), points, share)
-        if not 0 <= fitted.sparse_weight < math.inf:
-            raise ValueError(f"sparse_weight is {fitted.sparse_weight}")
+        counts = None if self.annotated is None else {str(id): int(n) for id, n in self.annotated.items()}
+        weights = float(self.sparse_weight), float(self.prior_weight)
+        fitted = Fitted(weights[0], float(self.threshold), points, share, counts, weights[1])
+        if not all(0 <= weight < math.inf for weight in weights):
+            raise ValueError(f"sparse_weight is {weights[0]}, prior_weight {weights[1]}")
+        if min((counts or {}).values(), default=1) < 1:
+            raise ValueError("a count in annotated is below 1")
         if not (0 <= fitted.threshold <= 1 and (share is None or 0 <= share <= 1)):
             raise ValueError("threshold or sparse_share is not from 0 to 1")
         return fitted

@@ -47,8 +47,6 @@ def rank(claims: Sequence[Claim], rules: Sequence[str] = RULES) -> list[Claim]:
 def explain(ranked: Sequence[Claim], rules: Sequence[str] = RULES) -> str:
     """RETURNS (str): the other concepts, and what speaks for the first one more than for any of them."""
     best, *rivals = ranked
-    named = ", ".join(rival.concept_id for rival in rivals[:MAX_RIVALS])
-    more = f" and {len(rivals) - MAX_RIVALS} more" if len(rivals) > MAX_RIVALS else ""
     rule = next((rule for rule in rules if getattr(best, rule) != getattr(rivals[0], rule)), "id")
     reasons = {
         "annotations": f"it is annotated most often ({best.annotations:,})",
@@ -57,7 +55,12 @@ def explain(ranked: Sequence[Claim], rules: Sequence[str] = RULES) -> str:
         "preferred": "this is its preferred name",
         "id": "its id comes first",
     }
-    return f"same score as {named}{more}; chosen because {reasons[rule]}"
+    return f"same score as {named([rival.concept_id for rival in rivals])}; chosen because {reasons[rule]}"
+
+
+def named(concept_ids: Sequence[str]) -> str:
+    more = f" and {len(concept_ids) - MAX_RIVALS} more" if len(concept_ids) > MAX_RIVALS else ""
+    return ", ".join(concept_ids[:MAX_RIVALS]) + more
 
 
 class Homonyms:

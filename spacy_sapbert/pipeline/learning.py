@@ -2,6 +2,7 @@
 
 import copy
 import tempfile
+from collections import Counter
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from ..kb.store import ConceptStore
     from ..ml.candidates import CandidateGenerator, Filter
     from ..ml.decision import MentionForms
+    from ..ml.prior import Prior
     from ..training.biosyn import CandidateScores, Learner, TrainingMention
 
 
@@ -45,6 +47,7 @@ class LearningPipe(FolderPipe, TrainablePipe):
     _sparse: bool
     _sparse_normaliser: str
     _sparse_weight: Optional[float]
+    _prior_weight: Optional[float]
 
     def __init__(self, learning: Optional[BioSyn], scorer: Optional[Callable]) -> None:
         self.model: Any = None  # until it learns
@@ -96,16 +99,35 @@ class LearningPipe(FolderPipe, TrainablePipe):
         self._sparse_weight = value
 
     @property
+    def prior_weight(self) -> float:
+        """μ: as it was set, else as it was fitted."""
+        return self._fitted.prior_weight if self._prior_weight is None else self._prior_weight
+
+    @prior_weight.setter
+    def prior_weight(self, value: Optional[float]) -> None:
+        self._prior_weight = value
+
+    @property
+    def prior(self) -> Optional["Prior"]:
+        """What counts beside the similarity of names, where it was fitted or learnt."""
+        from ..ml.prior import Prior
+
+        counts = self._fitted.annotated
+        return Prior(counts, self.prior_weight, self.kb) if counts and self.prior_weight else None
+
+    @property
     def fitted(self) -> Fitted:
         """What was learnt or fitted, as far as it holds.
 
         Threshold and probabilities hold for the scores with which `spacy-sapbert calibrate` fitted them. They are left
-        out, so that links have no probability and the threshold is the default one, while λ or `sparse` is set to
+        out, so that links have no probability and the threshold is the default one, while λ, μ or `sparse` is set to
         something else; and for good with another vocabulary, and once the linker learns.
         """
-        share = self._fitted.sparse_share
-        holds = share is None or share == self.generator.sparse_share
-        return self._fitted if holds else self._fitted.without_calibration()
+        fitted = self._fitted
+        if fitted.sparse_share is None:
+            return fitted
+        same = fitted.sparse_share == self.generator.sparse_share and fitted.prior_weight == self.prior_weight
+        return fitted if same else fitted.without_calibration()
 
     @fitted.setter
     def fitted(self, fitted: Fitted) -> None:
@@ -155,11 +177,12 @@ class LearningPipe(FolderPipe, TrainablePipe):
         """
         if self.learning is None:
             return
-        wanted = "null: what it begins with stands in `learning`"
-        check_setting(self, "sparse_weight", self._sparse_weight is None, wanted)
+        for setting, value in (("sparse_weight", self._sparse_weight), ("prior_weight", self._prior_weight)):
+            check_setting(self, setting, value is None, "null: what it begins with stands in `learning`")
         examples = list(get_examples())
         validate_examples(examples, f"{type(self).__name__}.initialize")
-        self._check_gold(examples, self._start_learning().generator.store)
+        self._start_learning()
+        self._count_gold(examples)
         self._renew_after = self._renew_after or len(examples)
         if self.learning.join_mentions:
             key = self.spans_key or ""
@@ -228,14 +251,14 @@ class LearningPipe(FolderPipe, TrainablePipe):
             self._renew_after = self.learning.renew_after
         return self._learner
 
-    def _check_gold(self, examples: Sequence[Example], store: "ConceptStore") -> None:
-        ids = [
-            one for example in examples for ids in gold_ids(example.reference, self.spans_key).values() for one in ids
-        ]
-        if not any(map(store.concept_rows, ids)):
-            raise SapbertError(
-                Errors.E346.format(documents=len(examples), n=len(ids), some=", ".join(ids[:3]) or "none")
-            )
+    def _count_gold(self, examples: Sequence[Example]) -> None:
+        gold = (gold_ids(example.reference, self.spans_key).values() for example in examples)
+        counts = Counter(one for of_doc in gold for ids in of_doc for one in ids)
+        if not any(map(self.kb.concept_rows, counts)):
+            some = ", ".join(list(counts)[:3]) or "none"
+            raise SapbertError(Errors.E346.format(documents=len(examples), n=counts.total(), some=some))
+        assert self.learning is not None
+        self._fitted = self._fitted._replace(annotated=dict(counts), prior_weight=self.learning.prior_weight)
 
     def _training_mentions(self, examples: Sequence[Example]) -> List["TrainingMention"]:
         learner = self._start_learning()
@@ -245,7 +268,7 @@ class LearningPipe(FolderPipe, TrainablePipe):
         found = training_mentions(
             examples, self.spans_key, self._forms, self._filter, learner.generator.store, learner.counts
         )
-        return [mention for mention in found if learner.has_candidates(mention)]
+        return learner.pick(found)
 
     def _renew(self, generator: "CandidateGenerator") -> None:
         """Encode the names by what was learnt."""
@@ -257,6 +280,8 @@ class LearningPipe(FolderPipe, TrainablePipe):
         folder = tempfile.TemporaryDirectory(prefix="spacy_sapbert_", ignore_cleanup_errors=True)
         build_name_vectors(generator.store, encoder, Path(folder.name))
         generator.renew(NameVectors(Path(folder.name), generator.store, encoder))
+        if self._learner:
+            self._learner.names_are_renewed()
         if self._vectors_folder:
             self._vectors_folder.cleanup()
         self._vectors_folder = folder

@@ -49,6 +49,7 @@ Parts = Tuple[LinkedPart, ...]
         "sparse": True,
         "sparse_normaliser": "biosyn",
         "sparse_weight": None,
+        "prior_weight": None,
         "batch_size": 128,
         "k": 30,
         "threshold": None,
@@ -80,6 +81,7 @@ def make_sapbert_linker(
     sparse: bool,
     sparse_normaliser: str,
     sparse_weight: Optional[float],
+    prior_weight: Optional[float],
     batch_size: int,
     k: int,
     threshold: Optional[float],
@@ -108,7 +110,8 @@ class SapbertLinker(LearningPipe):
 
     A mention is looked up as it stands, with its abbreviations expanded, and part by part where the
     `composite_splitter` offers readings; `spacy_sapbert.ml.decision.Decision` says which of these is linked, and
-    `spacy_sapbert.ml.homonyms.Homonyms` to which of several concepts with the same score.
+    `spacy_sapbert.ml.homonyms.Homonyms` to which of several concepts with the same score. Where it was learnt or fitted
+    how often annotators mean a concept, that counts beside the score (`spacy_sapbert.ml.prior.Prior`).
 
     kb (str): "starter", or the path of a store that `spacy-sapbert kb build` made.
     encoder (str): "starter", a folder or a hub name; "none" for the sparse score alone.
@@ -120,6 +123,8 @@ class SapbertLinker(LearningPipe):
         so does an encoder to which n-grams belong.
     sparse_weight (float | None): its weight λ beside the dense score; None takes what was learnt, here or with a
         published encoder, else 0.2.
+    prior_weight (float | None): the weight μ of how often annotators meant a concept; None takes what was learnt or
+        fitted. It counts only where that was, see `spacy_sapbert.ml.prior.Prior`.
     batch_size (int): documents whose mentions are looked up together.
     k (int): candidates for each text that is looked up.
     threshold (float | None): a link needs a higher score; None takes what was fitted (see `fitted`), else 0.85.
@@ -153,6 +158,7 @@ class SapbertLinker(LearningPipe):
         sparse: bool = True,
         sparse_normaliser: str = "biosyn",
         sparse_weight: Optional[float] = None,
+        prior_weight: Optional[float] = None,
         batch_size: int = 128,
         k: int = 30,
         threshold: Optional[float] = None,
@@ -182,6 +188,7 @@ class SapbertLinker(LearningPipe):
         self._sparse = sparse
         self._sparse_normaliser = sparse_normaliser
         self._sparse_weight = sparse_weight
+        self._prior_weight = prior_weight
         self.batch_size = batch_size
         self.k = k
         self._threshold = threshold
@@ -243,7 +250,9 @@ class SapbertLinker(LearningPipe):
             return predicted
         homonyms = Homonyms(self.kb, self._passing, self.label_types)
         labels = [[mention.label_ for mention in mentions_of(doc, self.spans_key)] for doc in docs]
-        return [homonyms.decide(mentions, labels_of_doc) for mentions, labels_of_doc in zip(predicted, labels)]
+        decided = [homonyms.decide(mentions, labels_of_doc) for mentions, labels_of_doc in zip(predicted, labels)]
+        prior = self.prior
+        return [[tuple(map(prior, parts)) for parts in mentions] for mentions in decided] if prior else decided
 
     def set_annotations(self, docs: Sequence[Doc], predictions: Sequence[Sequence[Parts]]) -> None:
         """Write `kb_id_`, `_.kb_ents` and `_.links` of every mention."""
@@ -386,5 +395,6 @@ class SapbertLinker(LearningPipe):
         check_setting(self, "sparse_normaliser", self._sparse_normaliser in NORMALISERS, known)
         check_setting(self, "spelling", self._spelling != "", "null, 'vocabulary' or the path of a list")
         check_setting(self, "sparse_weight", self.sparse_weight >= 0, "0 or more")
+        check_setting(self, "prior_weight", self.prior_weight >= 0, "0 or more")
         check_setting(self, "threshold", 0 <= self.threshold <= 1, "from 0 to 1")
         check_setting(self, "no_definition_threshold", 0 <= self.no_definition_threshold <= 1, "from 0 to 1")

@@ -3,7 +3,7 @@
 # no postponed annotations here: the settings of a registered class could not be checked
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -34,6 +34,12 @@ class BioSyn:
     dropout (bool): as much as the encoder's config says, or none.
     renew_after (int | None): documents after which names are encoded anew; None for as many as the training data has.
         Scoring encodes them anew as well.
+    add_right (bool): where no candidate is right, the right name nearest by the dense score takes the last one's place.
+        BioSyn learns nothing from such a mention.
+    each_once (bool): a mention that comes again before names are encoded anew is left out: most mentions of a corpus
+        are repetitions, and take time without teaching more. BioSyn learns from each.
+    prior_weight (float): μ, how much it counts how often the training data has a concept; see
+        `spacy_sapbert.ml.prior.Prior`. It enters what is predicted, not what is learnt. 0 for BioSyn's scores.
     join_mentions (bool): the mentions of the training data are names of the vocabulary that is saved; while the linker
         learns they are not.
     RAISES (SapbertError): E335 a setting that makes no sense.
@@ -51,6 +57,9 @@ class BioSyn:
         trained_layers: int | None = None,
         dropout: bool = True,
         renew_after: int | None = None,
+        add_right: bool = True,
+        each_once: bool = True,
+        prior_weight: float = 0.1,
         join_mentions: bool = True,
     ) -> None:
         self.loss = loss
@@ -62,12 +71,16 @@ class BioSyn:
         self.trained_layers = trained_layers
         self.dropout = dropout
         self.renew_after = renew_after
+        self.add_right = add_right
+        self.each_once = each_once
+        self.prior_weight = prior_weight
         self.join_mentions = join_mentions
         check_counts(k=k, renew_after=renew_after, trained_layers=trained_layers)
         for name, holds, wanted in (
             ("dense_share", 0 <= dense_share <= 1, "from 0 to 1"),
             ("sparse_weight", sparse_weight is None or sparse_weight >= 0, "0 or more"),
             ("temperature", temperature > 0, "above 0"),
+            ("prior_weight", prior_weight >= 0, "0 or more"),
             ("weight_rate", weight_rate >= 0, "0 or more"),
         ):
             if not holds:
@@ -125,7 +138,8 @@ class Learner:
         self._weights = np.array([start, np.log(settings.temperature)], dtype=np.float32)
         self._gradient = np.zeros_like(self._weights)
         self._adam = Adam(settings.weight_rate, L2=0.0, grad_clip=0.0)
-        self._candidates = _NameCandidates(generator, settings)
+        self._picked: set[TrainingMention] = set()
+        self._candidates = _NameCandidates(generator, settings, self.counts)
 
     @property
     def sparse_weight(self) -> float:
@@ -135,18 +149,27 @@ class Learner:
     def temperature(self) -> float:
         return float(np.exp(self._weights[1]))
 
-    def has_candidates(self, mention: TrainingMention) -> bool:
-        """Whether any name passes the filter of a mention."""
+    def pick(self, mentions: Iterable[TrainingMention]) -> list[TrainingMention]:
+        """RETURNS (list[TrainingMention]): each of them once, if there is a name to compare it with; where mentions are
+        learnt from once, those that have not been picked since the names were encoded."""
+        picked = [one for one in dict.fromkeys(mentions) if one not in self._picked and self._has_names(one)]
+        if self.settings.each_once:
+            self._picked.update(picked)
+        return picked
+
+    def names_are_renewed(self) -> None:
+        self._picked.clear()
+
+    def _has_names(self, mention: TrainingMention) -> bool:
         passing = self.generator.passing_names(mention.only)
         return passing is None or bool(passing.any())
 
     def begin_update(self, mentions: Sequence[TrainingMention]) -> tuple[CandidateScores, Callable[[np.ndarray], None]]:
-        """Score the candidates of mentions.
+        """Score the candidates of mentions that `pick` gave.
 
         RETURNS (tuple): the scores, divided by the temperature; and a function that takes their gradient back to the
             weights, until `finish_update` changes these.
         """
-        mentions = list(dict.fromkeys(mentions))
         rows, sparse = self._candidates(mentions)
         right = self._right(rows, mentions)
         self.counts["mentions"] += len(mentions)
@@ -197,10 +220,12 @@ class Learner:
 class _NameCandidates:
     """The names that a mention is compared with; never the mention itself where it is a name from a corpus only."""
 
-    def __init__(self, generator: CandidateGenerator, settings: BioSyn) -> None:
+    def __init__(self, generator: CandidateGenerator, settings: BioSyn, counts: "Counter[str]") -> None:
         self._generator = generator
         self._n_dense = int(settings.dense_share * settings.k) if generator.ngrams else settings.k
         self._k = settings.k
+        self._add_right = settings.add_right
+        self._counts = counts
         self._annotated: dict[str, list[int]] = {}
         for row in generator.store.annotated_only():
             self._annotated.setdefault(biosyn(generator.store.name(row)), []).append(row)
@@ -218,9 +243,20 @@ class _NameCandidates:
                 if passing is not None:
                     scores[~passing] = -np.inf
         chosen = [self._choose(dense[place], sparse[place]) for place in range(len(mentions))]
+        if self._add_right:
+            chosen = [self._with_right(*found) for found in zip(chosen, dense, mentions, strict=True)]
         k = min(map(len, chosen))
         rows = np.stack([rows[:k] for rows in chosen])
         return rows, np.take_along_axis(sparse, rows, axis=1)
+
+    def _with_right(self, rows: np.ndarray, dense: np.ndarray, mention: TrainingMention) -> np.ndarray:
+        ownership = self._generator.store.ownership
+        right = ownership.names[np.isin(ownership.concepts, list(mention.concepts))]
+        right = right[np.isfinite(dense[right])]
+        if not len(right) or np.isin(rows, right).any():
+            return rows
+        self._counts["right candidates added"] += 1
+        return np.append(rows[:-1], right[dense[right].argmax()])
 
     def _choose(self, dense: np.ndarray, sparse: np.ndarray) -> np.ndarray:
         by_sparse = _best(sparse, self._k - self._n_dense)

@@ -7,10 +7,12 @@ from hypothesis import strategies as st
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.evaluation.calibration import (
     LEAST_LINKS,
+    PRIOR_WEIGHTS,
     SIGMOID_POINTS,
     SPARSE_WEIGHTS,
     Judged,
-    _best_weight,
+    _best,
+    _weighed,
     calibrate,
     fit_probabilities,
     fit_threshold,
@@ -119,9 +121,10 @@ def test_the_threshold_of_the_best_f1():
 
 def test_which_weight_is_best():
     good, bad = judged([], [], lenient=[1, 1], strict=[1, 0]), judged([], [], lenient=[1, 1], strict=[0, 0])
-    assert _best_weight({0.0: bad, 0.1: bad, 0.3: good}, 0.1) == 0.3
-    assert _best_weight({0.0: good, 0.1: good, 0.3: good}, 0.1) == 0.1
-    assert _best_weight({0.0: bad, 0.1: good, 0.2: bad, 0.3: good}, 0.2) == 0.1
+    assert _best({0.0: bad, 0.1: bad, 0.3: good}, 0.1) == 0.3
+    assert _best({0.0: good, 0.1: good, 0.3: good}, 0.1) == 0.1
+    assert _best({0.0: bad, 0.1: good, 0.2: bad, 0.3: good}, 0.2) == 0.1
+    assert _best({0.0: good, 0.1: good}, None) == 0.0
 
 
 # --- what is right
@@ -226,6 +229,50 @@ def test_weights_are_tried_where_there_are_two_scores(small_store, tiny_encoder)
     assert linker.fitted.sparse_share == pytest.approx(linker.sparse_weight / (1 + linker.sparse_weight))
 
 
+# "cold" is the preferred name of the temperature, but here annotators mean the disease
+HABITS = (("cold", "D003139"), ("lithiums",), ("mucoviscidosis", "D003550"))
+HABITUAL = [document(str(number), *HABITS) for number in range(20)]
+
+
+def test_the_prior_is_fitted(nlp, tmp_path):
+    linker = nlp.get_pipe("sapbert_linker")
+    passes = []
+    result = calibrate(nlp, HABITUAL, prior=True, follow=lambda documents, what: passes.append(what) or documents)
+    assert passes[1:3] == ["documents linked", "documents linked with the best λ"]
+    tried = {row["prior_weight"]: row["lenient"] for row in result["prior_weights"]}
+    assert list(tried) == list(PRIOR_WEIGHTS)
+    assert tried[0.0] == 50
+    assert {lenient for weight, lenient in tried.items() if weight} == {100}
+    assert result["prior_weight"] == {"before": 0, "after": PRIOR_WEIGHTS[1]}
+    assert (result["before"]["lenient"], result["after"]["lenient"]) == (50, 100)
+    assert linker.fitted.annotated == {"D003139": 14, "D003550": 14}  # in the 14 documents fitted on
+    nlp.to_disk(tmp_path)
+    again = spacy.load(tmp_path).get_pipe("sapbert_linker")
+    assert again.fitted == linker.fitted
+    assert again.prior_weight == linker.prior_weight == PRIOR_WEIGHTS[1]
+
+
+def test_a_document_tells_nothing_of_itself(nlp):
+    documents = [document("0", ("cold", "D003139")), document("1", ("cold", "D003080"), ("mucoviscidosis", "D003550"))]
+    mentions = list(link_gold_mentions(nlp, documents))
+    first, second, _ = _weighed(mentions, documents, 0.3, nlp.get_pipe("sapbert_linker").kb)
+    assert priors(first)["D003080"] > 0 == priors(first)["D003139"]
+    assert priors(second)["D003139"] > 0 == priors(second)["D003080"]
+
+
+def priors(linked):
+    return {candidate.concept_id: candidate.prior for part in linked.parts for candidate in part.candidates}
+
+
+def test_without_it_the_prior_stays(nlp):
+    linker = nlp.get_pipe("sapbert_linker")
+    linker.fitted = Fitted(annotated={"D010051": 3}, prior_weight=0.07)
+    result = calibrate(nlp, CORPUS)
+    assert result["prior_weight"] == {"before": 0.07, "after": 0.07}
+    assert [row["prior_weight"] for row in result["prior_weights"]] == [0.07]
+    assert (linker.fitted.annotated, linker.fitted.prior_weight) == ({"D010051": 3}, 0.07)
+
+
 @pytest.mark.parametrize("method", ["isotonic", "platt"])
 def test_both_methods_say_what_is_likely(nlp, method):
     calibrate(nlp, CORPUS, method=method)
@@ -247,6 +294,7 @@ def test_both_methods_say_what_is_likely(nlp, method):
         ([document(str(i), ("breast cancer", "D001943")) for i in range(9)], {}, r"E521.*held-out.*3 links, 3 of"),
         (CORPUS[:2], {"held_out": 0.9}, r"E521.*fitted.*0 links, 0 of"),
         (CORPUS, {"precision": 0.999}, "E520"),
+        (CORPUS, {"precision": 0.999, "prior": True}, "E520"),
     ],
 )
 def test_what_cannot_be_fitted_changes_nothing(nlp, documents, options, message):

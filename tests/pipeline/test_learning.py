@@ -175,6 +175,43 @@ def test_learning_is_repeatable(make, corpus):
     assert train(make(), corpus, steps=4) == train(make(), corpus, steps=4)
 
 
+# --- how often concepts are annotated
+
+
+def test_what_the_training_data_means_more_often_goes_first(make, nlp_of, tmp_path):
+    """ "cold" is the preferred name of the temperature; the training data means the disease by it."""
+    nlp = make({"sparse": True}, prior_weight=0.3)
+    assert linker_of(nlp).prior is None
+    assert links(nlp, "cold")[0][0][0] == "D003080"
+    nlp_of(nlp, "a malignancy", "D001943")
+    assert linker_of(nlp).fitted.annotated == {"D001943": 1, "D003139": 1}
+    assert links(nlp, "cold")[0][0] == ("D003139", 1.0)
+    nlp.to_disk(tmp_path)
+    again = spacy.load(tmp_path)
+    assert linker_of(again).fitted == linker_of(nlp).fitted
+    assert links(again, "cold")[0][0] == ("D003139", 1.0)
+    doc = again.make_doc("cold")
+    doc.ents = [doc.char_span(0, 4, label="Disease")]
+    assert again(doc).ents[0]._.links[0].tie.startswith("a name as like as that of D003080; chosen because")
+
+
+def test_it_can_be_left_out(make, nlp_of):
+    nlp = make(prior_weight=0)
+    nlp_of(nlp, "a malignancy", "D001943")
+    assert links(nlp, "cold")[0][0][0] == "D003080"
+    linker_of(nlp).prior_weight = 0.2
+    assert links(nlp, "cold")[0][0][0] == "D003139"
+    linker_of(nlp).prior_weight = None
+    assert links(nlp, "cold")[0][0][0] == "D003080"
+
+
+@pytest.mark.parametrize("setting", ["sparse_weight", "prior_weight"])
+def test_what_is_learnt_cannot_be_set_as_well(make, corpus, setting):
+    nlp = make({setting: 0.3})
+    with pytest.raises(SapbertError, match=rf"E406.*{setting}"):
+        nlp.initialize(lambda: list(mention_corpus(corpus)(nlp)))
+
+
 # --- names are encoded anew
 
 
@@ -346,6 +383,7 @@ def test_spacy_train(corpus, kb, tiny_encoder, tmp_path):
         "--training.eval_frequency": "40",
         "--training.optimizer.learn_rate.initial_rate": "3e-3",
         "--training.optimizer.learn_rate.warmup_steps": "1",
+        "--components.sapbert_linker.learning.dropout": "false",
         "--output": str(tmp_path / "out"),
     }
     command = [sys.executable, "-m", "spacy", "train", str(ROOT / "configs" / "linker.cfg")]

@@ -50,7 +50,7 @@ def order(scores):
 @pytest.mark.parametrize(("dense_share", "n_sparse"), [(0.0, 6), (0.5, 3), (0.34, 4), (1.0, 0)])
 def test_candidates_are_sparse_ones_topped_up_with_dense_ones(generator, dense_share, n_sparse):
     text = "tumours of the breast"
-    learner = Learner(generator, biosyn(dense_share=dense_share))
+    learner = Learner(generator, biosyn(dense_share=dense_share, add_right=False))
     scores, _ = learner.begin_update([mention(generator.store, text, "D001943")])
     (dense,), (sparse,) = generator.similarities([text])
     by_sparse = order(sparse)[:n_sparse]
@@ -135,18 +135,48 @@ def small_generator(small_store, tiny_encoder):
     return generator_of(small_store, tiny_encoder)
 
 
-def test_equal_mentions_of_a_batch_count_once(generator):
-    learner = Learner(generator, biosyn())
-    one = mention(generator.store, "cold", "D003139")
-    scores, _ = learner.begin_update([one, one, mention(generator.store, "cold", "D003080")])
-    assert len(scores.rows) == 2
-    assert learner.counts["mentions"] == 2
+@pytest.mark.parametrize("each_once", [True, False])
+def test_each_mention_is_picked_once_until_names_are_renewed(generator, each_once):
+    learner = Learner(generator, biosyn(each_once=each_once))
+    one, other = mention(generator.store, "cold", "D003139"), mention(generator.store, "cold", "D003080")
+    assert learner.pick([one, one, other]) == [one, other]
+    assert learner.pick([other, one]) == ([] if each_once else [other, one])
+    learner.names_are_renewed()
+    assert learner.pick([other]) == [other]
+
+
+def test_mentions_that_no_name_is_compared_with_are_not_picked(generator):
+    nowhere = mention(generator.store, "cold", "D003139", only=Filter(types=("Nothing",)))
+    assert Learner(generator, biosyn()).pick([nowhere]) == []
 
 
 def test_mentions_without_a_right_candidate_are_counted(generator):
-    learner = Learner(generator, biosyn(k=1, dense_share=0.0))
+    learner = Learner(generator, biosyn(k=1, dense_share=0.0, add_right=False))
     learner.begin_update([mention(generator.store, "cold", "D003139"), mention(generator.store, "cold", "D008094")])
     assert learner.counts == {"mentions": 2, "without a right candidate": 1}
+
+
+def test_a_right_name_that_is_missing_takes_the_last_place(generator):
+    mentions = [mention(generator.store, "cold", "D003139"), mention(generator.store, "cold", "D008094")]
+    learner = Learner(generator, biosyn(k=3, dense_share=0.0))
+    without, _ = Learner(generator, biosyn(k=3, dense_share=0.0, add_right=False)).begin_update(mentions)
+    scores, _ = learner.begin_update(mentions)
+    assert scores.rows[0].tolist() == without.rows[0].tolist()
+    assert scores.rows[1, :2].tolist() == without.rows[1, :2].tolist()
+    assert scores.right[1].tolist() == [False, False, True]
+    (dense,), _ = generator.similarities(["cold"])
+    right = [row for row, name in enumerate(generator.store.names()) if "D008094" in generator.store.find_name(name)]
+    assert scores.rows[1, 2] == max(right, key=lambda row: dense[row])
+    assert learner.counts == {"mentions": 2, "without a right candidate": 0, "right candidates added": 1}
+
+
+def test_no_right_name_is_added_that_does_not_pass_the_filter(generator):
+    types = {one.types for one in map(generator.store.get, ("D003139", "D008094"))}
+    (of_cold, of_lithium) = (generator.store.get(one).types for one in ("D003139", "D008094"))
+    assert not set(of_cold) & set(of_lithium), types
+    learner = Learner(generator, biosyn(k=3))
+    scores, _ = learner.begin_update([mention(generator.store, "cold", "D008094", only=Filter(types=of_cold))])
+    assert not scores.right.any()
 
 
 # --- learning
@@ -249,6 +279,7 @@ def test_without_an_encoder_nothing_can_learn(small_store):
         ("weight_rate", -1.0),
         ("trained_layers", 0),
         ("renew_after", 0),
+        ("prior_weight", -0.1),
     ],
 )
 def test_settings_that_make_no_sense(setting, value):

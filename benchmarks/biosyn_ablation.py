@@ -1,0 +1,143 @@
+"""What each choice of BioSyn's training is worth: one cell a choice, each trained for the same time.
+
+The linker with the starter encoder (or another) is taught by the training part of NCBI Disease, as `configs/linker.cfg`
+says but for the one choice, and measured on the development part, linked to MEDIC alone: with the prior that it learnt
+(`prior_weight`), and without. Time is that of the processor, on one core; the learning rate falls with it to nothing.
+
+    OMP_NUM_THREADS=1 python benchmarks/biosyn_ablation.py [--cell NAME …] [--minutes 10] [--seed 0] [--encoder NAME]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import spacy
+from linking import CORPORA, build, read
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training import Example
+from spacy.util import fix_random_seed
+from thinc.api import Adam
+
+from spacy_sapbert.corpora.docs import to_doc
+from spacy_sapbert.corpora.examples import add_gold_mentions
+from spacy_sapbert.types import AnnotatedDocument
+
+READ_BEFORE = ["abbreviation_resolver", "composite_splitter"]
+DOCS_PER_STEP = 8
+WARM_UP = 60  # seconds
+# settings of the linker, and of its learning
+CELLS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "as configured": ({}, {}),
+    "dense score alone": ({"sparse": False}, {}),
+    "sparse candidates alone (α = 0)": ({}, {"dense_share": 0.0}),
+    "dense candidates alone (α = 1)": ({}, {"dense_share": 1.0}),
+    "hard EM": ({}, {"loss": {"@losses": "spacy-sapbert.HardEM.v1"}}),
+    "pairwise": ({}, {"loss": {"@losses": "spacy-sapbert.Pairwise.v1"}}),
+    "k = 5": ({}, {"k": 5}),
+    "k = 50": ({}, {"k": 50}),
+    "no right name added": ({}, {"add_right": False}),
+    "each mention as often as it comes": ({}, {"each_once": False}),
+    "no dropout": ({}, {"dropout": False}),
+    "upper layer alone": ({}, {"trained_layers": 1}),
+}
+
+
+def pipeline(store: Path, encoder: str, linker: dict[str, Any], learning: dict[str, Any]) -> Language:
+    nlp = spacy.blank("en")
+    for name in READ_BEFORE:
+        nlp.add_pipe(name)
+    loss = {"@losses": "spacy-sapbert.MarginalLikelihood.v1"}
+    settings = {"@misc": "spacy-sapbert.BioSyn.v1", "loss": loss, "join_mentions": False, **learning}
+    nlp.add_pipe("sapbert_linker", config={"kb": str(store), "encoder": encoder, "learning": settings, **linker})
+    return nlp
+
+
+def examples(nlp: Language, documents: list[AnnotatedDocument]) -> list[Example]:
+    """The documents with their gold mentions, and what abbreviations and composites of them stand for."""
+    found = []
+    for document in documents:
+        reference = to_doc(nlp, document, split_tokens=True)
+        words, spaces = [token.text for token in reference], [bool(token.whitespace_) for token in reference]
+        predicted = Doc(nlp.vocab, words=words, spaces=spaces)
+        add_gold_mentions(predicted, reference, None)
+        for name in READ_BEFORE:
+            predicted = nlp.get_pipe(name)(predicted)
+        found.append(Example(predicted, reference))
+    return found
+
+
+def teach(nlp: Language, train: list[Example], minutes: float, rate: float, seed: int) -> dict[str, Any]:
+    """Train for so many minutes of processor time."""
+    linker: Any = nlp.get_pipe("sapbert_linker")
+    linker.initialize(lambda: train)
+    optimizer = Adam(rate, L2=0.01, L2_is_weight_decay=True, grad_clip=1.0, use_averages=False)
+    started, steps = time.process_time(), 0
+    for batch in batches(train, seed):
+        spent = time.process_time() - started
+        if spent >= 60 * minutes:
+            break
+        optimizer.learn_rate = rate * min(1, (spent + 1) / WARM_UP) * (1 - spent / (60 * minutes))
+        linker.update(batch, sgd=optimizer)
+        steps += 1
+    return {"steps": steps, "epochs": round(steps * DOCS_PER_STEP / len(train), 2), "counts": linker._note}
+
+
+def batches(train: list[Example], seed: int) -> Iterator[list[Example]]:
+    drawn = random.Random(seed)
+    while True:
+        order = drawn.sample(train, len(train))
+        for start in range(0, len(order), DOCS_PER_STEP):
+            yield order[start : start + DOCS_PER_STEP]
+
+
+def measure(nlp: Language, dev: list[Example]) -> dict[str, Any]:
+    linker: Any = nlp.get_pipe("sapbert_linker")
+    results = {}
+    for what, weight in (("with the prior", None), ("without", 0.0)):
+        linker.prior_weight = weight
+        results[what] = {name: round(100 * value, 2) for name, value in linker.score(dev).items()}
+    linker.prior_weight = None
+    return results
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=os.environ.get("SPACY_SAPBERT_DATA", "../shared/data"))
+    parser.add_argument("--encoder", default="starter", help="hub name or folder of an encoder")
+    parser.add_argument("--corpus", choices=[*CORPORA], action="append", help="to learn from; by default ncbi")
+    parser.add_argument("--cell", choices=[*CELLS], action="append", help="by default all; may be repeated")
+    parser.add_argument("--minutes", type=float, default=10)
+    parser.add_argument("--rate", type=float, default=1e-4, help="the highest learning rate")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--output", type=Path, help="a folder for the pipelines")
+    arguments = parser.parse_args()
+    corpora = [CORPORA[name] for name in arguments.corpus or ["ncbi"]]
+    with TemporaryDirectory() as folder:
+        build(arguments.data, Path(folder, "medic.kb"), [])
+        for cell in arguments.cell or CELLS:
+            fix_random_seed(arguments.seed)
+            nlp = pipeline(Path(folder, "medic.kb"), arguments.encoder, *CELLS[cell])
+            read_all = [read(arguments.data / corpus.train, corpus.type) for corpus in corpora]
+            train = [one for documents in read_all for one in examples(nlp, documents)]
+            taught = teach(nlp, train, arguments.minutes, arguments.rate, arguments.seed)
+            found = {
+                name: measure(nlp, examples(nlp, read(arguments.data / corpus.dev, corpus.type)))
+                for name, corpus in CORPORA.items()
+                if corpus in corpora
+            }
+            print(json.dumps({"cell": cell, "seed": arguments.seed, **taught, **found}), flush=True)
+            if arguments.output:
+                nlp.to_disk(arguments.output / cell)
+
+
+if __name__ == "__main__":
+    main()
