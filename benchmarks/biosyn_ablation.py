@@ -136,6 +136,7 @@ def main() -> None:
             }
             print(json.dumps({"cell": cell, "seed": arguments.seed, **taught, **found}), flush=True)
             if arguments.output:
+                arguments.output.mkdir(parents=True, exist_ok=True)
                 nlp.to_disk(arguments.output / cell)
 
 

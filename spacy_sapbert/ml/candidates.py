@@ -143,14 +143,21 @@ class CandidateGenerator:
     def _sparse(self, texts: Sequence[str], rows: np.ndarray | None) -> Sequence[np.ndarray | None]:
         if self.ngrams is None:
             return [None] * len(texts)
-        names = self._ngram_vectors if rows is None else self._ngram_vectors[rows]
-        similarities: np.ndarray = (self.ngrams.encode(texts) @ names.T).toarray()
+        names = self._ngram_columns if rows is None else self._ngram_rows[rows].T
+        similarities: np.ndarray = (self.ngrams.encode(texts) @ names).toarray()
         return list(similarities)
 
     @cached_property
-    def _ngram_vectors(self):  # type: ignore[no-untyped-def]
+    def _ngram_rows(self):  # type: ignore[no-untyped-def]
+        """The sparse vectors of the names, from which some are taken fast."""
         assert self.ngrams is not None
         return self.ngrams.encode(list(self.store.names()))
+
+    @cached_property
+    def _ngram_columns(self):  # type: ignore[no-untyped-def]
+        """The same, turned, as a product with all of them wants it: scipy would turn them for each text."""
+        assert self.ngrams is not None
+        return self.ngrams.encode(list(self.store.names())).T.tocsr()
 
     def _union(self, query: np.ndarray, sparse: np.ndarray | None, k: int) -> _Scored:
         """Score the names nearest by either score, as many as it takes to be sure of the k best concepts.
