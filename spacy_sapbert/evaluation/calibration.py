@@ -205,13 +205,17 @@ def _try_weights(linker: SapbertLinker, documents: Documents, link: Link, prior:
     if not prior:
         return weights, {present_prior: weights[linker.sparse_weight]}
     linked = list(link(documents, "documents linked with the best λ"))
-    return weights, {weight: judge(_weighed(linked, documents, weight, linker.kb), linker) for weight in PRIOR_WEIGHTS}
+    return weights, {weight: judge(weighed(linked, documents, weight, linker.kb), linker) for weight in PRIOR_WEIGHTS}
 
 
-def _weighed(
+def weighed(
     linked: Iterable[LinkedMention], documents: Documents, weight: float, store: ConceptStore
 ) -> Iterator[LinkedMention]:
-    """YIELDS (LinkedMention): as they are with a prior that does not know the document of the mention."""
+    """Weigh the candidates of mentions by how often other documents have each concept.
+
+    linked: of these documents, without a prior.
+    YIELDS (LinkedMention): with the prior that counts all mentions but those of their own document.
+    """
     counts = count_concepts(documents)
     own: dict[str, Counter[str]] = {}
     for document in documents:

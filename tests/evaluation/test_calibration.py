@@ -12,12 +12,12 @@ from spacy_sapbert.evaluation.calibration import (
     SPARSE_WEIGHTS,
     Judged,
     _best,
-    _weighed,
     calibrate,
     fit_probabilities,
     fit_threshold,
     judge,
     split_documents,
+    weighed,
 )
 from spacy_sapbert.evaluation.linking import link_gold_mentions
 from spacy_sapbert.ml.fitted import THRESHOLD, Fitted
@@ -255,7 +255,7 @@ def test_the_prior_is_fitted(nlp, tmp_path):
 def test_a_document_tells_nothing_of_itself(nlp):
     documents = [document("0", ("cold", "D003139")), document("1", ("cold", "D003080"), ("mucoviscidosis", "D003550"))]
     mentions = list(link_gold_mentions(nlp, documents))
-    first, second, _ = _weighed(mentions, documents, 0.3, nlp.get_pipe("sapbert_linker").kb)
+    first, second, _ = weighed(mentions, documents, 0.3, nlp.get_pipe("sapbert_linker").kb)
     assert priors(first)["D003080"] > 0 == priors(first)["D003139"]
     assert priors(second)["D003139"] > 0 == priors(second)["D003080"]
 

@@ -1,0 +1,64 @@
+"""What it is worth to know how often annotators mean each concept, by the weight μ of it.
+
+The training parts of NCBI Disease and BC5CDR (diseases) are linked to MEDIC, each document by the counts of the others;
+the development parts by the counts of their training part, to MEDIC and to MEDIC with the training mentions as names.
+
+    python benchmarks/prior.py [--data FOLDER] [--encoder NAME|FOLDER|none]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from linking import ABLATION, CORPORA, build, pipeline, read
+
+from spacy_sapbert.evaluation.calibration import PRIOR_WEIGHTS, count_concepts, judge, weighed
+from spacy_sapbert.evaluation.linking import link_gold_mentions
+from spacy_sapbert.ml.prior import Prior
+from spacy_sapbert.types import AnnotatedDocument
+
+
+def measure(
+    store: Path, encoder: str, documents: list[AnnotatedDocument], train: list[AnnotatedDocument]
+) -> dict[str, Any]:
+    """RETURNS (dict): lenient and strict accuracy by μ."""
+    nlp = pipeline(store, encoder, "auto")
+    linker: Any = nlp.get_pipe("sapbert_linker")
+    results = {}
+    with nlp.select_pipes(enable=ABLATION["+ composites"]):
+        linked = list(link_gold_mentions(nlp, documents))
+    for weight in PRIOR_WEIGHTS:
+        if documents is train:
+            found = list(weighed(linked, documents, weight, linker.kb))
+        else:
+            prior = Prior(count_concepts(train), weight, linker.kb)
+            found = [mention._replace(parts=tuple(map(prior, mention.parts))) for mention in linked]
+        judged = judge(found, linker)
+        results[str(weight)] = [round(100 * float(one.mean()), 2) for one in (judged.lenient, judged.strict)]
+    return results
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=os.environ.get("SPACY_SAPBERT_DATA", "../shared/data"))
+    parser.add_argument("--encoder", default="starter", help="hub name or folder; none for the sparse score")
+    arguments = parser.parse_args()
+    with TemporaryDirectory() as folder:
+        medic = Path(folder, "medic.kb")
+        build(arguments.data, medic, [])
+        for name, corpus in CORPORA.items():
+            train, dev = (read(arguments.data / path, corpus.type) for path in (corpus.train, corpus.dev))
+            joined = Path(folder, f"{name}.kb")
+            build(arguments.data, joined, train)
+            for what, store, documents in (("train", medic, train), ("dev", medic, dev), ("dev, + train", joined, dev)):
+                found = measure(store, arguments.encoder, documents, train)
+                print(json.dumps({"corpus": name, "what": what, "encoder": arguments.encoder, "μ": found}), flush=True)
+
+
+if __name__ == "__main__":
+    main()
