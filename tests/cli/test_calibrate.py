@@ -51,6 +51,17 @@ def test_a_calibrated_pipeline_is_saved(command, linking_folder, corpus, tmp_pat
         assert (tmp_path / "2" / path.name).read_bytes() == path.read_bytes()
 
 
+def test_the_prior(command, linking_folder, corpus, tmp_path):
+    finished = command("calibrate", linking_folder, corpus, "-o", tmp_path / "calibrated", "--prior")
+    assert finished.status == 0, finished.err
+    result = json.loads(finished.out)
+    assert [row["prior_weight"] for row in result["prior_weights"]][:2] == [0, 0.01]
+    assert "μ" in finished.err
+    fitted = spacy.load(tmp_path / "calibrated").get_pipe("sapbert_linker").fitted
+    assert fitted.annotated["D010051"] == 28
+    assert fitted.prior_weight == result["prior_weight"]["after"]
+
+
 def test_a_precision_and_platt(command, linking_folder, corpus, tmp_path):
     options = ("--precision", "0.9", "--method", "platt", "--held-out", "0.5", "--seed", "3")
     finished = command("calibrate", linking_folder, corpus, "-o", tmp_path / "calibrated", *options)
