@@ -32,6 +32,11 @@ class Prior:
         self._weight = weight
         self._store = store
         self._highest = math.log1p(max(counts.values(), default=1))
+        self._known: dict[str, float] = {}  # a text proposes many concepts, and texts propose the same ones
+
+    def is_of(self, counts: Mapping[str, int], weight: float, store: ConceptStore) -> bool:
+        """Whether it was made of just these."""
+        return self._counts is counts and self._weight == weight and self._store is store
 
     def __call__(self, part: LinkedPart) -> LinkedPart:
         """RETURNS (LinkedPart): with new scores and the `prior` of its candidates, best first; equal ones keep their
@@ -42,8 +47,10 @@ class Prior:
 
     def of(self, concept_id: str) -> float:
         """RETURNS (float): from 0 to 1."""
-        n = sum(self._counts.get(one, 0) for one in self._store.ids(concept_id))
-        return min(1.0, math.log1p(n) / self._highest)
+        if concept_id not in self._known:
+            n = sum(self._counts.get(one, 0) for one in self._store.ids(concept_id))
+            self._known[concept_id] = min(1.0, math.log1p(n) / self._highest)
+        return self._known[concept_id]
 
     def _scored(self, tied: Sequence[Candidate]) -> list[Candidate]:
         """Score candidates that had one score."""

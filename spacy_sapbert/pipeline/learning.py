@@ -54,6 +54,7 @@ class LearningPipe(FolderPipe, TrainablePipe):
         self.learning = learning
         self.scorer = scorer
         self._fitted = Fitted()
+        self._prior: Optional[Prior] = None
         self._generator: Optional[CandidateGenerator] = None
         self._learner: Optional[Learner] = None
         self._steps = 0
@@ -112,8 +113,12 @@ class LearningPipe(FolderPipe, TrainablePipe):
         """What counts beside the similarity of names, where it was fitted or learnt."""
         from ..ml.prior import Prior
 
-        counts = self._fitted.annotated
-        return Prior(counts, self.prior_weight, self.kb) if counts and self.prior_weight else None
+        counts, weight = self._fitted.annotated, self.prior_weight
+        if not (counts and weight):
+            return None
+        if self._prior is None or not self._prior.is_of(counts, weight, self.kb):
+            self._prior = Prior(counts, weight, self.kb)
+        return self._prior
 
     @property
     def fitted(self) -> Fitted:

@@ -100,3 +100,11 @@ def test_without_weight_nothing_changes(store):
     given = candidates(0.91234, 0.5, 0.2)
     found = ranked(Prior({"A:3": 5}, 0.0, store), given)
     assert [one[:2] for one in found] == [one[:2] for one in given]
+
+
+def test_of_what_it_was_made(store):
+    counts = {"A:1": 1}
+    prior = Prior(counts, 0.1, store)
+    assert prior.is_of(counts, 0.1, store)
+    assert not prior.is_of({"A:1": 1}, 0.1, store)  # another mapping may come to hold something else
+    assert not prior.is_of(counts, 0.2, store)
