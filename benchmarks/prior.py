@@ -17,9 +17,8 @@ from typing import Any
 
 from linking import ABLATION, CORPORA, build, pipeline, read
 
-from spacy_sapbert.evaluation.calibration import PRIOR_WEIGHTS, count_concepts, judge, weighed
+from spacy_sapbert.evaluation.calibration import KEPT_TEXTS, PRIOR_WEIGHTS, count_concepts, judge, link_by_others
 from spacy_sapbert.evaluation.linking import link_gold_mentions
-from spacy_sapbert.ml.prior import Prior
 from spacy_sapbert.types import AnnotatedDocument
 
 
@@ -30,15 +29,13 @@ def measure(
     nlp = pipeline(store, encoder, "auto")
     linker: Any = nlp.get_pipe("sapbert_linker")
     results = {}
-    with nlp.select_pipes(enable=ABLATION["+ composites"]):
-        linked = list(link_gold_mentions(nlp, documents))
+    linker.generator.cache_size = KEPT_TEXTS
+    counts = count_concepts(train)
     for weight in PRIOR_WEIGHTS:
-        if documents is train:
-            found = list(weighed(linked, documents, weight, linker.kb))
-        else:
-            prior = Prior(count_concepts(train), weight, linker.kb)
-            found = [mention._replace(parts=tuple(map(prior, mention.parts))) for mention in linked]
-        judged = judge(found, linker)
+        with nlp.select_pipes(enable=ABLATION["+ composites"]), linker.weighing(counts, weight):
+            of_others = documents is train
+            linked = link_by_others(nlp, train, counts, weight) if of_others else link_gold_mentions(nlp, documents)
+            judged = judge(linked, linker)
         results[str(weight)] = [round(100 * float(one.mean()), 2) for one in (judged.lenient, judged.strict)]
     return results
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,23 +13,23 @@ from spacy.language import Language
 
 from ..errors import Errors, SapbertError
 from ..ml.fitted import Fitted
-from ..ml.prior import Prior
 from ..pipeline.settings import settings_of
 from ..types import AnnotatedDocument
 from .confidence import brier_score, calibration_error, reliability, risk_points, risks, threshold_curve
 from .linking import LinkedMention, find_linker, gold_concepts, lenient_at, link_gold_mentions, strict_at
 
 if TYPE_CHECKING:
-    from ..kb.store import ConceptStore
     from ..pipeline.sapbert_linker import SapbertLinker
 
 SPARSE_WEIGHTS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.2, 1.6)
 PRIOR_WEIGHTS = (0.0, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.15, 0.2, 0.3)
+KEPT_TEXTS = 30_000  # whose candidates do not depend on μ; about 300 MB
 # Of fewer links no precision can be told. A wanted precision asks for as many as can hold one wrong link, if more.
 LEAST_LINKS = 20
 SIGMOID_POINTS = 201
 
 Documents = Sequence[AnnotatedDocument]
+Follow = Callable[[Documents, str], Iterable[AnnotatedDocument]]
 Link = Callable[[Documents, str], Iterable[LinkedMention]]
 Points = tuple[tuple[float, float], ...]
 
@@ -60,7 +60,7 @@ def calibrate(
     method: str = "isotonic",
     held_out: float = 0.3,
     seed: int = 0,
-    follow: Callable[[Documents, str], Iterable[AnnotatedDocument]] = lambda documents, what: documents,
+    follow: Follow = lambda documents, what: documents,
 ) -> dict[str, Any]:
     """Fit what the linker of a pipeline takes for λ, for its threshold and for the probability of a link.
 
@@ -74,7 +74,7 @@ def calibrate(
     for this, for the threshold and for the probabilities, the counts of a document leave out its own mentions.
 
     type (str | None): only mentions with this label.
-    prior (bool): fit how much it counts how often a concept is annotated; see `Prior`.
+    prior (bool): fit how much it counts how often a concept is annotated; see `spacy_sapbert.ml.prior.Prior`.
     precision (float | None): the precision of links that the threshold is for, between 0 and 1; None for the
         threshold of best F1.
     method (str): "isotonic" or "platt", see `fit_probabilities`.
@@ -101,9 +101,11 @@ def calibrate(
     report = {"before": _measured(before, linker)}
     values = {name: getattr(linker, name) for name in ("sparse_weight", "prior_weight", "threshold")}
     with _weights_kept(linker):
-        weights, priors = _try_weights(linker, fitting, link, prior)
+        weights = _try_weights(linker, fitting, link, with_prior=not prior)
+        linker.sparse_weight = weight = _best(weights, values["sparse_weight"])
+        priors = _try_priors(nlp, fitting, follow) if prior else {values["prior_weight"]: weights[weight]}
     counts = count_concepts(fitting) if prior else linker.fitted.annotated
-    weight, prior_weight = _best(weights, values["sparse_weight"]), _best(priors, 0.0 if prior else None)
+    prior_weight = _best(priors, None)
     judged = priors[prior_weight]
     _check_kinds(judged, "fitted")
     points, threshold = fit_probabilities(judged, method), fit_threshold(judged, precision)
@@ -189,43 +191,51 @@ def _weights_kept(linker: SapbertLinker) -> Iterator[None]:
             setattr(linker, name, value)
 
 
-def _try_weights(linker: SapbertLinker, documents: Documents, link: Link, prior: bool) -> tuple[Tried, Tried]:
-    """RETURNS (tuple[Tried, Tried]): by λ, rising, or the present one where there is one score only; and with the best
-    λ by μ, rising, or the present one where there is no `prior` to be fitted."""
-    present, present_prior = linker.sparse_weight, linker.prior_weight
-    if prior:
+def _try_weights(linker: SapbertLinker, documents: Documents, link: Link, with_prior: bool) -> Tried:
+    """RETURNS (Tried): by λ, rising; by the present one where there is one score only."""
+    present = linker.sparse_weight
+    if not with_prior:
         linker.prior_weight = 0.0
     both = linker.generator.ngrams is not None and linker.generator.vectors is not None
-    weights = {}
+    tried = {}
     for weight in sorted({*SPARSE_WEIGHTS, present}) if both else [present]:
         linker.sparse_weight = weight
         what = f"documents linked with λ = {weight:g}" if both else "documents linked"
-        weights[weight] = judge(link(documents, what), linker)
-    linker.sparse_weight = _best(weights, present)
-    if not prior:
-        return weights, {present_prior: weights[linker.sparse_weight]}
-    linked = list(link(documents, "documents linked with the best λ"))
-    return weights, {weight: judge(weighed(linked, documents, weight, linker.kb), linker) for weight in PRIOR_WEIGHTS}
+        tried[weight] = judge(link(documents, what), linker)
+    return tried
 
 
-def weighed(
-    linked: Iterable[LinkedMention], documents: Documents, weight: float, store: ConceptStore
+def _try_priors(nlp: Language, documents: Documents, follow: Follow) -> Tried:
+    """RETURNS (Tried): by μ, rising."""
+    linker, tried = find_linker(nlp), {}
+    before, linker.generator.cache_size = linker.generator.cache_size, KEPT_TEXTS
+    try:
+        for weight in PRIOR_WEIGHTS:
+            followed = follow(documents, f"documents linked with μ = {weight:g}")
+            tried[weight] = judge(link_by_others(nlp, followed, count_concepts(documents), weight), linker)
+    finally:
+        linker.generator.cache_size = before
+    return tried
+
+
+def link_by_others(
+    nlp: Language, documents: Iterable[AnnotatedDocument], counts: Mapping[str, int], weight: float
 ) -> Iterator[LinkedMention]:
-    """Weigh the candidates of mentions by how often other documents have each concept.
+    """Link the mentions of each document by how often the others have each concept.
 
-    linked: of these documents, without a prior.
-    YIELDS (LinkedMention): with the prior that counts all mentions but those of their own document.
+    documents: each id once.
+    counts (Mapping[str, int]): how often all of them have each concept.
+    weight (float): μ.
+    YIELDS (LinkedMention): in the order of the documents.
     """
-    counts = count_concepts(documents)
-    own: dict[str, Counter[str]] = {}
     for document in documents:
-        own.setdefault(document.doc_id, Counter()).update(count_concepts([document]))
-    priors = {doc_id: Prior(counts - of_doc, weight, store) for doc_id, of_doc in own.items()}
-    for mention in linked:
-        yield mention._replace(parts=tuple(map(priors[mention.doc_id], mention.parts)))
+        of_others = Counter(counts) - count_concepts([document])
+        with find_linker(nlp).weighing(of_others, weight):
+            linked = list(link_gold_mentions(nlp, [document]))
+        yield from linked
 
 
-def count_concepts(documents: Documents) -> Counter[str]:
+def count_concepts(documents: Iterable[AnnotatedDocument]) -> Counter[str]:
     """RETURNS (Counter[str]): how many mentions of documents have each id."""
     return Counter(id for document in documents for mention in document.mentions for id in mention.ids)
 

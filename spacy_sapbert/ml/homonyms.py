@@ -98,7 +98,7 @@ class Homonyms:
             if n_tied(part) == 1 and part.candidates[0] in self._passing(part.candidates[:1])
         }
         return [
-            tuple(self._decided(part, label, linked) if n_tied(part) > 1 else part for part in parts)
+            tuple(self._decided(part, label, linked) if n_tied(part) > 1 else _decided_before(part) for part in parts)
             for parts, label in zip(mentions, labels, strict=True)
         ]
 
@@ -124,6 +124,17 @@ class Homonyms:
             candidate.concept_id in linked,
             concept.canonical_name == candidate.name,
         )
+
+
+def _decided_before(part: LinkedPart) -> LinkedPart:
+    """RETURNS (LinkedPart): with a `tie` where names are equally like the text, and the prior has decided."""
+    if not part.candidates or part.candidates[0].prior is None:
+        return part
+    first, *others = part.candidates
+    rivals = [one.concept_id for one in others if (one.dense, one.sparse) == (first.dense, first.sparse)]
+    if not rivals:
+        return part
+    return part._replace(tie=f"a name as like as that of {named(rivals)}; chosen because annotated more often")
 
 
 def n_tied(part: LinkedPart) -> int:

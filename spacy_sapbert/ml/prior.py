@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 
 from ..kb.store import ConceptStore
-from ..types import Candidate, LinkedPart
+from ..types import Candidate
 from .candidates import DIGITS
-from .homonyms import named
 
 
 class Prior:
@@ -38,12 +37,12 @@ class Prior:
         """Whether it was made of just these."""
         return self._counts is counts and self._weight == weight and self._store is store
 
-    def __call__(self, part: LinkedPart) -> LinkedPart:
-        """RETURNS (LinkedPart): with new scores and the `prior` of its candidates, best first; equal ones keep their
-        order. Its `tie` says so where the prior has decided between concepts that had one score."""
-        groups = [list(tied) for _, tied in groupby(part.candidates, key=lambda candidate: candidate.score)]
-        ranked = sorted((one for tied in groups for one in self._scored(tied)), key=lambda one: -one.score)
-        return part._replace(candidates=tuple(ranked), tie=_tie(part, groups, ranked))
+    def __call__(self, candidates: Sequence[Candidate]) -> list[Candidate]:
+        """RETURNS (list[Candidate]): the same with new scores and their `prior`, best first; equal ones keep their
+        order."""
+        groups = groupby(candidates, key=lambda candidate: candidate.score)
+        scored = [candidate for _, tied in groups for candidate in self._scored(list(tied))]
+        return sorted(scored, key=lambda candidate: -candidate.score)
 
     def of(self, concept_id: str) -> float:
         """RETURNS (float): from 0 to 1."""
@@ -65,15 +64,3 @@ class Prior:
             candidate._replace(score=round(score, DIGITS), prior=prior)
             for candidate, score, prior in zip(tied, scores, priors, strict=True)
         ]
-
-
-def _tie(part: LinkedPart, groups: Sequence[Sequence[Candidate]], ranked: Sequence[Candidate]) -> str | None:
-    if not ranked:
-        return part.tie
-    first = ranked[0]
-    rivals = next(tied for tied in groups if any(one.concept_id == first.concept_id for one in tied))
-    others = [one.concept_id for one in rivals if one.concept_id != first.concept_id]
-    if not others:
-        return None
-    as_before = first.concept_id == part.candidates[0].concept_id and ranked[1].score == first.score
-    return part.tie if as_before else f"a name as like as that of {named(others)}; chosen because annotated more often"

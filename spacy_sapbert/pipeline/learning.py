@@ -5,7 +5,7 @@ import tempfile
 from collections import Counter
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from spacy.language import Language
 from spacy.pipeline import TrainablePipe
@@ -119,6 +119,16 @@ class LearningPipe(FolderPipe, TrainablePipe):
         if self._prior is None or not self._prior.is_of(counts, weight, self.kb):
             self._prior = Prior(counts, weight, self.kb)
         return self._prior
+
+    @contextmanager
+    def weighing(self, counts: Mapping[str, int], weight: float) -> Iterator[None]:
+        """Link for a while as if these counts and this μ had been fitted."""
+        before = self._fitted, self._prior_weight
+        self._fitted, self._prior_weight = self._fitted._replace(annotated=counts), weight
+        try:
+            yield
+        finally:
+            self._fitted, self._prior_weight = before
 
     @property
     def fitted(self) -> Fitted:

@@ -108,9 +108,9 @@ class SapbertLinker(LearningPipe):
     """Links every mention to the concepts whose names are most like it.
 
     A mention is looked up as it stands, with its abbreviations expanded, and part by part where the
-    `composite_splitter` offers readings; `spacy_sapbert.ml.decision.Decision` says which of these is linked, and
-    `spacy_sapbert.ml.homonyms.Homonyms` to which of several concepts with the same score. Where it was learnt or fitted
-    how often annotators mean a concept, that counts beside the score (`spacy_sapbert.ml.prior.Prior`).
+    `composite_splitter` offers readings. Where it was learnt or fitted how often annotators mean a concept, that counts
+    beside the likeness of names (`spacy_sapbert.ml.prior.Prior`). `spacy_sapbert.ml.decision.Decision` says which of
+    the forms is linked, and `spacy_sapbert.ml.homonyms.Homonyms` to which of several concepts with the same score.
 
     kb (str): "starter", or the path of a store that `spacy-sapbert kb build` made.
     encoder (str): "starter", a folder or a hub name; "none" for the sparse score alone.
@@ -249,9 +249,7 @@ class SapbertLinker(LearningPipe):
             return predicted
         homonyms = Homonyms(self.kb, self._passing, self.label_types)
         labels = [[mention.label_ for mention in mentions_of(doc, self.spans_key)] for doc in docs]
-        decided = [homonyms.decide(mentions, labels_of_doc) for mentions, labels_of_doc in zip(predicted, labels)]
-        prior = self.prior
-        return [[tuple(map(prior, parts)) for parts in mentions] for mentions in decided] if prior else decided
+        return [homonyms.decide(mentions, labels_of_doc) for mentions, labels_of_doc in zip(predicted, labels)]
 
     def set_annotations(self, docs: Sequence[Doc], predictions: Sequence[Sequence[Parts]]) -> None:
         """Write `kb_id_`, `_.kb_ents` and `_.links` of every mention."""
@@ -333,7 +331,11 @@ class SapbertLinker(LearningPipe):
         texts: Dict[Filter, Dict[str, None]] = {}
         for only, text in wanted:
             texts.setdefault(only, {})[text] = None
-        return {only: dict(zip(unique, self.generator(list(unique), self.k, only))) for only, unique in texts.items()}
+        weighed = self.prior or list
+        return {
+            only: dict(zip(unique, map(weighed, self.generator(list(unique), self.k, only))))
+            for only, unique in texts.items()
+        }
 
     def _link(self, part: LinkedPart, mention: Span, *, split: bool) -> Link:
         passing = self._passing(part.candidates)

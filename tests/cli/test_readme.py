@@ -211,7 +211,7 @@ def linking_place(tmp_path, monkeypatch, command, tiny_encoder, biosyn_model):
     for name in ("train", "dev"):
         Path(f"{name}.pubtator").write_bytes(Path("CORPUS").read_bytes())
     config = (ROOT / "configs" / "linker.cfg").read_text()
-    shorter = {"max_steps = 3000": "max_steps = 1", "eval_frequency = 300": "eval_frequency = 1"}
+    shorter = {"max_steps = 400": "max_steps = 1", "eval_frequency = 100": "eval_frequency = 1"}
     for before, after in {**shorter, 'encoder = "starter"': f'encoder = "{tiny_encoder}"'}.items():
         assert before in config
         config = config.replace(before, after)

@@ -13,11 +13,12 @@ from spacy_sapbert.evaluation.calibration import (
     Judged,
     _best,
     calibrate,
+    count_concepts,
     fit_probabilities,
     fit_threshold,
     judge,
+    link_by_others,
     split_documents,
-    weighed,
 )
 from spacy_sapbert.evaluation.linking import link_gold_mentions
 from spacy_sapbert.ml.fitted import THRESHOLD, Fitted
@@ -238,7 +239,7 @@ def test_the_prior_is_fitted(nlp, tmp_path):
     linker = nlp.get_pipe("sapbert_linker")
     passes = []
     result = calibrate(nlp, HABITUAL, prior=True, follow=lambda documents, what: passes.append(what) or documents)
-    assert passes[1:3] == ["documents linked", "documents linked with the best λ"]
+    assert passes[1:4] == ["documents linked", "documents linked with μ = 0", "documents linked with μ = 0.01"]
     tried = {row["prior_weight"]: row["lenient"] for row in result["prior_weights"]}
     assert list(tried) == list(PRIOR_WEIGHTS)
     assert tried[0.0] == 50
@@ -254,10 +255,10 @@ def test_the_prior_is_fitted(nlp, tmp_path):
 
 def test_a_document_tells_nothing_of_itself(nlp):
     documents = [document("0", ("cold", "D003139")), document("1", ("cold", "D003080"), ("mucoviscidosis", "D003550"))]
-    mentions = list(link_gold_mentions(nlp, documents))
-    first, second, _ = weighed(mentions, documents, 0.3, nlp.get_pipe("sapbert_linker").kb)
+    first, second, _ = link_by_others(nlp, documents, count_concepts(documents), 0.3)
     assert priors(first)["D003080"] > 0 == priors(first)["D003139"]
     assert priors(second)["D003139"] > 0 == priors(second)["D003080"]
+    assert nlp.get_pipe("sapbert_linker").prior is None
 
 
 def priors(linked):

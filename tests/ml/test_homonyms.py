@@ -217,3 +217,16 @@ def test_n_tied():
 def test_a_label_for_each_mention(store):
     with pytest.raises(ValueError, match="zip"):
         decide(store, part("x", "AB"), labels=["a", "b"])
+
+
+def test_what_the_prior_has_decided_is_told(store):
+    def weighed(*given):
+        return LinkedPart("text", None, tuple(Candidate(*one[:2], "text", *one[2:]) for one in given))
+
+    a, b = ("A:1", 0.9, 0.8, 0.5, 0.7), ("A:2", 0.8, 0.8, 0.5, 0.0)
+    ((found,),) = decide(store, weighed(a, b))
+    assert found.tie == "a name as like as that of A:2; chosen because annotated more often"
+    less_like = ("A:2", 0.8, 0.7, 0.5, 0.0)
+    without_prior = [(*one[:4], None) for one in (a, b)]
+    for part in (weighed(a, less_like), weighed(*without_prior), weighed(a), weighed()):
+        assert decide(store, part) == [(part,)]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from spacy_sapbert.kb.build import new_store
 from spacy_sapbert.kb.store import ConceptStore
 from spacy_sapbert.ml.prior import Prior
-from spacy_sapbert.types import Candidate, LinkedPart, Name, Record
+from spacy_sapbert.types import Candidate, Name, Record
 
 NAMES = {"A:1": "one", "A:2": "two", "A:3": "three"}
 
@@ -28,19 +28,10 @@ def candidates(*scores):
     return [Candidate(id, score, NAMES[id]) for id, score in zip(NAMES, scores, strict=True)]
 
 
-def ranked(prior, given):
-    """RETURNS (list[Candidate]): the candidates as the prior puts them."""
-    return list(prior(LinkedPart("text", None, tuple(given))).candidates)
-
-
-def tie(prior, given, before="as before"):
-    return prior(LinkedPart("text", None, tuple(given), before)).tie
-
-
 def test_scores_and_priors_by_hand(store):
     prior = Prior({"A:2": 1, "A:3": 7}, 0.25, store)
     assert prior.of("A:2") == pytest.approx(math.log(2) / math.log(8))
-    assert ranked(prior, candidates(0.9, 0.8, 0.7)) == [
+    assert prior(candidates(0.9, 0.8, 0.7)) == [
         Candidate("A:3", 0.76, "three", prior=1.0),  # (0.7 + 0.25) / 1.25
         Candidate("A:1", 0.72, "one", prior=0.0),
         Candidate("A:2", 0.70667, "two", prior=pytest.approx(1 / 3)),  # (0.8 + 0.25 / 3) / 1.25
@@ -54,7 +45,7 @@ def test_ids_are_those_of_the_vocabulary(store):
 
 
 def test_of_nothing_the_order_stays(store):
-    assert ranked(Prior({"B:9": 100}, 0.1, store), candidates(0.9, 0.9, 0.1)) == [
+    assert Prior({"B:9": 100}, 0.1, store)(candidates(0.9, 0.9, 0.1)) == [
         candidate._replace(score=pytest.approx(candidate.score / 1.1, abs=1e-5), prior=0.0)
         for candidate in candidates(0.9, 0.9, 0.1)
     ]
@@ -64,23 +55,10 @@ def test_what_is_annotated_with_the_very_name_is_not_overtaken_by_another_owner(
     """The vocabulary knows that A:2 is meant by "shared"; A:3 is annotated more often, but by other names."""
     prior = Prior({"A:2": 2, "A:3": 100, "A:1": 1}, 0.1, store)
     tied = [Candidate(id, 0.9, "shared") for id in ("A:2", "A:1", "A:3")]
-    first, second, third = ranked(prior, tied)
+    first, second, third = prior(tied)
     assert [first.concept_id, second.concept_id, third.concept_id] == ["A:2", "A:3", "A:1"]
     assert first.score == second.score > third.score
-    assert ranked(prior, candidates(0.9, 0.9, 0.9))[0].concept_id == "A:3"
-
-
-def test_why_a_concept_goes_before_others_with_names_as_like(store):
-    prior = Prior({"A:3": 9, "A:2": 1}, 0.1, store)
-    decided = "a name as like as that of A:1; chosen because annotated more often"
-    assert tie(prior, candidates(0.9, 0.9, 0.1)) == decided.replace("A:1", "A:1")
-    assert tie(prior, candidates(0.9, 0.9, 0.9)) == decided.replace("A:1", "A:1, A:2")
-    assert tie(prior, candidates(0.9, 0.2, 0.1), None) is None
-    # nothing is known of the two that have one score, so what decided between them still does
-    assert tie(Prior({"A:3": 9}, 0.1, store), candidates(0.9, 0.9, 0.1)) == "as before"
-    # another one goes before both
-    assert tie(Prior({"A:3": 9}, 0.1, store), candidates(0.9, 0.9, 0.89)) is None
-    assert tie(prior, []) == "as before"
+    assert prior(candidates(0.9, 0.9, 0.9))[0].concept_id == "A:3"
 
 
 @given(
@@ -90,7 +68,7 @@ def test_why_a_concept_goes_before_others_with_names_as_like(store):
 )
 def test_properties(store, scores, counts, weight):
     given = sorted(candidates(*scores), key=lambda candidate: -candidate.score)
-    found = ranked(Prior(counts, weight, store), given)
+    found = Prior(counts, weight, store)(given)
     assert sorted(one.concept_id for one in found) == sorted(NAMES)
     assert all(0 <= one.score <= 1 and 0 <= one.prior <= 1 for one in found)
     assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
@@ -98,7 +76,7 @@ def test_properties(store, scores, counts, weight):
 
 def test_without_weight_nothing_changes(store):
     given = candidates(0.91234, 0.5, 0.2)
-    found = ranked(Prior({"A:3": 5}, 0.0, store), given)
+    found = Prior({"A:3": 5}, 0.0, store)(given)
     assert [one[:2] for one in found] == [one[:2] for one in given]
 
 
