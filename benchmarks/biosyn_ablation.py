@@ -23,13 +23,12 @@ from typing import Any
 import spacy
 from linking import CORPORA, build, read
 from spacy.language import Language
-from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import fix_random_seed
 from thinc.api import Adam
 
 from spacy_sapbert.corpora.docs import to_doc
-from spacy_sapbert.corpora.examples import add_gold_mentions
+from spacy_sapbert.corpora.examples import with_mentions_given
 from spacy_sapbert.types import AnnotatedDocument
 
 READ_BEFORE = ["abbreviation_resolver", "composite_splitter"]
@@ -66,13 +65,10 @@ def examples(nlp: Language, documents: list[AnnotatedDocument]) -> list[Example]
     """The documents with their gold mentions, and what abbreviations and composites of them stand for."""
     found = []
     for document in documents:
-        reference = to_doc(nlp, document, split_tokens=True)
-        words, spaces = [token.text for token in reference], [bool(token.whitespace_) for token in reference]
-        predicted = Doc(nlp.vocab, words=words, spaces=spaces)
-        add_gold_mentions(predicted, reference, None)
+        example = with_mentions_given(to_doc(nlp, document, split_tokens=True))
         for name in READ_BEFORE:
-            predicted = nlp.get_pipe(name)(predicted)
-        found.append(Example(predicted, reference))
+            example.predicted = nlp.get_pipe(name)(example.predicted)
+        found.append(example)
     return found
 
 
@@ -89,7 +85,7 @@ def teach(nlp: Language, train: list[Example], minutes: float, rate: float, seed
         optimizer.learn_rate = rate * min(1, (spent + 1) / WARM_UP) * (1 - spent / (60 * minutes))
         linker.update(batch, sgd=optimizer)
         steps += 1
-    return {"steps": steps, "epochs": round(steps * DOCS_PER_STEP / len(train), 2), "counts": linker._note}
+    return {"steps": steps, "epochs": round(steps * DOCS_PER_STEP / len(train), 2), "note": linker._note}
 
 
 def batches(train: list[Example], seed: int) -> Iterator[list[Example]]:

@@ -30,11 +30,10 @@ def measure(
     linker: Any = nlp.get_pipe("sapbert_linker")
     results = {}
     linker.generator.cache_size = KEPT_TEXTS
-    counts = count_concepts(train)
     for weight in PRIOR_WEIGHTS:
-        with nlp.select_pipes(enable=ABLATION["+ composites"]), linker.weighing(counts, weight):
-            of_others = documents is train
-            linked = link_by_others(nlp, train, counts, weight) if of_others else link_gold_mentions(nlp, documents)
+        with nlp.select_pipes(enable=ABLATION["+ composites"]), linker.weighing(count_concepts(train), weight):
+            by_others = documents is train
+            linked = link_by_others(nlp, train, weight) if by_others else link_gold_mentions(nlp, documents)
             judged = judge(linked, linker)
         results[str(weight)] = [round(100 * float(one.mean()), 2) for one in (judged.lenient, judged.strict)]
     return results

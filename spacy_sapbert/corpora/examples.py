@@ -28,12 +28,17 @@ def mention_corpus(path: str, spans_key: str | None = None, limit: int = 0) -> C
         for number, reference in enumerate(read_docbin(Path(path), nlp.vocab)):
             if limit and number == limit:
                 return
-            words, spaces = [token.text for token in reference], [bool(token.whitespace_) for token in reference]
-            predicted = Doc(nlp.vocab, words=words, spaces=spaces)
-            add_gold_mentions(predicted, reference, spans_key)
-            yield Example(predicted, reference)
+            yield with_mentions_given(reference, spans_key)
 
     return read
+
+
+def with_mentions_given(reference: Doc, spans_key: str | None = None) -> Example:
+    """RETURNS (Example): whose predicted document has the tokens and the mentions of an annotated one, but no ids."""
+    words, spaces = [token.text for token in reference], [bool(token.whitespace_) for token in reference]
+    predicted = Doc(reference.vocab, words=words, spaces=spaces)
+    add_gold_mentions(predicted, reference, spans_key)
+    return Example(predicted, reference)
 
 
 def add_gold_mentions(doc: Doc, reference: Doc, spans_key: str | None) -> None:

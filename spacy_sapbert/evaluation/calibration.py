@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -50,6 +50,14 @@ class Judged(NamedTuple):
     strict: np.ndarray
 
 
+Tried = dict[float, Judged]
+"""What was measured with each weight."""
+
+
+def _unseen(documents: Documents, what: str) -> Iterable[AnnotatedDocument]:
+    return documents
+
+
 def calibrate(
     nlp: Language,
     documents: Iterable[AnnotatedDocument],
@@ -60,13 +68,13 @@ def calibrate(
     method: str = "isotonic",
     held_out: float = 0.3,
     seed: int = 0,
-    follow: Follow = lambda documents, what: documents,
+    follow: Follow = _unseen,
 ) -> dict[str, Any]:
-    """Fit what the linker of a pipeline takes for λ, for its threshold and for the probability of a link.
+    """Fit what the linker of a pipeline takes for λ, its prior, its threshold and the probability of a link.
 
     Gold mentions are linked as `evaluate_linking` does it. λ is the weight of `SPARSE_WEIGHTS`, or the present one,
     with the highest mean of lenient and strict accuracy; of equal ones the present, then the smallest. A linker with
-    one score only keeps it. What the linker's config says of λ and threshold is set to None, so that what was fitted
+    one score only keeps it. What the linker's config says of λ, μ and threshold is set to None, so that what was fitted
     counts, also when the pipeline is saved. Where there is an error, the linker stays as it was.
 
     With `prior`, the linker learns how often each concept is annotated in the documents that are fitted on, in place of
@@ -101,7 +109,9 @@ def calibrate(
     report = {"before": _measured(before, linker)}
     values = {name: getattr(linker, name) for name in ("sparse_weight", "prior_weight", "threshold")}
     with _weights_kept(linker):
-        weights = _try_weights(linker, fitting, link, with_prior=not prior)
+        if prior:
+            linker.prior_weight = 0.0  # what it knew is not to choose λ
+        weights = _try_weights(linker, fitting, link)
         linker.sparse_weight = weight = _best(weights, values["sparse_weight"])
         priors = _try_priors(nlp, fitting, follow) if prior else {values["prior_weight"]: weights[weight]}
     counts = count_concepts(fitting) if prior else linker.fitted.annotated
@@ -169,10 +179,6 @@ def judge(mentions: Iterable[LinkedMention], linker: SapbertLinker) -> Judged:
     return Judged(scores, right.astype(bool), np.array(found, dtype=float), lenient, strict)
 
 
-Tried = dict[float, Judged]
-"""What was measured with each weight."""
-
-
 def _check_kinds(judged: Judged, part: str) -> None:
     if len(np.unique(judged.right)) < 2:
         raise SapbertError(Errors.E521.format(part=part, n=len(judged.right), right=int(judged.right.sum())))
@@ -191,11 +197,9 @@ def _weights_kept(linker: SapbertLinker) -> Iterator[None]:
             setattr(linker, name, value)
 
 
-def _try_weights(linker: SapbertLinker, documents: Documents, link: Link, with_prior: bool) -> Tried:
+def _try_weights(linker: SapbertLinker, documents: Documents, link: Link) -> Tried:
     """RETURNS (Tried): by λ, rising; by the present one where there is one score only."""
     present = linker.sparse_weight
-    if not with_prior:
-        linker.prior_weight = 0.0
     both = linker.generator.ngrams is not None and linker.generator.vectors is not None
     tried = {}
     for weight in sorted({*SPARSE_WEIGHTS, present}) if both else [present]:
@@ -211,26 +215,27 @@ def _try_priors(nlp: Language, documents: Documents, follow: Follow) -> Tried:
     before, linker.generator.cache_size = linker.generator.cache_size, KEPT_TEXTS
     try:
         for weight in PRIOR_WEIGHTS:
-            followed = follow(documents, f"documents linked with μ = {weight:g}")
-            tried[weight] = judge(link_by_others(nlp, followed, count_concepts(documents), weight), linker)
+            tried[weight] = judge(link_by_others(nlp, documents, weight, follow), linker)
     finally:
         linker.generator.cache_size = before
     return tried
 
 
 def link_by_others(
-    nlp: Language, documents: Iterable[AnnotatedDocument], counts: Mapping[str, int], weight: float
+    nlp: Language, documents: Documents, weight: float, follow: Follow = _unseen
 ) -> Iterator[LinkedMention]:
-    """Link the mentions of each document by how often the others have each concept.
+    """Link the mentions of each document by how often those with other ids have each concept.
 
-    documents: each id once.
-    counts (Mapping[str, int]): how often all of them have each concept.
     weight (float): μ.
+    follow: see `calibrate`.
     YIELDS (LinkedMention): in the order of the documents.
     """
+    linker, counts = find_linker(nlp), count_concepts(documents)
+    own: dict[str, Counter[str]] = {}
     for document in documents:
-        of_others = Counter(counts) - count_concepts([document])
-        with find_linker(nlp).weighing(of_others, weight):
+        own.setdefault(document.doc_id, Counter()).update(count_concepts([document]))
+    for document in follow(documents, f"documents linked with μ = {weight:g}"):
+        with linker.weighing(counts - own[document.doc_id], weight):
             linked = list(link_gold_mentions(nlp, [document]))
         yield from linked
 

@@ -148,16 +148,15 @@ class CandidateGenerator:
         return list(similarities)
 
     @cached_property
-    def _ngram_rows(self):  # type: ignore[no-untyped-def]
-        """The sparse vectors of the names, from which some are taken fast."""
-        assert self.ngrams is not None
-        return self.ngrams.encode(list(self.store.names()))
-
-    @cached_property
     def _ngram_columns(self):  # type: ignore[no-untyped-def]
-        """The same, turned, as a product with all of them wants it: scipy would turn them for each text."""
+        """The sparse vectors of all names as columns: rows would be turned for each product."""
         assert self.ngrams is not None
         return self.ngrams.encode(list(self.store.names())).T.tocsr()
+
+    @cached_property
+    def _ngram_rows(self):  # type: ignore[no-untyped-def]
+        """The same as rows, of which a filter takes some: taking columns is slow."""
+        return self._ngram_columns.T.tocsr()
 
     def _union(self, query: np.ndarray, sparse: np.ndarray | None, k: int) -> _Scored:
         """Score the names nearest by either score, as many as it takes to be sure of the k best concepts.

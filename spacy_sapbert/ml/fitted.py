@@ -30,10 +30,10 @@ class Fitted(NamedTuple):
     threshold (float): a link needs a higher score.
     probabilities (tuple[tuple[float, float], ...] | None): how sure links are, as points (score, probability) with
         rising scores and probabilities that never fall; None where that was not fitted.
-    annotated (Mapping[str, int] | None): how often the training data has each concept, by the id that it has there.
-    prior_weight (float): μ, how much that counts; see `Prior`.
     sparse_share (float | None): how much of a score was the sparse one, from 0 to 1, when threshold and probabilities
         were fitted. They say nothing about scores that are made up in another way. None: they were not fitted.
+    annotated (Mapping[str, int] | None): how often the training data has each concept, by the id that it has there.
+    prior_weight (float): μ, how much that counts; see `spacy_sapbert.ml.prior.Prior`.
     """
 
     sparse_weight: float = SPARSE_WEIGHT

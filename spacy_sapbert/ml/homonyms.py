@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from ..kb.store import ConceptStore
 from ..types import Candidate, LinkedPart
+from .candidates import DIGITS
 
 Parts = tuple[LinkedPart, ...]
 
@@ -55,10 +56,10 @@ def explain(ranked: Sequence[Claim], rules: Sequence[str] = RULES) -> str:
         "preferred": "this is its preferred name",
         "id": "its id comes first",
     }
-    return f"same score as {named([rival.concept_id for rival in rivals])}; chosen because {reasons[rule]}"
+    return f"same score as {_named([rival.concept_id for rival in rivals])}; chosen because {reasons[rule]}"
 
 
-def named(concept_ids: Sequence[str]) -> str:
+def _named(concept_ids: Sequence[str]) -> str:
     more = f" and {len(concept_ids) - MAX_RIVALS} more" if len(concept_ids) > MAX_RIVALS else ""
     return ", ".join(concept_ids[:MAX_RIVALS]) + more
 
@@ -131,10 +132,16 @@ def _decided_before(part: LinkedPart) -> LinkedPart:
     if not part.candidates or part.candidates[0].prior is None:
         return part
     first, *others = part.candidates
-    rivals = [one.concept_id for one in others if (one.dense, one.sparse) == (first.dense, first.sparse)]
+    rivals = [one.concept_id for one in others if _as_like(one, first)]
     if not rivals:
         return part
-    return part._replace(tie=f"a name as like as that of {named(rivals)}; chosen because annotated more often")
+    return part._replace(tie=f"a name as like as that of {_named(rivals)}; chosen because annotated more often")
+
+
+def _as_like(one: Candidate, other: Candidate) -> bool:
+    """Whether their names are equally like the text; the last digits are the hardware's, even for equal names."""
+    pairs = ((one.dense, other.dense), (one.sparse, other.sparse))
+    return all(a == b or (a is not None and b is not None and abs(a - b) < 10**-DIGITS) for a, b in pairs)
 
 
 def n_tied(part: LinkedPart) -> int:

@@ -187,7 +187,7 @@ class LearningPipe(FolderPipe, TrainablePipe):
         """Get ready to learn; a component without `learning` stays as it is.
 
         get_examples (Callable[[], Iterable[Example]]): gives the training data.
-        RAISES (SapbertError): E406 λ is set, but is to be learnt; E342 there is no encoder; E346 no mention has a
+        RAISES (SapbertError): E406 λ or μ is set, but is to be learnt; E342 there is no encoder; E346 no mention has a
             concept of the vocabulary.
         """
         if self.learning is None:

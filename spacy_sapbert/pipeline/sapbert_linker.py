@@ -1,5 +1,6 @@
 """`sapbert_linker`: from mentions to concepts."""
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
@@ -395,7 +396,7 @@ class SapbertLinker(LearningPipe):
         known = f"one of {', '.join(NORMALISERS)}"
         check_setting(self, "sparse_normaliser", self._sparse_normaliser in NORMALISERS, known)
         check_setting(self, "spelling", self._spelling != "", "null, 'vocabulary' or the path of a list")
-        check_setting(self, "sparse_weight", self.sparse_weight >= 0, "0 or more")
-        check_setting(self, "prior_weight", self.prior_weight >= 0, "0 or more")
+        check_setting(self, "sparse_weight", 0 <= self.sparse_weight < math.inf, "0 or more")
+        check_setting(self, "prior_weight", 0 <= self.prior_weight < math.inf, "0 or more")
         check_setting(self, "threshold", 0 <= self.threshold <= 1, "from 0 to 1")
         check_setting(self, "no_definition_threshold", 0 <= self.no_definition_threshold <= 1, "from 0 to 1")

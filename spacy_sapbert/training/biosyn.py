@@ -2,6 +2,7 @@
 
 # no postponed annotations here: the settings of a registered class could not be checked
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -80,7 +81,7 @@ class BioSyn:
             ("dense_share", 0 <= dense_share <= 1, "from 0 to 1"),
             ("sparse_weight", sparse_weight is None or sparse_weight >= 0, "0 or more"),
             ("temperature", temperature > 0, "above 0"),
-            ("prior_weight", prior_weight >= 0, "0 or more"),
+            ("prior_weight", 0 <= prior_weight < math.inf, "0 or more"),
             ("weight_rate", weight_rate >= 0, "0 or more"),
         ):
             if not holds:

@@ -13,7 +13,6 @@ from spacy_sapbert.evaluation.calibration import (
     Judged,
     _best,
     calibrate,
-    count_concepts,
     fit_probabilities,
     fit_threshold,
     judge,
@@ -255,10 +254,16 @@ def test_the_prior_is_fitted(nlp, tmp_path):
 
 def test_a_document_tells_nothing_of_itself(nlp):
     documents = [document("0", ("cold", "D003139")), document("1", ("cold", "D003080"), ("mucoviscidosis", "D003550"))]
-    first, second, _ = link_by_others(nlp, documents, count_concepts(documents), 0.3)
+    first, second, _ = link_by_others(nlp, documents, 0.3)
     assert priors(first)["D003080"] > 0 == priors(first)["D003139"]
     assert priors(second)["D003139"] > 0 == priors(second)["D003080"]
     assert nlp.get_pipe("sapbert_linker").prior is None
+
+
+def test_nor_does_another_document_of_the_same_id(nlp):
+    documents = [document("0", ("cold", "D003139")), document("0", ("cold", "D003080"))]
+    found = link_by_others(nlp, documents, 0.3)
+    assert {prior for linked in found for prior in priors(linked).values()} == {None}
 
 
 def priors(linked):

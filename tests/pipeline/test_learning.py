@@ -179,7 +179,7 @@ def test_learning_is_repeatable(make, corpus):
 
 
 def test_what_the_training_data_means_more_often_goes_first(make, nlp_of, tmp_path):
-    """ "cold" is the preferred name of the temperature; the training data means the disease by it."""
+    """The temperature has "cold" for its preferred name; the training data means the disease by it."""
     nlp = make({"sparse": True}, prior_weight=0.3)
     assert linker_of(nlp).prior is None
     assert links(nlp, "cold")[0][0][0] == "D003080"
