@@ -2,8 +2,8 @@
 
 The linker with the starter encoder (or another) is taught by the training part of NCBI Disease (or of others), as
 `configs/linker.cfg` says but for the one choice, and measured on the development part: with the prior that it learnt
-(`prior_weight`), and without; linked to MEDIC alone, and with `--joined` also to MEDIC with the training mentions as
-names. Time is that of the processor, on one core; the learning rate falls with it to nothing.
+(`prior_weight`), and without; linked to MEDIC alone, chemicals to those of MeSH, and with `--joined` also to these with
+the training mentions as names. Time is that of the processor, on one core; the learning rate falls with it to nothing.
 
     OMP_NUM_THREADS=1 python benchmarks/biosyn_ablation.py [--cell NAME …] [--minutes 10] [--seed 0] [--encoder NAME]
 """
@@ -119,11 +119,15 @@ def main() -> None:
     parser.add_argument("--output", type=Path, help="a folder for the pipelines")
     arguments = parser.parse_args()
     corpora = {name: CORPORA[name] for name in arguments.corpus or ["ncbi"]}
+    vocabularies = {corpus.vocabulary for corpus in corpora.values()}
+    if len(vocabularies) > 1:
+        parser.error("these corpora are linked to different vocabularies")
+    (vocabulary,) = vocabularies
     with TemporaryDirectory() as folder:
-        build(arguments.data, Path(folder, "medic.kb"), [])
+        build(arguments.data, Path(folder, "alone.kb"), [], vocabulary)
         for cell in arguments.cell or CELLS:
             fix_random_seed(arguments.seed)
-            nlp = pipeline(Path(folder, "medic.kb"), arguments.encoder, *CELLS[cell])
+            nlp = pipeline(Path(folder, "alone.kb"), arguments.encoder, *CELLS[cell])
             training = {name: read(arguments.data / corpus.train, corpus.type) for name, corpus in corpora.items()}
             train = [one for documents in training.values() for one in examples(nlp, documents)]
             taught = teach(nlp, train, arguments.minutes, arguments.rate, arguments.seed)
@@ -134,7 +138,7 @@ def main() -> None:
             found = {name: measure(nlp, given) for name, given in dev.items()}
             for name in dev if arguments.joined else ():
                 joined = Path(folder, f"{name}.kb")
-                build(arguments.data, joined, training[name])
+                build(arguments.data, joined, training[name], vocabulary)
                 nlp.get_pipe("sapbert_linker").set_kb(str(joined))  # type: ignore[attr-defined]
                 found[f"{name}, + train"] = measure(nlp, dev[name])
             print(json.dumps({"cell": cell, "seed": arguments.seed, **taught, **found}), flush=True)

@@ -24,7 +24,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import spacy
-from linking import CORPORA, MEDIC, read
+from linking import DISEASES, MEDIC, read
 from spacy.language import Language
 
 from spacy_sapbert.evaluation.linking import LinkedMention, gold_concepts, lenient_at, link_gold_mentions
@@ -101,7 +101,7 @@ def judge(mentions: list[LinkedMention], store: Any) -> Iterator[tuple[bool, boo
 
 
 def measure(corpus: str, data: Path, encoder: str, chemicals: Path | None, folder: Path) -> dict[str, Any]:
-    files = CORPORA[corpus]
+    files = DISEASES[corpus]
     type = None if chemicals else files.type
     train, dev = read(data / files.train, type), read(data / files.dev, type)
     plain = pipeline(str(build(folder / "plain.kb", data, chemicals, [])), encoder)
@@ -126,7 +126,7 @@ def main() -> None:
     parser.add_argument("--encoder", default="starter", help="hub name or folder of an encoder; none for n-grams")
     parser.add_argument("--chemicals", type=Path, help="a list of chemicals in MEDIC's format, for BC5CDR")
     arguments = parser.parse_args()
-    runs: list[tuple[str, str, Path | None]] = [(corpus, corpus, None) for corpus in CORPORA]
+    runs: list[tuple[str, str, Path | None]] = [(corpus, corpus, None) for corpus in DISEASES]
     if arguments.chemicals:
         runs.append(("bc5cdr with chemicals", "bc5cdr", arguments.chemicals))
     results: dict[str, Any] = {"encoder": arguments.encoder}

@@ -1,10 +1,10 @@
-"""How well diseases are linked on the development sets of NCBI Disease and BC5CDR, and what each component adds.
+"""How well the development sets of NCBI Disease and BC5CDR are linked, and what each component adds.
 
-Each corpus is linked to MEDIC alone, which is what a new user has, and to MEDIC with the mentions of its own training
-set, which is BioSyn's protocol for a development set; by the linker alone, with abbreviations resolved, and with
-composites split as well. Beside ours stand the abbreviations of scispaCy's detector (Schwartz and Hearst 2003), and an
-oracle that is told the number of gold ids: it splits the mentions with several, and no other. The numbers of names say
-what was built. Fitted values stay those of the linker's defaults.
+Diseases are linked to MEDIC, chemicals to those of MeSH: to the vocabulary alone, which is what a new user has, and
+with the mentions of the training set, which is BioSyn's protocol for a development set. They are linked by the linker
+alone, with abbreviations resolved, and with composites split as well. Beside ours stand the abbreviations of scispaCy's
+detector (Schwartz and Hearst 2003), and an oracle that is told the number of gold ids: it splits the mentions with
+several, and no other. The numbers of names say what was built. Fitted values stay those of the linker's defaults.
 
     python benchmarks/linking.py [--data FOLDER] [--encoder NAME|FOLDER|none] [--predictions FOLDER]
 """
@@ -32,6 +32,7 @@ from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
 from spacy_sapbert.types import AnnotatedDocument
 
 MEDIC = "dictionaries/medic/medic_06Jul2012.txt.gz"
+CHEMICALS = "vocabularies/mesh_chemicals/mesh_chemicals.txt.gz"
 OURS, SCHWARTZ_HEARST = "abbreviation_resolver", "abbreviation_detector"
 SPLITTER, LINKER = "composite_splitter", "sapbert_linker"
 ABLATION = {
@@ -46,14 +47,15 @@ ORACLE = "+ composites, told the number of ids"
 
 
 class Corpus(NamedTuple):
-    """Training and development set, and the type of its disease mentions (None for all)."""
+    """Training and development set, the type of the mentions that are linked (None for all), and to what."""
 
     train: str
     dev: str
     type: str | None
+    vocabulary: str = MEDIC
 
 
-CORPORA = {
+DISEASES = {
     "ncbi": Corpus(
         "corpora/ncbi_disease/NCBItrainset_corpus.txt.gz", "corpora/ncbi_disease/NCBIdevelopset_corpus.txt", None
     ),
@@ -63,6 +65,7 @@ CORPORA = {
         "Disease",
     ),
 }
+CORPORA = {**DISEASES, "chemicals": DISEASES["bc5cdr"]._replace(type="Chemical", vocabulary=CHEMICALS)}
 
 
 def read(path: Path, type: str | None) -> list[AnnotatedDocument]:
@@ -73,10 +76,11 @@ def read(path: Path, type: str | None) -> list[AnnotatedDocument]:
     return documents
 
 
-def build(data: Path, path: Path, train: list[AnnotatedDocument]) -> None:
-    """Build a store of MEDIC and the mentions of these documents."""
+def build(data: Path, path: Path, train: list[AnnotatedDocument], vocabulary: str = MEDIC) -> None:
+    """Build a store of a vocabulary and the mentions of these documents."""
+    source = "MEDIC" if vocabulary == MEDIC else "MeSH"
     with new_store(path) as builder:
-        for record in read_vocabulary(data / MEDIC, "medic", report=ReadReport(), source="MEDIC"):
+        for record in read_vocabulary(data / vocabulary, "medic", report=ReadReport(), source=source):
             builder.add(record)
         add_mentions(builder, train, "train")
         builder.finish({})
@@ -137,12 +141,12 @@ def main() -> None:
         for name in arguments.corpus or CORPORA:
             corpus = CORPORA[name]
             train = read(arguments.data / corpus.train, corpus.type)
-            for vocabulary, mentions in {"MEDIC": [], "MEDIC + train": train}.items():
-                store = Path(folder) / f"{name} {vocabulary}.kb"
-                build(arguments.data, store, mentions)
-                path = arguments.predictions / f"{name} {vocabulary}" if arguments.predictions else None
+            for what, mentions in {"vocabulary": [], "vocabulary + train": train}.items():
+                store = Path(folder) / f"{name} {what}.kb"
+                build(arguments.data, store, mentions, corpus.vocabulary)
+                path = arguments.predictions / f"{name} {what}" if arguments.predictions else None
                 nlp = pipeline(store, arguments.encoder, arguments.device)
-                results.setdefault(name, {})[vocabulary] = measure(nlp, corpus, arguments.data, path)
+                results.setdefault(name, {})[what] = measure(nlp, corpus, arguments.data, path)
     print(json.dumps(results, indent=2))
 
 

@@ -23,7 +23,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import spacy
-from linking import CORPORA, build, read
+from linking import DISEASES, build, read
 from spacy.language import Language
 
 from spacy_sapbert.evaluation.linking import evaluate_linking
@@ -92,7 +92,7 @@ def main() -> None:
     data = arguments.data
     corpora = {
         name: read(data / getattr(corpus, arguments.part), corpus.type)[:: arguments.every]
-        for name, corpus in CORPORA.items()
+        for name, corpus in DISEASES.items()
     }
     chance = random.Random(0)
     misspelt = {name: [misspell(document, chance) for document in corpus] for name, corpus in corpora.items()}

@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from linking import ABLATION, CORPORA, build, pipeline, read
+from linking import ABLATION, DISEASES, build, pipeline, read
 
 from spacy_sapbert.evaluation.calibration import KEPT_TEXTS, PRIOR_WEIGHTS, count_concepts, judge, link_by_others
 from spacy_sapbert.evaluation.linking import link_gold_mentions
@@ -47,7 +47,7 @@ def main() -> None:
     with TemporaryDirectory() as folder:
         medic = Path(folder, "medic.kb")
         build(arguments.data, medic, [])
-        for name, corpus in CORPORA.items():
+        for name, corpus in DISEASES.items():
             train, dev = (read(arguments.data / path, corpus.type) for path in (corpus.train, corpus.dev))
             joined = Path(folder, f"{name}.kb")
             build(arguments.data, joined, train)

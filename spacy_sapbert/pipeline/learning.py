@@ -158,6 +158,8 @@ class LearningPipe(FolderPipe, TrainablePipe):
         vectors, ngrams = self.generator.vectors, self.generator.ngrams
         normaliser = ngrams.normaliser if ngrams else self._sparse_normaliser
         encoder = vectors.encoder if vectors else None
+        if encoder and self._note:
+            encoder.record("BioSyn", **self._note)
         self._use(open_generator(open_store(kb), encoder, sparse=self._sparse, sparse_normaliser=normaliser))
         self._fitted = self._fitted.without_calibration()
 

@@ -340,6 +340,7 @@ def test_another_vocabulary_ends_learning(make, corpus, kb):
     assert linker.generator.vectors.encoder is encoder
     assert linker.model is None
     assert isinstance(linker.generator.vectors, NameVectors)
+    assert [note["steps"] for note in encoder.trained["history"]] == [2]
 
 
 # --- where it does not learn
