@@ -283,6 +283,10 @@ class Errors:
         "--column fit the input."
     )
     E518 = "[E518] The corpus has no {what}, so there is nothing to measure. Check the file, its format and the type."
+    E519 = (
+        "[E519] The encoders would be called {labels}, which does not give each of them a name of its own. Give --label as "
+        "often as there are encoders, each time another one."
+    )
     E520 = (
         "[E520] No threshold gives links of precision {wanted} on the part of the corpus that is fitted on. With {least} or "
         "more links above it, which it takes to tell, the highest precision is {best}. Ask for less with --precision, or "
@@ -307,6 +311,12 @@ class Errors:
     E540 = "[E540] The table {path} would be read with commas, but is written with tabs. End its name in .tsv."
     E541 = "[E541] The config {path} cannot be used: {reason}"
     E542 = "[E542] There is no module {module}. Install what is missing: pip install 'spacy-sapbert[{extra}]'."
+    E545 = (
+        "[E545] The names in {path} ({pairs} pairs of {concepts} concepts) are not known to differ in meaning anywhere, so "
+        "there is nothing to compare synonyms with. Give pairs of two concepts or more."
+    )
+    E546 = "[E546] A heat map of {pairs} pairs cannot be read. Give a file with at most {most}, such as plot.txt of `pairs`."
+    E547 = "[E547] The encoder 'none' gives no vectors. Name 'starter', a folder or a hub name."
     E510 = (
         "[E510] The pipeline has no sapbert_linker, so there are no links to evaluate. Its components are: {components}. "
         "Add one with `nlp.add_pipe` or `spacy-sapbert assemble`."

@@ -13,11 +13,13 @@ from rich.table import Table
 from ..corpora.reader import FORMATS, read_corpus
 from ..errors import Errors, SapbertError
 from .progress import show, stderr_console, table_of_numbers, track
+from .separation import separation
 
 if TYPE_CHECKING:
     from ..evaluation.linking_errors import ErrorReport, LinkingError
 
 evaluate = typer.Typer(help="Measure pipelines on annotated corpora.", no_args_is_help=True)
+evaluate.command("separation")(separation)
 
 Corpus = Annotated[Path, typer.Argument(help="An annotated corpus, plain or gzipped.")]
 Format = Annotated[str | None, typer.Option(help=f"One of {', '.join(FORMATS)}; guessed where plain.")]

@@ -41,7 +41,7 @@ def plot_learning_curve(lines: Sequence[Mapping[str, Any]], path: Path) -> None:
         panels[-1].legend()
         panels[-1].grid(alpha=0.3)
     panels[-1].set_xlabel("step")
-    _save(figure, path)
+    save_figure(figure, path)
 
 
 def plot_reliability(tables: Mapping[str, Sequence[Mapping[str, Any]]], path: Path) -> None:
@@ -60,7 +60,7 @@ def plot_reliability(tables: Mapping[str, Sequence[Mapping[str, Any]]], path: Pa
     panel.set(xlabel="mean probability", ylabel="share right", xlim=(0, 1), ylim=(0, 1))
     panel.legend()
     panel.grid(alpha=0.3)
-    _save(figure, path)
+    save_figure(figure, path)
 
 
 def plot_risk_coverage(curves: Mapping[str, Sequence[Mapping[str, float]]], path: Path) -> None:
@@ -79,13 +79,16 @@ def plot_risk_coverage(curves: Mapping[str, Sequence[Mapping[str, float]]], path
     panel.set_ylim(bottom=0)
     panel.legend()
     panel.grid(alpha=0.3)
-    _save(figure, path)
+    save_figure(figure, path)
 
 
-def _save(figure: Any, path: Path) -> None:
+def save_figure(figure: Any, path: Path) -> None:
+    """Write a matplotlib figure as its file's name says; drawn twice it gives the same file.
+
+    RAISES (SapbertError): E507 the file cannot be written.
+    """
     from matplotlib import rc_context
 
-    # the same figure gives the same file
     kind = path.suffix[1:].lower()
     metadata = {"Date": None} if kind == "svg" else {}
     with replacing(path) as temporary, rc_context({"svg.hashsalt": path.stem}):
@@ -125,7 +128,7 @@ def plot_linking_scores(lines: Sequence[Mapping[str, Any]], path: Path) -> None:
     panel.set_ylabel("%")
     panel.legend()
     panel.grid(alpha=0.3)
-    _save(figure, path)
+    save_figure(figure, path)
 
 
 def _means(steps: Sequence[Mapping[str, Any]], key: str) -> tuple[np.ndarray, np.ndarray]:

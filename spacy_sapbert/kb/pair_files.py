@@ -38,6 +38,14 @@ def shared_names_path(pairs: Path) -> Path:
     return pairs.with_name(f"{plain.stem}.shared{plain.suffix}{pairs.name[len(plain.name) :]}")
 
 
+def find_shared_names(pairs: Path) -> Path | None:
+    """RETURNS (Path | None): the file of shared names beside a file of pairs, if there is one; eval.txt and plot.txt,
+    the pairs that were set aside, have it in common with train.txt."""
+    train = pairs.with_name("train.txt") if pairs.name in ("eval.txt", "plot.txt") else pairs
+    beside = (shared_names_path(one) for one in (pairs, train))
+    return next((path for path in beside if path.is_file()), None)
+
+
 def as_line(*fields: str) -> str:
     """RETURNS (str): the line of a file of pairs or of shared names."""
     return _BARS.join(fields) + "\n"

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import Errors, SapbertError
-from ..kb.pair_files import Pair, read_pairs, read_shared_names, shared_names_path
+from ..kb.pair_files import Pair, find_shared_names, read_pairs, read_shared_names
 from ..text.hashing import hash64
 
 
@@ -127,10 +127,8 @@ def read_pair_file(path: str, *, shared: str | None = "auto") -> PairTable:
         where there is one, None goes by the ids of the pairs alone, as the published code does.
     RAISES (SapbertError): E180 a broken line, E12x a file cannot be read, E330 there is no pair.
     """
-    beside = shared_names_path(Path(path))
-    if shared == "auto":
-        shared = str(beside) if beside.is_file() else None
-    return PairTable(read_pairs(Path(path)), dict(read_shared_names(Path(shared))) if shared else {})
+    beside = find_shared_names(Path(path)) if shared == "auto" else shared
+    return PairTable(read_pairs(Path(path)), dict(read_shared_names(Path(beside))) if beside else {})
 
 
 def _key(concept_id: str) -> int:

@@ -1,0 +1,124 @@
+"""Pictures of what encoders hold apart: histograms, heat maps and clusters, each as SVG and as PNG.
+
+Every picture has a panel for each encoder, so that one can be seen before and after it was trained.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import Errors, SapbertError
+from .plots import save_figure
+from .separation import NamePairs, Separation, equal_error, histograms
+
+MOST_PAIRS_OF_A_HEAT_MAP = 40
+_CHARACTERS = 30
+_NEIGHBOURS = 30  # scikit-learn's own perplexity, which it takes for larger data
+
+
+def plot_histograms(separations: Mapping[str, Separation], folder: Path) -> None:
+    """Draw how the cosines of synonyms and of names of different concepts are distributed, as `separation.svg`.
+
+    separations (Mapping[str, Separation]): by what each encoder is called. The threshold of equal errors is dashed.
+    RAISES (SapbertError): E507 a file cannot be written.
+    """
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7, 1 + 2 * len(separations)), layout="constrained")
+    panels = figure.subplots(len(separations), 1, sharex=True, squeeze=False)[:, 0]
+    for panel, (label, separation) in zip(panels, separations.items(), strict=True):
+        bounds, positives, negatives = histograms(separation)
+        panel.stairs(100 * negatives, bounds, fill=True, alpha=0.5, color="tab:orange", label="different concepts")
+        panel.stairs(100 * positives, bounds, fill=True, alpha=0.5, color="tab:blue", label="synonyms")
+        panel.axvline(equal_error(separation)[0], color="gray", linestyle="--")
+        panel.set(title=label, ylabel="% of the pairs")
+    panels[0].legend(loc="upper left")
+    panels[-1].set_xlabel("cosine")
+    panels[-1].set_xlim(right=1)
+    _save_both(figure, folder / "separation")
+
+
+def check_heat_map(pairs: NamePairs) -> None:
+    """RAISES (SapbertError): E546 there are too many pairs for a heat map."""
+    if len(pairs.left) > MOST_PAIRS_OF_A_HEAT_MAP:
+        raise SapbertError(Errors.E546.format(pairs=len(pairs.left), most=MOST_PAIRS_OF_A_HEAT_MAP))
+
+
+def plot_heat_maps(pairs: NamePairs, cosines: Mapping[str, np.ndarray], folder: Path) -> None:
+    """Draw the cosines of each left name of a few pairs with each right name, as `heat_map.svg`; synonyms stand on the
+    diagonal.
+
+    cosines (Mapping[str, np.ndarray]): by what each encoder is called, float32 of shape (n, n), left names by row.
+    RAISES (SapbertError): E507 a file cannot be written.
+    """
+    from matplotlib.figure import Figure
+
+    n, places = len(cosines), range(len(pairs.left))
+    side = 1.5 + 0.3 * len(pairs.left)
+    figure = Figure(figsize=(3 + n * side, 2 + side), layout="constrained")
+    panels = figure.subplots(1, n, sharey=True, squeeze=False)[0]
+    least = min(0.0, *(float(values.min()) for values in cosines.values()))
+    for panel, (label, values) in zip(panels, cosines.items(), strict=True):
+        image = panel.imshow(values, vmin=least, vmax=1, cmap="viridis")
+        panel.set_title(label)
+        panel.set_xticks(places, labels=list(map(_short, pairs.right)), rotation=45, ha="right", rotation_mode="anchor")
+    panels[0].set_yticks(places, labels=list(map(_short, pairs.left)))
+    figure.colorbar(image, ax=list(panels), label="cosine", shrink=0.7)
+    _save_both(figure, folder / "heat_map")
+
+
+def names_of_largest_concepts(pairs: NamePairs, n: int) -> dict[str, list[str]]:
+    """RETURNS (dict[str, list[str]]): the names in the pairs of the n concepts with most of them, largest first; of
+    equal ones the one that comes first in the file."""
+    names: dict[str, dict[str, None]] = {}
+    for concept_id, *both in zip(pairs.concept_ids, pairs.left, pairs.right, strict=True):
+        names.setdefault(concept_id, {}).update(dict.fromkeys(both))
+    largest = Counter({concept_id: len(some) for concept_id, some in names.items()}).most_common(n)
+    return {concept_id: list(names[concept_id]) for concept_id, _ in largest}
+
+
+def plot_clusters(names: Mapping[str, Sequence[str]], vectors: Mapping[str, np.ndarray], folder: Path) -> None:
+    """Draw the names of some concepts in two dimensions, coloured by concept, as `clusters.svg`.
+
+    As in figure 1 of SapBERT (Liu et al. 2021), t-SNE (van der Maaten and Hinton 2008) brings names that are near one
+    another together; how far apart clusters lie says little.
+
+    names (Mapping[str, Sequence[str]]): of two concepts or more, by id.
+    vectors (Mapping[str, np.ndarray]): by what each encoder is called, float32 with a row for each of these names.
+    RAISES (SapbertError): E507 a file cannot be written.
+    """
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(3 + 5 * len(vectors), 5), layout="constrained")
+    panels = figure.subplots(1, len(vectors), squeeze=False)[0]
+    ends = np.cumsum([len(some) for some in names.values()])
+    for panel, (label, matrix) in zip(panels, vectors.items(), strict=True):
+        for number, (some, points) in enumerate(zip(names.values(), np.split(_flat(matrix), ends[:-1]), strict=True)):
+            marker = "o^sv"[number // 10 % 4]  # there are ten colours
+            panel.scatter(*points.T, s=20, color=f"C{number}", marker=marker, label=_short(some[0]))
+        panel.set(title=label, xticks=[], yticks=[])
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside right upper", fontsize="small")
+    _save_both(figure, folder / "clusters")
+
+
+def _flat(vectors: np.ndarray) -> np.ndarray:
+    """RETURNS (float32, shape (n, 2)): points in the plane; the same vectors give the same ones."""
+    from sklearn.manifold import TSNE
+
+    perplexity = min(_NEIGHBOURS, (len(vectors) - 1) / 3)  # three times as many neighbours are looked at
+    flat: np.ndarray = TSNE(metric="cosine", init="pca", perplexity=perplexity, random_state=0).fit_transform(vectors)
+    return flat
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _CHARACTERS else name[: _CHARACTERS - 1] + "…"
+
+
+def _save_both(figure: Any, path: Path) -> None:
+    for ending in (".svg", ".png"):
+        save_figure(figure, path.with_suffix(ending))

@@ -1,0 +1,51 @@
+import json
+
+import pytest
+
+PAIRS = "C1||cold||coryza\nC2||breast cancer||cancer of the breast\nC3||cystic fibrosis||mucoviscidosis\n"
+
+
+@pytest.fixture
+def pairs(tmp_path):
+    path = tmp_path / "pairs.txt"
+    path.write_text(PAIRS)
+    return path
+
+
+def test_encoders_are_measured_and_drawn(command, make_encoder, pairs, tmp_path):
+    arguments = make_encoder(pooling="mean"), pairs, "--and", make_encoder(seed=1), "--label", "one", "--label", "other"
+    drawn = "--plots", tmp_path / "new" / "plots", "--heat", pairs, "--clusters", pairs, "--n-clusters", 2
+    finished = command("evaluate", "separation", *arguments, *drawn)
+    assert finished.status == 0, finished.err
+    result = json.loads(finished.out)
+    first = result["encoders"]["one"]
+    assert first.items() <= result.items()
+    assert first != result["encoders"]["other"]
+    assert (result["positive"]["n"], result["negative"]["n"], result["same_name"]) == (3, 6, 0)
+    assert first["difference"] == pytest.approx(first["positive"]["mean"] - first["negative"]["mean"], abs=1.1e-4)
+    assert "3 pairs of synonyms, 6 of names of different concepts" in finished.err
+    files = {path.name for path in (tmp_path / "new" / "plots").iterdir()}
+    assert files == {f"{name}.{kind}" for name in ("separation", "heat_map", "clusters") for kind in ("svg", "png")}
+
+
+def test_one_encoder_gives_its_measures_alone(command, tiny_encoder, pairs):
+    assert "encoders" not in json.loads(command("evaluate", "separation", tiny_encoder, pairs).out)
+
+
+@pytest.mark.parametrize(
+    ("encoder", "options", "code"),
+    [
+        ("none", [], "E547"),
+        ("starter", ["--and", "none"], "E547"),
+        ("starter", ["--and", "starter"], "E519"),
+        ("starter", ["--and", "small", "--label", "one"], "E519"),
+        ("starter", ["--and", "small", "--label", "one", "--label", "one"], "E519"),
+        ("starter", ["--heat", "plot.txt"], "E533"),
+        ("starter", ["--clusters", "train.txt"], "E533"),
+        ("starter", ["--plots", __file__], "E507"),
+    ],
+)
+def test_what_cannot_be_done_is_told(command, pairs, encoder, options, code):
+    finished = command("evaluate", "separation", encoder, pairs, *options)
+    assert finished.status == 1
+    assert f"[{code}]" in finished.err
