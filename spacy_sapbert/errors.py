@@ -97,6 +97,8 @@ class Errors:
         "[E184] The names of several concepts cannot be sorted ({reason}). Make room in the folder for temporary files, or "
         "set SQLITE_TMPDIR to another."
     )
+    E185 = "[E185] {path} has no column {missing}. A file of triples has the headings {wanted}; `spacy-sapbert mine` writes one."
+    E186 = "[E186] {path}, line {line}: this is no triple ({reason}). Mend the line, or mine the negatives again."
     E160 = (
         "[E160] {path}, line {line}: this is no JSON ({reason}). The file may have been cut off: fetch it again, or give "
         "the format that it has."
@@ -200,8 +202,8 @@ class Errors:
         "`kb_id_`, and the vocabulary that the ids are of."
     )
     E345 = (
-        "[E345] The vectors of {name} are not normalised, but self-alignment trains cosines. Set `normalised = true` for the "
-        "encoder to train it on unit vectors, or train it as it is with `spacy train` (BioSyn)."
+        "[E345] The vectors of {name} are not normalised, but self-alignment trains cosines, and negatives are mined by them. "
+        "Set `normalised = true` for the encoder to use unit vectors, or train it as it is with `spacy train` (BioSyn)."
     )
     E308 = (
         "[E308] There is no encoder in {path}: its writing was cut off just when it should be replaced. What was there "
@@ -317,6 +319,10 @@ class Errors:
     )
     E546 = "[E546] A heat map of {pairs} pairs cannot be read. Give a file with at most {most}, such as plot.txt of `pairs`."
     E547 = "[E547] The encoder 'none' gives no vectors. Name 'starter', a folder or a hub name."
+    E543 = (
+        "[E543] There is no negative for any of the {pairs} pairs, so nothing was written; the concepts of {unknown} are not "
+        "in the vocabulary. Give with --kb the one that the pairs were drawn from; it needs names of other concepts."
+    )
     E510 = (
         "[E510] The pipeline has no sapbert_linker, so there are no links to evaluate. Its components are: {components}. "
         "Add one with `nlp.add_pipe` or `spacy-sapbert assemble`."

@@ -17,6 +17,7 @@ from .evaluate import evaluate
 from .import_ import import_
 from .kb import kb
 from .link import link
+from .mine import mine
 from .pairs import pairs
 from .pretrain import OVERRIDES, pretrain
 
@@ -40,6 +41,7 @@ app.add_typer(kb, name="kb")
 app.add_typer(encoder, name="encoder")
 app.add_typer(import_, name="import")
 app.command("pairs")(pairs)
+app.command("mine")(mine)
 app.command("pretrain", context_settings=OVERRIDES)(pretrain)
 app.command("assemble")(assemble)
 app.command("calibrate")(calibrate)

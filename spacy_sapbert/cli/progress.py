@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import typer
@@ -33,6 +34,19 @@ def track(
         columns.insert(1, BarColumn())
     with Progress(*columns, console=console, disable=not (shown and console.is_terminal), transient=True) as progress:
         yield from progress.track(items, total=total)
+
+
+@contextmanager
+def telling(console: Console, unit: str) -> Iterator[Callable[[int, int], None]]:
+    """Show how far work is that tells it by itself; nothing is shown where the console is no terminal.
+
+    unit (str): what is counted.
+    YIELDS (Callable[[int, int], None]): to be told how many are done, and how many there are.
+    """
+    columns = (SpinnerColumn(), BarColumn(), TextColumn("{task.completed:,} " + unit), TimeElapsedColumn())
+    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
+        task = progress.add_task("", total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total)
 
 
 def show_values(result: Mapping[str, Any]) -> None:

@@ -1,0 +1,135 @@
+"""`spacy-sapbert mine`: pairs of synonyms in, triples with names of other concepts out."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+
+from ..errors import Errors, SapbertError
+from ..files import open_output, open_text
+from ..kb.triple_files import HEADINGS, Triple, as_line
+from .progress import show_values, stderr_console, telling, track
+
+if TYPE_CHECKING:
+    from ..kb.pair_files import Pair
+    from ..training.hard_negatives import HardNegatives
+    from ..training.partial_file import PartialFile
+
+_STEPS = 20
+
+
+def mine(
+    pairs: Annotated[Path, typer.Argument(help="What `spacy-sapbert pairs` wrote.")],
+    kb: Annotated[str, typer.Option(help="A store, or 'starter': the vocabulary that the pairs are of.")],
+    encoder: Annotated[str, typer.Option(help="The encoder before training: 'starter', a folder or a hub name.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The table to write, gzipped if it ends in .gz.")],
+    neighbors: Annotated[int, typer.Option(min=1, help="Negatives a pair.")] = 3,
+    pooling: Annotated[
+        str | None, typer.Option(help="cls or mean; by default what the encoder says, else cls.")
+    ] = None,
+    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …; auto takes a GPU where there is one.")] = "auto",
+) -> None:
+    """Write triples to train an encoder on: for each pair, the names nearest to its second that are no synonyms.
+
+    Names of a concept that owns either name of the pair are skipped, as are names that read alike. With the file of
+    shared names beside the pairs, a copy of it is written beside the triples.
+    A run that was cut off goes on where it stopped when it is started again.
+    The cosines of positives and negatives are counted in steps of 0.05, under the lower end of each.
+    """
+    from ..kb.pair_files import read_pairs, read_shared_names, shared_names_path
+    from ..ml.name_vectors import cached_name_vectors
+    from ..ml.open import open_store
+    from ..ml.transformer_encoder import TransformerEncoder
+    from ..training.hard_negatives import HardNegatives
+    from ..training.partial_file import PartialFile
+
+    store, opened = open_store(kb), TransformerEncoder(encoder, pooling=pooling, normalised=True, device=device)
+    shared = shared_names_path(pairs) if shared_names_path(pairs).is_file() else None
+    run = {
+        "pairs": [_hash(path) for path in (pairs, shared) if path],
+        "store": store.fingerprint,
+        "encoder": opened.fingerprint,
+        "neighbors": neighbors,
+    }
+    partial = PartialFile(output, run)
+    console = stderr_console()
+    with telling(console, "names") as progress:
+        vectors = cached_name_vectors(store, opened, progress)
+    negatives = HardNegatives(store, vectors, neighbors=neighbors, shared=read_shared_names(shared) if shared else ())
+    _mine(negatives, track(read_pairs(pairs), console, "pairs"), partial)
+    result = _statistics(partial)
+    if result["triples"]:
+        _write(partial, output, shared)
+    partial.remove()
+    if not result["triples"]:
+        raise SapbertError(Errors.E543.format(pairs=result["pairs"], unknown=result["pairs_of_unknown_concepts"]))
+    show_values(result)
+
+
+def _mine(negatives: HardNegatives, pairs: Iterable[Pair], partial: PartialFile) -> None:
+    """Mine all pieces that are not done yet."""
+    for piece in islice(_pieces(pairs), partial.done, None):
+        counts: Counter[str] = Counter()
+        triples = negatives.of(piece, counts)
+        partial.add({"counts": counts, "triples": triples})
+
+
+def _pieces(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:
+    from ..training.hard_negatives import PAIRS_AT_ONCE
+
+    source = iter(pairs)
+    while piece := list(islice(source, PAIRS_AT_ONCE)):
+        yield piece
+
+
+def _statistics(partial: PartialFile) -> dict[str, Any]:
+    """RETURNS (dict[str, Any]): `MINED_COUNTS`, and how the cosines of positives and negatives are distributed."""
+    from ..training.hard_negatives import MINED_COUNTS
+
+    counts: Counter[str] = Counter()
+    steps = np.arange(_STEPS + 1) / _STEPS
+    histogram = np.zeros(len(steps), dtype=int)
+    total = 0.0
+    for piece in partial.pieces():
+        counts.update(piece["counts"])
+        cosines = [triple[Triple._fields.index("similarity")] for triple in piece["triples"]]
+        histogram += np.histogram(cosines, bins=[-1, *steps])[0]
+        total += sum(cosines)
+    labels = ["below 0", *(f"{step:.2f}" for step in steps[:-1])]
+    return {
+        **{name: counts[name] for name in MINED_COUNTS},
+        "mean_cosine": round(total / max(1, counts["triples"]), 4),
+        "cosines": dict(zip(labels, histogram.tolist(), strict=True)),
+    }
+
+
+def _write(partial: PartialFile, output: Path, shared: Path | None) -> None:
+    """Write the triples, and a copy of the shared names of their pairs."""
+    from ..kb import pair_files
+
+    with ExitStack() as stack:
+        write = stack.enter_context(open_output(output))
+        if shared:
+            write_shared = stack.enter_context(open_output(pair_files.shared_names_path(output)))
+            for name, concept_ids in pair_files.read_shared_names(shared):
+                write_shared(pair_files.as_line(name, *concept_ids))
+        write(HEADINGS)
+        for piece in partial.pieces():
+            for fields in piece["triples"]:
+                write(as_line(Triple(*fields)))
+
+
+def _hash(path: Path) -> str:
+    digest = hashlib.sha256()
+    with open_text(path) as lines:
+        for line in lines:
+            digest.update(line.encode())
+    return digest.hexdigest()

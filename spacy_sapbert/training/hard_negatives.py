@@ -1,0 +1,173 @@
+"""Negatives mined offline: the names of a vocabulary that an encoder takes for near, though they are no synonyms.
+
+After github.com/sujitpal/kg-aligned-entity-linker, which looks for them among the names of the pairs it drew; here all
+names of the vocabulary are looked through.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ..errors import Errors, SapbertError
+from ..kb.pair_files import Pair, SharedName
+from ..kb.store import ConceptStore
+from ..kb.triple_files import Triple
+from ..ml.name_vectors import NameVectors
+from ..text.hashing import hash64
+from ..text.normalise import NORMALISERS, lower
+
+MINED_COUNTS = (
+    "pairs",
+    "pairs_of_unknown_concepts",
+    "triples",
+    "known_synonyms_skipped",
+    "names_read_alike_skipped",
+    "pairs_with_fewer_negatives",
+)
+
+PAIRS_AT_ONCE = 1024
+"""So many are worth looking up together."""
+
+# names that are looked at beside those that are wanted, before more are asked for
+_SPARE = 20
+# so many neighbours are held at a time, of all pairs together
+_MOST_NEAR = 4_000_000
+
+
+class HardNegatives:
+    """Finds, for pairs of synonyms, the names nearest to the second of them that belong to other concepts.
+
+    What belongs to a concept of the pair is passed over: to that with the pair's id, or to any that owns one of the two
+    names. Names are compared as the encoder reads them, and whatever their case; one that reads like either name of the
+    pair is no negative.
+
+    store (ConceptStore): whose names are looked through; it has the concepts of the pairs.
+    vectors (NameVectors): of the store's names, of unit length.
+    neighbors (int): negatives a pair.
+    shared (Iterable[SharedName]): names that several concepts share, in addition to what the store knows.
+    RAISES (SapbertError): E345 the vectors are not of unit length.
+    """
+
+    def __init__(
+        self, store: ConceptStore, vectors: NameVectors, *, neighbors: int = 3, shared: Iterable[SharedName] = ()
+    ) -> None:
+        if not vectors.encoder.normalised:
+            raise SapbertError(Errors.E345.format(name=vectors.encoder.name))
+        normalise = NORMALISERS[vectors.encoder.normaliser]
+        self.store = store
+        self.vectors = vectors
+        self.neighbors = neighbors
+        self._owners = _Owners(store, lambda text: normalise(lower(text)), shared)
+
+    def of(self, pairs: Iterable[Pair], counts: Counter[str]) -> list[Triple]:
+        """Mine the negatives of some pairs, which are looked up together.
+
+        counts (Counter[str]): takes `MINED_COUNTS`. What was skipped was nearer than the last negative of its pair.
+        RETURNS (list[Triple]): in the order of the pairs, the nearest negative first.
+        """
+        known: list[_Known] = []
+        for pair in pairs:
+            counts["pairs"] += 1
+            concepts = self.store.concept_rows(pair.concept_id)
+            counts["pairs_of_unknown_concepts"] += not concepts
+            if concepts:
+                known.append(_Known(pair, self._owners.of_texts(*pair[1:]).union(concepts)))
+        found = self._search_until_enough(known)
+        for triples, synonyms, alike in found:
+            counts["triples"] += len(triples)
+            counts["known_synonyms_skipped"] += synonyms
+            counts["names_read_alike_skipped"] += alike
+            counts["pairs_with_fewer_negatives"] += len(triples) < self.neighbors
+        return [triple for one in found for triple in one.triples]
+
+    def _search_until_enough(self, known: Sequence[_Known]) -> list[_Found]:
+        """Where too many neighbours were skipped, look at more of them."""
+        found: dict[int, _Found] = {}
+        waiting, n = list(range(len(known))), self.neighbors + _SPARE
+        while waiting:
+            n = min(n, self.store.n_names)
+            found |= zip(waiting, self._search([known[place] for place in waiting], n), strict=True)
+            seen_all = n == self.store.n_names
+            waiting = [place for place in waiting if len(found[place].triples) < self.neighbors and not seen_all]
+            n *= 4
+        return [found[place] for place in range(len(known))]
+
+    def _search(self, known: Sequence[_Known], n: int) -> Iterator[_Found]:
+        size = max(1, _MOST_NEAR // n)
+        for start in range(0, len(known), size):
+            part = known[start : start + size]
+            places = {text: place for place, text in enumerate(dict.fromkeys(pair.name2 for pair, _ in part))}
+            scores, rows = self.vectors.nearest(self.vectors.encode(list(places)), n)
+            for one in part:
+                place = places[one.pair.name2]
+                yield self._choose(one, zip(rows[place].tolist(), scores[place].tolist(), strict=True))
+
+    def _choose(self, known: _Known, near: Iterable[tuple[int, float]]) -> _Found:
+        """near (Iterable[tuple[int, float]]): rows of names and their cosines with the positive, best first."""
+        alike = {self._owners.key(text) for text in known.pair[1:]}
+        taken: dict[int, Triple] = {}
+        n_alike = n_synonyms = 0
+        for row, score in near:
+            if len(taken) == self.neighbors or row < 0:  # an index that does not look at all names may find too few
+                break
+            key = self._owners.keys[row]
+            owners = self._owners.of(key)
+            if key in alike:
+                n_alike += 1
+            elif not known.concepts.isdisjoint(owners):
+                n_synonyms += 1
+            elif key not in taken:
+                taken[key] = self._triple(known.pair, row, score, owners)
+        return _Found(list(taken.values()), n_synonyms, n_alike)
+
+    def _triple(self, pair: Pair, row: int, score: float, owners: Iterable[int]) -> Triple:
+        anchor, positive, negative = map(lower, (pair.name1, pair.name2, self.store.name(row)))
+        negative_ids = tuple(sorted(map(self.store.concept_id, owners)))
+        return Triple(pair.concept_id, anchor, positive, negative, round(score, 4), negative_ids)
+
+
+class _Known(NamedTuple):
+    """A pair, and the rows of all concepts that are known to own one of its names."""
+
+    pair: Pair
+    concepts: set[int]
+
+
+class _Found(NamedTuple):
+    """The triples of a pair, and how many nearer names were its synonyms, or read alike."""
+
+    triples: list[Triple]
+    synonyms: int
+    alike: int
+
+
+class _Owners:
+    """The concepts that own a name, by a hash of the form in which names are compared.
+
+    keys (uint64, shape (n_names,)): this hash, by the row of the name.
+    """
+
+    def __init__(self, store: ConceptStore, form: Callable[[str], str], shared: Iterable[SharedName]) -> None:
+        self._form = form
+        self.keys = np.fromiter(map(self.key, store.names()), dtype=np.uint64, count=store.n_names)
+        others = [(self.key(name), row) for name, ids in shared for one in ids for row in store.concept_rows(one)]
+        other_keys = np.array([key for key, _ in others], dtype=np.uint64)
+        keys = np.concatenate((self.keys[store.ownership.names], other_keys))
+        concepts = np.concatenate((store.ownership.concepts, np.array([row for _, row in others], dtype=np.int32)))
+        order = np.argsort(keys, kind="stable")
+        self._sorted, self._concepts = keys[order], concepts[order]
+
+    def key(self, text: str) -> np.uint64:
+        return np.uint64(hash64(self._form(text)))
+
+    def of(self, key: np.uint64) -> set[int]:
+        """RETURNS (set[int]): the rows of concepts."""
+        first, last = np.searchsorted(self._sorted, key, "left"), np.searchsorted(self._sorted, key, "right")
+        return set(self._concepts[first:last].tolist())
+
+    def of_texts(self, *texts: str) -> set[int]:
+        return set().union(*(self.of(self.key(text)) for text in texts))

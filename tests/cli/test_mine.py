@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from spacy_sapbert.kb.triple_files import read_triples
+from spacy_sapbert.training import hard_negatives
+from spacy_sapbert.training.hard_negatives import MINED_COUNTS, HardNegatives
+
+PAIRS = "D001943||breast neoplasms||breast cancer\nD012640||seizures||fits\nD003550||cystic fibrosis||cf\n"
+
+
+@pytest.fixture
+def pairs(tmp_path, monkeypatch):
+    monkeypatch.setattr(hard_negatives, "PAIRS_AT_ONCE", 1)
+    path = tmp_path / "pairs.txt"
+    path.write_text(PAIRS)
+    return path
+
+
+@pytest.fixture
+def run(command, pairs, small_store, tiny_encoder, tmp_path):
+    def run(*options, kb=small_store.path):
+        return command("mine", pairs, "--kb", kb, "--encoder", tiny_encoder, "-o", tmp_path / "triples.tsv", *options)
+
+    return run
+
+
+def test_triples_and_what_is_told_of_them(run, tmp_path):
+    finished = run("--neighbors", 2)
+    assert finished.status == 0, finished.err
+    triples = list(read_triples(tmp_path / "triples.tsv"))
+    assert [triple.concept_id for triple in triples] == ["D001943"] * 2 + ["D012640"] * 2 + ["D003550"] * 2
+    told = json.loads(finished.out)
+    assert list(told) == [*MINED_COUNTS, "mean_cosine", "cosines"]
+    assert (told["pairs"], told["triples"]) == (3, 6)
+    assert told["mean_cosine"] == pytest.approx(sum(triple.similarity for triple in triples) / 6, abs=1e-4)
+    assert sum(told["cosines"].values()) == 6
+    for triple in triples:
+        assert told["cosines"][f"{int(triple.similarity * 20) / 20:.2f}"]
+    assert "pairs with fewer negatives" in finished.err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["pairs.txt", "triples.tsv"]
+
+
+def test_a_run_that_was_killed_goes_on(run, tmp_path, monkeypatch):
+    whole = run()
+    wanted = (tmp_path / "triples.tsv").read_bytes()
+    (tmp_path / "triples.tsv").unlink()
+    find, seen = HardNegatives.of, []
+
+    def stopping(self, pairs, counts):
+        seen.append(pairs[0].concept_id)
+        if len(seen) == 2:
+            raise KeyboardInterrupt
+        return find(self, pairs, counts)
+
+    monkeypatch.setattr(HardNegatives, "of", stopping)
+    assert run().status
+    assert not (tmp_path / "triples.tsv").exists()
+    again = run()
+    assert seen == ["D001943", "D012640", "D012640", "D003550"]
+    assert (tmp_path / "triples.tsv").read_bytes() == wanted
+    assert again.out == whole.out
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["pairs.txt", "triples.tsv"]
+
+
+def test_shared_names_go_along(run, tmp_path):
+    (tmp_path / "pairs.shared.txt").write_text("breast cancer||D001943||D010051\n")
+    assert run("--neighbors", 30).status == 0
+    assert (tmp_path / "triples.shared.tsv").read_text() == "breast cancer||D001943||D010051\n"
+    owners = {triple.negative_ids for triple in read_triples(tmp_path / "triples.tsv") if triple.anchor[0] == "b"}
+    assert owners
+    assert not any("D010051" in ids for ids in owners)
+
+
+def test_pairs_of_another_vocabulary(run, pairs, tmp_path):
+    pairs.write_text("C1||a||b\nC2||c||d\n")
+    finished = run()
+    assert finished.status == 1
+    assert "[E543] There is no negative for any of the 2 pairs" in finished.err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["pairs.txt"]
