@@ -1,0 +1,106 @@
+"""Does the measure of kg-aligned-entity-linker predict linking? Its losses and ours, on as many pairs as it takes.
+
+The pairs are drawn as there: 3 to 5 of each of 5,000 concepts, here of any store, and 100 of them are set aside.
+Negatives are mined by the untrained encoder among all names of these concepts. Every cell trains the same encoder for
+as many steps of as many pairs; those with mined triples have their negatives beside these. Each is measured by how
+far the cosines of the 100 pairs and of all others between their names lie apart, and on the development sets of NCBI
+Disease and BC5CDR (diseases) as in `pretraining.py`: mentions as they stand, the nearest name of MEDIC. A cell that
+is done is not trained again; results are printed after each.
+
+    python benchmarks/kg_aligned.py OUTPUT --store STORE --encoder ENCODER --medic STORE
+        [--steps 150] [--batch 64] [--rate 2e-5] [--cell NAME …] [--pooling mean] [--data FOLDER]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from pretraining import SETS, loss, measure, pretrain, score
+
+from spacy_sapbert.evaluation.separation import as_measures, evaluate_separation, read_name_pairs
+from spacy_sapbert.kb.build import build_store
+from spacy_sapbert.kb.export import stream_records
+from spacy_sapbert.kb.pair_files import read_pairs
+from spacy_sapbert.kb.store import ConceptStore
+from spacy_sapbert.ml.transformer_encoder import TransformerEncoder
+from spacy_sapbert.training.development import NearestName
+
+CONFIG = Path(__file__).parents[1] / "configs" / "pretrain.cfg"
+MOST_NEGATIVES = 5
+
+
+def triplets(negatives: int) -> dict[str, Any]:
+    triples = {"@readers": "spacy-sapbert.TripleFile.v1", "path": "${paths.pairs}", "negatives": negatives}
+    return {"pairs": triples, "miner": {"@misc": "spacy-sapbert.GivenTriplets.v1"}, **loss("Triplet")}
+
+
+CELLS: dict[str, dict[str, Any]] = {
+    "MNR": {"miner": {"@misc": "spacy-sapbert.InBatchNegatives.v1"}, **loss("MultipleNegativesRanking")},
+    **{f"triplet, {n} mined": triplets(n) for n in (1, 3, MOST_NEGATIVES)},
+    "Multi-Similarity, mined in the batch": {},
+}
+
+
+def run(*command: str) -> None:
+    subprocess.run([sys.executable, "-m", "spacy_sapbert", *command], check=True, stdout=subprocess.DEVNULL)
+
+
+def prepare(args: argparse.Namespace) -> None:
+    """Draw the pairs, make a store of their concepts, and mine the negatives; what is there is kept."""
+    folder = args.output
+    if not (folder / "train.txt").is_file():
+        run("pairs", args.store, "--selection", "kg-aligned", "-o", str(folder))
+    if not (folder / "drawn.kb").is_file():
+        drawn = {pair.concept_id for pair in read_pairs(folder / "train.txt")}
+        records = stream_records(ConceptStore(args.store))
+        build_store((record for record in records if record.id in drawn), folder / "drawn.kb")
+    if not (folder / "triples.tsv").is_file():
+        names = ["--kb", str(folder / "drawn.kb"), "--encoder", args.encoder, "--pooling", args.pooling]
+        wanted = ["--neighbors", str(MOST_NEGATIVES), "-o", str(folder / "triples.tsv")]
+        run("mine", str(folder / "train.txt"), *names, *wanted)
+
+
+def train(cell: str, args: argparse.Namespace) -> Path:
+    """RETURNS (Path): the encoder of a cell."""
+    folder = args.output / "".join(letter if letter.isalnum() else "_" for letter in cell)
+    pairs = "triples.tsv" if cell.startswith("triplet") else "train.txt"
+    paths = {"encoder": args.encoder, "pairs": str(args.output / pairs)}
+    given = {"batcher.size": args.batch, "encoder.pooling": args.pooling, "optimizer.learn_rate": args.rate}
+    overrides = [f"pretrain.{name}={value}" for name, value in given.items()]
+    return pretrain(CONFIG, folder, {"max_steps": args.steps, **CELLS[cell]}, paths, overrides)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("output", type=Path)
+    parser.add_argument("--store", required=True)
+    parser.add_argument("--encoder", required=True)
+    parser.add_argument("--medic", required=True)
+    parser.add_argument("--data", type=Path, default=Path(os.environ.get("SPACY_SAPBERT_DATA", "../shared/data")))
+    parser.add_argument("--steps", type=int, default=150)
+    parser.add_argument("--batch", type=int, default=64, help="pairs a step")
+    parser.add_argument("--rate", type=float, default=2e-5)
+    parser.add_argument("--pooling", default="mean")
+    parser.add_argument("--cell", action="append", choices=CELLS, help="By default all.")
+    args = parser.parse_args()
+    args.output.mkdir(parents=True, exist_ok=True)
+    prepare(args)
+    sets = {name: NearestName(str(args.data / path), args.medic, types=types) for name, (path, types) in SETS.items()}
+    pairs = read_name_pairs(args.output / "eval.txt")
+    untrained = TransformerEncoder(args.encoder, pooling=args.pooling)
+    results = {"untrained": {**score(untrained, sets), **as_measures(evaluate_separation(untrained, pairs))}}
+    for cell in args.cell or CELLS:
+        encoder = train(cell, args)
+        apart = as_measures(evaluate_separation(TransformerEncoder(str(encoder)), pairs))
+        results[cell] = {**measure(encoder, sets), **apart}
+        print(json.dumps({"steps": args.steps, "cells": results}, indent=2), flush=True)
+
+
+if __name__ == "__main__":
+    main()
