@@ -205,6 +205,10 @@ class Errors:
         "[E345] The vectors of {name} are not normalised, but self-alignment trains cosines, and negatives are mined by them. "
         "Set `normalised = true` for the encoder to use unit vectors, or train it as it is with `spacy train` (BioSyn)."
     )
+    E347 = (
+        "[E347] The miner takes triplets that are given, but there are only pairs. Read a file of triples, which "
+        "`spacy-sapbert mine` writes, with `spacy-sapbert.TripleFile.v1`, or choose another miner."
+    )
     E308 = (
         "[E308] There is no encoder in {path}: its writing was cut off just when it should be replaced. What was there "
         "before lies in {aside}; rename it, or write the encoder again."

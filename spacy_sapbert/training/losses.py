@@ -49,6 +49,15 @@ def info_nce(temperature: float = 0.07) -> Loss:
     return loss
 
 
+def multiple_negatives_ranking(scale: float = 20.0) -> Loss:
+    """Multiple Negatives Ranking loss (Henderson et al. 2017), with the scale of sentence-transformers.
+
+    The mean over the pairs (a, p) of the cross-entropy of the softmax of scale · s(a, ·) over p and the negatives of a:
+    InfoNCE with a temperature of 1 / scale. Which negatives these are is up to the miner: see `in_batch_negatives`.
+    """
+    return info_nce(1 / scale)
+
+
 def nca(scale: float = 1.0) -> Loss:
     """Neighbourhood components analysis (Goldberger et al. 2004).
 
@@ -83,7 +92,11 @@ def circle(m: float = 0.4, gamma: float = 80.0) -> Loss:
 
 
 def triplet(margin: float = 0.2) -> Loss:
-    """Triplet loss over L2 distances: the mean of max(0, d(a,p) - d(a,n) + margin) where it is not 0."""
+    """Triplet loss over L2 distances: the mean of max(0, d(a,p) - d(a,n) + margin) where it is not 0.
+
+    sentence-transformers' has a margin of 5, for vectors of any length, and takes the mean over all triplets. Here the
+    vectors are of unit length, and no two of them are farther from each other than 2.
+    """
     from pytorch_metric_learning.losses import TripletMarginLoss
 
     loss = TripletMarginLoss(margin=margin)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..errors import Errors, SapbertError
+from .pair_table import Batch
+
 if TYPE_CHECKING:
     from torch import Tensor
 else:
@@ -23,8 +26,8 @@ class Mined(NamedTuple):
     negatives: Tensor
 
 
-# vectors of unit length, shape (n, dim), and `Batch.synonyms` in
-Miner = Callable[[Tensor, Tensor], Mined]
+# the vectors of a batch's names, of unit length and shape (n, dim), and the batch in
+Miner = Callable[[Tensor, Batch], Mined]
 
 
 def hard_triplets(margin: float | None = 0.2) -> Miner:
@@ -35,9 +38,10 @@ def hard_triplets(margin: float | None = 0.2) -> Miner:
     margin (float | None): None takes all triplets.
     """
 
-    def mine(vectors: Tensor, synonyms: Tensor) -> Mined:
+    def mine(vectors: Tensor, batch: Batch) -> Mined:
         import torch
 
+        synonyms = torch.from_numpy(batch.synonyms).to(vectors.device)
         pairs = synonyms.nonzero()
         anchors, positives = pairs.T
         candidates = ~synonyms
@@ -48,9 +52,56 @@ def hard_triplets(margin: float | None = 0.2) -> Miner:
             found &= distances[anchors] - distances[anchors, positives, None] <= margin
         which, negatives = found.nonzero().T
         triplets = torch.stack((anchors[which], positives[which], negatives), dim=1)
-        return Mined(triplets, _marked(synonyms, triplets[:, 0], triplets[:, 1]), _marked(synonyms, *triplets.T[::2]))
+        return _mined(triplets, synonyms)
 
     return mine
+
+
+def given_triplets() -> Miner:
+    """The pairs of a batch with the negatives that were mined for them beforehand, and nothing else.
+
+    A negative that is a synonym after all, since the encoder reads both alike, is left out.
+    RAISES (SapbertError): E347 when it mines: no negatives were given.
+    """
+
+    def mine(vectors: Tensor, batch: Batch) -> Mined:
+        import torch
+
+        if not len(batch.triplets):
+            raise SapbertError(Errors.E347)
+        anchors, positives, negatives = batch.triplets.T
+        right = ~(batch.synonyms[anchors, negatives] | batch.synonyms[positives, negatives])
+        synonyms = torch.from_numpy(batch.synonyms).to(vectors.device)
+        return _mined(torch.from_numpy(batch.triplets[right]).to(vectors.device), synonyms)
+
+    return mine
+
+
+def in_batch_negatives() -> Miner:
+    """Each pair of a batch, first name to second, against the second names of the others and all given negatives.
+
+    These are the candidates of Multiple Negatives Ranking (Henderson et al. 2017, section 4.4), but for the names that
+    are known to be synonyms of the first: they are no negatives.
+    """
+
+    def mine(vectors: Tensor, batch: Batch) -> Mined:
+        import torch
+
+        synonyms = torch.from_numpy(batch.synonyms).to(vectors.device)
+        anchors, positives = torch.from_numpy(batch.pairs).to(vectors.device).T
+        given = torch.from_numpy(batch.triplets[:, 2]).to(vectors.device)
+        candidates = torch.cat((positives, given)).unique()
+        wrong = ~synonyms[anchors][:, candidates] & (anchors[:, None] != candidates)
+        which, found = wrong.nonzero().T
+        triplets = torch.stack((anchors[which], positives[which], candidates[found]), dim=1)
+        return _mined(triplets, synonyms)
+
+    return mine
+
+
+def _mined(triplets: Tensor, like: Tensor) -> Mined:
+    """like (bool, shape (n, n)): where the marks of pairs lie, and how many."""
+    return Mined(triplets, _marked(like, triplets[:, 0], triplets[:, 1]), _marked(like, triplets[:, 0], triplets[:, 2]))
 
 
 def _distances(vectors: Tensor) -> Tensor:

@@ -230,12 +230,10 @@ class SelfAlignment:
         return {**totals, "learn_rate": rate, "epoch": epoch, "pairs_per_s": speed}
 
     def _loss(self, batch: Batch) -> "tuple[Tensor, Mined]":
-        import torch
-
         normalise = NORMALISERS[self.encoder.normaliser]
         forms = [normalise(name) for name in batch.names]
         vectors = self._encode(forms)
-        mined = self.miner(vectors, torch.from_numpy(batch.synonyms | _alike(forms)).to(vectors.device))
+        mined = self.miner(vectors, batch._replace(synonyms=batch.synonyms | _alike(forms)))
         loss = vectors.new_zeros(())
         if len(mined.triplets):
             loss = loss + self.loss(vectors, mined)

@@ -84,10 +84,10 @@ def test_a_teacher_teaches_where_nothing_is_hard(make_run, other, read_curve, tm
     assert curve[-1]["loss"] < curve[0]["loss"]
 
 
-def nothing_of(vectors, synonyms):
+def nothing_of(vectors, batch):
     from spacy_sapbert.training.mining import hard_triplets
 
-    return hard_triplets(-10.0)(vectors, synonyms)
+    return hard_triplets(-10.0)(vectors, batch)
 
 
 def test_both_losses_are_added(make_run, other, read_curve, tmp_path):

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.pair_files import Pair
-from spacy_sapbert.training.pair_table import PairTable, read_pair_file
+from spacy_sapbert.kb.triple_files import HEADINGS, Triple, as_line
+from spacy_sapbert.training.pair_table import PairTable, PairWithNegatives, read_pair_file, read_triple_file
 
 
 def table(*lines, owners=None):
@@ -200,3 +201,79 @@ def test_many_pairs_need_little_memory():
     tracemalloc.stop()
     texts = built.n_names * (14 + 8)
     assert most < 2.5 * (16 * len(built) + texts)
+
+
+# --- negatives that were given
+
+
+def with_negatives(concept_id, *pair, **negatives):
+    """negatives: the ids of each."""
+    return PairWithNegatives(concept_id, *pair, tuple((name, tuple(ids.split())) for name, ids in negatives.items()))
+
+
+def given(batch):
+    return [tuple(batch.names[place] for place in triplet) for triplet in batch.triplets]
+
+
+def test_negatives_come_with_their_pairs():
+    pairs = [with_negatives("C1", "a", "b", x="C8", y="C9"), Pair("C2", "c", "d"), with_negatives("C3", "e", "f", x="")]
+    pairs = PairTable(pairs)
+    assert given(whole(pairs)) == [("a", "b", "x"), ("a", "b", "y"), ("e", "f", "x")]
+    batch = pairs.batch(np.array([2, 1]))
+    assert given(batch) == [("e", "f", "x")]
+    assert batch.names == ["e", "f", "c", "d", "x"]
+    assert given(pairs.batch(np.array([1]))) == []
+
+
+def test_negatives_are_known_by_their_concepts():
+    """x is a name of C2, as c is; y belongs to C2 and C3; of z nothing is known, and w is what C3 calls it, too."""
+    pairs = [
+        with_negatives("C1", "a", "b", x="C2", y="C3 C2", z="", w="C3"),
+        Pair("C2", "c", "d"),
+        Pair("C3", "w", "v"),
+    ]
+    batch = whole(PairTable(pairs))
+    assert len(batch.names) == len(set(batch.names)) == 9
+    own = {("a", "b"), ("c", "d"), ("v", "w")}
+    assert synonyms(batch) == own | {("c", "x"), ("d", "x"), ("x", "y"), ("c", "y"), ("d", "y"), ("w", "y"), ("v", "y")}
+
+
+def test_names_that_are_known_to_be_shared_are_so_as_negatives():
+    batch = whole(PairTable([with_negatives("C1", "a", "b", x="C2"), Pair("C3", "c", "d")], {"x": ("C2", "C3")}))
+    assert synonyms(batch) == {("a", "b"), ("c", "d"), ("c", "x"), ("d", "x")}
+
+
+def test_the_fingerprint_tells_negatives():
+    tables = [
+        [Pair("C1", "a", "b")],
+        [with_negatives("C1", "a", "b", x="C2")],
+        [with_negatives("C1", "a", "b", x="C3")],
+    ]
+    assert len({PairTable(pairs).fingerprint for pairs in tables}) == 3
+
+
+def test_a_file_of_triples(tmp_path):
+    path = tmp_path / "triples.tsv"
+    triples = [("C1", "a", "b", "x"), ("C1", "a", "b", "y"), ("C1", "b", "a", "x"), ("C2", "c", "d", "x")]
+    path.write_text(HEADINGS + "".join(as_line(Triple(*fields, 0.5, ("C9",))) for fields in triples))
+    pairs = read_triple_file(str(path))
+    assert len(pairs) == 3
+    assert given(whole(pairs)) == triples_of(triples)
+    assert given(whole(read_triple_file(str(path), negatives=1))) == triples_of([triples[0], *triples[2:]])
+    assert not pairs.n_shared
+    (tmp_path / "triples.shared.tsv").write_text("x||C9||C2\n")
+    assert ("c", "x") in synonyms(whole(read_triple_file(str(path))))
+    assert ("c", "x") not in synonyms(whole(read_triple_file(str(path), shared=None)))
+
+
+def triples_of(triples):
+    return [fields[1:] for fields in triples]
+
+
+def test_a_broken_file_of_triples_is_told(tmp_path):
+    path = tmp_path / "triples.tsv"
+    path.write_text(HEADINGS + "C1\ta\tb\tx\t0.5\tC2\nC1\ta\tb\n")
+    with pytest.raises(SapbertError, match=r"E186.*triples.tsv, line 3"):
+        read_triple_file(str(path))
+    with pytest.raises(SapbertError, match=r"E335.*negatives cannot be 0"):
+        read_triple_file(str(path), negatives=0)

@@ -129,10 +129,10 @@ def stop_at(step):
     calls = itertools.count(1)
     mine = hard_triplets()
 
-    def stopping(vectors, synonyms):
+    def stopping(vectors, batch):
         if next(calls) == step:
             raise Stopped
-        return mine(vectors, synonyms)
+        return mine(vectors, batch)
 
     return stopping
 
@@ -268,9 +268,9 @@ def test_a_full_disk_leaves_the_checkpoint_before(make_run, read_curve, tmp_path
 def test_a_batch_in_which_nothing_is_hard_is_counted_and_changes_nothing(make_run, read_curve, tmp_path):
     states = []
 
-    def miner(vectors, synonyms):
+    def miner(vectors, batch):
         states.append(run.encoder.model.encoder.layer[0].output.dense.weight.detach().clone())
-        return hard_triplets(-10.0 if len(states) in (2, 4) else 0.2)(vectors, synonyms)
+        return hard_triplets(-10.0 if len(states) in (2, 4) else 0.2)(vectors, batch)
 
     run = make_run(miner=miner, optimizer=adamw(0.01), schedule=warmup_linear())
     run.train(tmp_path)
@@ -467,9 +467,9 @@ def test_names_that_the_encoder_reads_alike_are_no_negatives(make_run, make_enco
     """What stands for two concepts in two spellings has one vector, which cannot be drawn apart from itself."""
     found = []
 
-    def miner(vectors, synonyms):
-        found.append(synonyms)
-        return hard_triplets(None)(vectors, synonyms)
+    def miner(vectors, batch):
+        found.append(batch.synonyms)
+        return hard_triplets(None)(vectors, batch)
 
     pairs = [Pair("C1", "tumour", "growth"), Pair("C2", "tumor", "swelling")]
     for normaliser, synonyms in (("lower", [1, 1, 1, 1]), ("american", [1, 1, 2, 2])):
