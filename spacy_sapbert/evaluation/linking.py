@@ -24,11 +24,11 @@ from spacy.util import minibatch
 from ..corpora.docs import to_doc
 from ..errors import Errors, SapbertError, Warnings
 from ..files import open_output
+from ..kb.name_index import NameIndex
 from ..kb.store import ConceptStore
 from ..pipeline.attributes import get_uses
 from ..pipeline.mentions import mentions_of
 from ..text.abbreviations import expand
-from ..text.hashing import hash64
 from ..text.normalise import biosyn
 from ..types import AnnotatedDocument, LinkedPart, Mention
 from .predictions import write_prediction
@@ -247,7 +247,7 @@ class _Scorer:
 
     def __init__(self, store: ConceptStore) -> None:
         self._store = store
-        self._names = _NormalForms(store)
+        self._names = NameIndex(store, biosyn)
         self._ids = lru_cache(maxsize=100_000)(lambda concept_id: frozenset(store.ids(concept_id)))
 
     def __call__(self, linked: LinkedMention) -> MentionScore:
@@ -272,26 +272,6 @@ class _Scorer:
             yield "abbreviation"
         if len(linked.mention.ids) > 1:
             yield "composite"
-
-
-class _NormalForms:
-    """The names of a store by their normal form, as hashes: millions of names would not fit as strings."""
-
-    def __init__(self, store: ConceptStore) -> None:
-        hashes = np.fromiter((hash64(biosyn(name)) for name in store.names()), dtype=np.uint64)
-        self._store = store
-        self._rows = np.argsort(hashes, kind="stable")
-        self._hashes = hashes[self._rows]
-
-    def owners(self, text: str) -> list[str]:
-        """RETURNS (list[str]): primary ids of the concepts that have a name with the normal form of the text."""
-        form = biosyn(text)
-        if not form:
-            return []
-        wanted = np.uint64(hash64(form))
-        first, last = np.searchsorted(self._hashes, wanted), np.searchsorted(self._hashes, wanted, side="right")
-        _, entries = self._store.ownership.of(self._rows[first:last])
-        return [self._store.concept_id(int(row)) for row in np.unique(self._store.ownership.concepts[entries])]
 
 
 def _report(scores: Sequence[MentionScore]) -> dict[str, Any]:

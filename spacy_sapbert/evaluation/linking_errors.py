@@ -38,7 +38,7 @@ from ..files import open_output, without_gz
 from ..kb.store import ConceptStore
 from ..text.abbreviations import MAX_LETTERS
 from ..text.normalise import biosyn
-from ..text.words import words
+from ..text.words import word_keys
 from ..types import NIL, Concept, LinkedPart
 from .linking import RECALL_CUTOFF, LinkedMention, MentionScore, find_linker, gold_concepts, lenient_at
 from .predictions import write_prediction
@@ -312,7 +312,7 @@ def _hyponym(error: LinkingError, part: LinkedPart) -> str | None:
 def _overlapping(error: LinkingError, part: LinkedPart) -> str | None:
     for name in (part.candidates[0].name, *(name for concept in error.gold for name in _names(concept))):
         for more, less in ((part.text, name), (name, part.text)):
-            if set(_words(more)) > set(_words(less)) > set():
+            if set(word_keys(more)) > set(word_keys(less)) > set():
                 return f"'{more}' has all words of '{less}', and others"
     return None
 
@@ -345,19 +345,13 @@ def _names(concept: Concept) -> tuple[str, ...]:
 
 
 def _has_name(concept: Concept | None, text: str) -> bool:
-    wanted = _words(text)
-    return bool(wanted) and concept is not None and any(_words(name) == wanted for name in _names(concept))
+    wanted = word_keys(text)
+    return bool(wanted) and concept is not None and any(word_keys(name) == wanted for name in _names(concept))
 
 
 def _told(concepts: Iterable[Concept | None]) -> str:
     return " or ".join(f"{concept.canonical_name} ({concept.concept_id})" for concept in concepts if concept)
 
 
-@lru_cache(maxsize=1 << 16)
-def _words(text: str) -> tuple[str, ...]:
-    """RETURNS (tuple[str, ...]): the words that tell one name from another, sorted."""
-    return tuple(sorted(word.key for word in words(text) if word.key))
-
-
 def _stems(text: str) -> set[str]:
-    return {word[:STEM] for word in _words(text)}
+    return {word[:STEM] for word in word_keys(text)}

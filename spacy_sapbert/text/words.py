@@ -44,6 +44,12 @@ def words(text: str) -> list[Word]:
 
 
 @lru_cache(maxsize=1 << 16)
+def word_keys(text: str) -> tuple[str, ...]:
+    """RETURNS (tuple[str, ...]): the keys that tell one name from another, sorted; without those of function words."""
+    return tuple(sorted(word.key for word in words(text) if word.key))
+
+
+@lru_cache(maxsize=1 << 16)
 def _key(word: str) -> str:
     form = american(word)
     return "" if form in FUNCTION_WORDS else singular(form)
