@@ -348,6 +348,16 @@ class Errors:
         "on a larger corpus."
     )
 
+    E555 = (
+        "[E555] The pipeline {name} finds no mentions but names that the vocabulary has, so there are no new names among "
+        "them. Its components are: {components}. Give one with an NER (`spacy-sapbert assemble --ner`), or a corpus whose "
+        "mentions are annotated (--gold)."
+    )
+    E556 = (
+        "[E556] {path} has no column {missing}. A table of new names has the columns keep, name and id; leave them in when "
+        "you review it, or read what you have left with --format table."
+    )
+
 
 class Warnings:
     W201 = (

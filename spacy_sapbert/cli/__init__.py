@@ -12,6 +12,7 @@ from .assemble import assemble
 from .calibrate import calibrate
 from .convert import convert
 from .demo import demo
+from .discover import discover
 from .encoder import encoder
 from .evaluate import evaluate
 from .import_ import import_
@@ -46,6 +47,7 @@ app.command("pretrain", context_settings=OVERRIDES)(pretrain)
 app.command("assemble")(assemble)
 app.command("calibrate")(calibrate)
 app.command("link")(link)
+app.command("discover")(discover)
 app.command("convert")(convert)
 app.add_typer(evaluate, name="evaluate")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from itertools import chain
 from pathlib import Path
@@ -16,32 +16,29 @@ from ..errors import Errors, SapbertError
 from ..files import open_output
 from ..types import NIL
 from .documents import Problems, Reading, read_documents
-from .formats import STDIN, InputFormat, OutputFormat, input_format, output_format
+from .formats import InputFormat, OutputFormat, output_format
+from .inputs import BatchSize, Column, Format, Gold, IdKey, Inputs, NProcess, Pipeline, Strict, TextKey, with_formats
 from .progress import stderr_console, track
 
 if TYPE_CHECKING:
     from .linked import LinkedDocument
 
-_FORMAT_HELP = (
-    "text: one document a line; jsonl: one object a line, with id, title and text; pubtator; names: one mention a "
-    "line, each linked as a whole. By default what the file name shows (.txt, .jsonl, .ndjson, .pubtator)."
-)
 _TO_HELP = "By default what the name of the output shows (.jsonl, .pubtator, .tsv, .html), or else jsonl."
 
 
 def link(
-    pipeline: Annotated[str, typer.Argument(help="Folder or package of a pipeline with sapbert_linker.")],
-    inputs: Annotated[list[Path], typer.Argument(help="Files, plain or gzipped; - reads standard input.")],
-    format: Annotated[InputFormat | None, typer.Option(help=_FORMAT_HELP)] = None,
+    pipeline: Pipeline,
+    inputs: Inputs,
+    format: Format = None,
     to: Annotated[OutputFormat | None, typer.Option(help=_TO_HELP)] = None,
     output: Annotated[Path | None, typer.Option(help="The file to write, instead of standard output.")] = None,
-    strict: Annotated[bool, typer.Option(help="Stop at the first broken record.")] = False,
-    batch_size: Annotated[int | None, typer.Option(min=1, help="Documents in a batch.")] = None,
-    n_process: Annotated[int, typer.Option(min=1, help="Processes that work at the same time.")] = 1,
-    text_key: Annotated[str, typer.Option(help="The key of the text in jsonl.")] = "text",
-    id_key: Annotated[str, typer.Option(help="The key of the document's id in jsonl.")] = "id",
-    column: Annotated[int, typer.Option(min=1, help="The tab-separated column of the names.")] = 1,
-    gold: Annotated[bool, typer.Option(help="Link the annotated mentions of pubtator, not what is found.")] = False,
+    strict: Strict = False,
+    batch_size: BatchSize = None,
+    n_process: NProcess = 1,
+    text_key: TextKey = "text",
+    id_key: IdKey = "id",
+    column: Column = 1,
+    gold: Gold = False,
 ) -> None:
     """Link the mentions of documents to the concepts of a vocabulary.
 
@@ -51,7 +48,7 @@ def link(
     """
     console = stderr_console()
     problems = Problems(console, strict=strict)
-    sources = _sources(inputs, format, Reading(InputFormat.text, text_key, id_key, column, gold))
+    sources = with_formats(inputs, format, Reading(InputFormat.text, text_key, id_key, column, gold))
     from .linked import LinkingPipeline
     from .outputs import write_linked
 
@@ -69,17 +66,6 @@ def link(
         if problems.count and not counts["documents"]:
             raise SapbertError(Errors.E508.format(n=problems.count))
     console.print(_summary(counts, problems.count))
-
-
-def _sources(inputs: Sequence[Path], format: InputFormat | None, reading: Reading) -> list[tuple[Path, Reading]]:
-    """Look at all inputs before the first is read, so that a wrong name does not come up after hours."""
-    for path in inputs:
-        if path != STDIN and not path.is_file():
-            raise SapbertError(Errors.E504.format(path=path))
-    sources = [(path, reading._replace(format=format or input_format(path))) for path in inputs]
-    if reading.gold and any(reading.format is not InputFormat.pubtator for _, reading in sources):
-        raise typer.BadParameter("only documents in the format pubtator have annotated mentions", param_hint="--gold")
-    return sources
 
 
 def _counted(linked: Iterable[LinkedDocument], counts: Counter[str]) -> Iterator[LinkedDocument]:

@@ -21,10 +21,12 @@ from ..types import AnnotatedDocument
 from .documents import Document, Problems, sound
 
 LINKER = "sapbert_linker"
+MATCHER = "concept_matcher"
 
 _GIVEN = "given"
 # what still runs where the mentions are given; the second is scispaCy's
 _AFTER_MENTIONS = frozenset({"abbreviation_resolver", "abbreviation_detector", "composite_splitter", LINKER})
+_ENTITIES = frozenset({"doc.ents", "doc.spans"})
 _NO_LIMIT = 1 << 62
 
 
@@ -108,6 +110,7 @@ class LinkingPipeline:
     def __init__(self, name: str, problems: Problems, *, given: bool = False) -> None:
         self.nlp = load_pipeline(name)
         self.problems = problems
+        self.given = given
         if not self._linkers():
             components = ", ".join(self.nlp.pipe_names) or "none"
             raise SapbertError(Errors.E503.format(name=name, components=components))
@@ -122,6 +125,11 @@ class LinkingPipeline:
     def store(self) -> ConceptStore:
         """The vocabulary of the last linker."""
         return cast(ConceptStore, self._linkers()[-1].kb)
+
+    def set_threshold(self, threshold: float) -> None:
+        """Link from now on what scores above this, whatever the pipeline says."""
+        for linker in self._linkers():
+            linker.threshold = threshold
 
     def __call__(
         self, documents: Iterable[Document], *, batch_size: int | None = None, n_process: int = 1
@@ -158,6 +166,13 @@ class LinkingPipeline:
             except Exception:
                 if feed.taken == taken:
                     raise
+
+    def finds_new_names(self) -> bool:
+        """RETURNS (bool): whether a component may find mentions that are no names of its vocabulary."""
+        metas = map(self.nlp.get_pipe_meta, self.nlp.pipe_names)
+        others = [meta for meta in metas if meta.factory not in (MATCHER, *_AFTER_MENTIONS)]
+        # what does not say what it assigns, such as a function of the user's, may find some
+        return any(not meta.assigns or _ENTITIES.intersection(meta.assigns) for meta in others)
 
     def _linkers(self) -> list[Any]:
         return [self.nlp.get_pipe(name) for name in self._names(frozenset({LINKER}))]

@@ -13,6 +13,7 @@ from ...types import Record
 from .babelon import read_babelon
 from .biosyn import read_biosyn
 from .ctd import read_ctd
+from .discovered import read_discovered
 from .huner import read_huner
 from .json_list import read_json
 from .meddra import read_meddra
@@ -35,6 +36,7 @@ READERS: dict[str, Reader] = {
     "babelon": read_babelon,
     "biosyn": read_biosyn,
     "ctd": read_ctd,
+    "discovered": read_discovered,
     "huner": read_huner,
     "json": read_json,
     "meddra": read_meddra,

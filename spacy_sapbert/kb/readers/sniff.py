@@ -7,6 +7,7 @@ from pathlib import Path
 from ...errors import Errors, SapbertError
 from ...files import open_text
 from .babelon import is_babelon
+from .discovered import is_discovered
 
 _SSSOM = {"subject_id", "predicate_id", "object_id"}
 
@@ -17,7 +18,7 @@ def sniff_json(path: Path) -> str | None:
 
 
 def sniff_tsv(path: Path) -> str:
-    """RETURNS (str): "babelon" where the columns are those of translations, else "table".
+    """RETURNS (str): "babelon" or "discovered" where the columns are those of translations or new names, else "table".
 
     RAISES (SapbertError): E164 they, or the file's name, are those of mappings.
     """
@@ -25,7 +26,9 @@ def sniff_tsv(path: Path) -> str:
     columns = next((line.split("\t") for line in lines if not line.startswith("#")), [])
     if ".sssom." in path.name.lower() or _SSSOM.issubset(columns):
         raise SapbertError(Errors.E164.format(path=path))
-    return "babelon" if is_babelon(columns) else "table"
+    if is_babelon(columns):
+        return "babelon"
+    return "discovered" if is_discovered(columns) else "table"
 
 
 def _beginning(path: Path) -> str:

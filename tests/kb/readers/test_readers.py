@@ -73,7 +73,7 @@ def test_what_is_no_vocabulary(tmp_path):
 
 @pytest.mark.parametrize("name", ["medic.txt", "dictionary", "a.json.zip", "obo.gz"])
 def test_format_is_not_guessed_elsewhere(name):
-    with pytest.raises(SapbertError, match=r"E124.*biosyn, ctd, huner"):
+    with pytest.raises(SapbertError, match=r"E124.*biosyn, ctd, discovered, huner"):
         guess_format(Path(name))
 
 

@@ -1,0 +1,108 @@
+"""`discover`: documents in, a table of names out that the vocabulary lacks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator
+from contextlib import closing
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..errors import Errors, SapbertError
+from ..files import open_output
+from ..types import NIL
+from .documents import Problems, Reading, read_documents
+from .formats import InputFormat
+from .inputs import BatchSize, Column, Format, Gold, IdKey, Inputs, NProcess, Pipeline, Strict, TextKey, with_formats
+from .progress import show_values, stderr_console, track
+
+if TYPE_CHECKING:
+    from ..kb.discovery import Sighting
+    from .linked import LinkedDocument, LinkingPipeline
+
+_COUNTS = (
+    "documents",
+    "mentions",
+    "mentions_of_other_types",
+    "linked_mentions",
+    "known_names",
+    "short_forms",
+    "without_words",
+    "occurrences",
+    "candidates",
+)
+
+
+def discover(
+    pipeline: Pipeline,
+    corpus: Inputs,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The table to write, tab-separated.")],
+    similarity: Annotated[
+        float | None, typer.Option(min=0, max=1, help="Link what scores above this; by default the linker's threshold.")
+    ] = None,
+    min_documents: Annotated[int, typer.Option(min=1, help="Leave out names in fewer documents.")] = 1,
+    type: Annotated[list[str] | None, typer.Option(help="Take mentions of this type only.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="At most so many names.")] = None,
+    format: Format = None,
+    strict: Strict = False,
+    batch_size: BatchSize = None,
+    n_process: NProcess = 1,
+    text_key: TextKey = "text",
+    id_key: IdKey = "id",
+    column: Column = 1,
+    gold: Gold = False,
+) -> None:
+    """Find new names: texts that are linked to a concept, but are none of its names.
+
+    The table is there to be reviewed: write y into the column `keep` of what is a name of the concept, or its scope
+    (narrow, broad, related), and give the table to `kb build` beside the sources of the vocabulary.
+
+    A record that is broken is left out, and standard error tells of it.
+    """
+    console = stderr_console()
+    problems = Problems(console, strict=strict)
+    sources = with_formats(corpus, format, Reading(InputFormat.text, text_key, id_key, column, gold))
+    from ..kb.discovery import Discovery, table_lines
+    from .linked import LinkingPipeline
+
+    linking = LinkingPipeline(pipeline, problems, given=gold or format is InputFormat.names)
+    if not linking.given:
+        _check_finds_new_names(linking, pipeline)
+    if similarity is not None:
+        linking.set_threshold(similarity)
+    documents = chain.from_iterable(read_documents(path, reading, problems) for path, reading in sources)
+    counts: Counter[str] = Counter()
+    with open_output(output) as write:
+        discovery = Discovery(linking.store)
+        with closing(linking(documents, batch_size=batch_size, n_process=n_process)) as linked:
+            for item in track(linked, console):
+                counts["documents"] += 1
+                discovery.add(item.document.doc_id, _sightings(item, type or (), counts))
+        if problems.count and not counts["documents"]:
+            raise SapbertError(Errors.E508.format(n=problems.count))
+        found = discovery.ranked(min_documents)
+        for line in table_lines(found[:limit], linking.store):
+            write(line)
+    counts += discovery.counts
+    left = {"broken_records": problems.count, "in_too_few_documents": counts["candidates"] - len(found)}
+    show_values({**{name: counts[name] for name in _COUNTS}, **left, "written": len(found[:limit])})
+
+
+def _check_finds_new_names(linking: LinkingPipeline, name: str) -> None:
+    if not linking.finds_new_names():
+        raise SapbertError(Errors.E555.format(name=name, components=", ".join(linking.nlp.pipe_names)))
+
+
+def _sightings(item: LinkedDocument, types: Collection[str], counts: Counter[str]) -> Iterator[Sighting]:
+    from ..pipeline.sightings import sightings
+
+    for mention in item.mentions:
+        if types and mention.label_ not in types:
+            counts["mentions_of_other_types"] += 1
+            continue
+        counts["mentions"] += 1
+        counts["linked_mentions"] += mention.kb_id_ not in ("", NIL)
+        yield from sightings(mention)
