@@ -3,7 +3,7 @@ PYTHON ?= $(shell for python in python3.11 python3.12 python3.10 python3; do \
 	$$python -c 'import sys; sys.exit(not (3, 10) <= sys.version_info < (3, 13))' 2>/dev/null && echo $$python && break; done)
 BIN = .venv/bin
 
-.PHONY: demo test test-all lint clean
+.PHONY: demo test test-all lint screenshot clean
 
 demo: .venv/ready
 	$(BIN)/spacy-sapbert demo --output demo.html
@@ -18,6 +18,10 @@ lint: .venv/ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# needs Debian's packages chromium and chromium-driver
+screenshot: .venv/ready
+	$(BIN)/python scripts/screenshot.py docs/serve.png
 
 clean:
 	rm -rf .venv build dist *.egg-info

@@ -327,6 +327,7 @@ class Errors:
         "[E543] There is no negative for any of the {pairs} pairs, so nothing was written; the concepts of {unknown} are not "
         "in the vocabulary. Give with --kb the one that the pairs were drawn from; it needs names of other concepts."
     )
+    E550 = "[E550] Cannot listen on {host}, port {port} ({reason}). Choose another with --host or --port."
     E510 = (
         "[E510] The pipeline has no sapbert_linker, so there are no links to evaluate. Its components are: {components}. "
         "Add one with `nlp.add_pipe` or `spacy-sapbert assemble`."

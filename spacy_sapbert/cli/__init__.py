@@ -21,6 +21,7 @@ from .link import link
 from .mine import mine
 from .pairs import pairs
 from .pretrain import OVERRIDES, pretrain
+from .serve import serve
 
 _HELP = "Biomedical text to concepts of a vocabulary."
 
@@ -48,6 +49,7 @@ app.command("assemble")(assemble)
 app.command("calibrate")(calibrate)
 app.command("link")(link)
 app.command("discover")(discover)
+app.command("serve")(serve)
 app.command("convert")(convert)
 app.add_typer(evaluate, name="evaluate")
 

@@ -32,7 +32,7 @@ def demo(
     """Link an abstract against the starter vocabulary, and show the result as a table and as an HTML page."""
     from .html import render_page
 
-    nlp = _pipeline()
+    nlp = demo_pipeline()
     doc = nlp(text)
     store = nlp.get_pipe("sapbert_linker").kb  # type: ignore[attr-defined]
     console = Console(width=None if Console().is_terminal else 120)
@@ -42,7 +42,8 @@ def demo(
     console.print(f"The same as a page: {output}", markup=False, highlight=False)
 
 
-def _pipeline() -> Language:
+def demo_pipeline() -> Language:
+    """RETURNS (Language): finds and links the names of the starter vocabulary."""
     import spacy
 
     nlp = spacy.blank("en")

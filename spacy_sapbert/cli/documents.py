@@ -130,16 +130,23 @@ def sound(documents: Iterable[Document], problems: Problems, max_length: int) ->
     max_length (int): in characters.
     """
     for document in documents:
-        text = document.text
-        if not text.strip():
-            problems.report(document.place, "the text is empty")
-        elif "\0" in text:
-            problems.report(document.place, "the text holds a NUL character, so it is binary data or damaged")
-        elif len(text) > max_length:
-            length = f"the text has {len(text):,} characters, and the pipeline's parser or NER takes {max_length:,}"
-            problems.report(document.place, f"{length} (nlp.max_length)")
+        reason = fault(document.text, max_length)
+        if reason:
+            problems.report(document.place, reason)
         else:
             yield document
+
+
+def fault(text: str, max_length: int) -> str | None:
+    """RETURNS (str | None): why a pipeline cannot take a text; None where it can."""
+    if not text.strip():
+        return "the text is empty"
+    if "\0" in text:
+        return "the text holds a NUL character, so it is binary data or damaged"
+    if len(text) > max_length:
+        length = f"the text has {len(text):,} characters, and the pipeline's parser or NER takes {max_length:,}"
+        return f"{length} (nlp.max_length)"
+    return None
 
 
 def _read_text(source: DocumentSource, reading: Reading) -> Iterator[Document]:
@@ -165,24 +172,18 @@ def _read_jsonl(source: DocumentSource, reading: Reading) -> Iterator[Document]:
     for number, line in source.lines():
         if line.strip():
             try:
-                yield _json_document(source, number, _json_object(line), reading)
+                yield json_document(line, f"{source.name}:{number}", source.place(number), reading)
             except BrokenRecord as reason:
                 source.broken(number, reason)
 
 
-def _json_object(line: str) -> dict[str, Any]:
-    try:
-        record = json.loads(line)
-        # what cannot be written again (NaN, half a surrogate pair) is better refused here
-        json.dumps(record, ensure_ascii=False, allow_nan=False).encode()
-    except (ValueError, RecursionError) as error:
-        raise BrokenRecord(f"this is not JSON in Unicode ({error})") from error
-    if not isinstance(record, dict):
-        raise BrokenRecord("this is no JSON object")
-    return record
+def json_document(raw: str | bytes, name: str, place: str, reading: Reading) -> Document:
+    """Read a document that is written as a JSON object.
 
-
-def _json_document(source: DocumentSource, number: int, record: dict[str, Any], reading: Reading) -> Document:
+    name (str): its id, where the object has none.
+    RAISES (BrokenRecord): it is no such object.
+    """
+    record = _json_object(raw)
     text = _string(record, reading.text_key)
     has_title = reading.text_key != "title" and record.get("title") is not None
     title = _string(record, "title") if has_title else ""
@@ -191,12 +192,24 @@ def _json_document(source: DocumentSource, number: int, record: dict[str, Any], 
         raise BrokenRecord(f"the value of {reading.id_key!r} is neither a string nor a whole number")
     meta = {key: value for key, value in record.items() if key not in (reading.text_key, reading.id_key)}
     return Document(
-        f"{source.name}:{number}" if doc_id in (None, "") else str(doc_id),
+        name if doc_id in (None, "") else str(doc_id),
         " ".join(part for part in (title, text) if part),
-        source.place(number),
+        place,
         title,
         meta,
     )
+
+
+def _json_object(raw: str | bytes) -> dict[str, Any]:
+    try:
+        record = json.loads(raw)
+        # what cannot be written again (NaN, half a surrogate pair) is better refused here
+        json.dumps(record, ensure_ascii=False, allow_nan=False).encode()
+    except (ValueError, RecursionError) as error:
+        raise BrokenRecord(f"this is not JSON in Unicode ({error})") from error
+    if not isinstance(record, dict):
+        raise BrokenRecord("this is no JSON object")
+    return record
 
 
 def _string(record: Mapping[str, Any], key: str) -> str:

@@ -101,19 +101,19 @@ class _Feed:
 class LinkingPipeline:
     """Links documents, and reports those on which a component fails.
 
-    name (str): a folder, or the name of an installed package.
+    pipeline (str | Language): a folder, the name of an installed package, or the pipeline itself.
     problems (Problems): takes what is left out.
     given (bool): the documents say what their mentions are. Only the components that work on mentions then run.
     RAISES (SapbertError): E501, E502 the pipeline cannot be loaded, E503 it has no linker.
     """
 
-    def __init__(self, name: str, problems: Problems, *, given: bool = False) -> None:
-        self.nlp = load_pipeline(name)
+    def __init__(self, pipeline: str | Language, problems: Problems, *, given: bool = False) -> None:
+        self.nlp = load_pipeline(pipeline) if isinstance(pipeline, str) else pipeline
         self.problems = problems
         self.given = given
         if not self._linkers():
             components = ", ".join(self.nlp.pipe_names) or "none"
-            raise SapbertError(Errors.E503.format(name=name, components=components))
+            raise SapbertError(Errors.E503.format(name=pipeline, components=components))
         if given:
             self._take_given_mentions()
         self.spans_keys = tuple(dict.fromkeys(linker.spans_key for linker in self._linkers()))

@@ -53,7 +53,8 @@ def write_linked(linked: Iterable[LinkedDocument], format: OutputFormat, store: 
         yield _WRITERS[format](item)
 
 
-def _jsonl(item: LinkedDocument) -> str:
+def linked_record(item: LinkedDocument) -> dict[str, Any]:
+    """RETURNS (dict[str, Any]): what JSON lines say of a document."""
     text = item.doc.text
     record: dict[str, Any] = {
         "id": item.document.doc_id,
@@ -66,7 +67,11 @@ def _jsonl(item: LinkedDocument) -> str:
     }
     if item.document.meta:
         record["meta"] = item.document.meta
-    return json.dumps(record, ensure_ascii=False).translate(_JSON_LINE) + "\n"
+    return record
+
+
+def _jsonl(item: LinkedDocument) -> str:
+    return json.dumps(linked_record(item), ensure_ascii=False).translate(_JSON_LINE) + "\n"
 
 
 def _entity(mention: Span) -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""The demo page of a pipeline, and the server that gives it."""

@@ -1,0 +1,179 @@
+"""The server of the demo page: a page with a form, the same as JSON, and whether it is well.
+
+The pipeline links one text after the other in a thread of its own, so that the server can answer meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from urllib.parse import parse_qs
+
+from starlette.applications import Starlette
+from starlette.datastructures import MutableHeaders
+from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ..cli.documents import Document, Reading, fault, json_document
+from ..cli.formats import InputFormat
+from ..cli.linked import LinkedDocument, LinkingPipeline
+from ..cli.outputs import linked_record
+from ..corpora.source import BrokenRecord
+from ..errors import SapbertError
+from .page import POLICY, Page
+
+EXAMPLE = (
+    "A 58-year-old woman with breast and ovarian cancer and chronic kidney disease (CKD) had a heart attack while on "
+    "doxorubicin. Her CKD and high blood pressure were treated with lisinopril, and nausea with ondansetron. "
+    "Acetylsalicylic acid was continued."
+)
+LOCAL_HOSTS = ("localhost", "127.0.0.1", "[::1]")
+_HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+_BYTES_PER_CHAR = 12  # the most that one takes, percent-encoded in a form or escaped in JSON
+_PLACE = "a request"
+
+
+class Refused(Exception):
+    """A request that gets no links.
+
+    status (int): the status of the answer.
+    message (str): what to tell.
+    """
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+
+
+def make_app(linking: LinkingPipeline, *, name: str, max_chars: int, local: bool) -> Starlette:
+    """Make the server of a pipeline.
+
+    linking (LinkingPipeline): what it leaves out, it reports to its `problems`.
+    name (str): what the pipeline is called.
+    max_chars (int): the longest text that is taken.
+    local (bool): only this machine can reach it. Other names for it are then refused, since a page that had its own
+        name lead to this machine could read what is answered (DNS rebinding).
+    RAISES (SapbertError): the pipeline cannot work, for example because its encoder is missing.
+    """
+    site = _Site(linking, name, max_chars)
+    return Starlette(
+        routes=[
+            Route("/", site.show_example, methods=["GET"]),
+            Route("/", site.link_form, methods=["POST"]),
+            Route("/link", site.link_json, methods=["POST"]),
+            Route("/health", site.tell_health, methods=["GET"]),
+        ],
+        middleware=[
+            Middleware(_StrictHeaders),
+            Middleware(TrustedHostMiddleware, allowed_hosts=LOCAL_HOSTS if local else ["*"], www_redirect=False),
+        ],
+    )
+
+
+class _StrictHeaders:
+    """Adds the headers that keep a browser from doing more with an answer than to show it."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(_HEADERS)
+            await send(message)
+
+        await self.app(scope, receive, send_with_headers)
+
+
+class _Site:
+    """The answers of the server."""
+
+    def __init__(self, linking: LinkingPipeline, name: str, max_chars: int) -> None:
+        self.linking = linking
+        self.max_chars = max_chars
+        self.page = Page(linking.store, name, max_chars)
+        self.health = {"status": "ok", "pipeline": name, "concepts": len(linking.store)}
+        self._worker = ThreadPoolExecutor(max_workers=1)
+        # what is slow or missing at the first text shows now, and not to the first visitor
+        self._example = next(linking([Document("", EXAMPLE, "the example")]), None)
+
+    async def show_example(self, request: Request) -> Response:
+        return HTMLResponse(self.page.render(EXAMPLE, self._example))
+
+    async def link_form(self, request: Request) -> Response:
+        text = ""
+        try:
+            text = _form_text(await self._body(request))
+            item = await self._linked(Document("", text, _PLACE))
+        except Refused as refused:
+            return HTMLResponse(self.page.render(text, message=refused.message), refused.status)
+        return HTMLResponse(self.page.render(text, item))
+
+    async def link_json(self, request: Request) -> Response:
+        try:
+            item = await self._linked(_json_document(await self._body(request)))
+        except Refused as refused:
+            return JSONResponse({"error": refused.message}, refused.status)
+        return JSONResponse(linked_record(item))
+
+    async def tell_health(self, request: Request) -> Response:
+        return JSONResponse(self.health)
+
+    async def _body(self, request: Request) -> bytes:
+        """RAISES (Refused): more comes than a text can take, and the rest is not read; or it was broken off."""
+        body = bytearray()
+        try:
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > _BYTES_PER_CHAR * (self.max_chars + 100):
+                    raise self._too_long()
+        except ClientDisconnect as error:
+            raise Refused(400, "The text was broken off.") from error
+        return bytes(body)
+
+    async def _linked(self, document: Document) -> LinkedDocument:
+        """RAISES (Refused): the text cannot be taken, or the pipeline fails on it."""
+        if len(document.text) > self.max_chars:
+            raise self._too_long()
+        reason = fault(document.text, self.linking.nlp.max_length)
+        if reason:
+            raise Refused(400, f"There is nothing to link: {reason}.")
+        item = await asyncio.get_running_loop().run_in_executor(self._worker, self._link, document)
+        if item is None:
+            raise Refused(500, "The pipeline failed on this text. Where the server was started stands why.")
+        return item
+
+    def _link(self, document: Document) -> LinkedDocument | None:
+        try:
+            return next(self.linking([document]), None)
+        except SapbertError as error:
+            self.linking.problems.report(document.place, error)
+            return None
+
+    def _too_long(self) -> Refused:
+        return Refused(413, f"The text is too long. At most {self.max_chars:,} characters are taken.")
+
+
+def _form_text(body: bytes) -> str:
+    """RETURNS (str): the form's text, with ends of lines as in the text area; empty where there is none."""
+    texts = parse_qs(body.decode(errors="replace")).get("text", [""])
+    return texts[0].replace("\r\n", "\n")
+
+
+def _json_document(body: bytes) -> Document:
+    """RAISES (Refused): this is no JSON object with a text."""
+    try:
+        return json_document(body, "", _PLACE, Reading(InputFormat.jsonl))
+    except BrokenRecord as reason:
+        raise Refused(400, f"Send a JSON object with the key 'text': {reason}.") from reason

@@ -1,0 +1,149 @@
+"""The page of the server: a form, the text with its mentions marked, and a card for each mention."""
+
+from __future__ import annotations
+
+import hashlib
+from base64 import b64encode
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+from spacy.tokens import Span
+from spacy.util import filter_spans
+
+from ..cli.html import concept_url
+from ..cli.linked import LinkedDocument
+from ..kb.store import ConceptStore
+from ..pipeline.attributes import get_kb_ents, get_links, get_readings, get_uses
+from ..text.abbreviations import Use
+from ..types import Concept, Link
+
+_FOLDER = Path(__file__).parent
+_STYLE = (_FOLDER / "page.css").read_text(encoding="utf8")
+_SCRIPT = (_FOLDER / "page.js").read_text(encoding="utf8")
+_N_COLOURS = 8
+
+
+def _hash(source: str) -> str:
+    return f"'sha256-{b64encode(hashlib.sha256(source.encode()).digest()).decode()}'"
+
+
+POLICY = (
+    f"default-src 'none'; style-src {_hash(_STYLE)}; script-src {_hash(_SCRIPT)}; img-src data:; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+"""The Content-Security-Policy of the page: its own style and script, and nothing else."""
+
+
+class Shown(NamedTuple):
+    """A concept as a card shows it.
+
+    url (str | None): where it is described; None for an id of a vocabulary that is not known.
+    """
+
+    concept: Concept
+    url: str | None
+    score: float | None
+
+
+class Card(NamedTuple):
+    """What is known of one mention.
+
+    number (int): counted from 1.
+    colour (int): that of its label, from 0.
+    parts (list[tuple[Link, Shown | None]]): what each part was linked to; None where it was not.
+    others (list[Shown]): concepts above the threshold that were not taken, best first.
+    uses (list[Use]): the short forms in it.
+    chosen (tuple[str, ...]): the parts that it was split into; empty where it was kept whole.
+    readings (list[tuple[str, ...]]): the other ways to split it, likeliest first.
+    """
+
+    number: int
+    mention: Span
+    colour: int
+    parts: list[tuple[Link, Shown | None]]
+    others: list[Shown]
+    uses: list[Use]
+    chosen: tuple[str, ...]
+    readings: list[tuple[str, ...]]
+
+    @property
+    def linked(self) -> bool:
+        return any(concept for _, concept in self.parts)
+
+
+class Page:
+    """Renders the page.
+
+    store (ConceptStore): the linker's vocabulary.
+    name (str): what the pipeline is called.
+    max_chars (int): the longest text that is taken.
+    """
+
+    def __init__(self, store: ConceptStore, name: str, max_chars: int) -> None:
+        self.store = store
+        self.about = {"name": name, "concepts": len(store), "max_chars": max_chars}
+        self._colours: dict[str, int] = {}  # a label keeps its colour from one text to the next
+        environment = Environment(
+            loader=FileSystemLoader(_FOLDER),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        environment.globals.update(style=Markup(_STYLE), script=Markup(_SCRIPT))
+        self._template = environment.get_template("page.html")
+
+    def render(self, text: str, item: LinkedDocument | None = None, message: str | None = None) -> str:
+        """RETURNS (str): HTML.
+
+        text (str): what stands in the form.
+        item (LinkedDocument | None): what to show below the form, if anything.
+        message (str | None): what went wrong.
+        """
+        cards = [self._card(number, mention) for number, mention in enumerate(item.mentions, start=1)] if item else []
+        pieces = list(_pieces(item.doc.text, cards)) if item else []
+        marked = {card.number for _, card in pieces if card}
+        return self._template.render(
+            about=self.about,
+            text=text,
+            message=message,
+            linked=item is not None,
+            pieces=pieces,
+            cards=cards,
+            unmarked=[card for card in cards if card.number not in marked],
+            labels=Counter((card.mention.label_, card.colour) for card in cards),
+        )
+
+    def _card(self, number: int, mention: Span) -> Card:
+        links = get_links(mention)
+        parts = [(link, self._shown(link.concept_id, link.score) if link.concept_id else None) for link in links]
+        taken = {link.concept_id for link in links}
+        others = [self._shown(*found) for found in get_kb_ents(mention) if found[0] not in taken]
+        chosen = tuple(link.text for link in links if link.split)
+        readings = [reading for reading in get_readings(mention) if reading != chosen]
+        colour = self._colours.setdefault(mention.label_, len(self._colours) % _N_COLOURS)
+        return Card(number, mention, colour, parts, others, _uses(mention), chosen, readings)
+
+    def _shown(self, concept_id: str, score: float | None) -> Shown:
+        concept = self.store.get(concept_id) or Concept(concept_id, concept_id)
+        return Shown(concept, concept_url(concept_id), score)
+
+
+def _uses(mention: Span) -> list[Use]:
+    start, end = mention.start_char, mention.end_char
+    return [use for use in get_uses(mention.doc) if start <= use.start and use.end <= end]
+
+
+def _pieces(text: str, cards: Sequence[Card]) -> Iterator[tuple[str, Card | None]]:
+    """YIELDS (tuple[str, Card | None]): all of the text; marked is what does not overlap, the longest first."""
+    by_span = {(card.mention.start, card.mention.end): card for card in cards}
+    end = 0
+    for mention in filter_spans([card.mention for card in cards]):
+        yield text[end : mention.start_char], None
+        yield mention.text, by_span[mention.start, mention.end]
+        end = mention.end_char
+    yield text[end:], None

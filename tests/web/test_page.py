@@ -1,0 +1,136 @@
+"""What stands on the page."""
+
+import re
+from html import unescape
+
+import pytest
+from spacy.tokens import Span
+
+from spacy_sapbert.cli.documents import Document
+from spacy_sapbert.cli.linked import LinkedDocument
+from spacy_sapbert.pipeline.attributes import set_kb_ents, set_links, set_readings
+from spacy_sapbert.types import Link
+from spacy_sapbert.web.page import Page
+
+EVIL = "<script>alert('1')</script>\"'>"
+
+
+@pytest.fixture
+def page(web_store):
+    return Page(web_store, "tiny", 1000)
+
+
+@pytest.fixture
+def show(page, linking):
+    """A function that gives the texts of the cards of a text."""
+
+    def render(text):
+        item = next(linking([Document("", text, "")]))
+        return words(page.render(text, item))
+
+    return render
+
+
+def words(html):
+    """RETURNS (list[str]): the text of each card, without tags and with single blanks."""
+    cards = re.findall(r'<article id="m\d+".*?</article>', html, flags=re.DOTALL)
+    return [unescape(" ".join(re.sub(r"<[^>]*>", " ", card).split())) for card in cards]
+
+
+def linked(nlp, text, *links, kb_ents=(), readings=(), label="Disease"):
+    doc = nlp.make_doc(text)
+    doc.ents = [Span(doc, 0, len(doc), label=label)]
+    mention = doc.ents[0]
+    set_links(mention, links)
+    set_kb_ents(mention, kb_ents)
+    set_readings(mention, readings)
+    return LinkedDocument(Document("", text, ""), doc, [mention])
+
+
+def test_an_abbreviation_is_explained(show):
+    *_, card = show("Cystic fibrosis (CF). All CF was mild.")
+    assert card.startswith("CF Disease CF stands for Cystic fibrosis , as the text defines it. Cystic Fibrosis D003550")
+    assert "Looked up as Cystic fibrosis" in card
+
+
+def test_a_composite_is_explained(show):
+    (card,) = show("breast and ovarian cancer")
+    assert "Split into breast cancer + ovarian cancer , which the vocabulary knows better than the whole." in card
+    assert "Other readings: breast + ovarian cancer ." in card
+    assert "breast cancer Breast Neoplasms D001943 · Disease Score 1.00 Matched name breast cancer" in card
+    assert "ovarian cancer Ovarian Neoplasms D010051" in card
+
+
+def test_what_is_not_linked_says_why(show, page, linking):
+    (card,) = show("zebra")
+    assert card.startswith("zebra Disease Not linked best score 0.")
+    assert "Nearest name" in card
+    html = page.render("", next(linking([Document("", "a zebra with a cold", "")])))
+    assert '<a class="mention c0 nil" href="#m1">zebra</a>' in html
+    assert "not linked 1" in html
+
+
+def test_a_tie_and_other_candidates_are_shown(show):
+    (card,) = show("cold")
+    assert "Why this one same score as" in card
+    assert "Other candidates Cold Temperature D003080 1.00" in card or "Other candidates Common Cold" in card
+
+
+def test_a_mention_that_was_kept_whole(page, web_nlp):
+    item = linked(web_nlp, "CF and cold", Link("CF and cold", "D003550", 0.9, "CF"), readings=[("CF", "cold")])
+    assert "Kept whole; it could be read as: CF + cold ." in words(page.render("", item))[0]
+
+
+def test_a_calibrated_probability_is_shown(page, web_nlp):
+    html = page.render("", linked(web_nlp, "CF", Link("CF", "D003550", 0.9, "CF", probability=0.75)))
+    assert "Probability 0.75" in words(html)[0]
+    assert '<rect width="75.0"' in html
+
+
+def test_concepts_that_the_vocabulary_does_not_have_are_shown_by_their_ids(page, web_nlp):
+    item = linked(web_nlp, "x", Link("x", "X:1", 1.5, "x"), kb_ents=[("X:1", 1.5), ("HP:9", -0.5)])
+    html = page.render("", item)
+    assert "x Disease X:1 X:1 Score 1.50 Matched name x Other candidates HP:9 HP:9 -0.50" in words(html)[0]
+    assert re.findall(r'href="(http[^"]*)', html) == ["https://hpo.jax.org/browse/term/HP:9"]
+    assert re.findall(r'<rect width="([^"]*)"', html) == ["100.0", "0.0"]
+
+
+def test_links_lead_to_the_site_of_the_vocabulary(page, linking):
+    html = page.render("", next(linking([Document("", "cystic fibrosis", "")])))
+    assert 'href="https://meshb.nlm.nih.gov/record/ui?ui=D003550" target="_blank" rel="noreferrer"' in html
+
+
+def test_mentions_that_overlap_all_have_a_card(page, web_nlp):
+    doc = web_nlp.make_doc("breast cancer patients")
+    mentions = [Span(doc, 0, 2, "A"), Span(doc, 0, 3, "B")]
+    html = page.render("", LinkedDocument(Document("", doc.text, ""), doc, mentions))
+    assert '<p class="text"><a class="mention c1 nil" href="#m2">breast cancer patients</a></p>' in html
+    assert '<p class="unmarked">Inside others: <a class="mention c0 nil" href="#m1">breast cancer</a></p>' in html
+
+
+def test_a_text_without_mentions(page, web_nlp):
+    doc = web_nlp.make_doc("nothing\n& more")
+    html = page.render(doc.text, LinkedDocument(Document("", doc.text, ""), doc, []))
+    assert "No mention was found." in html
+    assert '<p class="text">nothing\n&amp; more</p>' in html
+
+
+def test_a_label_keeps_its_colour(page, web_nlp):
+    for label, colour in [("A", 0), ("B", 1), ("A", 0)]:
+        assert f'class="card c{colour}"' in page.render("", linked(web_nlp, "x", label=label))
+
+
+def test_a_line_at_the_beginning_is_kept(page):
+    assert "\n\n\ntwo lines above</textarea>" in page.render("\n\ntwo lines above")
+
+
+def test_nothing_hostile_becomes_markup(page, web_nlp, linking):
+    plain = page.render("x", next(linking([Document("", "a cold", "")])))
+    scripts = plain.count("<script>")
+    from_vocabulary = page.render(EVIL, next(linking([Document("", f"{EVIL} hostile {EVIL}", "")])), EVIL)
+    link = Link(EVIL, f"OMIM:{EVIL}", 1.0, EVIL, EVIL, True, EVIL, tie=EVIL)
+    from_links = page.render(EVIL, linked(web_nlp, EVIL, link, readings=[(EVIL,)], kb_ents=[(EVIL, 1)], label=EVIL))
+    for html in (from_vocabulary, from_links):
+        assert "alert(&#39;1&#39;)" in html
+        assert html.count("<script>") == html.count("</script>") == scripts == 1
+        assert "alert('1')" not in html
