@@ -18,8 +18,7 @@ from .separation import separation
 if TYPE_CHECKING:
     from ..evaluation.linking_errors import ErrorReport, LinkingError
 
-evaluate = typer.Typer(help="Measure pipelines on annotated corpora.", no_args_is_help=True)
-evaluate.command("separation")(separation)
+evaluate = typer.Typer(help="Measure pipelines on annotated corpora, and encoders on pairs.", no_args_is_help=True)
 
 Corpus = Annotated[Path, typer.Argument(help="An annotated corpus, plain or gzipped.")]
 Format = Annotated[str | None, typer.Option(help=f"One of {', '.join(FORMATS)}; guessed where plain.")]
@@ -116,6 +115,9 @@ def composites(
         raise SapbertError(Errors.E518.format(what="mention with parts or a connector"))
     stderr_console().print(_splits_table(result["errors"]))
     show(_composites_table(result), result)
+
+
+evaluate.command("separation")(separation)
 
 
 def _linking_table(result: Mapping[str, Any]) -> Table:

@@ -31,15 +31,17 @@ def plot_histograms(separations: Mapping[str, Separation], folder: Path) -> None
 
     figure = Figure(figsize=(7, 1 + 2 * len(separations)), layout="constrained")
     panels = figure.subplots(len(separations), 1, sharex=True, squeeze=False)[:, 0]
+    lowest = 0.0
     for panel, (label, separation) in zip(panels, separations.items(), strict=True):
         bounds, positives, negatives = histograms(separation)
+        lowest = min(lowest, bounds[np.flatnonzero(positives + negatives)[0]])
         panel.stairs(100 * negatives, bounds, fill=True, alpha=0.5, color="tab:orange", label="different concepts")
         panel.stairs(100 * positives, bounds, fill=True, alpha=0.5, color="tab:blue", label="synonyms")
         panel.axvline(equal_error(separation)[0], color="gray", linestyle="--")
         panel.set(title=label, ylabel="% of the pairs")
     panels[0].legend(loc="upper left")
     panels[-1].set_xlabel("cosine")
-    panels[-1].set_xlim(right=1)
+    panels[-1].set_xlim(lowest, 1)
     _save_both(figure, folder / "separation")
 
 

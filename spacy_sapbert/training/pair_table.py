@@ -212,8 +212,8 @@ def _by_pair(triples: Iterable[Triple], most: int | None) -> Iterator[PairWithNe
 
 def _read_owners(path: str, shared: str | None) -> dict[str, tuple[str, ...]]:
     """RETURNS (dict[str, tuple[str, ...]]): the concepts of the names that several share."""
-    beside = find_shared_names(Path(path)) if shared == "auto" else shared
-    return dict(read_shared_names(Path(beside))) if beside else {}
+    owners = find_shared_names(Path(path)) if shared == "auto" else shared
+    return dict(read_shared_names(Path(owners))) if owners else {}
 
 
 def _key(concept_id: str) -> int:
