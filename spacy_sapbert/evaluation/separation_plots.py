@@ -39,7 +39,7 @@ def plot_histograms(separations: Mapping[str, Separation], folder: Path) -> None
         panel.stairs(100 * positives, bounds, fill=True, alpha=0.5, color="tab:blue", label="synonyms")
         panel.axvline(equal_error(separation)[0], color="gray", linestyle="--")
         panel.set(title=label, ylabel="% of the pairs")
-    panels[0].legend(loc="upper left")
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
     panels[-1].set_xlabel("cosine")
     panels[-1].set_xlim(lowest, 1)
     _save_both(figure, folder / "separation")
