@@ -59,7 +59,7 @@ def prepare(args: argparse.Namespace) -> None:
     if not (folder / "drawn.kb").is_file():
         drawn = {pair.concept_id for pair in read_pairs(folder / "train.txt")}
         records = stream_records(ConceptStore(args.store))
-        build_store((record for record in records if record.id in drawn), folder / "drawn.kb")
+        build_store((record for record in records if record.concept_id in drawn), folder / "drawn.kb")
     if not (folder / "triples.tsv").is_file():
         names = ["--kb", str(folder / "drawn.kb"), "--encoder", args.encoder, "--pooling", args.pooling]
         wanted = ["--neighbors", str(MOST_NEGATIVES), "-o", str(folder / "triples.tsv")]
