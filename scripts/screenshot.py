@@ -63,7 +63,7 @@ def main(
     output: Annotated[Path, typer.Argument(help="The picture to write, a PNG.")],
     mention: Annotated[str, typer.Option(help="The mention whose card is shown.")] = "breast and ovarian cancer",
 ) -> None:
-    with serving() as address, open_browser(1160, 800) as browser:
+    with serving() as address, open_browser(1160, 840) as browser:
         browser.get(address)
         browser.find_element("link text", mention).click()
         browser.save_screenshot(str(output))

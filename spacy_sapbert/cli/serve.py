@@ -37,7 +37,7 @@ def serve(
     try:
         import uvicorn
 
-        from ..web.app import make_app
+        from ..web.app import LOCAL_HOSTS, make_app
     except ModuleNotFoundError as error:
         raise SapbertError(Errors.E542.format(module=error.name, extra="web")) from error
     from .demo import demo_pipeline
@@ -49,7 +49,7 @@ def serve(
     with _listen(host, port) as listening:
         linking = LinkingPipeline(pipeline or demo_pipeline(), Problems(console))
         name = Path(pipeline).resolve().name if pipeline else "demo"  # the place of a folder is nobody else's business
-        app = make_app(linking, name=name, max_chars=max_chars, local=local)
+        app = make_app(linking, name=name, max_chars=max_chars, hosts=[*LOCAL_HOSTS, host] if local else ["*"])
         if not local:
             console.print(_WARNING.format(host=host))
         console.print(f"{_address(listening, host)} shows the page; Ctrl+C ends it")

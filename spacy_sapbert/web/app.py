@@ -6,6 +6,7 @@ The pipeline links one text after the other in a thread of its own, so that the 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import parse_qs
 
@@ -31,7 +32,8 @@ EXAMPLE = (
     "doxorubicin. Her CKD and high blood pressure were treated with lisinopril, and nausea with ondansetron. "
     "Acetylsalicylic acid was continued."
 )
-LOCAL_HOSTS = ("localhost", "127.0.0.1", "[::1]")
+LOCAL_HOSTS = ("localhost", "127.0.0.1", "[::1]", "[")
+"""What this machine is called by itself; the last is what Starlette before 1.8 reads of an IPv6 address."""
 _HEADERS = {
     "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",
@@ -56,14 +58,15 @@ class Refused(Exception):
         self.message = message
 
 
-def make_app(linking: LinkingPipeline, *, name: str, max_chars: int, local: bool) -> Starlette:
+def make_app(linking: LinkingPipeline, *, name: str, max_chars: int, hosts: Sequence[str] = LOCAL_HOSTS) -> Starlette:
     """Make the server of a pipeline.
 
     linking (LinkingPipeline): what it leaves out, it reports to its `problems`.
     name (str): what the pipeline is called.
     max_chars (int): the longest text that is taken.
-    local (bool): only this machine can reach it. Other names for it are then refused, since a page that had its own
-        name lead to this machine could read what is answered (DNS rebinding).
+    hosts (Sequence[str]): what the server may be called by those who ask; `["*"]` for anything. Where only this machine
+        is to reach it, other names must be refused: a page of another site that has its own name lead to this machine
+        could else read the answers (DNS rebinding).
     RAISES (SapbertError): the pipeline cannot work, for example because its encoder is missing.
     """
     site = _Site(linking, name, max_chars)
@@ -76,7 +79,7 @@ def make_app(linking: LinkingPipeline, *, name: str, max_chars: int, local: bool
         ],
         middleware=[
             Middleware(_StrictHeaders),
-            Middleware(TrustedHostMiddleware, allowed_hosts=LOCAL_HOSTS if local else ["*"], www_redirect=False),
+            Middleware(TrustedHostMiddleware, allowed_hosts=hosts, www_redirect=False),
         ],
     )
 

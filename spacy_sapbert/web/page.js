@@ -33,8 +33,13 @@ if (cards.length) {
     mention.addEventListener("click", (event) => {
       event.preventDefault();
       show(indexOf(mention));
+      // by the keyboard, the way to the links of the card would lead through all other mentions
+      if (event.detail === 0) cards[current].focus();
     });
   }
+  document.querySelector(".cards").addEventListener("keydown", (event) => {
+    if (event.key === "Escape") mentions.find((mention) => mention.classList.contains("current")).focus();
+  });
   show(Math.max(0, cards.findIndex((card) => "#" + card.id === location.hash)));
 }
 

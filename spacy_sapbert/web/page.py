@@ -41,6 +41,7 @@ POLICY = (
 class Shown(NamedTuple):
     """A concept as a card shows it.
 
+    concept (Concept): with its id for a name, where the vocabulary does not have it.
     url (str | None): where it is described; None for an id of a vocabulary that is not known.
     """
 

@@ -59,7 +59,7 @@ def linking(web_nlp):
 @pytest.fixture(scope="session")
 def port(linking):
     """The port of a server at 127.0.0.1."""
-    app = make_app(linking, name="<tiny>", max_chars=MAX_CHARS, local=True)
+    app = make_app(linking, name="<tiny>", max_chars=MAX_CHARS)
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False))
     with socket.create_server(("127.0.0.1", 0)) as listening:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})

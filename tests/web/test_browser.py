@@ -71,6 +71,14 @@ def test_a_mention_that_is_pointed_at_clicked_or_focused_shows_its_card(page):
     assert "4 of 5" in page.find_element("css selector", "nav").text
 
 
+def test_the_keyboard_leads_into_the_card_and_back(page):
+    mention(page, "CF").send_keys(Keys.ENTER)
+    page.switch_to.active_element.send_keys(Keys.TAB)
+    assert page.switch_to.active_element.text == "D003550"
+    page.switch_to.active_element.send_keys(Keys.ESCAPE)
+    assert page.switch_to.active_element.text == "CF"
+
+
 def test_nothing_is_asked_of_others_and_nothing_is_wrong(page, port):
     messages = [json.loads(entry["message"])["message"] for entry in page.get_log("performance")]
     asked = [message["params"]["request"]["url"] for message in messages if message["method"] == REQUEST]
