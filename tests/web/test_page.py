@@ -76,9 +76,9 @@ def test_a_tie_and_other_candidates_are_shown(show):
     assert "Other candidates Cold Temperature D003080 1.00" in card or "Other candidates Common Cold" in card
 
 
-def test_a_mention_that_was_kept_whole(page, web_nlp):
+def test_a_mention_that_was_linked_as_one(page, web_nlp):
     item = linked(web_nlp, "CF and cold", Link("CF and cold", "D003550", 0.9, "CF"), readings=[("CF", "cold")])
-    assert "Kept whole; it could be read as: CF + cold ." in words(page.render("", item))[0]
+    assert "Linked as one; it could be read as: CF + cold ." in words(page.render("", item))[0]
 
 
 def test_a_calibrated_probability_is_shown(page, web_nlp):
