@@ -209,6 +209,10 @@ class Errors:
         "[E347] The miner takes triplets that are given, but there are only pairs. Read a file of triples, which "
         "`spacy-sapbert mine` writes, with `spacy-sapbert.TripleFile.v1`, or choose another miner."
     )
+    E348 = (
+        "[E348] The encoder {name} has a projection already. Set `projection = null` to train it with the rest, or begin with "
+        "an encoder that has none."
+    )
     E308 = (
         "[E308] There is no encoder in {path}: its writing was cut off just when it should be replaced. What was there "
         "before lies in {aside}; rename it, or write the encoder again."

@@ -16,6 +16,7 @@ from typing import Any
 
 from ..errors import Errors, SapbertError
 from .adapter import has_adapter, load_adapter, save_adapter
+from .projection import get_projection, load_projection, save_projection, set_projection
 from .sparse_part import NGRAMS_FOLDER, SparsePart
 
 STARTER = "starter"
@@ -27,6 +28,7 @@ MODULES_FILE = "modules.json"
 POOLING_FILE = "1_Pooling/config.json"
 SENTENCE_FILE = "sentence_bert_config.json"
 ADAPTER_FOLDER = "adapter"
+PROJECTION_FOLDER = "2_Dense"  # as sentence-transformers calls it
 POOLER = "pooler."
 """Where the keys of weights begin that do not enter the vectors."""
 WEIGHT_FILES = ("model.safetensors", "pytorch_model.bin", "model.safetensors.index.json")
@@ -34,7 +36,7 @@ WEIGHT_FILES = ("model.safetensors", "pytorch_model.bin", "model.safetensors.ind
 _POOLING_MODES = {"cls": "cls_token", "mean": "mean_tokens"}  # as sentence-transformers calls them
 _DTYPES = {"F32": "float32", "F16": "float16", "BF16": "bfloat16"}  # as safetensors calls them
 _OTHER_MODES = ("max_tokens", "mean_sqrt_len_tokens")
-_MODULES = {"1_Pooling": "Pooling", "2_Normalize": "Normalize"}
+_MODULES = {"1_Pooling": "Pooling", PROJECTION_FOLDER: "Dense", "2_Normalize": "Normalize"}
 _LICENCES = ("LICEN[CS]E*", "NOTICE*")
 _CARDS = ("README*", *_LICENCES)
 _FOLDERS = (ADAPTER_FOLDER, NGRAMS_FOLDER, *_MODULES)
@@ -60,6 +62,7 @@ def read_settings(name: str) -> dict[str, Any]:
         wrong = {
             "max_length": settings.get("max_length", 1) < 1,
             "adapter": settings.get("adapter", ADAPTER_FOLDER) != ADAPTER_FOLDER,
+            "projection": settings.get("projection", PROJECTION_FOLDER) != PROJECTION_FOLDER,
             "ngrams": settings.get("ngrams", NGRAMS_FOLDER) != NGRAMS_FOLDER,
             "trained": not isinstance(settings.get("trained", {}), dict),
             "normalised": not isinstance(settings.get("normalised", True), bool),
@@ -120,7 +123,7 @@ def _pooling(config: Mapping[str, Any], modules: list[dict[str, str]]) -> str:
         switches = [key for key, on in config.items() if key.startswith("pooling_mode_") and on]
         modes = [ours.get(mode, mode) for mode in (key.removeprefix("pooling_mode_") for key in switches)]
     kinds = (module["type"].rpartition(".")[2] for module in modules)
-    return ", ".join([*modes, *(kind for kind in kinds if kind not in ("Transformer", *_MODULES.values()))])
+    return ", ".join([*modes, *(kind for kind in kinds if kind not in ("Transformer", "Pooling", "Normalize"))])
 
 
 def load_tokenizer(name: str) -> Any:
@@ -133,10 +136,10 @@ def load_tokenizer(name: str) -> Any:
     return _load(name, lambda options: AutoTokenizer.from_pretrained(name, **options))
 
 
-def load_model(name: str, *, adapter: bool = False) -> Any:
+def load_model(name: str, *, adapter: bool = False, projection: bool = False) -> Any:
     """Load the model of a folder or hub name, in float32: a CPU computes half precision slowly, and less exactly.
 
-    adapter (bool): an adapter lies in the folder, too.
+    adapter, projection (bool): whether one lies in the folder, too.
     RAISES (SapbertError): E301 neither a folder nor to be had from the hub, E302 a folder that cannot be loaded,
         E308 the folder was cut off while it was replaced, E309 the library for adapters is not installed.
     """
@@ -154,10 +157,12 @@ def load_model(name: str, *, adapter: bool = False) -> Any:
             raise ValueError(f"it has no weights for {others[0]}")
         if missing:  # the pooler does not enter the vectors; without weights of its own it is random
             model.pooler = None
-        if adapter and not Path(name).is_dir():
-            raise ValueError("it has an adapter; download the repository, and give its folder")
+        if (adapter or projection) and not Path(name).is_dir():
+            raise ValueError("it has an adapter or a projection; download the repository, and give its folder")
         if adapter:
             load_adapter(model, Path(name) / ADAPTER_FOLDER)
+        if projection:
+            set_projection(model, load_projection(Path(name) / PROJECTION_FOLDER))
         return model
 
     return _load(name, load)
@@ -223,13 +228,15 @@ def write_folder(
         _save_model(model, dtype, new)
         tokenizer.save_pretrained(new)
         parts = {"adapter": ADAPTER_FOLDER} if has_adapter(model) else {}
+        if get_projection(model) is not None:
+            parts["projection"] = PROJECTION_FOLDER
         if sparse_part:
             sparse_part.save(new)
             parts["ngrams"] = NGRAMS_FOLDER
         _write_json(new / SETTINGS_FILE, {**settings, **parts})
         for name, content in licences.items():
             (new / name).write_bytes(content)
-        _write_for_sentence_transformers(new, int(model.config.hidden_size), settings)
+        _write_for_sentence_transformers(new, model, settings)
 
 
 def _save_model(model: Any, dtype: str, folder: Path) -> None:
@@ -238,9 +245,13 @@ def _save_model(model: Any, dtype: str, folder: Path) -> None:
     stored = getattr(torch, dtype)
     if model.dtype != stored:
         model = copy.deepcopy(model).to(stored)
+    projection = get_projection(model)
     if has_adapter(model):
         save_adapter(model, folder / ADAPTER_FOLDER)
-        model.save_pretrained(folder, state_dict=_without_adapter(model))
+    if projection is not None:
+        save_projection(projection, folder / PROJECTION_FOLDER)
+    if has_adapter(model) or projection is not None:
+        model.save_pretrained(folder, state_dict=_without_additions(model))
     else:
         model.save_pretrained(folder)
     config = _read_json(folder / "config.json", {})
@@ -248,12 +259,12 @@ def _save_model(model: Any, dtype: str, folder: Path) -> None:
     # the type to compute in: others load the weights as the config says, from transformers 5 on
     config.update({key: "float32" for key in ("torch_dtype", "dtype") if key in config})
     _write_json(folder / "config.json", config)
-    for weights in folder.glob("*.safetensors"):  # safetensors lets nobody else read them
+    for weights in folder.rglob("*.safetensors"):  # safetensors lets nobody else read them
         weights.chmod((folder / "config.json").stat().st_mode)
 
 
-def _without_adapter(model: Any) -> dict[str, Any]:
-    """RETURNS (dict[str, Any]): the weights that the model had before, so that it loads without the adapter, too."""
+def _without_additions(model: Any) -> dict[str, Any]:
+    """RETURNS (dict[str, Any]): the weights of the model alone, so that it loads without adapter and projection."""
     import torch
     from transformers import AutoModel
 
@@ -262,14 +273,15 @@ def _without_adapter(model: Any) -> dict[str, Any]:
     return {key: weights for key, weights in model.state_dict().items() if key in plain}
 
 
-def _write_for_sentence_transformers(folder: Path, dim: int, settings: Mapping[str, Any]) -> None:
+def _write_for_sentence_transformers(folder: Path, model: Any, settings: Mapping[str, Any]) -> None:
     """The files of its first versions, which all later ones read."""
+    dim = int(model.config.hidden_size)
     modes = dict.fromkeys((*_POOLING_MODES.values(), *_OTHER_MODES), False) | {
         _POOLING_MODES[settings["pooling"]]: True
     }
     pooling = {f"pooling_mode_{mode}": on for mode, on in modes.items()}
-    parts = [(path, kind) for path, kind in _MODULES.items() if kind != "Normalize" or settings["normalised"]]
-    modules = [("", "Transformer"), *parts]
+    wanted = {"Pooling": True, "Dense": get_projection(model) is not None, "Normalize": settings["normalised"]}
+    modules = [("", "Transformer"), *((path, kind) for path, kind in _MODULES.items() if wanted[kind])]
     content: dict[str, Any] = {
         MODULES_FILE: [
             {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}

@@ -7,6 +7,7 @@ from typing import Any
 
 from .adapter import has_adapter
 from .encoder_folder import local_folder
+from .projection import PROJECTION, activation_of, get_projection
 from .shrink import LAYER
 from .transformer_encoder import TransformerEncoder
 
@@ -14,11 +15,13 @@ from .transformer_encoder import TransformerEncoder
 def describe(encoder: TransformerEncoder) -> dict[str, Any]:
     """RETURNS (dict[str, Any]): architecture, sizes, settings and history of an encoder.
 
-    "parameters" counts weights: "embeddings", "layers", "adapter", "other" (the pooler) and "all". "bytes" is the size
-    of all files of the encoder, "weight_bytes" that of the weights among them. "sparse_part" has the number of n-grams
-    that belong to it, and what was fitted with them; it is None where none do.
+    "parameters" counts weights: "embeddings", "layers", "adapter", "projection", "other" (the pooler) and "all".
+    "bytes" is the size of all files of the encoder, "weight_bytes" that of the weights among them. "projection" is its
+    activation; None where there is none. "sparse_part" has the number of n-grams that belong to it, and what was fitted
+    with them; it is None where none do.
     """
     config = encoder.model.config
+    projection = get_projection(encoder.model)
     files = [path for path in local_folder(encoder.name).rglob("*") if path.is_file()]
     return {
         "encoder": encoder.name,
@@ -33,6 +36,7 @@ def describe(encoder: TransformerEncoder) -> dict[str, Any]:
         "dtype": encoder.dtype,
         **encoder.settings,
         "adapter": has_adapter(encoder.model),
+        "projection": None if projection is None else activation_of(projection),
         "sparse_part": _sparse_part(encoder),
         "trained": encoder.trained,
         "fingerprint": encoder.fingerprint,
@@ -54,12 +58,17 @@ def _parameters(model: Any) -> dict[str, int]:
     counts: Counter[str] = Counter()
     for name, weights in model.named_parameters():
         counts[_part(name)] += weights.numel()
-    return {**{part: counts[part] for part in ("embeddings", "layers", "adapter", "other")}, "all": counts.total()}
+    return {
+        **{part: counts[part] for part in ("embeddings", "layers", "adapter", "projection", "other")},
+        "all": counts.total(),
+    }
 
 
 def _part(name: str) -> str:
     if "adapters." in name:
         return "adapter"
+    if name.startswith(PROJECTION):
+        return "projection"
     if LAYER.match(name):
         return "layers"
     return "embeddings" if "embeddings" in name else "other"

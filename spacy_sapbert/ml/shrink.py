@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import Errors, SapbertError
 from ..text.normalise import NORMALISERS
 from .adapter import has_adapter
+from .projection import PROJECTION, get_projection, set_projection
 from .transformer_encoder import TransformerEncoder
 from .wordpieces import Words, cut_words, indispensable, with_vocabulary
 
@@ -163,5 +164,6 @@ def _rebuilt(model: Any, state: Mapping[str, torch.Tensor], **changes: int) -> A
     rebuilt = type(model)(config)
     if getattr(model, "pooler", None) is None and hasattr(rebuilt, "pooler"):
         rebuilt.pooler = None
-    rebuilt.load_state_dict(state)
+    rebuilt.load_state_dict({key: weights for key, weights in state.items() if not key.startswith(PROJECTION)})
+    set_projection(rebuilt, get_projection(model))
     return rebuilt.to(model.device, model.dtype).eval()

@@ -10,6 +10,7 @@ from thinc.api import ArgsKwargs, Model, Optimizer
 from thinc.types import Floats2d, FloatsXd
 
 from ..errors import Errors, SapbertError
+from .projection import PROJECTION
 from .shrink import LAYER
 from .transformer_encoder import TransformerEncoder
 
@@ -81,7 +82,7 @@ def _shim(encoder: TransformerEncoder, dropout: bool) -> PyTorchShim:
 
 
 def _freeze(module: Any, trained_layers: int | None) -> None:
-    """Let gradients flow into the uppermost layers only."""
+    """Let gradients flow into the uppermost layers only, and into a projection above them."""
     module.requires_grad_(trained_layers is None)
     if trained_layers is None:
         return
@@ -90,4 +91,5 @@ def _freeze(module: Any, trained_layers: int | None) -> None:
     if not 1 <= trained_layers <= n_layers:
         raise SapbertError(Errors.E341.format(wanted=trained_layers, layers=n_layers))
     for name, weights in module.named_parameters():
-        weights.requires_grad_(layers.get(name, -1) >= n_layers - trained_layers)
+        is_above = layers.get(name, -1) >= n_layers - trained_layers or name.startswith(PROJECTION)
+        weights.requires_grad_(is_above)

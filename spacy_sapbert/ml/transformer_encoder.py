@@ -25,6 +25,7 @@ from .encoder_folder import (
     write_folder,
 )
 from .forking import compute_alone_after_fork
+from .projection import activation_of, get_projection
 
 if TYPE_CHECKING:
     import torch
@@ -71,7 +72,7 @@ class TransformerEncoder:
         as_it_says = self.normalised == settings.get("normalised", True)
         self.sparse_part = read_sparse_part(self.name, settings) if as_it_says else None  # λ fits vectors of one kind
         self._licences = read_licences(Path(self.name))
-        self._has_adapter = "adapter" in settings
+        self._additions = {part: part in settings for part in ("adapter", "projection")}
         self._device = device
         if self.pooling not in ("cls", "mean") or self.normaliser not in NORMALISERS:
             known = ", ".join(NORMALISERS)
@@ -89,13 +90,17 @@ class TransformerEncoder:
     @property
     def dim(self) -> int:
         """RETURNS (int): the length of a vector."""
-        return int(self.model.config.hidden_size)
+        projection = get_projection(self.model)
+        return int(self.model.config.hidden_size if projection is None else projection.linear.out_features)
 
     @cached_property
     def fingerprint(self) -> str:
         """A hash of weights, vocabulary and settings: equal ones give equal vectors."""
         # unit vectors were once the only ones: what was made of them by then is still theirs
         settings = {name: value for name, value in self.settings.items() if (name, value) != ("normalised", True)}
+        projection = get_projection(self.model)
+        if projection is not None:
+            settings["projection"] = activation_of(projection)
         digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
         for name, tensor in sorted(self.model.state_dict().items()):
             # the pooler does not enter the vectors, and gets random weights where the folder has none for it
@@ -120,7 +125,7 @@ class TransformerEncoder:
     @cached_property
     def model(self) -> Any:
         compute_alone_after_fork()
-        model = load_model(self.name, adapter=self._has_adapter)
+        model = load_model(self.name, **self._additions)
         _ = self.dtype  # read while the folder is there, since the model may outlive it
         return model.to(self.device).eval()
 
@@ -167,6 +172,9 @@ class TransformerEncoder:
         ids, mask = ids.to(self.device), mask.to(self.device)
         hidden = self.model(input_ids=ids, attention_mask=mask).last_hidden_state
         vectors = self._pool(hidden.float(), mask)
+        projection = get_projection(self.model)
+        if projection is not None:
+            vectors = projection(vectors).float()
         return torch.nn.functional.normalize(vectors, dim=-1) if self.normalised else vectors
 
     def embed_by_length(self, pieces: Sequence[Sequence[int]]) -> "torch.Tensor":

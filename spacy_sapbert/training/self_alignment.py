@@ -63,10 +63,14 @@ class SelfAlignment:
     precision (str): "fp32", "bf16", "fp16", or "auto" for bf16 where the hardware has it.
     adapter (float | None): train a bottleneck adapter so many times narrower than the encoder, and freeze the rest: 16
         for 1.09 % of the weights of a BERT-base, 1 for 13.22 %.
+    projection (str | None): put a linear layer behind the pooling, with this activation: "tanh", "relu" or "none".
+    projection_dim (int | None): the length of its vectors; None keeps that of the encoder's.
+    projection_alone (bool): train it alone, and freeze the rest.
     dropout (bool): as much as the model's config says, or none.
     max_grad_norm (float | None): gradients are scaled down to this norm.
     checkpoint_every (int): steps.
-    RAISES (SapbertError): E335 a number that makes no sense, E345 the encoder's vectors are not normalised.
+    RAISES (SapbertError): E335 a setting that makes no sense, E345 the encoder's vectors are not normalised, E348 it
+        has a projection already.
     """
 
     def __init__(
@@ -89,6 +93,9 @@ class SelfAlignment:
         accumulate: int = 1,
         precision: str = "auto",
         adapter: float | None = None,
+        projection: str | None = None,
+        projection_dim: int | None = None,
+        projection_alone: bool = False,
         dropout: bool = True,
         max_grad_norm: float | None = None,
         checkpoint_every: int = 500,
@@ -106,13 +113,18 @@ class SelfAlignment:
         self.measure = measure
         self.seed = seed
         self.accumulate = accumulate
-        self.adapter = adapter
+        self.additions: dict[str, Any] = {
+            "adapter": adapter,
+            "projection": projection,
+            "projection_dim": projection_dim,
+            "projection_alone": projection_alone,
+        }
         self.dropout = dropout
         self.max_grad_norm = max_grad_norm
         self.checkpoint_every = checkpoint_every
         self.evaluate_every = evaluate_every
         check_counts(max_epochs=max_epochs, max_steps=max_steps, accumulate=accumulate)
-        check_counts(checkpoint_every=checkpoint_every, evaluate_every=evaluate_every)
+        check_counts(checkpoint_every=checkpoint_every, evaluate_every=evaluate_every, projection_dim=projection_dim)
         if max_grad_norm is not None and max_grad_norm <= 0:  # gradients would be turned round
             raise SapbertError(Errors.E335.format(name="max_grad_norm", value=max_grad_norm, wanted="above 0"))
         if not encoder.normalised:  # losses and miner are of cosines: what was learnt would not be what is used
@@ -120,8 +132,7 @@ class SelfAlignment:
         self.processes = Processes(encoder.device)  # first, since it chooses the GPU
         self.precision = _precision(precision, encoder.device)
         self._base = encoder.fingerprint  # before its weights change
-        if adapter is not None:
-            _add_adapter(encoder, adapter, seed)
+        _add(encoder, seed, **self.additions)
         self.optimizer = optimizer(encoder.model)
         self._epoch: tuple[int, list[np.ndarray]] = (-1, [])
         self._n_batches = len(self._batches_of(0))
@@ -332,7 +343,7 @@ class SelfAlignment:
         """RETURNS (dict[str, Any]): what must be the same for a run to go on from its checkpoint."""
         return {
             "encoder": self._base[:16],
-            "adapter": self.adapter,
+            **self.additions,
             "pairs": self.pairs.fingerprint[:16],
             "seed": self.seed,
             "steps": self.total_steps,
@@ -359,13 +370,33 @@ def _alike(forms: list[str]) -> np.ndarray:
     return alike
 
 
-def _add_adapter(encoder: TransformerEncoder, reduction_factor: float, seed: int) -> None:
+def _add(
+    encoder: TransformerEncoder,
+    seed: int,
+    adapter: float | None,
+    projection: str | None,
+    projection_dim: int | None,
+    projection_alone: bool,
+) -> None:
+    """Put an adapter into an encoder, or a projection behind it; weights are frozen that are not to be trained.
+
+    RAISES (SapbertError): E335 the settings do not fit each other, E348 there is a projection already.
+    """
     import torch
 
     from ..ml.adapter import add_adapter
+    from ..ml.projection import add_projection
 
-    torch.manual_seed(seed)  # its first weights are drawn
-    add_adapter(encoder, reduction_factor)
+    if projection_alone and (projection is None or adapter is not None):
+        wanted = "false but for a projection without an adapter"
+        raise SapbertError(Errors.E335.format(name="projection_alone", value=projection_alone, wanted=wanted))
+    torch.manual_seed(seed)  # first weights are drawn
+    if adapter is not None:
+        add_adapter(encoder, adapter)
+    if projection is not None:
+        if projection_alone:
+            encoder.model.requires_grad_(False)
+        add_projection(encoder, projection, projection_dim)
 
 
 def _precision(precision: str, device: str) -> str:

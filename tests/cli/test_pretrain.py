@@ -20,9 +20,10 @@ from spacy_sapbert.ml.transformer_encoder import TransformerEncoder
 from spacy_sapbert.training.logs import read_log
 
 CONFIG = Path(__file__).parents[2] / "configs" / "pretrain.cfg"
+OTHERS = ("starter-distil.cfg", "starter-align.cfg", "kg-mnr.cfg", "kg-triplet.cfg")
 BLOCKS = [
     (path, block)
-    for path in (CONFIG, CONFIG.with_name("starter-distil.cfg"), CONFIG.with_name("starter-align.cfg"))
+    for path in (CONFIG, *map(CONFIG.with_name, OTHERS))
     for block in re.findall(r"(?m)^\[(pretrain.*)\]", path.read_text())
 ]
 # enough of a run to be killed in its midst
@@ -142,7 +143,8 @@ def is_plain(key, value):
 
 
 @pytest.mark.parametrize(
-    "name", ["InfoNCE", "NCA", "LiftedStructure", "Circle", "Triplet", "Cosine", "MultiSimilarity"]
+    "name",
+    ["InfoNCE", "NCA", "LiftedStructure", "Circle", "Triplet", "Cosine", "MultiSimilarity", "MultipleNegativesRanking"],
 )
 def test_every_loss_can_be_named(command, arguments, tmp_path, name):
     config = tmp_path / "loss.cfg"
