@@ -181,7 +181,7 @@ def training_place(tmp_path, monkeypatch, tiny_encoder):
 def test_the_commands_on_pretraining_run(training_place, command):
     page = all_blocks(ROOT / "docs" / "pretraining.md")
     lines = [line for language, text in page if language == "bash" for line in text.splitlines() if line]
-    lines = [line for line in lines if " kg" not in line.replace(" kg-", "")]  # they want a larger vocabulary: see below
+    lines = [line for line in lines if " kg" not in line.replace(" kg-", "")]  # see below: a larger vocabulary
     assert {line.split()[1] for line in lines} == {"kb", "pairs", "mine", "pretrain", "assemble", "encoder"}
     for line in lines:
         finished = command(*shlex.split(line)[1:])
