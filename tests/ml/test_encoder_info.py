@@ -24,6 +24,7 @@ def test_sizes(tiny_encoder):
         "embeddings": embeddings,
         "layers": 2 * layer,
         "adapter": 0,
+        "projection": 0,
         "other": pooler,
         "all": embeddings + 2 * layer + pooler,
     }

@@ -11,6 +11,7 @@ from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.ml.encoder_info import describe
 from spacy_sapbert.ml.projection import ACTIVATIONS, add_projection, get_projection
 from spacy_sapbert.ml.shrink import keep_layers, prune_vocabulary, quantize
+from spacy_sapbert.ml.thinc_encoder import thinc_encoder
 from spacy_sapbert.ml.transformer_encoder import TransformerEncoder
 
 NAMES = ["breast cancer", "cold", "neoplasms"]
@@ -107,3 +108,11 @@ def test_a_damaged_folder_is_told(make, tmp_path):
     shutil.rmtree(config.parent)
     with pytest.raises(SapbertError, match=r"E302.*2_Dense"):
         opened(tmp_path / "a").encode(NAMES)
+
+
+def test_spacy_trains_it_with_the_layers_below(make):
+    encoder = make()
+    thinc_encoder(encoder, trained_layers=1)
+    trained = {name for name, weights in encoder.model.named_parameters() if weights.requires_grad}
+    assert {"name_projection.linear.weight", "encoder.layer.1.output.dense.weight"} <= trained
+    assert "encoder.layer.0.output.dense.weight" not in trained
