@@ -160,6 +160,26 @@ class Errors:
         "[E306] The folder {path} is not complete ({reason}). Delete it if it lies in the cache; else assemble the "
         "pipeline again."
     )
+    E320 = (
+        "[E320] faiss cannot make the index '{kind}' ({reason}). Set `index` to 'Flat', 'HNSW', 'IVF', 'IVF,PQ', 'SQ8' or "
+        "another string that faiss's index_factory understands."
+    )
+    E321 = (
+        "[E321] The index '{kind}' cuts vectors into parts of one length, but {dim} dimensions cannot be cut so. The number "
+        "after PQ can be: {divisors}."
+    )
+    E322 = (
+        "[E322] The index '{kind}' takes at least {needed} names to be trained, and the vocabulary has {names}. Set `index` "
+        "to 'Flat' or 'HNSW', which are not trained; or take fewer cells, or parts of fewer bits (PQ48x4)."
+    )
+    E323 = (
+        "[E323] '{parameters}' are no parameters for a search in the index '{kind}'. One with cells has nprobe, a graph has "
+        "efSearch: 'IVF1024,Flat;nprobe=32', 'HNSW32;efSearch=256'."
+    )
+    E324 = (
+        "[E324] The index '{kind}' cannot search among the names of some types or sources. Take one with cells, a graph or "
+        "SQ8, or leave the filter out."
+    )
     E330 = (
         "[E330] There is no pair of two different names to train on; pairs of one name with itself: {same}. Concepts with a "
         "single name give no pair: draw pairs from a vocabulary with synonyms."

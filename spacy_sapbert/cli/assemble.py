@@ -24,6 +24,9 @@ def assemble(
         str | None, typer.Option(help="'starter' (the default), a folder, a hub name, or 'none'.")
     ] = None,
     pooling: Annotated[str | None, typer.Option(help="'cls' or 'mean'; by default what the encoder says.")] = None,
+    index: Annotated[
+        str | None, typer.Option(help="How near names are found: 'Flat' (the default), 'HNSW', 'IVF,PQ', 'SQ8', …")
+    ] = None,
     ner: Annotated[
         str | None, typer.Option(help="A trained pipeline that finds the mentions, in place of the concept_matcher.")
     ] = None,
@@ -36,22 +39,23 @@ def assemble(
     ] = None,
 ) -> None:
     """Save a pipeline that links mentions and needs nothing else; `nlp = spacy.load(FOLDER)` opens it."""
-    if from_ and (ner or encoder or pooling):
-        raise SapbertError(Errors.E533.format(reason="--from keeps the encoder and the NER of its pipeline"))
+    if from_ and (ner or encoder or pooling or index):
+        raise SapbertError(Errors.E533.format(reason="--from keeps the encoder, the index and the NER of its pipeline"))
     if from_ and not kb:
         raise SapbertError(Errors.E533.format(reason="--from changes the vocabulary, so it needs --kb"))
     with Console(stderr=True).status("assembling"):
         if from_ and kb:
             nlp = _with_new_vocabulary(from_, kb)
         else:
-            nlp = _new_pipeline(kb or "starter", encoder or "starter", pooling, ner, lang)
+            linker = {"encoder": encoder or "starter", "pooling": pooling, "index": index or "Flat"}
+            nlp = _new_pipeline(kb or "starter", linker, ner, lang)
         if name or not from_:
             nlp.meta["name"] = name or "linker"
         save_pipeline(nlp, output)
     typer.echo(f"{output}: {', '.join(nlp.pipe_names)}", err=True)
 
 
-def _new_pipeline(kb: str, encoder: str, pooling: str | None, ner: str | None, lang: str) -> Language:
+def _new_pipeline(kb: str, linker: dict[str, str | None], ner: str | None, lang: str) -> Language:
     import spacy
 
     nlp = _load(ner) if ner else spacy.blank(lang)
@@ -63,7 +67,7 @@ def _new_pipeline(kb: str, encoder: str, pooling: str | None, ner: str | None, l
     if not ner:
         nlp.add_pipe("concept_matcher", config={"kb": kb})
     nlp.add_pipe("composite_splitter")
-    nlp.add_pipe("sapbert_linker", config={"kb": kb, "encoder": encoder, "pooling": pooling})
+    nlp.add_pipe("sapbert_linker", config={"kb": kb, **linker})
     return nlp
 
 

@@ -10,10 +10,11 @@ import numpy as np
 
 from ..kb.store import ConceptStore
 from ..types import Candidate
-from .name_vectors import NameVectors
+from .index import Index
 from .ngrams import NgramEncoder
 
 EXACT_LIMIT = 200_000  # up to so many names, every name is scored
+FEW = 64  # so many of the nearest names are asked for at first, or four for each candidate
 TEXTS_PER_BATCH = 64
 CACHE_SIZE = 4096  # texts; with 30 candidates each about 40 MB
 DIGITS = 5  # scores are rounded, so that rounding errors of the hardware never decide between two names
@@ -27,6 +28,18 @@ class Filter(NamedTuple):
 
 
 ALL = Filter()
+
+
+class Passing(NamedTuple):
+    """What a filter lets pass.
+
+    entries (bool): which entries of the store's `ownership`.
+    rows (int32): the rows of the names that they are of, in order.
+    """
+
+    only: Filter
+    entries: np.ndarray
+    rows: np.ndarray
 
 
 class _Scored(NamedTuple):
@@ -51,9 +64,9 @@ class CandidateGenerator:
 
     store (ConceptStore): the vocabulary.
     ngrams (NgramEncoder | None): the sparse score; None leaves it out.
-    vectors (NameVectors | None): the dense score; None leaves it out. One of the two is needed.
+    vectors (Index | None): the dense score; None leaves it out. One of the two is needed.
     sparse_weight (float): λ, where both are used.
-    exact_limit (int): with more names than this, candidates are the nearest by either score (see `_union`).
+    exact_limit (int): with more names than this, candidates are the nearest by either score (see `_scores_all`).
     cache_size (int): texts whose candidates are kept, for mentions that come again; the oldest go first.
     """
 
@@ -61,7 +74,7 @@ class CandidateGenerator:
         self,
         store: ConceptStore,
         ngrams: NgramEncoder | None,
-        vectors: NameVectors | None,
+        vectors: Index | None,
         *,
         sparse_weight: float = 0.2,
         exact_limit: int = EXACT_LIMIT,
@@ -74,7 +87,7 @@ class CandidateGenerator:
         self.exact_limit = exact_limit
         self.cache_size = cache_size
         self._cache: dict[tuple[str, int, Filter, float], list[Candidate]] = {}
-        self._entries = lru_cache(maxsize=64)(self._passing)
+        self._passing = lru_cache(maxsize=64)(self._let_pass)
 
     @property
     def sparse_share(self) -> float:
@@ -99,13 +112,13 @@ class CandidateGenerator:
         return [list(known[text]) for text in texts]
 
     def _find(self, texts: Sequence[str], k: int, only: Filter) -> Iterator[tuple[str, list[Candidate]]]:
-        entries = self._entries(only)
+        passing = self._passing(only)
         for start in range(0, len(texts), TEXTS_PER_BATCH):
             batch = texts[start : start + TEXTS_PER_BATCH]
-            for text, scored in zip(batch, self._score(batch, k, entries), strict=True):
-                yield text, self._best(scored, k, entries)
+            for text, scored in zip(batch, self._score(batch, k, passing), strict=True):
+                yield text, self._best(scored, k, passing)
 
-    def renew(self, vectors: NameVectors) -> None:
+    def renew(self, vectors: Index) -> None:
         """Take other vectors of the names, since the encoder has learnt."""
         self.vectors = vectors
         self._cache.clear()
@@ -121,24 +134,37 @@ class CandidateGenerator:
 
     def passing_names(self, only: Filter) -> np.ndarray | None:
         """RETURNS (bool, shape (names,)): which names pass a filter; None where all do."""
-        entries = self._entries(only)
-        if entries is None:
+        passing = self._passing(only)
+        if passing is None:
             return None
-        passing = np.zeros(self.store.n_names, dtype=bool)
-        passing[self.store.ownership.names[entries]] = True
-        return passing
+        names = np.zeros(self.store.n_names, dtype=bool)
+        names[passing.rows] = True
+        return names
 
-    def _score(self, texts: Sequence[str], k: int, entries: np.ndarray | None) -> list[_Scored]:
-        rows = None if entries is None else np.unique(self.store.ownership.names[entries])
-        n_names = self.store.n_names if rows is None else len(rows)
+    def _let_pass(self, only: Filter) -> Passing | None:
+        if only == ALL:
+            return None
+        entries = self.store.owned(only.types, only.sources)
+        return Passing(only, entries, np.unique(self.store.ownership.names[entries]))
+
+    def _score(self, texts: Sequence[str], k: int, passing: Passing | None) -> list[_Scored]:
+        rows = None if passing is None else passing.rows
         sparse = self._sparse(texts, rows)
         if self.vectors is None:
             return [self._combine(None, scores, rows) for scores in sparse]
         queries = self.vectors.encode(texts)
-        if rows is None and n_names > self.exact_limit:
-            return [self._union(queries[i : i + 1], sparse[i], k) for i in range(len(texts))]
+        if not self._scores_all(k, passing):
+            return self._union(queries, sparse, k, passing)
         dense, highest = self.vectors.similarities(queries, rows), self.vectors.highest(queries)
         return [self._combine(dense[i], sparse[i], rows, highest[i]) for i in range(len(texts))]
+
+    def _scores_all(self, k: int, passing: Passing | None) -> bool:
+        """Whether all names that pass are scored; else those that are nearest by either score are."""
+        assert self.vectors is not None
+        if passing is None:
+            return self.vectors.exact and self.store.n_names <= self.exact_limit
+        limit = self.exact_limit if self.vectors.local else _few(k)
+        return self.vectors.exact or len(passing.rows) <= limit
 
     def _sparse(self, texts: Sequence[str], rows: np.ndarray | None) -> Sequence[np.ndarray | None]:
         if self.ngrams is None:
@@ -158,31 +184,55 @@ class CandidateGenerator:
         """The same as rows, of which a filter takes some: taking columns is slow."""
         return self._ngram_columns.T.tocsr()
 
-    def _union(self, query: np.ndarray, sparse: np.ndarray | None, k: int) -> _Scored:
+    def _union(
+        self, queries: np.ndarray, sparse: Sequence[np.ndarray | None], k: int, passing: Passing | None
+    ) -> list[_Scored]:
         """Score the names nearest by either score, as many as it takes to be sure of the k best concepts.
 
         A name outside both lists scores at most the sum of the lists' last scores (the threshold algorithm of Fagin
-        et al. 2003); where the k-th concept does not reach that bound, the lists grow.
+        et al. 2003); where the k-th concept does not reach that bound, the lists grow. With an index that is not exact
+        this holds as far as the index finds the nearest.
         """
         assert self.vectors is not None
-        n = max(64, 4 * k)
-        (highest,) = self.vectors.highest(query)
-        while True:
-            n = min(n, self.store.n_names)
-            dense_best, dense_rows = self.vectors.nearest(query, n)
-            rows, bound = np.sort(dense_rows[0]), dense_best[0, -1] / highest
-            if sparse is not None:
-                sparse_rows = np.argpartition(-sparse, n - 1)[:n]
-                rows = np.union1d(rows, sparse_rows)
-                last = dense_best[0, -1] + self.sparse_weight * sparse[sparse_rows].min()
-                bound = last / (highest + self.sparse_weight)
-            dense = self.vectors.similarities(query, rows)[0]
-            scored = self._combine(dense, None if sparse is None else sparse[rows], rows, highest)
-            best = self._best(scored, k, None)
-            # one unit in the last digit, because scores are rounded
-            if n == self.store.n_names or (len(best) == k and best[-1].score > bound + 10**-DIGITS):
-                return scored
+        n_names = self.store.n_names if passing is None else len(passing.rows)
+        highest, scored, n = self.vectors.highest(queries), {}, _few(k)
+        unsure = list(range(len(queries)))
+        while unsure:
+            n = min(n, n_names)
+            asked, unsure = unsure, []
+            for i, products, rows in zip(asked, *self.vectors.nearest(queries[asked], n, passing), strict=True):
+                listed = rows >= 0
+                nearest = products[listed], rows[listed]
+                scored[i], bound = self._score_lists(queries[i : i + 1], nearest, sparse[i], n, passing, highest[i])
+                best = self._best(scored[i], k, passing)
+                # one unit in the last digit, because scores are rounded
+                sure = len(best) == k and best[-1].score > bound + 10**-DIGITS
+                if not sure and n < n_names and listed.all():
+                    unsure.append(i)
             n *= 4
+        return [scored[i] for i in range(len(queries))]
+
+    def _score_lists(
+        self,
+        query: np.ndarray,
+        nearest: tuple[np.ndarray, np.ndarray],
+        sparse: np.ndarray | None,
+        n: int,
+        passing: Passing | None,
+        highest: float,
+    ) -> tuple[_Scored, float]:
+        """RETURNS: the scores of the names in the lists, and what another name can score at most."""
+        assert self.vectors is not None
+        rows = np.sort(nearest[1])
+        last = float(nearest[0].min(initial=highest))
+        bound = last / highest
+        if sparse is not None:
+            places = np.argpartition(-sparse, n - 1)[:n]
+            rows = np.union1d(rows, places if passing is None else passing.rows[places])
+            bound = (last + self.sparse_weight * sparse[places].min()) / (highest + self.sparse_weight)
+            sparse = sparse[rows if passing is None else np.searchsorted(passing.rows, rows)]
+        dense = self.vectors.similarities(query, rows)[0]
+        return self._combine(dense, sparse, rows, highest), bound
 
     def _combine(
         self, dense: np.ndarray | None, sparse: np.ndarray | None, rows: np.ndarray | None, highest: float = 1.0
@@ -198,7 +248,7 @@ class CandidateGenerator:
 
     # --- from names to concepts
 
-    def _best(self, scored: _Scored, k: int, entries: np.ndarray | None) -> list[Candidate]:
+    def _best(self, scored: _Scored, k: int, passing: Passing | None) -> list[Candidate]:
         """The k best concepts: each has the score of its best name."""
         n = 4 * k
         while True:
@@ -206,9 +256,9 @@ class CandidateGenerator:
             if self.vectors is None or self.vectors.encoder.normalised:
                 places = places[scored.scores[places] > 0]  # no similarity at all proposes nothing
             which, owners = self.store.ownership.of(scored.rows[places])
-            if entries is not None:
-                passing = entries[owners]
-                which, owners = which[passing], owners[passing]
+            if passing is not None:
+                entitled = passing.entries[owners]
+                which, owners = which[entitled], owners[entitled]
             concepts = self.store.ownership.concepts[owners]
             if len(np.unique(concepts)) >= k or n >= len(scored.scores):
                 break
@@ -248,8 +298,10 @@ class CandidateGenerator:
             None if scored.sparse is None else float(scored.sparse[place]),
         )
 
-    def _passing(self, only: Filter) -> np.ndarray | None:
-        return self.store.owned(only.types, only.sources) if only != ALL else None
+
+def _few(k: int) -> int:
+    """RETURNS (int): how many of the nearest names are asked for at first."""
+    return max(FEW, 4 * k)
 
 
 def top(scores: np.ndarray, n: int) -> np.ndarray:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,7 +20,11 @@ from ..kb.store import ConceptStore
 from ..text.hashing import hash64
 from ..text.normalise import NORMALISERS
 from .forking import compute_alone_after_fork
+from .index import Index
 from .transformer_encoder import TransformerEncoder
+
+if TYPE_CHECKING:
+    from .candidates import Passing
 
 logger = logging.getLogger(__name__)
 
@@ -31,14 +36,17 @@ NAMES_PER_CHUNK = 8192
 Progress = Callable[[int, int], None]
 
 
-class NameVectors:
-    """One vector a name of the store, by row; an exact index by inner product.
+class NameVectors(Index):
+    """One vector a name of the store, by row; an exact index by inner product, which compares with every name.
 
     folder (Path): where `build_name_vectors` put them.
 
     known (KnownVectors): the vectors by name, for another store with some of these names.
     RAISES (SapbertError): E305 they belong to another store or encoder, E306 something is missing.
     """
+
+    exact = True
+    local = True
 
     def __init__(self, folder: Path, store: ConceptStore, encoder: TransformerEncoder) -> None:
         self.folder = folder
@@ -57,38 +65,22 @@ class NameVectors:
         return self.known.vectors
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
-        """Encode texts; one that is a name already takes that name's vector, without the encoder.
-
-        RETURNS (float32, shape (len(texts), dim)): vectors, of unit length if those of the encoder are.
-        """
+        """As `Index.encode`; a text that is a name already takes that name's vector, without the encoder."""
         return _encode(texts, self.encoder, [self.known])
 
     def similarities(self, queries: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
-        """RETURNS (float32, shape (len(queries), len(rows) or all)): inner products with the names at these rows."""
         return queries @ (self.vectors if rows is None else self.vectors[rows]).T
 
-    def nearest(self, queries: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
-        """Find the n nearest names.
-
-        RETURNS (float32 and int64, shape (len(queries), n)): their inner products and rows, best first.
-        """
+    def nearest(self, queries: np.ndarray, n: int, passing: Passing | None = None) -> tuple[np.ndarray, np.ndarray]:
         import faiss
 
         compute_alone_after_fork()
-        scores, rows = faiss.knn(queries, np.asarray(self.vectors), n, metric=faiss.METRIC_INNER_PRODUCT)
-        return scores, rows
-
-    def highest(self, queries: np.ndarray) -> list[float]:
-        """RETURNS (list[float]): what the inner product of each query with any name is at most: 1 for unit vectors."""
-        if self.encoder.normalised:
-            return [1.0] * len(queries)
-        products = np.linalg.norm(queries, axis=1) * self.longest
-        highest: list[float] = np.maximum(products, np.finfo(np.float32).tiny).tolist()  # scores are divided by it
-        return highest
+        vectors = np.asarray(self.vectors if passing is None else self.vectors[passing.rows])
+        scores, rows = faiss.knn(queries, vectors, n, metric=faiss.METRIC_INNER_PRODUCT)
+        return scores, rows if passing is None else passing.rows[rows]
 
     @cached_property
     def longest(self) -> float:
-        """The length of the longest vector of a name."""
         starts = range(0, len(self.vectors), NAMES_PER_CHUNK)
         return max(float(np.linalg.norm(self.vectors[i : i + NAMES_PER_CHUNK], axis=1).max()) for i in starts)
 
@@ -146,7 +138,7 @@ def cached_name_vectors(
     """
     from filelock import FileLock
 
-    folder = cache_dir() / "vectors" / f"{store.fingerprint[:16]}-{encoder.fingerprint[:16]}"
+    folder = vectors_cache(store, encoder)
     folder.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(f"{folder}.lock"):  # several processes may come here at once, and one of them has to build
         if not (folder / MANIFEST_FILE).is_file():
@@ -154,6 +146,11 @@ def cached_name_vectors(
             others = sorted(folder.parent.glob(f"*-{encoder.fingerprint[:16]}/{MANIFEST_FILE}"))
             build_name_vectors(store, encoder, folder, progress, [_open_known(other.parent) for other in others])
     return NameVectors(folder, store, encoder)
+
+
+def vectors_cache(store: ConceptStore, encoder: TransformerEncoder) -> Path:
+    """RETURNS (Path): the folder for what is made of this store by this encoder."""
+    return cache_dir() / "vectors" / f"{store.fingerprint[:16]}-{encoder.fingerprint[:16]}"
 
 
 def build_name_vectors(

@@ -12,7 +12,9 @@ from ..kb.mentions import join_mentions
 from ..kb.store import ConceptStore
 from ..types import AnnotatedDocument
 from .candidates import CandidateGenerator
+from .faiss_vectors import open_faiss, save_faiss
 from .fitted import SPARSE_WEIGHT
+from .index import Index
 from .name_vectors import NameVectors, build_name_vectors, cached_name_vectors
 from .ngrams import NgramEncoder
 from .sparse_part import NGRAMS_FOLDER
@@ -21,6 +23,8 @@ from .transformer_encoder import TransformerEncoder
 STORE_FILE = "concepts.kb"
 VECTORS_FOLDER = "vectors"
 ENCODER_FOLDER = "encoder"
+FLAT = "Flat"
+"""The index that compares with every name."""
 MENTIONS_SOURCE = "training"
 """The source of names that are mentions of the training data."""
 
@@ -59,16 +63,39 @@ def open_encoder(encoder: str, *, pooling: str | None = None, device: str = "aut
     return TransformerEncoder(encoder, pooling=pooling, device=device)
 
 
-def open_generator(
-    store: ConceptStore, encoder: TransformerEncoder | None, *, sparse: bool, sparse_normaliser: str = "biosyn"
-) -> CandidateGenerator:
-    """Prepare a store for search; the vectors of its names come from the cache folder, or go there.
+def open_index(store: ConceptStore, encoder: TransformerEncoder, index: str, folder: Path | None = None) -> Index:
+    """Open the vectors of a store's names.
 
+    index (str): "Flat" (exact), or another kind of index that faiss makes (see `faiss_vectors.index_kind`).
+    folder (Path | None): where they have been saved; else they come from the cache folder, or go there.
+    """
+    vectors = NameVectors(folder, store, encoder) if folder else cached_name_vectors(store, encoder)
+    return vectors if index == FLAT else open_faiss(vectors, store, index)
+
+
+def exact_vectors(index: Index, store: ConceptStore) -> NameVectors:
+    """RETURNS (NameVectors): the vectors of an index, with nothing that may miss some."""
+    if not isinstance(index, NameVectors):
+        return cached_name_vectors(store, index.encoder)
+    return index if index.exact else NameVectors(index.folder, store, index.encoder)
+
+
+def open_generator(
+    store: ConceptStore,
+    encoder: TransformerEncoder | None,
+    *,
+    sparse: bool,
+    sparse_normaliser: str = "biosyn",
+    index: str = FLAT,
+) -> CandidateGenerator:
+    """Prepare a store for search.
+
+    index (str): see `open_index`.
     sparse (bool): use the sparse score; with the n-grams and λ that belong to the encoder, if any do.
     sparse_normaliser (str): the normal form in which other n-grams are counted, one of `NORMALISERS`.
     """
     ngrams = _ngrams(store, encoder, sparse_normaliser) if sparse else None
-    vectors = cached_name_vectors(store, encoder) if encoder else None
+    vectors = open_index(store, encoder, index) if encoder else None
     part = encoder.sparse_part if encoder else None
     weight = part.fitted.sparse_weight if part else SPARSE_WEIGHT
     return CandidateGenerator(store, ngrams, vectors, sparse_weight=weight)
@@ -92,33 +119,45 @@ def with_mentions(
     ngrams = _ngrams(store, encoder, generator.ngrams.normaliser) if generator.ngrams else None
     vectors = None
     if generator.vectors and encoder:
-        build_name_vectors(store, encoder, folder / VECTORS_FOLDER, known=[generator.vectors.known])
+        known = [generator.vectors.known] if isinstance(generator.vectors, NameVectors) else []
+        build_name_vectors(store, encoder, folder / VECTORS_FOLDER, known=known)
         vectors = NameVectors(folder / VECTORS_FOLDER, store, encoder)
     return CandidateGenerator(store, ngrams, vectors, sparse_weight=generator.sparse_weight)
 
 
-def save_generator(generator: CandidateGenerator, folder: Path) -> None:
-    """Copy store, n-grams, vectors and encoder into a folder."""
+def save_generator(generator: CandidateGenerator, folder: Path, index: str = FLAT) -> None:
+    """Copy store, n-grams, vectors and encoder into a folder; with an index of the kind that is set.
+
+    index (str): see `open_index`. One that was left for learning, or made void by it, is made anew.
+    """
     save_store(generator.store, folder)
     if generator.ngrams:
         generator.ngrams.save(folder / NGRAMS_FOLDER)
     if generator.vectors:
-        generator.vectors.save(folder / VECTORS_FOLDER)
+        _save_index(generator.vectors, folder / VECTORS_FOLDER, index)
         generator.vectors.encoder.save(folder / ENCODER_FOLDER)
 
 
+def _save_index(vectors: Index, folder: Path, index: str) -> None:
+    if index == FLAT or not isinstance(vectors, NameVectors):
+        vectors.save(folder)
+    else:
+        save_faiss(vectors, index, folder)
+
+
 def load_generator(
-    folder: Path, *, sparse: bool, sparse_normaliser: str = "biosyn", device: str = "auto"
+    folder: Path, *, sparse: bool, sparse_normaliser: str = "biosyn", index: str = FLAT, device: str = "auto"
 ) -> CandidateGenerator:
     """Open what `save_generator` wrote; with `sparse`, n-grams that were not saved are counted anew.
 
+    index (str): see `open_index`; it may be another than the one that was saved.
     sparse_normaliser (str): for these; n-grams that were saved keep theirs, with a warning (W401) where it is another.
     """
     store = load_store(folder)
     encoder = vectors = ngrams = None
     if (folder / ENCODER_FOLDER).is_dir():
         encoder = TransformerEncoder(str(folder / ENCODER_FOLDER), device=device)
-        vectors = NameVectors(folder / VECTORS_FOLDER, store, encoder)
+        vectors = open_index(store, encoder, index, folder / VECTORS_FOLDER)
     if sparse:
         saved = (folder / NGRAMS_FOLDER).is_dir()
         ngrams = NgramEncoder.load(folder / NGRAMS_FOLDER) if saved else _ngrams(store, encoder, sparse_normaliser)

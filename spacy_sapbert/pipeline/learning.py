@@ -29,13 +29,14 @@ if TYPE_CHECKING:
     from ..ml.candidates import CandidateGenerator, Filter
     from ..ml.decision import MentionForms
     from ..ml.prior import Prior
+    from ..ml.transformer_encoder import TransformerEncoder
     from ..training.biosyn import CandidateScores, Learner, TrainingMention
 
 
 class LearningPipe(FolderPipe, TrainablePipe):
     """Opens vocabulary and encoder at first use, saves them, and trains the encoder as its `learning` says.
 
-    A subclass sets what its config names in `_kb`, `_encoder`, `_pooling`, `_device`, `_sparse` and
+    A subclass sets what its config names in `_kb`, `_encoder`, `_pooling`, `_device`, `_index`, `_sparse` and
     `_sparse_normaliser`, and says of a document's mentions by which forms and among which names they are looked up.
     """
 
@@ -44,6 +45,7 @@ class LearningPipe(FolderPipe, TrainablePipe):
     _encoder: str
     _pooling: Optional[str]
     _device: str
+    _index: str
     _sparse: bool
     _sparse_normaliser: str
     _sparse_weight: Optional[float]
@@ -153,24 +155,30 @@ class LearningPipe(FolderPipe, TrainablePipe):
 
         kb (str): "starter", or the path of a store.
         """
-        from ..ml.open import open_generator, open_store
+        from ..ml.open import open_store
 
         vectors, ngrams = self.generator.vectors, self.generator.ngrams
         normaliser = ngrams.normaliser if ngrams else self._sparse_normaliser
         encoder = vectors.encoder if vectors else None
         if encoder and self._note:
             encoder.record("BioSyn", **self._note)
-        self._use(open_generator(open_store(kb), encoder, sparse=self._sparse, sparse_normaliser=normaliser))
+        self._use(self._generate(open_store(kb), encoder, normaliser))
         self._fitted = self._fitted.without_calibration()
 
     def _open(self) -> "CandidateGenerator":
-        from ..ml.open import open_encoder, open_generator, open_store
+        from ..ml.open import open_encoder, open_store
 
         encoder = open_encoder(self._encoder, pooling=self._pooling, device=self._device)
         if encoder and encoder.sparse_part:
             self._fitted = encoder.sparse_part.fitted
-        store = open_store(self._kb)
-        return open_generator(store, encoder, sparse=self._sparse, sparse_normaliser=self._sparse_normaliser)
+        return self._generate(open_store(self._kb), encoder, self._sparse_normaliser)
+
+    def _generate(
+        self, store: "ConceptStore", encoder: Optional["TransformerEncoder"], normaliser: str
+    ) -> "CandidateGenerator":
+        from ..ml.open import open_generator
+
+        return open_generator(store, encoder, sparse=self._sparse, sparse_normaliser=normaliser, index=self._index)
 
     def _use(self, generator: "CandidateGenerator") -> None:
         self._check_filters(generator.store)
@@ -258,11 +266,15 @@ class LearningPipe(FolderPipe, TrainablePipe):
         return self.scorer(examples, linker=self, **settings) if self.scorer else {}
 
     def _start_learning(self) -> "Learner":
+        from ..ml.open import exact_vectors
         from ..training.biosyn import Learner
 
         if self._learner is None:
             assert self.learning is not None
-            self._learner = Learner(self.generator, self.learning)
+            generator = self.generator
+            if generator.vectors and not generator.vectors.exact:  # an index would be void after the first step
+                generator.renew(exact_vectors(generator.vectors, generator.store))
+            self._learner = Learner(generator, self.learning)
             self._fitted = self._fitted.without_calibration()
             self.model = self._learner.model
             self._renew_after = self.learning.renew_after
@@ -316,15 +328,21 @@ class LearningPipe(FolderPipe, TrainablePipe):
         with _noted(generator, self._note), tempfile.TemporaryDirectory() as temporary:
             if self._gold:
                 generator = with_mentions(generator, self._gold, Path(temporary))
-            save_generator(generator, folder)
+            save_generator(generator, folder, self._index)
         self._fitted.save(folder)
 
     def _load(self, folder: Path) -> None:
         from ..ml.open import load_generator
 
         fitted = Fitted.load(folder)
-        normaliser = self._sparse_normaliser
-        self._use(load_generator(folder, sparse=self._sparse, sparse_normaliser=normaliser, device=self._device))
+        generator = load_generator(
+            folder,
+            sparse=self._sparse,
+            sparse_normaliser=self._sparse_normaliser,
+            index=self._index,
+            device=self._device,
+        )
+        self._use(generator)
         self._fitted = fitted
 
     @property

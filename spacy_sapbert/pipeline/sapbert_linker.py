@@ -46,6 +46,7 @@ Parts = Tuple[LinkedPart, ...]
         "encoder": "starter",
         "pooling": None,
         "device": "auto",
+        "index": "Flat",
         "sparse": True,
         "sparse_normaliser": "biosyn",
         "sparse_weight": None,
@@ -78,6 +79,7 @@ def make_sapbert_linker(
     encoder: str,
     pooling: Optional[str],
     device: str,
+    index: str,
     sparse: bool,
     sparse_normaliser: str,
     sparse_weight: Optional[float],
@@ -117,6 +119,9 @@ class SapbertLinker(LearningPipe):
     encoder (str): "starter", a folder or a hub name; "none" for the sparse score alone.
     pooling (str | None): "cls" or "mean"; None takes what the encoder says.
     device (str): where the encoder runs: "auto", "cpu", "cuda", …
+    index (str): how the names nearest by the dense score are found: "Flat" compares with all of them; "HNSW", "IVF",
+        "IVF,PQ", "SQ8" and other kinds that faiss knows are faster or smaller, and may miss some (see
+        `spacy_sapbert.ml.faiss_vectors.index_kind`).
     sparse (bool): use the sparse score.
     sparse_normaliser (str): the normal form in which it reads names: "biosyn" (lower-case without punctuation), or
         another of `NORMALISERS`, such as "lower", "unpunctuated" or "none". A saved pipeline keeps the one it has, and
@@ -141,8 +146,8 @@ class SapbertLinker(LearningPipe):
     learning (BioSyn | None): how it learns from annotated documents in `spacy train`; None for not at all.
     scorer (Callable | None): measures predicted documents beside annotated ones.
 
-    All settings but the first three, `device`, `sparse`, `sparse_normaliser` and `spelling` can be changed at any time;
-    the change is not saved.
+    All settings but the first three, `device`, `index`, `sparse`, `sparse_normaliser` and `spelling` can be changed at
+    any time; the change is not saved.
     RAISES (SapbertError): E406 a setting that cannot be; E407 neither encoder nor sparse score.
     """
 
@@ -155,6 +160,7 @@ class SapbertLinker(LearningPipe):
         encoder: str = "starter",
         pooling: Optional[str] = None,
         device: str = "auto",
+        index: str = "Flat",
         sparse: bool = True,
         sparse_normaliser: str = "biosyn",
         sparse_weight: Optional[float] = None,
@@ -185,6 +191,7 @@ class SapbertLinker(LearningPipe):
         self._encoder = encoder
         self._pooling = pooling
         self._device = device
+        self._index = index
         self._sparse = sparse
         self._sparse_normaliser = sparse_normaliser
         self._sparse_weight = sparse_weight
@@ -391,6 +398,7 @@ class SapbertLinker(LearningPipe):
     def _check_settings(self) -> None:
         if not self._sparse and self._encoder == "none":
             raise SapbertError(Errors.E407)
+        check_setting(self, "index", self._encoder != "none" or self._index == "Flat", "'Flat' where encoder is 'none'")
         for setting in ("k", "batch_size", "max_entities_per_mention"):
             check_setting(self, setting, getattr(self, setting) >= 1, "at least 1")
         known = f"one of {', '.join(NORMALISERS)}"

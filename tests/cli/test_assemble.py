@@ -82,6 +82,13 @@ def test_pooling(command, small_store, tiny_encoder, output):
     assert spacy.load(output).get_pipe("sapbert_linker").generator.vectors.encoder.pooling == "cls"
 
 
+def test_index(command, small_store, tiny_encoder, output):
+    finished = command("assemble", "-o", output, "--kb", small_store.path, "--encoder", tiny_encoder, "--index", "SQ8")
+    assert finished.status == 0
+    assert spacy.load(output).config["components"]["sapbert_linker"]["index"] == "SQ8"
+    assert (output / "sapbert_linker" / "vectors" / "SQ8.faiss").is_file()
+
+
 def test_behind_a_trained_pipeline(command, ner, small_store, output):
     finished = command("assemble", "-o", output, "--kb", small_store.path, "--ner", ner)
     assert finished.err.endswith("entity_ruler, abbreviation_resolver, composite_splitter, sapbert_linker\n")

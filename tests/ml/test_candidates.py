@@ -306,7 +306,8 @@ def test_the_nearest_of_many_names(tmp_path):
     exact = CandidateGenerator(store, None, vectors)
     nearest = CandidateGenerator(store, None, vectors, exact_limit=0)
     assert shown(nearest(["query"], 5)[0]) == shown(exact(["query"], 5)[0]) == reference(store, exact, "query", 5)
-    assert len(nearest._union(vectors.encode(["query"]), None, 5).rows) == 64
+    (scored,) = nearest._union(vectors.encode(["query"]), [None], 5, None)
+    assert len(scored.rows) == 64
 
 
 def test_the_best_name_is_among_the_nearest_by_neither_score(tmp_path):

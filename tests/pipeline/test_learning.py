@@ -13,6 +13,7 @@ from spacy_sapbert.corpora.docbin import write_docbin
 from spacy_sapbert.corpora.docs import to_doc
 from spacy_sapbert.corpora.examples import mention_corpus
 from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.ml.faiss_vectors import FaissVectors
 from spacy_sapbert.ml.name_vectors import NameVectors
 from spacy_sapbert.ml.transformer_encoder import TransformerEncoder
 from spacy_sapbert.pipeline.learning import LearningPipe
@@ -341,6 +342,18 @@ def test_another_vocabulary_ends_learning(make, corpus, kb):
     assert linker.model is None
     assert isinstance(linker.generator.vectors, NameVectors)
     assert [note["steps"] for note in encoder.trained["history"]] == [2]
+
+
+def test_learning_compares_with_all_names_and_the_index_is_made_when_it_is_saved(make, corpus, tmp_path):
+    nlp = make({"index": "HNSW"}, join_mentions=False)
+    assert isinstance(linker_of(nlp).generator.vectors, FaissVectors)
+    train(nlp, corpus, steps=2)
+    assert type(linker_of(nlp).generator.vectors) is NameVectors
+    nlp.to_disk(tmp_path / "saved")
+    again = spacy.load(tmp_path / "saved")
+    assert isinstance(linker_of(again).generator.vectors, FaissVectors)
+    assert (tmp_path / "saved" / "sapbert_linker" / "vectors" / "HNSW32.faiss").is_file()
+    assert links(again) == links(nlp)
 
 
 # --- where it does not learn

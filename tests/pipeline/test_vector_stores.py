@@ -1,0 +1,146 @@
+"""Every kind of index behind the linker: the same candidates, and the same behaviour, as where all is compared."""
+
+import multiprocessing
+import pickle
+
+import pytest
+from spacy.tokens import Doc, Span
+from spacy.vocab import Vocab
+
+from spacy_sapbert.kb.build import build_store
+from spacy_sapbert.ml.candidates import ALL, CandidateGenerator, Filter
+from spacy_sapbert.ml.open import open_encoder, open_generator
+from spacy_sapbert.pipeline.sapbert_linker import SapbertLinker
+from spacy_sapbert.types import Name, Record
+
+FAISS = ["HNSW", "IVF4,Flat;nprobe=4", "IVF4,PQ32x4;nprobe=4", "SQ8"]
+TEXTS = ["bone pain", "name 17 of cold", "cell 44", "breast cancer"]
+
+
+def records():
+    """700 names; some belong to two concepts, some are alike for an encoder that reads lower-case letters."""
+    words = ["bone", "cell", "cold", "breast", "cancer", "gene", "pain", "skin", "lung", "liver"]
+    for i in range(350):
+        text = f"{words[i % 10]} {words[i // 10 % 10]} {i}"
+        names = (Name(text, "preferred", "even" if i % 2 else "odd"), Name(f"name {i} of {words[i % 7]}", "exact", "b"))
+        yield Record(f"C{i}", names, types=("Disease" if i % 5 else "Rare",))
+    for i in range(10):  # homonyms: one concept of each type, the name from a source of its own
+        yield Record(f"H{i}", (Name(f"bone bone {100 * i % 350}", "exact", "b"),), types=("Other",))
+        yield Record(f"T{i}", (Name(f"TWIN {i // 2}" if i % 2 else f"twin {i // 2}", "exact", "b"),), types=("Twin",))
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    return build_store(records(), tmp_path_factory.mktemp("store") / "names.kb")
+
+
+@pytest.fixture(scope="module")
+def encoder(tiny_encoder):
+    return open_encoder(str(tiny_encoder), device="cpu")
+
+
+@pytest.fixture
+def exact(store, encoder):
+    return open_generator(store, encoder, sparse=True)
+
+
+@pytest.fixture(params=FAISS)
+def index(request):
+    """A setting of the linker."""
+    return request.param
+
+
+@pytest.fixture
+def generator(index, store, encoder):
+    return open_generator(store, encoder, sparse=True, index=index)
+
+
+def shown(candidates):
+    """Which batch a text is in can change the last digit of a score."""
+    return [[(one.concept_id, one.name, pytest.approx(one.score, abs=1.1e-5)) for one in found] for found in candidates]
+
+
+@pytest.mark.parametrize("only", [ALL, Filter(types=("Rare", "Other")), Filter(("Disease",), ("b",))])
+@pytest.mark.parametrize("sparse", [True, False])
+def test_the_candidates_are_those_of_all_names(generator, exact, only, sparse):
+    ngrams = exact.ngrams if sparse else None
+    expected = CandidateGenerator(exact.store, ngrams, exact.vectors)(TEXTS, 5, only)
+    for limit in (200_000, 0):  # with names that pass scored one and all, and searched in the index
+        found = CandidateGenerator(exact.store, ngrams, generator.vectors, exact_limit=limit)(TEXTS, 5, only)
+        assert shown(found) == shown(expected)
+
+
+def test_a_filter_comes_before_the_best_are_taken(generator):
+    generator.exact_limit = 0
+    for source, owner in (("odd", "C0"), ("b", "H0")):
+        found = generator(["bone bone 0"], 3, Filter(sources=(source,)))[0]
+        assert (found[0].concept_id, found[0].name) == (owner, "bone bone 0")
+        assert len(found) == 3
+    found = generator(["bone bone 0"], 20, Filter(types=("Twin",)))[0]
+    assert {candidate.concept_id for candidate in found} == {f"T{i}" for i in range(10)}
+    assert generator(["bone bone 0"], 3, Filter(types=("Twin",), sources=("odd",)))[0] == []
+
+
+def test_names_that_are_alike_go_by_id(generator):
+    found = generator(["Twin 3"], 2)[0]
+    assert [(candidate.concept_id, candidate.score) for candidate in found] == [("T6", 1.0), ("T7", 1.0)]
+
+
+# --- the linker
+
+
+MENTIONS = ["cell pain 56", "name 17 of cold"]
+
+
+@pytest.fixture(scope="module")
+def settings(store, tiny_encoder):
+    return {"kb": str(store.path), "encoder": str(tiny_encoder), "device": "cpu", "threshold": 0.5}
+
+
+def links(linker):
+    """What a linker says of two mentions."""
+    doc = Doc(linker.vocab, " and ".join(MENTIONS).split())
+    doc.ents = [Span(doc, 0, 3, "ANY"), Span(doc, 4, 8, "ANY")]
+    return [(ent.text, ent.kb_id_, [concept_id for concept_id, _ in ent._.kb_ents]) for ent in linker(doc).ents]
+
+
+@pytest.fixture(scope="module")
+def expected(settings):
+    return links(SapbertLinker(Vocab(), **settings))
+
+
+def test_saved_and_opened(settings, index, expected, tmp_path):
+    linker = SapbertLinker(Vocab(), index=index, **settings)
+    assert links(linker) == expected
+    linker.to_disk(tmp_path / "saved")
+    settings = {**settings, "kb": "/not/there.kb", "encoder": "/not/there"}
+    opened = SapbertLinker(Vocab(), index=index, **settings).from_disk(tmp_path / "saved")
+    of_bytes = SapbertLinker(Vocab(), index=index, **settings).from_bytes(opened.to_bytes())
+    for again in (opened, of_bytes, pickle.loads(pickle.dumps(linker))):
+        assert links(again) == expected
+        assert type(again.generator.vectors) is type(linker.generator.vectors)
+
+
+def test_another_index_at_load(settings, index, expected, tmp_path):
+    SapbertLinker(Vocab(), index="SQ8", **settings).to_disk(tmp_path)
+    assert links(SapbertLinker(Vocab(), index=index).from_disk(tmp_path)) == expected
+
+
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="no fork here")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_in_another_process(generator):
+    generator.cache_size = 0
+    expected = [[one.concept_id for one in found] for found in generator(TEXTS, 5)]
+    context = multiprocessing.get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+
+    def answer():
+        sender.send([[one.concept_id for one in found] for found in generator(TEXTS, 5)])
+
+    child = context.Process(target=answer, daemon=True)
+    child.start()
+    try:
+        assert receiver.poll(60), "the child hangs"
+        assert receiver.recv() == expected
+    finally:
+        child.kill()
