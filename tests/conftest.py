@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from spacy_sapbert.kb.build import build_store
+from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
 from spacy_sapbert.kb.store import ConceptStore
 from spacy_sapbert.types import Name, Record
 
@@ -77,6 +78,14 @@ def small_vocabulary() -> list[Record]:
 @pytest.fixture(scope="session")
 def small_store(small_vocabulary: list[Record], tmp_path_factory: pytest.TempPathFactory) -> ConceptStore:
     return build_store(small_vocabulary, tmp_path_factory.mktemp("small_store") / "small.kb", {"licence": "MIT"})
+
+
+@pytest.fixture(scope="session")
+def medic_store(data_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> ConceptStore:
+    """MEDIC as a whole: 11,915 concepts with 76,237 names."""
+    path = data_dir / "dictionaries" / "medic" / "medic_06Jul2012.txt.gz"
+    records = read_vocabulary(path, "medic", report=ReadReport(), source="MEDIC")
+    return build_store(records, tmp_path_factory.mktemp("medic") / "medic.kb")
 
 
 @pytest.fixture(scope="session")

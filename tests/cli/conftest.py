@@ -32,13 +32,13 @@ def command(monkeypatch, capsysbinary):
 
 @pytest.fixture(scope="session")
 def linking_nlp(small_store):
-    """A pipeline that finds a few mentions by rule and links them."""
+    """A pipeline that finds a few mentions by rule and links them, by the sparse score alone."""
     nlp = spacy.blank("en")
     names = ["breast cancer", "breast and ovarian cancer", "cystic fibrosis", "CF", "CF patients", "aspirin", "zebra"]
     nlp.add_pipe("entity_ruler").add_patterns([{"label": "Entity", "pattern": name} for name in names])
     nlp.add_pipe("abbreviation_resolver")
     nlp.add_pipe("composite_splitter")
-    nlp.add_pipe("sapbert_linker", config={"kb": str(small_store.path)})
+    nlp.add_pipe("sapbert_linker", config={"kb": str(small_store.path), "encoder": "none"})
     return nlp
 
 
@@ -47,4 +47,14 @@ def linking_folder(linking_nlp, tmp_path_factory):
     """Where that pipeline is saved."""
     folder = tmp_path_factory.mktemp("linking") / "pipeline"
     linking_nlp.to_disk(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def dense_folder(linking_folder, small_store, tmp_path_factory):
+    """The same with the starter encoder."""
+    nlp = spacy.load(linking_folder, exclude=["sapbert_linker"])
+    nlp.add_pipe("sapbert_linker", config={"kb": str(small_store.path)})
+    folder = tmp_path_factory.mktemp("dense") / "pipeline"
+    nlp.to_disk(folder)
     return folder

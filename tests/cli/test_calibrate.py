@@ -30,9 +30,9 @@ def corpus(tmp_path):
     return path
 
 
-def test_a_calibrated_pipeline_is_saved(command, linking_folder, corpus, tmp_path):
+def test_a_calibrated_pipeline_is_saved(command, dense_folder, corpus, tmp_path):
     output, plots = tmp_path / "calibrated", tmp_path / "new" / "plots"
-    finished = command("calibrate", linking_folder, corpus, "-o", output, "--type", "Disease", "--plots", plots)
+    finished = command("calibrate", dense_folder, corpus, "-o", output, "--type", "Disease", "--plots", plots)
     assert finished.status == 0, finished.err
     result = json.loads(finished.out)
     assert result["documents"] == {"fitted": 28, "held_out": 12}
@@ -45,14 +45,14 @@ def test_a_calibrated_pipeline_is_saved(command, linking_folder, corpus, tmp_pat
     assert linker.threshold == result["threshold"]["after"]
     for name in ("reliability.svg", "risk-coverage.svg"):
         assert ElementTree.fromstring((plots / name).read_bytes()).tag.endswith("svg")
-    again = command("calibrate", linking_folder, corpus, "-o", output, "--type", "Disease", "--plots", tmp_path / "2")
+    again = command("calibrate", dense_folder, corpus, "-o", output, "--type", "Disease", "--plots", tmp_path / "2")
     assert again.out == finished.out
     for path in plots.iterdir():
         assert (tmp_path / "2" / path.name).read_bytes() == path.read_bytes()
 
 
-def test_the_prior(command, linking_folder, corpus, tmp_path):
-    finished = command("calibrate", linking_folder, corpus, "-o", tmp_path / "calibrated", "--prior")
+def test_the_prior(command, dense_folder, corpus, tmp_path):
+    finished = command("calibrate", dense_folder, corpus, "-o", tmp_path / "calibrated", "--prior")
     assert finished.status == 0, finished.err
     result = json.loads(finished.out)
     assert [row["prior_weight"] for row in result["prior_weights"]][:2] == [0, 0.01]
@@ -62,9 +62,9 @@ def test_the_prior(command, linking_folder, corpus, tmp_path):
     assert fitted.prior_weight == result["prior_weight"]["after"]
 
 
-def test_a_precision_and_platt(command, linking_folder, corpus, tmp_path):
+def test_a_precision_and_platt(command, dense_folder, corpus, tmp_path):
     options = ("--precision", "0.9", "--method", "platt", "--held-out", "0.5", "--seed", "3")
-    finished = command("calibrate", linking_folder, corpus, "-o", tmp_path / "calibrated", *options)
+    finished = command("calibrate", dense_folder, corpus, "-o", tmp_path / "calibrated", *options)
     assert finished.status == 0, finished.err
     result = json.loads(finished.out)
     assert (result["method"], result["documents"]["held_out"]) == ("platt", 20)
@@ -84,33 +84,33 @@ def test_a_precision_and_platt(command, linking_folder, corpus, tmp_path):
         (["--plots", "{tmp}/corpus.pubtator/plots"], "[E507]"),
     ],
 )
-def test_errors_leave_nothing(command, linking_folder, corpus, tmp_path, options, message):
+def test_errors_leave_nothing(command, dense_folder, corpus, tmp_path, options, message):
     options = [option.format(tmp=tmp_path) for option in options]
-    finished = command("calibrate", linking_folder, corpus, "-o", tmp_path / "calibrated", *options)
+    finished = command("calibrate", dense_folder, corpus, "-o", tmp_path / "calibrated", *options)
     assert finished.status != 0
     assert finished.out == b""
     assert message in finished.err
     assert [path.name for path in tmp_path.iterdir()] == [corpus.name]
 
 
-def test_what_is_no_pipeline_is_not_overwritten(command, linking_folder, corpus):
-    finished = command("calibrate", linking_folder, corpus, "-o", corpus)
+def test_what_is_no_pipeline_is_not_overwritten(command, dense_folder, corpus):
+    finished = command("calibrate", dense_folder, corpus, "-o", corpus)
     assert "[E535]" in finished.err
     assert corpus.is_file()
 
 
-def test_plots_without_matplotlib(command, linking_folder, corpus, tmp_path, monkeypatch):
+def test_plots_without_matplotlib(command, dense_folder, corpus, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    finished = command("calibrate", linking_folder, corpus, "-o", tmp_path / "o", "--plots", tmp_path / "plots")
+    finished = command("calibrate", dense_folder, corpus, "-o", tmp_path / "o", "--plots", tmp_path / "plots")
     assert finished.status == 1
     assert re.search(r"E542.*matplotlib.*spacy-sapbert\[plots\]", finished.err)
     assert not (tmp_path / "o").exists()
 
 
-def test_the_commands_on_how_sure_a_link_is_run(command, linking_folder, corpus, tmp_path, monkeypatch):
+def test_the_commands_on_how_sure_a_link_is_run(command, dense_folder, corpus, tmp_path, monkeypatch):
     """They name a pipeline, a corpus and texts, which stand here under these names."""
     monkeypatch.chdir(tmp_path)
-    Path("medic_linker").symlink_to(linking_folder)
+    Path("medic_linker").symlink_to(dense_folder)
     Path("abstracts.txt").write_text("breast cancer")
     section = (ROOT / "docs" / "linking.md").read_text(encoding="utf8").partition(SECTION)[2].partition("\n## ")[0]
     blocks = re.findall(r"```bash\n(.*?)```", section, flags=re.DOTALL)

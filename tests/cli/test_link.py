@@ -351,13 +351,13 @@ def test_a_text_of_a_million_characters(command, linking_folder, tmp_path):
     assert rows == [["a.txt:1", "5", "12"], ["a.txt:1", "1050018", "1050025"], ["a.txt:2", "0", "7"]]
 
 
-def test_the_limit_of_parser_and_ner_is_kept(command, linking_nlp, tmp_path):
+def test_the_limit_of_parser_and_ner_is_kept(command, small_store, tmp_path):
     trained = spacy.blank("en")
     trained.add_pipe("ner").add_label("X")
     trained.initialize()
     nlp = spacy.blank("en")
     nlp.add_pipe("ner", source=trained)
-    nlp.add_pipe("sapbert_linker", config={"kb": str(linking_nlp.get_pipe("sapbert_linker").kb.path)})
+    nlp.add_pipe("sapbert_linker", config={"kb": str(small_store.path), "encoder": "none"})
     nlp.to_disk(tmp_path / "pipeline")
     path = write(tmp_path / "a.txt", "x" * 1_000_001, "aspirin")
     finished = command("link", tmp_path / "pipeline", path)
@@ -422,16 +422,16 @@ def test_what_the_user_can_mend_ends_the_run(n_process, command, linking_folder,
     assert finished.err.startswith("[E101] ")
 
 
-def test_processes_give_what_one_gives(command, linking_folder, tmp_path):
+def test_processes_give_what_one_gives(command, dense_folder, tmp_path):
     path = write(tmp_path / "a.txt", *(f"aspirin {i} for breast and ovarian cancer" for i in range(50)), TEXT)
-    one = command("link", linking_folder, path)
-    two = command("link", linking_folder, path, "--n-process", 2, "--batch-size", 7)
+    one = command("link", dense_folder, path)
+    two = command("link", dense_folder, path, "--n-process", 2, "--batch-size", 7)
     assert len(lines(one)) == 52
     assert one.out == two.out
 
 
 def test_strict_with_processes_ends(command, linking_folder, tmp_path):
-    records = [json.dumps({"text": f"aspirin {i} " + "x " * 2000}) for i in range(120)]
+    records = [json.dumps({"text": f"aspirin {i} " + "x" * 4000}) for i in range(120)]
     path = write(tmp_path / "a.jsonl", *records, "{bad", *records)
     finished = command("link", linking_folder, path, "--strict", "--n-process", 2, "--batch-size", 10)
     assert finished.status == 1

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.build import build_store
 from spacy_sapbert.kb.check import MAX_EXAMPLES, check_store, find_cycles
-from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
 from spacy_sapbert.kb.store import ConceptStore
 from spacy_sapbert.types import Name, Record
 
@@ -271,10 +270,8 @@ def test_cycles_are_those_that_reachability_tells(pairs):
 # --- real vocabularies
 
 
-def test_medic(data_dir, tmp_path):
-    path = data_dir / "dictionaries/medic/medic_06Jul2012.txt.gz"
-    store = build_store(read_vocabulary(path, "medic", report=ReadReport(), source="MEDIC"), tmp_path / "medic.kb")
-    result = check_store(store)
+def test_medic(medic_store):
+    result = check_store(medic_store)
     assert result["problems"] == {}
     assert {check: finding["count"] for check, finding in result["remarks"].items()} == {
         "names_of_several_concepts": 156,

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.build import build_store
+from spacy_sapbert.kb.export import stream_records
 from spacy_sapbert.kb.pair_files import Pair, SharedName, shared_names_path
 from spacy_sapbert.kb.pairs import (
     MENTION_COUNTS,
@@ -28,7 +29,6 @@ from spacy_sapbert.kb.pairs import (
     shared_names,
     synonym_pairs,
 )
-from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
 from spacy_sapbert.types import AnnotatedDocument, Mention, Name, Record
 
 CHI_SQUARE_9 = 27.88  # what chi-square with 9 degrees of freedom exceeds in one of 1,000 cases
@@ -272,13 +272,11 @@ def test_no_pair_at_all_is_an_error(store_of):
         drawn(store_of(("C1", "a"), ("C2", "b", "B")))
 
 
-def test_medic_gives_as_many_pairs_as_counted_without_drawing(data_dir, tmp_path):
-    path = data_dir / "dictionaries" / "medic" / "medic_06Jul2012.txt.gz"
-    records = list(read_vocabulary(path, "medic", report=ReadReport()))
+def test_medic_gives_as_many_pairs_as_counted_without_drawing(medic_store):
     names: dict[str, set[str]] = {}
-    for one in records:
+    for one in stream_records(medic_store):
         names.setdefault(one.concept_id, set()).update(" ".join(name.text.lower().split()) for name in one.names)
-    found, counts = drawn(build_store(records, tmp_path / "medic.kb"))
+    found, counts = drawn(medic_store)
     assert len(found["train"]) == sum(min(50, comb(len(texts), 2)) for texts in names.values())
     assert counts["names"] == sum(map(len, names.values()))
     assert all({pair.name1, pair.name2} <= names[pair.concept_id] for pair in found["train"])

@@ -5,8 +5,6 @@ import os
 import resource
 import shutil
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -116,26 +114,6 @@ def test_weights_can_be_read_by_whoever_reads_the_config(encoder, tmp_path):
     encoder.save(tmp_path / "saved")
     modes = {(tmp_path / "saved" / name).stat().st_mode for name in ("config.json", "model.safetensors")}
     assert len(modes) == 1
-
-
-def test_without_spacy(tiny_encoder, tmp_path):
-    """An encoder is loaded, shrunk and saved where neither spaCy nor what it brings is installed."""
-    script = """
-import sys
-for module in "spacy thinc srsly confection catalogue typer rich sklearn scipy faiss scispacy".split():
-    sys.modules[module] = None
-from pathlib import Path
-from spacy_sapbert.ml import adapter, embedding, encoder_info, shrink
-from spacy_sapbert.ml.transformer_encoder import TransformerEncoder
-encoder = TransformerEncoder(sys.argv[1])
-shrink.prune_vocabulary(encoder, ["breast cancer"])
-encoder.save(Path(sys.argv[2]))
-assert encoder.encode(["breast"]).shape == (1, 32)
-"""
-    run = [sys.executable, "-c", script, str(tiny_encoder), str(tmp_path / "saved")]
-    done = subprocess.run(run, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert TransformerEncoder(str(tmp_path / "saved")).dim == 32
 
 
 def test_licences_go_with_the_weights(tiny_encoder, tmp_path):

@@ -133,7 +133,7 @@ named = (texts, st.none() | texts, scores, st.none() | texts, st.none() | texts)
 links = st.builds(Link, *named, st.booleans(), texts, scores, texts)
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 @given(st.lists(links, max_size=3), st.lists(st.tuples(texts, st.floats(0, 1))), st.lists(st.lists(texts).map(tuple)))
 def test_all_is_plain_data_that_reads_the_same_from_bytes(some_links, kb_ents, readings):
     register()

@@ -207,18 +207,18 @@ def test_a_vocabulary_of_punctuation(make, tmp_path):
     assert found(make(kb=str(tmp_path / "one.kb")), "What?! ?! of") == []
 
 
-@pytest.mark.parametrize("size", [10**5, pytest.param(10**6, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("size", [5 * 10**4, pytest.param(10**6, marks=pytest.mark.slow)])
 def test_long_documents_take_no_more_than_their_share(kb, size):
-    """Time grows with the length alone; where it grew with its square, these would take from a minute to hours."""
+    """Time grows with the length alone; where it grew with its square, these would take from 15 seconds to hours."""
     nlp = spacy.blank("en")
     for name in ("abbreviation_resolver", "concept_matcher", "composite_splitter", "sapbert_linker"):
         nlp.add_pipe(name, config={"kb": kb} if name in ("concept_matcher", "sapbert_linker") else {})
     sentence = "Breast cancer (BC) and aspirin were seen; BC and ovarian cancers were not, nor a cold of any kind. "
     long, dense = nlp.make_doc(sentence * (size // 100)), nlp.make_doc("cancer " * (size // 7))
-    start = time.perf_counter()
+    start = time.process_time()
     long, dense = nlp(long), nlp(dense)
     long_forms = [short._.long_form.text for short in long._.abbreviations]
-    assert time.perf_counter() - start < size / 4000
+    assert time.process_time() - start < size / 5000
     assert long_forms == ["Breast cancer"] * 2 * (size // 100)
     assert len(long.ents) == 6 * (size // 100)
     assert all(ent.kb_id_ for ent in long.ents)
@@ -228,7 +228,7 @@ def test_long_documents_take_no_more_than_their_share(kb, size):
 def test_the_linker_looks_the_matched_name_up():
     nlp = spacy.blank("en")
     nlp.add_pipe("concept_matcher")
-    nlp.add_pipe("sapbert_linker")
+    nlp.add_pipe("sapbert_linker", config={"encoder": "none"})
     doc = nlp("Failure of the heart and strokes.")
     assert [ent._.matched_name.lower() for ent in doc.ents] == ["heart failure", "stroke"]
     assert [(ent.kb_id_, ent._.links[0].score) for ent in doc.ents] == [("D006333", 1.0), ("D020521", 1.0)]

@@ -437,7 +437,7 @@ import multiprocessing, sys
 import spacy, torch
 
 def texts(run):
-    return [" ".join(f"q{run}{'abcdef'[i % 6] * (j + 2)}{i}" for j in range(9)) for i in range(40)]
+    return [" ".join(f"q{run}{'abcdef'[i % 6] * (j + 2)}{i}" for j in range(9)) for i in range(20)]
 
 def content(doc):
     return [(ent.text, ent.kb_id_, ent._.links[0].name) for ent in doc.ents]
@@ -455,8 +455,8 @@ if __name__ == "__main__":
     linker = nlp.add_pipe("sapbert_linker", config={"kb": kb, "encoder": encoder, "threshold": 0.0})
     for exact_limit in (1, 1000):  # with and without faiss
         linker.generator.exact_limit = exact_limit
-        assert len(list(nlp.pipe(texts(f"before{exact_limit}")))) == 40
-        two = list(nlp.pipe(texts(exact_limit), n_process=2, batch_size=20))
+        assert len(list(nlp.pipe(texts(f"before{exact_limit}")))) == 20
+        two = list(nlp.pipe(texts(exact_limit), n_process=2, batch_size=10))
         one = list(nlp.pipe(texts(exact_limit)))
         assert len(one[0].ents) == 9 and list(map(content, two)) == list(map(content, one))
         # the last digits depend on what else is in a batch

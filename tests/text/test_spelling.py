@@ -4,7 +4,7 @@ import pickle
 import string
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_sapbert.text.spelling import LONG, MIN_LETTERS, CorrectionList, KnownWords, edit_distance, is_word
@@ -129,6 +129,7 @@ def test_known_words_stay_and_others_change_by_the_allowed_edits(text):
             assert word[0] == right[0]
 
 
+@settings(max_examples=50)
 @given(names=st.lists(texts))
 def test_a_name_is_never_corrected(names):
     known = KnownWords(names)

@@ -511,11 +511,21 @@ def test_synonyms_are_learnt(make_run, tmp_path):
 CORE = """
 import sys
 
-for name in "spacy thinc srsly typer rich confection scispacy sklearn faiss platformdirs".split():
+names = "spacy thinc srsly confection catalogue typer rich sklearn scipy faiss scispacy platformdirs"
+for name in names.split():
     sys.modules[name] = None  # what is not there cannot be imported
 
 from pathlib import Path
+from spacy_sapbert.ml import adapter, embedding, encoder_info, shrink
 from spacy_sapbert.ml.transformer_encoder import TransformerEncoder
+
+folder, pairs, output = sys.argv[1:]
+encoder = TransformerEncoder(folder, device="cpu")
+shrink.prune_vocabulary(encoder, ["breast cancer"])
+encoder.save(Path(output, "pruned"))
+assert encoder.encode(["breast"]).shape == (1, 32)
+
+del sys.modules["scipy"]  # which the library of losses imports
 from spacy_sapbert.training.batching import shuffled_batches
 from spacy_sapbert.training.logs import json_lines
 from spacy_sapbert.training.losses import multi_similarity
@@ -524,16 +534,16 @@ from spacy_sapbert.training.optimizing import adamw, warmup_linear
 from spacy_sapbert.training.pair_table import read_pair_file
 from spacy_sapbert.training.self_alignment import SelfAlignment
 
-encoder, pairs, output = sys.argv[1:]
 run = SelfAlignment(
-    TransformerEncoder(encoder, device="cpu"), read_pair_file(pairs), shuffled_batches(8), hard_triplets(),
+    TransformerEncoder(folder, device="cpu"), read_pair_file(pairs), shuffled_batches(8), hard_triplets(),
     multi_similarity(), adamw(), warmup_linear(), json_lines(),
 )
-print(run.train(Path(output)))
+print(run.train(Path(output, "run")))
 """
 
 
 def test_the_core_needs_no_spacy(tiny_encoder, synonym_pairs, tmp_path):
+    """An encoder is trained, shrunk and saved where neither spaCy nor what it brings is installed."""
     pairs = tmp_path / "pairs.txt"
     pairs.write_text("".join("||".join(pair) + "\n" for pair in synonym_pairs))
     done = subprocess.run(
@@ -542,5 +552,6 @@ def test_the_core_needs_no_spacy(tiny_encoder, synonym_pairs, tmp_path):
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "'finished': True" in done.stdout
-    assert (tmp_path / "out" / "model-last" / "model.safetensors").is_file()
-    assert len((tmp_path / "out" / "log.jsonl").read_text().splitlines()) == 5
+    assert TransformerEncoder(str(tmp_path / "out" / "pruned")).dim == 32
+    assert (tmp_path / "out" / "run" / "model-last" / "model.safetensors").is_file()
+    assert len((tmp_path / "out" / "run" / "log.jsonl").read_text().splitlines()) == 5

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
@@ -51,6 +51,7 @@ NAMES = st.text(st.characters(blacklist_categories=["Cc", "Cs"], blacklist_chara
 )
 
 
+@settings(max_examples=40)
 @given(st.lists(st.lists(NAMES.filter(bool), min_size=1, unique=True), min_size=1))
 def test_round_trip(tmp_path_factory, concepts):
     path = tmp_path_factory.mktemp("medic") / "a.txt"
