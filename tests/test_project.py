@@ -38,9 +38,10 @@ def test_lines_run_our_commands_or_our_scripts(project: dict[str, Any]) -> None:
 
 
 def test_arguments_are_those_of_our_commands(project: dict[str, Any]) -> None:
+    command = typer.main.get_command(app)
     for line in lines(project):
         if line[0] == "spacy-sapbert":
-            parse(typer.main.get_command(app), line[1:])
+            parse(command, line[1:])
 
 
 def parse(command: Any, args: list[str]) -> None:

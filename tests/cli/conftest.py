@@ -1,9 +1,11 @@
 """Fixtures for the commands."""
 
 import io
+from functools import lru_cache
 
 import pytest
 import spacy
+import typer.main
 
 from spacy_sapbert.cli import main
 
@@ -15,11 +17,16 @@ class Finished:
         self.status, self.out, self.err = status, out, err
 
 
+# typer puts all commands together for each run, which takes longer than most of them
+get_command = lru_cache(typer.main.get_command)
+
+
 @pytest.fixture
 def command(monkeypatch, capsysbinary):
     """A function that runs `spacy-sapbert` in this process."""
 
     def run(*arguments, stdin=b""):
+        monkeypatch.setattr("typer.main.get_command", get_command)
         monkeypatch.setattr("sys.argv", ["spacy-sapbert", *map(str, arguments)])
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin)))
         with pytest.raises(SystemExit) as stopped:
