@@ -3,9 +3,9 @@
 The pairs are drawn as there: 3 to 5 of each of 5,000 concepts, here of any store, and 100 of them are set aside.
 Negatives are mined by the untrained encoder among all names of these concepts. Every cell trains the same encoder for
 as many steps of as many pairs; those with mined triples have their negatives beside these. Each is measured by how
-far the cosines of the 100 pairs and of all others between their names lie apart, and on the development sets of NCBI
-Disease and BC5CDR (diseases) as in `pretraining.py`: mentions as they stand, the nearest name of MEDIC. A cell that
-is done is not trained again; results are printed after each.
+far the cosines of the 100 pairs and of all others between their names lie apart, and on the development set of NCBI
+Disease as in `pretraining.py`: mentions as they stand, the nearest name of MEDIC. A cell that is done is not trained
+again; results are printed after each.
 
     python benchmarks/kg_aligned.py OUTPUT --store STORE --encoder ENCODER --medic STORE
         [--steps 150] [--batch 64] [--rate 2e-5] [--cell NAME …] [--pooling mean] [--data FOLDER]
@@ -91,7 +91,7 @@ def main() -> None:
     args = parser.parse_args()
     args.output.mkdir(parents=True, exist_ok=True)
     prepare(args)
-    sets = {name: NearestName(str(args.data / path), args.medic, types=types) for name, (path, types) in SETS.items()}
+    sets = {"ncbi": NearestName(str(args.data / SETS["ncbi"][0]), args.medic)}
     pairs = read_name_pairs(args.output / "eval.txt")
     untrained = TransformerEncoder(args.encoder, pooling=args.pooling)
     results = {"untrained": {**score(untrained, sets), **as_measures(evaluate_separation(untrained, pairs))}}
