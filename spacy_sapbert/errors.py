@@ -180,6 +180,21 @@ class Errors:
         "[E324] The index '{kind}' cannot search among the names of some types or sources. Take one with cells, a graph or "
         "SQ8, or leave the filter out."
     )
+    E325 = (
+        "[E325] The database of {address} does not answer as it should ({reason}). See that the server runs and that the "
+        "address is right; a server that wants a key is given that in the environment variable {key}."
+    )
+    E326 = "[E326] {address} is no collection to link with: {reason}. Make it: {command}"
+    E327 = "[E327] The collection of {address} is not complete: {reason}. Upload again, which adds what is missing: {command}"
+    E328 = (
+        "[E328] The collection of {address} was made of another {what} than the linker's. Bring it up to date, or set `index` "
+        "to a collection of its own: {command}"
+    )
+    E329 = (
+        "[E329] The folder {folder} is open in another process, and a database in a folder serves one process only. Close "
+        "the other; or, for n_process=2 and for several programs, run a Qdrant server and upload to that, or set `index` to "
+        "'HNSW' or another index of faiss."
+    )
     E330 = (
         "[E330] There is no pair of two different names to train on; pairs of one name with itself: {same}. Concepts with a "
         "single name give no pair: draw pairs from a vocabulary with synonyms."
@@ -352,6 +367,11 @@ class Errors:
         "in the vocabulary. Give with --kb the one that the pairs were drawn from; it needs names of other concepts."
     )
     E550 = "[E550] Cannot listen on {host}, port {port} ({reason}). Choose another with --host or --port."
+    E548 = (
+        "[E548] The collection of {address} is there already, and was not made by an upload of ours, so nothing was changed. "
+        "Give another name with --collection."
+    )
+    E549 = "[E549] Without an encoder there are no vectors to upload. Give one with --encoder."
     E510 = (
         "[E510] The pipeline has no sapbert_linker, so there are no links to evaluate. Its components are: {components}. "
         "Add one with `nlp.add_pipe` or `spacy-sapbert assemble`."
@@ -393,6 +413,10 @@ class Warnings:
     W330 = (
         "[W330] In {n} of the last {steps} steps nothing was hard, so its pairs taught nothing. The encoder knows them; for "
         "more to learn raise the miner's margin, or take larger batches."
+    )
+    W412 = (
+        "[W412] The vectors stay in the database: the saved linker works only where it can reach {address}. The setting "
+        "`index` tells another address, when the pipeline is loaded."
     )
     W401 = (
         "[W401] The sparse score that is saved in {path} reads names in the normal form {saved}, which goes before the "

@@ -12,13 +12,17 @@ from ..errors import Errors, SapbertError
 from ..files import open_output, without_gz
 from . import kb_tables
 from .kb_build import build
+from .kb_upload import upload
 from .progress import show, stderr_console, track
 
 if TYPE_CHECKING:
     from ..kb.store import ConceptStore
 
-kb = typer.Typer(help="Build a vocabulary, look into it, search, compare, check, export it.", no_args_is_help=True)
+kb = typer.Typer(
+    help="Build a vocabulary, look into it, search, compare, check, export, upload it.", no_args_is_help=True
+)
 kb.command("build")(build)
+kb.command("upload")(upload)
 
 Store = Annotated[str, typer.Argument(help="A store, or 'starter'.")]
 

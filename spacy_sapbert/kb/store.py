@@ -137,6 +137,15 @@ class ConceptStore:
             )
         ]
 
+    def name_rows(self, concept_id: str) -> list[int]:
+        """RETURNS (list[int]): the rows of all names of the concept with this primary id."""
+        rows = self.query(
+            "SELECT DISTINCT s.name FROM concepts c JOIN synonyms s ON s.concept = c.row "
+            "WHERE c.id = ? ORDER BY s.name",
+            concept_id,
+        )
+        return [row[0] for row in rows]
+
     def annotated_only(self) -> list[int]:
         """RETURNS (list[int]): the rows of the names that no vocabulary has, but only the mentions of a corpus."""
         rows = self.query("SELECT name FROM synonyms GROUP BY name HAVING min(scope = 'mention') ORDER BY name")

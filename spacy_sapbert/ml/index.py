@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -38,9 +37,6 @@ class Index(Protocol):
         RETURNS (float32 and int64, shape (len(queries), n)): their inner products and rows, best first. Where the
             index is not exact, the products may be estimates, and rows of -1 say that it finds no more.
         """
-
-    def save(self, folder: Path) -> None:
-        """Copy what is needed to open the index again."""
 
     @property
     def longest(self) -> float:

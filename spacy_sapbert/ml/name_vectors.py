@@ -90,14 +90,13 @@ class NameVectors(Index):
             shutil.copyfile(self.folder / name, folder / name)
 
 
-class KnownVectors:
-    """Vectors by the normal form of what they stand for.
+class HashTable:
+    """Rows by what `hash64` makes of texts.
 
-    vectors (float32, shape (n, dim)), hashes (uint64, shape (n,)): of the same texts, in the same order.
+    hashes (uint64, shape (n,)): by row; of equal ones the first is found.
     """
 
-    def __init__(self, vectors: np.ndarray, hashes: np.ndarray) -> None:
-        self.vectors = vectors
+    def __init__(self, hashes: np.ndarray) -> None:
         self._order = np.argsort(hashes, kind="stable")
         self._hashes = hashes[self._order]
 
@@ -105,6 +104,17 @@ class KnownVectors:
         """RETURNS (int64, shape (len(hashes),)): the row of each, or -1."""
         places = np.searchsorted(self._hashes, hashes).clip(max=len(self._hashes) - 1)
         return np.where(self._hashes[places] == hashes, self._order[places], -1)
+
+
+class KnownVectors(HashTable):
+    """Vectors by the normal form of what they stand for.
+
+    vectors (float32, shape (n, dim)), hashes (uint64, shape (n,)): of the same texts, in the same order.
+    """
+
+    def __init__(self, vectors: np.ndarray, hashes: np.ndarray) -> None:
+        super().__init__(hashes)
+        self.vectors = vectors
 
 
 def _encode(

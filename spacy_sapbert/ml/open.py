@@ -17,6 +17,8 @@ from .fitted import SPARSE_WEIGHT
 from .index import Index
 from .name_vectors import NameVectors, build_name_vectors, cached_name_vectors
 from .ngrams import NgramEncoder
+from .qdrant_collection import Address, is_address
+from .qdrant_vectors import QdrantVectors
 from .sparse_part import NGRAMS_FOLDER
 from .transformer_encoder import TransformerEncoder
 
@@ -66,9 +68,12 @@ def open_encoder(encoder: str, *, pooling: str | None = None, device: str = "aut
 def open_index(store: ConceptStore, encoder: TransformerEncoder, index: str, folder: Path | None = None) -> Index:
     """Open the vectors of a store's names.
 
-    index (str): "Flat" (exact), or another kind of index that faiss makes (see `faiss_vectors.index_kind`).
+    index (str): "Flat" (exact); another kind of index that faiss makes (see `faiss_vectors.index_kind`); or where in a
+        database they are (see `qdrant_collection.Address`), which is not looked at before the first use.
     folder (Path | None): where they have been saved; else they come from the cache folder, or go there.
     """
+    if is_address(index):
+        return QdrantVectors(Address.parse(index), store, encoder)
     vectors = NameVectors(folder, store, encoder) if folder else cached_name_vectors(store, encoder)
     return vectors if index == FLAT else open_faiss(vectors, store, index)
 
@@ -139,7 +144,11 @@ def save_generator(generator: CandidateGenerator, folder: Path, index: str = FLA
 
 
 def _save_index(vectors: Index, folder: Path, index: str) -> None:
-    if index == FLAT or not isinstance(vectors, NameVectors):
+    if is_address(index):
+        warnings.warn(Warnings.W412.format(address=Address.parse(index)), stacklevel=2)
+        return
+    assert isinstance(vectors, NameVectors)
+    if index == FLAT:
         vectors.save(folder)
     else:
         save_faiss(vectors, index, folder)

@@ -1,0 +1,50 @@
+"""`spacy-sapbert kb upload`: a store and the vectors of its names into a vector database."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from ..errors import Errors, SapbertError
+from .progress import show_values, stderr_console
+
+
+def upload(
+    store: Annotated[str, typer.Argument(help="A store, or 'starter'.")],
+    encoder: Annotated[str, typer.Option(help="'starter', a folder or a hub name.")],
+    to: Annotated[str, typer.Option(help="The URL of a Qdrant server, or a folder for the client's own database.")],
+    collection: Annotated[str | None, typer.Option(help="Its name, for several vocabularies in one database.")] = None,
+    centroids: Annotated[
+        bool, typer.Option("--centroids", help="Add a point for each concept, and have the linker search these.")
+    ] = False,
+    pooling: Annotated[str | None, typer.Option(help="'cls' or 'mean'; by default what the encoder says.")] = None,
+) -> None:
+    """Put a vocabulary's names with their vectors into Qdrant, or bring what is there up to date.
+
+    What is printed as `index` is the linker's setting. The key of a server is read from QDRANT_API_KEY.
+    """
+    from ..ml.name_vectors import cached_name_vectors
+    from ..ml.open import open_encoder, open_store
+    from ..ml.qdrant_collection import COLLECTION, URL_PREFIXES, Address
+    from ..ml.qdrant_upload import upload
+
+    opened, made_by = open_store(store), open_encoder(encoder, pooling=pooling)
+    if made_by is None:
+        raise SapbertError(Errors.E549)
+    address = Address(to if to.startswith(URL_PREFIXES) else os.path.abspath(to), collection or COLLECTION)
+    console = stderr_console()
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:
+        encoding, uploading = bar.add_task("encoding", total=None), bar.add_task("uploading", total=None)
+        vectors = cached_name_vectors(opened, made_by, lambda done, n: bar.update(encoding, completed=done, total=n))
+        counts = upload(
+            opened,
+            vectors,
+            address,
+            centroids=centroids,
+            progress=lambda done, n: bar.update(uploading, completed=done, total=n),
+        )
+    show_values({"index": str(address), "names": opened.n_names, **counts})
