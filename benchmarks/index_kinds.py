@@ -1,0 +1,149 @@
+"""What each kind of index costs and misses: recall against the exact search, milliseconds a query, memory and disk.
+
+Asked for are mentions of corpora (.spacy) that are no names of the vocabulary, and names with one letter replaced. Of
+the ten nearest names `recall@10` counts those among the first ten of the index, `recall@10_of_120` those among as many
+as the linker asks for and then scores exactly. Queries are asked one by one, with one thread. `resident_mb` is by how
+much the memory of a process grows that opens the index and answers them: its own, and pages of mapped files, which the
+system takes back when it needs them. Each kind is made and asked in a process of its own.
+
+    python benchmarks/index_kinds.py STORE... --corpus FILE... [--encoder starter] [--kinds HNSW …] [--queries 1000]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import string
+import subprocess
+import sys
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import spacy
+from spacy.tokens import DocBin
+
+from spacy_sapbert.kb.store import ConceptStore
+from spacy_sapbert.ml.faiss_vectors import FaissVectors, build_index, index_kind
+from spacy_sapbert.ml.name_vectors import NameVectors, cached_name_vectors
+from spacy_sapbert.ml.open import FLAT, open_encoder, open_store
+
+KINDS = (FLAT, "SQ8", "IVF", "IVF,SQ8", "IVF,PQ", "HNSW", "HNSW32_SQ8")
+K, ASKED = 10, 120
+MEGABYTE = 1 << 20
+
+
+def mentions(paths: list[Path], store: ConceptStore, n: int) -> list[str]:
+    """RETURNS (list[str]): some mentions that are no names."""
+    vocab = spacy.blank("en").vocab
+    docs = (doc for path in paths for doc in DocBin().from_disk(path).get_docs(vocab))
+    names = set(map(str.lower, store.names()))
+    texts = sorted({ent.text for doc in docs for ent in doc.ents if ent.text.lower() not in names})
+    return random.Random(0).sample(texts, min(n, len(texts)))
+
+
+def misspelt(store: ConceptStore, n: int) -> list[str]:
+    """RETURNS (list[str]): some names, a letter of each replaced by another."""
+    drawn, texts = random.Random(0), []
+    for row in drawn.sample(range(store.n_names), n):
+        name = store.name(row)
+        place = drawn.randrange(len(name))
+        texts.append(name[:place] + drawn.choice(string.ascii_lowercase) + name[place + 1 :])
+    return texts
+
+
+def resident() -> np.ndarray:
+    """RETURNS (float64, shape (2,)): megabytes of this process: of its own, and of mapped files."""
+    status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+    return np.array([int(status[key].split()[0]) / 1024 for key in ("RssAnon", "RssFile")])
+
+
+def measure(store: ConceptStore, encoder: str, kind: str, queries: np.ndarray, folder: Path) -> dict[str, Any]:
+    """Make an index and ask it; its answers go to a file in the folder."""
+    opened = open_encoder(encoder, device="cpu")
+    vectors = cached_name_vectors(store, opened)
+    name, parameters = index_kind(kind, *vectors.vectors.shape)
+    path, result = folder / "index.faiss", {"kind": kind, "faiss": name}
+    if kind == FLAT:
+        path = vectors.folder / "vectors.npy"
+    else:
+        start = time.perf_counter()
+        if os.fork() == 0:  # what building takes is given back
+            build_index(vectors.vectors, name, path)
+            os._exit(0)
+        os.wait()
+        result["build_s"] = round(time.perf_counter() - start, 1)
+    result["disk_mb"] = round(path.stat().st_size / MEGABYTE, 1)
+    before = resident()
+    if kind == FLAT:
+        index: NameVectors = NameVectors(vectors.folder, store, opened)
+    else:
+        index = FaissVectors(vectors.folder, store, opened, path, parameters)
+    index.nearest(queries[:1], ASKED)
+    start = time.perf_counter()
+    rows = np.concatenate([index.nearest(queries[i : i + 1], ASKED)[1] for i in range(len(queries))])
+    result["ms"] = round((time.perf_counter() - start) / len(queries) * 1000, 2)
+    own, mapped = resident() - before
+    result["resident_mb"] = {"own": round(own, 1), "mapped": round(mapped, 1)}
+    np.save(folder / "rows.npy", rows)
+    return result
+
+
+def recall(rows: np.ndarray, exact: np.ndarray) -> float:
+    found = [np.isin(exact[i, :K], rows[i]).mean() for i in range(len(exact))]
+    return round(100 * float(np.mean(found)), 1)
+
+
+def run(path: str, arguments: argparse.Namespace) -> dict[str, Any]:
+    """Measure all kinds for a store, the exact search first."""
+    store = open_store(path)
+    texts = {"mentions": mentions(arguments.corpus, store, arguments.queries)}
+    texts["misspelt names"] = misspelt(store, arguments.queries)
+    encoder = open_encoder(arguments.encoder, device="cpu")
+    results, exact = [], np.zeros(0)
+    with TemporaryDirectory(dir=arguments.folder) as temporary:
+        folder = Path(temporary)
+        np.save(folder / "queries.npy", encoder.encode([text for some in texts.values() for text in some]))
+        for kind in [FLAT, *(kind for kind in arguments.kinds if kind != FLAT)]:
+            command = [sys.executable, __file__, path, "--encoder", arguments.encoder, "--one", kind, temporary]
+            done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
+            rows = np.load(folder / "rows.npy")
+            exact = rows if kind == FLAT else exact
+            results.append(json.loads(done.stdout))
+            start = 0
+            for what, some in texts.items():
+                part = slice(start, start + len(some))
+                start += len(some)
+                results[-1][what] = {
+                    "recall@10": recall(rows[part, :K], exact[part]),
+                    "recall@10_of_120": recall(rows[part], exact[part]),
+                }
+            print(json.dumps(results[-1]), file=sys.stderr, flush=True)
+    counts = {what: len(some) for what, some in texts.items()}
+    return {"store": path, "names": store.n_names, "dim": encoder.dim, "queries": counts, "kinds": results}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("stores", nargs="+")
+    parser.add_argument("--corpus", nargs="+", type=Path, default=[])
+    parser.add_argument("--encoder", default="starter")
+    parser.add_argument("--kinds", nargs="+", default=KINDS)
+    parser.add_argument("--queries", type=int, default=1000, help="of each sort")
+    parser.add_argument("--folder", help="where indexes are for a while; by default the system's temporary folder")
+    parser.add_argument("--one", nargs=2, metavar=("KIND", "FOLDER"), help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.one:
+        kind, folder = arguments.one[0], Path(arguments.one[1])
+        store = open_store(arguments.stores[0])
+        print(json.dumps(measure(store, arguments.encoder, kind, np.load(folder / "queries.npy"), folder)))
+    else:
+        print(json.dumps([run(path, arguments) for path in arguments.stores], indent=2))
+
+
+if __name__ == "__main__":
+    main()
