@@ -20,9 +20,9 @@ from .transformer_encoder import TransformerEncoder
 if TYPE_CHECKING:
     from .candidates import Passing
 
-PROBED_SHARE = 16  # of an index of cells, every so many-th cell is searched, but these at least
-LEAST_PROBED = 16
-EF_SEARCH = 128
+PROBED_SHARE = 8  # of an index of cells, every so many-th cell is searched, but these at least
+LEAST_PROBED = 32
+EF_SEARCH = 256
 
 
 class FaissVectors(NameVectors):

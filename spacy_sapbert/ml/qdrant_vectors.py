@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -43,11 +44,12 @@ class QdrantVectors(Index):
         return self.encoder.encode(texts)
 
     def similarities(self, queries: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
-        ids = self._ids if rows is None else self._ids[rows]
-        vectors = self._collection.vectors(ids.tolist()) if self._about else {}
-        if missing := set(ids.tolist()).difference(vectors):
-            raise self._incomplete(f"{len(missing)} names have no vector there")
-        return queries @ np.array([vectors[one] for one in ids.tolist()], np.float32).reshape(-1, self._about.dim).T
+        about = self._about  # before all else: whether the collection is the right one
+        ids = (self._ids if rows is None else self._ids[rows]).tolist()
+        vectors = self._collection.vectors(ids)
+        if missing := set(ids).difference(vectors):
+            raise self._incomplete(about, f"{len(missing)} names have no vector there")
+        return queries @ np.array([vectors[one] for one in ids], dtype=np.float32).reshape(-1, about.dim).T
 
     def nearest(self, queries: np.ndarray, n: int, passing: Passing | None = None) -> tuple[np.ndarray, np.ndarray]:
         from qdrant_client.models import QueryRequest
@@ -105,28 +107,25 @@ class QdrantVectors(Index):
         about = self._collection.about() if exists else None
         if about is None:
             reason = "it was not made by an upload" if exists else "it is not there"
-            raise SapbertError(Errors.E326.format(**self._told, reason=reason))
+            raise SapbertError(Errors.E326.format(**self._told(about), reason=reason))
         if (about.store, about.encoder) != (self._store.fingerprint, self.encoder.fingerprint):
             what = "vocabulary" if about.encoder == self.encoder.fingerprint else "encoder"
             dims = f" ({about.dim} dimensions, not {self.encoder.dim})" if about.dim != self.encoder.dim else ""
-            raise SapbertError(Errors.E328.format(**self._told, what=what + dims))
+            raise SapbertError(Errors.E328.format(**self._told(about), what=what + dims))
         count = self._collection.count()
         if not about.complete or count != about.names + about.concepts:
-            raise self._incomplete(f"{count} of {about.names + about.concepts} points are there")
+            raise self._incomplete(about, f"{count} of {about.names + about.concepts} points are there")
         return about
 
-    def _incomplete(self, reason: str) -> SapbertError:
-        return SapbertError(Errors.E327.format(**self._told, reason=reason))
+    def _incomplete(self, about: About, reason: str) -> SapbertError:
+        return SapbertError(Errors.E327.format(**self._told(about), reason=reason))
 
-    @property
-    def _told(self) -> dict[str, Any]:
+    def _told(self, about: About | None) -> dict[str, Any]:
         """What errors tell: where the collection is looked for, and the command that makes it."""
         address = self._collection.address
-        command = (
-            f"spacy-sapbert kb upload {self._store.path} --encoder {self.encoder.name} --to {address.location} "
-            f"--collection {address.collection}"
-        )
-        return {"address": address, "command": command}
+        command = ["spacy-sapbert", "kb", "upload", str(self._store.path), "--encoder", self.encoder.name]
+        command += ["--to", address.location, "--collection", address.collection]
+        return {"address": address, "command": shlex.join(command + ["--centroids"] * bool(about and about.concepts))}
 
 
 def name_ids(store: ConceptStore) -> np.ndarray:

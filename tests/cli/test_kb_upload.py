@@ -3,7 +3,9 @@ from __future__ import annotations
 import json
 
 import pytest
-import spacy
+from spacy.vocab import Vocab
+
+from spacy_sapbert.pipeline.sapbert_linker import SapbertLinker
 
 pytest.importorskip("qdrant_client")
 
@@ -19,8 +21,8 @@ def test_upload_assemble_and_link(command, small_store, tiny_encoder, tmp_path):
     with pytest.warns(UserWarning, match=r"W412.*#small"):
         assert command("assemble", "-o", tmp_path / "pipeline", *options).status == 0
     assert not (tmp_path / "pipeline" / "sapbert_linker" / "vectors").exists()
-    nlp = spacy.load(tmp_path / "pipeline")
-    assert [ent.kb_id_ for ent in nlp("Seen: mucoviscidosis.").ents] == ["D003550"]
+    linker = SapbertLinker(Vocab(), index=index).from_disk(tmp_path / "pipeline" / "sapbert_linker")
+    assert linker.generator(["mucoviscidosis"], 1)[0][0].concept_id == "D003550"
 
 
 def test_errors(command, small_store, tmp_path):

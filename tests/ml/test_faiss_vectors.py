@@ -74,7 +74,7 @@ def test_parameters_that_an_index_has_not(vectors, small_store, parameters):
 
 
 def test_how_much_is_searched(vectors, small_store):
-    assert open_faiss(vectors, small_store, "HNSW")._index.hnsw.efSearch == 128
+    assert open_faiss(vectors, small_store, "HNSW")._index.hnsw.efSearch == 256
     assert open_faiss(vectors, small_store, "HNSW;efSearch=7")._index.hnsw.efSearch == 7
 
 
