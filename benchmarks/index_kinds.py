@@ -7,7 +7,7 @@ processor: what one core takes, where OMP_NUM_THREADS is 1. `resident_mb` is by 
 that opens the index and answers: its own, and pages of mapped files, which the system takes back when it needs them.
 Each kind is made and asked in a process of its own.
 
-    OMP_NUM_THREADS=1 python benchmarks/index_kinds.py STORE... --corpus FILE... [--encoder E] [--kinds K…] [--queries N]
+    OMP_NUM_THREADS=1 python benchmarks/index_kinds.py STORE... --corpus FILE... [--kinds K…] [--queries N]
 """
 
 from __future__ import annotations

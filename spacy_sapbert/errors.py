@@ -414,13 +414,13 @@ class Warnings:
         "[W330] In {n} of the last {steps} steps nothing was hard, so its pairs taught nothing. The encoder knows them; for "
         "more to learn raise the miner's margin, or take larger batches."
     )
-    W412 = (
-        "[W412] The vectors stay in the database: the saved linker works only where it can reach {address}. The setting "
-        "`index` tells another address, when the pipeline is loaded."
-    )
     W401 = (
         "[W401] The sparse score that is saved in {path} reads names in the normal form {saved}, which goes before the "
         "setting sparse_normaliser ({wanted}). For the other form, make the pipeline anew from its vocabulary."
+    )
+    W412 = (
+        "[W412] The vectors stay in the database: the saved linker works only where it can reach {address}. The setting "
+        "`index` tells another address, when the pipeline is loaded."
     )
     W510 = (
         "[W510] {n} of {total} mentions are no span of tokens, so the linker could not be asked; they count as wrong. The "

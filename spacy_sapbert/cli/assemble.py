@@ -25,7 +25,10 @@ def assemble(
     ] = None,
     pooling: Annotated[str | None, typer.Option(help="'cls' or 'mean'; by default what the encoder says.")] = None,
     index: Annotated[
-        str | None, typer.Option(help="How near names are found: 'Flat' (the default), 'HNSW', 'IVF,PQ', 'SQ8', …")
+        str | None,
+        typer.Option(
+            help="How near names are found: 'Flat' (the default), 'HNSW', 'IVF,PQ', 'SQ8', …, or Qdrant's URL."
+        ),
     ] = None,
     ner: Annotated[
         str | None, typer.Option(help="A trained pipeline that finds the mentions, in place of the concept_matcher.")

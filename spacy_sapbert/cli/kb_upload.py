@@ -26,10 +26,10 @@ def upload(
 
     What is printed as `index` is the linker's setting. The key of a server is read from QDRANT_API_KEY.
     """
+    from ..ml import qdrant_upload
     from ..ml.name_vectors import cached_name_vectors
     from ..ml.open import open_encoder, open_store
     from ..ml.qdrant_collection import COLLECTION, URL_PREFIXES, Address
-    from ..ml.qdrant_upload import upload
 
     opened, made_by = open_store(store), open_encoder(encoder, pooling=pooling)
     if made_by is None:
@@ -40,7 +40,7 @@ def upload(
     with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:
         encoding, uploading = bar.add_task("encoding", total=None), bar.add_task("uploading", total=None)
         vectors = cached_name_vectors(opened, made_by, lambda done, n: bar.update(encoding, completed=done, total=n))
-        counts = upload(
+        counts = qdrant_upload.upload(
             opened,
             vectors,
             address,

@@ -121,7 +121,8 @@ class SapbertLinker(LearningPipe):
     device (str): where the encoder runs: "auto", "cpu", "cuda", …
     index (str): how the names nearest by the dense score are found: "Flat" compares with all of them; "HNSW", "IVF",
         "IVF,PQ", "SQ8" and other kinds that faiss knows are faster or smaller, and may miss some (see
-        `spacy_sapbert.ml.faiss_vectors.index_kind`).
+        `spacy_sapbert.ml.faiss_vectors.index_kind`). "qdrant:FOLDER" or a URL searches a Qdrant database that
+        `spacy-sapbert kb upload` filled.
     sparse (bool): use the sparse score.
     sparse_normaliser (str): the normal form in which it reads names: "biosyn" (lower-case without punctuation), or
         another of `NORMALISERS`, such as "lower", "unpunctuated" or "none". A saved pipeline keeps the one it has, and
