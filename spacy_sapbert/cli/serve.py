@@ -37,7 +37,7 @@ def serve(
     try:
         import uvicorn
 
-        from ..web.app import LOCAL_HOSTS, make_app
+        from .web.app import LOCAL_HOSTS, make_app
     except ModuleNotFoundError as error:
         raise SapbertError(Errors.E542.format(module=error.name, extra="web")) from error
     from .demo import demo_pipeline

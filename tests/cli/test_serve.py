@@ -51,7 +51,7 @@ def test_no_such_host(command, started, host):
 
 @pytest.mark.parametrize("module", ["starlette", "uvicorn"])
 def test_without_the_extra(command, monkeypatch, module):
-    monkeypatch.delitem(sys.modules, "spacy_sapbert.web.app", raising=False)
+    monkeypatch.delitem(sys.modules, "spacy_sapbert.cli.web.app", raising=False)
     for name in [name for name in sys.modules if name.partition(".")[0] == module]:
         monkeypatch.setitem(sys.modules, name, None)
     monkeypatch.setitem(sys.modules, module, None)

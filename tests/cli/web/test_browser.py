@@ -12,7 +12,7 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.expected_conditions import staleness_of
 from selenium.webdriver.support.ui import WebDriverWait
 
-SCRIPT = Path(__file__).parents[2] / "scripts" / "screenshot.py"
+SCRIPT = Path(__file__).parents[3] / "scripts" / "screenshot.py"
 REQUEST = "Network.requestWillBeSent"
 TEXT = "A boy with cystic fibrosis (CF).\nA cold, breast and ovarian cancer & a zebra."
 

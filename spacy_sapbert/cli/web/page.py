@@ -14,12 +14,12 @@ from markupsafe import Markup
 from spacy.tokens import Span
 from spacy.util import filter_spans
 
-from ..cli.html import concept_url
-from ..cli.linked import LinkedDocument
-from ..kb.store import ConceptStore
-from ..pipeline.attributes import get_kb_ents, get_links, get_readings, get_uses
-from ..text.abbreviations import Use
-from ..types import Concept, Link
+from ...kb.store import ConceptStore
+from ...pipeline.attributes import get_kb_ents, get_links, get_readings, get_uses
+from ...text.abbreviations import Use
+from ...types import Concept, Link
+from ..html import concept_url
+from ..linked import LinkedDocument
 
 _FOLDER = Path(__file__).parent
 _STYLE = (_FOLDER / "page.css").read_text(encoding="utf8")

@@ -19,12 +19,12 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ..cli.documents import Document, Reading, fault, json_document
-from ..cli.formats import InputFormat
-from ..cli.linked import LinkedDocument, LinkingPipeline
-from ..cli.outputs import linked_record
-from ..corpora.source import BrokenRecord
-from ..errors import SapbertError
+from ...corpora.source import BrokenRecord
+from ...errors import SapbertError
+from ..documents import Document, Reading, fault, json_document
+from ..formats import InputFormat
+from ..linked import LinkedDocument, LinkingPipeline
+from ..outputs import linked_record
 from .page import POLICY, Page
 
 EXAMPLE = (

@@ -8,9 +8,9 @@ from spacy.tokens import Span
 
 from spacy_sapbert.cli.documents import Document
 from spacy_sapbert.cli.linked import LinkedDocument
+from spacy_sapbert.cli.web.page import Page
 from spacy_sapbert.pipeline.attributes import set_kb_ents, set_links, set_readings
 from spacy_sapbert.types import Link
-from spacy_sapbert.web.page import Page
 
 EVIL = "<script>alert('1')</script>\"'>"
 

@@ -12,9 +12,9 @@ from spacy.language import Language
 
 from spacy_sapbert.cli.documents import Problems
 from spacy_sapbert.cli.linked import LinkingPipeline
+from spacy_sapbert.cli.web.app import make_app
 from spacy_sapbert.kb.build import build_store
 from spacy_sapbert.types import Name, Record
-from spacy_sapbert.web.app import make_app
 
 EVIL = "<script>alert('1')</script>\"'>"
 MAX_CHARS = 1000
