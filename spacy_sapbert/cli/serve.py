@@ -14,6 +14,7 @@ from ..errors import Errors, SapbertError
 from .documents import Problems
 from .progress import stderr_console
 
+_SECONDS_TO_END = 3  # which Ctrl+C leaves to a text that is being linked
 _WARNING = (
     "Whoever reaches {host} can now link texts here, without a password and unencrypted. Use 127.0.0.1, the default, "
     "where only this machine should."
@@ -53,9 +54,10 @@ def serve(
         if not local:
             console.print(_WARNING.format(host=host))
         console.print(f"{_address(listening, host)} shows the page; Ctrl+C ends it")
-        server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False, server_header=False))
+        config = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False)
+        config.timeout_graceful_shutdown = _SECONDS_TO_END
         with suppress(KeyboardInterrupt):
-            server.run(sockets=[listening])
+            uvicorn.Server(config).run(sockets=[listening])
 
 
 def _is_local(host: str) -> bool:

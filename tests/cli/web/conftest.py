@@ -60,7 +60,7 @@ def linking(web_nlp):
 def port(linking):
     """The port of a server at 127.0.0.1."""
     app = make_app(linking, name="<tiny>", max_chars=MAX_CHARS)
-    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False))
+    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=1))
     with socket.create_server(("127.0.0.1", 0)) as listening:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
