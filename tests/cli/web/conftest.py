@@ -56,11 +56,11 @@ def linking(web_nlp):
     return LinkingPipeline(web_nlp, Problems(Console(file=io.StringIO())))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # it runs by the clock, which tests of other modules replace
 def port(linking):
     """The port of a server at 127.0.0.1."""
     app = make_app(linking, name="<tiny>", max_chars=MAX_CHARS)
-    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=1))
+    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False))
     with socket.create_server(("127.0.0.1", 0)) as listening:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
