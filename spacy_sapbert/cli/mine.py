@@ -36,6 +36,9 @@ def mine(
         str | None, typer.Option(help="cls or mean; by default what the encoder says, else cls.")
     ] = None,
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …; auto takes a GPU where there is one.")] = "auto",
+    index: Annotated[
+        str, typer.Option(help="How near names are found: 'Flat' (exact), 'HNSW', 'IVF,PQ', … or a Qdrant collection.")
+    ] = "Flat",
 ) -> None:
     """Write triples to train an encoder on: for each pair, the names nearest to its second that are no synonyms.
 
@@ -46,7 +49,7 @@ def mine(
     """
     from ..kb.pair_files import read_pairs, read_shared_names, shared_names_path
     from ..ml.name_vectors import cached_name_vectors
-    from ..ml.open import open_store
+    from ..ml.open import open_index, open_store
     from ..ml.transformer_encoder import TransformerEncoder
     from ..training.hard_negatives import HardNegatives
     from ..training.partial_file import PartialFile
@@ -58,11 +61,13 @@ def mine(
         "store": store.fingerprint,
         "encoder": opened.fingerprint,
         "neighbors": neighbors,
+        "index": index,
     }
     partial = PartialFile(output, run)
     console = stderr_console()
     with telling(console, "names") as progress:
-        vectors = cached_name_vectors(store, opened, progress)
+        cached_name_vectors(store, opened, progress)  # which the index is made of, and this tells how far it is
+    vectors = open_index(store, opened, index)
     negatives = HardNegatives(store, vectors, neighbors=neighbors, shared=read_shared_names(shared) if shared else ())
     _mine(negatives, track(read_pairs(pairs), console, "pairs"), partial)
     result = _statistics(partial)

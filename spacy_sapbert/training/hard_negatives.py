@@ -16,7 +16,7 @@ from ..errors import Errors, SapbertError
 from ..kb.pair_files import Pair, SharedName
 from ..kb.store import ConceptStore
 from ..kb.triple_files import Triple
-from ..ml.name_vectors import NameVectors
+from ..ml.index import Index
 from ..text.hashing import hash64
 from ..text.normalise import NORMALISERS, lower
 
@@ -46,14 +46,14 @@ class HardNegatives:
     pair is no negative.
 
     store (ConceptStore): whose names are looked through; it has the concepts of the pairs.
-    vectors (NameVectors): of the store's names, of unit length.
+    vectors (Index): of the store's names, of unit length.
     neighbors (int): negatives a pair.
     shared (Iterable[SharedName]): names that several concepts share, in addition to what the store knows.
     RAISES (SapbertError): E345 the vectors are not of unit length.
     """
 
     def __init__(
-        self, store: ConceptStore, vectors: NameVectors, *, neighbors: int = 3, shared: Iterable[SharedName] = ()
+        self, store: ConceptStore, vectors: Index, *, neighbors: int = 3, shared: Iterable[SharedName] = ()
     ) -> None:
         if not vectors.encoder.normalised:
             raise SapbertError(Errors.E345.format(name=vectors.encoder.name))
@@ -100,11 +100,21 @@ class HardNegatives:
         size = max(1, _MOST_NEAR // n)
         for start in range(0, len(known), size):
             part = known[start : start + size]
-            places = {text: place for place, text in enumerate(dict.fromkeys(pair.name2 for pair, _ in part))}
-            scores, rows = self.vectors.nearest(self.vectors.encode(list(places)), n)
-            for one in part:
-                place = places[one.pair.name2]
-                yield self._choose(one, zip(rows[place].tolist(), scores[place].tolist(), strict=True))
+            near = self._near(list(dict.fromkeys(pair.name2 for pair, _ in part)), n)
+            yield from (self._choose(one, near[one.pair.name2]) for one in part)
+
+    def _near(self, texts: Sequence[str], n: int) -> dict[str, list[tuple[int, float]]]:
+        """RETURNS (dict[str, list[tuple[int, float]]]): rows of the n nearest names and their cosines, best first. An
+        index that is not exact may find fewer; what it finds is compared exactly."""
+        queries = self.vectors.encode(texts)
+        _, rows = self.vectors.nearest(queries, n)
+        found = {}
+        for text, query, listed in zip(texts, queries, rows, strict=True):
+            known = listed[listed >= 0]
+            cosines = self.vectors.similarities(query[None], known)[0]
+            order = np.lexsort((known, -cosines))
+            found[text] = list(zip(known[order].tolist(), cosines[order].tolist(), strict=True))
+        return found
 
     def _choose(self, known: _Known, near: Iterable[tuple[int, float]]) -> _Found:
         """near (Iterable[tuple[int, float]]): rows of names and their cosines with the positive, best first."""
@@ -112,7 +122,7 @@ class HardNegatives:
         taken: dict[int, Triple] = {}
         n_alike = n_synonyms = 0
         for row, score in near:
-            if len(taken) == self.neighbors or row < 0:  # an index that does not look at all names may find too few
+            if len(taken) == self.neighbors:
                 break
             key = self._owners.keys[row]
             owners = self._owners.of(key)

@@ -80,3 +80,12 @@ def test_pairs_of_another_vocabulary(run, pairs, tmp_path):
     assert finished.status == 1
     assert "[E543] There is no negative for any of the 2 pairs" in finished.err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["pairs.txt"]
+
+
+def test_an_index_that_is_not_exact_is_compared_exactly(run, tmp_path):
+    assert run().status == 0
+    exact = list(read_triples(tmp_path / "triples.tsv"))
+    for index in ("HNSW", "SQ8"):  # both look at all of so few names
+        finished = run("--index", index)
+        assert finished.status == 0, finished.err
+        assert list(read_triples(tmp_path / "triples.tsv")) == exact

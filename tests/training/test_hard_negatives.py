@@ -41,6 +41,9 @@ class Plane:
         rows = np.argsort(-scores, axis=1, kind="stable")[:, :n]
         return np.take_along_axis(scores, rows, axis=1), rows
 
+    def similarities(self, queries, rows):
+        return queries @ self.vectors[rows].T
+
 
 def make_store(path, **names):
     return build_store(
