@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from spacy.tokens import Span
 
 NIL = "NIL"
 
@@ -106,6 +109,24 @@ class Link(NamedTuple):
     reason: str | None = None
     probability: float | None = None
     tie: str | None = None
+
+
+class DocumentConcept(NamedTuple):
+    """A concept of a whole document, as `doc._.concepts` gives it.
+
+    score (float): by which concepts are ranked, from 0 to 1.
+    name (str): the preferred name.
+    evidence (tuple[Span, ...]): the mentions that are linked to it, or else the text that is most like one of its
+        names; best first. Empty where only the document as a whole speaks for it.
+    contributions (tuple[tuple[str, float], ...]): what each signal adds to the score before it is squeezed between 0
+        and 1; empty where there is but one signal.
+    """
+
+    concept_id: str
+    score: float
+    name: str
+    evidence: tuple[Span, ...] = ()
+    contributions: tuple[tuple[str, float], ...] = ()
 
 
 class Mention(NamedTuple):

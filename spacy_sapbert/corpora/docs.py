@@ -18,6 +18,10 @@ from .report import Report
 
 DOC_ID = "doc_id"
 GOLD_MENTIONS = "gold_mentions"
+WEIGHT = "weight"
+"""In `doc.user_data`: how much a training document counts; 1.0 where it says nothing."""
+PROVENANCE = "provenance"
+"""In `doc.user_data`, of documents that rules annotated: where they and their annotations come from, as JSON has it."""
 
 
 def to_doc(

@@ -10,13 +10,16 @@ from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple, Union
 from spacy.tokens import Doc, Span
 
 from ..text.abbreviations import Use
-from ..types import Link
+from ..types import DocumentConcept, Link
 
 
 def register() -> None:
     """Register the attributes, over whatever another plugin has put in their place."""
     extensions: Dict[Any, Dict[str, Tuple[Any, Any]]] = {
-        Doc: {"abbreviations": (get_abbreviations, set_abbreviations)},
+        Doc: {
+            "abbreviations": (get_abbreviations, set_abbreviations),
+            "concepts": (get_concepts, set_concepts),
+        },
         Span: {
             "long_form": (get_long_form, set_long_form),
             "matched_name": (get_matched_name, set_matched_name),
@@ -141,6 +144,37 @@ def get_links(span: Span) -> List[Link]:
 
 def set_links(span: Span, links: Iterable[Link]) -> None:
     _set(span, "links", [list(link) for link in links])
+
+
+# --- concepts of the document: [id, score, name, [[start, end], …], [[signal, contribution], …]]
+
+
+def get_concepts(doc: Doc) -> List[DocumentConcept]:
+    """RETURNS (List[DocumentConcept]): the concepts of the whole document, best first."""
+    entries: List[List[Any]] = doc.user_data.get(_key("concepts"), [])
+    return [
+        DocumentConcept(
+            concept_id,
+            score,
+            name,
+            tuple(_span(doc, *place) for place in places),
+            tuple((signal, value) for signal, value in contributions),
+        )
+        for concept_id, score, name, places, contributions in entries
+    ]
+
+
+def set_concepts(doc: Doc, concepts: Iterable[DocumentConcept]) -> None:
+    doc.user_data[_key("concepts")] = [
+        [
+            concept.concept_id,
+            float(concept.score),
+            concept.name,
+            [list(_bounds(span)) for span in concept.evidence],
+            [[signal, float(value)] for signal, value in concept.contributions],
+        ]
+        for concept in concepts
+    ]
 
 
 def _key(name: str, start: Optional[int] = None, end: Optional[int] = None) -> Any:

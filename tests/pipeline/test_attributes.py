@@ -7,6 +7,7 @@ from spacy.tokens import Doc, Span
 
 from spacy_sapbert.pipeline.attributes import (
     get_abbreviations,
+    get_concepts,
     get_kb_ents,
     get_links,
     get_long_form,
@@ -20,7 +21,7 @@ from spacy_sapbert.pipeline.attributes import (
     set_uses,
 )
 from spacy_sapbert.text.abbreviations import Use
-from spacy_sapbert.types import Link
+from spacy_sapbert.types import DocumentConcept, Link
 
 TEXT = "Atrial fibrillation (AF) is common. AF and AFs differ."
 DEFINED, LATER, INSIDE = Use(21, 23, TEXT[:19], 0, 19), Use(36, 38, TEXT[:19], 0, 19), Use(43, 45, TEXT[:19], 0, 19)
@@ -85,10 +86,28 @@ def test_values_of_a_mention(doc):
 
 
 def test_what_was_never_set_is_empty(doc):
+    assert get_concepts(doc) == []
     span = doc[0:2]
     assert doc._.abbreviations == []
     assert (span._.links, span._.kb_ents, span._.readings, span._.long_form) == ([], [], [], None)
     assert doc.user_data == {}
+
+
+def test_concepts_of_a_document_read_the_same_from_bytes(doc):
+    concepts = [
+        DocumentConcept(
+            "D001281", 0.9, "Atrial Fibrillation", (span_of(doc, "AF"),), (("mentions", 1.5), ("prior", -0.1))
+        ),
+        DocumentConcept("D006333", 0.25, "Heart Failure"),
+    ]
+    doc._.concepts = concepts
+    assert doc._.concepts == concepts
+    read = Doc(doc.vocab).from_bytes(doc.to_bytes())
+    assert [(*one[:3], one.contributions) for one in read._.concepts] == [
+        (*one[:3], one.contributions) for one in concepts
+    ]
+    assert [span.text for span in read._.concepts[0].evidence] == ["AF"]
+    assert doc.copy()._.concepts[0].concept_id == "D001281"
 
 
 def test_the_lists_that_are_read_are_copies(doc):
