@@ -403,6 +403,20 @@ class Errors:
         "you review it, or read what you have left with --format table."
     )
 
+    E642 = (
+        "[E642] Nothing can be named: no concept of {path} is among the labels ({labels}) and of the types wanted "
+        "({types}). Check the settings labels and types: ids are written as in `spacy-sapbert kb search`."
+    )
+    E643 = (
+        "[E643] How much each signal counts cannot be learnt: of the {candidates} candidates in {documents} documents that "
+        "were held out, {right} are right. Give more annotated documents, or hold out more (`held_out`)."
+    )
+    E644 = "[E644] {path}, line {line}: {reason}. A list of labels has one concept id a line."
+    E645 = (
+        "[E645] None of the {ids} ids annotated in {documents} training documents is of a concept that can be named. Check "
+        "that `kb` and `labels` are those of the corpus."
+    )
+
 
 class Warnings:
     W201 = (

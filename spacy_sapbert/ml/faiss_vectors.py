@@ -42,8 +42,7 @@ class FaissVectors(NameVectors):
     ) -> None:
         super().__init__(folder, store, encoder)
         self._path = path
-        self._index = _open(path, store.n_names)
-        _set_defaults(self._index)
+        self._index = read_index(path, store.n_names)
         try:
             _faiss().ParameterSpace().set_index_parameters(self._index, parameters)
         except RuntimeError as error:
@@ -143,16 +142,22 @@ def _names_needed(index: Any) -> int:
     return int(faiss.ClusteringParameters().min_points_per_centroid) * max(centroids)
 
 
-def _open(path: Path, names: int) -> Any:
+def read_index(path: Path, n: int) -> Any:
+    """Open an index that `build_index` made, memory-mapped, with the defaults for how to search.
+
+    n (int): the number of vectors that it must have.
+    RAISES (SapbertError): E306 it is damaged, or has another number.
+    """
     faiss = _faiss()
     try:
         # before version 1.11 faiss could map an index of cells only
         index = faiss.read_index(str(path), getattr(faiss, "IO_FLAG_MMAP_IFC", faiss.IO_FLAG_MMAP))
     except RuntimeError as error:
         raise SapbertError(Errors.E306.format(path=path.parent, reason=f"{path.name}: {_reason(error)}")) from error
-    if index.ntotal != names:
-        reason = f"{path.name} has {index.ntotal} of {names} names"
+    if index.ntotal != n:
+        reason = f"{path.name} has {index.ntotal} of {n} names"
         raise SapbertError(Errors.E306.format(path=path.parent, reason=reason))
+    _set_defaults(index)
     return index
 
 

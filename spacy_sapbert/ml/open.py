@@ -139,11 +139,13 @@ def save_generator(generator: CandidateGenerator, folder: Path, index: str = FLA
     if generator.ngrams:
         generator.ngrams.save(folder / NGRAMS_FOLDER)
     if generator.vectors:
-        _save_index(generator.vectors, folder / VECTORS_FOLDER, index)
+        save_index(generator.vectors, folder / VECTORS_FOLDER, index)
         generator.vectors.encoder.save(folder / ENCODER_FOLDER)
 
 
-def _save_index(vectors: Index, folder: Path, index: str) -> None:
+def save_index(vectors: Index, folder: Path, index: str) -> None:
+    """Write vectors into a folder, with an index of the kind that is set; see `open_index`. Those in a database stay
+    there, with a warning (W412)."""
     if is_address(index):
         warnings.warn(Warnings.W412.format(address=Address.parse(index)), stacklevel=2)
         return

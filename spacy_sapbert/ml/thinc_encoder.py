@@ -10,14 +10,17 @@ from thinc.api import ArgsKwargs, Model, Optimizer
 from thinc.types import Floats2d, FloatsXd
 
 from ..errors import Errors, SapbertError
+from .document_encoder import DocumentEncoder, split
 from .projection import PROJECTION
 from .shrink import LAYER
 from .transformer_encoder import TransformerEncoder
 
 if TYPE_CHECKING:
+    from spacy.tokens import Doc
     from thinc.api import PyTorchShim
 
 Pieces = list[list[int]]
+DocumentModel = Model[list["Doc"], list[Floats2d]]
 
 
 def thinc_encoder(
@@ -46,6 +49,30 @@ def _forward(
         return []
 
     return cast(Floats2d, vectors.detach().cpu().numpy()), learn
+
+
+def document_model(
+    documents: DocumentEncoder, *, trained_layers: int | None = None, dropout: bool = True
+) -> DocumentModel:
+    """Wrap a document encoder; both share the weights. The layer turns documents into the vectors of their segments.
+
+    trained_layers, dropout: see `thinc_encoder`.
+    """
+    names = thinc_encoder(documents.encoder, trained_layers=trained_layers, dropout=dropout)
+    return Model("documents", _forward_documents, layers=[names], attrs={"pieces": documents.pieces})
+
+
+def _forward_documents(
+    model: DocumentModel, docs: list[Doc], is_train: bool
+) -> tuple[list[Floats2d], Callable[[list[Floats2d]], list[Doc]]]:
+    of_docs = model.attrs["pieces"](docs)
+    vectors, backprop = model.layers[0]([piece for of_doc in of_docs for piece in of_doc], is_train)
+
+    def learn(gradients: list[Floats2d]) -> list[Doc]:
+        backprop(np.concatenate(gradients))
+        return []
+
+    return cast("list[Floats2d]", split(vectors, of_docs)), learn
 
 
 def _shim(encoder: TransformerEncoder, dropout: bool) -> PyTorchShim:

@@ -2,6 +2,7 @@
 
 # no postponed annotations here: the settings of a registered class could not be checked
 
+import copy
 import hashlib
 import json
 from collections.abc import Sequence
@@ -190,6 +191,14 @@ class TransformerEncoder:
             return torch.zeros((0, self.dim), device=self.device)
         vectors = torch.cat([self.embed([pieces[place] for place in part]) for part in parts])
         return vectors[torch.from_numpy(np.concatenate(parts).argsort()).to(vectors.device)]
+
+    def copy(self) -> TransformerEncoder:
+        """RETURNS (TransformerEncoder): one with weights of its own, in single precision, so that it can learn."""
+        other = TransformerEncoder(self.name, **self.settings, device=self.device)
+        other.replace(copy.deepcopy(self.model), self.tokenizer)
+        other.trained = copy.deepcopy(self.trained)
+        other.dtype = "float32"
+        return other
 
     def replace(self, model: Any, tokenizer: Any = None) -> None:
         """Put another model, and perhaps another tokenizer, in the place of this one's."""

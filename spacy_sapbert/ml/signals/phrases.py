@@ -1,0 +1,207 @@
+"""Phrases: every few words of a document, and the names that they are like. No mention need have been found."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from spacy.lang.en.stop_words import STOP_WORDS
+from spacy.tokens import Doc
+
+from ...text.normalise import lower
+from ..training_counts import NOTHING, DocumentCounts, TrainingCounts
+from .near_names import NearNames
+from .signal import Characters, View
+
+LONGEST = 6  # words
+ENDS = frozenset(".;:!?")
+SURE = 0.85  # a cosine from which on a phrase is taken for a use of the name
+EQUAL = 1e-6
+BEGINNING = 25  # words, where a document has no sentences: a title
+
+
+class Phrase(NamedTuple):
+    """A text with the places where a document has it.
+
+    spans (list[tuple[int, int]]): characters `start:end`.
+    in_beginning (bool): whether one of them is in the title, or else the first sentence.
+    """
+
+    text: str
+    spans: list[Characters]
+    in_beginning: bool
+
+
+def phrases(doc: Doc) -> list[Phrase]:
+    """RETURNS (list[Phrase]): all runs of one to `LONGEST` words, lower-cased, that begin and end with a word that is
+    no stop word, and do not go beyond a clause."""
+    found: dict[str, list[Characters]] = {}
+    text = doc.text
+    for start, end in _runs(doc):
+        form = lower(text[start:end])
+        if len(form) > 1 and not form.isdigit():
+            found.setdefault(form, []).append((start, end))
+    limit = end_of_beginning(doc)
+    return [Phrase(form, spans, spans[0][0] < limit) for form, spans in found.items()]
+
+
+def _runs(doc: Doc) -> Iterator[Characters]:
+    bounds = [(token.idx, token.idx + len(token)) for token in doc]
+    ends = [token.text in ENDS or token.is_space for token in doc]
+    outer = [token.lower_ not in STOP_WORDS and any(map(str.isalnum, token.text)) for token in doc]
+    for first, is_outer in enumerate(outer):
+        if is_outer:
+            for last in range(first, min(first + LONGEST, len(doc))):
+                if ends[last]:
+                    break
+                if outer[last]:
+                    yield bounds[first][0], bounds[last][1]
+
+
+def end_of_beginning(doc: Doc) -> int:
+    """RETURNS (int): the character where the title or the first sentence ends."""
+    for token in doc:
+        if (token.text in ENDS and token.i > 2) or token.i == BEGINNING:
+            return token.idx
+    return len(doc.text)
+
+
+class Phrases:
+    """Which concepts have names that phrases of a document are like.
+
+    A phrase speaks for the concepts whose name is most like it; for others, whose names are only near, half as much.
+
+    near_names (NearNames): finds the names.
+    counts (TrainingCounts | None): how often which texts are annotated.
+    """
+
+    name = "phrases"
+    features = (
+        "likeness", "near", "nearer", "a name", "often", "in the beginning",
+        "marked", "known", "a name but unknown", "often and marked", "words", "length",
+    )  # fmt: skip
+    threshold = 0.95
+
+    def __init__(self, near_names: NearNames, counts: TrainingCounts | None = None) -> None:
+        self.near_names = near_names
+        self.counts = counts
+
+    def read(self, docs: Sequence[Doc], own: Sequence[DocumentCounts] | None = None) -> list[View]:
+        found = [phrases(doc) for doc in docs]
+        near = self.near_names(phrase.text for of_doc in found for phrase in of_doc)
+        left_out = self._left_out(own) if own else [frozenset()] * len(docs)
+        known = own or [NOTHING] * len(docs)
+        return [
+            PhraseView(of_doc, self.near_names.owned([near[one.text] for one in of_doc], without), self.counts, counts)
+            for of_doc, without, counts in zip(found, left_out, known, strict=True)
+        ]
+
+    def _left_out(self, own: Sequence[DocumentCounts]) -> list[frozenset[int]]:
+        """RETURNS (list[frozenset[int]]): the rows of names that the vocabulary has from this document only."""
+        marked = self.counts.marked if self.counts else {}
+        alone = ([text for text, n in one.marked.items() if marked.get(text, 0) <= n] for one in own)
+        return [frozenset(row for text in texts for row in self._annotated.get(text, ())) for texts in alone]
+
+    @cached_property
+    def _annotated(self) -> dict[str, list[int]]:
+        """The rows of the names that are mentions of a corpus and nothing else."""
+        store = self.near_names.concepts.store
+        rows: dict[str, list[int]] = {}
+        for row in store.annotated_only():
+            rows.setdefault(lower(store.name(row)), []).append(row)
+        return rows
+
+
+class PhraseView:
+    """What the phrases of one document are like.
+
+    pairs: phrases (int64), places of concepts (int64) and cosines (float32), for each near name of each phrase.
+    """
+
+    def __init__(
+        self,
+        found: list[Phrase],
+        pairs: tuple[np.ndarray, np.ndarray, np.ndarray],
+        counts: TrainingCounts | None,
+        own: DocumentCounts,
+    ) -> None:
+        self._phrases = found
+        self._counts = counts
+        self._own = own
+        phrase, place, cosine = pairs
+        highest = np.zeros(len(found), dtype=np.float32)
+        np.maximum.at(highest, phrase, cosine)
+        votes = cosine >= highest[phrase] - EQUAL
+        order = np.lexsort((phrase, -cosine, ~votes))  # a concept's phrases: first those that speak for it, best first
+        self._of_place: dict[int, list[tuple[int, float, bool]]] = {}
+        for i in order:
+            self._of_place.setdefault(int(place[i]), []).append((int(phrase[i]), float(cosine[i]), bool(votes[i])))
+
+    def nearest(self, n: int) -> np.ndarray:
+        scored = [(-self._likeness(seen), place) for place, seen in self._of_place.items()]
+        return np.array([place for _, place in sorted(scored)[:n]], dtype=np.int64)
+
+    def features(self, places: np.ndarray) -> np.ndarray:
+        features = np.zeros((len(places), len(Phrases.features)), dtype=np.float32)
+        for row, place in enumerate(places):
+            seen = self._of_place.get(int(place))
+            if seen:
+                features[row] = self._features(seen)
+        return features
+
+    def evidence(self, place: int) -> list[Characters]:
+        seen = self._of_place.get(place, [])
+        sure = self._sure(seen) or [phrase for phrase, _, _ in seen[:1]]
+        return [span for phrase in sure for span in self._phrases[phrase].spans]
+
+    @staticmethod
+    def _likeness(seen: list[tuple[int, float, bool]]) -> float:
+        best = max(cosine for _, cosine, _ in seen)
+        return max(seen[0][1] if seen[0][2] else 0.0, best / 2)
+
+    @staticmethod
+    def _sure(seen: list[tuple[int, float, bool]]) -> list[int]:
+        """RETURNS (list[int]): the phrases that are taken for uses of a name."""
+        return list(dict.fromkeys(phrase for phrase, cosine, votes in seen if votes and cosine > SURE))
+
+    def _features(self, seen: list[tuple[int, float, bool]]) -> list[float]:
+        first, cosine, votes = seen[0]
+        best = max(cosine for _, cosine, _ in seen)
+        using = [self._phrases[phrase] for phrase in self._sure(seen) or [first]]
+        often = np.log1p(sum(len(phrase.spans) for phrase in using)) if self._sure(seen) else 0.0
+        is_name = votes and cosine > 1 - EQUAL * 100
+        marked, known = self._marked(using)
+        return [
+            self._likeness(seen),
+            max(0.0, best - 0.5),
+            10 * max(0.0, best - 0.9),
+            is_name,
+            often,
+            any(phrase.in_beginning for phrase in using),
+            marked,
+            known,
+            is_name and self._counts is not None and not known,
+            often * (marked > 3),
+            len(using[0].text.split()),
+            float(np.log(len(using[0].text))),
+        ]
+
+    def _marked(self, using: list[Phrase]) -> tuple[float, bool]:
+        if self._counts is None:
+            return 0.0, False
+        marked = max(self._counts.log_odds(phrase.text, self._own) for phrase in using)
+        return marked, any(self._counts.occurrences(phrase.text, self._own) for phrase in using)
+
+
+def count_document(doc: Doc, mentions: Sequence[str], concepts: Sequence[str]) -> DocumentCounts:
+    """Count one annotated document.
+
+    mentions (Sequence[str]): the annotated texts; concepts (Sequence[str]): the ids.
+    """
+    texts = Counter({phrase.text: len(phrase.spans) for phrase in phrases(doc)})
+    marked = Counter(map(lower, mentions))
+    texts |= marked  # a mention may be longer than a phrase, or end with a stop word
+    return DocumentCounts(frozenset(concepts), texts, marked)

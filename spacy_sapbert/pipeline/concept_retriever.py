@@ -1,0 +1,255 @@
+"""`concept_retriever`: the concepts of a whole document."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Callable, Collection, Dict, FrozenSet, Iterable, Iterator, List, Optional, Sequence
+
+from spacy.language import Language
+from spacy.pipeline import Pipe
+from spacy.tokens import Doc
+from spacy.training import Example
+from spacy.util import minibatch
+from spacy.vocab import Vocab
+
+from ..errors import Errors, SapbertError
+from ..evaluation.concepts_scorer import score_concepts
+from ..training.concept_retrieval import ConceptRetrieval
+from ..types import DocumentConcept
+from .attributes import register, set_concepts
+from .retrieval_learning import RetrievalPipe
+from .settings import check_setting
+
+if TYPE_CHECKING:
+    from ..kb.store import ConceptStore
+    from ..ml.retrieval import Ranked, Retriever
+    from ..ml.retriever_parts import RetrieverParts
+
+SIGNALS = ("document", "sentences", "phrases", "mentions", "prior")
+CONCEPT_TEXTS = ("packed", "mean")
+
+
+@Language.factory(
+    "concept_retriever",
+    assigns=["doc._.concepts"],
+    default_config={
+        "kb": "starter",
+        "encoder": "starter",
+        "pooling": None,
+        "device": "auto",
+        "index": "Flat",
+        "labels": None,
+        "types": [],
+        "signals": ["phrases"],
+        "concept_text": "packed",
+        "segment_length": 512,
+        "spans_key": None,
+        "k": 10,
+        "threshold": None,
+        "most_specific": False,
+        "batch_size": 32,
+        "learning": None,
+        "scorer": {"@scorers": "spacy-sapbert.concepts_scorer.v1"},
+    },
+    default_score_weights={"concepts_r": 1.0, "concepts_p": 0.0, "concepts_f": 0.0, "concepts_r5": 0.0},
+)
+def make_concept_retriever(
+    nlp: Language,
+    name: str,
+    kb: str,
+    encoder: str,
+    pooling: Optional[str],
+    device: str,
+    index: str,
+    labels: Optional[str],
+    types: List[str],
+    signals: List[str],
+    concept_text: str,
+    segment_length: int,
+    spans_key: Optional[str],
+    k: int,
+    threshold: Optional[float],
+    most_specific: bool,
+    batch_size: int,
+    learning: Optional[ConceptRetrieval],
+    scorer: Optional[Callable],
+) -> "ConceptRetriever":
+    settings = locals()
+    return ConceptRetriever(settings.pop("nlp").vocab, **settings)
+
+
+class ConceptRetriever(RetrievalPipe):
+    """Names the concepts that a document is about, whether or not a mention of them was found.
+
+    Several signals speak for a concept, alone or weighed together as was learnt from annotated documents: "document",
+    the bi-encoder of Shao et al. (2024), which compares the document with one vector a concept; "sentences", the best
+    sentence beside the best name; "phrases", every run of a few words beside every name; "mentions", what a linker
+    before this component has linked; "prior", how often annotators name the concept. Until it was learnt how much
+    each counts, the first in the list ranks alone.
+
+    kb (str): "starter", or the path of a store that `spacy-sapbert kb build` made.
+    encoder (str): "starter", a folder or a hub name; "none" for "mentions" and "prior" alone.
+    pooling (str | None): "cls" or "mean"; None takes what the encoder says.
+    device (str): where the encoder runs: "auto", "cpu", "cuda", …
+    index (str): how near names are found, for "phrases" and "sentences"; see `SapbertLinker`.
+    labels (str | None): a file with the ids that can be named, one a line; None for all of the vocabulary.
+    types (List[str]): only concepts of these types. An empty list lets all pass.
+    signals (List[str]): what speaks for a concept.
+    concept_text (str): what of a concept is encoded for "document": "packed", one text of all names and the
+        definition; or "mean", the mean of the names' vectors.
+    segment_length (int): wordpieces that are read at once, for "document"; no more than the encoder can read.
+    spans_key (str | None): "mentions" are `doc.spans[spans_key]` instead of `doc.ents`.
+    k (int): concepts of a document at most.
+    threshold (float | None): a concept needs a higher score; None takes what was fitted, or that of the signal.
+    most_specific (bool): leave out concepts above another one of the document in the vocabulary's hierarchy.
+    batch_size (int): documents that are read together.
+    learning (ConceptRetrieval | None): how it learns from annotated documents in `spacy train`; None for not at all.
+    scorer (Callable | None): measures predicted documents beside annotated ones.
+
+    `k`, `threshold`, `most_specific` and `batch_size` can be changed at any time; the change is not saved.
+    RAISES (SapbertError): E406 a setting that cannot be.
+    """
+
+    def __init__(
+        self,
+        vocab: Vocab,
+        name: str = "concept_retriever",
+        *,
+        kb: str = "starter",
+        encoder: str = "starter",
+        pooling: Optional[str] = None,
+        device: str = "auto",
+        index: str = "Flat",
+        labels: Optional[str] = None,
+        types: Sequence[str] = (),
+        signals: Sequence[str] = ("phrases",),
+        concept_text: str = "packed",
+        segment_length: int = 512,
+        spans_key: Optional[str] = None,
+        k: int = 10,
+        threshold: Optional[float] = None,
+        most_specific: bool = False,
+        batch_size: int = 32,
+        learning: Optional[ConceptRetrieval] = None,
+        scorer: Optional[Callable] = score_concepts,
+    ) -> None:
+        super().__init__(learning, scorer)
+        self.vocab = vocab
+        self.name = name
+        self._kb = kb
+        self._encoder = encoder
+        self._pooling = pooling
+        self._device = device
+        self._index = index
+        self._labels = labels
+        self._types = list(types)
+        self._signals = list(signals)
+        self._concept_text = concept_text
+        self._segment_length = segment_length
+        self._spans_key = spans_key
+        self.k = k
+        self._threshold = threshold
+        self.most_specific = most_specific
+        self.batch_size = batch_size
+        self._restricted: Dict[FrozenSet[str], RetrieverParts] = {}
+        self._check_settings()
+        register()
+
+    # --- retrieving
+
+    def __call__(self, doc: Doc) -> Doc:
+        self.set_annotations([doc], self.predict([doc]))
+        return doc
+
+    def pipe(self, stream: Iterable[Doc], *, batch_size: Optional[int] = None) -> Iterator[Doc]:
+        """Read a stream of documents.
+
+        batch_size (int | None): not used: spaCy always gives the pipeline's own, the component has a setting.
+        """
+        for docs in minibatch(stream, size=self.batch_size):
+            read: Iterable[Doc] = docs
+            try:
+                self.set_annotations(docs, self.predict(docs))
+            except Exception:
+                read = Pipe.pipe(self, docs)  # one by one: a broken document takes none of the others with it
+            yield from read
+
+    def predict(self, docs: Sequence[Doc]) -> List[List["Ranked"]]:
+        """RETURNS (List[List[Ranked]]): for each document the k best concepts above the threshold, best first."""
+        threshold = self.threshold
+        ranked = self._rank(self.retriever, docs, self.k)
+        return [[concept for concept in of_doc if concept.score > threshold] for of_doc in ranked]
+
+    def set_annotations(self, docs: Sequence[Doc], predictions: Sequence[Sequence["Ranked"]]) -> None:
+        """Write `_.concepts` of every document."""
+        register()  # another plugin may have replaced the attribute since
+        for doc, ranked in zip(docs, predictions):
+            set_concepts(doc, [self._told(doc, concept, self.retriever) for concept in ranked])
+
+    def rank(self, docs: Sequence[Doc], k: int, only: Optional[Collection[str]] = None) -> List[List[DocumentConcept]]:
+        """Rank the concepts of documents, whatever their score.
+
+        k (int): so many concepts of each document, at most.
+        only (Collection[str] | None): ids that can be named.
+        RETURNS (List[List[DocumentConcept]]): best first.
+        """
+        retriever = self.retriever if only is None else self._retriever_of(frozenset(only))
+        ranked = self._rank(retriever, docs, k)
+        return [[self._told(doc, one, retriever) for one in of_doc] for doc, of_doc in zip(docs, ranked)]
+
+    @property
+    def threshold(self) -> float:
+        """As it was set, else as it was fitted, or as the first signal has it."""
+        return self.retriever.threshold if self._threshold is None else self._threshold
+
+    @threshold.setter
+    def threshold(self, value: Optional[float]) -> None:
+        self._threshold = value
+
+    @property
+    def kb(self) -> "ConceptStore":
+        """The vocabulary."""
+        return self.parts.store
+
+    @property
+    def labels(self) -> List[str]:
+        """The primary ids of all concepts that can be named."""
+        return self.parts.concepts.ids
+
+    def _rank(self, retriever: "Retriever", docs: Sequence[Doc], k: int) -> List[List["Ranked"]]:
+        ranked = retriever.rank(docs, k)
+        if not self.most_specific:
+            return ranked
+        from ..kb.hierarchy import below
+
+        of_ids = [[retriever.concepts.ids[concept.place] for concept in of_doc] for of_doc in ranked]
+        kept = [below(ids, self.kb) for ids in of_ids]
+        return [
+            [concept for concept, concept_id in zip(of_doc, ids) if concept_id in lowest]
+            for of_doc, ids, lowest in zip(ranked, of_ids, kept)
+        ]
+
+    def _told(self, doc: Doc, concept: "Ranked", retriever: "Retriever") -> DocumentConcept:
+        concept_id = retriever.concepts.ids[concept.place]
+        known = self.kb.get(concept_id)
+        assert known is not None  # the set has concepts of the store only
+        spans = (doc.char_span(start, end, alignment_mode="expand") for start, end in concept.evidence)
+        evidence = tuple(span for span in spans if span is not None)
+        return DocumentConcept(concept_id, concept.score, known.canonical_name, evidence, concept.contributions)
+
+    def _retriever_of(self, only: FrozenSet[str]) -> "Retriever":
+        if only not in self._restricted:
+            self._restricted = {only: self.parts.only(only)}
+        parts = self._restricted[only]
+        parts.documents, parts.weights = self.parts.documents, self.parts.weights
+        return parts.retriever(self._signals, self._spans_key, None)
+
+    def _check_settings(self) -> None:
+        known = f"some of {', '.join(SIGNALS)}, each once"
+        holds = self._signals and len(set(self._signals) & set(SIGNALS)) == len(self._signals)
+        check_setting(self, "signals", bool(holds), known)
+        needs = set(self._signals) - {"mentions", "prior"}
+        check_setting(self, "encoder", self._encoder != "none" or not needs, "an encoder, for these signals")
+        check_setting(self, "concept_text", self._concept_text in CONCEPT_TEXTS, f"one of {', '.join(CONCEPT_TEXTS)}")
+        for setting in ("k", "batch_size"):
+            check_setting(self, setting, getattr(self, setting) >= 1, "at least 1")
+        check_setting(self, "segment_length", self._segment_length >= 8, "at least 8")
+        check_setting(self, "threshold", self._threshold is None or 0 <= self._threshold <= 1, "from 0 to 1")

@@ -1,0 +1,278 @@
+"""A component that ranks concepts, keeps all that it needs for that, and learns from annotated documents."""
+
+import copy
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+
+from spacy.language import Language
+from spacy.pipeline import TrainablePipe
+from spacy.tokens import Doc
+from spacy.training import Example, validate_examples
+
+from ..corpora.docs import PROVENANCE, WEIGHT, from_doc
+from ..errors import Errors, SapbertError
+from ..text.hashing import hash64
+from ..training.concept_retrieval import ConceptRetrieval
+from ..types import AnnotatedDocument
+from .saving import FolderPipe
+
+if TYPE_CHECKING:
+    from thinc.api import Optimizer
+
+    from ..ml.retrieval import Retriever
+    from ..ml.retriever_parts import RetrieverParts
+    from ..ml.training_counts import DocumentCounts
+    from ..training.concept_retrieval import AnnotatedPlaces, RetrievalLearner
+
+
+class HeldOut(NamedTuple):
+    """A document from which the encoder does not learn."""
+
+    doc: Doc
+    counts: "DocumentCounts"
+    places: Tuple[int, ...]
+
+
+class RetrievalPipe(FolderPipe, TrainablePipe):
+    """Opens vocabulary and encoder at first use, saves them, and learns as its `learning` says.
+
+    A subclass keeps what its config names in attributes that begin with `_`.
+    """
+
+    _kb: str
+    _encoder: str
+    _pooling: Optional[str]
+    _device: str
+    _index: str
+    _labels: Optional[str]
+    _types: List[str]
+    _signals: List[str]
+    _concept_text: str
+    _segment_length: int
+    _spans_key: Optional[str]
+
+    def __init__(self, learning: Optional[ConceptRetrieval], scorer: Optional[Callable]) -> None:
+        self.model: Any = None  # until it learns
+        self.learning = learning
+        self.scorer = scorer
+        self._parts: Optional[RetrieverParts] = None
+        self._retriever: Optional[Retriever] = None
+        self._learner: Optional[RetrievalLearner] = None
+        self._held_out: Dict[int, HeldOut] = {}
+        self._counts: Dict[int, DocumentCounts] = {}
+        self._is_stale = False
+
+    # --- vocabulary and encoder
+
+    @property
+    def parts(self) -> "RetrieverParts":
+        """What concepts are ranked by. What the config names is opened here, at the first use."""
+        if self._parts is None:
+            from ..ml.open import open_encoder
+            from ..ml.retriever_parts import open_parts
+
+            self._parts = open_parts(
+                self._kb,
+                open_encoder(self._encoder, pooling=self._pooling, device=self._device),
+                self._signals,
+                labels=self._labels,
+                types=self._types,
+                index=self._index,
+                concept_text=self._concept_text,
+                length=self._segment_length,
+            )
+        return self._parts
+
+    @property
+    def retriever(self) -> "Retriever":
+        """Ranks the concepts; it weighs the signals anew where the encoder has learnt since."""
+        if self._is_stale:
+            self._is_stale = False
+            self._weigh()
+        if self._retriever is None:
+            self._retriever = self.parts.retriever(self._signals, self._spans_key, None)
+        return self._retriever
+
+    # --- learning
+
+    @property
+    def is_trainable(self) -> bool:
+        return self.learning is not None
+
+    def initialize(self, get_examples: Callable[[], Iterable[Example]], *, nlp: Optional[Language] = None) -> None:
+        """Get ready to learn: count what is annotated, and make the annotated mentions names. A component without
+        `learning` stays as it is.
+
+        get_examples (Callable[[], Iterable[Example]]): gives the training data.
+        RAISES (SapbertError): E645 no document is annotated with a concept that can be named.
+        """
+        if self.learning is None:
+            return
+        from ..ml.training_counts import TrainingCounts
+
+        examples = list(get_examples())
+        validate_examples(examples, f"{type(self).__name__}.initialize")
+        documents = [(example, from_doc(example.reference)) for example in examples]
+        if not any(self._places(document) for _, document in documents):
+            n_ids = sum(len(mention.ids) for _, document in documents for mention in document.mentions)
+            raise SapbertError(Errors.E645.format(documents=len(documents), ids=n_ids))
+        manual = [(example, document) for example, document in documents if not _is_augmented(example)]
+        self._counts = {_key(example.reference): _count(example.reference, document) for example, document in manual}
+        self.parts.counts = TrainingCounts.of(self._counts.values())
+        if self.learning.join_mentions:
+            self.parts.join_mentions(document for _, document in manual)
+        self._retriever = None
+        self._start_learning()
+
+    def update(
+        self,
+        examples: Iterable[Example],
+        *,
+        drop: float = 0.0,
+        sgd: Optional["Optimizer"] = None,
+        losses: Optional[Dict[str, float]] = None,
+    ) -> Dict[str, float]:
+        """Learn which concepts documents are about.
+
+        examples (Iterable[Example]): what linked mentions say must be in the predicted documents, so let the components
+            before this one annotate.
+        drop (float): not used; dropout is a setting of `learning`.
+        RETURNS (Dict[str, float]): `losses`, to which the mean loss of a document was added.
+        """
+        losses = {} if losses is None else losses
+        losses.setdefault(self.name, 0.0)
+        examples = list(examples)
+        validate_examples(examples, f"{type(self).__name__}.update")
+        if self.learning is None:
+            return losses
+        documents = self._training_documents(examples)
+        learner = self._start_learning()
+        if documents and learner is not None:
+            loss, backprop = learner.begin_update(documents)
+            backprop()
+            losses[self.name] += loss
+            if sgd not in (None, False):
+                self.finish_update(sgd)
+        self._is_stale = True
+        return losses
+
+    def finish_update(self, sgd: "Optimizer") -> None:
+        if self._learner is not None:
+            self._learner.finish_update(sgd)
+
+    def use_params(self, params: Dict[Any, Any]) -> Iterator[None]:
+        if self.model is None:
+            yield
+        else:
+            yield from super().use_params(params)
+
+    def score(self, examples: Iterable[Example], **settings: Any) -> Dict[str, Any]:
+        """RETURNS (Dict[str, Any]): what the `scorer` measures; it is given the component as `retriever`."""
+        return self.scorer(examples, retriever=self, **settings) if self.scorer else {}
+
+    def _start_learning(self) -> Optional["RetrievalLearner"]:
+        """RETURNS (RetrievalLearner | None): None where no signal has an encoder that could learn."""
+        assert self.learning is not None
+        parts = self.parts
+        if self._learner is None and parts.documents and parts.vectors:
+            from ..ml.document_encoder import DocumentEncoder
+            from ..ml.thinc_encoder import document_model
+            from ..training.concept_retrieval import RetrievalLearner
+
+            assert parts.encoder is not None
+            if parts.documents.encoder is parts.encoder:  # which stays as it is
+                parts.documents = DocumentEncoder(parts.encoder.copy(), self._segment_length)
+                self._retriever = None
+            self.model = document_model(
+                parts.documents, trained_layers=self.learning.trained_layers, dropout=self.learning.dropout
+            )
+            self._learner = RetrievalLearner(self.model, parts.vectors, self.learning)
+        return self._learner
+
+    def _training_documents(self, examples: Sequence[Example]) -> List["AnnotatedPlaces"]:
+        """RETURNS (List[AnnotatedPlaces]): those to learn from; the others are kept to weigh the signals."""
+        from ..training.concept_retrieval import AnnotatedPlaces
+
+        documents = []
+        for example in examples:
+            key, places = _key(example.reference), self._places(from_doc(example.reference))
+            if key in self._counts and self._is_held_out(key):
+                self._held_out[key] = HeldOut(example.predicted, self._counts[key], places)
+            elif places:
+                documents.append(AnnotatedPlaces(example.predicted, places, self._weight(example)))
+        return documents
+
+    def _is_held_out(self, key: int) -> bool:
+        assert self.learning is not None
+        drawn = hash64(f"{self.learning.seed} {key}") / 2**64
+        return drawn < self.learning.held_out
+
+    def _weight(self, example: Example) -> float:
+        assert self.learning is not None
+        if _is_augmented(example) and self.learning.augmented_weight is not None:
+            return self.learning.augmented_weight
+        return float(example.reference.user_data.get(WEIGHT, 1.0))
+
+    def _places(self, document: AnnotatedDocument) -> Tuple[int, ...]:
+        concepts = self.parts.concepts
+        ids = dict.fromkeys(one for mention in document.mentions for one in mention.ids)
+        return tuple(dict.fromkeys(place for one in ids for place in concepts.places_of(one)[:1]))
+
+    def _weigh(self) -> None:
+        """Learn from the documents held out how much each signal counts."""
+        import numpy as np
+
+        from ..ml.signal_weights import SignalWeights
+
+        held_out = [self._held_out[key] for key in sorted(self._held_out)]
+        if not held_out:
+            return
+        retriever = self._retriever or self.parts.retriever(self._signals, self._spans_key, None)
+        found = retriever.candidates([one.doc for one in held_out], [one.counts for one in held_out])
+        right = [np.isin(candidates.places, one.places) for candidates, one in zip(found, held_out)]
+        missed = sum(len(one.places) for one in held_out) - sum(int(one.sum()) for one in right)
+        features = [candidates.features for candidates in found]
+        self.parts.weights = SignalWeights.fit(retriever.n_features, features, right, missed)
+        self._retriever = None
+
+    # --- saving
+
+    def _save(self, folder: Path) -> None:
+        _ = self.retriever  # which weighs the signals if they are not yet
+        documents = self.parts.documents
+        if not (self._learner and self._learner.steps and documents and self.learning):
+            self.parts.save(folder, self._index)
+            return
+        before = copy.deepcopy(documents.encoder.trained)  # it may go on to learn
+        documents.encoder.record("concept retrieval", steps=self._learner.steps, settings=vars(self.learning))
+        self.parts.save(folder, self._index)
+        documents.encoder.trained = before
+
+    def _load(self, folder: Path) -> None:
+        from ..ml.retriever_parts import load_parts
+
+        self._parts = load_parts(
+            folder,
+            self._signals,
+            types=self._types,
+            index=self._index,
+            length=self._segment_length,
+            device=self._device,
+        )
+        self._retriever = self._learner = self.model = None
+        self._is_stale = False
+
+
+def _key(doc: Doc) -> int:
+    return hash64(doc.text)
+
+
+def _is_augmented(example: Example) -> bool:
+    return PROVENANCE in example.reference.user_data
+
+
+def _count(doc: Doc, document: AnnotatedDocument) -> "DocumentCounts":
+    from ..ml.signals.phrases import count_document
+
+    mentions = [mention for mention in document.mentions if mention.ids]
+    return count_document(doc, [one.text for one in mentions], [one_id for one in mentions for one_id in one.ids])
