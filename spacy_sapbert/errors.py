@@ -382,7 +382,7 @@ class Errors:
     )
     E513 = (
         "[E513] {path}, line {line}: this is no line of a predictions file ({reason}). Make the file with "
-        "`spacy-sapbert evaluate linking --predictions`."
+        "`spacy-sapbert evaluate linking --predictions`, or `evaluate concepts --predictions`."
     )
     E514 = (
         "[E514] {a} and {b} are not about the same mentions: {n_a} are only in the first, {n_b} only in the second; one of "
@@ -401,6 +401,26 @@ class Errors:
     E556 = (
         "[E556] {path} has no column {missing}. A table of new names has the columns keep, name and id; leave them in when "
         "you review it, or read what you have left with --format table."
+    )
+    E631 = (
+        "[E631] The pipeline has no concept_retriever, so it names no concepts of documents. Its components are: {components}. "
+        "Add one with `nlp.add_pipe`."
+    )
+    E632 = "[E632] {path} has no labels. Give a file with the id of a concept on each line, or leave --labels out."
+    E633 = (
+        "[E633] {path}, line {line}: {text} is not the id of one concept. Put each id on a line of its own, and nothing else "
+        "there."
+    )
+    E634 = (
+        "[E634] No document has a gold concept{wanted}, so there is nothing to measure. Check the corpus and the type."
+    )
+    E635 = (
+        "[E635] The vocabulary {path} has none of the {n} labels, such as {example}, so none can be named. Give the labels "
+        "of this vocabulary, or a pipeline with theirs."
+    )
+    E636 = (
+        "[E636] {a} and {b} are not about the same documents, gold concepts and number of places. Evaluate both pipelines on "
+        "the same corpus with the same --k and --type."
     )
 
     E642 = (

@@ -13,7 +13,7 @@ import pytest
 from spacy_sapbert.kb.build import build_store
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
 from spacy_sapbert.kb.store import ConceptStore
-from spacy_sapbert.types import Name, Record
+from spacy_sapbert.types import DocumentConcept, Name, Record
 
 # Both are read when torch and transformers are imported. The models are tiny: threads that wait for one another make
 # them slow where other work goes on.
@@ -78,6 +78,48 @@ def small_vocabulary() -> list[Record]:
 @pytest.fixture(scope="session")
 def small_store(small_vocabulary: list[Record], tmp_path_factory: pytest.TempPathFactory) -> ConceptStore:
     return build_store(small_vocabulary, tmp_path_factory.mktemp("small_store") / "small.kb", {"licence": "MIT"})
+
+
+class FakeRetriever:
+    """Names the concepts that it is told for each text, whatever stands there; keeps what it was asked."""
+
+    def __init__(self, kb: ConceptStore) -> None:
+        self.kb = kb
+        self.threshold = 0.5
+        self.k = 3
+        self.spans_key = "mine"
+        self.rankings: dict[str, list[tuple[str, float]]] = {}
+        self.asked: list[tuple[list[Any], int, Any]] = []
+
+    def __call__(self, doc: Any) -> Any:
+        raise AssertionError("the documents are to be ranked, not annotated")
+
+    def rank(self, docs: Any, k: int, only: Any = None) -> list[list[DocumentConcept]]:
+        self.asked.append((list(docs), k, only))
+        return [
+            [
+                DocumentConcept(concept_id, score, "")
+                for concept_id, score in self.rankings.get(doc.text.strip(), [])
+                if only is None or concept_id in only
+            ][:k]
+            for doc in docs
+        ]
+
+
+@pytest.fixture
+def ranking_nlp(small_store: ConceptStore, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A pipeline that finds "aspirin", and ranks the concepts of a text as `retriever.rankings` says."""
+    import spacy
+    from spacy.language import Language
+
+    if not Language.has_factory("fake_retriever"):
+        Language.factory("fake_retriever", func=lambda nlp, name: FakeRetriever(small_store))
+    monkeypatch.setattr("spacy_sapbert.evaluation.concepts.RETRIEVER", "fake_retriever")
+    nlp = spacy.blank("en")
+    nlp.add_pipe("entity_ruler").add_patterns([{"label": "FOUND", "pattern": "aspirin"}])
+    nlp.add_pipe("sapbert_linker", config={"kb": str(small_store.path), "encoder": "none"})
+    nlp.add_pipe("fake_retriever", name="retriever")
+    return nlp
 
 
 @pytest.fixture(scope="session")

@@ -12,6 +12,7 @@ from rich.table import Table
 
 from ..corpora.reader import FORMATS, read_corpus
 from ..errors import Errors, SapbertError
+from .concepts import concepts
 from .progress import show, stderr_console, table_of_numbers, track
 from .separation import separation
 
@@ -53,10 +54,13 @@ def linking(
 
 @evaluate.command("compare")
 def compare(
-    a: Annotated[Path, typer.Argument(help="A file that `evaluate linking --predictions` wrote.")],
-    b: Annotated[Path, typer.Argument(help="One of another pipeline about the same mentions.")],
+    a: Annotated[Path, typer.Argument(help="A file that --predictions of `linking` or `concepts` wrote.")],
+    b: Annotated[Path, typer.Argument(help="One of another pipeline on the same corpus.")],
 ) -> None:
-    """Whether B links better than A: paired bootstrap over documents, with 95 % intervals."""
+    """Whether B is better than A: paired bootstrap over documents, with 95 % intervals.
+
+    Both files are about links, or both about the concepts of documents (`evaluate concepts --predictions`).
+    """
     from ..evaluation.compare import compare_predictions
 
     result = compare_predictions(a, b)
@@ -117,6 +121,7 @@ def composites(
     show(_composites_table(result), result)
 
 
+evaluate.command("concepts")(concepts)
 evaluate.command("separation")(separation)
 
 
@@ -175,12 +180,15 @@ def _candidates_table(mention: str, epochs: Sequence[Mapping[str, Any]]) -> Tabl
 
 def _comparison_table(result: Mapping[str, Any]) -> Table:
     table = table_of_numbers("measure", "A", "B", "B - A", "95 % interval", "p")
-    for measure in ("lenient", "strict"):
-        for cutoff, row in result[measure].items():
-            interval = f"{row['low']:+.2f} … {row['high']:+.2f}"
-            figures = _decimal(row["a"]), _decimal(row["b"]), f"{row['difference']:+.2f}", interval, f"{row['p']:.4f}"
-            table.add_row(f"{measure} {cutoff}", *figures)
-    table.caption = f"{result['mentions']:,} mentions in {result['documents']:,} documents"
+    rows = {name: row for name, row in result.items() if isinstance(row, Mapping)}
+    if "mentions" in result:
+        rows = {f"{name} {cutoff}": row for name, cutoffs in rows.items() for cutoff, row in cutoffs.items()}
+    for name, row in rows.items():
+        interval = f"{row['low']:+.2f} … {row['high']:+.2f}"
+        figures = _decimal(row["a"]), _decimal(row["b"]), f"{row['difference']:+.2f}", interval, f"{row['p']:.4f}"
+        table.add_row(name, *figures)
+    mentions = f"{result['mentions']:,} mentions in " if "mentions" in result else ""
+    table.caption = f"{mentions}{result['documents']:,} documents"
     return table
 
 

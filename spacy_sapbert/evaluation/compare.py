@@ -1,4 +1,4 @@
-"""Whether one pipeline links better than another, or only by chance: the paired bootstrap over documents.
+"""Whether one pipeline is better than another, or only by chance: the paired bootstrap over documents.
 
 The mentions of a document depend on each other, so documents are drawn, with replacement, rather than mentions
 (the cluster bootstrap; Davison and Hinkley 1997, section 3.8). Both pipelines are measured on each draw, as Koehn
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,18 +37,28 @@ class _Mention(NamedTuple):
 _Rows = list[tuple[_Mention, tuple[bool, ...]]]
 
 
+class _Document(NamedTuple):
+    """What identifies a document whose concepts are ranked."""
+
+    doc_id: str
+    gold: tuple[str, ...]
+
+
 def compare_predictions(a: Path, b: Path, *, resamples: int = RESAMPLES, seed: int = SEED) -> dict[str, Any]:
-    """Compare two files of `evaluate_linking` about the same mentions.
+    """Compare two files of `evaluate_linking` about the same mentions, or of `evaluate_concepts` about documents.
 
     All mentions with a gold id count, since the vocabularies of the two pipelines may cover different ones.
 
     RETURNS (dict): counts `mentions` and `documents`; `lenient` and `strict`, each with `acc@1` and `acc@5`:
         percentages `a` and `b`, their `difference` b - a in points, the ends `low` and `high` of its 95 % interval
         (percentiles of the resampled differences), and `p`, two-sided: twice the share of resampled differences
-        on the other side of 0, or on it.
-    RAISES (SapbertError): E513 a broken line, E514 the files are about different mentions, E515 fewer than two
-        documents, E120 to E122 a file cannot be read.
+        on the other side of 0, or on it. Of documents: the count `documents`, and these figures for `r@10`, `r@5` and
+        `map`, averaged over documents; 10 stands for the number of concepts that each was given.
+    RAISES (SapbertError): E513 a broken line, E514 the files are about different mentions, E636 about different
+        documents, or concepts of them, E515 fewer than two documents, E120 to E122 a file cannot be read.
     """
+    if _ranks_documents(a):
+        return _compare_rankings(a, b, resamples, seed)
     rows_a, rows_b = _read(a), _read(b)
     _check_same_mentions(a, b, rows_a, rows_b)
     sums_a, sums_b, sizes = _by_document(rows_a, rows_b)
@@ -81,6 +92,40 @@ def _check_same_mentions(a: Path, b: Path, rows_a: _Rows, rows_b: _Rows) -> None
         example = f"document {mention.doc_id}, {mention.start}-{mention.end}"
         n_a, n_b = only_a.total(), only_b.total()
         raise SapbertError(Errors.E514.format(a=a, b=b, n_a=n_a, n_b=n_b, example=example))
+
+
+def _ranks_documents(path: Path) -> bool:
+    return any("ranked" in line for _, line in islice(read_predictions(path), 1))
+
+
+def _compare_rankings(a: Path, b: Path, resamples: int, seed: int) -> dict[str, Any]:
+    (measures, rows_a), (measures_b, rows_b) = _read_rankings(a), _read_rankings(b)
+    documents = [document for document, _ in rows_a]
+    if measures != measures_b or documents != [document for document, _ in rows_b]:
+        raise SapbertError(Errors.E636.format(a=a, b=b))
+    if len(rows_a) < 2:
+        raise SapbertError(Errors.E515.format(n=len(rows_a)))
+    figures_a, figures_b = (np.array([figures for _, figures in rows]) for rows in (rows_a, rows_b))
+    resampled = _resampled_differences(figures_b - figures_a, np.ones(len(rows_a)), resamples, seed)
+    result: dict[str, Any] = {"documents": len(rows_a)}
+    for column, measure in enumerate(measures):
+        percent = {"a": 100 * float(figures_a[:, column].mean()), "b": 100 * float(figures_b[:, column].mean())}
+        result["map" if measure == "ap" else measure] = _statistics(percent, resampled[:, column])
+    return result
+
+
+def _read_rankings(path: Path) -> tuple[list[str], list[tuple[_Document, tuple[float, ...]]]]:
+    """RETURNS: the names of the measures, and the documents, sorted, with the figures of each."""
+    measures: list[str] = []
+    rows = []
+    for number, line in read_predictions(path):
+        measures = measures or [name for name in line if name.startswith("r@") or name == "ap"]
+        try:
+            document = _Document(str(line["doc_id"]), tuple(map(str, line["gold"])))
+            rows.append((document, tuple(float(line[measure]) for measure in measures)))
+        except (KeyError, TypeError, ValueError) as error:
+            raise SapbertError(Errors.E513.format(path=path, line=number, reason=repr(error))) from error
+    return measures, sorted(rows)
 
 
 def _by_document(rows_a: _Rows, rows_b: _Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

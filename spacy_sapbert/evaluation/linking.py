@@ -178,7 +178,7 @@ def link_gold_mentions(nlp: Language, documents: Iterable[AnnotatedDocument]) ->
     """
     linker = find_linker(nlp)
     preparing = [component for name, component in nlp.pipeline if nlp.get_pipe_meta(name).factory in PREPARING]
-    with _on_spans([*preparing, linker]):
+    with on_spans([*preparing, linker], SPANS_KEY):
         for batch in minibatch(documents, size=DOCUMENTS_PER_BATCH):
             docs = [to_doc(nlp, document, spans_key=SPANS_KEY, split_tokens=True) for document in batch]
             for component in preparing:
@@ -199,16 +199,19 @@ def find_linker(nlp: Language) -> Any:
 
 
 @contextmanager
-def _on_spans(components: Iterable[Any]) -> Iterator[None]:
-    """Let components work on the gold mentions, whatever they are set to work on otherwise."""
+def on_spans(components: Iterable[Any], spans_key: str | None) -> Iterator[None]:
+    """Let components work on the gold mentions, whatever they are set to work on otherwise.
+
+    spans_key (str | None): the span group that holds them; None for `doc.ents`.
+    """
     before = [(component, component.spans_key) for component in components if hasattr(component, "spans_key")]
     try:
         for component, _ in before:
-            component.spans_key = SPANS_KEY
+            component.spans_key = spans_key
         yield
     finally:
-        for component, spans_key in before:
-            component.spans_key = spans_key
+        for component, its_own in before:
+            component.spans_key = its_own
 
 
 def _with_gold_ids(

@@ -103,3 +103,44 @@ def test_too_few_documents(write):
     a = write("a", [line("1", 0, True), line("1", 5, True)])
     with pytest.raises(SapbertError, match=r"E515.*1 document"):
         compare_predictions(a, a)
+
+
+# --- the concepts of documents
+
+
+def write_rankings(path, *rows, k=10):
+    """rows: (id, gold, R at k, R at 5, average precision)."""
+    lines = (
+        {"doc_id": doc_id, "gold": gold, "ranked": [], f"r@{k}": r, "r@5": few_r, "ap": ap}
+        for doc_id, gold, r, few_r, ap in rows
+    )
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def test_rankings_of_documents(tmp_path):
+    a = write_rankings(tmp_path / "a", *((str(i), ["C1"], 0.5, 0.25, 0.5) for i in range(30)))
+    better = ((str(i), ["C1"], 1.0, 0.25, 0.5 + 0.4 * (i % 2)) for i in reversed(range(30)))
+    b = write_rankings(tmp_path / "b", *better)
+    result = compare_predictions(a, b, resamples=200)
+    assert list(result) == ["documents", "r@10", "r@5", "map"]
+    row = result["r@10"]
+    assert (row["a"], row["b"], row["difference"], row["low"], row["high"]) == (50.0, 100.0, 50.0, 50.0, 50.0)
+    assert result["r@5"]["p"] == 1.0
+    assert result["map"]["difference"] == 20.0
+    assert result["map"]["low"] < 20.0 < result["map"]["high"]
+
+
+def test_rankings_that_cannot_be_compared(tmp_path):
+    rows = [(str(i), ["C1"], 0.5, 0.5, 0.5) for i in range(3)]
+    a = write_rankings(tmp_path / "a", *rows)
+    for other, k in ([rows[:2], 10], [[*rows[:2], ("2", ["C2"], 0.5, 0.5, 0.5)], 10], [rows, 20]):
+        with pytest.raises(SapbertError, match="E636"):
+            compare_predictions(a, write_rankings(tmp_path / "b", *other, k=k))
+    one = write_rankings(tmp_path / "one", rows[0])
+    with pytest.raises(SapbertError, match="E515"):
+        compare_predictions(one, one)
+    broken = tmp_path / "broken"
+    broken.write_text(a.read_text() + '{"doc_id": "4", "gold": ["C1"], "ranked": []}\n')
+    with pytest.raises(SapbertError, match=r"E513.*line 4"):
+        compare_predictions(a, broken)

@@ -1,0 +1,83 @@
+"""`spacy-sapbert evaluate concepts`: how well the concepts of whole documents are named."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from ..corpora.reader import FORMATS, read_corpus
+from .progress import show, stderr_console, table_of_numbers, track
+
+
+def concepts(
+    pipeline: Annotated[str, typer.Argument(help="Folder or package of a pipeline with concept_retriever.")],
+    corpus: Annotated[Path, typer.Argument(help="An annotated corpus, plain or gzipped.")],
+    format: Annotated[str | None, typer.Option(help=f"One of {', '.join(FORMATS)}; guessed where plain.")] = None,
+    labels: Annotated[
+        Path | None, typer.Option(help="The ids that may be named, one a line; by default all of the vocabulary.")
+    ] = None,
+    train: Annotated[
+        Path | None, typer.Option(help="The training documents, in the same format; tells which concepts are rare.")
+    ] = None,
+    k: Annotated[int, typer.Option("--k", min=1, help="How many concepts each document is given.")] = 10,
+    type: Annotated[str | None, typer.Option(help="Measure concepts that are mentioned with this label only.")] = None,
+    gold_mentions: Annotated[
+        bool, typer.Option("--gold-mentions", help="Give the documents their gold mentions instead of searching any.")
+    ] = False,
+    predictions: Annotated[Path | None, typer.Option(help="Write a JSON line for each document to this file.")] = None,
+) -> None:
+    """How well the gold concepts of documents are named, by mentions or without any.
+
+    P is hits / k and R hits / gold concepts, averaged over documents; the best possible P is therefore below 100.
+    """
+    from ..evaluation.concepts import evaluate_concepts
+    from ..evaluation.document_gold import read_labels
+    from .linked import load_pipeline
+
+    allowed = read_labels(labels) if labels else None
+    result = evaluate_concepts(
+        load_pipeline(pipeline),
+        track(read_corpus(corpus, format), stderr_console()),
+        labels=allowed,
+        train=read_corpus(train, format) if train else None,
+        k=k,
+        type=type,
+        gold_mentions=gold_mentions,
+        predictions=predictions,
+    )
+    stderr_console().print(_rankings(result, k))
+    show(_sets(result, k), result)
+
+
+def _rankings(result: Mapping[str, Any], k: int) -> Table:
+    groups = {name.replace("_", "-"): result[name] for name in ("all", "non_canonical", "rare") if name in result}
+    figures = dict.fromkeys((f"p@{k}", f"r@{k}", f"f1@{k}", "r@5", "map"))  # with k = 5 there are fewer
+    table = table_of_numbers("concepts", "n", *(name.upper() for name in figures))
+    for name, row in {**groups, **{f"… {label}": row for label, row in result["types"].items()}}.items():
+        table.add_row(name, f"{row['n']:,}", *(_decimal(row[figure]) for figure in figures))
+    left_out = f", {result['without_gold']:,} without a gold concept left out" if result["without_gold"] else ""
+    missing = f"{result['without_a_name']:,} of the concepts are not in the vocabulary"
+    table.caption = f"averaged over {result['documents']:,} documents{left_out}; {missing}"
+    return table
+
+
+def _sets(result: Mapping[str, Any], k: int) -> Table:
+    threshold = result["threshold"]
+    rows = {
+        f"above {threshold['value']:g}": threshold["macro"],
+        f"above {threshold['value']:g}, all documents together": threshold["micro"],
+        f"the first {k}, all documents together": result["micro"],
+        f"best possible with {k}": result["best_possible"],
+    }
+    table = table_of_numbers("named", "P", "R", "F1")
+    for name, row in rows.items():
+        table.add_row(name, *map(_decimal, row.values()))
+    return table
+
+
+def _decimal(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}"

@@ -1,0 +1,247 @@
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spacy_sapbert.corpora.reader import read_corpus
+from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.evaluation.concepts import (
+    RankingScore,
+    SetCounts,
+    average_precision,
+    evaluate_concepts,
+    macro,
+    micro,
+    score_ranking,
+)
+from spacy_sapbert.types import AnnotatedDocument, Mention
+
+CANCER, BREAST, OVARIAN, CF, ASPIRIN, LITHIUM = "D009369", "D001943", "D010051", "D003550", "D001241", "D008094"
+UNKNOWN = "D999999"
+
+
+def document(text, *mentions, doc_id="1"):
+    """A document whose mentions are given as (text, ids) or (text, ids, label)."""
+    found = []
+    for surface, ids, *label in mentions:
+        start = text.index(surface)
+        found.append(Mention(start, start + len(surface), surface, *(label or ["Disease"]), ids=tuple(ids.split("|"))))
+    return AnnotatedDocument(doc_id, text, tuple(found))
+
+
+# --- one document
+
+
+def test_a_ranking_by_hand():
+    ranked, gold = list("AXBYC"), set("ABCD")
+    assert score_ranking(ranked, gold, k=5) == RankingScore(3 / 5, 3 / 4, 3 / 4, (1 + 2 / 3 + 3 / 5) / 4)
+    assert score_ranking(ranked, gold, k=2) == RankingScore(1 / 2, 1 / 4, 3 / 4, (1 + 2 / 3 + 3 / 5) / 4)
+    assert score_ranking(ranked, gold) == score_ranking(ranked, gold, gold, k=10)
+    assert score_ranking(ranked, gold).p == 3 / 10  # empty places are wrong
+
+
+def test_gold_concepts_outside_a_subset_do_not_count():
+    ranked, gold = list("AXBYC"), set("ABCD")
+    assert score_ranking(ranked, gold, set("BD"), k=5) == RankingScore(1 / 3, 1 / 2, 1 / 2, (1 / 2) / 2)
+    assert score_ranking(ranked, gold, set("BD"), k=2) == RankingScore(0.0, 0.0, 1 / 2, 1 / 4)
+    assert score_ranking(ranked, gold, set("BD"), k=1).p is None
+    assert score_ranking(ranked, gold, set("BD")) == RankingScore(1 / 8, 1 / 2, 1 / 2, 1 / 4)
+    assert score_ranking([], gold, set("B")) == RankingScore(0.0, 0.0, 0.0, 0.0)
+
+
+@given(st.sets(st.integers(0, 9), min_size=1), st.permutations(range(10)), st.integers(1, 10))
+def test_p_and_r_count_the_same_hits(gold, ranked, k):
+    score = score_ranking(ranked, gold, k=k)
+    assert score.p * k == pytest.approx(score.r * len(gold))
+    assert average_precision(sorted(ranked, key=lambda one: one not in gold), gold) == pytest.approx(1)
+    assert average_precision(ranked, gold) <= 1 + 1e-9
+
+
+def test_sets():
+    counts = [SetCounts(1, 2, 1), SetCounts(0, 0, 4), SetCounts(3, 3, 3)]
+    assert micro(counts) == {"p": 80.0, "r": 50.0, "f1": 61.54}
+    assert macro(counts) == {"p": 50.0, "r": 66.67, "f1": 57.14}
+    assert macro([SetCounts(0, 0, 1)]) == micro([SetCounts(0, 0, 1)]) == {"p": 0.0, "r": 0.0, "f1": 0.0}
+
+
+# --- a corpus
+
+FIRST = "aspirin for breast and ovarian cancer, a growth"
+SECOND = "lithium and x"
+
+
+@pytest.fixture
+def documents():
+    return [
+        document(
+            FIRST,
+            ("aspirin", "X2", "Chemical"),
+            ("breast and ovarian cancer", f"{BREAST}|{OVARIAN}"),
+            ("ovarian cancer", OVARIAN),
+            ("growth", CANCER),
+        ),
+        document(SECOND, ("lithium", LITHIUM, "Chemical"), ("x", UNKNOWN), doc_id="2"),
+        document("nothing", doc_id="3"),
+    ]
+
+
+@pytest.fixture
+def retriever(ranking_nlp):
+    retriever = ranking_nlp.get_pipe("retriever")
+    retriever.rankings = {
+        FIRST: [(BREAST, 0.9), (CF, 0.8), (ASPIRIN, 0.7), (CANCER, 0.6)],
+        SECOND: [(CANCER, 0.4), (LITHIUM, 0.3)],
+    }
+    return retriever
+
+
+@pytest.fixture
+def result(ranking_nlp, retriever, documents):
+    train = [document("growth", ("growth", CANCER))] * 10 + [document("lithium", ("lithium", LITHIUM))] * 9
+    return evaluate_concepts(ranking_nlp, documents, train=train, k=4)
+
+
+def test_counts(result):
+    counts = {name: result[name] for name in ("documents", "without_gold", "concepts", "without_a_name")}
+    assert counts == {"documents": 2, "without_gold": 1, "concepts": 6, "without_a_name": 1}
+
+
+def test_all_concepts(result):
+    ap = ((1 + 2 / 3 + 3 / 4) / 4 + (1 / 2) / 2) / 2
+    expected = {"n": 6, "p@4": 50.0, "r@4": 62.5, "f1@4": 55.56, "r@5": 62.5, "map": round(100 * ap, 2)}
+    assert result["all"] == expected
+    assert result["micro"] == {"p@4": 50.0, "r@4": 66.67, "f1@4": 57.14}
+    assert result["best_possible"] == {"p@4": 75.0, "r@4": 100.0, "f1@4": 85.71}
+
+
+def test_subsets(result):
+    # no name stands for breast cancer, as it is written in a composite, and for cancer ("growth"); UNKNOWN has no name
+    # 1st: 2 of 3 places (aspirin's does not count), 2 of 2; 2nd: 0 of 3, 0 of 1
+    non_canonical = result["non_canonical"]
+    assert non_canonical["n"] == 3
+    assert (non_canonical["p@4"], non_canonical["r@4"]) == (33.33, 50.0)
+    # 1st: breast cancer, ovarian cancer, aspirin: 2 of 3 places, 2 of 3; 2nd: lithium and UNKNOWN: 1 of 4, 1 of 2
+    rare = result["rare"]
+    assert rare["n"] == 5
+    assert (rare["p@4"], rare["r@4"]) == (45.83, 58.33)
+    chemicals, diseases = result["types"]["Chemical"], result["types"]["Disease"]
+    # 1st: aspirin in one of 2 places; 2nd: lithium in one of 4
+    assert (chemicals["n"], chemicals["p@4"], chemicals["r@4"]) == (2, 37.5, 100.0)
+    assert chemicals["map"] == 50.0
+    # 1st: 2 of 3 places, 2 of 3; 2nd: 0 of 3, 0 of 1
+    assert (diseases["n"], diseases["p@4"], diseases["r@4"]) == (4, 33.33, 33.33)
+
+
+def test_the_threshold_goes_by_the_components_own_number(result):
+    # of the first three only: breast cancer, cystic fibrosis, aspirin; none in the second
+    assert result["threshold"] == {
+        "value": 0.5,
+        "macro": {"p": 33.33, "r": 25.0, "f1": 28.57},
+        "micro": {"p": 66.67, "r": 33.33, "f1": 44.44},
+    }
+
+
+def test_labels_limit_what_is_named_and_not_what_is_gold(ranking_nlp, retriever, documents):
+    result = evaluate_concepts(ranking_nlp, documents, labels=[BREAST, "OMIM:114480", "X1", UNKNOWN])
+    assert (result["labels"], result["labels_without_a_name"], result["concepts"]) == (3, 1, 6)
+    assert retriever.asked[0][2] == {BREAST, ASPIRIN}
+    assert result["all"]["r@10"] == 25.0
+    assert "rare" not in result
+    evaluate_concepts(ranking_nlp, documents)
+    assert retriever.asked[1][1:] == (100, None)
+    assert "labels" not in evaluate_concepts(ranking_nlp, documents)
+
+
+def test_concepts_of_one_label(ranking_nlp, retriever, documents):
+    result = evaluate_concepts(ranking_nlp, documents, type="Chemical", k=4)
+    assert (result["concepts"], result["documents"], list(result["types"])) == (2, 2, ["Chemical"])
+    assert result["all"]["p@4"] == 25.0
+
+
+def test_rankings_are_as_long_as_the_longest_that_is_measured(ranking_nlp, retriever, documents):
+    retriever.k = 300
+    evaluate_concepts(ranking_nlp, documents, k=200)
+    retriever.k = 3
+    evaluate_concepts(ranking_nlp, documents, k=200)
+    assert [k for _, k, _ in retriever.asked] == [300, 200]
+
+
+def test_the_components_before_are_run(ranking_nlp, retriever, documents):
+    ranking_nlp.add_pipe("sentencizer")
+    evaluate_concepts(ranking_nlp, documents)
+    first = retriever.asked[0][0][0]
+    assert [(ent.text, ent.kb_id_) for ent in first.ents] == [("aspirin", ASPIRIN)]
+    assert not first.has_annotation("SENT_START")
+    assert ranking_nlp.pipe_names == ["entity_ruler", "sapbert_linker", "retriever", "sentencizer"]
+
+
+def test_gold_mentions_can_be_given_but_not_their_ids(ranking_nlp, retriever, documents):
+    ranking_nlp.get_pipe("sapbert_linker").spans_key = "other"
+    documents[0] = document(FIRST, ("spirin", OVARIAN), ("growth", CANCER))
+    evaluate_concepts(ranking_nlp, documents, gold_mentions=True)
+    first = retriever.asked[0][0][0]
+    assert [ent.text for ent in first.ents] == ["spirin", "growth"]
+    assert CANCER not in str(first.user_data["gold_mentions"])
+    assert all(ent.kb_id_ in (ASPIRIN, "NIL") for ent in first.ents)  # what the linker says
+    assert retriever.spans_key == "mine"
+    assert ranking_nlp.get_pipe("sapbert_linker").spans_key == "other"
+
+
+def test_predictions(ranking_nlp, retriever, documents, tmp_path):
+    path = tmp_path / "out.jsonl"
+    evaluate_concepts(ranking_nlp, documents, predictions=path)
+    first, second = map(json.loads, path.read_text().splitlines())
+    assert first["gold"] == sorted([BREAST, OVARIAN, ASPIRIN, CANCER])
+    assert first["ranked"][0] == {"id": BREAST, "score": 0.9}
+    assert len(first["ranked"]) == 4
+    assert second == {
+        "doc_id": "2",
+        "gold": [LITHIUM, UNKNOWN],
+        "ranked": [{"id": CANCER, "score": 0.4}, {"id": LITHIUM, "score": 0.3}],
+        "r@10": 0.5,
+        "r@5": 0.5,
+        "ap": 0.25,
+    }
+
+
+def test_what_cannot_be_measured(ranking_nlp, documents, tmp_path):
+    with pytest.raises(SapbertError, match=r"E635.*Q1"):
+        evaluate_concepts(ranking_nlp, documents, labels=["Q1"])
+    with pytest.raises(SapbertError, match=r"E634.*with the label Gene"):
+        evaluate_concepts(ranking_nlp, documents, type="Gene", predictions=tmp_path / "out.jsonl")
+    assert list(tmp_path.iterdir()) == []
+    ranking_nlp.remove_pipe("retriever")
+    with pytest.raises(SapbertError, match=r"E631.*entity_ruler, sapbert_linker"):
+        evaluate_concepts(ranking_nlp, documents)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("corpus", "train", "best", "non_canonical", "rare"),
+    [
+        (
+            "ncbi_disease/NCBIdevelopset_corpus.txt",
+            "ncbi_disease/NCBItrainset_corpus.txt.gz",
+            {"p@10": 29.1, "r@10": 99.53, "f1@10": 45.03},
+            130,
+            173,
+        ),
+        (
+            "bc5cdr/CDR_DevelopmentSet.PubTator.txt.gz",
+            "bc5cdr/CDR_TrainingSet.PubTator.txt.gz",
+            {"p@10": 64.38, "r@10": 97.88, "f1@10": 77.67},
+            None,  # that takes the names of chemicals
+            2612,
+        ),
+    ],
+)
+def test_the_gold_of_the_development_sets(
+    data_dir, medic_store, ranking_nlp, retriever, corpus, train, best, non_canonical, rare
+):
+    retriever.kb = medic_store
+    folder = data_dir / "corpora"
+    result = evaluate_concepts(ranking_nlp, read_corpus(folder / corpus), train=read_corpus(folder / train))
+    assert result["best_possible"] == best
+    assert non_canonical in (None, result["non_canonical"]["n"])
+    assert result["rare"]["n"] == rare
