@@ -1,0 +1,237 @@
+"""How well names of the vocabulary alone annotate documents: `concept_matcher`, beside plain longest match.
+
+Ours is a pipeline of `abbreviation_resolver`, `concept_matcher`, `composite_splitter` and `sapbert_linker` without an
+encoder, whose threshold lets only equal names pass. Plain longest match goes through the text from left to right, takes
+the longest run of tokens that in lower case is a name, and gives it the concept that prefers the name, else the one with
+the lowest id. It has no stop names, and knows nothing of abbreviations.
+
+Only concepts of the task's label set are counted. `concepts` are the sets of concepts of each document, `spans` the
+mentions to the character with their concept; precision, recall and F1 are of all documents together. NCBI Disease is
+annotated with MEDIC, BC5CDR with MEDIC and the chemicals of MeSH. `documents_per_second` is that of the matcher alone,
+of processor time, on documents that are tokenized already.
+
+    python benchmarks/annotator.py [--data FOLDER] [--part train|dev] [--errors N]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+import spacy
+from spacy.language import Language
+
+from spacy_sapbert.corpora.reader import read_corpus
+from spacy_sapbert.evaluation.concepts import SetCounts, micro
+from spacy_sapbert.evaluation.document_gold import primary_id, read_labels
+from spacy_sapbert.kb.build import new_store
+from spacy_sapbert.kb.ids import split_ids
+from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
+from spacy_sapbert.kb.store import ConceptStore
+from spacy_sapbert.types import NIL, AnnotatedDocument
+
+DATA = Path(os.environ.get("SPACY_SAPBERT_DATA") or Path(__file__).parents[2] / "shared" / "data")
+DISEASES = ("dictionaries/medic/medic_06Jul2012.txt.gz", "MEDIC", "Disease")
+CHEMICALS = ("vocabularies/mesh_chemicals/mesh_chemicals.txt.gz", "MeSH", "Chemical")
+MATCHER = "concept_matcher"
+# above what a name that only nearly equals reaches
+EQUAL = 0.99
+
+_TOKEN = re.compile(r"\w+|[^\w\s]")
+
+
+class Task(NamedTuple):
+    """parts: the files of the corpus by their names."""
+
+    parts: dict[str, str]
+    labels: str
+    vocabularies: tuple[tuple[str, str, str], ...]
+
+
+TASKS = {
+    "ncbi": Task(
+        {
+            "train": "corpora/ncbi_disease/NCBItrainset_corpus.txt.gz",
+            "dev": "corpora/ncbi_disease/NCBIdevelopset_corpus.txt",
+        },
+        "labels/ncbi_disease.txt",
+        (DISEASES,),
+    ),
+    "bc5cdr": Task(
+        {
+            "train": "corpora/bc5cdr/CDR_TrainingSet.PubTator.txt.gz",
+            "dev": "corpora/bc5cdr/CDR_DevelopmentSet.PubTator.txt.gz",
+        },
+        "labels/bc5cdr.txt",
+        (DISEASES, CHEMICALS),
+    ),
+}
+
+
+class Annotation(NamedTuple):
+    start: int
+    end: int
+    concept_id: str
+
+
+Annotate = Callable[[AnnotatedDocument], set[Annotation]]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("--part", choices=("train", "dev"), default="dev")
+    parser.add_argument("--errors", type=int, default=0, help="list so many of our most frequent errors")
+    parser.add_argument("--kb", type=Path, help="a folder with stores that stay for the next time")
+    arguments = parser.parse_args()
+    with TemporaryDirectory() as folder:
+        kept = arguments.kb or Path(folder)
+        result = {name: measure(task, kept / f"{name}.kb", arguments) for name, task in TASKS.items()}
+    print(json.dumps(result, indent=2, ensure_ascii=False))
+
+
+def measure(task: Task, path: Path, arguments: argparse.Namespace) -> dict[str, Any]:
+    store = open_or_build(task, path, arguments.data)
+    primary = lru_cache(maxsize=None)(lambda concept_id: primary_id(concept_id, store))
+    labels = {primary(label) for label in read_labels(arguments.data / task.labels)}
+    documents = list(read_corpus(arguments.data / task.parts[arguments.part], "pubtator"))
+    gold = [gold_of(document, primary) for document in documents]
+    nlp = make_pipeline(path)
+    annotators: dict[str, Annotate] = {"ours": ours(nlp), "plain longest match": LongestMatch(store)}
+    result: dict[str, Any] = {"documents": len(documents)}
+    for name, annotate in annotators.items():
+        found = [{one for one in annotate(document) if one.concept_id in labels} for document in documents]
+        result[name] = scores(gold, found)
+        if arguments.errors:
+            result[name]["errors"] = errors(documents, gold, found, arguments.errors)
+    result["documents_per_second"] = speed(nlp, documents)
+    return result
+
+
+def open_or_build(task: Task, path: Path, data: Path) -> ConceptStore:
+    if not path.exists():
+        with new_store(path) as builder:
+            for vocabulary, source, type in task.vocabularies:
+                for record in read_vocabulary(data / vocabulary, "medic", report=ReadReport(), source=source):
+                    builder.add(record._replace(types=(type,)))
+            builder.finish({})
+    return ConceptStore(path)
+
+
+def gold_of(document: AnnotatedDocument, primary: Callable[[str], str]) -> set[Annotation]:
+    return {
+        Annotation(mention.start, mention.end, primary(concept_id))
+        for mention in document.mentions
+        for concept_id in mention.ids
+    }
+
+
+# --- ours
+
+
+def make_pipeline(path: Path) -> Language:
+    nlp = spacy.blank("en")
+    nlp.add_pipe("abbreviation_resolver")
+    nlp.add_pipe(MATCHER, config={"kb": str(path)})
+    nlp.add_pipe("composite_splitter")
+    nlp.add_pipe("sapbert_linker", config={"kb": str(path), "encoder": "none", "threshold": EQUAL})
+    return nlp
+
+
+def ours(nlp: Language) -> Annotate:
+    def annotate(document: AnnotatedDocument) -> set[Annotation]:
+        return {
+            Annotation(mention.start_char, mention.end_char, concept_id)
+            for mention in nlp(document.text).ents
+            for concept_id in split_ids(mention.kb_id_)
+            if concept_id != NIL
+        }
+
+    return annotate
+
+
+def speed(nlp: Language, documents: Iterable[AnnotatedDocument], rounds: int = 3) -> float:
+    matcher = nlp.get_pipe(MATCHER)
+    best = 0.0
+    for _ in range(rounds):
+        docs = [nlp.make_doc(document.text) for document in documents]
+        start = time.process_time()
+        for doc in docs:
+            matcher(doc)
+        best = max(best, len(docs) / (time.process_time() - start))
+    return round(best, 1)
+
+
+# --- plain longest match
+
+
+class LongestMatch:
+    def __init__(self, store: ConceptStore) -> None:
+        self._ids = list(store.concept_ids())
+        self._owners: dict[tuple[str, ...], tuple[bool, str]] = {}
+        self._longest: dict[str, int] = defaultdict(int)
+        names, ownership = list(store.names()), store.ownership
+        owned = zip(ownership.names.tolist(), ownership.concepts.tolist(), ownership.preferred.tolist(), strict=True)
+        for name, concept, preferred in owned:
+            tokens = tuple(_TOKEN.findall(names[name].lower()))
+            owner = not preferred, self._ids[concept]
+            if tokens:
+                self._owners[tokens] = min(owner, self._owners.get(tokens, owner))
+                self._longest[tokens[0]] = max(self._longest[tokens[0]], len(tokens))
+
+    def __call__(self, document: AnnotatedDocument) -> set[Annotation]:
+        return set(self._find(document.text))
+
+    def _find(self, text: str) -> Iterator[Annotation]:
+        found = list(_TOKEN.finditer(text))
+        tokens = [match[0].lower() for match in found]
+        start = 0
+        while start < len(tokens):
+            longest = min(self._longest.get(tokens[start], 0), len(tokens) - start)
+            ends = (start + length for length in range(longest, 0, -1))
+            end = next((end for end in ends if tuple(tokens[start:end]) in self._owners), None)
+            if end is not None:
+                _, concept_id = self._owners[tuple(tokens[start:end])]
+                yield Annotation(found[start].start(), found[end - 1].end(), concept_id)
+            start = end or start + 1
+
+
+# --- measures
+
+
+def scores(gold: list[set[Annotation]], found: list[set[Annotation]]) -> dict[str, Any]:
+    concepts = [[{one.concept_id for one in some} for some in sets] for sets in (gold, found)]
+    return {"concepts": counted(*concepts), "spans": counted(gold, found)}
+
+
+def counted(gold: list[set[Any]], found: list[set[Any]]) -> dict[str, float | None]:
+    pairs = zip(gold, found, strict=True)
+    return micro([SetCounts(len(right & named), len(named), len(right)) for right, named in pairs])
+
+
+def errors(
+    documents: list[AnnotatedDocument], gold: list[set[Annotation]], found: list[set[Annotation]], n: int
+) -> dict[str, Any]:
+    """RETURNS (dict[str, Any]): texts and ids, with how often they are wrong or missed, for both measures."""
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    for document, right, named in zip(documents, gold, found, strict=True):
+        for kind, some, others in (("wrong", named, right), ("missed", right, named)):
+            ids = {one.concept_id for one in others}
+            texts = {one.concept_id: document.text[one.start : one.end] for one in sorted(some, reverse=True)}
+            counts[f"concepts {kind}"].update(f"{text} {one}" for one, text in texts.items() if one not in ids)
+            different = (f"{document.text[one.start : one.end]} {one.concept_id}" for one in some - others)
+            counts[f"spans {kind}"].update(different)
+    return {name: dict(found.most_common(n)) for name, found in counts.items()}
+
+
+if __name__ == "__main__":
+    main()
