@@ -24,4 +24,6 @@ def ancestors(concept_id: str, store: ConceptStore) -> set[str]:
 def below(ids: Collection[str], store: ConceptStore) -> set[str]:
     """RETURNS (set[str]): of some concepts those that are above none of the others."""
     above = {one: ancestors(one, store) - {one} for one in ids}
-    return {one for one in ids if not any(one in of_other and other not in above[one] for other, of_other in above.items())}
+    return {
+        one for one in ids if not any(one in of_other and other not in above[one] for other, of_other in above.items())
+    }

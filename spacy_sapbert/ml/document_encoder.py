@@ -46,7 +46,6 @@ class DocumentEncoder:
         return vectors
 
 
-
 def split(vectors: np.ndarray, of_docs: Sequence[Sequence[object]]) -> list[np.ndarray]:
     """RETURNS (list[ndarray]): rows of one array, as many for each document as it has segments."""
     return np.split(vectors, np.cumsum([len(of_doc) for of_doc in of_docs[:-1]])) if of_docs else []

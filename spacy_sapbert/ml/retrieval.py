@@ -56,7 +56,8 @@ class Retriever:
         return self.weights.threshold if self.weights else self.signals[0].threshold
 
     def rank(self, docs: Sequence[Doc], k: int) -> list[list[Ranked]]:
-        """RETURNS (list[list[Ranked]]): the k best concepts of each document, whatever their score; equal ones by id."""
+        """RETURNS (list[list[Ranked]]): the k best concepts of each document, whatever their score; equal
+        ones by id."""
         used = self.signals if self.weights else self.signals[:1]
         return [self._rank(candidates, k) for candidates in self.candidates(docs, signals=used, n=max(k, CANDIDATES))]
 

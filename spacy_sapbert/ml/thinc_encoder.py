@@ -69,7 +69,7 @@ def _forward_documents(
     vectors, backprop = model.layers[0]([piece for of_doc in of_docs for piece in of_doc], is_train)
 
     def learn(gradients: list[Floats2d]) -> list[Doc]:
-        backprop(np.concatenate(gradients))
+        backprop(cast(Floats2d, np.concatenate([np.asarray(one) for one in gradients])))
         return []
 
     return cast("list[Floats2d]", split(vectors, of_docs)), learn

@@ -192,7 +192,7 @@ class TransformerEncoder:
         vectors = torch.cat([self.embed([pieces[place] for place in part]) for part in parts])
         return vectors[torch.from_numpy(np.concatenate(parts).argsort()).to(vectors.device)]
 
-    def copy(self) -> TransformerEncoder:
+    def copy(self) -> "TransformerEncoder":
         """RETURNS (TransformerEncoder): one with weights of its own, in single precision, so that it can learn."""
         other = TransformerEncoder(self.name, **self.settings, device=self.device)
         other.replace(copy.deepcopy(self.model), self.tokenizer)

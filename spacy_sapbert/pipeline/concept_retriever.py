@@ -1,16 +1,25 @@
 """`concept_retriever`: the concepts of a whole document."""
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Callable, Collection, Dict, FrozenSet, Iterable, Iterator, List, Optional, Sequence
+from typing import (
+    TYPE_CHECKING,
+    Callable,
+    Collection,
+    Dict,
+    FrozenSet,
+    Iterable,
+    Iterator,
+    List,
+    Optional,
+    Sequence,
+    Tuple,
+)
 
 from spacy.language import Language
 from spacy.pipeline import Pipe
 from spacy.tokens import Doc
-from spacy.training import Example
 from spacy.util import minibatch
 from spacy.vocab import Vocab
 
-from ..errors import Errors, SapbertError
 from ..evaluation.concepts_scorer import score_concepts
 from ..training.concept_retrieval import ConceptRetrieval
 from ..types import DocumentConcept
@@ -210,9 +219,9 @@ class ConceptRetriever(RetrievalPipe):
         return self.parts.store
 
     @property
-    def labels(self) -> List[str]:
+    def labels(self) -> Tuple[str, ...]:
         """The primary ids of all concepts that can be named."""
-        return self.parts.concepts.ids
+        return tuple(self.parts.concepts.ids)
 
     def _rank(self, retriever: "Retriever", docs: Sequence[Doc], k: int) -> List[List["Ranked"]]:
         ranked = retriever.rank(docs, k)

@@ -9,12 +9,13 @@ import numpy as np
 from thinc.types import Floats2d
 
 from ..errors import Errors, SapbertError
-from ..ml.concept_vectors import ConceptVectors
 from .settings import check_counts
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
     from thinc.api import Model, Optimizer
+
+    from ..ml.concept_vectors import ConceptVectors
 
 
 class ConceptRetrieval:
@@ -83,7 +84,9 @@ class RetrievalLearner:
     vectors (ConceptVectors): of the concepts.
     """
 
-    def __init__(self, model: "Model[list[Doc], list[Floats2d]]", vectors: ConceptVectors, settings: ConceptRetrieval):
+    def __init__(
+        self, model: "Model[list[Doc], list[Floats2d]]", vectors: "ConceptVectors", settings: ConceptRetrieval
+    ):
         self.model = model
         self.vectors = vectors
         self.settings = settings
@@ -110,7 +113,7 @@ class RetrievalLearner:
     def loss(self, segments: np.ndarray, right: Sequence[int]) -> tuple[float, np.ndarray]:
         """InfoNCE: −log softmax of each right concept among the drawn wrong ones, averaged over the right ones.
 
-        segments (float32, shape (segments, dim)): of one document, which is as near to a concept as its nearest segment.
+        segments (float32, shape (segments, dim)): of one document, which is as near to a concept as its nearest one.
         RETURNS (float, float32 of the shape of segments): the loss and its gradient.
         """
         drawn = np.array([*right, *self.wrong(segments, right)])

@@ -23,7 +23,7 @@ class Document:
     """
 
     name = "document"
-    features = ("similarity", "below the best")
+    features: tuple[str, ...] = ("similarity", "below the best")
     threshold = 0.5
 
     def __init__(self, encode: EncodeDocuments, vectors: ConceptVectors) -> None:

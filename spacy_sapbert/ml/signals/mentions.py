@@ -23,7 +23,7 @@ class Mentions:
     """
 
     name = "mentions"
-    features = ("linked", "candidate", "often", "in the beginning")
+    features: tuple[str, ...] = ("linked", "candidate", "often", "in the beginning")
     threshold = 0.5
 
     def __init__(self, concepts: ConceptSet, spans_key: str | None = None) -> None:

@@ -39,8 +39,8 @@ class NearNames:
             for start in range(0, len(missing), TEXTS_PER_BATCH):
                 part = slice(start, start + TEXTS_PER_BATCH)
                 cosines, rows = self.vectors.nearest(vectors[part], self.n, self.concepts.names)
-                for text, *found in zip(missing[part], rows, cosines, strict=True):
-                    near[text] = self._cache[text] = (found[0], found[1])
+                for text, *pair in zip(missing[part], rows, cosines, strict=True):
+                    near[text] = self._cache[text] = pair[0], pair[1]
         for text in list(self._cache)[: max(0, len(self._cache) - CACHE_SIZE)]:
             self._cache.pop(text, None)  # another thread may have been quicker
         return near

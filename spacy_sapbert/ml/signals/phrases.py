@@ -79,7 +79,7 @@ class Phrases:
     """
 
     name = "phrases"
-    features = (
+    features: tuple[str, ...] = (
         "likeness", "near", "nearer", "a name", "often", "in the beginning",
         "marked", "known", "a name but unknown", "often and marked", "words", "length",
     )  # fmt: skip

@@ -21,7 +21,7 @@ class Prior:
     """
 
     name = "prior"
-    features = ("annotated", "never annotated")
+    features: tuple[str, ...] = ("annotated", "never annotated")
     threshold = 0.5
 
     def __init__(self, concepts: ConceptSet, counts: TrainingCounts | None = None) -> None:

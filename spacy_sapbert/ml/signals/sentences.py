@@ -20,7 +20,7 @@ class Sentences:
     """
 
     name = "sentences"
-    features = ("similarity",)
+    features: tuple[str, ...] = ("similarity",)
     threshold = 0.6
 
     def __init__(self, near_names: NearNames) -> None:
