@@ -1,8 +1,9 @@
 """How well names of the vocabulary alone annotate documents: `concept_matcher`, beside plain longest match.
 
 Ours is a pipeline of `abbreviation_resolver`, `concept_matcher`, `composite_splitter` and `sapbert_linker` without an
-encoder, whose threshold lets only equal names pass. Plain longest match goes from left to right, takes the longest run of
-tokens that in lower case is a name, and gives it the concept that prefers the name, else the one with the lowest id. It has no stop names, and knows nothing of abbreviations.
+encoder, whose threshold lets only equal names pass. Plain longest match goes from left to right, takes the longest run
+of tokens that in lower case is a name, and gives it the concept that prefers the name, else the one with the lowest id.
+It has no stop names, and knows nothing of abbreviations.
 
 Only concepts of the task's label set are counted. `concepts` are the sets of concepts of each document, `spans` the
 mentions to the character with their concept; precision, recall and F1 are of all documents together. NCBI Disease is
