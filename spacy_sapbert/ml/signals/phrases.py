@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
 from spacy.lang.en.stop_words import STOP_WORDS
 from spacy.tokens import Doc
 
+from ...text.composites import readings
 from ...text.normalise import lower
 from ..training_counts import NOTHING, DocumentCounts, TrainingCounts
 from .near_names import NearNames
 from .signal import Characters, View
 
 LONGEST = 6  # words
+LONGEST_COMPOSITE = 10
 ENDS = frozenset(".;:!?")
 SURE = 0.85  # a cosine from which on a phrase is taken for a use of the name
+SURE_NAME = 0.95  # … and hides what is inside it
 EQUAL = 1e-6
+_CONNECTOR = re.compile(r"\b(?:and|or|nor)\b|/")
 BEGINNING = 25  # words, where a document has no sentences: a title
 
 
@@ -40,25 +46,41 @@ def phrases(doc: Doc) -> list[Phrase]:
     no stop word, and do not go beyond a clause."""
     found: dict[str, list[Characters]] = {}
     text = doc.text
-    for start, end in _runs(doc):
+    runs = [(doc[first].idx, doc[last].idx + len(doc[last]), last - first < LONGEST) for first, last in _runs(doc)]
+    for start, end, _ in filter(itemgetter(2), runs):
         form = lower(text[start:end])
         if len(form) > 1 and not form.isdigit():
             found.setdefault(form, []).append((start, end))
+    for form, span in _parts(text, [run[:2] for run in runs]).items():
+        found.setdefault(form, [span])
     limit = end_of_beginning(doc)
     return [Phrase(form, spans, spans[0][0] < limit) for form, spans in found.items()]
 
 
-def _runs(doc: Doc) -> Iterator[Characters]:
-    bounds = [(token.idx, token.idx + len(token)) for token in doc]
+def _runs(doc: Doc) -> Iterator[tuple[int, int]]:
+    """YIELDS (tuple[int, int]): the first and the last token of each run that can be a phrase, or a composite."""
     ends = [token.text in ENDS or token.is_space for token in doc]
     outer = [token.lower_ not in STOP_WORDS and any(map(str.isalnum, token.text)) for token in doc]
     for first, is_outer in enumerate(outer):
         if is_outer:
-            for last in range(first, min(first + LONGEST, len(doc))):
+            for last in range(first, min(first + LONGEST_COMPOSITE, len(doc))):
                 if ends[last]:
                     break
                 if outer[last]:
-                    yield bounds[first][0], bounds[last][1]
+                    yield first, last
+
+
+def _parts(text: str, runs: Iterable[Characters]) -> dict[str, Characters]:
+    """RETURNS (dict[str, tuple[int, int]]): the parts of what may be composites ("brain and lung cancer"), each with
+    the shortest run that it is a part of."""
+    parts: dict[str, Characters] = {}
+    for start, end in sorted(runs, key=lambda run: (run[1] - run[0], run)):
+        if _CONNECTOR.search(text, start, end):
+            for reading in readings(text[start:end], max_readings=1):
+                for part in map(lower, reading):
+                    if part.count(" ") < LONGEST:
+                        parts.setdefault(part, (start, end))
+    return parts
 
 
 def end_of_beginning(doc: Doc) -> int:
@@ -81,7 +103,7 @@ class Phrases:
     name = "phrases"
     features: tuple[str, ...] = (
         "likeness", "near", "nearer", "a name", "often", "in the beginning",
-        "marked", "known", "a name but unknown", "often and marked", "words", "length",
+        "marked", "known", "a name but unknown", "often and marked", "words", "length", "inside another",
     )  # fmt: skip
     threshold = 0.95
 
@@ -139,6 +161,7 @@ class PhraseView:
         self._of_place: dict[int, list[tuple[int, float, bool]]] = {}
         for i in order:
             self._of_place.setdefault(int(place[i]), []).append((int(phrase[i]), float(cosine[i]), bool(votes[i])))
+        self._names = sorted({span for i in np.flatnonzero(highest > SURE_NAME) for span in found[i].spans})
 
     def nearest(self, n: int) -> np.ndarray:
         scored = [(-self._likeness(seen), place) for place, seen in self._of_place.items()]
@@ -187,7 +210,17 @@ class PhraseView:
             often * (marked > 3),
             len(using[0].text.split()),
             float(np.log(len(using[0].text))),
+            self._share_inside(using) if often else 0.0,
         ]
+
+    def _share_inside(self, using: list[Phrase]) -> float:
+        """RETURNS (float): of the places of phrases, how many are a part of a longer phrase that is a name."""
+        spans = [span for phrase in using for span in phrase.spans]
+        return sum(map(self._is_inside, spans)) / len(spans)
+
+    def _is_inside(self, span: Characters) -> bool:
+        start, end = span
+        return any(first <= start and end <= last and (first, last) != span for first, last in self._names)
 
     def _marked(self, using: list[Phrase]) -> tuple[float, bool]:
         if self._counts is None:
