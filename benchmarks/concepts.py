@@ -1,0 +1,182 @@
+"""What finds the concepts of whole documents: the method of Shao et al. (2024), other signals, and all together.
+
+Each cell is a pipeline, trained by `spacy train` where it learns, and measured by `evaluate concepts` on the development
+set of NCBI Disease or BC5CDR, among the concepts of the task. A cell that is done is not trained again; results are
+printed after each. `minutes` are those of the training, on one core where OMP_NUM_THREADS is 1.
+
+    OMP_NUM_THREADS=1 python benchmarks/concepts.py OUTPUT --corpus ncbi --kb medic.kb [--encoder starter]
+        [--steps 300] [--rate 1e-4] [--augmented FILE] [--weight 0.3] [--cell NAME …] [--data FOLDER]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from spacy.util import load_config
+from thinc.api import Config
+
+CONFIG = Path(__file__).parents[1] / "configs" / "concept_retriever.cfg"
+SETS = {
+    "ncbi": ("ncbi_disease/NCBItrainset_corpus.txt.gz", "ncbi_disease/NCBIdevelopset_corpus.txt", "ncbi_disease.txt"),
+    "bc5cdr": ("bc5cdr/CDR_TrainingSet.PubTator.txt.gz", "bc5cdr/CDR_DevelopmentSet.PubTator.txt.gz", "bc5cdr.txt"),
+}
+BATCH = 16
+MENTIONS = ("abbreviation_resolver", "concept_matcher", "composite_splitter", "sapbert_linker")
+
+
+class Cell(NamedTuple):
+    """A pipeline.
+
+    signals (tuple[str, ...]), text (str): settings of the retriever.
+    learns (bool): whether it is trained.
+    augmented (bool): on documents annotated by rule as well.
+    """
+
+    signals: tuple[str, ...]
+    learns: bool = True
+    text: str = "packed"
+    augmented: bool = False
+
+
+CELLS = {
+    "document, untrained": Cell(("document",), learns=False),
+    "document, untrained, mean of names": Cell(("document",), learns=False, text="mean"),
+    "sentences": Cell(("sentences",), learns=False),
+    "phrases": Cell(("phrases",), learns=False),
+    "document": Cell(("document",)),
+    "document, mean of names": Cell(("document",), text="mean"),
+    "document, augmented": Cell(("document",), augmented=True),
+    "phrases and prior": Cell(("phrases", "prior")),
+    "mentions, phrases and prior": Cell(("mentions", "phrases", "prior")),
+    "all": Cell(("mentions", "phrases", "document", "prior")),
+    "all, augmented": Cell(("mentions", "phrases", "document", "prior"), augmented=True),
+}
+
+
+def run(*command: str) -> str:
+    finished = subprocess.run([sys.executable, "-m", *command], check=True, stdout=subprocess.PIPE, text=True)
+    return finished.stdout
+
+
+def prepare(args: argparse.Namespace) -> None:
+    """Convert the corpus; what is there is kept."""
+    args.output.mkdir(parents=True, exist_ok=True)
+    for name, file in zip(("train", "dev"), SETS[args.corpus], strict=False):
+        if not (args.output / f"{name}.spacy").is_file():
+            run("spacy_sapbert", "convert", str(args.data / "corpora" / file), str(args.output / f"{name}.spacy"))
+    if args.augmented:
+        join(args.output / "train.spacy", args.augmented, args.output / "joined.spacy")
+
+
+def join(first: Path, second: Path, path: Path) -> None:
+    from spacy_sapbert.corpora.docbin import read_docbin, write_docbin
+
+    if not path.is_file():
+        write_docbin((doc for one in (first, second) for doc in read_docbin(one)), path)
+
+
+def config_of(cell: Cell, args: argparse.Namespace) -> Config:
+    config = load_config(CONFIG)
+    labels = str(args.data / "labels" / SETS[args.corpus][2])
+    config["paths"] = {
+        "train": str(args.output / ("joined.spacy" if cell.augmented else "train.spacy")),
+        "dev": str(args.output / "dev.spacy"),
+        "kb": args.kb,
+        "encoder": args.encoder,
+        "labels": labels,
+    }
+    retriever = config["components"]["concept_retriever"]
+    retriever.update({"signals": list(cell.signals), "concept_text": cell.text, "pooling": args.pooling})
+    retriever["learning"].update({"augmented_weight": args.weight, "seed": args.seed})
+    if "mentions" in cell.signals:
+        settings: dict[str, dict[str, Any]] = {
+            "concept_matcher": {"kb": args.kb},
+            "sapbert_linker": {"kb": args.kb, "encoder": args.encoder, "pooling": args.pooling, "threshold": 0.7},
+        }
+        for name in MENTIONS:
+            config["components"][name] = {"factory": name, **settings.get(name, {})}
+        config["nlp"]["pipeline"] = [*MENTIONS, "concept_retriever"]
+        config["training"].update({"annotating_components": list(MENTIONS), "frozen_components": list(MENTIONS)})
+    steps = args.steps if "document" in cell.signals else once(args.output / "train.spacy")
+    config["training"].update({"max_steps": steps, "eval_frequency": steps})
+    config["training"]["optimizer"]["learn_rate"]["initial_rate"] = args.rate
+    return config
+
+
+def once(path: Path) -> int:
+    """RETURNS (int): the steps in which every document comes once."""
+    from spacy_sapbert.corpora.docbin import read_docbin
+
+    return math.ceil(sum(1 for _ in read_docbin(path)) / BATCH)
+
+
+def make(cell: Cell, folder: Path, args: argparse.Namespace) -> None:
+    """Make the pipeline of a cell; it stands in `folder / "model-last"`."""
+    config = config_of(cell, args)
+    if cell.learns:
+        config.to_disk(folder / "train.cfg")
+        started = time.monotonic()
+        run("spacy", "train", str(folder / "train.cfg"), "--output", str(folder))
+        (folder / "minutes.json").write_text(json.dumps((time.monotonic() - started) / 60))
+        return
+    import spacy
+
+    nlp = spacy.blank("en")
+    settings = dict(config["components"]["concept_retriever"])
+    del settings["factory"], settings["learning"]
+    paths = {name: config["paths"][name] for name in ("kb", "encoder", "labels")}
+    nlp.add_pipe("concept_retriever", config={**settings, **paths})
+    nlp.to_disk(folder / "model-last")
+
+
+def measure(folder: Path, args: argparse.Namespace) -> dict[str, Any]:
+    train, dev, labels = SETS[args.corpus]
+    corpora = args.data / "corpora"
+    told = ["--labels", str(args.data / "labels" / labels), "--train", str(corpora / train)]
+    predictions = ["--predictions", str(folder / "predictions.jsonl")]
+    found = run(
+        "spacy_sapbert", "evaluate", "concepts", str(folder / "model-last"), str(corpora / dev), *told, *predictions
+    )
+    minutes = folder / "minutes.json"
+    budget = {"minutes": round(json.loads(minutes.read_text()), 1)} if minutes.is_file() else {}
+    return {**json.loads(found), **budget}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("output", type=Path)
+    parser.add_argument("--corpus", required=True, choices=SETS)
+    parser.add_argument("--kb", required=True)
+    parser.add_argument("--encoder", default="starter")
+    parser.add_argument("--pooling", default=None)
+    parser.add_argument("--steps", type=int, default=300, help=f"of {BATCH} documents")
+    parser.add_argument("--rate", type=float, default=1e-4)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--augmented", type=Path, help="A file that `spacy-sapbert augment` wrote.")
+    parser.add_argument("--weight", type=float, default=0.3, help="How much its documents count.")
+    parser.add_argument("--data", type=Path, default=Path(os.environ.get("SPACY_SAPBERT_DATA", "../shared/data")))
+    parser.add_argument("--cell", action="append", choices=CELLS, help="By default all.")
+    args = parser.parse_args()
+    prepare(args)
+    results: dict[str, Any] = {}
+    for name in args.cell or [name for name, cell in CELLS.items() if args.augmented or not cell.augmented]:
+        folder = args.output / "".join(letter if letter.isalnum() else "_" for letter in name)
+        result = folder / "result.json"
+        if not result.is_file():
+            folder.mkdir(parents=True, exist_ok=True)
+            make(CELLS[name], folder, args)
+            result.write_text(json.dumps(measure(folder, args), indent=2))
+        results[name] = json.loads(result.read_text())
+        print(json.dumps({"corpus": args.corpus, "steps": args.steps, "cells": results}, indent=2), flush=True)
+
+
+if __name__ == "__main__":
+    main()
