@@ -1,8 +1,8 @@
 """What finds the concepts of whole documents: the method of Shao et al. (2024), other signals, and all together.
 
-Each cell is a pipeline, trained by `spacy train` where it learns, and measured by `evaluate concepts` on the development
-set of NCBI Disease or BC5CDR, among the concepts of the task. A cell that is done is not trained again; results are
-printed after each. `minutes` are those of the training, on one core where OMP_NUM_THREADS is 1.
+Each cell is a pipeline, trained by `spacy train` where it learns, and measured by `evaluate concepts` on the
+development set of NCBI Disease or BC5CDR, among the concepts of the task. A cell that is done is not trained again;
+results are printed after each. `minutes` are those of the training, on one core where OMP_NUM_THREADS is 1.
 
     OMP_NUM_THREADS=1 python benchmarks/concepts.py OUTPUT --corpus ncbi --kb medic.kb [--encoder starter]
         [--steps 300] [--rate 1e-4] [--augmented FILE] [--weight 0.3] [--cell NAME …] [--data FOLDER]

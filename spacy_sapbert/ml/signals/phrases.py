@@ -25,6 +25,7 @@ ENDS = frozenset(".;:!?")
 SURE = 0.85  # a cosine from which on a phrase is taken for a use of the name
 SURE_NAME = 0.95  # … and hides what is inside it
 EQUAL = 1e-6
+INSIDE = 0.1  # taken from the likeness of what is only found inside longer names
 _CONNECTOR = re.compile(r"\b(?:and|or|nor)\b|/")
 BEGINNING = 25  # words, where a document has no sentences: a title
 
@@ -105,7 +106,7 @@ class Phrases:
         "likeness", "near", "nearer", "a name", "often", "in the beginning",
         "marked", "known", "a name but unknown", "often and marked", "words", "length", "inside another",
     )  # fmt: skip
-    threshold = 0.95
+    threshold = 0.93
 
     def __init__(self, near_names: NearNames, counts: TrainingCounts | None = None) -> None:
         self.near_names = near_names
@@ -180,10 +181,13 @@ class PhraseView:
         sure = self._sure(seen) or [phrase for phrase, _, _ in seen[:1]]
         return [span for phrase in sure for span in self._phrases[phrase].spans]
 
-    @staticmethod
-    def _likeness(seen: list[tuple[int, float, bool]]) -> float:
+    def _likeness(self, seen: list[tuple[int, float, bool]]) -> float:
+        first, cosine, votes = seen[0]
         best = max(cosine for _, cosine, _ in seen)
-        return max(seen[0][1] if seen[0][2] else 0.0, best / 2)
+        if not votes:
+            return best / 2
+        using = [self._phrases[phrase] for phrase in self._sure(seen) or [first]]
+        return max(cosine - INSIDE * self._share_inside(using), best / 2)
 
     @staticmethod
     def _sure(seen: list[tuple[int, float, bool]]) -> list[int]:
