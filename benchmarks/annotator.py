@@ -1,16 +1,16 @@
 """How well names of the vocabulary alone annotate documents: `concept_matcher`, beside plain longest match.
 
 Ours is a pipeline of `abbreviation_resolver`, `concept_matcher`, `composite_splitter` and `sapbert_linker` without an
-encoder, whose threshold lets only equal names pass. Plain longest match goes from left to right, takes the longest run
-of tokens that in lower case is a name, and gives it the concept that prefers the name, else the one with the lowest id.
-It has no stop names, and knows nothing of abbreviations.
+encoder, whose threshold lets only equal names pass. Plain longest match goes through the text from left to right and
+takes the longest run of tokens that in lower case is a name. Its concept is the one that prefers the name, else the one
+with the lowest id. It has no stop names, and knows nothing of abbreviations.
 
 Only concepts of the task's label set are counted. `concepts` are the sets of concepts of each document, `spans` the
 mentions to the character with their concept; precision, recall and F1 are of all documents together. NCBI Disease is
 annotated with MEDIC, BC5CDR with MEDIC and the chemicals of MeSH. `documents_per_second` is that of the matcher alone,
 of processor time, on documents that are tokenized already.
 
-    python benchmarks/annotator.py [--data FOLDER] [--part train|dev] [--errors N]
+    python benchmarks/annotator.py [--data FOLDER] [--part train|dev] [--errors N] [--kb FOLDER]
 """
 
 from __future__ import annotations

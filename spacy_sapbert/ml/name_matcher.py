@@ -20,6 +20,7 @@ ROWS_FILE = "name_rows.npy"
 MAX_WORDS = 12
 MAX_ADDED = 3
 
+_OPEN = frozenset({"of", "the", "an"})
 _ANY_WORD = re.compile(r"[^\s,;/()]+")
 _WORDS = rf"((?:[^\s,;/().]+ ){{0,{MAX_ADDED - 1}}}[^\s,;/().]+)"
 _CONNECTOR = r"(?:\s+(?:and|or|and/or)\s+|/)"
@@ -135,14 +136,15 @@ class NameMatcher:
     def _verify(self, text: str, window: list[Word]) -> int | None:
         """Two bags may share a hash, and not all words may change places.
 
-        Words in another order must not stand on two sides of a comma, and where one of them is a single letter or
+        Words in another order must not stand on two sides of a comma. Words that "to", "with" and the like join are no
+        name without any such word: "lip with cleft …" is no cleft lip. Where one of the words is a single letter or
         digit, neither order nor function words are free: "hepatitis in a …" and "B hepatitis" are no names.
         """
         written = text[window[0].start : window[-1].end]
-        keys = [word.key for word in window]
-        for row in (*self._rows(_acronym_key(written)), *self._rows(_bag_key(keys))):
+        bag_key = _bag_key([word.key for word in window])
+        for row in (*self._rows(_acronym_key(written)), *self._rows(bag_key)):
             name = self.store.name(row)
-            if name == written if is_acronym(name) else _same_name(keys, words(name), window):
+            if name == written if is_acronym(name) else _same_name(text, window, name):
                 return row
         return None
 
@@ -165,13 +167,20 @@ def _extensions(text: str, match: Match) -> Iterator[tuple[int, int]]:
         yield from ((match.start, end) for end in ends)
 
 
-def _same_name(keys: list[str], name: list[Word], window: list[Word]) -> bool:
-    name_keys = [word.key for word in name]
+def _same_name(text: str, window: list[Word], name: str) -> bool:
+    name_words = words(name)
+    keys, name_keys = [word.key for word in window], [word.key for word in name_words]
     if keys == name_keys or any(len(key) == 1 for key in keys):
         return keys == name_keys
-    if any(word.comma for word in window[1:]):
-        return list(filter(None, keys)) == list(filter(None, name_keys))
-    return sorted(filter(None, keys)) == sorted(filter(None, name_keys))
+    if _is_joined(text, window) and not _is_joined(name, name_words):
+        return False
+    keys, name_keys = list(filter(None, keys)), list(filter(None, name_keys))
+    return keys == name_keys or (not any(word.comma for word in window[1:]) and sorted(keys) == sorted(name_keys))
+
+
+def _is_joined(text: str, found: list[Word]) -> bool:
+    """Whether a function word says how two words go together, which "of" and articles leave open."""
+    return any(text[word.start : word.end].lower() not in _OPEN for word in found if not word.key)
 
 
 def _name_key(name: str) -> int:

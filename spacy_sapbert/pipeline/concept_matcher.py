@@ -9,6 +9,7 @@ from spacy.tokens import Doc, Span
 from spacy.util import filter_spans
 from spacy.vocab import Vocab
 
+from ..text.words import word_keys
 from .attributes import get_uses, register, set_matched_name
 from .saving import FolderPipe
 from .settings import check_setting
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 STOP_NAMES = (
     "abnormality", "complication", "condition", "disease", "disorder", "finding", "illness", "lesion", "sign",
     "included", "symptom", "syndrome", "drug", "chemical", "compound", "agent", "element", "solution", "mixture",
-    "protein",
+    "protein", "emergency", "injury", "recurrence", "relapse", "strain",
 )  # fmt: skip
 
 
@@ -60,8 +61,9 @@ def make_concept_matcher(
 class ConceptMatcher(FolderPipe):
     """Marks every longest span that is a name of the vocabulary, whatever its case, plural, spelling and word order.
 
-    Short forms that the `abbreviation_resolver` found before are marked where their long form is a name, and only then.
-    A name that is only a part of a token is left out. `span._.matched_name` is the name as the vocabulary writes it.
+    Short forms that the `abbreviation_resolver` found before are marked where their long form is a name, or a part of a
+    name that the short form's own concept has, and only then. A name that is only a part of a token is left out.
+    `span._.matched_name` is the name as the vocabulary writes it.
 
     kb (str): "starter", or the path of a store that `spacy-sapbert kb build` made.
     spans_key (str | None): write all spans, overlapping ones too, to `doc.spans[spans_key]`; None writes the longest
@@ -69,7 +71,7 @@ class ConceptMatcher(FolderPipe):
     label (str | None): label of the spans; None takes the first type of the concept, or CONCEPT where it has none.
     types, sources (List[str]): only concepts of these types, only names from these sources. Empty lists let all pass.
     min_length (int): characters that a name must have at least.
-    stop_names (List[str]): names that are never marked alone, in lower case.
+    stop_names (List[str]): names that are never marked alone, whatever their case and number.
     overwrite_ents (bool): whether a match takes the place of entities that it overlaps.
     composites (bool): mark "breast and ovarian cancer" as one mention where all its single mentions are names.
 
@@ -146,12 +148,15 @@ class ConceptMatcher(FolderPipe):
         composites = self.matcher.find_composites(text, matches) if self.composites else []
         wholes = {match[:2] for match in composites}
         matches += composites
-        found = {match[:2]: match.row for match in matches if self._is_wanted(text[match.start : match.end])}
+        stop_words = set(map(word_keys, self.stop_names))
+        found = {
+            match[:2]: match.row for match in matches if self._is_wanted(text[match.start : match.end], stop_words)
+        }
         for use in get_uses(doc):  # the text itself says what a short form means, whatever else bears that name
             row = self.matcher.match(use.long)
             if row is not None:
                 found[use.start, use.end] = row
-            else:
+            elif not self._is_cut_short(use.long, found.get((use.start, use.end))):
                 found.pop((use.start, use.end), None)
         labels = self._labels(set(found.values()))
         spans: Dict[Tuple[int, int], Span] = {}
@@ -163,8 +168,24 @@ class ConceptMatcher(FolderPipe):
                     set_matched_name(span, self.kb.name(row))
         return list(spans.values())
 
-    def _is_wanted(self, text: str) -> bool:
-        return len(text) >= self.min_length and any(map(str.isalpha, text)) and text.lower() not in self.stop_names
+    def _is_wanted(self, text: str, stop_words: Set[Tuple[str, ...]]) -> bool:
+        return len(text) >= self.min_length and any(map(str.isalpha, text)) and word_keys(text) not in stop_words
+
+    def _is_cut_short(self, long_form: str, row: Optional[int]) -> bool:
+        """Whether a short form's own concept has a name that says more than the long form, which is no name itself.
+
+        "VHL" is still von Hippel-Lindau disease where the text has "von Hippel-Lindau (VHL) disease".
+        """
+        if row is None:
+            return False
+        wanted = set(word_keys(long_form))
+        _, owners = self.kb.ownership.of(np.array([row]))
+        names = (
+            name.text
+            for concept in self.kb.ownership.concepts[owners].tolist()
+            for name in self.kb.names_of(self.kb.concept_id(concept))
+        )
+        return bool(wanted) and any(wanted.issubset(word_keys(name)) for name in names)
 
     def _labels(self, rows: Set[int]) -> Dict[int, Optional[str]]:
         """RETURNS (Dict[int, str | None]): for each name its label; None where no concept that owns it passes."""

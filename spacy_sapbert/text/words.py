@@ -75,5 +75,7 @@ def singular(word: str) -> str:
 
 
 def is_acronym(text: str) -> bool:
-    """Whether a name is matched with its case: one short word without lower-case letters, e.g. "ALL" or "AIDS"."""
-    return 2 <= len(text) <= 5 and text.isalnum() and text.isupper()
+    """Whether a name is matched with its case: one short word, most of it capitals, e.g. "ALL", "AIDS" or "SAMe"."""
+    if not 2 <= len(text) <= 5 or text[0].islower() or not text.isalnum():
+        return False
+    return sum(map(str.isupper, text)) > sum(map(str.islower, text))

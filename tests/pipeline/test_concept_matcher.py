@@ -137,6 +137,31 @@ def test_min_length_and_stop_names(make):
     assert [name for name, _ in found(make(stop_names=["asa", "cancers"]), text)] == ["ALL"]
 
 
+def test_stop_names_are_stopped_in_the_plural_too(make, tmp_path):
+    names = [Name(name, "exact", "one") for name in ("Drugs", "Strain", "drug allergy", "Diseases")]
+    build_store([Record("X1", tuple(names))], tmp_path / "one.kb")
+    text = "drugs, Drug, strains, drug allergies, disease"
+    assert [name for name, _ in found(make(kb=str(tmp_path / "one.kb")), text)] == ["drug allergies"]
+
+
+@pytest.mark.parametrize(
+    ("long_form", "names"),
+    [
+        ("amyotrophic lateral", ["ALS"]),  # "amyotrophic lateral (ALS) sclerosis"
+        ("lateral sclerosis of the amyotrophic", ["ALS"]),
+        ("advanced life support", []),
+        ("amyotrophic sclerosis gene", []),
+        ("the", []),
+        ("", []),
+    ],
+)
+def test_short_forms_stay_where_their_long_form_is_cut_short(make, long_form, names):
+    nlp = make()
+    doc = nlp.make_doc("Patients with ALS.")
+    set_uses(doc, [Use(14, 17, long_form, None, None)])
+    assert [ent.text for ent in nlp(doc).ents] == names
+
+
 def test_short_forms_of_a_name_are_marked_whatever_their_length(make):
     nlp = make()
     doc = nlp.make_doc("BC was seen, and XY.")

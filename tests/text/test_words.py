@@ -114,6 +114,8 @@ def test_short_words_and_those_with_digits_stay():
         ("ΑΒ", True),
         ("A", False),
         ("ASTHMA", False),
+        ("SAMe", True),
+        ("NaCl", False),
         ("mRNA", False),
         ("123", False),
         ("IL-2", False),
