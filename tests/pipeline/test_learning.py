@@ -246,7 +246,8 @@ def test_encoder_and_names_agree_in_what_is_saved(make, corpus, tmp_path):
     again = spacy.load(tmp_path / "saved")
     vectors = linker_of(again).generator.vectors
     names = list(linker_of(again).kb.names())
-    assert np.allclose(vectors.vectors, vectors.encoder.encode(names), atol=1e-5)
+    cosines = (vectors.vectors * vectors.encoder.encode(names)).sum(axis=1)
+    assert cosines.min() > 0.999  # not 1, where the hardware has bfloat16, in which names are encoded
     assert links(again) == links(nlp)
 
 
