@@ -1,0 +1,86 @@
+"""What the index of concept vectors gains and misses: √N cells with quantised vectors, beside comparing with all.
+
+The vectors of the concepts are the means of their names'. Asked for are the segments of documents (.spacy). Queries are
+asked one by one; `ms` are times of the processor: what one core takes, where OMP_NUM_THREADS is 1.
+
+    OMP_NUM_THREADS=1 python benchmarks/concept_index.py STORE --corpus FILE... [--encoder starter] [--queries 200]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import faiss
+import numpy as np
+
+from spacy_sapbert.corpora.docbin import read_docbin
+from spacy_sapbert.kb.store import ConceptStore
+from spacy_sapbert.ml.concept_vectors import CELLS
+from spacy_sapbert.ml.document_encoder import DocumentEncoder
+from spacy_sapbert.ml.faiss_vectors import build_index, index_kind, read_index
+from spacy_sapbert.ml.name_vectors import cached_name_vectors
+from spacy_sapbert.ml.transformer_encoder import TransformerEncoder
+
+K = 10
+
+
+def means(store: ConceptStore, encoder: TransformerEncoder) -> np.ndarray:
+    """RETURNS (float32, shape (concepts, dim)): unit vectors."""
+    names, ownership = cached_name_vectors(store, encoder).vectors, store.ownership
+    sums = np.zeros((len(store), names.shape[1]), dtype=np.float32)
+    for start in range(0, len(ownership.names), 65536):
+        part = slice(start, start + 65536)
+        np.add.at(sums, ownership.concepts[part], names[ownership.names[part]])
+    unit: np.ndarray = sums / np.linalg.norm(sums, axis=1, keepdims=True)
+    return unit
+
+
+def timed(search: Any, queries: np.ndarray) -> tuple[float, list[np.ndarray]]:
+    """RETURNS: milliseconds a query, and the rows found for each."""
+    started = time.process_time()
+    found = [search(query[None])[1][0] for query in queries]
+    return 1000 * (time.process_time() - started) / len(queries), found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("store")
+    parser.add_argument("--corpus", type=Path, nargs="+", required=True)
+    parser.add_argument("--encoder", default="starter")
+    parser.add_argument("--queries", type=int, default=200)
+    args = parser.parse_args()
+    encoder = TransformerEncoder(args.encoder)
+    docs = [doc for path in args.corpus for doc in read_docbin(path)]
+    segments = np.concatenate(DocumentEncoder(encoder, 512)(docs))
+    queries = segments[np.random.default_rng(0).permutation(len(segments))[: args.queries]]
+    vectors = means(ConceptStore(args.store), encoder)
+    exact, wanted = timed(lambda query: faiss.knn(query, vectors, K, metric=faiss.METRIC_INNER_PRODUCT), queries)
+    with TemporaryDirectory() as folder:
+        path, kind = Path(folder) / "concepts.faiss", index_kind(CELLS, *vectors.shape)[0]
+        started = time.process_time()
+        build_index(vectors, kind, path)
+        built, size = time.process_time() - started, path.stat().st_size
+        index = read_index(path, len(vectors))
+        ms, found = timed(lambda query: index.search(query, 60), queries)
+    recall = {
+        f"recall@10_of_{n}": np.mean([len(set(a[:n]) & set(b)) / K for a, b in zip(found, wanted, strict=True)])
+        for n in (K, 60)
+    }
+    result = {
+        "concepts": len(vectors),
+        "queries": len(queries),
+        "exact": {"ms": round(exact, 2), "mb": round(vectors.nbytes / 1e6, 1)},
+        kind: {"ms": round(ms, 2), "mb": round(size / 1e6, 1), "build_s": round(built, 1)}
+        | {name: round(100 * float(value), 1) for name, value in recall.items()},
+        "times_faster": round(exact / ms, 1),
+    }
+    print(json.dumps(result, indent=2))
+
+
+if __name__ == "__main__":
+    main()
