@@ -437,6 +437,33 @@ class Errors:
         "that `kb` and `labels` are those of the corpus."
     )
 
+    # augmentation
+    E601 = "[E601] Nothing says where documents come from. Give --documents (files or folders) or --eutils, one of the two."
+    E602 = (
+        "[E602] Nothing says which concepts are scarce. Give a corpus with --train, ids with --labels, or --all for all of "
+        "the vocabulary."
+    )
+    E603 = "[E603] There is no document in {path}. Give .txt or .jsonl files, perhaps gzipped, or a folder with some."
+    E604 = (
+        "[E604] No document can be written: {counts}. Look where they were lost; --no-relevance-filter keeps documents "
+        "that lack the concept they were found for."
+    )
+    E605 = (
+        "[E605] {url} does not answer as it should ({reason}). What was answered before is kept if --cache is given, so the "
+        "same command goes on from there. A key in the environment variable {variable} allows more requests a second."
+    )
+    E606 = "[E606] There is no id in {path}. Give one a line."
+    E607 = (
+        "[E607] The folder {path} lacks {missing}. Give the folder public_mm_lite, with MetaMapLite's jar in `target`, and "
+        "the data of a UMLS release unpacked into it."
+    )
+    E608 = (
+        "[E608] MetaMapLite cannot be run ({reason}). Install Java 8 or later, and see that MetaMapLite works by itself; or "
+        "run it elsewhere on what --texts writes, and give its output with --annotations."
+    )
+    E610 = "[E610] The tokenizer of {name} does not tell where its wordpieces stand. Take an encoder with a fast tokenizer."
+    E611 = "[E611] There is no scarce concept: of {n} concepts none has fewer than {k} training documents. Raise --k, or give --all."
+
 
 class Warnings:
     W201 = (

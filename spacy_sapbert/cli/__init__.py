@@ -9,6 +9,7 @@ from typer.core import TyperGroup
 
 from ..errors import SapbertError
 from .assemble import assemble
+from .augment import augment
 from .calibrate import calibrate
 from .convert import convert
 from .demo import demo
@@ -45,6 +46,7 @@ app.add_typer(import_, name="import")
 app.command("pairs")(pairs)
 app.command("mine")(mine)
 app.command("pretrain", context_settings=OVERRIDES)(pretrain)
+app.command("augment")(augment)
 app.command("assemble")(assemble)
 app.command("calibrate")(calibrate)
 app.command("link")(link)

@@ -82,11 +82,22 @@ class NameMatcher:
         for match in matches:
             for start, end in _extensions(text, match):
                 window = words(text[start:end])
-                rows = self._composite_rows(text[start:end]) if window[0].key and window[-1].key else []
+                rows = self.composite_rows(text[start:end]) if window[0].key and window[-1].key else []
                 if rows:
                     found.append(Match(start, end, rows[0]))
                     break
         return found
+
+    def composite_rows(self, text: str) -> list[int]:
+        """The likeliest reading of a composite mention whose parts are all names, if one of them is not written as such.
+
+        RETURNS (list[int]): the rows of these names.
+        """
+        for parts in readings(text):
+            rows = [row for part in parts if (row := self.match(part)) is not None]
+            if len(rows) == len(parts) and not all(part in text for part in parts):
+                return rows
+        return []
 
     def match(self, text: str) -> int | None:
         """RETURNS (int | None): the row of the name that this text is, as a whole."""
@@ -104,14 +115,6 @@ class NameMatcher:
         except (OSError, EOFError, ValueError) as error:
             raise SapbertError(Errors.E306.format(path=folder, reason=error)) from error
         return cls(store, arrays[0], arrays[1])
-
-    def _composite_rows(self, text: str) -> list[int]:
-        """The names of the likeliest reading whose parts are all names, if one of them is not written as such."""
-        for parts in readings(text):
-            rows = [row for part in parts if (row := self.match(part)) is not None]
-            if len(rows) == len(parts) and not all(part in text for part in parts):
-                return rows
-        return []
 
     def _windows(self, text: str, found: list[Word]) -> Iterator[tuple[int, int]]:
         """YIELDS (tuple[int, int]): first word and end of each window that may be a name, the longest first."""

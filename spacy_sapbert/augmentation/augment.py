@@ -1,0 +1,172 @@
+"""From documents that were found to training documents that are annotated by rule."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..corpora.docs import PROVENANCE, WEIGHT, to_doc
+from ..kb.store import ConceptStore
+from ..types import AnnotatedDocument, Mention
+from .annotations import Annotation, Annotator
+from .choice import Choice
+from .documents import SourceDocument, Tokenize, cut
+from .id_mapping import IdMapping
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+    from spacy.tokens import Doc
+
+Filter = Callable[[str, Sequence[Annotation]], list[Annotation]]
+
+SEGMENTS_AT_ONCE = 500
+_UNTYPED = "CONCEPT"  # as the `concept_matcher` has it
+
+
+class Segment(NamedTuple):
+    """A part of a document, counted from 0, and what is annotated in it.
+
+    concepts (tuple[str, ...]): those that the document was taken for.
+    """
+
+    document: SourceDocument
+    concepts: tuple[str, ...]
+    number: int
+    text: str
+    annotations: tuple[Annotation, ...] = ()
+
+    @property
+    def ids(self) -> set[str]:
+        return {concept_id for annotation in self.annotations for concept_id in annotation.ids}
+
+
+def segments_of(choice: Choice, tokenize: Tokenize, limit: int) -> Iterator[Segment]:
+    """Cut the documents of a choice into segments of at most `limit` tokens."""
+    for key, document in choice.documents.items():
+        if concepts := tuple(choice.concepts[key]):
+            for number, text in enumerate(cut(document.text, tokenize(document.text), limit)):
+                yield Segment(document, concepts, number, text)
+
+
+class RuleAnnotation:
+    """Annotates segments; then maps ids and filters.
+
+    mapping (IdMapping): to the ids of the vocabulary.
+    filters (Mapping[str, Filter]): by name, in the order in which they are used.
+    labels (Collection[str] | None): primary ids of the concepts whose annotations are kept; None for all.
+    left (dict[str, int]): how many annotations were left after each step, in order.
+    without_answer (int): segments for which the annotator has none.
+    """
+
+    def __init__(
+        self,
+        annotator: Annotator,
+        mapping: IdMapping,
+        filters: Mapping[str, Filter],
+        labels: Collection[str] | None = None,
+    ) -> None:
+        self.name = annotator.name
+        self.filters = tuple(filters)
+        self.without_answer = 0
+        self._annotator = annotator
+        self._steps: dict[str, Filter] = {
+            "found": lambda _, found: list(found),
+            "mapped": lambda text, found: list(filter(None, (mapping.map(text, one) for one in found))),
+            **{f"after_{name}": step for name, step in filters.items()},
+        }
+        if labels is not None:
+            wanted = frozenset(labels)
+            self._steps["of_labels"] = lambda _, found: list(filter(None, (_only(wanted, one) for one in found)))
+        self.left = dict.fromkeys(self._steps, 0)
+
+    def __call__(self, segments: Iterable[Segment]) -> Iterator[Segment]:
+        """YIELDS (Segment): each with its annotations."""
+        stream = iter(segments)
+        while batch := list(islice(stream, SEGMENTS_AT_ONCE)):
+            for segment, found in zip(batch, self._annotator.annotate([one.text for one in batch]), strict=True):
+                self.without_answer += found is None
+                yield segment._replace(annotations=tuple(self._filtered(segment.text, found or [])))
+
+    def _filtered(self, text: str, annotations: list[Annotation]) -> list[Annotation]:
+        for name, step in self._steps.items():
+            annotations = step(text, annotations)
+            self.left[name] += len(annotations)
+        return annotations
+
+
+def _only(wanted: frozenset[str], annotation: Annotation) -> Annotation | None:
+    ids = tuple(concept_id for concept_id in annotation.ids if concept_id in wanted)
+    return annotation._replace(ids=ids) if ids else None
+
+
+def without_irrelevant(segments: Sequence[Segment]) -> list[Segment]:
+    """Leave out documents in which none of the concepts is annotated that they were taken for."""
+    found: dict[SourceDocument, set[str]] = {}
+    for segment in segments:
+        found.setdefault(segment.document, set()).update(segment.ids)
+    return [segment for segment in segments if not found[segment.document].isdisjoint(segment.concepts)]
+
+
+class TrainingDocs:
+    """Makes documents to train on: `doc.user_data` has their weight, and where they come from.
+
+    store (ConceptStore): the first type of a concept is the label of its mentions.
+    made_by (RuleAnnotation): told in the provenance.
+    """
+
+    def __init__(self, nlp: Language, store: ConceptStore, weight: float, made_by: RuleAnnotation) -> None:
+        self._nlp = nlp
+        self._store = store
+        self._weight = weight
+        self._made_by = made_by
+        self._labels: dict[str, str] = {}
+
+    def make(self, segment: Segment) -> Doc:
+        """RETURNS (Doc): the entities have ids of the vocabulary, and so has the span group "gold"."""
+        document = segment.document
+        mentions = tuple(
+            Mention(one.start, one.end, segment.text[one.start : one.end], self._label(one.ids[0]), one.ids)
+            for one in segment.annotations
+        )
+        annotated = AnnotatedDocument(f"{document.doc_id}:{segment.number}", segment.text, mentions)
+        doc = to_doc(self._nlp, annotated, split_tokens=True)
+        doc.user_data[WEIGHT] = self._weight
+        doc.user_data[PROVENANCE] = {
+            "document": document.doc_id,
+            "pmid": document.pmid,
+            "source": document.source,
+            "segment": segment.number,
+            "concepts": list(segment.concepts),
+            "annotator": self._made_by.name,
+            "filters": list(self._made_by.filters),
+        }
+        return doc
+
+    def _label(self, concept_id: str) -> str:
+        if concept_id not in self._labels:
+            concept = self._store.get(concept_id)
+            self._labels[concept_id] = concept.types[0] if concept and concept.types else _UNTYPED
+        return self._labels[concept_id]
+
+
+def shuffled(segments: Iterable[Segment], make: TrainingDocs, manual: Iterable[Doc], seed: int) -> Iterator[Doc]:
+    """Mix documents that rules annotated with those that people did; the same seed gives the same order.
+
+    manual (Iterable[Doc]): they get the weight 1, if they have none.
+    """
+    items: list[Segment | Doc] = [*segments, *manual]
+    random.Random(seed).shuffle(items)
+    for item in items:
+        if isinstance(item, Segment):
+            yield make.make(item)
+        else:
+            item.user_data.setdefault(WEIGHT, 1.0)
+            yield item
+
+
+def count_documents(segments: Iterable[Segment]) -> Counter[str]:
+    """RETURNS (Counter[str]): in how many segments each concept is annotated."""
+    return Counter(concept_id for segment in segments for concept_id in segment.ids)

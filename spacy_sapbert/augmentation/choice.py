@@ -1,0 +1,92 @@
+"""Which documents are taken for which concept."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from .documents import SourceDocument
+from .exclusion import EvaluationSets
+from .search import DocumentSearch, Hit
+
+POOL = 4
+"""To have a choice, so many times more documents are looked for than are taken."""
+
+
+@dataclass
+class Choice:
+    """Documents and the concepts that they were taken for.
+
+    documents (dict[str, SourceDocument]): by the key of the search.
+    concepts (dict[str, list[str]]): for each of them, the ids of concepts.
+    counts (Counter[str]): concepts `searched` and of these `found_nothing`; `documents_excluded_by_…` evaluation sets;
+        and how often a document was left for one that was used less, `passed_over`.
+    """
+
+    documents: dict[str, SourceDocument] = field(default_factory=dict)
+    concepts: defaultdict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    counts: Counter[str] = field(default_factory=Counter)
+
+
+def choose(
+    concepts: Iterable[tuple[str, str]],
+    search: DocumentSearch,
+    exclude: EvaluationSets,
+    *,
+    limit: int = 50,
+    diverse: bool = True,
+) -> Choice:
+    """Search for each concept, and take documents for it.
+
+    concepts (Iterable[tuple[str, str]]): ids and names.
+    limit (int): documents a concept.
+    diverse (bool): of the documents with all words of the name, take those first that were taken for the fewest other
+        concepts. Otherwise, those that the search puts first.
+    """
+    choice = Choice()
+    excluded: dict[str, str] = {}
+    for concept_id, name in concepts:
+        choice.counts["searched"] += 1
+        hits = search.find(name, limit * POOL if diverse else limit)
+        taken = _take(_in_order(hits, choice if diverse else None), limit, search, exclude, choice, excluded)
+        choice.counts["found_nothing"] += not taken
+        left = [hit for hit in hits[:limit] if hit.key not in excluded and hit.key not in taken]
+        choice.counts["passed_over"] += len(left)
+        for key in taken:
+            choice.concepts[key].append(concept_id)
+    for reason in excluded.values():
+        choice.counts[f"excluded_by_{reason}"] += 1
+    return choice
+
+
+def _in_order(hits: Sequence[Hit], used: Choice | None) -> list[str]:
+    uses = {hit.key: len(used.concepts.get(hit.key, ())) if used else 0 for hit in hits}
+    return [hit.key for hit in sorted(hits, key=lambda hit: (not hit.whole, uses[hit.key]))]
+
+
+def _take(
+    keys: Sequence[str],
+    limit: int,
+    search: DocumentSearch,
+    exclude: EvaluationSets,
+    choice: Choice,
+    excluded: dict[str, str],
+) -> list[str]:
+    """RETURNS (list[str]): the first keys of documents that have a text and are in no evaluation set."""
+    taken: list[str] = []
+    waiting = [key for key in keys if key not in excluded]
+    while waiting and len(taken) < limit:
+        some, waiting = waiting[: limit - len(taken)], waiting[limit - len(taken) :]
+        known = choice.documents
+        fetched = search.fetch([key for key in some if key not in known])
+        for key in some:
+            document = known.get(key) or fetched.get(key)
+            if document is None:
+                continue
+            if overlap := exclude.overlap(document):
+                excluded[key] = overlap
+                continue
+            known[key] = document
+            taken.append(key)
+    return taken

@@ -1,0 +1,192 @@
+"""Documents to be annotated by rule: text files and JSON lines of a folder, and the segments they are cut into."""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..corpora.report import Report
+from ..corpora.source import BrokenRecord, Source
+from ..errors import Errors, SapbertError
+from ..files import open_text, without_gz
+
+TEXT_SUFFIX = ".txt"
+JSON_SUFFIXES = (".jsonl", ".ndjson")
+
+_SENTENCE_END = re.compile(r"[.?!][\"'”’)\]]*\s+(?=[\"'“‘(\[]*[^\W_a-z])|\n\s*")
+_WORD = re.compile(r"[^\W_]+")
+
+
+class SourceDocument(NamedTuple):
+    """A document as it was found.
+
+    text (str): if it has a title, the text begins with it and a blank.
+    pmid (str): its number in PubMed, empty where that is not known.
+    source (str): the file or the database that it comes from.
+    """
+
+    doc_id: str
+    text: str
+    title: str = ""
+    pmid: str = ""
+    source: str = ""
+
+
+# --- reading
+
+
+def read_folder(paths: Iterable[Path], report: Report) -> Iterator[SourceDocument]:
+    """Read documents as a stream.
+
+    A `.txt` file is one document, and its name is the id; a line of a `.jsonl` file is one, with `text` and perhaps
+    `id`, `pmid` and `title`. Both may be gzipped. Broken records are counted.
+
+    paths (Iterable[Path]): files, and folders that are searched with all their folders, by alphabet.
+    RAISES (SapbertError): E603 there is no such file, E12x one cannot be read, E124 its name shows no format.
+    """
+    for path in paths:
+        files = [path] if path.is_file() else sorted(file for file in path.rglob("*") if _format(file))
+        if not files:
+            raise SapbertError(Errors.E603.format(path=path))
+        for file in files:
+            yield from _read_file(file, report)
+
+
+def _format(path: Path) -> str:
+    suffix = without_gz(path).suffix.lower()
+    return suffix if suffix in (TEXT_SUFFIX, *JSON_SUFFIXES) and path.is_file() else ""
+
+
+def _read_file(path: Path, report: Report) -> Iterator[SourceDocument]:
+    suffix = _format(path)
+    if not suffix:
+        formats = ", ".join((TEXT_SUFFIX, *JSON_SUFFIXES))
+        raise SapbertError(Errors.E124.format(path=path, formats=formats))
+    if suffix == TEXT_SUFFIX:
+        with open_text(path) as handle:
+            text = handle.read().strip()
+        if text:
+            yield SourceDocument(without_gz(path).stem, text, source=path.name)
+        else:
+            Source(path, report).broken(1, "the file is empty")
+        return
+    source = Source(path, report)
+    for number, line in source.lines():
+        if line.strip():
+            try:
+                yield _json_document(line, path.name, number)
+            except BrokenRecord as reason:
+                source.broken(number, reason)
+
+
+def _json_document(line: str, name: str, number: int) -> SourceDocument:
+    try:
+        record = json.loads(line)
+        # half a surrogate pair cannot be written again
+        json.dumps(record, ensure_ascii=False).encode()
+    except (ValueError, RecursionError) as error:
+        raise BrokenRecord(f"this is not JSON in Unicode ({error})") from error
+    if not isinstance(record, dict):
+        raise BrokenRecord("this is no JSON object")
+    title, text = _field(record, "title"), _field(record, "text")
+    if not text:
+        raise BrokenRecord("there is no text")
+    doc_id = _field(record, "id") or f"{name}:{number}"
+    return SourceDocument(doc_id, f"{title} {text}" if title else text, title, _field(record, "pmid"), name)
+
+
+def _field(record: dict[str, Any], key: str) -> str:
+    value = record.get(key)
+    if value is None:
+        return ""
+    if isinstance(value, bool) or not isinstance(value, (str, int)):
+        raise BrokenRecord(f"the value of {key!r} is neither a string nor a whole number")
+    return str(value).strip()
+
+
+# --- what is the same in two copies of a text
+
+
+def fold(text: str) -> str:
+    """RETURNS (str): the words of a text without case and punctuation, with single blanks."""
+    return " ".join(_WORD.findall(text.casefold()))
+
+
+def sentence_starts(text: str) -> list[int]:
+    """RETURNS (list[int]): where the sentences begin; an abbreviation before a capital may pass for an end."""
+    return [0, *(end.end() for end in _SENTENCE_END.finditer(text) if end.end() < len(text))]
+
+
+def first_sentence(text: str) -> str:
+    starts = sentence_starts(text)
+    return text[: starts[1]] if len(starts) > 1 else text
+
+
+# --- cutting
+
+
+def cut(text: str, tokens: Sequence[tuple[int, int]], limit: int) -> list[str]:
+    """Cut a text into segments: where a sentence ends in the second half of a segment, else between two words.
+
+    tokens (Sequence[tuple[int, int]]): start and end of each token.
+    limit (int): tokens that a segment has at most.
+    RETURNS (list[str]): the segments, without blanks at their ends.
+    """
+    starts = sentence_starts(text)
+    segments, first = [], 0
+    while first < len(tokens):
+        end = min(first + limit, len(tokens))
+        if end < len(tokens):
+            end = _best_end(tokens, first + limit // 2, end, starts)
+        segments.append(text[tokens[first][0] : tokens[end - 1][1]].strip())
+        first = end
+    return [segment for segment in segments if segment]
+
+
+def _best_end(tokens: Sequence[tuple[int, int]], low: int, high: int, starts: Sequence[int]) -> int:
+    """RETURNS (int): the last of the tokens low + 1 to high that begins a sentence, else a word, else the last."""
+    ends = range(high, low, -1)
+    # where a blank precedes a token, a sentence may begin anywhere in it
+    sentences = (end for end in ends if _any_between(starts, tokens[end - 1][1], tokens[end][0]))
+    words = (end for end in ends if tokens[end - 1][1] < tokens[end][0])
+    return next(sentences, next(words, high))
+
+
+def _any_between(starts: Sequence[int], low: int, high: int) -> bool:
+    place = bisect_left(starts, low)
+    return place < len(starts) and starts[place] <= high
+
+
+Tokenize = Callable[[str], Sequence[tuple[int, int]]]
+"""Gives start and end of each token of a text."""
+
+
+def spacy_tokens() -> Tokenize:
+    """RETURNS (Tokenize): gives the tokens of spaCy."""
+    import spacy
+
+    nlp = spacy.blank("en")
+    return lambda text: [(token.idx, token.idx + len(token)) for token in nlp.make_doc(text)]
+
+
+def wordpieces(encoder: str) -> Tokenize:
+    """RETURNS (Tokenize): gives the wordpieces of an encoder's tokenizer.
+
+    encoder (str): "starter", a folder or a hub name.
+    RAISES (SapbertError): E301, E302 there is no such encoder; E610 its tokenizer does not tell offsets.
+    """
+    from ..ml.encoder_folder import load_tokenizer, resolve
+
+    tokenizer = load_tokenizer(resolve(encoder))
+    if not tokenizer.is_fast:
+        raise SapbertError(Errors.E610.format(name=encoder))
+
+    def tokenize(text: str) -> list[tuple[int, int]]:
+        found = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
+        return [(start, end) for start, end in found["offset_mapping"] if start < end]
+
+    return tokenize

@@ -1,0 +1,237 @@
+"""PubMed and PubMed Central through NCBI's E-utilities: at most so many requests a second, answers kept on disk."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError, URLError
+from urllib.parse import urlencode
+from urllib.request import Request, urlopen
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
+
+from ..errors import Errors, SapbertError
+from ..files import replacing
+from .documents import SourceDocument
+from .search import Hit
+
+URL = "https://eutils.ncbi.nlm.nih.gov/entrez/eutils"
+KEY_VARIABLE = "NCBI_API_KEY"
+DATABASES = ("pubmed", "pmc")
+
+# What NCBI allows: requests a second without a key, and with one.
+RATE, RATE_WITH_KEY = 3, 10
+TRIES = 5
+TIMEOUT = 60
+FETCHED_AT_ONCE = 200
+
+_ONLY = {"pubmed": "hasabstract", "pmc": "open access[filter]"}
+_NO_LETTER = re.compile(r"[^\w\s.,'/+-]+")
+
+
+class Eutils:
+    """Asks the E-utilities; the same question is asked once where answers are kept.
+
+    The key is read from the environment variable NCBI_API_KEY. It goes with the requests, but into no file.
+
+    url (str): where the E-utilities are.
+    cache (Path | None): the folder in which answers are kept.
+    clock, sleep: what tells the time, and waits.
+    counts (Counter[str]): `requests` sent, `answers_kept` that were there already, and `tries_again`.
+    """
+
+    def __init__(
+        self,
+        url: str = URL,
+        cache: Path | None = None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.url = url.rstrip("/")
+        self.counts: Counter[str] = Counter()
+        self._cache = cache
+        self._key = os.environ.get(KEY_VARIABLE, "").strip()
+        self._clock = clock
+        self._sleep = sleep
+        self._next = clock()
+
+    def ask(self, tool: str, values: Mapping[str, str], is_whole: Callable[[bytes], str | None]) -> bytes:
+        """Get the answer to a question.
+
+        tool (str): "esearch" or "efetch".
+        is_whole (Callable[[bytes], str | None]): says what is wrong with an answer, None where it is right. A wrong
+            one is asked for again, and never kept.
+        RAISES (SapbertError): E605 there is no right answer; E507 it cannot be kept.
+        """
+        question = urlencode(sorted(values.items()))
+        kept = self._kept(tool, question)
+        if kept and kept.is_file() and is_whole(answer := kept.read_bytes()) is None:
+            self.counts["answers_kept"] += 1
+            return answer
+        answer = self._try(tool, question, is_whole)
+        if kept:
+            with replacing(kept) as temporary:
+                kept.parent.mkdir(parents=True, exist_ok=True)
+                temporary.write_bytes(answer)
+        return answer
+
+    def _kept(self, tool: str, question: str) -> Path | None:
+        name = hashlib.sha256(f"{self.url} {tool} {question}".encode()).hexdigest()
+        return self._cache / name[:2] / f"{tool}-{name[:32]}" if self._cache else None
+
+    def _try(self, tool: str, question: str, is_whole: Callable[[bytes], str | None]) -> bytes:
+        reason: object = ""
+        for number in range(TRIES):
+            if number:
+                self.counts["tries_again"] += 1
+                self._sleep(2.0**number)
+            self._wait()
+            self.counts["requests"] += 1
+            try:
+                answer = self._send(tool, question)
+            except HTTPError as error:
+                reason = f"HTTP status {error.code}"
+                error.close()
+                if error.code != 429 and error.code < 500:
+                    break
+            except (URLError, OSError) as error:
+                reason = getattr(error, "reason", error)
+            else:
+                if (wrong := is_whole(answer)) is None:
+                    return answer
+                reason = wrong
+        raise SapbertError(Errors.E605.format(url=self.url, reason=reason, variable=KEY_VARIABLE))
+
+    def _send(self, tool: str, question: str) -> bytes:
+        secret = f"&{urlencode({'api_key': self._key})}" if self._key else ""
+        body = f"{question}&tool=spacy-sapbert{secret}".encode()
+        # posted: the numbers of many documents are too long for an address, and no log shows the key
+        with urlopen(Request(f"{self.url}/{tool}.fcgi", body), timeout=TIMEOUT) as response:
+            answer: bytes = response.read()
+        return answer
+
+    def _wait(self) -> None:
+        now = self._clock()
+        if now < self._next:
+            self._sleep(self._next - now)
+        self._next = max(now, self._next) + 1 / (RATE_WITH_KEY if self._key else RATE)
+
+
+class EutilsSearch:
+    """Documents of PubMed (title and abstract) or of PubMed Central (open access; with the text itself).
+
+    database (str): "pubmed" or "pmc".
+    """
+
+    def __init__(self, eutils: Eutils, database: str) -> None:
+        self._eutils = eutils
+        self._database = database
+
+    @property
+    def counts(self) -> Counter[str]:
+        return self._eutils.counts
+
+    def find(self, name: str, limit: int) -> list[Hit]:
+        # lower-case, without brackets: else "and" might be an operator, and "[…]" the name of a field
+        words = " ".join(_NO_LETTER.sub(" ", name).lower().split())
+        if not words:
+            return []
+        values = {
+            "db": self._database,
+            "term": f"({words}) AND {_ONLY[self._database]}",
+            "retmax": str(limit),
+            "retmode": "json",
+            "sort": "relevance",
+        }
+        answer = self._eutils.ask("esearch", values, _search_fault)
+        return [Hit(key) for key in json.loads(answer)["esearchresult"]["idlist"]]
+
+    def fetch(self, keys: Sequence[str]) -> dict[str, SourceDocument]:
+        found: dict[str, SourceDocument] = {}
+        for start in range(0, len(keys), FETCHED_AT_ONCE):
+            values = {"db": self._database, "id": ",".join(keys[start : start + FETCHED_AT_ONCE]), "retmode": "xml"}
+            answer = self._eutils.ask("efetch", values, _fetch_fault)
+            found.update(_READERS[self._database](ElementTree.fromstring(answer)))
+        return {key: found[key] for key in keys if key in found}
+
+
+def _search_fault(answer: bytes) -> str | None:
+    try:
+        content = json.loads(answer)
+        result = content["esearchresult"]
+        fault = content.get("error") or result.get("ERROR")
+        ids = result.get("idlist")
+        if fault or not (isinstance(ids, list) and all(isinstance(key, str) for key in ids)):
+            return str(fault or "no list of ids")
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        return f"no answer to a search ({type(error).__name__})"
+    return None
+
+
+def _fetch_fault(answer: bytes) -> str | None:
+    try:
+        ElementTree.fromstring(answer)
+    except ElementTree.ParseError as error:
+        return f"no well-formed XML: {error}"
+    return None
+
+
+# --- answers to documents
+
+
+def read_pubmed(root: Element) -> dict[str, SourceDocument]:
+    """RETURNS (dict[str, SourceDocument]): the articles of PubMed's XML that have an abstract, by PMID."""
+    found = {}
+    for citation in root.iter("MedlineCitation"):
+        pmid = _text(citation.find("PMID"))
+        title = _text(citation.find("Article/ArticleTitle"))
+        abstract = " ".join(
+            filter(None, (_labelled(part) for part in citation.iterfind("Article/Abstract/AbstractText")))
+        )
+        if pmid and abstract:
+            found[pmid] = SourceDocument(pmid, f"{title} {abstract}".strip(), title, pmid, "pubmed")
+    return found
+
+
+def _labelled(part: Element) -> str:
+    label, text = part.get("Label"), _text(part)
+    return f"{label}: {text}" if label and text else text
+
+
+def read_pmc(root: Element) -> dict[str, SourceDocument]:
+    """RETURNS (dict[str, SourceDocument]): the articles of PMC's XML that have a text, by their number without PMC."""
+    found = {}
+    for article in root.iter("article"):
+        ids = {item.get("pub-id-type"): _text(item) for item in article.iterfind("front/article-meta/article-id")}
+        key = (ids.get("pmc") or ids.get("pmcid") or ids.get("pmcaid") or "").upper().removeprefix("PMC")
+        title = _text(article.find("front/article-meta/title-group/article-title"))
+        parts = (*article.iterfind("front/article-meta/abstract"), *article.iterfind("body"))
+        text = " ".join(filter(None, (_text(item) for part in parts for item in _paragraphs(part))))
+        if key and text:
+            pmid = ids.get("pmid", "")
+            found[key] = SourceDocument(f"PMC{key}", f"{title} {text}".strip(), title, pmid, "pmc")
+    return found
+
+
+_READERS: dict[str, Callable[[Element], dict[str, SourceDocument]]] = {"pubmed": read_pubmed, "pmc": read_pmc}
+
+
+def _paragraphs(element: Element) -> Iterator[Element]:
+    """YIELDS (Element): the paragraphs; one may hold a list, whose paragraphs are its own."""
+    for child in element:
+        if child.tag == "p":
+            yield child
+        else:
+            yield from _paragraphs(child)
+
+
+def _text(element: Any) -> str:
+    return "" if element is None else " ".join("".join(element.itertext()).split())

@@ -1,0 +1,67 @@
+"""Documents that must not be trained on: those of evaluation sets, found by PMID and by title."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterable
+
+from ..types import AnnotatedDocument
+from .documents import SourceDocument, first_sentence, fold, sentence_starts
+
+PMID, TITLE = "pmid", "title"
+"""Why a document overlaps."""
+
+# A shorter sentence ("Case report.") says little; such a one must be the title itself.
+MIN_WORDS = 5
+_MAX_COMPARED = 300  # characters of a title or a first sentence
+
+_PMID = re.compile(r"(?:pmid|pubmed)?\s*:?\s*0*(\d+)", re.IGNORECASE)
+
+
+def pmid_of(doc_id: str) -> str:
+    """RETURNS (str): the number of "PMID:123", "00123" or "123"; empty for another id."""
+    found = _PMID.fullmatch(doc_id.strip())
+    return found[1] if found else ""
+
+
+class EvaluationSets:
+    """Knows which documents are in evaluation sets.
+
+    Titles are compared without case, punctuation and blanks; where a document has no title, its first sentence is
+    taken. It overlaps if a document of the sets, or any sentence of it with what follows, begins with that: some
+    collections have abstracts without their titles.
+
+    documents (Iterable[AnnotatedDocument]): of the sets.
+    """
+
+    def __init__(self, documents: Iterable[AnnotatedDocument] = ()) -> None:
+        self._pmids: set[str] = set()
+        self._titles: set[str] = set()
+        beginnings: set[str] = set()
+        for document in documents:
+            self._pmids.add(pmid_of(document.doc_id))
+            self._titles.add(fold(first_sentence(document.text)))
+            beginnings.update(_beginning(document.text[start:]) for start in sentence_starts(document.text))
+        self._beginnings = sorted(beginnings)
+        self._pmids.discard("")
+        self._titles.discard("")
+
+    def overlap(self, document: SourceDocument) -> str | None:
+        """RETURNS (str | None): "pmid" or "title", by which it was found in the sets; None where it is not in them."""
+        if not self._pmids.isdisjoint((document.pmid and pmid_of(document.pmid), pmid_of(document.doc_id))):
+            return PMID
+        title = fold(document.title or first_sentence(document.text))
+        if title in self._titles or (title.count(" ") + 1 >= MIN_WORDS and self._begins_with(title[:_MAX_COMPARED])):
+            return TITLE
+        return None
+
+    def _begins_with(self, title: str) -> bool:
+        place = bisect_left(self._beginnings, title)
+        wanted = title if len(title) == _MAX_COMPARED else f"{title} "  # no word that only begins as its last one
+        return place < len(self._beginnings) and f"{self._beginnings[place]} ".startswith(wanted)
+
+
+def _beginning(text: str) -> str:
+    # folding the first characters only: a word is hardly longer than that
+    return fold(text[: 4 * _MAX_COMPARED])[:_MAX_COMPARED]

@@ -1,0 +1,74 @@
+"""Annotations by the `concept_matcher`: every longest span that is a name of the vocabulary."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import spacy
+
+from ..kb.name_index import NameIndex
+from ..kb.store import ConceptStore
+from ..ml.homonyms import Claim, rank
+from ..pipeline.attributes import get_matched_name
+from ..pipeline.concept_matcher import ConceptMatcher
+from ..text.words import is_acronym, word_keys
+from .annotations import Annotation
+
+if TYPE_CHECKING:
+    from spacy.tokens import Span
+
+_SPANS = "names"
+
+
+class MatcherAnnotator:
+    """Finds names with the `concept_matcher`, after the `abbreviation_resolver`.
+
+    A name that several concepts own gives the one that corpora annotate with it most often, else the one that prefers
+    it. Where that leaves several, the span is annotated with each of them.
+
+    store (ConceptStore): the vocabulary.
+    """
+
+    name = "concept_matcher"
+
+    def __init__(self, store: ConceptStore) -> None:
+        self._store = store
+        self._nlp = spacy.blank("en")
+        self._nlp.add_pipe("abbreviation_resolver")
+        config = {"kb": str(store.path), "spans_key": _SPANS}
+        component = self._nlp.add_pipe("concept_matcher", config=config)
+        assert isinstance(component, ConceptMatcher)
+        self._matcher = component.matcher
+        self._names = NameIndex(store, lambda name: " ".join(word_keys(name)))
+        self._owners = lru_cache(maxsize=1 << 16)(self._find_owners)
+
+    def annotate(self, texts: Sequence[str]) -> list[list[Annotation] | None]:
+        """RETURNS (list[list[Annotation] | None]): of each text, by position."""
+        return [
+            sorted(annotation for span in doc.spans[_SPANS] for annotation in self._annotations(span))
+            for doc in self._nlp.pipe(texts)
+        ]
+
+    def _annotations(self, span: Span) -> list[Annotation]:
+        name = get_matched_name(span)
+        if name is None:
+            names = [self._store.name(row) for row in self._matcher.composite_rows(span.text)]
+            ids = tuple(dict.fromkeys(self._owners(part)[0] for part in names))
+            return [Annotation(span.start_char, span.end_char, ids, "|".join(names))] if ids else []
+        return [Annotation(span.start_char, span.end_char, (owner,), name) for owner in self._owners(name)]
+
+    def _find_owners(self, name: str) -> list[str]:
+        """RETURNS (list[str]): primary ids of the concepts for which most speaks, by id."""
+        # a name with its case, and else all that the matcher takes for the same name
+        found = list(self._store.find_name(name)) if is_acronym(name) else self._names.owners(name)
+        claims = rank([self._claim(concept_id, name) for concept_id in found])
+        best = claims[0]._replace(concept_id="")
+        return [claim.concept_id for claim in claims if claim._replace(concept_id="") == best]
+
+    def _claim(self, concept_id: str, name: str) -> Claim:
+        concept = self._store.get(concept_id)
+        assert concept is not None
+        preferred = word_keys(concept.canonical_name) == word_keys(name)
+        return Claim(concept_id, self._store.annotations(concept_id, name), preferred=preferred)

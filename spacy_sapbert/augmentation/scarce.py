@@ -1,0 +1,58 @@
+"""Which concepts are searched for."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+
+from ..errors import Errors, SapbertError
+from ..files import open_text
+from ..kb.ids import NO_ID, canonical_id
+from ..kb.store import ConceptStore
+from ..types import AnnotatedDocument
+
+
+def read_labels(path: Path) -> list[str]:
+    """Read ids, one a line; what stands after a tab is not read, nor are lines that begin with #.
+
+    RETURNS (list[str]): each once, in canonical form.
+    RAISES (SapbertError): E12x the file cannot be read, E606 there is no id in it.
+    """
+    with open_text(path) as lines:
+        cells = [line.split("\t")[0] for line in lines if not line.startswith("#")]
+    ids = dict.fromkeys(concept_id for cell in cells if (concept_id := canonical_id(cell)) not in NO_ID)
+    if not ids:
+        raise SapbertError(Errors.E606.format(path=path))
+    return list(ids)
+
+
+def training_documents(documents: Iterable[AnnotatedDocument], store: ConceptStore) -> Counter[str]:
+    """RETURNS (Counter[str]): how many documents hold each concept, by its primary id."""
+    counts: Counter[str] = Counter()
+    for document in documents:
+        ids = {concept_id for mention in document.mentions for concept_id in mention.ids}
+        counts.update({primary for concept_id in ids for primary in store.find_id(concept_id)})
+    return counts
+
+
+def primary_ids(ids: Iterable[str], store: ConceptStore) -> tuple[list[str], int]:
+    """RETURNS (tuple[list[str], int]): the primary ids of a store's concepts, and how many ids it does not have."""
+    found = {concept_id: store.find_id(concept_id) for concept_id in ids}
+    primaries = dict.fromkeys(primary for some in found.values() for primary in some)
+    return list(primaries), sum(not some for some in found.values())
+
+
+def scarce_concepts(
+    counts: Counter[str], labels: Iterable[str] | None, store: ConceptStore, k: int | None
+) -> list[tuple[str, str]]:
+    """The concepts with fewer than k training documents, and their preferred names.
+
+    labels (Iterable[str] | None): primary ids of the concepts that matter, those without any training document
+        included; None for those with one, or where there is no training document, for all of the vocabulary.
+    k (int | None): None for all.
+    RETURNS (list[tuple[str, str]]): the scarcest first, then by id.
+    """
+    wanted = labels if labels is not None else (counts or store.concept_ids())
+    ids = sorted(concept_id for concept_id in wanted if k is None or counts[concept_id] < k)
+    return [(concept_id, store.names_of(concept_id)[0].text) for concept_id in sorted(ids, key=counts.__getitem__)]
