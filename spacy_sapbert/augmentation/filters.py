@@ -1,4 +1,4 @@
-"""Filters of annotations made by rule: false abbreviations, and spans that overlap."""
+"""Filters of annotations made by rule: what was no abbreviation, what was no name, and spans that overlap."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from functools import lru_cache
 from typing import Any
 
 from ..kb.store import ConceptStore
+from ..text.abbreviations import find_definitions, find_uses
+from ..text.words import is_acronym, word_keys, words
 from .annotations import Annotation
-
-_MAX_SHORT_FORM = 8  # characters
 
 
 class FalseAbbreviations:
-    """Removes lower-case words that were taken for an abbreviation: "aids" (helps) is not AIDS, "ms" no disease.
+    """Removes lower-case words that were taken for an abbreviation: "aids" (helps) is not AIDS, "ms" is no disease.
 
-    A name is an abbreviation if it has at most 8 characters, no blank and no lower-case letter but for an s at the end.
-    A word is removed if all names of the concept that it might be are abbreviations, and it is written like none.
+    A word is removed if all names of the concept that it might be, with or without a last s, are abbreviations, and the
+    text does not define it as one.
     """
 
     def __init__(self, store: ConceptStore) -> None:
@@ -24,41 +24,67 @@ class FalseAbbreviations:
         self._names = lru_cache(maxsize=1 << 16)(self._find_names)
 
     def __call__(self, text: str, annotations: Sequence[Annotation]) -> list[Annotation]:
-        return [annotation for annotation in annotations if not self._is_false(text, annotation)]
+        false = [annotation for annotation in annotations if self._is_false(text, annotation)]
+        defined = {(use.start, use.end) for use in find_uses(text, find_definitions(text))} if false else set()
+        return [one for one in annotations if one not in false or one[:2] in defined]
 
     def _is_false(self, text: str, annotation: Annotation) -> bool:
         word = text[annotation.start : annotation.end]
-        if len(annotation.ids) != 1 or len(word) > _MAX_SHORT_FORM or not word.islower():
+        if len(annotation.ids) != 1 or not word.islower() or not is_acronym(word.removesuffix("s").upper()):
             return False
-        singular = word.removesuffix("s")
-        names = self._names(annotation.ids[0])
-        alike = [name for form in (word, singular) for name in names.get(form, ())]
-        if not alike and annotation.name.lower() in (word, singular):
-            alike = [annotation.name]  # of a vocabulary whose ids were mapped
-        return bool(alike) and all(map(_is_short_form, alike))
+        forms = (word, word.removesuffix("s"))
+        alike = [name for form in forms for name in self._names(annotation.ids[0]).get(form, ())]
+        if not alike and annotation.name.lower() in forms:
+            alike = [annotation.name]  # of another vocabulary, whose ids were mapped
+        return bool(alike) and all(is_acronym(name.removesuffix("s")) for name in alike)
 
     def _find_names(self, concept_id: str) -> dict[str, list[str]]:
         names: dict[str, list[str]] = {}
         for name in self._store.names_of(concept_id):
-            if len(name.text) <= _MAX_SHORT_FORM:
-                names.setdefault(name.text.lower(), []).append(name.text)
+            names.setdefault(name.text.lower(), []).append(name.text)
         return names
 
 
-def _is_short_form(name: str) -> bool:
-    return len(name) <= _MAX_SHORT_FORM and " " not in name and name.removesuffix("s").isupper()
+class InvertedNames:
+    """Removes enumerations that were taken for a name that a vocabulary inverts: "heart failure, renal" is none.
+
+    Vocabularies list "Failure, Renal" beside "Renal Failure"; a text that has the words in that order means a list. A
+    name with a comma of its own, such as "leukemia, type 1", has no such other form.
+    """
+
+    def __init__(self, store: ConceptStore) -> None:
+        self._store = store
+        self._orders = lru_cache(maxsize=1 << 16)(self._find_orders)
+
+    def __call__(self, text: str, annotations: Sequence[Annotation]) -> list[Annotation]:
+        return [one for one in annotations if not self._is_inverted(text[one.start : one.end], one.ids)]
+
+    def _is_inverted(self, mention: str, ids: Sequence[str]) -> bool:
+        if "," not in mention or len(ids) != 1:
+            return False
+        orders = self._orders(ids[0])
+        same_words = [order for order in orders if tuple(sorted(order)) == word_keys(mention)]
+        return bool(same_words) and _order(mention) not in same_words
+
+    def _find_orders(self, concept_id: str) -> list[tuple[str, ...]]:
+        """RETURNS (list[tuple[str, ...]]): the words of the names without a comma."""
+        return [_order(name.text) for name in self._store.names_of(concept_id) if "," not in name.text]
+
+
+def _order(text: str) -> tuple[str, ...]:
+    return tuple(word.key for word in words(text) if word.key)
 
 
 class Overlaps:
     """Keeps the more specific of annotations that overlap.
 
-    That is the longer one; of equal spans the concept that is below the other in the hierarchy; else the first by
-    position and by id.
+    That is the longer one; of equal spans the one whose concept is below the other in the hierarchy, else the first by
+    id.
     """
 
     def __init__(self, store: ConceptStore) -> None:
         self._store = store
-        self.ancestors = lru_cache(maxsize=1 << 16)(self._find_ancestors)
+        self._ancestors = lru_cache(maxsize=1 << 16)(self._find_ancestors)
 
     def __call__(self, text: str, annotations: Sequence[Annotation]) -> list[Annotation]:
         kept: list[Annotation] = []
@@ -76,7 +102,7 @@ class Overlaps:
         return annotation.start - annotation.end, annotation.start, n_below, annotation.ids
 
     def _is_below(self, one: Annotation, other: Annotation) -> bool:
-        return any(not self.ancestors(concept_id).isdisjoint(other.ids) for concept_id in one.ids)
+        return any(not self._ancestors(concept_id).isdisjoint(other.ids) for concept_id in one.ids)
 
     def _find_ancestors(self, concept_id: str) -> frozenset[str]:
         found: set[str] = set()
@@ -84,8 +110,7 @@ class Overlaps:
         while waiting:
             concept = self._store.get(waiting.pop())
             for parent in concept.parents if concept else ():
-                for primary in self._store.find_id(parent):
-                    if primary not in found:
-                        found.add(primary)
-                        waiting.append(primary)
+                new = set(self._store.find_id(parent)) - found
+                found |= new
+                waiting += new
         return frozenset(found - {concept_id})

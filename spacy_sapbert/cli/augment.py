@@ -61,6 +61,9 @@ def augment(
     ] = None,
     mapping_kb: Annotated[str | None, typer.Option(help="A store with the ids of both, for example of UMLS.")] = None,
     abbreviation_filter: Annotated[bool, typer.Option(help="Leave out words taken for abbreviations.")] = True,
+    inversion_filter: Annotated[
+        bool, typer.Option(help="Leave out enumerations taken for an inverted name (Failure, Renal).")
+    ] = True,
     overlap_filter: Annotated[bool, typer.Option(help="Of mentions that overlap, keep the more specific.")] = True,
     diversity_filter: Annotated[bool, typer.Option(help="Prefer documents taken for few other concepts.")] = True,
     relevance_filter: Annotated[bool, typer.Option(help="Leave out documents that lack the concept.")] = True,
@@ -99,7 +102,7 @@ def augment(
         show_values(counts)
         return
     with _annotator(store, metamaplite, annotations, cache, report) as annotator:
-        filters = _filters(store, abbreviation_filter, overlap_filter)
+        filters = _filters(store, abbreviation_filter, inversion_filter, overlap_filter)
         annotation = _annotation(annotator, _id_mapping(store, mapping, mapping_kb), filters, wanted.labels)
         annotated = list(annotation(track(segments, console, "segments", total=len(segments))))
     kept = _kept(annotated, annotation, relevance_filter, counts)
@@ -241,15 +244,15 @@ def _id_mapping(store: ConceptStore, mappings: Sequence[Path] | None, between: s
     return IdMapping(store, read_mappings(mappings or []), open_store(between) if between else None)
 
 
-def _filters(store: ConceptStore, abbreviations: bool, overlaps: bool) -> dict[str, Filter]:
-    from ..augmentation.filters import FalseAbbreviations, Overlaps
+def _filters(store: ConceptStore, *chosen: bool) -> dict[str, Filter]:
+    from ..augmentation.filters import FalseAbbreviations, InvertedNames, Overlaps
 
-    filters: dict[str, Filter] = {}
-    if abbreviations:
-        filters["false_abbreviations"] = FalseAbbreviations(store)
-    if overlaps:
-        filters["overlaps"] = Overlaps(store)
-    return filters
+    filters: dict[str, Filter] = {
+        "false_abbreviations": FalseAbbreviations(store),
+        "inverted_names": InvertedNames(store),
+        "overlaps": Overlaps(store),
+    }
+    return {name: filter for (name, filter), used in zip(filters.items(), chosen, strict=True) if used}
 
 
 def _annotation(

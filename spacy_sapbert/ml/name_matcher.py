@@ -89,7 +89,7 @@ class NameMatcher:
         return found
 
     def composite_rows(self, text: str) -> list[int]:
-        """The likeliest reading of a composite mention whose parts are all names, if one of them is not written as such.
+        """The likeliest reading of a composite whose parts are all names, if one of them is not written as such.
 
         RETURNS (list[int]): the rows of these names.
         """

@@ -1,0 +1,70 @@
+"""How good annotations by rule are: those of an annotated corpus beside what `augment` would make of its texts.
+
+For each filter: how many annotations it removes, and how many of these are right, so that it had better kept them. An
+annotation is right where the corpus annotates one of its concepts anywhere in the document.
+
+    python benchmarks/augmentation.py --kb STORE [--labels FILE] CORPUS …
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import Counter
+from pathlib import Path
+
+from spacy_sapbert.augmentation.annotations import Annotation
+from spacy_sapbert.augmentation.filters import (
+    FalseAbbreviations,
+    InvertedNames,
+    Overlaps,
+)
+from spacy_sapbert.augmentation.matching import MatcherAnnotator
+from spacy_sapbert.augmentation.scarce import primary_ids, read_labels
+from spacy_sapbert.corpora.reader import read_corpus
+from spacy_sapbert.ml.open import open_store
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("corpora", type=Path, nargs="+")
+    parser.add_argument("--kb", required=True)
+    parser.add_argument("--labels", type=Path)
+    given = parser.parse_args()
+    store = open_store(given.kb)
+    labels = set(primary_ids(read_labels(given.labels), store)[0]) if given.labels else None
+    filters = {
+        "false_abbreviations": FalseAbbreviations(store),
+        "inverted_names": InvertedNames(store),
+        "overlaps": Overlaps(store),
+    }
+    counts: dict[str, Counter[str]] = {name: Counter() for name in (*filters, "left")}
+    wrong: dict[str, Counter[str]] = {name: Counter() for name in counts}
+    documents = [document for path in given.corpora for document in read_corpus(path)]
+    n_gold = n_hit = 0
+    annotated = MatcherAnnotator(store).annotate([document.text for document in documents])
+    for document, found in zip(documents, annotated, strict=True):
+        gold = {one for mention in document.mentions for some in mention.ids for one in store.find_id(some)}
+
+        def count(name: str, some: list[Annotation], text: str = document.text, gold: set[str] = gold) -> None:
+            for one in some:
+                if labels is None or not labels.isdisjoint(one.ids):
+                    counts[name]["annotations"] += 1
+                    counts[name]["right"] += not gold.isdisjoint(one.ids)
+                    if gold.isdisjoint(one.ids):
+                        wrong[name][text[one.start : one.end]] += 1
+
+        annotations = found or []
+        for name, step in filters.items():
+            left = step(document.text, annotations)
+            count(name, [one for one in annotations if one not in left])
+            annotations = left
+        count("left", annotations)
+        ids = {concept_id for one in annotations for concept_id in one.ids}
+        n_gold, n_hit = n_gold + len(gold), n_hit + len(gold & ids)
+    result = {name: {**counts[name], "wrong": [text for text, _ in wrong[name].most_common(12)]} for name in counts}
+    print(json.dumps({"documents": len(documents), "recall": round(100 * n_hit / n_gold, 1), **result}, indent=2))
+
+
+if __name__ == "__main__":
+    main()
