@@ -141,15 +141,15 @@ def cut(text: str, tokens: Sequence[tuple[int, int]], limit: int) -> list[str]:
     while first < len(tokens):
         end = min(first + limit, len(tokens))
         if end < len(tokens):
-            end = _best_end(tokens, first + limit // 2, end, starts)
+            end = _best_end(tokens, first + max(limit // 2, 1), end, starts)
         segments.append(text[tokens[first][0] : tokens[end - 1][1]].strip())
         first = end
     return [segment for segment in segments if segment]
 
 
 def _best_end(tokens: Sequence[tuple[int, int]], low: int, high: int, starts: Sequence[int]) -> int:
-    """RETURNS (int): the last of the tokens low + 1 to high that begins a sentence, else a word, else the last."""
-    ends = range(high, low, -1)
+    """RETURNS (int): the last of the tokens low to high that begins a sentence, else a word, else the last."""
+    ends = range(high, low - 1, -1)
     # where a blank precedes a token, a sentence may begin anywhere in it
     sentences = (end for end in ends if _any_between(starts, tokens[end - 1][1], tokens[end][0]))
     words = (end for end in ends if tokens[end - 1][1] < tokens[end][0])

@@ -30,13 +30,13 @@ class FalseAbbreviations:
 
     def _is_false(self, text: str, annotation: Annotation) -> bool:
         word = text[annotation.start : annotation.end]
-        if len(annotation.ids) != 1 or not word.islower() or not is_acronym(word.removesuffix("s").upper()):
-            return False
         forms = (word, word.removesuffix("s"))
+        if len(annotation.ids) != 1 or not word.islower() or not any(is_acronym(form.upper()) for form in forms):
+            return False
         alike = [name for form in forms for name in self._names(annotation.ids[0]).get(form, ())]
         if not alike and annotation.name.lower() in forms:
             alike = [annotation.name]  # of another vocabulary, whose ids were mapped
-        return bool(alike) and all(is_acronym(name.removesuffix("s")) for name in alike)
+        return bool(alike) and all(is_acronym(name) or is_acronym(name.removesuffix("s")) for name in alike)
 
     def _find_names(self, concept_id: str) -> dict[str, list[str]]:
         names: dict[str, list[str]] = {}

@@ -63,12 +63,9 @@ class MatcherAnnotator:
         """RETURNS (list[str]): primary ids of the concepts for which most speaks, by id."""
         # a name with its case, and else all that the matcher takes for the same name
         found = list(self._store.find_name(name)) if is_acronym(name) else self._names.owners(name)
-        claims = rank([self._claim(concept_id, name) for concept_id in found])
-        best = claims[0]._replace(concept_id="")
-        return [claim.concept_id for claim in claims if claim._replace(concept_id="") == best]
-
-    def _claim(self, concept_id: str, name: str) -> Claim:
-        concept = self._store.get(concept_id)
-        assert concept is not None
-        preferred = word_keys(concept.canonical_name) == word_keys(name)
-        return Claim(concept_id, self._store.annotations(concept_id, name), preferred=preferred)
+        preferred = {concept_id: self._store.names_of(concept_id)[0].text for concept_id in found}
+        preferring = {one for one in found if preferred[one] == name}
+        preferring = preferring or {one for one in found if word_keys(preferred[one]) == word_keys(name)}
+        claims = [Claim(one, self._store.annotations(one, name), preferred=one in preferring) for one in found]
+        best = rank(claims)[0]._replace(concept_id="")
+        return sorted(claim.concept_id for claim in claims if claim._replace(concept_id="") == best)

@@ -1,0 +1,83 @@
+import pytest
+
+from spacy_sapbert.augmentation.annotations import Annotation
+from spacy_sapbert.augmentation.filters import FalseAbbreviations, InvertedNames, Overlaps
+from spacy_sapbert.kb.build import build_store
+from spacy_sapbert.types import Name, Record
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    def record(concept_id, names, **others):
+        return Record(concept_id, tuple(Name(name, "exact", "s") for name in names.split("|")), **others)
+
+    records = [
+        record("D1", "Acquired Immunodeficiency Syndrome|AIDS"),
+        record("D2", "Heart Failure|Failure, Heart"),
+        record("D3", "Kidney Failure|Failure, Kidney|Failure, Kidney, Chronic"),
+        record("D4", "GOUT|Gout", parents=("D6",)),
+        record("D5", "gouty state", alternative_ids=("X5",), parents=("D7",)),
+        record("D6", "arthritis", parents=("X5",)),
+        record("D7", "disease", parents=("D6", "gone")),  # a circle
+    ]
+    return build_store(records, tmp_path_factory.mktemp("filters") / "small.kb")
+
+
+def at(text, mention, *ids, name=""):
+    start = text.index(mention)
+    return Annotation(start, start + len(mention), ids, name)
+
+
+@pytest.mark.parametrize(
+    ("text", "mention", "concept_id", "name", "kept"),
+    [
+        ("This aids growth.", "aids", "D1", "", False),
+        ("A hearing aid.", "aid", "D1", "AIDS", True),  # no name without its s
+        ("Died of AIDS.", "AIDS", "D1", "", True),
+        ("Had gout.", "gout", "D4", "", True),  # a name that is written small as well
+        ("For 3 ms only.", "ms", "D2", "MS", False),  # the annotator's name, of another vocabulary
+        ("Acquired immunodeficiency syndrome (aids); aids is", "aids", "D1", "", True),  # as the text defines it
+        ("heart failure", "heart failure", "D2", "", True),
+    ],
+)
+def test_words_that_were_taken_for_abbreviations(store, text, mention, concept_id, name, kept):
+    found = [at(text, mention, concept_id, name=name)]
+    assert FalseAbbreviations(store)(text, found) == (found if kept else [])
+
+
+@pytest.mark.parametrize(
+    ("mention", "concept_id", "kept"),
+    [
+        ("failure, heart", "D2", False),
+        ("heart failure", "D2", True),
+        ("failure, kidney, chronic", "D3", True),  # there is no other form
+        ("heart, failure", "D2", True),
+    ],
+)
+def test_enumerations_that_were_taken_for_inverted_names(store, mention, concept_id, kept):
+    text = f"Liver {mention} disease"
+    found = [at(text, mention, concept_id)]
+    assert InvertedNames(store)(text, found) == (found if kept else [])
+
+
+def test_the_longer_of_two_spans_is_kept(store):
+    text = "chronic kidney failure, heart"
+    found = [at(text, "kidney failure", "D3"), at(text, "failure, heart", "D2"), at(text, "kidney", "D6")]
+    assert Overlaps(store)(text, found) == [found[0]]
+    found.append(at(text, "chronic", "D7"))
+    assert Overlaps(store)(text, found) == [found[3], found[0]]
+
+
+@pytest.mark.parametrize(
+    ("ids", "kept"),
+    [
+        (("D6", "D4"), "D4"),  # D4 is below D6
+        (("D5", "D4"), "D4"),  # and below D5 by way of its other id
+        (("D2", "D1"), "D1"),  # nothing is known: by id
+        (("D1", "D1"), "D1"),
+    ],
+)
+def test_of_equal_spans_the_lower_concept_is_kept(store, ids, kept):
+    found = [at("gout", "gout", one) for one in ids]
+    assert {one.ids for one in Overlaps(store)("gout", found)} == {(kept,)}
+    assert len(Overlaps(store)("gout", found[::-1])) == 1
