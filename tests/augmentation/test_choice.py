@@ -26,7 +26,10 @@ class Shelf:
 def taken(search, exclude=(), **settings):
     concepts = [(name.upper(), name) for name in search.answers]
     choice = choose(concepts, search, EvaluationSets(exclude), **settings)
-    found = {name.upper(): [key for key in choice.documents if name.upper() in choice.concepts[key]] for name in search.answers}
+    found = {
+        name.upper(): [key for key in choice.documents if name.upper() in choice.concepts[key]]
+        for name in search.answers
+    }
     return found, choice
 
 

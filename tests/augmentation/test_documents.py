@@ -34,7 +34,9 @@ def test_files_of_a_folder_are_read_by_alphabet(tmp_path):
     assert report.broken == 0
 
 
-@pytest.mark.parametrize("line", ["{", "[]", '{"id": "1"}', '{"text": ["a"]}', '{"text": "a", "pmid": true}', '{"text": "\\ud800"}'])
+@pytest.mark.parametrize(
+    "line", ["{", "[]", '{"id": "1"}', '{"text": ["a"]}', '{"text": "a", "pmid": true}', '{"text": "\\ud800"}']
+)
 def test_broken_records_are_counted_and_the_rest_goes_on(tmp_path, line):
     path = tmp_path / "some.jsonl"
     path.write_text(f'{line}\n{{"text": "right"}}\n')

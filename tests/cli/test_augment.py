@@ -1,0 +1,246 @@
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import srsly
+
+from spacy_sapbert.augmentation.metamaplite import file_stem
+from spacy_sapbert.corpora.docbin import read_docbin
+from spacy_sapbert.kb.build import build_store
+from spacy_sapbert.types import Name, Record
+
+PAGE = (Path(__file__).parents[2] / "docs" / "augmentation.md").read_text(encoding="utf8")
+
+# In training two concepts have a document each; ovarian and breast cancer have none.
+TRAIN = """\
+1|t|Cystic fibrosis and aspirin.
+1|a|
+1	0	15	Cystic fibrosis	Disease	D003550
+1	20	27	aspirin	Chemical	D001241
+"""
+DEV = """\
+900|t|Ovarian neoplasms in the evaluation set.
+900|a|Text.
+
+901|t|Ovarian neoplasms by title: a review.
+901|a|Text.
+"""
+DOCUMENTS = {
+    "a": ("10", "Ovarian neoplasms.", "Ovarian cancer, ovarian tissue, breast and ovarian cancer."),
+    "b": ("11", "", "Cystic fibrosis (CF) is rare. Aspirin helps in CF. Lungs: cancer, breast."),
+    "c": ("900", "", "Ovarian neoplasms again."),
+    "d": ("", "Ovarian NEOPLASMS by title - a review", "More."),
+    "e": ("", "", "Ovarian tissue, but aspirin only."),
+    "f": ("", "", "Lithium."),
+}
+LABELS = ("D003550", "D001241", "D010051", "D001943", "C9")
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch, small_store):
+    """A folder with the files that the page names."""
+    monkeypatch.chdir(tmp_path)
+    Path("abstracts").mkdir()
+    keys = ("pmid", "title", "text")
+    records = [{"id": key, **dict(zip(keys, values, strict=True))} for key, values in DOCUMENTS.items()]
+    srsly.write_jsonl("abstracts/a.jsonl", records)
+    Path("train.pubtator").write_text(TRAIN)
+    Path("dev.pubtator").write_text(DEV)
+    Path("labels.txt").write_text("\n".join(LABELS))
+    Path("medic.kb").write_bytes(small_store.path.read_bytes())
+    return tmp_path
+
+
+@pytest.fixture
+def run(place, command):
+    """A function that calls the command with the usual options and others; gives what it counted, or the error."""
+
+    def run(*options):
+        given = ["--kb", "medic.kb", "--train", "train.pubtator", "--labels", "labels.txt", "--exclude", "dev.pubtator"]
+        sources = [] if "--eutils" in options else ["--documents", "abstracts"]
+        finished = command("augment", *given, *sources, "-o", "out.spacy", *options)
+        return json.loads(finished.out) if finished.status == 0 else finished.err
+
+    return run
+
+
+def written(path="out.spacy"):
+    return {doc.user_data["doc_id"]: doc for doc in read_docbin(Path(path))}
+
+
+def mentions(doc):
+    return [(ent.text, ent.kb_id_) for ent in doc.ents]
+
+
+def test_scarce_concepts_get_documents(run):
+    counts = run()
+    assert counts["concepts"] == {"searched": 4, "unseen_in_training": 2, "found_nothing": 0, "not_in_vocabulary": 1}
+    found = {"documents": 6, "duplicates": 0, "excluded_by_pmid": 1, "excluded_by_title": 1, "taken": 3}
+    assert {name: counts["documents"].get(name, 0) for name in found} == found
+    assert counts["segments"]["cut"] == 3
+    docs = written()
+    assert mentions(docs["a:0"]) == [
+        ("Ovarian neoplasms", "D010051"),
+        ("Ovarian cancer", "D010051"),
+        ("breast and ovarian cancer", "D001943|D010051"),
+    ]
+    assert mentions(docs["b:0"]) == [
+        ("Cystic fibrosis", "D003550"),
+        ("CF", "D003550"),
+        ("Aspirin", "D001241"),
+        ("CF", "D003550"),
+    ]
+    assert mentions(docs["e:0"]) == [("aspirin", "D001241")]
+    assert {doc.user_data["weight"] for doc in docs.values()} == {0.3}
+    provenance = docs["b:0"].user_data["provenance"]
+    assert (provenance["pmid"], provenance["source"], provenance["annotator"]) == ("11", "a.jsonl", "concept_matcher")
+    assert list(provenance["concepts"]) == ["D001943", "D001241", "D003550"]
+    assert counts["written"] == {
+        "documents": 3,
+        "augmented": 3,
+        "manual": 0,
+        "concepts": 4,
+        "searched_concepts": 4,
+    }
+
+
+def test_documents_of_evaluation_sets_are_not_written(run):
+    def n_excluded(*options):
+        counts = run(*options)["documents"]
+        return counts["excluded_by_pmid"], counts["excluded_by_title"]
+
+    assert n_excluded() == (1, 1)
+    assert not {"c:0", "d:0"} & set(written())
+    Path("dev.pubtator").write_text("7|t|Other.\n7|a|\n")
+    assert n_excluded() == (0, 0)
+    assert {"c:0", "d:0"} <= set(written())
+    # so are those of the training set and those that are mixed in
+    Path("same.pubtator").write_text("900|t|Other.\n900|a|\n")
+    assert n_excluded("--train", "same.pubtator") == (1, 0)
+
+
+def test_each_filter_has_its_switch(run):
+    counts = run()["annotations"]
+    assert counts["after_inverted_names"] < counts["after_false_abbreviations"]
+    assert counts["after_overlaps"] < counts["after_inverted_names"]
+    assert list(run("--no-abbreviation-filter")["annotations"])[2] == "after_inverted_names"
+    run("--no-inversion-filter")
+    assert ("cancer, breast", "D001943") in mentions(written()["b:0"])
+    run("--no-overlap-filter")
+    doc = written()["a:0"]
+    assert len(doc.spans["gold"]) == 4
+    assert list(doc.user_data["provenance"]["filters"]) == ["false_abbreviations", "inverted_names"]
+
+
+def test_documents_that_lack_the_concept_are_left_out(run):
+    Path("labels.txt").write_text("D010051\nD001241\n")
+    Path("train.pubtator").write_text(
+        TRAIN.replace("\n1\t20", "\n\n2|t|\n2|a|aspirin for\n2\t0").replace("\t27\t", "\t7\t")
+    )
+    counts = run("--k", "1")
+    assert counts["concepts"]["searched"] == 1  # ovarian neoplasms; aspirin has a document
+    assert set(written()) == {"a:0"}
+    assert counts["segments"]["without_the_concept"] == 1
+    assert "without_the_concept" not in run("--k", "1", "--no-relevance-filter")["segments"]
+    assert set(written()) == {"a:0", "e:0"}
+    assert run("--all")["concepts"]["searched"] == 2
+
+
+def test_few_documents_of_a_concept_are_different_ones(run):
+    texts = ("Lithium, aspirin.", "Aspirin and nothing else in so long a text.")
+    srsly.write_jsonl("abstracts/a.jsonl", [{"id": f"x{n}", "text": text} for n, text in enumerate(texts)])
+    Path("labels.txt").write_text("D001241\nD008094\n")
+    assert run("--max-documents", "1")["documents"]["passed_over"] == 1
+    assert set(written()) == {"x0:0", "x1:0"}
+    run("--max-documents", "1", "--no-diversity-filter")
+    assert set(written()) == {"x0:0"}
+
+
+def test_the_same_input_gives_the_same_file_with_manual_documents_mixed_in(run, command):
+    assert command("convert", "train.pubtator", "train.spacy").status == 0
+    options = ("--with", "train.spacy", "--seed", "3", "--weight", "0.2")
+    assert run(*options)["written"]["manual"] == 1
+    weights = {key: doc.user_data["weight"] for key, doc in written().items()}
+    assert weights == {"1": 1.0, "a:0": 0.2, "b:0": 0.2, "e:0": 0.2}
+    first = Path("out.spacy").read_bytes()
+    run(*options)
+    assert Path("out.spacy").read_bytes() == first
+
+
+def test_segments_have_so_many_tokens(run):
+    assert run("--max-tokens", "8")["segments"]["cut"] > 3
+    assert {"b:0", "b:1"} <= set(written())
+    assert run("--max-tokens", "10", "--tokenizer", "starter")["segments"]["cut"] > 3
+
+
+def test_metamaplite_elsewhere(run, place, tmp_path):
+    records = [
+        Record("C0000001", (Name("x", "preferred", "U"),), alternative_ids=("D010051", "D001943")),
+        Record("C0000002", (Name("y", "preferred", "U"),)),
+    ]
+    build_store(records, tmp_path / "umls.kb")
+    counts = run("--texts", "texts")
+    assert counts["segments"] == {"cut": 3, "files": 3}
+    assert not Path("out.spacy").exists()
+    text = "Ovarian neoplasms. Ovarian cancer, ovarian tissue, breast and ovarian cancer."
+    assert (Path("texts") / f"{file_stem(text)}.txt").read_text() == text
+    mmi = "1|MMI|9.00|x|C0000001|[neop]|x|text|0/17;19/14||\n1|MMI|1.00|y|C0000002|[neop]|x|text|35/7||\nbroken\n"
+    (Path("texts") / f"{file_stem(text)}.mmi").write_text(mmi)
+    counts = run("--annotations", "texts", "--mapping-kb", "umls.kb")
+    # of two targets the one whose preferred name is in the text
+    assert mentions(written()["a:0"]) == [("Ovarian neoplasms", "D010051"), ("Ovarian cancer", "D010051")]
+    assert counts["segments"]["without_output"] == 2
+    assert (counts["annotations"]["found"], counts["annotations"]["mapped"]) == (3, 2)
+    assert written()["a:0"].user_data["provenance"]["annotator"] == "metamaplite"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("-o", "out.txt"), "[E212]"),
+        (("--eutils", "medline"), "one of pubmed, pmc"),
+        (("--eutils", "pubmed", "--documents", "abstracts"), "[E601]"),
+        (("--metamaplite", "a", "--annotations", "b"), "[E533]"),
+        (("--metamaplite", "abstracts"), "[E60"),
+        (("--documents", "nowhere"), "[E603]"),
+        (("--annotations", "abstracts"), "[E604]"),
+        (("--eutils", "pubmed", "--eutils-url", "http://127.0.0.1:1"), "[E605]"),
+        (("--labels", "empty"), "[E606]"),
+        (("--mapping", "empty"), "[E107]"),
+        (("--exclude", "empty"), "[E203]"),
+        (("--with", "dev.pubtator"), "[E210]"),
+        (("--k", "1", "--labels", "one"), "[E611]"),
+    ],
+)
+def test_bad_input_is_told(run, place, monkeypatch, options, message):
+    monkeypatch.setattr("spacy_sapbert.augmentation.eutils.TRIES", 1)
+    Path("empty").touch()
+    Path("one").write_text("D003550\n")
+    error = run(*options)
+    assert isinstance(error, str)
+    assert message in error
+    assert not Path("out.spacy").exists()
+
+
+def test_something_must_say_what_is_scarce_and_where_to_write(command, place):
+    given = ("augment", "--kb", "medic.kb", "--documents", "abstracts")
+    assert "[E602]" in command(*given, "-o", "out.spacy").err
+    assert "--output" in command(*given, "--all").err
+    assert command(*given, "--all", "-o", "out.spacy").status == 0
+
+
+def test_the_commands_of_the_page_run(place, command):
+    lines = [line for block in re.findall(r"```bash\n(.*?)```", PAGE, re.DOTALL) for line in block.splitlines()]
+    assert len(lines) == 4
+    for line in lines:
+        program, *arguments = shlex.split(line)
+        assert program == "spacy-sapbert"
+        if "--annotations" in arguments:
+            text = "Ovarian neoplasms. Ovarian cancer, ovarian tissue, breast and ovarian cancer."
+            brat = "T1\tMMLite 0 17\tOvarian neoplasms\nN1\tReference T1 ConceptId:D010051\tx\n"
+            (Path("texts") / f"{file_stem(text)}.ann").write_text(brat)
+        finished = command(*arguments)
+        assert finished.status == 0, finished.err
+    assert set(written("augmented.spacy")) == {"a:0", "1"}
