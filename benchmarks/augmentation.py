@@ -18,6 +18,7 @@ from spacy_sapbert.augmentation.filters import (
     FalseAbbreviations,
     InvertedNames,
     Overlaps,
+    Verbs,
 )
 from spacy_sapbert.augmentation.matching import MatcherAnnotator
 from spacy_sapbert.augmentation.scarce import primary_ids, read_labels
@@ -35,6 +36,7 @@ def main() -> None:
     labels = set(primary_ids(read_labels(given.labels), store)[0]) if given.labels else None
     filters = {
         "false_abbreviations": FalseAbbreviations(store),
+        "verbs": Verbs(),
         "inverted_names": InvertedNames(store),
         "overlaps": Overlaps(store),
     }

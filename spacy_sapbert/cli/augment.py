@@ -61,6 +61,7 @@ def augment(
     ] = None,
     mapping_kb: Annotated[str | None, typer.Option(help="A store with the ids of both, for example of UMLS.")] = None,
     abbreviation_filter: Annotated[bool, typer.Option(help="Leave out words taken for abbreviations.")] = True,
+    verb_filter: Annotated[bool, typer.Option(help="Leave out names that are verbs there (leads to).")] = True,
     inversion_filter: Annotated[
         bool, typer.Option(help="Leave out enumerations taken for an inverted name (Failure, Renal).")
     ] = True,
@@ -102,7 +103,7 @@ def augment(
         show_values(counts)
         return
     with _annotator(store, metamaplite, annotations, cache, report) as annotator:
-        filters = _filters(store, abbreviation_filter, inversion_filter, overlap_filter)
+        filters = _filters(store, abbreviation_filter, verb_filter, inversion_filter, overlap_filter)
         annotation = _annotation(annotator, _id_mapping(store, mapping, mapping_kb), filters, wanted.labels)
         annotated = list(annotation(track(segments, console, "segments", total=len(segments))))
     kept = _kept(annotated, annotation, relevance_filter, counts)
@@ -245,10 +246,11 @@ def _id_mapping(store: ConceptStore, mappings: Sequence[Path] | None, between: s
 
 
 def _filters(store: ConceptStore, *chosen: bool) -> dict[str, Filter]:
-    from ..augmentation.filters import FalseAbbreviations, InvertedNames, Overlaps
+    from ..augmentation.filters import FalseAbbreviations, InvertedNames, Overlaps, Verbs
 
     filters: dict[str, Filter] = {
         "false_abbreviations": FalseAbbreviations(store),
+        "verbs": Verbs(),
         "inverted_names": InvertedNames(store),
         "overlaps": Overlaps(store),
     }

@@ -1,7 +1,7 @@
 import pytest
 
 from spacy_sapbert.augmentation.annotations import Annotation
-from spacy_sapbert.augmentation.filters import FalseAbbreviations, InvertedNames, Overlaps
+from spacy_sapbert.augmentation.filters import FalseAbbreviations, InvertedNames, Overlaps, Verbs
 from spacy_sapbert.kb.build import build_store
 from spacy_sapbert.types import Name, Record
 
@@ -43,6 +43,25 @@ def at(text, mention, *ids, name=""):
 def test_words_that_were_taken_for_abbreviations(store, text, mention, concept_id, name, kept):
     found = [at(text, mention, concept_id, name=name)]
     assert FalseAbbreviations(store)(text, found) == (found if kept else [])
+
+
+@pytest.mark.parametrize(
+    ("text", "mention", "kept"),
+    [
+        ("This leads to cancer", "leads", False),
+        ("may lead\nto cancer", "lead", False),
+        ("exposure to lead in children", "lead", True),
+        ("a lead topic", "lead", True),
+        ("It fits the criteria", "fits", False),
+        ("febrile fits in childhood", "fits", True),
+        ("had fits and fever", "fits", True),
+        ("AIDS in Africa", "AIDS", True),
+        ("misleads to", "misleads", True),
+    ],
+)
+def test_names_that_are_verbs(text, mention, kept):
+    found = [at(text, mention, "D1")]
+    assert Verbs()(text, found) == (found if kept else [])
 
 
 @pytest.mark.parametrize(

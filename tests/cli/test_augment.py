@@ -123,15 +123,15 @@ def test_documents_of_evaluation_sets_are_not_written(run):
 
 def test_each_filter_has_its_switch(run):
     counts = run()["annotations"]
-    assert counts["after_inverted_names"] < counts["after_false_abbreviations"]
+    assert counts["after_inverted_names"] < counts["after_verbs"]
     assert counts["after_overlaps"] < counts["after_inverted_names"]
-    assert list(run("--no-abbreviation-filter")["annotations"])[2] == "after_inverted_names"
-    run("--no-inversion-filter")
+    left = run("--no-abbreviation-filter", "--no-verb-filter", "--no-inversion-filter")["annotations"]
+    assert list(left)[2] == "after_overlaps"
     assert ("cancer, breast", "D001943") in mentions(written()["b:0"])
     run("--no-overlap-filter")
     doc = written()["a:0"]
     assert len(doc.spans["gold"]) == 4
-    assert list(doc.user_data["provenance"]["filters"]) == ["false_abbreviations", "inverted_names"]
+    assert list(doc.user_data["provenance"]["filters"]) == ["false_abbreviations", "verbs", "inverted_names"]
 
 
 def test_documents_that_lack_the_concept_are_left_out(run):
