@@ -461,6 +461,10 @@ class Errors:
         "[E608] MetaMapLite cannot be run ({reason}). Install Java 8 or later, and see that MetaMapLite works by itself; or "
         "run it elsewhere on what --texts writes, and give its output with --annotations."
     )
+    E609 = (
+        "[E609] The documents cannot be prepared for the search ({reason}). Make room for temporary files, or name another "
+        "folder for them in the environment variable TMPDIR; Python's sqlite3 must have FTS5, which it has nearly everywhere."
+    )
     E610 = "[E610] The tokenizer of {name} does not tell where its wordpieces stand. Take an encoder with a fast tokenizer."
     E611 = "[E611] There is no scarce concept: of {n} concepts none has fewer than {k} training documents. Raise --k, or give --all."
 

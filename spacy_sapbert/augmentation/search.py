@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from ..errors import Errors, SapbertError
 from ..text.hashing import hash64
 from .documents import SourceDocument, fold
 from .exclusion import EvaluationSets, pmid_of
@@ -55,12 +56,23 @@ class FolderSearch:
     database (Path): a file that is made here; it is of no use afterwards.
     counts (Counter[str]): the documents read; of these `duplicates` (with the PMID or the words of one before) and
         those that overlap with evaluation sets, `excluded_by_pmid` and `excluded_by_title`. Both are left out.
+    RAISES (SapbertError): E609 the file cannot be made.
     """
 
     def __init__(self, database: Path, documents: Iterable[SourceDocument], exclude: EvaluationSets) -> None:
         self._counts: Counter[str] = Counter()
-        self._connection = sqlite3.connect(database)
-        self._connection.executescript(f"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; {_SCHEMA}")
+        try:
+            self._connection = sqlite3.connect(database)
+            self._connection.executescript(f"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; {_SCHEMA}")
+            self._fill(documents, exclude)
+        except sqlite3.Error as error:
+            raise SapbertError(Errors.E609.format(reason=error)) from error
+
+    @property
+    def counts(self) -> Counter[str]:
+        return self._counts
+
+    def _fill(self, documents: Iterable[SourceDocument], exclude: EvaluationSets) -> None:
         seen: set[str | int] = set()
         for document in documents:
             self._counts["documents"] += 1
@@ -71,10 +83,6 @@ class FolderSearch:
             else:
                 self._counts["duplicates"] += 1
         self._connection.commit()
-
-    @property
-    def counts(self) -> Counter[str]:
-        return self._counts
 
     def _add(self, document: SourceDocument) -> None:
         row = self._connection.execute(

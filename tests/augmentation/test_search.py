@@ -3,6 +3,7 @@ import pytest
 from spacy_sapbert.augmentation.documents import SourceDocument
 from spacy_sapbert.augmentation.exclusion import EvaluationSets
 from spacy_sapbert.augmentation.search import FolderSearch, Hit
+from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.types import AnnotatedDocument
 
 TEXTS = [
@@ -46,3 +47,8 @@ def test_overlaps_and_duplicates_are_left_out_and_counted(tmp_path):
     assert search.counts == {"documents": 5, "duplicates": 2, "excluded_by_pmid": 1, "excluded_by_title": 1}
     assert [search.fetch([hit.key])[hit.key].doc_id for hit in search.find("text title number words", 9)] == ["1"]
     search.close()
+
+
+def test_a_file_that_cannot_be_made_is_told(tmp_path):
+    with pytest.raises(SapbertError, match=r"\[E609\].*unable to open"):
+        FolderSearch(tmp_path / "none" / "words.db", [], EvaluationSets())
