@@ -33,6 +33,7 @@ from .open import (
 )
 from .retrieval import Retriever
 from .signal_weights import SignalWeights
+from .signals import OF_NAMES
 from .signals.document import Document, EncodeDocuments
 from .signals.mentions import Mentions
 from .signals.near_names import NearNames
@@ -43,9 +44,6 @@ from .signals.signal import Signal
 from .training_counts import TrainingCounts
 from .transformer_encoder import TransformerEncoder
 
-SIGNALS = ("document", "sentences", "phrases", "mentions", "prior")
-OF_NAMES = frozenset({"sentences", "phrases"})
-OF_ENCODER = OF_NAMES | {"document"}
 CONCEPTS_FOLDER = "concept_vectors"
 DOCUMENTS_FOLDER = "document_encoder"
 LABELS_FILE = "labels.txt"

@@ -21,6 +21,7 @@ from spacy.util import minibatch
 from spacy.vocab import Vocab
 
 from ..evaluation.concepts_scorer import score_concepts
+from ..ml.signals import OF_ENCODER, SIGNALS
 from ..training.concept_retrieval import ConceptRetrieval
 from ..types import DocumentConcept
 from .attributes import register, set_concepts
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from ..ml.retrieval import Ranked, Retriever
     from ..ml.retriever_parts import RetrieverParts
 
-SIGNALS = ("document", "sentences", "phrases", "mentions", "prior")
 CONCEPT_TEXTS = ("packed", "mean")
 
 
@@ -255,7 +255,7 @@ class ConceptRetriever(RetrievalPipe):
         known = f"some of {', '.join(SIGNALS)}, each once"
         holds = self._signals and len(set(self._signals) & set(SIGNALS)) == len(self._signals)
         check_setting(self, "signals", bool(holds), known)
-        needs = set(self._signals) - {"mentions", "prior"}
+        needs = OF_ENCODER.intersection(self._signals)
         check_setting(self, "encoder", self._encoder != "none" or not needs, "an encoder, for these signals")
         check_setting(self, "concept_text", self._concept_text in CONCEPT_TEXTS, f"one of {', '.join(CONCEPT_TEXTS)}")
         for setting in ("k", "batch_size"):

@@ -1,7 +1,6 @@
 import pickle
 from pathlib import Path
 
-import numpy as np
 import pytest
 import spacy
 from spacy.cli.train import train as train_by_config
