@@ -1,0 +1,57 @@
+import pytest
+
+from spacy_sapbert.kb.build import build_store
+from spacy_sapbert.kb.hierarchy import ancestors, below
+from spacy_sapbert.types import Name, Record
+
+# disease > cancer (also X1) > breast cancer > familial; one circle of two, one concept above itself
+PARENTS = {
+    "D1": ("nowhere",),
+    "D2": ("D1",),
+    "D3": ("X1",),
+    "D4": ("D3", "D1"),
+    "C1": ("C2",),
+    "C2": ("C1",),
+    "C3": ("C1",),
+    "S": ("S",),
+}
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    records = [
+        Record(one, (Name(f"name of {one}", "exact", "s"),), alternative_ids=("X1",) * (one == "D2"), parents=parents)
+        for one, parents in PARENTS.items()
+    ]
+    return build_store(records, tmp_path_factory.mktemp("kb") / "test.kb")
+
+
+@pytest.mark.parametrize(
+    ("concept", "above"),
+    [
+        ("D1", set()),
+        ("D4", {"D3", "D2", "D1"}),
+        ("C1", {"C1", "C2"}),
+        ("C3", {"C1", "C2"}),
+        ("S", {"S"}),
+        ("unknown", set()),
+    ],
+)
+def test_ancestors(store, concept, above):
+    assert ancestors(concept, store) == above
+
+
+@pytest.mark.parametrize(
+    ("ids", "lowest"),
+    [
+        ("D1 D2", "D2"),
+        ("D4 D1 C1", "D4 C1"),
+        ("D1", "D1"),
+        ("", ""),
+        ("C1 C2", "C1 C2"),  # neither is below the other alone
+        ("C1 C2 C3", "C3"),
+        ("S D2", "S D2"),
+    ],
+)
+def test_below(store, ids, lowest):
+    assert below(ids.split(), store) == set(lowest.split())
