@@ -44,12 +44,12 @@ class ConceptVectors:
         self.concepts = concepts
         try:
             manifest = json.loads((folder / MANIFEST_FILE).read_text())
+            of_concepts, self.kind = str(manifest["concepts"]), str(manifest["kind"])
             self.vectors = np.load(folder / VECTORS_FILE, mmap_mode="r", allow_pickle=False)
-        except (OSError, ValueError) as error:
-            raise SapbertError(Errors.E306.format(path=folder, reason=error)) from error
-        if manifest["concepts"] != _hash(concepts) or len(self.vectors) != len(concepts):
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            raise SapbertError(Errors.E306.format(path=folder, reason=repr(error))) from error
+        if of_concepts != _hash(concepts) or len(self.vectors) != len(concepts):
             raise SapbertError(Errors.E305.format(path=folder))
-        self.kind: str = manifest["kind"]
         self._index: Any = None
         if (folder / INDEX_FILE).is_file():
             self._index = read_index(folder / INDEX_FILE, len(concepts))
