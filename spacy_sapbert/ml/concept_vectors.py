@@ -28,6 +28,8 @@ INDEX_FILE = "concepts.faiss"
 KINDS = ("packed", "mean")
 CELLS = "IVF,PQ"
 """The index above `EXACT_LIMIT` concepts: √N cells with quantised vectors, as in Shao et al. (2024)."""
+REFINED = 4
+"""Of an index, so many times as many concepts as wanted are compared exactly."""
 CHUNK = 4096
 
 
@@ -56,14 +58,14 @@ class ConceptVectors:
 
     def nearest(self, queries: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
         """RETURNS (float32 and int64, shape (len(queries), n)): cosines and places of the nearest, best first; places
-        of -1 where the index finds no more. Among many concepts the cosines are estimates, and some may be missed."""
+        of -1 where there are no more. Among many concepts some may be missed."""
         import faiss
 
         compute_alone_after_fork()
         n = min(n, len(self.vectors))
         if self._index is not None:
-            found: tuple[np.ndarray, np.ndarray] = self._index.search(queries, n)
-            return found
+            _, places = self._index.search(queries, min(REFINED * n, len(self.vectors)))
+            return self._refined(queries, places, n)
         scores, places = faiss.knn(queries, np.asarray(self.vectors), n, metric=faiss.METRIC_INNER_PRODUCT)
         return scores, places
 
@@ -71,6 +73,13 @@ class ConceptVectors:
         """RETURNS (float32, shape (len(queries), len(places))): exact cosines."""
         similarities: np.ndarray = queries @ self.vectors[places].T
         return similarities
+
+    def _refined(self, queries: np.ndarray, places: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+        """RETURNS: as `nearest`, the best n of those at `places`, which an index knows by estimates only."""
+        cosines = np.einsum("qd,qmd->qm", queries, self.vectors[places.clip(min=0)])
+        cosines[places < 0] = -np.inf
+        best = np.argsort(-cosines, axis=1, kind="stable")[:, :n]
+        return np.take_along_axis(cosines, best, axis=1), np.take_along_axis(places, best, axis=1)
 
     def of(self, concepts: ConceptSet, folder: Path) -> ConceptVectors:
         """RETURNS (ConceptVectors): those of some of the concepts, in a folder of their own."""
