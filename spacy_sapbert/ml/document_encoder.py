@@ -38,11 +38,11 @@ class DocumentEncoder:
         import torch
 
         vectors: list[np.ndarray] = []
-        with torch.inference_mode():
-            for start in range(0, len(docs), DOCS_PER_BATCH):
-                of_docs = self.pieces(docs[start : start + DOCS_PER_BATCH])
+        for start in range(0, len(docs), DOCS_PER_BATCH):
+            of_docs = self.pieces(docs[start : start + DOCS_PER_BATCH])
+            with torch.inference_mode():  # in which weights that shall learn must not be opened
                 encoded = self.encoder.embed_by_length([piece for of_doc in of_docs for piece in of_doc])
-                vectors += split(encoded.cpu().numpy(), of_docs)
+            vectors += split(encoded.cpu().numpy(), of_docs)
         return vectors
 
 
