@@ -35,6 +35,7 @@ from typing import Any, NamedTuple
 from spacy.language import Language
 
 from ..files import open_output, without_gz
+from ..kb.hierarchy import ancestors
 from ..kb.store import ConceptStore
 from ..text.abbreviations import MAX_LETTERS
 from ..text.normalise import biosyn
@@ -197,7 +198,7 @@ class _Concepts:
         self._store = store
         self._get = lru_cache(maxsize=100_000)(store.get)
         self._ids = lru_cache(maxsize=100_000)(lambda concept_id: frozenset(store.ids(concept_id)))
-        self._ancestors = lru_cache(maxsize=10_000)(self._find_ancestors)
+        self._ancestors = lru_cache(maxsize=10_000)(lambda concept_id: ancestors(concept_id, store, self._get))
 
     def judge(self, linked: LinkedMention) -> LinkingError:
         """linked (LinkedMention): one that is wrong by the lenient measure, with gold ids that the store has."""
@@ -229,18 +230,6 @@ class _Concepts:
             return "ancestor"
         below = any(concept.concept_id in self._ancestors(predicted.concept_id) for concept in gold)
         return "descendant" if below else None
-
-    def _find_ancestors(self, concept_id: str) -> frozenset[str]:
-        """RETURNS (frozenset[str]): primary ids of all concepts above; parents may be given by an alternative id."""
-        found: set[str] = set()
-        waiting = [concept_id]
-        while waiting:
-            concept = self._get(waiting.pop())
-            parents = concept.parents if concept else ()
-            above = {primary for parent in parents for primary in self._store.find_id(parent)} - found
-            waiting += above
-            found |= above
-        return frozenset(found)
 
 
 def classify(error: LinkingError) -> tuple[str, str]:

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
+from ..types import Concept
 from .store import ConceptStore
 
 
-def ancestors(concept_id: str, store: ConceptStore) -> set[str]:
-    """RETURNS (set[str]): primary ids of all concepts above; parents may be given by an alternative id. A concept that
-    is above itself, in a circle, is among them."""
+def ancestors(
+    concept_id: str, store: ConceptStore, get: Callable[[str], Concept | None] | None = None
+) -> frozenset[str]:
+    """Go up the hierarchy.
+
+    get (Callable[[str], Concept | None] | None): in place of the store's, e.g. one that keeps what was asked.
+    RETURNS (frozenset[str]): primary ids of all concepts above; parents may be given by an alternative id. A concept
+        that is above itself, in a circle, is among them.
+    """
+    find = get or store.get
     found: set[str] = set()
     waiting = {concept_id}
     while waiting:
-        concept = store.get(waiting.pop())
+        concept = find(waiting.pop())
         parents = concept.parents if concept else ()
         above = {primary for parent in parents for primary in store.find_id(parent)} - found
         found |= above
         waiting |= above
-    return found
+    return frozenset(found)
 
 
 def below(ids: Collection[str], store: ConceptStore) -> set[str]:
