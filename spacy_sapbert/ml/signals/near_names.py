@@ -38,12 +38,19 @@ class NearNames:
             vectors = self.vectors.encode(missing)  # all at once, since it sorts them by length
             for start in range(0, len(missing), TEXTS_PER_BATCH):
                 part = slice(start, start + TEXTS_PER_BATCH)
-                cosines, rows = self.vectors.nearest(vectors[part], self.n, self.concepts.names)
+                cosines, rows = self._nearest(vectors[part])
                 for text, *pair in zip(missing[part], rows, cosines, strict=True):
                     near[text] = self._cache[text] = pair[0], pair[1]
         for text in list(self._cache)[: max(0, len(self._cache) - CACHE_SIZE)]:
             self._cache.pop(text, None)  # another thread may have been quicker
         return near
+
+    def _nearest(self, queries: np.ndarray) -> Near:
+        cosines, rows = self.vectors.nearest(queries, self.n, self.concepts.names)
+        if self.vectors.local and not self.vectors.exact:  # they may be estimates, and a name itself must have 1
+            exact = [self.vectors.similarities(one[None], found)[0] for one, found in zip(queries, rows, strict=True)]
+            cosines = np.stack(exact)
+        return cosines, rows
 
     def owned(self, near: Sequence[Near], without: Collection[int] = ()) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Turn near names into near concepts.

@@ -15,6 +15,8 @@ class TableIndex:
     asked (list[list[str]]): the texts that were to be encoded.
     """
 
+    exact = local = True
+
     def __init__(self, store: ConceptStore, table: dict[str, dict[str, float]]) -> None:
         self.rows = {name: row for row, name in enumerate(store.names())}
         self.table = table

@@ -1,7 +1,11 @@
 import numpy as np
+import pytest
 
 from spacy_sapbert.ml.concept_set import ConceptSet
+from spacy_sapbert.ml.faiss_vectors import open_faiss
+from spacy_sapbert.ml.name_vectors import cached_name_vectors
 from spacy_sapbert.ml.signals.near_names import NearNames
+from spacy_sapbert.ml.transformer_encoder import TransformerEncoder
 
 TABLE = {"chill": {"cold": 0.9, "Common Cold": 0.8, "fits": 0.1}, "spasm": {"fits": 0.7}}
 
@@ -63,3 +67,13 @@ def test_no_text(table_index, concepts):
     near_names = NearNames(table_index(TABLE), concepts)
     assert near_names([]) == {}
     assert [len(part) for part in near_names.owned([])] == [0, 0, 0]
+
+
+def test_a_name_is_like_itself_in_any_index(small_store, concepts, tiny_encoder):
+    vectors = cached_name_vectors(small_store, TransformerEncoder(str(tiny_encoder)))
+    rough = open_faiss(vectors, small_store, "SQfp16")
+    text = "carcinoma of the breast"
+    estimate = rough.nearest(rough.encode([text]), 1)[0][0, 0]
+    assert abs(estimate - 1) > 1e-5
+    ((_, cosines),) = NearNames(rough, concepts, 3)([text]).values()
+    assert cosines[0] == pytest.approx(1, abs=1e-6)
