@@ -81,9 +81,10 @@ class Retriever:
         places, features, views = candidates
         if not len(places):
             return []
-        scores = self.weights.scores(features) if self.weights else features[:, 0].clip(0, 1)
+        ranks = self.weights.scores(features) if self.weights else features[:, 0]
+        scores = ranks.clip(0, 1)
         ids = np.array([self.concepts.ids[place] for place in places])
-        best = np.lexsort((ids, -scores))[:k]
+        best = np.lexsort((ids, -ranks))[:k]
         told = self.weights.contributions(features[best]) if self.weights else [()] * len(best)
         return [
             Ranked(int(places[i]), float(scores[i]), _evidence(views, int(places[i])), contributions)
