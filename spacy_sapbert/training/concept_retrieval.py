@@ -138,8 +138,9 @@ class RetrievalLearner:
         cosines, places = self.vectors.nearest(segments, self.settings.hard + len(right))
         order = np.argsort(-cosines.ravel(), kind="stable")
         ranked = list(dict.fromkeys(place for place in places.ravel()[order].tolist() if place >= 0))
-        hard = [place for place in ranked if place not in set(right)][: self.settings.hard]
-        taken = {*right, *hard}
+        taken = set(right)
+        hard = [place for place in ranked if place not in taken][: self.settings.hard]
+        taken.update(hard)
         wanted = min(self.settings.random, n_concepts - len(taken))
         drawn: dict[int, None] = {}
         while len(drawn) < wanted:
