@@ -218,8 +218,9 @@ class ConceptRetriever(RetrievalPipe):
         """The vocabulary."""
         return self.parts.store
 
+    # not `labels`: spaCy lists those of every component in the pipeline's meta, before anything was loaded
     @property
-    def labels(self) -> Tuple[str, ...]:
+    def concept_ids(self) -> Tuple[str, ...]:
         """The primary ids of all concepts that can be named."""
         return tuple(self.parts.concepts.ids)
 

@@ -1,0 +1,386 @@
+import pickle
+import shutil
+
+import numpy as np
+import pytest
+import spacy
+from spacy.tokens import Doc, DocBin
+from spacy.training import Example
+
+from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.types import DocumentConcept
+
+TEXT = "Mucoviscidosis and cold. The breast cancers were treated with aspirin: cold and aspirin"
+OTHER = "Seizures of men. They had no lithium"
+SIGNALS = ["document", "sentences", "phrases", "mentions", "prior"]
+
+
+@pytest.fixture(scope="module")
+def make(kb, tiny_encoder):
+    """A function that makes a pipeline with the small vocabulary and the tiny encoder, unless told otherwise."""
+
+    def make(before=(), **config):
+        nlp = spacy.blank("en")
+        for name, settings in before:
+            nlp.add_pipe(name, config=settings)
+        nlp.add_pipe("concept_retriever", config={"kb": kb, "encoder": str(tiny_encoder), **config})
+        return nlp
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def nlp(make):
+    return make()
+
+
+@pytest.fixture(scope="module")
+def linking(kb, tiny_encoder):
+    """Components that find and link mentions, for the signal "mentions"."""
+    return [("concept_matcher", {"kb": kb}), ("sapbert_linker", {"kb": kb, "encoder": str(tiny_encoder)})]
+
+
+def retriever_of(nlp):
+    return nlp.get_pipe("concept_retriever")
+
+
+def ids(doc):
+    return [concept.concept_id for concept in doc._.concepts]
+
+
+def content(doc):
+    """All that the component says of a document, as plain values; the last digits depend on what else is in a batch."""
+    return [
+        (
+            concept.concept_id,
+            round(concept.score, 4),
+            concept.name,
+            [(span.text, span.start_char) for span in concept.evidence],
+            [(signal, round(value, 3)) for signal, value in concept.contributions],
+        )
+        for concept in doc._.concepts
+    ]
+
+
+# --- concepts
+
+
+def test_it_works_at_once(tmp_path):
+    nlp = spacy.blank("en")
+    nlp.add_pipe("concept_retriever")
+    (first, *_) = nlp("A case of cystic fibrosis in a child with diarrhea.")._.concepts
+    assert isinstance(first, DocumentConcept)
+    assert (first.concept_id, first.name) == ("D003550", "Cystic Fibrosis")
+    assert first.score == pytest.approx(1, abs=1e-4)
+    assert [span.text for span in first.evidence] == ["cystic fibrosis"]
+
+
+def test_concepts_of_a_document(nlp):
+    doc = nlp(TEXT)
+    assert set(ids(doc)) == {"D003550", "D003139", "D003080", "D001241"}
+    concepts = {concept.concept_id: concept for concept in doc._.concepts}
+    assert [span.text for span in concepts["D003550"].evidence] == ["Mucoviscidosis"]
+    assert [span.start_char for span in concepts["D001241"].evidence] == [TEXT.index("aspirin"), TEXT.rindex("aspirin")]
+    assert all(concept.score > 0.95 and concept.contributions == () for concept in doc._.concepts)
+    assert len(retriever_of(nlp).rank([doc], 20)[0]) > 4  # whatever the score
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n\n", ".", "the"])
+@pytest.mark.parametrize("signal", SIGNALS)
+def test_documents_that_say_nothing(make, signal, text):
+    nlp = make(signals=[signal])
+    assert isinstance(nlp(text)._.concepts, list)
+    retriever_of(nlp).rank([nlp.make_doc(text)], 5)
+
+
+@pytest.mark.parametrize("signal", SIGNALS[:4])
+def test_each_signal_ranks(make, linking, signal):
+    nlp = make(linking, signals=[signal])
+    retriever = retriever_of(nlp)
+    docs = list(nlp.pipe([TEXT, OTHER]))
+    for ranked in retriever.rank(docs, 5):
+        scores = [concept.score for concept in ranked]
+        assert len(ranked) == 5 or signal == "mentions"
+        assert scores == sorted(scores, reverse=True)
+        assert all(0 <= score <= 1 for score in scores)
+    if signal != "document":
+        assert retriever.rank(docs, 5)[0][0].evidence
+    if signal == "mentions":
+        assert set(ids(docs[0])) == {"D003550", "D001943", "D001241", docs[0].ents[1].kb_id_}
+
+
+def test_documents_near_to_a_concept(make, tiny_encoder):
+    """A document that says what a concept's text says has its vector."""
+    nlp = make(signals=["document"], concept_text="mean", threshold=0.99)
+    doc = nlp("Lithium lithium ion")
+    packed = make(signals=["document"], threshold=0.99)("amyotrophic lateral sclerosis; als; A motor neuron disease")
+    assert ids(packed) == ["D000690"]
+    assert ids(doc) != ids(packed)
+
+
+def test_nothing_was_learnt_of_the_prior(make):
+    nlp = make(signals=["prior"], encoder="none")
+    assert ids(nlp(TEXT)) == []
+
+
+def test_mentions_need_no_encoder(make, linking):
+    nlp = make(linking, signals=["mentions"], encoder="none")
+    assert "D003550" in ids(nlp(TEXT))
+    assert retriever_of(nlp).parts.encoder is None
+
+
+def test_mentions_of_a_span_group(make, kb):
+    linker = {"kb": kb, "encoder": "none", "spans_key": "all"}
+    nlp = make(
+        [("concept_matcher", {"kb": kb, "spans_key": "all"}), ("sapbert_linker", linker)],
+        signals=["mentions"],
+        spans_key="all",
+    )
+    doc = nlp(TEXT)
+    assert not doc.ents
+    assert "D003550" in ids(doc)
+
+
+# --- settings
+
+
+def test_only_labels_can_be_named(make, tmp_path):
+    path = tmp_path / "labels.txt"
+    path.write_text("D003550\nX1\nD999999\n")
+    nlp = make(labels=str(path))
+    assert set(ids(nlp(TEXT))) == {"D003550", "D001241"}
+    assert retriever_of(nlp).labels == ("D003550", "D001241")
+
+
+def test_only_types_can_be_named(make):
+    assert set(ids(make(types=["Drug", "Phenomenon"])(TEXT))) == {"D003080", "D001241"}
+
+
+def test_k_and_threshold(make):
+    nlp = make(k=2)
+    assert len(ids(nlp(TEXT))) == 2
+    retriever = retriever_of(nlp)
+    retriever.k, retriever.threshold = 100, 0.0
+    assert len(ids(nlp(TEXT))) > 5
+    retriever.threshold = None
+    assert retriever.threshold == 0.95
+    assert len(ids(nlp(TEXT))) == 4
+    assert make(threshold=1.0)(TEXT)._.concepts == []
+
+
+def test_most_specific(make):
+    text = "Cancer, ovarian cancer and cold"
+    assert {"D009369", "D010051"} <= set(ids(make()(text)))
+    nlp = make(most_specific=True)
+    found = set(ids(nlp(text)))
+    assert "D010051" in found
+    assert "D009369" not in found
+    assert "D009369" in ids(nlp("Cancer"))
+
+
+def test_what_is_not_named_takes_nothing_above_it_away(make):
+    """The more specific one is below the threshold."""
+    nlp = make(most_specific=True, k=100)
+    doc = nlp("Cancer and gastric cancer.")
+    assert "D009369" not in ids(doc)
+    doc = nlp("Cancer of the gastr")
+    ranked = {one.concept_id for one in retriever_of(nlp).rank([doc], 100)[0]}
+    assert {"D009369", "D013274"} <= ranked
+    assert "D009369" in ids(doc)
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("signals", []),
+        ("signals", ["phrases", "phrases"]),
+        ("signals", ["words"]),
+        ("encoder", "none"),
+        ("concept_text", "sum"),
+        ("k", 0),
+        ("batch_size", 0),
+        ("segment_length", 7),
+        ("threshold", 1.1),
+        ("threshold", -0.1),
+    ],
+)
+def test_settings_that_cannot_be(make, setting, value):
+    with pytest.raises(SapbertError, match=rf"E406.*{setting}"):
+        make(**{setting: value})
+
+
+def test_nothing_can_be_named(make, tmp_path):
+    path = tmp_path / "labels.txt"
+    path.write_text("D001943\n")
+    with pytest.raises(SapbertError, match=r"E642.*labels\.txt.*Chemical"):
+        make(labels=str(path), types=["Chemical"])(TEXT)
+
+
+def test_nothing_is_opened_before_it_is_used(make):
+    nlp = make(kb="/not/there.kb", encoder="/not/there", labels="/not/there")
+    assert retriever_of(nlp)._parts is None
+    with pytest.raises(SapbertError):
+        nlp(TEXT)
+
+
+# --- ranking among some
+
+
+def test_rank_only_some(nlp):
+    retriever, doc = retriever_of(nlp), nlp.make_doc(TEXT)
+    whole = [one for one in retriever.rank([doc], 100)[0] if one.concept_id in ("D003550", "D009020", "D001241")]
+    some = retriever.rank([doc], 100, only=["OMIM:219700", "D009020", "X2", "D999999"])[0]
+    assert {one.concept_id for one in some} <= {"D003550", "D009020", "D001241"}
+    assert [one[:2] for one in some][:2] == [one[:2] for one in whole][:2]
+    assert retriever.rank([doc], 5, only=[]) == [[]]
+    assert retriever.rank([doc], 5, only=["D999999"]) == [[]]
+    assert retriever.rank([], 5) == []
+
+
+@pytest.mark.parametrize("signal", ["document", "sentences", "mentions", "prior"])
+def test_each_signal_ranks_some(make, linking, signal):
+    nlp = make(linking, signals=[signal])
+    docs = list(nlp.pipe([TEXT, OTHER]))
+    retriever = retriever_of(nlp)
+    only = {"D003550", "D008094", "D009369"}
+    whole, some = (retriever.rank(docs, 100, only=given) for given in (None, only))
+    for of_whole, of_some in zip(whole, some, strict=True):
+        # where all are ranked, a sentence's nearest names may be of others
+        expected = {one.concept_id: round(one.score, 4) for one in of_whole if one.concept_id in only}
+        assert {one.concept_id for one in of_some} <= only
+        assert expected.items() <= {one.concept_id: round(one.score, 4) for one in of_some}.items()
+
+
+# --- in a pipeline
+
+
+def test_batches_are_as_single_documents(make):
+    nlp = make(signals=["document"], threshold=0.0, batch_size=2)
+    texts = [TEXT, "", OTHER, "cold " * 80, "aspirin"]
+    assert [content(doc) for doc in nlp.pipe(texts)] == [content(nlp(text)) for text in texts]
+
+
+def test_a_broken_document_takes_no_other_with_it(make, monkeypatch):
+    nlp = make()
+    retriever = retriever_of(nlp)
+    predict = type(retriever).predict
+
+    def broken(self, docs):
+        if any("lithium" in doc.text for doc in docs):
+            raise RuntimeError("broken")
+        return predict(self, docs)
+
+    monkeypatch.setattr(type(retriever), "predict", broken)
+    failed = []
+    retriever.set_error_handler(lambda name, proc, docs, error: failed.append((name, [doc.text for doc in docs])))
+    docs = list(nlp.pipe([TEXT, OTHER, "aspirin"]))
+    assert [ids(doc) for doc in docs][-1] == ["D001241"]
+    assert len(docs) == 2
+    assert failed == [("concept_retriever", [OTHER])]
+
+
+def test_predict_changes_nothing(nlp):
+    doc = nlp.make_doc(TEXT)
+    before = doc.to_bytes()
+    retriever_of(nlp).predict([doc])
+    assert doc.to_bytes() == before
+
+
+def test_a_trained_pipeline_stays_as_it_is(make):
+    other = spacy.blank("en")
+    ner = other.add_pipe("ner")
+    ner.add_label("DISEASE")
+    reference = other.make_doc(TEXT)
+    reference.ents = [reference.char_span(0, 14, label="DISEASE")]
+    optimizer = other.initialize(lambda: [Example(other.make_doc(TEXT), reference)])
+    for _ in range(3):
+        other.update([Example(other.make_doc(TEXT), reference)], sgd=optimizer)
+    weights = ner.to_bytes()
+    expected = [(ent.text, ent.label_) for ent in other(TEXT).ents]
+    other.add_pipe("concept_retriever", source=make())
+    doc = other(TEXT)
+    assert "D003550" in ids(doc)
+    assert [(ent.text, ent.label_) for ent in doc.ents] == expected
+    assert ner.to_bytes() == weights
+
+
+# --- round trips
+
+
+def test_documents_survive(nlp):
+    doc, blank = nlp(TEXT), spacy.blank("en")
+    (binned,) = DocBin().from_bytes(DocBin(docs=[doc], store_user_data=True).to_bytes()).get_docs(blank.vocab)
+    for again in (Doc(blank.vocab).from_bytes(doc.to_bytes()), pickle.loads(pickle.dumps(doc)), binned):
+        assert content(again) == content(doc)
+        assert all(span.doc is again for concept in again._.concepts for span in concept.evidence)
+
+
+def test_two_processes(nlp):
+    texts = [TEXT, "", OTHER]
+    expected = [content(doc) for doc in nlp.pipe(texts)]
+    assert [content(doc) for doc in nlp.pipe(texts, n_process=2, batch_size=2)] == expected
+
+
+@pytest.mark.parametrize("copy", ["disk", "bytes", "pickle"])
+def test_a_saved_pipeline_needs_nothing_else(make, linking, small_store, tiny_encoder, tmp_path, copy):
+    for folder, source in (("encoder", tiny_encoder),):
+        shutil.copytree(source, tmp_path / folder)
+    shutil.copyfile(small_store.path, tmp_path / "copy.kb")
+    (tmp_path / "labels.txt").write_text("D003550\nD008094\nD001241\n")
+    settings = {
+        "labels": str(tmp_path / "labels.txt"),
+        "signals": ["document", "phrases", "sentences"],
+        "threshold": 0.1,
+    }
+    nlp = make(kb=str(tmp_path / "copy.kb"), encoder=str(tmp_path / "encoder"), **settings)
+    expected = [content(doc) for doc in nlp.pipe([TEXT, OTHER])]
+    nlp.to_disk(tmp_path / "saved")
+    data, pickled = nlp.to_bytes(), pickle.dumps(nlp)
+    shutil.rmtree(tmp_path / "encoder")
+    for name in ("copy.kb", "labels.txt"):
+        (tmp_path / name).unlink()
+    again = {
+        "disk": lambda: spacy.load(tmp_path / "saved"),
+        "bytes": lambda: make(kb="/not/there.kb", encoder="/not/there", **settings).from_bytes(data),
+        "pickle": lambda: pickle.loads(pickled),
+    }[copy]()
+    assert [content(doc) for doc in again.pipe([TEXT, OTHER])] == expected
+    assert retriever_of(again).labels == retriever_of(nlp).labels
+    assert [one[0] for one in content(again(OTHER))][:1] == [expected[1][0][0]]
+    some = retriever_of(again).rank([again.make_doc(TEXT)], 5, only=["D003550"])
+    assert [one.concept_id for one in some[0]] == ["D003550"]
+
+
+def test_what_another_pipeline_says_is_forgotten(make, nlp, tmp_path):
+    """What was ranked among some before another component was loaded."""
+    (tmp_path / "labels.txt").write_text("D001241\n")
+    other = make(labels=str(tmp_path / "labels.txt"))
+    retriever, doc = retriever_of(other), other.make_doc(TEXT)
+    assert [one.concept_id for one in retriever.rank([doc], 5, only=["D003550", "D001241"])[0]] == ["D001241"]
+    retriever.from_bytes(retriever_of(nlp).to_bytes())
+    found = {one.concept_id for one in retriever.rank([doc], 5, only=["D003550", "D001241"])[0]}
+    assert found == {"D003550", "D001241"}
+
+
+def test_a_damaged_folder(nlp, tmp_path):
+    retriever = retriever_of(nlp)
+    retriever.to_disk(tmp_path)
+    size = (tmp_path / "retrieval.json").stat().st_size
+    (tmp_path / "retrieval.json").write_text('{"counts": 3}'.ljust(size))
+    with pytest.raises(SapbertError, match=r"E306.*retrieval\.json"):
+        make_like = type(retriever)(nlp.vocab)
+        make_like.from_disk(tmp_path)
+
+
+def test_an_encoder_with_raw_vectors_is_compared_by_cosines(make_encoder, kb):
+    nlp = spacy.blank("en")
+    config = {
+        "kb": kb,
+        "encoder": str(make_encoder(pooling="mean", normalised=False)),
+        "signals": ["document", "phrases"],
+    }
+    retriever = nlp.add_pipe("concept_retriever", config=config)
+    assert [one.concept_id for one in retriever.rank([nlp.make_doc("mucoviscidosis")], 3)[0]]
+    assert np.linalg.norm(retriever.parts.vectors.vectors, axis=1) == pytest.approx(np.ones(15), abs=1e-3)
+    (segments,) = retriever.parts.documents([nlp.make_doc(TEXT)])
+    assert np.linalg.norm(segments, axis=1) == pytest.approx(np.ones(len(segments)), abs=1e-4)
