@@ -4,7 +4,6 @@ from typing import (
     TYPE_CHECKING,
     Callable,
     Collection,
-    Dict,
     FrozenSet,
     Iterable,
     Iterator,
@@ -30,6 +29,7 @@ from .settings import check_setting
 
 if TYPE_CHECKING:
     from ..kb.store import ConceptStore
+    from ..ml.concept_set import ConceptSet
     from ..ml.retrieval import Ranked, Retriever
     from ..ml.retriever_parts import RetrieverParts
 
@@ -158,7 +158,7 @@ class ConceptRetriever(RetrievalPipe):
         self._threshold = threshold
         self.most_specific = most_specific
         self.batch_size = batch_size
-        self._restricted: Dict[FrozenSet[str], RetrieverParts] = {}
+        self._some: Optional[Tuple[FrozenSet[str], ConceptSet, RetrieverParts]] = None
         self._check_settings()
         register()
 
@@ -246,10 +246,12 @@ class ConceptRetriever(RetrievalPipe):
         return DocumentConcept(concept_id, concept.score, known.canonical_name, evidence, concept.contributions)
 
     def _retriever_of(self, only: FrozenSet[str]) -> "Retriever":
-        if only not in self._restricted:
-            self._restricted = {only: self.parts.only(only)}
-        parts = self._restricted[only]
-        parts.documents, parts.weights = self.parts.documents, self.parts.weights
+        """RETURNS (Retriever): one that names only some; what it takes long to make is kept for the next time."""
+        weights, whole = self.retriever.weights, self.parts
+        if self._some is None or self._some[0] != only or self._some[1] is not whole.concepts:
+            self._some = only, whole.concepts, whole.only(only)
+        parts = self._some[2]
+        parts.documents, parts.counts, parts.weights = whole.documents, whole.counts, weights
         return parts.retriever(self._signals, self._spans_key, None)
 
     def _check_settings(self) -> None:
