@@ -184,8 +184,9 @@ class ConceptRetriever(RetrievalPipe):
     def predict(self, docs: Sequence[Doc]) -> List[List["Ranked"]]:
         """RETURNS (List[List[Ranked]]): for each document the k best concepts above the threshold, best first."""
         threshold = self.threshold
-        ranked = self._rank(self.retriever, docs, self.k)
-        return [[concept for concept in of_doc if concept.score > threshold] for of_doc in ranked]
+        ranked = self.retriever.rank(docs, self.k)
+        named = [[concept for concept in of_doc if concept.score > threshold] for of_doc in ranked]
+        return list(map(self._lowest, named)) if self.most_specific else named
 
     def set_annotations(self, docs: Sequence[Doc], predictions: Sequence[Sequence["Ranked"]]) -> None:
         """Write `_.concepts` of every document."""
@@ -194,14 +195,14 @@ class ConceptRetriever(RetrievalPipe):
             set_concepts(doc, [self._told(doc, concept, self.retriever) for concept in ranked])
 
     def rank(self, docs: Sequence[Doc], k: int, only: Optional[Collection[str]] = None) -> List[List[DocumentConcept]]:
-        """Rank the concepts of documents, whatever their score.
+        """Rank the concepts of documents, whatever their score, those above others included.
 
         k (int): so many concepts of each document, at most.
         only (Collection[str] | None): ids that can be named.
         RETURNS (List[List[DocumentConcept]]): best first.
         """
         retriever = self.retriever if only is None else self._retriever_of(frozenset(only))
-        ranked = self._rank(retriever, docs, k)
+        ranked = retriever.rank(docs, k)
         return [[self._told(doc, one, retriever) for one in of_doc] for doc, of_doc in zip(docs, ranked)]
 
     @property
@@ -224,18 +225,13 @@ class ConceptRetriever(RetrievalPipe):
         """The primary ids of all concepts that can be named."""
         return tuple(self.parts.concepts.ids)
 
-    def _rank(self, retriever: "Retriever", docs: Sequence[Doc], k: int) -> List[List["Ranked"]]:
-        ranked = retriever.rank(docs, k)
-        if not self.most_specific:
-            return ranked
+    def _lowest(self, named: Sequence["Ranked"]) -> List["Ranked"]:
+        """RETURNS (List[Ranked]): those concepts of a document that are above none of the others."""
         from ..kb.hierarchy import below
 
-        of_ids = [[retriever.concepts.ids[concept.place] for concept in of_doc] for of_doc in ranked]
-        kept = [below(ids, self.kb) for ids in of_ids]
-        return [
-            [concept for concept, concept_id in zip(of_doc, ids) if concept_id in lowest]
-            for of_doc, ids, lowest in zip(ranked, of_ids, kept)
-        ]
+        ids = [self.parts.concepts.ids[concept.place] for concept in named]
+        lowest = below(ids, self.kb)
+        return [concept for concept, concept_id in zip(named, ids) if concept_id in lowest]
 
     def _told(self, doc: Doc, concept: "Ranked", retriever: "Retriever") -> DocumentConcept:
         concept_id = retriever.concepts.ids[concept.place]
