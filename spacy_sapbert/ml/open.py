@@ -58,11 +58,13 @@ def check_filters(store: ConceptStore, types: Collection[str], sources: Collecti
             raise SapbertError(message.format(missing=missing, known=sorted(counts())))
 
 
-def open_encoder(encoder: str, *, pooling: str | None = None, device: str = "auto") -> TransformerEncoder | None:
+def open_encoder(
+    encoder: str, *, pooling: str | None = None, normalised: bool | None = None, device: str = "auto"
+) -> TransformerEncoder | None:
     """encoder (str): "none", "starter", a folder or a hub name."""
     if encoder == "none":
         return None
-    return TransformerEncoder(encoder, pooling=pooling, device=device)
+    return TransformerEncoder(encoder, pooling=pooling, normalised=normalised, device=device)
 
 
 def open_index(store: ConceptStore, encoder: TransformerEncoder, index: str, folder: Path | None = None) -> Index:

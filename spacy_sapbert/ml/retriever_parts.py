@@ -206,7 +206,8 @@ def _load_learnt(parts: RetrieverParts, path: Path) -> None:
 
 def _with_length(encoder: TransformerEncoder, length: int) -> TransformerEncoder:
     """RETURNS (TransformerEncoder): one that reads longer texts, with the same weights."""
-    longer = TransformerEncoder(encoder.name, pooling=encoder.pooling, max_length=length, device=encoder.device)
+    settings = {**encoder.settings, "max_length": length}
+    longer = TransformerEncoder(encoder.name, **settings, device=encoder.device)
     longer.replace(encoder.model, encoder.tokenizer)
     return longer
 

@@ -73,7 +73,7 @@ class RetrievalPipe(FolderPipe, TrainablePipe):
 
             self._parts = open_parts(
                 self._kb,
-                open_encoder(self._encoder, pooling=self._pooling, device=self._device),
+                open_encoder(self._encoder, pooling=self._pooling, normalised=True, device=self._device),
                 self._signals,
                 labels=self._labels,
                 types=self._types,
