@@ -116,6 +116,7 @@ class RetrievalPipe(FolderPipe, TrainablePipe):
         if not any(self._places(document) for _, document in documents):
             n_ids = sum(len(mention.ids) for _, document in documents for mention in document.mentions)
             raise SapbertError(Errors.E645.format(documents=len(documents), ids=n_ids))
+        self._held_out = {}
         manual = [(example, document) for example, document in documents if not _is_augmented(example)]
         self._counts = {_key(example.reference): _count(example.reference, document) for example, document in manual}
         self.parts.counts = TrainingCounts.of(self._counts.values())
@@ -260,6 +261,7 @@ class RetrievalPipe(FolderPipe, TrainablePipe):
             device=self._device,
         )
         self._retriever = self._learner = self.model = None
+        self._held_out, self._counts = {}, {}
         self._is_stale = False
 
 
