@@ -228,13 +228,15 @@ class RetrievalPipe(FolderPipe, TrainablePipe):
         held_out = [self._held_out[key] for key in sorted(self._held_out)]
         if not held_out:
             return
-        retriever = self._retriever or self.parts.retriever(self._signals, self._spans_key, None)
+        if self._retriever is None:
+            self._retriever = self.parts.retriever(self._signals, self._spans_key, None)
+        retriever = self._retriever
         found = retriever.candidates([one.doc for one in held_out], [one.counts for one in held_out])
         right = [np.isin(candidates.places, one.places) for candidates, one in zip(found, held_out)]
         missed = sum(len(one.places) for one in held_out) - sum(int(one.sum()) for one in right)
         features = [candidates.features for candidates in found]
-        self.parts.weights = SignalWeights.fit(retriever.n_features, features, right, missed)
-        self._retriever = None
+        retriever.weights = SignalWeights.fit(retriever.n_features, features, right, missed)
+        self.parts.weights = retriever.weights
 
     # --- saving
 
