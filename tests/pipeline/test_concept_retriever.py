@@ -12,6 +12,7 @@ from spacy_sapbert.types import DocumentConcept
 
 TEXT = "Mucoviscidosis and cold. The breast cancers were treated with aspirin: cold and aspirin"
 OTHER = "Seizures of men. They had no lithium"
+NAMED = {"D003550", "D003139", "D003080", "D001241"}
 SIGNALS = ["document", "sentences", "phrases", "mentions", "prior"]
 
 
@@ -23,7 +24,9 @@ def make(kb, tiny_encoder):
         nlp = spacy.blank("en")
         for name, settings in before:
             nlp.add_pipe(name, config=settings)
-        nlp.add_pipe("concept_retriever", config={"kb": kb, "encoder": str(tiny_encoder), **config})
+        # with random weights, much is like much else
+        retriever = {"kb": kb, "encoder": str(tiny_encoder), "threshold": 0.9999, **config}
+        nlp.add_pipe("concept_retriever", config=retriever)
         return nlp
 
     return make
@@ -65,23 +68,24 @@ def content(doc):
 # --- concepts
 
 
-def test_it_works_at_once(tmp_path):
+def test_it_works_at_once():
     nlp = spacy.blank("en")
     nlp.add_pipe("concept_retriever")
     (first, *_) = nlp("A case of cystic fibrosis in a child with diarrhea.")._.concepts
     assert isinstance(first, DocumentConcept)
     assert (first.concept_id, first.name) == ("D003550", "Cystic Fibrosis")
     assert first.score == pytest.approx(1, abs=1e-4)
-    assert [span.text for span in first.evidence] == ["cystic fibrosis"]
+    assert first.evidence[0].text == "cystic fibrosis"
 
 
 def test_concepts_of_a_document(nlp):
     doc = nlp(TEXT)
-    assert set(ids(doc)) == {"D003550", "D003139", "D003080", "D001241"}
+    assert set(ids(doc)) == NAMED
     concepts = {concept.concept_id: concept for concept in doc._.concepts}
-    assert [span.text for span in concepts["D003550"].evidence] == ["Mucoviscidosis"]
-    assert [span.start_char for span in concepts["D001241"].evidence] == [TEXT.index("aspirin"), TEXT.rindex("aspirin")]
-    assert all(concept.score > 0.95 and concept.contributions == () for concept in doc._.concepts)
+    assert concepts["D003550"].evidence[0].text == "Mucoviscidosis"
+    starts = [span.start_char for span in concepts["D001241"].evidence[:2]]
+    assert starts == [TEXT.index("aspirin"), TEXT.rindex("aspirin")]
+    assert all(concept.score > 0.9999 and concept.contributions == () for concept in doc._.concepts)
     assert len(retriever_of(nlp).rank([doc], 20)[0]) > 4  # whatever the score
 
 
@@ -95,7 +99,7 @@ def test_documents_that_say_nothing(make, signal, text):
 
 @pytest.mark.parametrize("signal", SIGNALS[:4])
 def test_each_signal_ranks(make, linking, signal):
-    nlp = make(linking, signals=[signal])
+    nlp = make(linking, signals=[signal], threshold=None)
     retriever = retriever_of(nlp)
     docs = list(nlp.pipe([TEXT, OTHER]))
     for ranked in retriever.rank(docs, 5):
@@ -111,11 +115,12 @@ def test_each_signal_ranks(make, linking, signal):
 
 def test_documents_near_to_a_concept(make, tiny_encoder):
     """A document that says what a concept's text says has its vector."""
-    nlp = make(signals=["document"], concept_text="mean", threshold=0.99)
-    doc = nlp("Lithium lithium ion")
-    packed = make(signals=["document"], threshold=0.99)("amyotrophic lateral sclerosis; als; A motor neuron disease")
-    assert ids(packed) == ["D000690"]
-    assert ids(doc) != ids(packed)
+    text = "amyotrophic lateral sclerosis; als; A motor neuron disease."
+    best, *_ = retriever_of(make(signals=["document"])).rank([spacy.blank("en")(text)], 3)[0]
+    assert best.concept_id == "D000690"
+    assert best.score == pytest.approx(1, abs=1e-2)
+    mean = make(signals=["document"], concept_text="mean")
+    assert retriever_of(mean).rank([mean.make_doc(text)], 1)[0][0].score < 0.98
 
 
 def test_nothing_was_learnt_of_the_prior(make):
@@ -124,7 +129,7 @@ def test_nothing_was_learnt_of_the_prior(make):
 
 
 def test_mentions_need_no_encoder(make, linking):
-    nlp = make(linking, signals=["mentions"], encoder="none")
+    nlp = make(linking, signals=["mentions"], encoder="none", threshold=None)
     assert "D003550" in ids(nlp(TEXT))
     assert retriever_of(nlp).parts.encoder is None
 
@@ -135,6 +140,7 @@ def test_mentions_of_a_span_group(make, kb):
         [("concept_matcher", {"kb": kb, "spans_key": "all"}), ("sapbert_linker", linker)],
         signals=["mentions"],
         spans_key="all",
+        threshold=None,
     )
     doc = nlp(TEXT)
     assert not doc.ents
@@ -149,7 +155,7 @@ def test_only_labels_can_be_named(make, tmp_path):
     path.write_text("D003550\nX1\nD999999\n")
     nlp = make(labels=str(path))
     assert set(ids(nlp(TEXT))) == {"D003550", "D001241"}
-    assert retriever_of(nlp).labels == ("D003550", "D001241")
+    assert retriever_of(nlp).concept_ids == ("D003550", "D001241")
 
 
 def test_only_types_can_be_named(make):
@@ -160,11 +166,12 @@ def test_k_and_threshold(make):
     nlp = make(k=2)
     assert len(ids(nlp(TEXT))) == 2
     retriever = retriever_of(nlp)
-    retriever.k, retriever.threshold = 100, 0.0
+    retriever.k = 100
+    assert set(ids(nlp(TEXT))) == NAMED
+    retriever.threshold = 0.0
     assert len(ids(nlp(TEXT))) > 5
     retriever.threshold = None
     assert retriever.threshold == 0.95
-    assert len(ids(nlp(TEXT))) == 4
     assert make(threshold=1.0)(TEXT)._.concepts == []
 
 
@@ -175,18 +182,15 @@ def test_most_specific(make):
     found = set(ids(nlp(text)))
     assert "D010051" in found
     assert "D009369" not in found
-    assert "D009369" in ids(nlp("Cancer"))
+    assert ids(nlp("Cancer")) == ["D009369"]
 
 
 def test_what_is_not_named_takes_nothing_above_it_away(make):
-    """The more specific one is below the threshold."""
     nlp = make(most_specific=True, k=100)
-    doc = nlp("Cancer and gastric cancer.")
-    assert "D009369" not in ids(doc)
-    doc = nlp("Cancer of the gastr")
-    ranked = {one.concept_id for one in retriever_of(nlp).rank([doc], 100)[0]}
-    assert {"D009369", "D013274"} <= ranked
-    assert "D009369" in ids(doc)
+    doc = nlp("Tumors of the breasts")
+    ranked = {one.concept_id: one.score for one in retriever_of(nlp).rank([doc], 100)[0]}
+    assert 0 < ranked["D001943"] < 0.9999 < ranked["D009369"]  # the one that is more specific is not like enough
+    assert ids(doc) == ["D009369"]
 
 
 @pytest.mark.parametrize(
@@ -218,6 +222,7 @@ def test_nothing_can_be_named(make, tmp_path):
 
 def test_nothing_is_opened_before_it_is_used(make):
     nlp = make(kb="/not/there.kb", encoder="/not/there", labels="/not/there")
+    assert "concept_retriever" in nlp.meta["components"]
     assert retriever_of(nlp)._parts is None
     with pytest.raises(SapbertError):
         nlp(TEXT)
@@ -323,8 +328,7 @@ def test_two_processes(nlp):
 
 @pytest.mark.parametrize("copy", ["disk", "bytes", "pickle"])
 def test_a_saved_pipeline_needs_nothing_else(make, linking, small_store, tiny_encoder, tmp_path, copy):
-    for folder, source in (("encoder", tiny_encoder),):
-        shutil.copytree(source, tmp_path / folder)
+    shutil.copytree(tiny_encoder, tmp_path / "encoder")
     shutil.copyfile(small_store.path, tmp_path / "copy.kb")
     (tmp_path / "labels.txt").write_text("D003550\nD008094\nD001241\n")
     settings = {
@@ -345,7 +349,7 @@ def test_a_saved_pipeline_needs_nothing_else(make, linking, small_store, tiny_en
         "pickle": lambda: pickle.loads(pickled),
     }[copy]()
     assert [content(doc) for doc in again.pipe([TEXT, OTHER])] == expected
-    assert retriever_of(again).labels == retriever_of(nlp).labels
+    assert retriever_of(again).concept_ids == retriever_of(nlp).concept_ids
     assert [one[0] for one in content(again(OTHER))][:1] == [expected[1][0][0]]
     some = retriever_of(again).rank([again.make_doc(TEXT)], 5, only=["D003550"])
     assert [one.concept_id for one in some[0]] == ["D003550"]
@@ -367,9 +371,9 @@ def test_a_damaged_folder(nlp, tmp_path):
     retriever.to_disk(tmp_path)
     size = (tmp_path / "retrieval.json").stat().st_size
     (tmp_path / "retrieval.json").write_text('{"counts": 3}'.ljust(size))
+    other = type(retriever)(nlp.vocab)
     with pytest.raises(SapbertError, match=r"E306.*retrieval\.json"):
-        make_like = type(retriever)(nlp.vocab)
-        make_like.from_disk(tmp_path)
+        other.from_disk(tmp_path)
 
 
 def test_an_encoder_with_raw_vectors_is_compared_by_cosines(make_encoder, kb):

@@ -88,6 +88,13 @@ def test_what_is_in_the_beginning():
     assert (found["cold"], found["fits"]) == (True, False)
 
 
+def test_parts_of_composites():
+    text = "Breast and ovarian cancer, breast and ovarian cancer"
+    found = forms(text)
+    assert found["breast cancer"] == [(0, 25)]  # at the shortest run that it is a part of
+    assert found["ovarian cancer"] == [(11, 25), (38, 52)]  # which stands there as it is
+
+
 # --- views
 
 
@@ -124,11 +131,19 @@ def test_features_by_hand(table_index, concepts):
             "often and marked": 0.0,
             "words": 1.0,
             "length": np.log(4),
+            "inside another": 0.0,
         }
     )
     unlike = features(read(table_index(TABLE), concepts, "winter"), concepts, "D003080")
     assert unlike == pytest.approx({**dict.fromkeys(FEATURES, 0.0), "likeness": 0.8, "near": 0.3, "in the beginning": 1,
                                     "words": 1.0, "length": np.log(6)})  # fmt: skip
+
+
+def test_what_is_inside_a_longer_name(table_index, concepts):
+    table = {"cold": {"cold": 1.0}, "cold fits": {"epileptic seizure": 0.96}, "cold weather": {"Cold Temperature": 0.9}}
+    view = read(table_index(table), concepts, "Cold fits. Cold weather. Cold")
+    assert features(view, concepts, "D003139")["inside another"] == pytest.approx(1 / 3)
+    assert features(view, concepts, "HP:0001250")["inside another"] == 0
 
 
 def test_what_is_not_seen_has_no_features(table_index, concepts):
