@@ -15,10 +15,11 @@ from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
 from spacy_sapbert.kb.store import ConceptStore
 from spacy_sapbert.types import DocumentConcept, Name, Record
 
-# Both are read when torch and transformers are imported. The models are tiny: threads that wait for one another make
-# them slow where other work goes on.
+# All are read when torch and transformers are imported. The models are tiny: threads that wait for one another make
+# them slow where other work goes on. Where the hardware has bfloat16, names are encoded in it: figures would differ.
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX2")
 
 # id, source, types, names with the preferred one first, and what else is known
 SMALL_VOCABULARY = [
