@@ -124,10 +124,10 @@ def settings(store, tiny_encoder):
 
 
 def links(linker):
-    """What a linker says of two mentions."""
+    """What a linker says of two mentions: the fourth and fifth concept may be as good as equal."""
     doc = Doc(linker.vocab, " and ".join(MENTIONS).split())
     doc.ents = [Span(doc, 0, 3, "ANY"), Span(doc, 4, 8, "ANY")]
-    return [(ent.text, ent.kb_id_, [concept_id for concept_id, _ in ent._.kb_ents]) for ent in linker(doc).ents]
+    return [(ent.text, ent.kb_id_, [concept_id for concept_id, _ in ent._.kb_ents[:3]]) for ent in linker(doc).ents]
 
 
 @pytest.fixture(scope="module")
