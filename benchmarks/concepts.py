@@ -96,6 +96,8 @@ def config_of(cell: Cell, args: argparse.Namespace) -> Config:
     retriever = config["components"]["concept_retriever"]
     retriever.update({"signals": list(cell.signals), "concept_text": cell.text, "pooling": args.pooling})
     retriever["learning"].update({"augmented_weight": args.weight, "seed": args.seed})
+    if len(cell.signals) == 1:  # there is nothing to weigh
+        retriever["learning"]["held_out"] = 0.0
     if "mentions" in cell.signals:
         settings: dict[str, dict[str, Any]] = {
             "concept_matcher": {"kb": args.kb},
