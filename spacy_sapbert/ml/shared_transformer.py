@@ -1,0 +1,95 @@
+"""Documents to the vectors of their segments, by the transformer that the pipeline's components share."""
+
+# no postponed annotations here: the settings of a registered function could not be checked
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+import numpy as np
+from spacy.tokens import Doc
+from thinc.api import Model
+from thinc.types import Floats2d
+
+from ..errors import Errors, SapbertError
+
+if TYPE_CHECKING:
+    from spacy_transformers.data_classes import TransformerData
+
+Segments = Model[list[Doc], list[Floats2d]]
+
+
+def shared_transformer(
+    pooling: Literal["cls", "mean"] = "cls", grad_factor: float = 1.0, upstream: str = "*"
+) -> Segments:
+    """Listen to a `transformer` of spacy-transformers that comes before in the pipeline.
+
+    What the transformer reads at once, as its `get_spans` says, is a segment.
+
+    pooling (str): "cls" or "mean", as the encoder of the concepts has it.
+    grad_factor (float): how much the transformer learns from this component, beside others.
+    upstream (str): the transformer's name in the pipeline; "*" for any.
+    RETURNS (Model[list[Doc], list[Floats2d]]): gives unit vectors, in numpy's arrays; none for an empty document.
+    """
+    from spacy_transformers.layers import TransformerListener
+
+    attrs = {"pooling": pooling, "grad_factor": grad_factor}
+    return Model("shared_transformer", _forward, layers=[TransformerListener(upstream)], attrs=attrs)
+
+
+def _forward(
+    model: Segments, docs: list[Doc], is_train: bool
+) -> tuple[list[Floats2d], Callable[[list[Floats2d]], list[Doc]]]:
+    listener: Any = model.layers[0]
+    if is_train and not any(map(len, docs)):  # which the transformer does not read
+        return [_nothing(model) for _ in docs], lambda _: []
+    if not is_train or listener._batch_id is None:
+        _check(docs)
+    read, backprop = listener(docs, is_train)
+    weights = [_pooling_weights(model, data) for data in read]
+    pooled = [_pool(model, data, shares) for data, shares in zip(read, weights, strict=True)]
+    lengths = [np.linalg.norm(vectors, axis=1, keepdims=True).clip(min=1e-12) for vectors in pooled]
+    units: Any = [vectors / length for vectors, length in zip(pooled, lengths, strict=True)]
+
+    def learn(gradients: list[Floats2d]) -> list[Doc]:
+        from spacy_transformers.data_classes import TransformerData
+        from transformers.file_utils import ModelOutput
+
+        given = []
+        for data, shares, unit, length, gradient in zip(read, weights, units, lengths, gradients, strict=True):
+            if not len(unit):
+                continue  # as the other listeners do
+            of_pooled = (gradient - unit * (unit * gradient).sum(axis=1, keepdims=True)) / length
+            of_hidden = model.attrs["grad_factor"] * shares[:, :, None] * of_pooled[:, None, :]
+            output = ModelOutput(last_hidden_state=model.ops.asarray3f(of_hidden))
+            given.append(TransformerData(model_output=output, wordpieces=data.wordpieces, align=data.align))
+        backprop(given)
+        return []
+
+    return units, learn
+
+
+def _pooling_weights(model: Segments, data: "TransformerData") -> np.ndarray:
+    """RETURNS (float32, shape (segments, wordpieces)): how much each wordpiece counts in its segment."""
+    mask: np.ndarray = np.asarray(model.ops.to_numpy(data.wordpieces.attention_mask), dtype=np.float32)
+    if model.attrs["pooling"] == "cls":
+        mask = np.zeros_like(mask)
+        mask[:, :1] = 1
+    return mask / mask.sum(axis=1, keepdims=True).clip(min=1)
+
+
+def _pool(model: Segments, data: "TransformerData", shares: np.ndarray) -> np.ndarray:
+    hidden = data.model_output.get("last_hidden_state")
+    if hidden is None or hidden.size == 0:
+        return np.asarray(_nothing(model))
+    return np.einsum("sw,swd->sd", shares, model.ops.to_numpy(hidden))
+
+
+def _nothing(model: Segments) -> Floats2d:
+    vectors = np.zeros((0, model.layers[0].get_dim("nO")), dtype=np.float32)
+    return cast(Floats2d, vectors)
+
+
+def _check(docs: list[Doc]) -> None:
+    """Where the transformer has not run, the listener would give zeros. RAISES (SapbertError): E647."""
+    if not Doc.has_extension("trf_data") or any(len(doc) and doc._.trf_data is None for doc in docs):
+        raise SapbertError(Errors.E647)
