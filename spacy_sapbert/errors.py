@@ -436,6 +436,14 @@ class Errors:
         "[E645] None of the {ids} ids annotated in {documents} training documents is of a concept that can be named. Check "
         "that `kb` and `labels` are those of the corpus."
     )
+    E646 = (
+        "[E646] Documents have vectors of {documents} dimensions, concepts those of {concepts}, so they cannot be compared. Give "
+        "`encoder` the name of the model that the pipeline's transformer has."
+    )
+    E647 = (
+        "[E647] The transformer that the concept_retriever shares has not read the document. Put a `transformer` of "
+        "spacy-transformers before it in the pipeline, and in training among the annotating components if it is frozen."
+    )
 
     # augmentation
     E601 = "[E601] Nothing says where documents come from. Give --documents (files or folders) or --eutils, one of the two."

@@ -58,10 +58,13 @@ class ConceptVectors:
 
     def nearest(self, queries: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
         """RETURNS (float32 and int64, shape (len(queries), n)): cosines and places of the nearest, best first; places
-        of -1 where there are no more. Among many concepts some may be missed."""
+        of -1 where there are no more. Among many concepts some may be missed.
+        RAISES (SapbertError): E646 the queries have another dimension."""
         import faiss
 
         compute_alone_after_fork()
+        if queries.shape[1] != self.vectors.shape[1]:
+            raise SapbertError(Errors.E646.format(documents=queries.shape[1], concepts=self.vectors.shape[1]))
         n = min(n, len(self.vectors))
         if self._index is not None:
             _, places = self._index.search(queries, min(REFINED * n, len(self.vectors)))

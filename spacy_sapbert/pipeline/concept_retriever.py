@@ -18,6 +18,8 @@ from spacy.pipeline import Pipe
 from spacy.tokens import Doc
 from spacy.util import minibatch
 from spacy.vocab import Vocab
+from thinc.api import Model
+from thinc.types import Floats2d
 
 from ..evaluation.concepts_scorer import score_concepts
 from ..ml.signals import OF_ENCODER, SIGNALS
@@ -55,6 +57,7 @@ CONCEPT_TEXTS = ("packed", "mean")
         "threshold": None,
         "most_specific": False,
         "batch_size": 32,
+        "model": None,
         "learning": None,
         "scorer": {"@scorers": "spacy-sapbert.concepts_scorer.v1"},
     },
@@ -78,6 +81,7 @@ def make_concept_retriever(
     threshold: Optional[float],
     most_specific: bool,
     batch_size: int,
+    model: Optional[Model[List[Doc], List[Floats2d]]],
     learning: Optional[ConceptRetrieval],
     scorer: Optional[Callable],
 ) -> "ConceptRetriever":
@@ -110,6 +114,9 @@ class ConceptRetriever(RetrievalPipe):
     threshold (float | None): a concept needs a higher score; None takes what was fitted, or that of the signal.
     most_specific (bool): leave out concepts above another one of the document in the vocabulary's hierarchy.
     batch_size (int): documents that are read together.
+    model (Model[List[Doc], List[Floats2d]] | None): reads documents for "document", e.g. by the transformer that the
+        pipeline's components share ("spacy-sapbert.SharedTransformer.v1"); `encoder` should be the same model, and is
+        that of the concepts. None for an encoder of the component's own.
     learning (ConceptRetrieval | None): how it learns from annotated documents in `spacy train`; None for not at all.
     scorer (Callable | None): measures predicted documents beside annotated ones.
 
@@ -137,10 +144,11 @@ class ConceptRetriever(RetrievalPipe):
         threshold: Optional[float] = None,
         most_specific: bool = False,
         batch_size: int = 32,
+        model: Optional[Model[List[Doc], List[Floats2d]]] = None,
         learning: Optional[ConceptRetrieval] = None,
         scorer: Optional[Callable] = score_concepts,
     ) -> None:
-        super().__init__(learning, scorer)
+        super().__init__(model, learning, scorer)
         self.vocab = vocab
         self.name = name
         self._kb = kb
@@ -248,7 +256,7 @@ class ConceptRetriever(RetrievalPipe):
             self._some = only, whole.concepts, whole.only(only)
         parts = self._some[2]
         parts.documents, parts.counts, parts.weights = whole.documents, whole.counts, weights
-        return parts.retriever(self._signals, self._spans_key, None)
+        return parts.retriever(self._signals, self._spans_key, self._read)
 
     def _check_settings(self) -> None:
         known = f"some of {', '.join(SIGNALS)}, each once"
@@ -256,6 +264,8 @@ class ConceptRetriever(RetrievalPipe):
         check_setting(self, "signals", bool(holds), known)
         needs = OF_ENCODER.intersection(self._signals)
         check_setting(self, "encoder", self._encoder != "none" or not needs, "an encoder, for these signals")
+        reads = self._model is None or "document" in self._signals
+        check_setting(self, "model", reads, 'null, where "document" is none of the signals')
         check_setting(self, "concept_text", self._concept_text in CONCEPT_TEXTS, f"one of {', '.join(CONCEPT_TEXTS)}")
         for setting in ("k", "batch_size"):
             check_setting(self, setting, getattr(self, setting) >= 1, "at least 1")

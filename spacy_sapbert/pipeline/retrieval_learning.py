@@ -2,12 +2,26 @@
 
 import copy
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Tuple,
+    cast,
+)
 
 from spacy.language import Language
 from spacy.pipeline import TrainablePipe
 from spacy.tokens import Doc
 from spacy.training import Example, validate_examples
+from spacy.util import minibatch
 
 from ..corpora.docs import PROVENANCE, WEIGHT, from_doc
 from ..errors import Errors, SapbertError
@@ -17,12 +31,19 @@ from ..types import AnnotatedDocument
 from .saving import FolderPipe
 
 if TYPE_CHECKING:
-    from thinc.api import Optimizer
+    import numpy as np
+    from thinc.api import Model, Optimizer
+    from thinc.types import Floats2d
 
-    from ..ml.retrieval import Retriever
+    from ..ml.retrieval import Candidates, Retriever
     from ..ml.retriever_parts import RetrieverParts
+    from ..ml.signals.document import EncodeDocuments
+    from ..ml.thinc_encoder import DocumentModel
     from ..ml.training_counts import DocumentCounts
     from ..training.concept_retrieval import AnnotatedPlaces, RetrievalLearner
+
+
+BATCH = 32  # documents that are read together to weigh the signals
 
 
 class HeldOut(NamedTuple):
@@ -51,8 +72,14 @@ class RetrievalPipe(FolderPipe, TrainablePipe):
     _segment_length: int
     _spans_key: Optional[str]
 
-    def __init__(self, learning: Optional[ConceptRetrieval], scorer: Optional[Callable]) -> None:
-        self.model: Any = None  # until it learns
+    def __init__(
+        self,
+        model: Optional["Model[List[Doc], List[Floats2d]]"],
+        learning: Optional[ConceptRetrieval],
+        scorer: Optional[Callable],
+    ) -> None:
+        self._model = model
+        self.model: Any = model  # or its own, once it learns
         self.learning = learning
         self.scorer = scorer
         self._parts: Optional[RetrieverParts] = None
@@ -60,6 +87,7 @@ class RetrievalPipe(FolderPipe, TrainablePipe):
         self._learner: Optional[RetrievalLearner] = None
         self._held_out: Dict[int, HeldOut] = {}
         self._counts: Dict[int, DocumentCounts] = {}
+        self._upstream: Optional[Callable[[Doc], Doc]] = None
         self._is_stale = False
 
     # --- vocabulary and encoder
@@ -89,9 +117,18 @@ class RetrievalPipe(FolderPipe, TrainablePipe):
         if self._is_stale:
             self._is_stale = False
             self._weigh()
+        return self._open_retriever()
+
+    def _open_retriever(self) -> "Retriever":
         if self._retriever is None:
-            self._retriever = self.parts.retriever(self._signals, self._spans_key, None)
+            self._retriever = self.parts.retriever(self._signals, self._spans_key, self._read)
         return self._retriever
+
+    @property
+    def _read(self) -> Optional["EncodeDocuments"]:
+        """Reads documents by a model that was given, if one was."""
+        model = self._model
+        return None if model is None else lambda docs: cast("List[np.ndarray]", model.predict(list(docs)))
 
     # --- learning
 
@@ -123,6 +160,9 @@ class RetrievalPipe(FolderPipe, TrainablePipe):
         if self.learning.join_mentions:
             self.parts.join_mentions(document for _, document in manual)
         self._retriever = None
+        components = nlp.pipeline if nlp and self._model is not None else ()
+        listened = (one for _, one in components if self.name in getattr(one, "listening_components", ()))
+        self._upstream = next(listened, None)
         self._start_learning()
 
     def update(
@@ -145,6 +185,7 @@ class RetrievalPipe(FolderPipe, TrainablePipe):
         examples = list(examples)
         validate_examples(examples, f"{type(self).__name__}.update")
         if self.learning is None:
+            self._learn_nothing(examples)
             return losses
         documents = self._training_documents(examples)
         learner = self._start_learning()
@@ -156,6 +197,12 @@ class RetrievalPipe(FolderPipe, TrainablePipe):
                 self.finish_update(sgd)
         self._is_stale = True
         return losses
+
+    def _learn_nothing(self, examples: Sequence[Example]) -> None:
+        """Components that share a transformer wait for what each of them gives back."""
+        if self._model is not None:
+            vectors, backprop = self._model.begin_update([example.predicted for example in examples])
+            backprop([one * 0 for one in vectors])
 
     def finish_update(self, sgd: "Optimizer") -> None:
         if self._learner is not None:
@@ -175,23 +222,29 @@ class RetrievalPipe(FolderPipe, TrainablePipe):
         """RETURNS (RetrievalLearner | None): None where no signal has an encoder that could learn."""
         assert self.learning is not None
         parts = self.parts
-        if self._learner is None and parts.documents and parts.vectors:
-            from ..ml.document_encoder import DocumentEncoder
-            from ..ml.thinc_encoder import document_model
+        if self._learner is None and parts.vectors:
             from ..training.concept_retrieval import RetrievalLearner
 
-            assert parts.encoder is not None
-            if parts.documents.encoder is parts.encoder:  # which stays as it is
-                parts.documents = DocumentEncoder(parts.encoder.copy(), self._segment_length)
-                self._retriever = None
-            self.model = document_model(
-                parts.documents, trained_layers=self.learning.trained_layers, dropout=self.learning.dropout
-            )
+            if self._model is None:
+                self.model = self._own_model(self.learning)
             self._learner = RetrievalLearner(self.model, parts.vectors, self.learning)
         return self._learner
 
+    def _own_model(self, learning: ConceptRetrieval) -> "DocumentModel":
+        from ..ml.document_encoder import DocumentEncoder
+        from ..ml.thinc_encoder import document_model
+
+        parts = self.parts
+        assert parts.encoder  # it has made the vectors of the concepts
+        assert parts.documents
+        if parts.documents.encoder is parts.encoder:  # which stays as it is
+            parts.documents = DocumentEncoder(parts.encoder.copy(), self._segment_length)
+            self._retriever = None
+        return document_model(parts.documents, trained_layers=learning.trained_layers, dropout=learning.dropout)
+
     def _training_documents(self, examples: Sequence[Example]) -> List["AnnotatedPlaces"]:
-        """RETURNS (List[AnnotatedPlaces]): those to learn from; the others are kept to weigh the signals."""
+        """RETURNS (List[AnnotatedPlaces]): those to learn from, or all where a shared model has to read them. What is
+        held out is kept to weigh the signals."""
         from ..training.concept_retrieval import AnnotatedPlaces
 
         documents = []
@@ -199,7 +252,8 @@ class RetrievalPipe(FolderPipe, TrainablePipe):
             key, places = _key(example.reference), self._places(from_doc(example.reference))
             if key in self._counts and self._is_held_out(key):
                 self._held_out[key] = HeldOut(example.predicted, self._counts[key], places)
-            elif places:
+                places = ()
+            if places or self._model is not None:
                 documents.append(AnnotatedPlaces(example.predicted, places, self._weight(example)))
         return documents
 
@@ -228,22 +282,26 @@ class RetrievalPipe(FolderPipe, TrainablePipe):
         held_out = [self._held_out[key] for key in sorted(self._held_out)]
         if not held_out:
             return
-        if self._retriever is None:
-            self._retriever = self.parts.retriever(self._signals, self._spans_key, None)
-        retriever = self._retriever
-        found = retriever.candidates([one.doc for one in held_out], [one.counts for one in held_out])
+        retriever = self._open_retriever()
+        found = [one for some in minibatch(held_out, size=BATCH) for one in self._candidates(retriever, some)]
         right = [np.isin(candidates.places, one.places) for candidates, one in zip(found, held_out)]
         missed = sum(len(one.places) for one in held_out) - sum(int(one.sum()) for one in right)
         features = [candidates.features for candidates in found]
         retriever.weights = SignalWeights.fit(retriever.n_features, features, right, missed)
         self.parts.weights = retriever.weights
 
+    def _candidates(self, retriever: "Retriever", held_out: Sequence[HeldOut]) -> List["Candidates"]:
+        docs = [one.doc for one in held_out]
+        if self._upstream is not None:  # what the transformer has read is large, and it has learnt since
+            docs = [self._upstream(doc.copy()) for doc in docs]
+        return retriever.candidates(docs, [one.counts for one in held_out])
+
     # --- saving
 
     def _save(self, folder: Path) -> None:
         _ = self.retriever  # which weighs the signals if they are not yet
         documents = self.parts.documents
-        if not (self._learner and self._learner.steps and documents and self.learning):
+        if self._model is not None or not (self._learner and self._learner.steps and documents and self.learning):
             self.parts.save(folder, self._index)
             return
         before = copy.deepcopy(documents.encoder.trained)  # it may go on to learn
@@ -262,7 +320,8 @@ class RetrievalPipe(FolderPipe, TrainablePipe):
             length=self._segment_length,
             device=self._device,
         )
-        self._retriever = self._learner = self.model = None
+        self._retriever = self._learner = None
+        self.model = self._model
         self._held_out, self._counts = {}, {}
         self._is_stale = False
 

@@ -70,10 +70,13 @@ class ConceptRetrieval:
 
 
 class AnnotatedPlaces(NamedTuple):
-    """A document to learn from: the places of its concepts, and how much it counts."""
+    """A document to learn from: the places of its concepts, and how much it counts.
+
+    Without places it is only read, since a transformer that components share reads a batch as a whole.
+    """
 
     doc: "Doc"
-    places: tuple[int, ...]
+    places: tuple[int, ...] = ()
     weight: float = 1.0
 
 
@@ -99,16 +102,20 @@ class RetrievalLearner:
         RETURNS (tuple[float, Callable]): the mean loss of a document, and a function that takes its gradient back.
         """
         segments, backprop = self.model.begin_update([document.doc for document in documents])
-        losses, gradients = [], []
+        total, gradients = 0.0, []
+        share = 1 / max(1, sum(bool(document.places) for document in documents))
         for vectors, document in zip(segments, documents, strict=True):
-            loss, gradient = self.loss(np.asarray(vectors), document.places)
-            losses.append(document.weight * loss)
-            gradients.append((document.weight / len(documents) * gradient).astype(np.float32))
-        return float(np.mean(losses)), lambda: backprop(cast("list[Floats2d]", gradients))
+            loss, gradient = self._loss(np.asarray(vectors), document.places)
+            total += share * document.weight * loss
+            gradients.append((share * document.weight * gradient).astype(np.float32))
+        return total, lambda: backprop(cast("list[Floats2d]", gradients))
 
     def finish_update(self, sgd: "Optimizer") -> None:
         self.model.finish_update(sgd)
         self.steps += 1
+
+    def _loss(self, segments: np.ndarray, right: Sequence[int]) -> tuple[float, np.ndarray]:
+        return self.loss(segments, right) if right and len(segments) else (0.0, np.zeros_like(segments))
 
     def loss(self, segments: np.ndarray, right: Sequence[int]) -> tuple[float, np.ndarray]:
         """InfoNCE: −log softmax of each right concept among the drawn wrong ones, averaged over the right ones.

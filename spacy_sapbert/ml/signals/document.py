@@ -59,5 +59,6 @@ class DocumentView:
         return []
 
     def _similarities(self, places: np.ndarray) -> np.ndarray:
-        similarities: np.ndarray = self._vectors.similarities(self._segments, places).max(axis=0)
+        # an empty document may have no segment
+        similarities: np.ndarray = self._vectors.similarities(self._segments, places).max(axis=0, initial=-1)
         return similarities
