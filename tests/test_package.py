@@ -29,7 +29,7 @@ print(json.dumps([alone, added[0], added[-1]]))
 
 
 def our_entry_points():
-    ours = ("misc", "readers", "batchers", "loggers", "scorers")
+    ours = ("architectures", "misc", "readers", "batchers", "loggers", "scorers")
     groups = ("spacy_factories", "spacy_cli", "console_scripts", *(f"spacy_{name}" for name in ours))
     groups += tuple(f"thinc_{name}" for name in ("losses", "optimizers", "schedules"))
     return [point for group in groups for point in entry_points(group=group) if point.value.startswith("spacy_sapbert")]
