@@ -1,19 +1,23 @@
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
 import spacy
-from spacy.tokens import Doc
+from spacy.cli.train import train as train_by_config
+from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 from spacy.util import registry
-from thinc.api import Adam, fix_random_seed
+from thinc.api import Adam, Config, fix_random_seed
 
 from spacy_sapbert.corpora.docs import to_doc
 from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.ml.projection import add_projection
 from spacy_sapbert.ml.shared_transformer import shared_transformer
 from spacy_sapbert.ml.transformer_encoder import TransformerEncoder
 from spacy_sapbert.types import AnnotatedDocument, Mention
 
+CONFIG = Path(__file__).parents[2] / "configs" / "concept_retriever.cfg"
 ARCHITECTURE = "spacy-sapbert.SharedTransformer.v1"
 LEARNING = {"@misc": "spacy-sapbert.ConceptRetrieval.v1", "held_out": 0.0}
 WINDOW = 6  # tokens of a segment
@@ -148,8 +152,6 @@ def test_the_transformer_has_to_run_before(make):
 
 
 def test_transformer_and_encoder_must_go_together(make, tmp_path, tiny_encoder):
-    from spacy_sapbert.ml.projection import add_projection
-
     encoder = TransformerEncoder(str(tiny_encoder))
     add_projection(encoder, dim=16)
     encoder.save(tmp_path / "projected")
@@ -283,3 +285,27 @@ def test_two_processes(make):
     start(nlp)
     expected = [content(doc) for doc in nlp.pipe(TEXTS)]
     assert [content(doc) for doc in nlp.pipe(TEXTS, n_process=2, batch_size=2)] == expected
+
+
+# --- spaCy's own loop
+
+
+def test_spacy_train(make, tmp_path):
+    """The config as users run it, with the component's own encoder replaced by the pipeline's transformer."""
+    nlp = make(learning=LEARNING)
+    references = [example.reference for example in examples_of(nlp)] * 2
+    DocBin(docs=references, store_user_data=True).to_disk(tmp_path / "train.spacy")
+    config = Config().from_disk(CONFIG, interpolate=False)
+    config["nlp"]["pipeline"] = nlp.pipe_names
+    config["components"] = nlp.config["components"]
+    config["paths"].update(train=str(tmp_path / "train.spacy"), dev=str(tmp_path / "train.spacy"))
+    config["training"].update(max_steps=12, eval_frequency=6)
+    config["training"]["optimizer"]["learn_rate"].update(initial_rate=3e-3, warmup_steps=1)
+    config.to_disk(tmp_path / "shared.cfg")
+    train_by_config(tmp_path / "shared.cfg", tmp_path / "out")
+    last = spacy.load(tmp_path / "out" / "model-last")
+    assert last.meta["performance"]["concepts_r"] > 0.9
+    assert last(TEXTS[2])._.concepts[0].concept_id == IDS[2]
+    transformer = last.get_pipe("transformer").model.transformer
+    encoder = retriever_of(last).parts.encoder.model
+    assert not transformer.embeddings.word_embeddings.weight.equal(encoder.embeddings.word_embeddings.weight)
