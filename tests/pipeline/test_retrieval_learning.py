@@ -154,6 +154,23 @@ def test_without_an_encoder_that_learns_the_signals_are_weighed_all_the_same(mak
     assert retriever_of(nlp).retriever.weights is not None
 
 
+def test_what_annotating_components_have_linked_is_weighed(make, kb):
+    """Of the two concepts that are linked in each document, one is annotated."""
+    nlp = make({"signals": ["mentions", "prior"], "encoder": "none"}, held_out=0.9)
+    nlp.add_pipe("concept_matcher", config={"kb": kb}, first=True)
+    nlp.add_pipe("sapbert_linker", config={"kb": kb, "encoder": "none"}, after="concept_matcher")
+    texts = [f"{name} of {number} men. Seen with aspirin" for name in ("Mucoviscidosis", "Fits") for number in range(5)]
+    ids = ["D003550"] * 5 + ["D012640"] * 5
+    given = [
+        AnnotatedDocument("", text, (Mention(0, len(text.split()[0]), text.split()[0], "X", (one,)),))
+        for text, one in zip(texts, ids, strict=True)
+    ]
+    examples = examples_of(nlp, given)
+    nlp.initialize(lambda: examples)
+    nlp.update(examples, sgd=Adam(1e-3), annotates=["concept_matcher", "sapbert_linker"])
+    assert [[one.concept_id for one in nlp(text)._.concepts] for text in texts] == [[one] for one in ids]
+
+
 # --- counts, mentions and weights
 
 

@@ -249,6 +249,18 @@ def test_what_is_held_out_is_read_but_not_learnt(make):
     nlp(TEXTS[0])
 
 
+def test_a_frozen_transformer_has_to_annotate(make):
+    nlp = make(learning=LEARNING)
+    examples = start(nlp)
+    before = weights_of(nlp).detach().clone()
+    with pytest.raises(SapbertError, match=r"E647.*annotating components"):
+        nlp.update(examples, sgd=Adam(1e-3), exclude=["transformer"])
+    for _ in range(2):
+        losses = nlp.update(examples, sgd=Adam(1e-3), exclude=["transformer"], annotates=["transformer"])
+        assert losses["concept_retriever"] > 0
+    assert weights_of(nlp).equal(before)
+
+
 def test_a_batch_without_text(make):
     nlp = make(learning=LEARNING)
     start(nlp)
