@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from spacy.tokens import Doc
 
+from ..text.normalise import NORMALISERS
 from .segments import segments
 from .transformer_encoder import TransformerEncoder
 
@@ -31,7 +32,8 @@ class DocumentEncoder:
 
     def pieces(self, docs: Sequence[Doc]) -> list[list[list[int]]]:
         """RETURNS (list[list[list[int]]]): the wordpieces of each segment of each document."""
-        return [segments(doc, self.encoder.tokenizer, self.length) for doc in docs]
+        normalise = NORMALISERS[self.encoder.normaliser]  # as concepts are encoded
+        return [segments(doc, self.encoder.tokenizer, self.length, normalise) for doc in docs]
 
     def __call__(self, docs: Sequence[Doc]) -> list[np.ndarray]:
         """RETURNS (list[float32, shape (segments, dim)]): unit vectors, for each document."""

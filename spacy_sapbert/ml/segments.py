@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from spacy.tokens import Doc
@@ -25,14 +25,15 @@ def sentences(doc: Doc) -> list[Characters]:
     return [(start, end) for start, end in bounds if doc.text[start:end].strip()]
 
 
-def segments(doc: Doc, tokenizer: Any, length: int) -> list[list[int]]:
+def segments(doc: Doc, tokenizer: Any, length: int, normalise: Callable[[str], str] = str) -> list[list[int]]:
     """Cut a document into segments of whole sentences; only one that is too long by itself is cut.
 
     length (int): wordpieces of a segment at most, special ones included.
+    normalise (Callable[[str], str]): the normal form of a sentence.
     RETURNS (list[list[int]]): the wordpieces of each segment, special ones included; one without words for an empty
         document.
     """
-    texts = [doc.text[start:end] for start, end in sentences(doc)]
+    texts = [normalise(doc.text[start:end]) for start, end in sentences(doc)]
     encoded: list[list[int]] = tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"] if texts else []
     room = length - tokenizer.num_special_tokens_to_add()
     packed = list(_packed(encoded, room)) or [[]]

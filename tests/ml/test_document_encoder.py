@@ -46,6 +46,14 @@ def test_documents_are_read_in_parts(encoder, docs, monkeypatch):
         assert one == pytest.approx(other, abs=1e-5)
 
 
+def test_documents_have_the_normal_form_of_names(tiny_encoder):
+    encoder = TransformerEncoder(str(tiny_encoder), normaliser="american")
+    texts = ["Leukaemia, and anaemia.", "leukemia, and anemia."]
+    british, american = DocumentEncoder(encoder, 64)([spacy.blank("en").make_doc(text) for text in texts])
+    assert british == pytest.approx(american, abs=1e-6)
+    assert british == pytest.approx(encoder.encode(texts[:1]), abs=1e-5)
+
+
 def test_split():
     rows = np.arange(8).reshape(4, 2)
     assert [part.tolist() for part in split(rows, [[1, 2], [3], [4]])] == [[[0, 1], [2, 3]], [[4, 5]], [[6, 7]]]
