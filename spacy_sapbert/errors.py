@@ -427,10 +427,6 @@ class Errors:
         "[E642] Nothing can be named: no concept of {path} is among the labels ({labels}) and of the types wanted "
         "({types}). Check the settings labels and types: ids are written as in `spacy-sapbert kb search`."
     )
-    E643 = (
-        "[E643] How much each signal counts cannot be learnt: of the {candidates} candidates in {documents} documents that "
-        "were held out, {right} are right. Give more annotated documents, or hold out more (`held_out`)."
-    )
     E644 = "[E644] {path}, line {line}: {reason}. A list of labels has one concept id a line."
     E645 = (
         "[E645] None of the {ids} ids annotated in {documents} training documents is of a concept that can be named. Check "
@@ -494,6 +490,11 @@ class Warnings:
     W412 = (
         "[W412] The vectors stay in the database: the saved linker works only where it can reach {address}. The setting "
         "`index` tells another address, when the pipeline is loaded."
+    )
+    W413 = (
+        "[W413] How much each signal counts cannot be learnt: of the {candidates} candidates in {documents} documents that "
+        "were held out, {right} are right. What was learnt before stays. Give more annotated documents, or hold out more "
+        "(`held_out`)."
     )
     W510 = (
         "[W510] {n} of {total} mentions are no span of tokens, so the linker could not be asked; they count as wrong. The "

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from spacy.tokens import Doc
 
+from .candidates import DIGITS
 from .concept_set import ConceptSet
 from .signal_weights import SignalWeights
 from .signals.signal import Characters, Signal, View
@@ -81,7 +82,7 @@ class Retriever:
         places, features, views = candidates
         if not len(places):
             return []
-        ranks = self.weights.scores(features) if self.weights else features[:, 0]
+        ranks = (self.weights.scores(features) if self.weights else features[:, 0].astype(np.float64)).round(DIGITS)
         scores = ranks.clip(0, 1)
         ids = np.array([self.concepts.ids[place] for place in places])
         best = np.lexsort((ids, -ranks))[:k]

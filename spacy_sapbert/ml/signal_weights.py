@@ -7,8 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import Errors, SapbertError
-
 STRENGTH = 0.3  # of regularisation: scikit-learn's C
 
 
@@ -30,20 +28,20 @@ class SignalWeights(NamedTuple):
     @classmethod
     def fit(
         cls, signals: Mapping[str, int], features: Sequence[np.ndarray], right: Sequence[np.ndarray], missed: int
-    ) -> SignalWeights:
+    ) -> SignalWeights | None:
         """Fit weights, and the threshold with the best F1 over all documents.
 
         features (Sequence[float32, shape (candidates, features)]), right (Sequence[bool, shape (candidates,)]): of each
             document.
         missed (int): annotated concepts that are among no document's candidates.
-        RAISES (SapbertError): E643 no candidate is right, or all are.
+        RETURNS (SignalWeights | None): None where no candidate is right, or all are, which teaches nothing.
         """
         from sklearn.linear_model import LogisticRegression
         from sklearn.preprocessing import StandardScaler
 
         x, y = np.concatenate(features), np.concatenate(right)
         if y.all() or not y.any():
-            raise SapbertError(Errors.E643.format(documents=len(features), right=int(y.sum()), candidates=len(y)))
+            return None
         scaler = StandardScaler().fit(x)
         model = LogisticRegression(C=STRENGTH, max_iter=5000).fit(scaler.transform(x), y)
         weights = model.coef_[0] / scaler.scale_

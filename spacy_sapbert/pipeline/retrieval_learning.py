@@ -1,6 +1,7 @@
 """A component that ranks concepts, keeps all that it needs for that, and learns from annotated documents."""
 
 import copy
+import warnings
 from pathlib import Path
 from typing import (
     TYPE_CHECKING,
@@ -24,7 +25,7 @@ from spacy.training import Example, validate_examples
 from spacy.util import minibatch
 
 from ..corpora.docs import PROVENANCE, WEIGHT, from_doc
-from ..errors import Errors, SapbertError
+from ..errors import Errors, SapbertError, Warnings
 from ..text.hashing import hash64
 from ..training.concept_retrieval import ConceptRetrieval
 from ..types import AnnotatedDocument
@@ -287,8 +288,13 @@ class RetrievalPipe(FolderPipe, TrainablePipe):
         right = [np.isin(candidates.places, one.places) for candidates, one in zip(found, held_out)]
         missed = sum(len(one.places) for one in held_out) - sum(int(one.sum()) for one in right)
         features = [candidates.features for candidates in found]
-        retriever.weights = SignalWeights.fit(retriever.n_features, features, right, missed)
-        self.parts.weights = retriever.weights
+        weights = SignalWeights.fit(retriever.n_features, features, right, missed)
+        if weights is None:
+            n_right, n_candidates = sum(int(one.sum()) for one in right), sum(map(len, right))
+            message = Warnings.W413.format(documents=len(held_out), right=n_right, candidates=n_candidates)
+            warnings.warn(message, stacklevel=2)
+            return
+        retriever.weights = self.parts.weights = weights
 
     def _candidates(self, retriever: "Retriever", held_out: Sequence[HeldOut]) -> List["Candidates"]:
         docs = [one.doc for one in held_out]

@@ -238,6 +238,25 @@ def run_commands(page, wanted, command):
             assert finished.status == 0, finished.err
 
 
+def test_the_commands_on_training_a_retriever_run(linking_place, tiny_encoder, command):
+    config = (ROOT / "configs" / "concept_retriever.cfg").read_text()
+    shorter = {"max_steps = 400": "max_steps = 1", "eval_frequency = 100": "eval_frequency = 1"}
+    for before, after in {**shorter, 'encoder = "starter"': f'encoder = "{tiny_encoder}"'}.items():
+        assert before in config
+        config = config.replace(before, after)
+    Path("concept_retriever.cfg").write_text(config)
+    Path("labels.txt").write_text("D003920\nD009203\n")
+    section = (ROOT / "docs" / "documents.md").read_text(encoding="utf8").split("## Training\n")[1].split("\n## ")[0]
+    wanted = [
+        "spacy-sapbert kb build",
+        "spacy-sapbert convert train.pubtator",
+        "spacy-sapbert convert dev.pubtator",
+        "spacy train concept_retriever.cfg",
+    ]
+    run_commands(section, wanted, command)
+    assert Path("training/model-best/concept_retriever/document_encoder").is_dir()
+
+
 def test_the_commands_on_separation_run(tmp_path, monkeypatch, command, make_encoder):
     monkeypatch.chdir(tmp_path)
     names = [

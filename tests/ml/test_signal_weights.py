@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.ml.signal_weights import SignalWeights, best_threshold
 
 WEIGHTS = SignalWeights((("phrases", 2), ("prior", 1)), (1.0, -2.0, 0.5), (0.5, 0.0, 1.0), -1.0, 0.4)
@@ -61,8 +60,7 @@ def test_fitted_weights_tell_right_from_wrong():
 
 @pytest.mark.parametrize("right", [True, False])
 def test_nothing_to_tell_apart(right):
-    with pytest.raises(SapbertError, match=rf"E643.*of the 3 candidates in 1 documents.* {3 * right} are right"):
-        SignalWeights.fit({"prior": 1}, [np.zeros((3, 1), np.float32)], [np.full(3, right)], 0)
+    assert SignalWeights.fit({"prior": 1}, [np.zeros((3, 1), np.float32)], [np.full(3, right)], 0) is None
 
 
 def test_weights_survive_as_json():
