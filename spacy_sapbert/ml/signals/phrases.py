@@ -179,7 +179,7 @@ class PhraseView:
     def evidence(self, place: int) -> list[Characters]:
         seen = self._of_place.get(place, [])
         sure = self._sure(seen) or [phrase for phrase, _, _ in seen[:1]]
-        return [span for phrase in sure for span in self._phrases[phrase].spans]
+        return _apart(span for phrase in sure for span in self._phrases[phrase].spans)
 
     def _likeness(self, seen: list[tuple[int, float, bool]]) -> float:
         first, cosine, votes = seen[0]
@@ -231,6 +231,15 @@ class PhraseView:
             return 0.0, False
         marked = max(self._counts.log_odds(phrase.text, self._own) for phrase in using)
         return marked, any(self._counts.occurrences(phrase.text, self._own) for phrase in using)
+
+
+def _apart(spans: Iterable[Characters]) -> list[Characters]:
+    """RETURNS (list[tuple[int, int]]): those that overlap none before them."""
+    apart: list[Characters] = []
+    for start, end in spans:
+        if not any(start < last and first < end for first, last in apart):
+            apart.append((start, end))
+    return apart
 
 
 def count_document(doc: Doc, mentions: Sequence[str], concepts: Sequence[str]) -> DocumentCounts:
