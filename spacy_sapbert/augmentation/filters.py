@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
+from ..kb.hierarchy import ancestors
 from ..kb.store import ConceptStore
 from ..text.abbreviations import find_definitions, find_uses
 from ..text.words import is_acronym, word_keys, words
@@ -96,8 +97,7 @@ class Overlaps:
     """
 
     def __init__(self, store: ConceptStore) -> None:
-        self._store = store
-        self._ancestors = lru_cache(maxsize=1 << 16)(self._find_ancestors)
+        self._ancestors = lru_cache(maxsize=1 << 16)(lambda one: ancestors(one, store) - {one})
 
     def __call__(self, text: str, annotations: Sequence[Annotation]) -> list[Annotation]:
         kept: list[Annotation] = []
@@ -116,14 +116,3 @@ class Overlaps:
 
     def _is_below(self, one: Annotation, other: Annotation) -> bool:
         return any(not self._ancestors(concept_id).isdisjoint(other.ids) for concept_id in one.ids)
-
-    def _find_ancestors(self, concept_id: str) -> frozenset[str]:
-        found: set[str] = set()
-        waiting = [concept_id]
-        while waiting:
-            concept = self._store.get(waiting.pop())
-            for parent in concept.parents if concept else ():
-                new = set(self._store.find_id(parent)) - found
-                found |= new
-                waiting += new
-        return frozenset(found - {concept_id})
