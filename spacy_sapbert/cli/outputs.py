@@ -9,8 +9,8 @@ from typing import Any
 from spacy.tokens import Span
 
 from ..kb.store import ConceptStore
-from ..pipeline.attributes import get_kb_ents, get_links, get_uses
-from ..types import NIL, Link
+from ..pipeline.attributes import get_concepts, get_kb_ents, get_links, get_uses
+from ..types import NIL, DocumentConcept, Link
 from .formats import OutputFormat
 from .html import render_parts
 from .linked import LinkedDocument
@@ -65,6 +65,9 @@ def linked_record(item: LinkedDocument) -> dict[str, Any]:
             for use in get_uses(item.doc)
         ],
     }
+    concepts = get_concepts(item.doc)
+    if concepts:
+        record["concepts"] = [_concept(concept) for concept in concepts]
     if item.document.meta:
         record["meta"] = item.document.meta
     return record
@@ -83,6 +86,17 @@ def _entity(mention: Span) -> dict[str, Any]:
         "kb_id": mention.kb_id_,
         "kb_ents": [{"id": concept_id, "score": score} for concept_id, score in get_kb_ents(mention)],
         "links": [link._asdict() for link in get_links(mention)],
+    }
+
+
+def _concept(concept: DocumentConcept) -> dict[str, Any]:
+    evidence = [{"start": span.start_char, "end": span.end_char, "text": span.text} for span in concept.evidence]
+    return {
+        "id": concept.concept_id,
+        "score": concept.score,
+        "name": concept.name,
+        "evidence": evidence,
+        "contributions": dict(concept.contributions),
     }
 
 

@@ -12,6 +12,8 @@ from spacy_sapbert.cli.formats import InputFormat, OutputFormat
 from spacy_sapbert.cli.linked import LinkingPipeline
 from spacy_sapbert.cli.outputs import write_linked
 from spacy_sapbert.corpora.reader import read_corpus
+from spacy_sapbert.pipeline.attributes import set_concepts
+from spacy_sapbert.types import DocumentConcept
 
 # everything but surrogates, with more than its share of what ends lines and columns
 ODD = st.text(
@@ -58,6 +60,23 @@ def test_jsonl_gives_back_any_text(folder, linking, texts, title):
         assert found["meta"] == {"title": title}
         for entity in found["entities"]:
             assert found["text"][entity["start"] : entity["end"]] == entity["text"]
+
+
+def test_jsonl_tells_the_concepts_of_the_document_where_there_are_any(linking, folder):
+    with_concepts, without = linked(linking, folder, [{"id": "1", "text": "aspirin"}, {"id": "2", "text": "aspirin"}])
+    evidence = (with_concepts.doc[:1],)
+    set_concepts(with_concepts.doc, [DocumentConcept("D001241", 0.5, "Aspirin", evidence, (("prior", 1.5),))])
+    told, other = map(json.loads, written(linking, [with_concepts, without], "jsonl").splitlines())
+    assert told["concepts"] == [
+        {
+            "id": "D001241",
+            "score": 0.5,
+            "name": "Aspirin",
+            "evidence": [{"start": 0, "end": 7, "text": "aspirin"}],
+            "contributions": {"prior": 1.5},
+        }
+    ]
+    assert "concepts" not in other
 
 
 @settings(deadline=None)
