@@ -32,9 +32,10 @@ from spacy.language import Language
 
 from spacy_sapbert.corpora.reader import read_corpus
 from spacy_sapbert.evaluation.concepts import SetCounts, micro
-from spacy_sapbert.evaluation.document_gold import primary_id, read_labels
+from spacy_sapbert.evaluation.document_gold import primary_id
 from spacy_sapbert.kb.build import new_store
 from spacy_sapbert.kb.ids import split_ids
+from spacy_sapbert.kb.labels import read_labels
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
 from spacy_sapbert.kb.store import ConceptStore
 from spacy_sapbert.types import NIL, AnnotatedDocument

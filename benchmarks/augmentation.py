@@ -21,8 +21,9 @@ from spacy_sapbert.augmentation.filters import (
     Verbs,
 )
 from spacy_sapbert.augmentation.matching import MatcherAnnotator
-from spacy_sapbert.augmentation.scarce import primary_ids, read_labels
+from spacy_sapbert.augmentation.scarce import primary_ids
 from spacy_sapbert.corpora.reader import read_corpus
+from spacy_sapbert.kb.labels import read_labels
 from spacy_sapbert.ml.open import open_store
 
 

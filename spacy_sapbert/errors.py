@@ -406,7 +406,7 @@ class Errors:
         "[E631] The pipeline has no concept_retriever, so it names no concepts of documents. Its components are: {components}. "
         "Add one with `nlp.add_pipe`."
     )
-    E632 = "[E632] {path} has no labels. Give a file with the id of a concept on each line, or leave --labels out."
+    E632 = "[E632] {path} has no labels. Give a file with the id of a concept on each line, or leave the labels out."
     E633 = (
         "[E633] {path}, line {line}: {text} is not the id of one concept. Put each id on a line of its own, and nothing else "
         "there."
@@ -427,7 +427,6 @@ class Errors:
         "[E642] Nothing can be named: no concept of {path} is among the labels ({labels}) and of the types wanted "
         "({types}). Check the settings labels and types: ids are written as in `spacy-sapbert kb search`."
     )
-    E644 = "[E644] {path}, line {line}: {reason}. A list of labels has one concept id a line."
     E645 = (
         "[E645] None of the {ids} ids annotated in {documents} training documents is of a concept that can be named. Check "
         "that `kb` and `labels` are those of the corpus."
@@ -456,7 +455,6 @@ class Errors:
         "[E605] {url} does not answer as it should ({reason}). What was answered before is kept if --cache is given, so the "
         "same command goes on from there. A key in the environment variable {variable} allows more requests a second."
     )
-    E606 = "[E606] There is no id in {path}. Give one a line."
     E607 = (
         "[E607] The folder {path} lacks {missing}. Give the folder public_mm_lite, with MetaMapLite's jar in `target`, and "
         "the data of a UMLS release unpacked into it."

@@ -4,27 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from pathlib import Path
 
-from ..errors import Errors, SapbertError
-from ..files import open_text
-from ..kb.ids import NO_ID, canonical_id
 from ..kb.store import ConceptStore
 from ..types import AnnotatedDocument
-
-
-def read_labels(path: Path) -> list[str]:
-    """Read ids, one a line; what stands after a tab is not read, nor are lines that begin with #.
-
-    RETURNS (list[str]): each once, in canonical form.
-    RAISES (SapbertError): E12x the file cannot be read, E606 there is no id in it.
-    """
-    with open_text(path) as lines:
-        cells = [line.split("\t")[0] for line in lines if not line.startswith("#")]
-    ids = dict.fromkeys(concept_id for cell in cells if (concept_id := canonical_id(cell)) not in NO_ID)
-    if not ids:
-        raise SapbertError(Errors.E606.format(path=path))
-    return list(ids)
 
 
 def training_documents(documents: Iterable[AnnotatedDocument], store: ConceptStore) -> Counter[str]:

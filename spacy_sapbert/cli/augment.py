@@ -144,7 +144,8 @@ class _Wanted:
     """
 
     def __init__(self, store: ConceptStore, train: Sequence[Path], labels: Path | None, k: int | None) -> None:
-        from ..augmentation.scarce import primary_ids, read_labels, scarce_concepts, training_documents
+        from ..augmentation.scarce import primary_ids, scarce_concepts, training_documents
+        from ..kb.labels import read_labels
 
         if not train and not labels and k is not None:
             raise SapbertError(Errors.E602)

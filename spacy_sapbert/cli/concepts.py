@@ -35,7 +35,7 @@ def concepts(
     P is hits / k and R hits / gold concepts, averaged over documents; the best possible P is therefore below 100.
     """
     from ..evaluation.concepts import evaluate_concepts
-    from ..evaluation.document_gold import read_labels
+    from ..kb.labels import read_labels
     from .linked import load_pipeline
 
     allowed = read_labels(labels) if labels else None

@@ -1,19 +1,12 @@
-"""The gold concepts of whole documents, and the set of concepts that may be named."""
+"""The gold concepts of whole documents."""
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
-from pathlib import Path
 
-from ..errors import Errors, SapbertError
-from ..files import open_text
-from ..kb.ids import NO_ID, canonical_id
 from ..kb.store import ConceptStore
 from ..types import NIL, AnnotatedDocument, Mention
-
-_ONE_ID = re.compile(r"[^\s|+,;]+")
 
 
 def primary_id(concept_id: str, store: ConceptStore) -> str:
@@ -41,25 +34,6 @@ def gold_of(
 def documents_by_concept(documents: Iterable[AnnotatedDocument], primary: Callable[[str], str]) -> Counter[str]:
     """RETURNS (Counter[str]): how many documents hold each concept."""
     return Counter(concept_id for document in documents for concept_id in gold_of(document, primary))
-
-
-def read_labels(path: Path) -> list[str]:
-    """Read the ids of the concepts that may be named, one a line.
-
-    RETURNS (list[str]): each id once, in canonical form.
-    RAISES (SapbertError): E632 there is none, E633 a line that is no id, E120 to E122 the file cannot be read.
-    """
-    labels: dict[str, None] = {}
-    with open_text(path) as lines:
-        for number, line in enumerate(lines, start=1):
-            label = canonical_id(line)
-            if label and (label in NO_ID or not _ONE_ID.fullmatch(label)):
-                raise SapbertError(Errors.E633.format(path=path, line=number, text=repr(line.strip())))
-            if label:
-                labels[label] = None
-    if not labels:
-        raise SapbertError(Errors.E632.format(path=path))
-    return list(labels)
 
 
 def is_named(concept_id: str, mentions: Iterable[Mention], store: ConceptStore) -> bool:

@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from ..errors import Errors, SapbertError
 from ..files import open_text
-from .ids import canonical_id
+from .ids import NO_ID, canonical_id
+
+_ONE_ID = re.compile(r"[^\s|+,;]+")
 
 
 def read_labels(path: Path) -> list[str]:
     """Read ids, one a line; empty lines are left out.
 
     RETURNS (list[str]): in canonical form, each once, in the order of the file.
-    RAISES (SapbertError): E120 to E122 the file cannot be read, E644 a line with a blank in its id, or no id at all.
+    RAISES (SapbertError): E632 there is none, E633 a line that is no id, E120 to E122 the file cannot be read.
     """
-    ids: dict[str, None] = {}
+    labels: dict[str, None] = {}
     with open_text(path) as lines:
         for number, line in enumerate(lines, start=1):
-            one = canonical_id(line)
-            if len(one.split()) > 1:
-                raise SapbertError(Errors.E644.format(path=path, line=number, reason=f"'{one}' is no id"))
-            if one:
-                ids[one] = None
-    if not ids:
-        raise SapbertError(Errors.E644.format(path=path, line=1, reason="there is no id"))
-    return list(ids)
+            label = canonical_id(line)
+            if label and (label in NO_ID or not _ONE_ID.fullmatch(label)):
+                raise SapbertError(Errors.E633.format(path=path, line=number, text=repr(line.strip())))
+            if label:
+                labels[label] = None
+    if not labels:
+        raise SapbertError(Errors.E632.format(path=path))
+    return list(labels)
 
 
 def write_labels(ids: Sequence[str], path: Path) -> None:

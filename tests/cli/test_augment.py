@@ -207,7 +207,7 @@ def test_metamaplite_elsewhere(run, place, tmp_path):
         (("--documents", "nowhere"), "[E603]"),
         (("--annotations", "abstracts"), "[E604]"),
         (("--eutils", "pubmed", "--eutils-url", "http://127.0.0.1:1"), "[E605]"),
-        (("--labels", "empty"), "[E606]"),
+        (("--labels", "empty"), "[E632]"),
         (("--mapping", "empty"), "[E107]"),
         (("--exclude", "empty"), "[E203]"),
         (("--with", "dev.pubtator"), "[E210]"),
