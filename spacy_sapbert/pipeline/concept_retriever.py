@@ -5,8 +5,6 @@ from typing import (
     Callable,
     Collection,
     FrozenSet,
-    Iterable,
-    Iterator,
     List,
     Optional,
     Sequence,
@@ -14,9 +12,7 @@ from typing import (
 )
 
 from spacy.language import Language
-from spacy.pipeline import Pipe
 from spacy.tokens import Doc
-from spacy.util import minibatch
 from spacy.vocab import Vocab
 from thinc.api import Model
 from thinc.types import Floats2d
@@ -171,23 +167,6 @@ class ConceptRetriever(RetrievalPipe):
         register()
 
     # --- retrieving
-
-    def __call__(self, doc: Doc) -> Doc:
-        self.set_annotations([doc], self.predict([doc]))
-        return doc
-
-    def pipe(self, stream: Iterable[Doc], *, batch_size: Optional[int] = None) -> Iterator[Doc]:
-        """Read a stream of documents.
-
-        batch_size (int | None): not used: spaCy always gives the pipeline's own, the component has a setting.
-        """
-        for docs in minibatch(stream, size=self.batch_size):
-            read: Iterable[Doc] = docs
-            try:
-                self.set_annotations(docs, self.predict(docs))
-            except Exception:
-                read = Pipe.pipe(self, docs)  # one by one: a broken document takes none of the others with it
-            yield from read
 
     def predict(self, docs: Sequence[Doc]) -> List[List["Ranked"]]:
         """RETURNS (List[List[Ranked]]): for each document the k best concepts above the threshold, best first."""

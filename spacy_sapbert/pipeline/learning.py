@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from spacy.language import Language
-from spacy.pipeline import TrainablePipe
 from spacy.tokens import Doc, Span
 from spacy.training import Example, validate_examples
 
@@ -17,8 +16,8 @@ from ..errors import Errors, SapbertError
 from ..ml.fitted import Fitted
 from ..training.biosyn import BioSyn
 from ..types import AnnotatedDocument
+from .batched import BatchedPipe
 from .gold_mentions import gold_ids, training_mentions
-from .saving import FolderPipe
 from .settings import check_setting
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from ..training.biosyn import CandidateScores, Learner, TrainingMention
 
 
-class LearningPipe(FolderPipe, TrainablePipe):
+class LearningPipe(BatchedPipe):
     """Opens vocabulary and encoder at first use, saves them, and trains the encoder as its `learning` says.
 
     A subclass sets what its config names in `_kb`, `_encoder`, `_pooling`, `_device`, `_index`, `_sparse` and
@@ -189,10 +188,6 @@ class LearningPipe(FolderPipe, TrainablePipe):
 
     # --- learning
 
-    @property
-    def is_trainable(self) -> bool:
-        return self.learning is not None
-
     def initialize(self, get_examples: Callable[[], Iterable[Example]], *, nlp: Optional[Language] = None) -> None:
         """Get ready to learn; a component without `learning` stays as it is.
 
@@ -254,12 +249,6 @@ class LearningPipe(FolderPipe, TrainablePipe):
             self._learner.finish_update(sgd)
             self._fitted = self._fitted._replace(sparse_weight=self._learner.sparse_weight)
             self._steps += 1
-
-    def use_params(self, params: Dict[Any, Any]) -> Iterator[None]:
-        if self.model is None:
-            yield
-        else:
-            yield from super().use_params(params)
 
     def score(self, examples: Iterable[Example], **settings: Any) -> Dict[str, Any]:
         """RETURNS (Dict[str, Any]): what the `scorer` measures; it is given the component as `linker`."""

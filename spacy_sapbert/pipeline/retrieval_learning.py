@@ -9,7 +9,6 @@ from typing import (
     Callable,
     Dict,
     Iterable,
-    Iterator,
     List,
     NamedTuple,
     Optional,
@@ -19,7 +18,6 @@ from typing import (
 )
 
 from spacy.language import Language
-from spacy.pipeline import TrainablePipe
 from spacy.tokens import Doc
 from spacy.training import Example, validate_examples
 from spacy.util import minibatch
@@ -29,7 +27,7 @@ from ..errors import Errors, SapbertError, Warnings
 from ..text.hashing import hash64
 from ..training.concept_retrieval import ConceptRetrieval
 from ..types import AnnotatedDocument
-from .saving import FolderPipe
+from .batched import BatchedPipe
 
 if TYPE_CHECKING:
     import numpy as np
@@ -55,7 +53,7 @@ class HeldOut(NamedTuple):
     places: Tuple[int, ...]
 
 
-class RetrievalPipe(FolderPipe, TrainablePipe):
+class RetrievalPipe(BatchedPipe):
     """Opens vocabulary and encoder at first use, saves them, and learns as its `learning` says.
 
     A subclass keeps what its config names in attributes that begin with `_`.
@@ -133,10 +131,6 @@ class RetrievalPipe(FolderPipe, TrainablePipe):
 
     # --- learning
 
-    @property
-    def is_trainable(self) -> bool:
-        return self.learning is not None
-
     def initialize(self, get_examples: Callable[[], Iterable[Example]], *, nlp: Optional[Language] = None) -> None:
         """Get ready to learn: count what is annotated, and make the annotated mentions names. A component without
         `learning` stays as it is.
@@ -208,12 +202,6 @@ class RetrievalPipe(FolderPipe, TrainablePipe):
     def finish_update(self, sgd: "Optimizer") -> None:
         if self._learner is not None:
             self._learner.finish_update(sgd)
-
-    def use_params(self, params: Dict[Any, Any]) -> Iterator[None]:
-        if self.model is None:
-            yield
-        else:
-            yield from super().use_params(params)
 
     def score(self, examples: Iterable[Example], **settings: Any) -> Dict[str, Any]:
         """RETURNS (Dict[str, Any]): what the `scorer` measures; it is given the component as `retriever`."""

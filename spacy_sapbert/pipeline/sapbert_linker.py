@@ -2,12 +2,10 @@
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Callable, Dict, Iterable, List, Optional, Sequence, Tuple
 
 from spacy.language import Language
-from spacy.pipeline import Pipe
 from spacy.tokens import Doc, Span
-from spacy.util import minibatch
 from spacy.vocab import Vocab
 
 from ..errors import Errors, SapbertError
@@ -218,23 +216,6 @@ class SapbertLinker(LearningPipe):
         register()
 
     # --- linking
-
-    def __call__(self, doc: Doc) -> Doc:
-        self.set_annotations([doc], self.predict([doc]))
-        return doc
-
-    def pipe(self, stream: Iterable[Doc], *, batch_size: Optional[int] = None) -> Iterator[Doc]:
-        """Link a stream of documents; each different text of a batch is looked up once.
-
-        batch_size (int | None): not used: spaCy always gives the pipeline's own, the component has a setting.
-        """
-        for docs in minibatch(stream, size=self.batch_size):
-            linked: Iterable[Doc] = docs
-            try:
-                self.set_annotations(docs, self.predict(docs))
-            except Exception:
-                linked = Pipe.pipe(self, docs)  # one by one: a broken document takes none of the others with it
-            yield from linked
 
     def predict(self, docs: Sequence[Doc]) -> List[List[Parts]]:
         """RETURNS (List[List[Parts]]): for each mention of each document its parts, with candidates of any score."""
