@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import accumulate
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -162,7 +164,8 @@ class PhraseView:
         self._of_place: dict[int, list[tuple[int, float, bool]]] = {}
         for i in order:
             self._of_place.setdefault(int(place[i]), []).append((int(phrase[i]), float(cosine[i]), bool(votes[i])))
-        self._names = sorted({span for i in np.flatnonzero(highest > SURE_NAME) for span in found[i].spans})
+        names = (span for i in np.flatnonzero(highest > SURE_NAME) for span in found[i].spans)
+        self._names = _Covered(names)
 
     def nearest(self, n: int) -> np.ndarray:
         scored = [(-self._likeness(seen), place) for place, seen in self._of_place.items()]
@@ -220,11 +223,7 @@ class PhraseView:
     def _share_inside(self, using: list[Phrase]) -> float:
         """RETURNS (float): of the places of phrases, how many are a part of a longer phrase that is a name."""
         spans = [span for phrase in using for span in phrase.spans]
-        return sum(map(self._is_inside, spans)) / len(spans)
-
-    def _is_inside(self, span: Characters) -> bool:
-        start, end = span
-        return any(first <= start and end <= last and (first, last) != span for first, last in self._names)
+        return sum(map(self._names.hide, spans)) / len(spans)
 
     def _marked(self, using: list[Phrase]) -> tuple[float, bool]:
         if self._counts is None:
@@ -233,11 +232,31 @@ class PhraseView:
         return marked, any(self._counts.occurrences(phrase.text, self._own) for phrase in using)
 
 
+class _Covered:
+    """Places of names; told fast, since a long document has very many."""
+
+    def __init__(self, spans: Iterable[Characters]) -> None:
+        self._longest: dict[int, int] = {}
+        for start, end in spans:
+            self._longest[start] = max(end, self._longest.get(start, end))
+        self._starts = sorted(self._longest)
+        self._reach = list(accumulate((self._longest[start] for start in self._starts), max))
+
+    def hide(self, span: Characters) -> bool:
+        """Whether the characters are a part of a longer name."""
+        start, end = span
+        before = bisect_left(self._starts, start)
+        return (before > 0 and self._reach[before - 1] >= end) or self._longest.get(start, end) > end
+
+
 def _apart(spans: Iterable[Characters]) -> list[Characters]:
     """RETURNS (list[tuple[int, int]]): those that overlap none before them."""
     apart: list[Characters] = []
+    by_place: list[Characters] = []
     for start, end in spans:
-        if not any(start < last and first < end for first, last in apart):
+        place = bisect_left(by_place, (start, end))
+        if all(last <= start or end <= first for first, last in by_place[max(0, place - 1) : place + 1]):
+            by_place.insert(place, (start, end))
             apart.append((start, end))
     return apart
 

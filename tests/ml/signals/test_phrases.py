@@ -9,7 +9,15 @@ from hypothesis import strategies as st
 from spacy_sapbert.kb.mentions import join_mentions
 from spacy_sapbert.ml.concept_set import ConceptSet
 from spacy_sapbert.ml.signals.near_names import NearNames
-from spacy_sapbert.ml.signals.phrases import LONGEST, Phrases, count_document, end_of_beginning, phrases
+from spacy_sapbert.ml.signals.phrases import (
+    LONGEST,
+    Phrases,
+    _apart,
+    _Covered,
+    count_document,
+    end_of_beginning,
+    phrases,
+)
 from spacy_sapbert.ml.training_counts import DocumentCounts, TrainingCounts
 from spacy_sapbert.types import AnnotatedDocument, Mention
 
@@ -211,3 +219,19 @@ def test_names_that_come_from_the_document_alone_are_left_out(small_store, table
     assert names("grippe") == names("Sniffles") == ["D003139"]
     assert names("Sniffles", own[0]) == ["D003139"]  # another document has it as well
     assert names("grippe", own[1]) == []
+
+
+places = st.lists(st.tuples(st.integers(0, 12), st.integers(1, 6)).map(lambda one: (one[0], one[0] + one[1])))
+
+
+@given(places, places)
+def test_what_longer_names_hide_and_what_overlaps(names, spans):
+    covered = _Covered(names)
+    for start, end in spans:
+        longer = any(first <= start and end <= last and (first, last) != (start, end) for first, last in names)
+        assert covered.hide((start, end)) == longer
+    kept = []
+    for start, end in spans:
+        if all(last <= start or end <= first for first, last in kept):
+            kept.append((start, end))
+    assert _apart(spans) == kept
