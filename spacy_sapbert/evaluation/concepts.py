@@ -24,7 +24,7 @@ from ..files import open_output
 from ..kb.store import ConceptStore
 from ..types import AnnotatedDocument, DocumentConcept, Mention
 from .document_gold import documents_by_concept, gold_of, is_named, primary_id
-from .linking import LINKER, on_spans
+from .linking import LINKER, last_component, on_spans
 from .predictions import write_prediction
 
 RETRIEVER = "concept_retriever"
@@ -173,10 +173,7 @@ def find_retriever(nlp: Language) -> Any:
 
     RAISES (SapbertError): E631 there is none.
     """
-    retrievers = [component for name, component in nlp.pipeline if nlp.get_pipe_meta(name).factory == RETRIEVER]
-    if not retrievers:
-        raise SapbertError(Errors.E631.format(components=", ".join(nlp.pipe_names) or "none"))
-    return retrievers[-1]
+    return last_component(nlp, RETRIEVER, Errors.E631)
 
 
 def _with_names(labels: Sequence[str], store: ConceptStore, counts: Counter[str]) -> frozenset[str]:

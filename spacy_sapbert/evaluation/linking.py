@@ -192,10 +192,18 @@ def find_linker(nlp: Language) -> Any:
 
     RAISES (SapbertError): E510 there is none.
     """
-    linkers = [component for name, component in nlp.pipeline if nlp.get_pipe_meta(name).factory == LINKER]
-    if not linkers:
-        raise SapbertError(Errors.E510.format(components=", ".join(nlp.pipe_names) or "none"))
-    return linkers[-1]
+    return last_component(nlp, LINKER, Errors.E510)
+
+
+def last_component(nlp: Language, factory: str, missing: str) -> Any:
+    """RETURNS: the last component that a factory made.
+
+    missing (str): the message where there is none.
+    """
+    made = [component for name, component in nlp.pipeline if nlp.get_pipe_meta(name).factory == factory]
+    if not made:
+        raise SapbertError(missing.format(components=", ".join(nlp.pipe_names) or "none"))
+    return made[-1]
 
 
 @contextmanager

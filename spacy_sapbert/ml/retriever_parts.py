@@ -72,6 +72,7 @@ class RetrieverParts:
     counts: TrainingCounts | None = None
     weights: SignalWeights | None = None
     labels: list[str] | None = None
+    _before_joining: ConceptStore | None = None
     _folders: list[tempfile.TemporaryDirectory[str]] = field(default_factory=list)
 
     @property
@@ -104,9 +105,11 @@ class RetrieverParts:
         return Path(self._folders[-1].name)
 
     def join_mentions(self, documents: Iterable[AnnotatedDocument]) -> None:
-        """Add the mentions of annotated documents to the names. The vectors of the concepts stay as they are."""
+        """Add the mentions of annotated documents to the names, in place of those that were added before. The vectors
+        of the concepts stay as they are."""
         folder = self.folder()
-        store = join_mentions(self.store, documents, MENTIONS_SOURCE, folder / STORE_FILE)
+        self._before_joining = self._before_joining or self.store
+        store = join_mentions(self._before_joining, documents, MENTIONS_SOURCE, folder / STORE_FILE)
         if self.names and self.encoder:
             known = [self.names.known] if isinstance(self.names, NameVectors) else []
             build_name_vectors(store, self.encoder, folder / VECTORS_FOLDER, known=known)

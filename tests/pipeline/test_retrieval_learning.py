@@ -258,6 +258,16 @@ def test_no_concept_that_can_be_named(make, ids):
         nlp.initialize(lambda: examples_of(nlp, given))
 
 
+def test_mentions_are_counted_once_however_often_it_is_initialised(make):
+    nlp = make({"signals": ["phrases"]})
+    examples = examples_of(nlp)
+    nlp.initialize(lambda: examples)
+    once = retriever_of(nlp).kb.ownership.annotations.sum()
+    assert once > 0
+    nlp.initialize(lambda: examples)
+    assert retriever_of(nlp).kb.ownership.annotations.sum() == once
+
+
 def test_no_document_held_out_has_anything_right(make):
     nlp = make(held_out=0.99)
     train(nlp, steps=1)
