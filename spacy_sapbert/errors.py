@@ -427,6 +427,10 @@ class Errors:
         "[E642] Nothing can be named: no concept of {path} is among the labels ({labels}) and of the types wanted "
         "({types}). Check the settings labels and types: ids are written as in `spacy-sapbert kb search`."
     )
+    E643 = (
+        "[E643] No component has written doc.spans['{key}'], from which this model learns. Put a concept_matcher with "
+        "spans_key: '{key}' before it, and name that in `annotating_components` while it is trained."
+    )
     E645 = (
         "[E645] None of the {ids} ids annotated in {documents} training documents is of a concept that can be named. Check "
         "that `kb` and `labels` are those of the corpus."
@@ -476,7 +480,9 @@ class Warnings:
         "[W201] {path}: {n} broken records were left out, the first in line {line}: {reason}. "
         "Pass a `Report` to see them all."
     )
-    W202 = "[W202] No mention has the type {missing}. The types are: {known}. Check the spelling of --types."
+    W202 = (
+        "[W202] No mention has the type {missing}. The types are: {known}. Check the spelling of --types and --rename."
+    )
     W330 = (
         "[W330] In {n} of the last {steps} steps nothing was hard, so its pairs taught nothing. The encoder knows them; for "
         "more to learn raise the miner's margin, or take larger batches."

@@ -1,0 +1,79 @@
+import pickle
+
+import pytest
+import spacy
+from hypothesis import given
+from hypothesis import strategies as st
+from spacy.util import registry
+
+NLP = spacy.blank("en", config={"nlp": {"tokenizer": {"@tokenizers": "spacy-sapbert.BiomedicalTokenizer.v1"}}})
+PLAIN = spacy.blank("en")
+
+
+def words(text):
+    return [token.text for token in NLP.make_doc(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "mention"),
+    [
+        ("K(+)-ATPase activity", "K"),
+        ("the Na+/K+ pump", "Na"),
+        ("the Na+/K+ pump", "K"),
+        ("puromycin (PAN)-induced nephrosis", "PAN"),
+        ("thallium-201 uptake", "thallium"),
+        ("(+/-)-PG-9 was given", "PG-9"),
+        ("GABA(A) receptors", "GABA"),
+        ("CaCl(2)-treated rats", "CaCl(2)"),
+        ("[Na]o was raised", "Na"),
+        ("5-HT(6) receptors", "5-HT"),
+        ("treated with AmB.", "AmB"),
+        ("ketoacids, acetate/3-hydroxybutyrate", "3-hydroxybutyrate"),
+        ("patients with Diazepam-", "Diazepam"),
+    ],
+)
+def test_mentions_end_where_tokens_do(text, mention):
+    start = text.index(mention)
+    assert NLP.make_doc(text).char_span(start, start + len(mention)) is not None
+
+
+def test_spacys_own_tokenizer_cuts_some_of_them():
+    assert PLAIN.make_doc("the Na+/K+ pump").char_span(4, 6) is None
+
+
+def test_other_text_stays_as_spacy_has_it():
+    for text in ("Isolates of E. coli, e.g. from the U.S., grew.", "Breast cancer was found in 3.5 % of 1,200 women."):
+        assert words(text) == [token.text for token in PLAIN.make_doc(text)]
+
+
+def test_words_with_hyphens_are_split_as_spacy_does_it():
+    assert words("beta-catenin") == ["beta", "-", "catenin"]
+
+
+@given(st.text(max_size=80))
+def test_no_character_is_lost(text):
+    doc = NLP.make_doc(text)
+    assert doc.text == text
+    assert all(len(token) for token in doc)
+
+
+@given(st.text(alphabet="aK3+-/()[] .", max_size=40))
+def test_no_character_of_formulas_is_lost(text):
+    assert NLP.make_doc(text).text == text
+
+
+def test_it_is_saved_with_a_pipeline(tmp_path):
+    NLP.to_disk(tmp_path)
+    saved = spacy.load(tmp_path)
+    assert [token.text for token in saved("Na+/K+ and PAN)-induced")] == words("Na+/K+ and PAN)-induced")
+    assert saved.config["nlp"]["tokenizer"] == {"@tokenizers": "spacy-sapbert.BiomedicalTokenizer.v1"}
+
+
+def test_it_can_be_pickled():
+    tokenizer = pickle.loads(pickle.dumps(NLP.tokenizer))
+    assert [token.text for token in tokenizer("Na+/K+")] == words("Na+/K+")
+
+
+def test_languages_without_rules_get_ours():
+    make = registry.tokenizers.get("spacy-sapbert.BiomedicalTokenizer.v1")()
+    assert [token.text for token in make(spacy.blank("xx"))("K(+)")] == ["K", "(", "+", ")"]
