@@ -24,6 +24,11 @@ PROVENANCE = "provenance"
 """In `doc.user_data`, of documents that rules annotated: where they and their annotations come from, as JSON has it."""
 
 
+def is_augmented(doc: Doc) -> bool:
+    """RETURNS (bool): whether rules annotated the document."""
+    return PROVENANCE in doc.user_data
+
+
 def to_doc(
     nlp: Language,
     document: AnnotatedDocument,

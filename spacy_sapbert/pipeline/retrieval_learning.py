@@ -22,7 +22,7 @@ from spacy.tokens import Doc
 from spacy.training import Example, validate_examples
 from spacy.util import minibatch
 
-from ..corpora.docs import PROVENANCE, WEIGHT, from_doc
+from ..corpora.docs import WEIGHT, from_doc, is_augmented
 from ..errors import Errors, SapbertError, Warnings
 from ..text.hashing import hash64
 from ..training.concept_retrieval import ConceptRetrieval
@@ -149,7 +149,7 @@ class RetrievalPipe(BatchedPipe):
             n_ids = sum(len(mention.ids) for _, document in documents for mention in document.mentions)
             raise SapbertError(Errors.E645.format(documents=len(documents), ids=n_ids))
         self._held_out = {}
-        manual = [(example, document) for example, document in documents if not _is_augmented(example)]
+        manual = [(example, document) for example, document in documents if not is_augmented(example.reference)]
         self._counts = {_key(example.reference): _count(example.reference, document) for example, document in manual}
         self.parts.counts = TrainingCounts.of(self._counts.values())
         if self.learning.join_mentions:
@@ -253,7 +253,7 @@ class RetrievalPipe(BatchedPipe):
 
     def _weight(self, example: Example) -> float:
         assert self.learning is not None
-        if _is_augmented(example) and self.learning.augmented_weight is not None:
+        if is_augmented(example.reference) and self.learning.augmented_weight is not None:
             return self.learning.augmented_weight
         return float(example.reference.user_data.get(WEIGHT, 1.0))
 
@@ -322,10 +322,6 @@ class RetrievalPipe(BatchedPipe):
 
 def _key(doc: Doc) -> int:
     return hash64(doc.text)
-
-
-def _is_augmented(example: Example) -> bool:
-    return PROVENANCE in example.reference.user_data
 
 
 def _count(doc: Doc, document: AnnotatedDocument) -> "DocumentCounts":
