@@ -17,6 +17,7 @@ from ..corpora.reader import FORMATS, read_corpus
 from ..corpora.report import Report
 from ..errors import Errors, SapbertError, Warnings
 from ..types import AnnotatedDocument
+from .options import split_pairs
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
@@ -31,6 +32,9 @@ def convert(
     lang: Annotated[str, typer.Option(help="The language whose tokenizer is used.")] = "en",
     split_tokens: Annotated[bool, typer.Option(help="Split tokens where a mention cuts one.")] = False,
     types: Annotated[list[str] | None, typer.Option(help="Keep mentions of this type only; may be repeated.")] = None,
+    rename: Annotated[
+        list[str] | None, typer.Option(help="Give mentions of a type another one, as OLD=NEW; may be repeated.")
+    ] = None,
     encoding: Annotated[str, typer.Option(help="The encoding of text files.")] = "utf-8",
     strict: Annotated[bool, typer.Option(help="Stop at the first broken record.")] = False,
 ) -> None:
@@ -39,20 +43,32 @@ def convert(
 
     if output.suffix != ".spacy":
         raise SapbertError(Errors.E212.format(path=output))
+    names = dict(split_pairs("--rename", rename))
     console = Console(stderr=True)
     report = Report()
-    documents = _documents(inputs, report, format=format, encoding=encoding, strict=strict, types=types)
+    documents = _documents(inputs, report, format=format, encoding=encoding, strict=strict, types=types, names=names)
     write_docbin(_progress(_docs(documents, lang, split_tokens, report), console), output)
-    _warn_of_missing_types(types, report)
+    _warn_of_missing_types([*(types or []), *names], report)
     _show(report, console, output)
 
 
 def _documents(
-    inputs: list[Path], report: Report, *, format: str | None, encoding: str, strict: bool, types: list[str] | None
+    inputs: list[Path],
+    report: Report,
+    *,
+    format: str | None,
+    encoding: str,
+    strict: bool,
+    types: list[str] | None,
+    names: dict[str, str],
 ) -> Iterator[AnnotatedDocument]:
     for path in inputs:
         for document in read_corpus(path, format, encoding=encoding, strict=strict, report=report):
-            kept = tuple(mention for mention in document.mentions if not types or mention.label in types)
+            kept = tuple(
+                mention._replace(label=names.get(mention.label, mention.label))
+                for mention in document.mentions
+                if not types or mention.label in types
+            )
             report.filtered += len(document.mentions) - len(kept)
             yield document._replace(mentions=kept)
     if not report.documents:
@@ -76,8 +92,8 @@ def _progress(docs: Iterator[Doc], console: Console) -> Iterator[Doc]:
         yield from progress.track(docs, total=None)
 
 
-def _warn_of_missing_types(types: list[str] | None, report: Report) -> None:
-    missing = [name for name in types or [] if name not in report.labels]
+def _warn_of_missing_types(types: list[str], report: Report) -> None:
+    missing = [name for name in dict.fromkeys(types) if name not in report.labels]
     if missing:
         known = ", ".join(sorted(report.labels))
         warnings.warn(Warnings.W202.format(missing=", ".join(missing), known=known), stacklevel=2)

@@ -13,13 +13,25 @@ from rich.table import Table
 from ..corpora.reader import FORMATS, read_corpus
 from ..errors import Errors, SapbertError
 from .concepts import concepts
-from .progress import show, stderr_console, table_of_numbers, track
+from .progress import json_to, show, stderr_console, table_of_numbers, track
 from .separation import separation
 
 if TYPE_CHECKING:
     from ..evaluation.linking_errors import ErrorReport, LinkingError
 
 evaluate = typer.Typer(help="Measure pipelines on annotated corpora, and encoders on pairs.", no_args_is_help=True)
+
+
+@evaluate.callback()
+def output(
+    context: typer.Context,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write the JSON to this file, not to standard output.")
+    ] = None,
+) -> None:
+    """Measure pipelines on annotated corpora, and encoders on pairs."""
+    context.with_resource(json_to(output))
+
 
 Corpus = Annotated[Path, typer.Argument(help="An annotated corpus, plain or gzipped.")]
 Format = Annotated[str | None, typer.Option(help=f"One of {', '.join(FORMATS)}; guessed where plain.")]

@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..errors import Errors, SapbertError
+from .options import split_pairs
 
 if TYPE_CHECKING:
     from ..kb.build import StoreBuilder
@@ -208,18 +209,10 @@ def _given(**options: Any) -> dict[str, Any]:
 def _table_options(columns: list[str] | None, where: list[str] | None, **given: Any) -> dict[str, Any]:
     """RETURNS (dict[str, Any]): options of the reader of tables, without those that were not given."""
     by_field: defaultdict[str, list[str]] = defaultdict(list)
-    for field, column in _split_pairs("--column", columns):
+    for field, column in split_pairs("--column", columns):
         by_field[field].append(column)
-    cells = dict(_split_pairs("--where", where))
+    cells = dict(split_pairs("--where", where))
     return _given(columns=dict(by_field) or None, where=cells or None, **given)
-
-
-def _split_pairs(option: str, pairs: list[str] | None) -> Iterator[tuple[str, str]]:
-    for pair in pairs or []:
-        left, equals, right = pair.partition("=")
-        if not equals:
-            raise SapbertError(Errors.E532.format(option=option, given=pair))
-        yield left, right
 
 
 def _umls_options(languages: list[str] | None, **given: Any) -> dict[str, Any]:

@@ -5,14 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
 from typing import Any, TypeVar
 
-import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from ..files import open_output
+
 T = TypeVar("T")
+
+_json_file: ContextVar[Path | None] = ContextVar("json_file", default=None)
 
 
 def stderr_console() -> Console:
@@ -63,9 +68,20 @@ def show_values(result: Mapping[str, Any]) -> None:
 
 
 def show(table: Table, result: Mapping[str, Any]) -> None:
-    """Print a table for people on standard error, and all of the result as JSON on standard output."""
+    """Print a table for people on standard error, and all of the result as JSON on standard output (see `json_to`)."""
     stderr_console().print(table)
-    typer.echo(json.dumps(result, indent=2, ensure_ascii=False))
+    with open_output(_json_file.get()) as write:
+        write(json.dumps(result, indent=2, ensure_ascii=False) + "\n")
+
+
+@contextmanager
+def json_to(path: Path | None) -> Iterator[None]:
+    """Have `show` write JSON to a file, not to standard output; None for standard output."""
+    token = _json_file.set(path)
+    try:
+        yield
+    finally:
+        _json_file.reset(token)
 
 
 def table_of_numbers(label: str, *headings: str) -> Table:

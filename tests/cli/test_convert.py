@@ -88,3 +88,29 @@ def test_nothing_is_written_without_a_document(corpus, tmp_path):
     assert "[E211]" in str(result.exception)
     assert "broken records: 5" in str(result.exception)
     assert not (tmp_path / "gold.spacy").exists()
+
+
+def test_types_can_be_given_other_names(corpus, tmp_path):
+    result = run(corpus, tmp_path / "gold.spacy", "--rename", "Disease=Disorder", "--rename", "Chemical=Drug")
+    assert result.exit_code == 0, result.output
+    labels = [mention.label for document in read_corpus(tmp_path / "gold.spacy") for mention in document.mentions]
+    assert labels == ["Drug", "Disorder"]
+
+
+def test_types_are_chosen_by_their_old_names(corpus, tmp_path):
+    result = run(corpus, tmp_path / "gold.spacy", "--types", "Chemical", "--rename", "Chemical=Drug")
+    assert result.exit_code == 0, result.output
+    assert mentions(tmp_path / "gold.spacy") == ["Lithium"]
+
+
+def test_a_type_to_rename_that_is_not_there_is_told(corpus, tmp_path):
+    with pytest.warns(UserWarning, match="W202.*Sign.*--rename"):
+        run(corpus, tmp_path / "gold.spacy", "--rename", "Sign=Disease")
+
+
+@pytest.mark.parametrize("pair", ["Disease", "=Disease", "Disease="])
+def test_a_new_name_needs_an_old_one(corpus, tmp_path, pair):
+    result = run(corpus, tmp_path / "gold.spacy", "--rename", pair)
+    assert isinstance(result.exception, SapbertError)
+    assert "E532" in str(result.exception)
+    assert "--rename" in str(result.exception)

@@ -64,6 +64,14 @@ def test_linking_prints_json_and_a_table(pipelines, corpus):
     assert "80.00" in result.stderr
 
 
+def test_json_goes_to_a_file(pipelines, corpus, tmp_path):
+    result = run("--output", tmp_path / "linking.json", "linking", pipelines / "full", corpus)
+    assert result.stdout == ""
+    assert json.loads((tmp_path / "linking.json").read_text()) == json.loads(
+        run("linking", pipelines / "full", corpus).stdout
+    )
+
+
 def test_linking_of_one_type(pipelines, corpus):
     measures = json.loads(run("linking", pipelines / "full", corpus, "--type", "Disease").stdout)
     assert measures["mentions"] == 4
