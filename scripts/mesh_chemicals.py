@@ -1,0 +1,50 @@
+"""Make a vocabulary of chemicals of MeSH: descriptors in the tree of chemicals, and supplementary concepts.
+
+    python scripts/mesh_chemicals.py DESCRIPTORS TREE MAPPINGS --output chemicals.txt
+
+The output has MEDIC's format: id||name|synonym… Supplementary concepts are those that MAPPINGS maps to ChEBI, with the
+name that MeSH gives them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from spacy_sapbert.files import open_output, open_text
+
+_BRANCH = "D"  # chemicals and drugs
+
+
+def main(
+    descriptors: Annotated[Path, typer.Argument(help="id, name, synonyms joined by |")],
+    tree: Annotated[Path, typer.Argument(help="tree number, id, name; with a heading")],
+    mappings: Annotated[Path, typer.Argument(help="vocabulary, id, name, other vocabulary, …")],
+    output: Annotated[Path, typer.Option("--output", "-o")],
+) -> None:
+    """Make a vocabulary of chemicals of MeSH, in MEDIC's format."""
+    chemicals = {row[1] for row in rows(tree) if row[0].startswith(_BRANCH)}
+    names: dict[str, dict[str, None]] = {}
+    for concept_id, name, synonyms in rows(descriptors):
+        if concept_id in chemicals:
+            names.setdefault(concept_id, {}).update(dict.fromkeys([name, *filter(None, synonyms.split("|"))]))
+    for row in rows(mappings):
+        if row[3] == "CHEBI":
+            names.setdefault(row[1], {})[row[2].replace("|", " ")] = None
+    with open_output(output) as write:
+        for concept_id in sorted(names):
+            write(f"{concept_id}||{'|'.join(names[concept_id])}\n")
+    typer.echo(f"{output}: {len(names):,} concepts, {sum(map(len, names.values())):,} names", err=True)
+
+
+def rows(path: Path) -> Iterator[list[str]]:
+    with open_text(path) as handle:
+        for line in handle:
+            yield line.rstrip("\n").split("\t")
+
+
+if __name__ == "__main__":
+    typer.run(main)

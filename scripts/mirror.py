@@ -1,0 +1,72 @@
+"""Take the assets of project.yml from a folder that has them, where the net cannot be reached.
+
+    python scripts/mirror.py FOLDER
+
+An asset with a checksum is whatever file in the folder has it, packed by gzip or not; one without is the only file
+there of its name. What is already in its place stays.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, BinaryIO
+
+import typer
+from weasel.util import load_project_config
+
+from spacy_sapbert.files import replacing, without_gz
+
+_BLOCK = 1 << 20
+_GZIP_MAGIC = b"\x1f\x8b"
+
+
+def main(folder: Annotated[Path, typer.Argument(exists=True, file_okay=False)]) -> None:
+    """Take the assets of project.yml from a folder that has them."""
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    checksums = {checksum(path): path for path in files}
+    for asset in load_project_config(Path.cwd())["assets"]:
+        dest = Path(asset["dest"])
+        if asset.get("url") and not dest.exists():
+            source = checksums.get(asset["checksum"]) if asset.get("checksum") else only_one_named(dest, files)
+            if source:
+                copy(source, dest)
+            typer.echo(f"{dest}: {source or 'not in the folder'}", err=True)
+
+
+def only_one_named(dest: Path, files: Iterable[Path]) -> Path | None:
+    found = [path for path in files if without_gz(path).name == without_gz(dest).name]
+    return found[0] if len(found) == 1 else None
+
+
+def checksum(path: Path) -> str:
+    """RETURNS (str): MD5 of what is in a file, unpacked, which is what project.yml has."""
+    digest = hashlib.md5(usedforsecurity=False)
+    with unpacked(path) as handle:
+        while block := handle.read(_BLOCK):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def unpacked(path: Path) -> BinaryIO:
+    with path.open("rb") as handle:
+        is_packed = handle.read(len(_GZIP_MAGIC)) == _GZIP_MAGIC
+    return gzip.open(path) if is_packed else path.open("rb")  # type: ignore[return-value]
+
+
+def copy(source: Path, dest: Path) -> None:
+    """Copy a file, packed where its new name says so."""
+    dest.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(dest) as temporary, unpacked(source) as read, opened(temporary, dest.suffix == ".gz") as write:
+        shutil.copyfileobj(read, write, _BLOCK)
+
+
+def opened(path: Path, packed: bool) -> BinaryIO:
+    return gzip.open(path, "wb") if packed else path.open("wb")  # type: ignore[return-value]
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,130 @@
+"""The scripts of the project file, in a small project of their own."""
+
+import gzip
+import hashlib
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import srsly
+
+ROOT = Path(__file__).parents[1]
+TEXT = b"D003550||Cystic Fibrosis|CF\n"
+
+
+def md5(content):
+    return hashlib.md5(content, usedforsecurity=False).hexdigest()
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A project with assets: two with checksums, one without, and one that is private."""
+    url = "https://example.org/x"
+    assets = [
+        {"dest": "assets/a/names.txt", "url": url, "checksum": md5(TEXT)},
+        {"dest": "assets/b/other.txt", "url": url, "checksum": md5(b"other")},
+        {"dest": "assets/b/packed.json.gz", "url": url},
+        {"dest": "assets/private", "description": "yours"},
+    ]
+    folder = tmp_path / "project"
+    folder.mkdir()
+    srsly.write_yaml(folder / "project.yml", {"title": "small", "vars": {}, "assets": assets, "commands": []})
+    return folder
+
+
+def run(script, *arguments, cwd, code=0):
+    command = [sys.executable, str(ROOT / "scripts" / script), *map(str, arguments)]
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True)
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stderr
+
+
+def test_a_mirror_gives_what_has_the_right_content(project, tmp_path):
+    mirror = tmp_path / "mirror"
+    (mirror / "deep").mkdir(parents=True)
+    (mirror / "deep" / "by_another_name.txt.gz").write_bytes(gzip.compress(TEXT))
+    (mirror / "other.txt").write_bytes(b"of the right name, but something else")
+    (mirror / "packed.json").write_bytes(b"{}")
+    told = run("mirror.py", mirror, cwd=project)
+    assert (project / "assets/a/names.txt").read_bytes() == TEXT
+    assert gzip.decompress((project / "assets/b/packed.json.gz").read_bytes()) == b"{}"
+    assert not (project / "assets/b/other.txt").exists()
+    assert "assets/b/other.txt: not in the folder" in told
+
+
+def test_a_mirror_with_two_of_a_name_gives_neither(project, tmp_path):
+    for folder in ("one", "two"):
+        (tmp_path / "mirror" / folder).mkdir(parents=True)
+        (tmp_path / "mirror" / folder / "packed.json.gz").write_bytes(gzip.compress(folder.encode()))
+    run("mirror.py", tmp_path / "mirror", cwd=project)
+    assert not (project / "assets/b/packed.json.gz").exists()
+
+
+def test_what_is_there_is_not_taken_again(project, tmp_path):
+    (tmp_path / "mirror").mkdir()
+    (tmp_path / "mirror" / "names.txt").write_bytes(TEXT)
+    (project / "assets/a").mkdir(parents=True)
+    (project / "assets/a/names.txt").write_bytes(b"mine")
+    run("mirror.py", tmp_path / "mirror", cwd=project)
+    assert (project / "assets/a/names.txt").read_bytes() == b"mine"
+
+
+def test_missing_and_wrong_assets_are_told_with_the_remedy(project):
+    (project / "assets/a").mkdir(parents=True)
+    (project / "assets/a/names.txt").write_bytes(b"cut o")
+    told = run("verify.py", "assets", cwd=project, code=1)
+    assert "assets/a/names.txt is another file" in told
+    assert "assets/b/other.txt is not there; get it with: spacy project assets" in told
+    assert "assets/private is not there; what is open serves" in told
+
+
+def test_only_assets_of_some_folders_can_be_verified(project):
+    (project / "assets/a").mkdir(parents=True)
+    (project / "assets/a/names.txt").write_bytes(TEXT)
+    assert run("verify.py", "assets", "assets/a", cwd=project) == ""
+    assert "assets/b" in run("verify.py", "assets", "assets/a", "assets/b", cwd=project, code=1)
+
+
+def test_outputs_that_were_not_made_are_told(tmp_path):
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "file").write_text("something")
+    (tmp_path / "hollow").mkdir()
+    (tmp_path / "void.json").touch()
+    assert run("verify.py", "outputs", "full", "full/file", cwd=tmp_path) == ""
+    told = run("verify.py", "outputs", "full", "hollow", "void.json", "absent", cwd=tmp_path, code=1)
+    assert [line.split()[0] for line in told.splitlines()] == ["hollow", "void.json", "absent"]
+
+
+def test_chemicals_are_those_of_the_tree_and_of_the_mappings(tmp_path):
+    (tmp_path / "descriptors.tsv").write_text(
+        "D008094\tLithium\tLithium Ion|Li\nD003550\tCystic Fibrosis\tMucoviscidosis\nD009020\tMorphine\t\n"
+    )
+    (tmp_path / "tree.tsv").write_text(
+        "Tree Number\tDesc Ui\tTerm\nD01.552\tD008094\tLithium\nC06.1\tD003550\tCF\nD03\tD009020\tMorphine\n"
+    )
+    (tmp_path / "mappings.tsv").write_text(
+        "MESH\tC000002\tbevonium\tCHEBI\tCHEBI:135495\tbevonium\nMESH\tC1\tx\tDOID\tDOID:1\tx\n"
+    )
+    told = run("mesh_chemicals.py", "descriptors.tsv", "tree.tsv", "mappings.tsv", "-o", "out.txt", cwd=tmp_path)
+    lines = (tmp_path / "out.txt").read_text().splitlines()
+    assert lines == ["C000002||bevonium", "D008094||Lithium|Lithium Ion|Li", "D009020||Morphine"]
+    assert "3 concepts, 5 names" in told
+
+
+def test_labels_are_the_ids_of_all_corpora(tmp_path):
+    (tmp_path / "a.txt").write_text("1|t|CF and ALS\n1|a|\n1\t0\t2\tCF\tDisease\tD003550\n1\t7\t10\tALS\tDisease\t-1\n")
+    (tmp_path / "b.txt").write_text("2|t|Aspirin\n2|a|\n2\t0\t7\tAspirin\tChemical\tMESH:D001241|D003550\n")
+    assert "2 ids" in run("label_set.py", "a.txt", "b.txt", "-o", "labels.txt", cwd=tmp_path)
+    assert (tmp_path / "labels.txt").read_text().split() == ["D001241", "D003550"]
+
+
+def test_cleaning_leaves_assets(tmp_path):
+    for folder in ("assets", "corpus", "training", "metrics", "packages"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "file").touch()
+    (tmp_path / "project.lock").touch()
+    shutil.copy(ROOT / "project.yml", tmp_path)
+    run("clean.py", cwd=tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["assets", "project.yml"]
