@@ -1,6 +1,7 @@
 """Concept identifiers in their one canonical form, the same in vocabularies, corpora and predictions.
 
-MeSH ids and UMLS CUIs are bare (`D009369`, `C565588`, `C0012634`), all else is a CURIE (`OMIM:145250`).
+MeSH ids and UMLS CUIs are bare (`D009369`, `C565588`, `C0012634`), all else is a CURIE (`OMIM:145250`). SNOMED CT
+has one prefix, `SNOMEDCT`: the numbers of its editions do not overlap.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ NO_ID = frozenset({"", "-", "-1"})
 
 _BARE_PREFIXES = re.compile(r"(?:(?:mesh|msh|umls|umls_cui)\s*:\s*)+", re.IGNORECASE)
 _CURIE = re.compile(r"([A-Za-z][A-Za-z0-9_.-]*)\s*:\s*(?!//)(\S.*)", re.DOTALL)
-_MIXED_CASE = {prefix.lower(): prefix for prefix in ("Orphanet", "NCBITaxon", "NCBIGene")}
+_PREFIXES = {prefix.lower(): prefix for prefix in ("Orphanet", "NCBITaxon", "NCBIGene")}
+_PREFIXES |= dict.fromkeys(("snomedct_us", "snomed_ct", "snomed", "sctid"), "SNOMEDCT")
 _SEPARATORS = re.compile(r"[|+,;]")
 
 
@@ -30,12 +32,12 @@ def canonical_id(raw: str, default_prefix: str | None = None) -> str:
     if bare:
         text = text[bare.end() :]
     if default_prefix and text.isascii() and text.isdecimal():
-        return f"{default_prefix}:{text}"
+        text = f"{default_prefix}:{text}"
     curie = _CURIE.fullmatch(text)
     if not curie:
         return text
     prefix, local = curie.groups()
-    return f"{_MIXED_CASE.get(prefix.lower(), prefix.upper())}:{local}"
+    return f"{_PREFIXES.get(prefix.lower(), prefix.upper())}:{local}"
 
 
 def split_ids(raw: str, default_prefix: str | None = None) -> tuple[str, ...]:

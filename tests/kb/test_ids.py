@@ -22,6 +22,9 @@ from spacy_sapbert.kb.ids import canonical_id, split_ids
         ("Orphanet:558", "Orphanet:558"),
         ("ORPHA:558", "ORPHA:558"),
         ("ncbitaxon:9606", "NCBITaxon:9606"),
+        ("SNOMEDCT_US:22298006", "SNOMEDCT:22298006"),
+        ("SNOMEDCT:22298006", "SNOMEDCT:22298006"),
+        ("sctid:22298006", "SNOMEDCT:22298006"),
         ("145250", "145250"),
         ("http://example.org/x:1", "http://example.org/x:1"),
         ("mesh:", ""),
@@ -35,6 +38,7 @@ def test_default_prefix_is_for_bare_numbers_only():
     assert canonical_id(" 145250", default_prefix="OMIM") == "OMIM:145250"
     assert canonical_id("omim:145250", default_prefix="OMIM") == "OMIM:145250"
     assert canonical_id("D009369", default_prefix="OMIM") == "D009369"
+    assert canonical_id("22298006", default_prefix="SNOMEDCT_US") == "SNOMEDCT:22298006"
 
 
 @pytest.mark.parametrize(

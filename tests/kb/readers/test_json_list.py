@@ -32,7 +32,7 @@ def test_a_term(tmp_path):
         Name("redness", "narrow", "f"),
         Name('a "b" c', "exact", "f"),
     )
-    assert records == [Record("FEV:0000001", names, (), ("Disease",), xrefs=("D1", "C2", "SNOMEDCT_US:3", "4"))]
+    assert records == [Record("FEV:0000001", names, (), ("Disease",), xrefs=("D1", "C2", "SNOMEDCT:3", "4"))]
     assert (report.rows_read, report.records, report.names) == (1, 1, 5)
 
 

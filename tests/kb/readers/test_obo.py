@@ -55,7 +55,7 @@ def test_a_term_with_everything(tmp_path):
     assert record.definition == 'A "red" fever. It is red: [sic].'
     assert record.parents == ("F:0", "F:9")
     assert record.types == ("fever",)
-    assert record.xrefs == ("C1", "SNOMEDCT_US:2", "URL:http://example.org/a,b")
+    assert record.xrefs == ("C1", "SNOMEDCT:2", "URL:http://example.org/a,b")
     assert report.names_dropped == {"duplicate": 1}
 
 

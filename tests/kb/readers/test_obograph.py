@@ -63,7 +63,7 @@ def test_a_class(tmp_path):
         Name("redness", "related", "f"),
         Name("reddening", "related", "f"),
     )
-    wanted = Record("F:1", names, ("F:3",), ("fevers",), "A fever.", ("F:0",), ("C1", "SNOMEDCT_US:2"))
+    wanted = Record("F:1", names, ("F:3",), ("fevers",), "A fever.", ("F:0",), ("C1", "SNOMEDCT:2"))
     assert records == [wanted]
 
 

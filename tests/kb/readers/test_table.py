@@ -93,7 +93,7 @@ def test_ids_may_be_iris(tmp_path):
         "UMLS_CUI:C4|SNOMEDCT_US_2018_03_01:5|6\n"
     )
     (record,) = read(tmp_path / "t.csv", text, id_prefix="X")[0]
-    assert record[:1] + record[2:3] + record[5:] == ("DOID:1", ("OMIM:2",), ("D3",), ("C4", "SNOMEDCT_US:5", "6"))
+    assert record[:1] + record[2:3] + record[5:] == ("DOID:1", ("OMIM:2",), ("D3",), ("C4", "SNOMEDCT:5", "6"))
 
 
 def test_the_source_of_each_name(tmp_path):
