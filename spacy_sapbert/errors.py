@@ -130,7 +130,7 @@ class Errors:
         "[E206] {path}, line {line}: {what} is not read, because it can be used to exhaust memory. "
         "Replace the entities by what they stand for, and leave out the declarations."
     )
-    E207 = "[E207] {path} is no BioC file: its root is <{root}>, not <collection>. Give the format that it has."
+    E207 = "[E207] {path} is no {format} file: its root is <{root}>, not <{wanted}>. Give the format that it has."
     E208 = (
         "[E208] The tokenizer of the language {lang} changes the text of document {doc_id}, so its offsets no longer "
         "fit. Use one that keeps every character, e.g. that of spacy.blank('en')."
@@ -139,6 +139,15 @@ class Errors:
     E210 = "[E210] {path} cannot be read as a .spacy file ({reason}). Convert the corpus again."
     E211 = "[E211] There is no document in {paths}. Check that the format fits the files; broken records: {broken}."
     E212 = "[E212] The output {path} must end in .spacy, or `spacy train` does not find it. Give such a name last."
+    E213 = "[E213] There is no id in {path}. Give a file with the ids of the documents to read, one a line."
+    E214 = (
+        "[E214] No document has one of the {n} ids of {path}; {others} have other ids, the first of them {example}. Give the "
+        "list that goes with the corpus, or read all documents."
+    )
+    E215 = (
+        "[E215] {path} has no column {missing}, which a file of COMETA has. Its columns are: {columns}. Give the format "
+        "that it has, or a file with COMETA's heading."
+    )
     # encoders and indexes
     E301 = (
         "[E301] '{name}' is neither a folder nor an encoder that the model hub could give ({reason}). Give the folder of "
@@ -482,6 +491,10 @@ class Warnings:
     )
     W202 = (
         "[W202] No mention has the type {missing}. The types are: {known}. Check the spelling of --types and --rename."
+    W202 = "[W202] No mention has the type {missing}. The types are: {known}. Check the spelling of --types."
+    W203 = (
+        "[W203] {n} of the {total} ids of {path} are those of no document that was read, the first of them {example}. Check "
+        "that the list goes with the corpus."
     )
     W330 = (
         "[W330] In {n} of the last {steps} steps nothing was hard, so its pairs taught nothing. The encoder knows them; for "

@@ -10,9 +10,10 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from ..corpora.reader import FORMATS, read_corpus
+from ..corpora.reader import FORMATS
 from ..errors import Errors, SapbertError
 from ..types import AnnotatedDocument
+from .corpora import Ids, read_documents
 from .progress import show, stderr_console, table_of_numbers, track
 from .saving import check_output, save_pipeline
 
@@ -47,6 +48,7 @@ def calibrate(
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write the calibrated pipeline to.")],
     format: Annotated[str | None, typer.Option(help=f"One of {', '.join(FORMATS)}; guessed where plain.")] = None,
     type: Annotated[str | None, typer.Option(help="Take mentions of this type only.")] = None,
+    ids: Ids = None,
     prior: Annotated[bool, typer.Option("--prior", help="Learn how often each concept is annotated.")] = False,
     precision: Annotated[
         float | None,
@@ -74,7 +76,7 @@ def calibrate(
     nlp = load_pipeline(pipeline)
     result = calibration.calibrate(
         nlp,
-        read_corpus(corpus, format),
+        read_documents(corpus, format, ids),
         type=type,
         prior=prior,
         precision=precision,

@@ -10,6 +10,7 @@ import typer
 from rich.table import Table
 
 from ..corpora.reader import FORMATS, read_corpus
+from .corpora import Ids, read_documents
 from .progress import show, stderr_console, table_of_numbers, track
 
 
@@ -23,6 +24,7 @@ def concepts(
     train: Annotated[
         Path | None, typer.Option(help="The training documents, in the same format; tells which concepts are rare.")
     ] = None,
+    ids: Ids = None,
     k: Annotated[int, typer.Option("--k", min=1, help="How many concepts each document is given.")] = 10,
     type: Annotated[str | None, typer.Option(help="Measure concepts that are mentioned with this label only.")] = None,
     gold_mentions: Annotated[
@@ -41,7 +43,7 @@ def concepts(
     allowed = read_labels(labels) if labels else None
     result = evaluate_concepts(
         load_pipeline(pipeline),
-        track(read_corpus(corpus, format), stderr_console()),
+        track(read_documents(corpus, format, ids), stderr_console()),
         labels=allowed,
         train=read_corpus(train, format) if train else None,
         k=k,

@@ -13,10 +13,13 @@ from rich.markup import escape
 from rich.progress import Progress, SpinnerColumn, TextColumn
 from rich.table import Table
 
+from ..corpora.document_ids import DocumentIds
+from ..corpora.mention_types import has_type
 from ..corpora.reader import FORMATS, read_corpus
 from ..corpora.report import Report
 from ..errors import Errors, SapbertError, Warnings
 from ..types import AnnotatedDocument
+from .corpora import Ids
 from .options import split_pairs
 
 if TYPE_CHECKING:
@@ -35,7 +38,10 @@ def convert(
     rename: Annotated[
         list[str] | None, typer.Option(help="Give mentions of a type another one, as OLD=NEW; may be repeated.")
     ] = None,
-    encoding: Annotated[str, typer.Option(help="The encoding of text files.")] = "utf-8",
+    ids: Ids = None,
+    encoding: Annotated[
+        str | None, typer.Option(help="The encoding of text files; by default UTF-8, of askapatient Latin-1.")
+    ] = None,
     strict: Annotated[bool, typer.Option(help="Stop at the first broken record.")] = False,
 ) -> None:
     """Convert annotated corpora to one .spacy file, and say on standard error what was read and what did not fit."""
@@ -46,7 +52,10 @@ def convert(
     names = dict(split_pairs("--rename", rename))
     console = Console(stderr=True)
     report = Report()
-    documents = _documents(inputs, report, format=format, encoding=encoding, strict=strict, types=types, names=names)
+    split = DocumentIds(ids) if ids else None
+    documents = _documents(
+        inputs, report, split, format=format, encoding=encoding, strict=strict, types=types, names=names
+    )
     write_docbin(_progress(_docs(documents, lang, split_tokens, report), console), output)
     _warn_of_missing_types([*(types or []), *names], report)
     _show(report, console, output)
@@ -55,22 +64,25 @@ def convert(
 def _documents(
     inputs: list[Path],
     report: Report,
+    split: DocumentIds | None,
     *,
     format: str | None,
-    encoding: str,
+    encoding: str | None,
     strict: bool,
     types: list[str] | None,
     names: dict[str, str],
 ) -> Iterator[AnnotatedDocument]:
     for path in inputs:
-        for document in read_corpus(path, format, encoding=encoding, strict=strict, report=report):
+        for document in read_corpus(path, format, encoding=encoding, strict=strict, report=report, ids=split):
             kept = tuple(
                 mention._replace(label=names.get(mention.label, mention.label))
                 for mention in document.mentions
-                if not types or mention.label in types
+                if not types or has_type(mention.label, types)
             )
             report.filtered += len(document.mentions) - len(kept)
             yield document._replace(mentions=kept)
+    if split:
+        report.missing = split.check()
     if not report.documents:
         paths = ", ".join(str(path) for path in inputs)
         raise SapbertError(Errors.E211.format(paths=paths, broken=report.broken))

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
+from ..corpora.mention_types import has_type
 from ..corpora.reader import FORMATS, read_corpus
 from ..errors import Errors, SapbertError
 from .concepts import concepts
+from .corpora import Ids, read_documents
 from .progress import json_to, show, stderr_console, table_of_numbers, track
 from .separation import separation
 
@@ -44,6 +46,7 @@ def linking(
     corpus: Corpus,
     format: Format = None,
     type: Type = None,
+    ids: Ids = None,
     predictions: Annotated[Path | None, typer.Option(help="Write a JSON line for each mention to this file.")] = None,
     errors: Annotated[
         Path | None, typer.Option(help="Write what is wrong, and of which kind, to this file: .tsv, or JSON lines.")
@@ -55,7 +58,7 @@ def linking(
     from .linked import load_pipeline
 
     nlp = load_pipeline(pipeline)
-    documents = track(read_corpus(corpus, format), stderr_console())
+    documents = track(read_documents(corpus, format, ids), stderr_console())
     with error_report(nlp, errors) if errors else nullcontext() as report:
         result = evaluate_linking(nlp, documents, type=type, predictions=predictions, each=report)
     if report:
@@ -125,7 +128,12 @@ def composites(
     from ..evaluation.composites import decide_by, evaluate_composites
 
     documents = track(read_corpus(corpus, format), stderr_console())
-    mentions = (mention for document in documents for mention in document.mentions if type in (None, mention.label))
+    mentions = (
+        mention
+        for document in documents
+        for mention in document.mentions
+        if type is None or has_type(mention.label, [type])
+    )
     result = evaluate_composites(mentions, decide=decide_by(kb, encoder) if kb else None)
     if not result["connector"]["n"] + result["no_connector"]["n"] + result["wrong_splits"]["of"]:
         raise SapbertError(Errors.E518.format(what="mention with parts or a connector"))

@@ -270,12 +270,13 @@ def _add_mentions(builder: StoreBuilder, corpora: _Files, types: list[str] | Non
 def _documents(
     path: Path, format: str | None, types: list[str] | None, strict: bool, builder: StoreBuilder
 ) -> Iterator[Any]:
+    from ..corpora.mention_types import has_type
     from ..corpora.reader import read_corpus
     from ..corpora.report import Report
 
     report = Report()
     for document in read_corpus(path, format, strict=strict, report=report):
-        kept = tuple(mention for mention in document.mentions if not types or mention.label in types)
+        kept = tuple(mention for mention in document.mentions if not types or has_type(mention.label, types))
         builder.counts["mentions of other types"] += len(document.mentions) - len(kept)
         yield document._replace(mentions=kept)
     builder.counts["broken records of corpora"] += report.broken

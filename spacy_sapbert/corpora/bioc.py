@@ -5,17 +5,15 @@ Read as a stream, one document in memory at a time. Entities are refused, since 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 from typing import NamedTuple
-from xml.etree.ElementTree import Element, TreeBuilder
-from xml.parsers import expat
+from xml.etree.ElementTree import Element
 
-from ..errors import Errors, SapbertError
 from ..kb.ids import split_ids
 from ..types import AnnotatedDocument, Mention
 from .report import Report
 from .source import UNTYPED, BrokenRecord, Source
+from .xml_elements import ElementParser
 
 # Infons that hold concept ids, in lower case, with the prefix of bare numbers in them.
 _ID_INFONS = {
@@ -45,74 +43,12 @@ def read_bioc(source: Source) -> Iterator[AnnotatedDocument]:
     RAISES (SapbertError): E205 malformed XML, E206 a DTD inside the file or an entity that it does not know, E207 the
         root is no `collection`.
     """
-    for line, element in _DocumentParser(source.path).documents(source.chunks()):
+    parser = ElementParser(source.path, "BioC", ("collection", "document"))
+    for line, element in parser.elements(source.chunks()):
         try:
             yield _document(source, line, element)
         except BrokenRecord as reason:
             source.broken(line, reason)
-
-
-class _DocumentParser:
-    """Cuts the XML into `document` elements and tells the line where each starts, which iterparse cannot."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._parser = expat.ParserCreate()
-        self._parser.buffer_text = True
-        self._parser.StartElementHandler = self._start
-        self._parser.EndElementHandler = self._end
-        self._parser.StartDoctypeDeclHandler = self._doctype
-        self._parser.SkippedEntityHandler = self._entity
-        self._depth = 0
-        self._line = 0
-        self._tree: TreeBuilder | None = None
-        self._ready: list[tuple[int, Element]] = []
-
-    def documents(self, chunks: Iterable[bytes]) -> Iterator[tuple[int, Element]]:
-        """YIELDS (tuple[int, Element]): line and element of each document, also of those just before an error."""
-        for chunk in chunks:
-            error = None
-            try:
-                self._parser.Parse(chunk, not chunk)
-            except expat.ExpatError as caught:
-                error = caught
-            yield from self._ready
-            self._ready.clear()
-            if error:
-                reason = expat.errors.messages[error.code]
-                raise SapbertError(Errors.E205.format(path=self._path, line=error.lineno, reason=reason)) from error
-
-    def _start(self, tag: str, attributes: dict[str, str]) -> None:
-        if self._depth == 0 and tag != "collection":
-            raise SapbertError(Errors.E207.format(path=self._path, root=tag))
-        if self._depth == 1 and tag == "document":
-            self._line = self._parser.CurrentLineNumber
-            self._tree = TreeBuilder()
-            self._parser.CharacterDataHandler = self._tree.data
-        self._depth += 1
-        if self._tree:
-            self._tree.start(tag, attributes)
-
-    def _end(self, tag: str) -> None:
-        self._depth -= 1
-        if not self._tree:
-            return
-        self._tree.end(tag)
-        if self._depth == 1:
-            self._ready.append((self._line, self._tree.close()))
-            self._tree = None
-            self._parser.CharacterDataHandler = None
-
-    def _doctype(self, name: str, system_id: str | None, public_id: str | None, has_internal_subset: bool) -> None:
-        if has_internal_subset:
-            self._refuse("a DTD inside the file")
-
-    def _entity(self, name: str, is_parameter_entity: bool) -> None:
-        self._refuse(f"the entity &{name};")
-
-    def _refuse(self, what: str) -> None:
-        line = self._parser.CurrentLineNumber
-        raise SapbertError(Errors.E206.format(path=self._path, line=line, what=what))
 
 
 class _Annotation(NamedTuple):

@@ -5,20 +5,26 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 from ..errors import Errors, SapbertError, Warnings
 from ..files import open_text
 from ..types import AnnotatedDocument
+from . import askapatient, cometa
 from .bioc import read_bioc
+from .document_ids import DocumentIds
 from .names import read_names
 from .pubtator import read_pubtator
 from .report import Report
 from .source import Source
+from .tac import read_tac
 
 _HEAD_SIZE = 4096
 _PUBTATOR = re.compile(r"[^|\t\n]+\|t\|")
 _NAMES = re.compile(r"(?:[^\t\n]*\S[^\t\n]*\t[^\t\n]*\n)+")
+_ASKAPATIENT = re.compile(r"(?:(?:\d{6,18}|C\d{7})\t[^\t\n]+\t[^\t\n]+\n)+")
+_TAG = re.compile(r"<\s*([A-Za-z]\w*)")
 
 
 def _read_docbin(source: Source) -> Iterator[AnnotatedDocument]:
@@ -33,7 +39,12 @@ _READERS: dict[str, Callable[[Source], Iterator[AnnotatedDocument]]] = {
     "bioc": read_bioc,
     "names": read_names,
     "docbin": _read_docbin,
+    "cometa-general": partial(cometa.read_cometa, id_column=cometa.GENERAL),
+    "cometa-specific": partial(cometa.read_cometa, id_column=cometa.SPECIFIC),
+    "askapatient": askapatient.read_askapatient,
+    "tac": read_tac,
 }
+_ENCODINGS = {"askapatient": askapatient.ENCODING}
 FORMATS = tuple(_READERS)
 
 
@@ -41,27 +52,32 @@ def read_corpus(
     path: Path,
     format: str | None = None,
     *,
-    encoding: str = "utf-8",
+    encoding: str | None = None,
     strict: bool = False,
     report: Report | None = None,
+    ids: DocumentIds | None = None,
 ) -> Iterator[AnnotatedDocument]:
     """Read an annotated corpus as a stream.
 
     path (Path): a file, plain or gzipped.
     format (str | None): one of `FORMATS`; guessed from the beginning of the file if it is None.
-    encoding (str): of text files; XML says its own.
+    encoding (str | None): of text files; if it is None, the one in which the format is published: Latin-1 for
+        "askapatient", else UTF-8. XML says its own.
     strict (bool): stop at the first broken record. Otherwise it is left out and counted.
     report (Report | None): takes the counts; without one, a warning tells of broken records at the end.
+    ids (DocumentIds | None): only the documents that it takes; the others are read all the same, so what is wrong in
+        them is reported.
     YIELDS (AnnotatedDocument): documents in the order of the file, with ids in canonical form and mentions in order
         of their offsets. A mention's text is always that at its offsets.
     RAISES (SapbertError): E201 a broken record in strict reading, E202 unknown format, E203 a format that cannot be
-        guessed, E12x and E205 to E210 a file that cannot be read.
+        guessed, E12x and E205 to E210 and E215 a file that cannot be read.
     """
     path = Path(path)
-    format = format or guess_format(path, encoding)
+    format = format or guess_format(path, encoding or "utf-8")
     if format not in _READERS:
         raise SapbertError(Errors.E202.format(format=format, formats=", ".join(FORMATS)))
-    return _read(_READERS[format], Source(path, report or Report(), encoding, strict), warn=report is None)
+    source = Source(path, report or Report(), encoding or _ENCODINGS.get(format, "utf-8"), strict)
+    return _read(_READERS[format], source, ids, warn=report is None)
 
 
 def guess_format(path: Path, encoding: str = "utf-8") -> str:
@@ -72,21 +88,28 @@ def guess_format(path: Path, encoding: str = "utf-8") -> str:
     if path.suffix == ".spacy":
         return "docbin"
     with open_text(path, encoding=encoding) as handle:
-        head = handle.read(_HEAD_SIZE).lstrip()
+        # what cannot be decoded tells nothing of the format, and the format may have another encoding
+        data = handle.buffer.read(_HEAD_SIZE)
+        head = re.sub(r"\r\n?", "\n", data.decode(handle.encoding, errors="replace")).lstrip()
     if head.startswith("<"):
-        return "bioc"
+        tag = _TAG.search(head)
+        return "tac" if tag and tag[1] == "Label" else "bioc"
     if _PUBTATOR.match(head):
         return "pubtator"
-    whole_lines = head if len(head) < _HEAD_SIZE else head[: head.rfind("\n") + 1]
-    if _NAMES.fullmatch(whole_lines.rstrip("\n") + "\n"):
-        return "names"
+    whole_lines = head if len(data) < _HEAD_SIZE else head[: head.rfind("\n") + 1]
+    for format, lines in {"names": _NAMES, "askapatient": _ASKAPATIENT}.items():
+        if lines.fullmatch(whole_lines.rstrip("\n") + "\n"):
+            return format
     raise SapbertError(Errors.E203.format(path=path, formats=", ".join(FORMATS)))
 
 
 def _read(
-    reader: Callable[[Source], Iterator[AnnotatedDocument]], source: Source, warn: bool
+    reader: Callable[[Source], Iterator[AnnotatedDocument]], source: Source, ids: DocumentIds | None, warn: bool
 ) -> Iterator[AnnotatedDocument]:
     for document in reader(source):
+        if ids and not ids.takes(document.doc_id):
+            source.report.unlisted += 1
+            continue
         source.report.add(document)
         yield document
     if warn and source.report.broken:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..types import AnnotatedDocument
+from .mention_types import types_of
 
 MAX_PROBLEMS = 1000
 
@@ -28,18 +29,22 @@ def _count(label: str) -> Any:
 class Report:
     """Counts over all files that were read with it.
 
-    labels (Counter[str]): mentions of each type.
+    labels (Counter[str]): mentions of each type; one of several types counts for each of them.
     problems, mismatches (list[Problem]): the first 1,000 broken records, and mentions with another text than that at
         their offsets. The counts `broken` and `mismatched` hold them all.
     """
 
     documents: int = _count("documents")
     duplicates: int = _count("… of them with the id of an earlier one")
+    unlisted: int = _count("documents that are not of the split, left out")
+    missing: int = _count("ids of the split that no document has")
     mentions: int = _count("mentions")
     without_id: int = _count("… of them without a concept id")
     discontinuous: int = _count("… of them in several pieces, taken from the first to the last")
     mismatched: int = _count("… of them with another text than that at their offsets")
     moved: int = _count("… … and so moved to where their text stands close by")
+    alone: int = _count("… of them alone, with no text around them")
+    unplaced: int = _count("reactions whose string is no mention, left out")
     relations: int = _count("relations, left out")
     shifted: int = _count("passages whose offsets overlap or leave a wide gap, moved")
     broken: int = _count("broken records, left out")
@@ -58,7 +63,7 @@ class Report:
         self._seen.add(document.doc_id)
         self.mentions += len(document.mentions)
         self.without_id += sum(not mention.ids for mention in document.mentions)
-        self.labels.update(mention.label for mention in document.mentions)
+        self.labels.update(name for mention in document.mentions for name in types_of(mention.label))
 
     def add_broken(self, path: Path, line: int, reason: str) -> None:
         """Count a record that was left out."""

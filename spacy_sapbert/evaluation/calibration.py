@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from spacy.language import Language
 
+from ..corpora.mention_types import has_type, types_of
 from ..errors import Errors, SapbertError
 from ..ml.fitted import Fitted
 from ..pipeline.settings import settings_of
@@ -145,8 +146,8 @@ def _of_type(documents: Iterable[AnnotatedDocument], type: str | None) -> Docume
     labels: Counter[str] = Counter()
     kept = []
     for document in documents:
-        labels.update(mention.label for mention in document.mentions if mention.ids)
-        mentions = tuple(mention for mention in document.mentions if type in (None, mention.label))
+        labels.update(name for mention in document.mentions if mention.ids for name in types_of(mention.label))
+        mentions = tuple(mention for mention in document.mentions if type is None or has_type(mention.label, [type]))
         kept.extend([document._replace(mentions=mentions)] if mentions else [])
     if not labels if type is None else not labels[type]:
         wanted = "with a concept id" if type is None else f"of type {type}"

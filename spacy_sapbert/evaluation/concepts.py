@@ -19,6 +19,7 @@ from spacy.tokens import Doc
 from spacy.util import minibatch
 
 from ..corpora.docs import to_doc
+from ..corpora.mention_types import types_of
 from ..errors import Errors, SapbertError
 from ..files import open_output
 from ..kb.store import ConceptStore
@@ -266,7 +267,7 @@ class _Scorer:
                 groups["non_canonical",].append(concept_id)
             if self._in_train is not None and self._in_train.get(concept_id, 0) < RARE_BELOW:
                 groups["rare",].append(concept_id)
-            for label in {mention.label for mention in mentions}:
+            for label in {name for mention in mentions for name in types_of(mention.label)}:
                 groups["types", label].append(concept_id)
         return groups
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 
+from ..corpora.mention_types import has_type
 from ..kb.store import ConceptStore
 from ..types import NIL, AnnotatedDocument, Mention
 
@@ -25,7 +26,7 @@ def gold_of(
     """
     gold: dict[str, list[Mention]] = defaultdict(list)
     for mention in document.mentions:
-        if type in (None, mention.label):
+        if type is None or has_type(mention.label, [type]):
             for concept_id in dict.fromkeys(primary(one) for one in mention.ids if one != NIL):
                 gold[concept_id].append(mention)
     return dict(gold)

@@ -22,6 +22,7 @@ from spacy.tokens import Doc
 from spacy.util import minibatch
 
 from ..corpora.docs import to_doc
+from ..corpora.mention_types import has_type, types_of
 from ..errors import Errors, SapbertError, Warnings
 from ..files import open_output
 from ..kb.name_index import NameIndex
@@ -227,8 +228,9 @@ def _with_gold_ids(
 ) -> Iterator[AnnotatedDocument]:
     for document in documents:
         mentions = [mention for mention in document.mentions if mention.ids]
-        labels.update(mention.label for mention in mentions)
-        yield document._replace(mentions=tuple(mention for mention in mentions if type in (None, mention.label)))
+        labels.update(name for mention in mentions for name in types_of(mention.label))
+        kept = tuple(mention for mention in mentions if type is None or has_type(mention.label, [type]))
+        yield document._replace(mentions=kept)
 
 
 def _linked_mentions(

@@ -11,6 +11,7 @@ from operator import itemgetter
 from random import Random
 from typing import NamedTuple, TypeVar
 
+from ..corpora.mention_types import has_type
 from ..errors import Errors, SapbertError
 from ..text.normalise import lower
 from ..types import AnnotatedDocument, Mention
@@ -241,7 +242,7 @@ def gold_mentions(
 def _left_out(mention: Mention, gold: list[GoldMention], types: Collection[str]) -> str | None:
     """RETURNS (str | None): which of `MENTION_COUNTS` says why a mention cannot be used."""
     reasons = {
-        "mentions_of_other_types": bool(types) and mention.label not in types,
+        "mentions_of_other_types": bool(types) and not has_type(mention.label, types),
         "mentions_without_id": not mention.ids,
         "composite_mentions": len(mention.ids) > 1,
         "mentions_not_in_vocabulary": not gold,

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ..corpora.mention_types import has_type
 from ..corpora.reader import read_corpus
 from ..errors import Errors, SapbertError
 from ..kb.store import ConceptStore
@@ -38,7 +39,7 @@ class NearestName:
         store = ConceptStore(kb)
         self._names = list(store.names())
         mentions = [mention for document in read_corpus(Path(corpus), format) for mention in document.mentions]
-        used = [one for one in mentions if len(one.ids) == 1 and (not types or one.label in types)]
+        used = [one for one in mentions if len(one.ids) == 1 and (not types or has_type(one.label, types))]
         gold = [(one.text, _names_of(store, one.ids[0])) for one in used]
         self._gold = [(text, names) for text, names in gold if names]
         if not self._gold:

@@ -114,3 +114,73 @@ def test_a_new_name_needs_an_old_one(corpus, tmp_path, pair):
     assert isinstance(result.exception, SapbertError)
     assert "E532" in str(result.exception)
     assert "--rename" in str(result.exception)
+
+
+MEDMENTIONS = """\
+1|t|DCTN4 in flu
+1|a|
+1\t0\t5\tDCTN4\tT116,T123\tC9000001
+1\t9\t12\tflu\tT047\tC9000002
+
+2|t|A cold
+2|a|
+2\t2\t6\tcold\tT047\tC9000003
+"""
+
+
+@pytest.fixture
+def medmentions(tmp_path):
+    path = tmp_path / "corpus_pubtator.txt"
+    path.write_text(MEDMENTIONS)
+    return path
+
+
+def listed(tmp_path, text):
+    path = tmp_path / "pmids.txt"
+    path.write_text(text)
+    return path
+
+
+def test_the_documents_of_a_split_are_converted(medmentions, tmp_path):
+    ids = listed(tmp_path, "1\n9\n")
+    with pytest.warns(UserWarning, match=r"\[W203\] 1 of the 2 ids of .*pmids\.txt .*'9'"):
+        result = run(medmentions, tmp_path / "gold.spacy", "--ids", ids)
+    assert mentions(tmp_path / "gold.spacy") == ["DCTN4", "flu"]
+    counts = [[cell.strip() for cell in line.strip("│┃").split("│")] for line in result.stderr.splitlines()]
+    for row in (
+        ["documents", "1"],
+        ["documents that are not of the split, left out", "1"],
+        ["ids of the split that no document has", "1"],
+        ["type T123", "1"],
+    ):
+        assert row in counts
+
+
+def test_the_documents_of_a_split_may_stand_in_several_files(medmentions, corpus, tmp_path):
+    corpus.write_text(PUBTATOR.replace("1|", "7|").replace("\n1\t", "\n7\t"))
+    result = run(corpus, medmentions, tmp_path / "gold.spacy", "--ids", listed(tmp_path, "7\n2\n"))
+    assert result.exit_code == 0, result.output
+    assert mentions(tmp_path / "gold.spacy") == ["Lithium", "induced flu", "cold"]
+
+
+@pytest.mark.parametrize(("text", "code"), [("\n", "E213"), ("8\n9\n", "E214")])
+def test_a_list_without_ids_or_of_other_documents_writes_nothing(medmentions, tmp_path, text, code):
+    result = run(medmentions, tmp_path / "gold.spacy", "--ids", listed(tmp_path, text))
+    assert f"[{code}]" in str(result.exception)
+    assert not (tmp_path / "gold.spacy").exists()
+
+
+def test_a_mention_of_several_types_is_taken_for_each(medmentions, tmp_path):
+    for type in ("T116", "T123"):
+        result = run(medmentions, tmp_path / "gold.spacy", "--types", type)
+        assert result.exit_code == 0, result.output
+        assert mentions(tmp_path / "gold.spacy") == ["DCTN4"]
+
+
+def test_an_encoding_is_that_of_the_format_unless_it_is_given(tmp_path):
+    fold = tmp_path / "AskAPatient.fold-0.test.txt"
+    for encoding, option in (("latin-1", []), ("utf-8", ["--encoding", "utf-8"])):
+        fold.write_text("22253000\tPain\tn\xe4usea\n", encoding=encoding)
+        result = run(fold, tmp_path / "gold.spacy", *option)
+        assert result.exit_code == 0, result.output
+        assert mentions(tmp_path / "gold.spacy") == ["n\xe4usea"]

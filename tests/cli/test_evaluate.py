@@ -78,6 +78,15 @@ def test_linking_of_one_type(pipelines, corpus):
     assert measures["strict"]["acc@1"] == 100.0
 
 
+def test_linking_of_a_split(pipelines, corpus, tmp_path):
+    (tmp_path / "ids.txt").write_text("2\n")
+    measures = json.loads(run("linking", pipelines / "full", corpus, "--ids", tmp_path / "ids.txt").stdout)
+    assert (measures["mentions"], measures["strict"]["acc@1"]) == (1, 0.0)
+    (tmp_path / "ids.txt").write_text("3\n")
+    with pytest.raises(SapbertError, match=r"\[E214\]"):
+        run("linking", pipelines / "full", corpus, "--ids", tmp_path / "ids.txt")
+
+
 @pytest.mark.parametrize("name", ["errors.jsonl", "errors.tsv"])
 def test_linking_says_what_is_wrong(pipelines, corpus, tmp_path, name):
     result = run("linking", pipelines / "bare", corpus, "--errors", tmp_path / name)

@@ -1,8 +1,11 @@
 """What the README and the pages in docs/ show works as it says."""
 
+import gzip
+import json
 import re
 import shlex
 import shutil
+from glob import glob
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +15,7 @@ import spacy.cli
 import srsly
 from typer.testing import CliRunner
 
+from spacy_sapbert.corpora.docbin import read_docbin
 from spacy_sapbert.kb.build import build_store
 from spacy_sapbert.kb.store import ConceptStore
 from spacy_sapbert.types import Name, Record
@@ -255,6 +259,83 @@ def test_the_commands_on_training_a_retriever_run(linking_place, tiny_encoder, c
     ]
     run_commands(section, wanted, command)
     assert Path("training/model-best/concept_retriever/document_encoder").is_dir()
+
+
+MEDMENTIONS = """\
+1|t|A heart attack
+1|a|Of DCTN9.
+1\t2\t14\theart attack\tT047\tC9000001
+1\t18\t23\tDCTN9\tT116,T123\tC9000003
+
+2|t|Aspirin
+2|a|No text.
+2\t0\t7\tAspirin\tT121\tC9000002
+"""
+COMETA = """\
+ID\tTerm\tGeneral SNOMED Label\tGeneral SNOMED ID\tSpecific SNOMED Label\tSpecific SNOMED ID\tExample
+7\tHeart attacks\tInfarct\t900000001\tInfarct\t900000001\tTwo heart attacks .
+8\tbad tummy\tAche\t900000002\tAche\t900000002\tMy tummy is bad .
+"""
+TAC = """\
+<Label drug="Invented" track="TAC2017_ADR"><Text><Section id="S1" name="warnings">A heart attack.</Section></Text>
+<Mentions><Mention id="M1" section="S1" type="AdverseReaction" start="2" len="12" str="heart attack"/></Mentions>
+<Relations/><Reactions><Reaction id="AR1" str="heart attack"><Normalization id="AR1.N1" meddra_pt="Infarct"
+meddra_pt_id="90000001"/></Reaction></Reactions></Label>
+"""
+MEDDRA = {
+    "llt": "90000001$Infarct$90000001$$$$$$$Y$$\n90000002$Heart attack$90000001$$$$$$$Y$$\n",
+    "pt": "90000001$Infarct$$90000009$$$$$$$$\n",
+    "hlt": "90000003$Heart disorders$$$$$$$$\n",
+    "hlgt": "90000004$Heart$$$$$$$$\n",
+    "soc": "90000009$Organs$Org$$$$$$$$\n",
+    "mdhier": "90000001$90000003$90000004$90000009$Infarct$Heart disorders$Heart$Organs$Org$$90000009$Y$\n",
+}
+
+
+@pytest.fixture
+def corpora_place(tmp_path, monkeypatch, command):
+    """A folder with the files that the page on corpora names, all content invented."""
+    monkeypatch.chdir(tmp_path)
+    Path("2024AA").mkdir()
+    for name, text in RELEASE.items():
+        (Path("2024AA") / name).write_text(text)
+    assert command("kb", "build", "2024AA", "--format", "umls", "-o", "umls.kb").status == 0
+    assert command("assemble", "--kb", "umls.kb", "-o", "umls_linker").status == 0
+    Path("corpus_pubtator.txt.gz").write_bytes(gzip.compress(MEDMENTIONS.encode()))
+    for split, pmid in {"trng": 1, "dev": 2}.items():
+        Path(f"corpus_pubtator_pmids_{split}.txt").write_text(f"{pmid}\n")
+    Path("snomed.tsv").write_text("900000001\tInfarct\n900000001\tHeart attack\n900000002\tTummy ache\n")
+    Path("splits/stratified_general").mkdir(parents=True)
+    for split in ("train", "test"):
+        (Path("splits/stratified_general") / f"{split}.csv").write_text(COMETA)
+    Path("AskAPatient.fold-0.test.txt").write_bytes(b"900000001\tInfarct\theart attack\n900000002\tAche\tt\xfcmmy\n")
+    Path("gold_xml").mkdir()
+    Path("gold_xml/INVENTED.xml").write_text(TAC)
+    Path("MedAscii").mkdir()
+    for name, text in MEDDRA.items():
+        Path(f"MedAscii/{name}.asc").write_text(text)
+
+
+def test_the_commands_for_corpora_run(corpora_place, command):
+    found = {}
+    for language, block in all_blocks(ROOT / "docs" / "corpora.md"):
+        for line in block.splitlines() if language == "bash" else []:
+            given = [path for word in shlex.split(line)[1:] for path in (glob(word) if "*" in word else [word])]
+            finished = command(*given)
+            assert finished.status == 0, finished.err
+            found[" ".join(given[:4])] = json.loads(finished.out) if given[0] == "evaluate" else finished.err
+    of_corpora = {
+        "umls_linker corpus_pubtator.txt.gz": (1, 1, 100.0),
+        "snomed_linker splits/stratified_general/test.csv": (2, 2, 100.0),
+        "snomed_linker AskAPatient.fold-0.test.txt": (2, 2, 100.0),
+        "meddra_linker labels.spacy": (1, 1, 100.0),
+    }
+    for corpus, expected in of_corpora.items():
+        measures = found[f"evaluate linking {corpus}"]
+        assert (measures["mentions"], measures["covered"], measures["strict"]["acc@1"]) == expected
+    assert [doc.user_data["doc_id"] for doc in read_docbin(Path("train.spacy"))] == ["1"]
+    assert [ent.text for doc in read_docbin(Path("diseases.spacy")) for ent in doc.ents] == ["heart attack"]
+    assert "SNOMEDCT:900000001||heart attacks||heart attack" in Path("pairs.txt").read_text()
 
 
 def test_the_commands_on_separation_run(tmp_path, monkeypatch, command, make_encoder):

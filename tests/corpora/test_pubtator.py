@@ -48,6 +48,17 @@ def test_record_with_mentions_parts_and_relation(read):
     assert (report.documents, report.mentions, report.relations, report.broken) == (1, 2, 1, 0)
 
 
+def test_medmentions_has_types_and_cuis_of_umls(read):
+    """Types are joined by commas in the full corpus, CUIs have a prefix in ST21pv."""
+    rows = "1\t0\t5\tDCTN4\tT116,T123\tC9000001\n1\t9\t12\tflu\tT038\tUMLS:C9000002\n"
+    (document,), report = read(f"1|t|DCTN4 in flu\n1|a|A text.\n{rows}\n")
+    assert document.mentions == (
+        Mention(0, 5, "DCTN4", "T116,T123", ("C9000001",)),
+        Mention(9, 12, "flu", "T038", ("C9000002",)),
+    )
+    assert report.labels == {"T116": 1, "T123": 1, "T038": 1}
+
+
 @pytest.mark.parametrize(
     "text",
     [

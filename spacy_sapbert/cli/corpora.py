@@ -1,0 +1,29 @@
+"""The annotated corpora that commands are given: all of their documents, or those of a split."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..corpora.document_ids import DocumentIds
+from ..corpora.reader import read_corpus
+from ..types import AnnotatedDocument
+
+Ids = Annotated[
+    Path | None,
+    typer.Option(help="Take only the documents whose ids this file holds, one a line, as for a split."),
+]
+
+
+def read_documents(corpus: Path, format: str | None, ids: Path | None) -> Iterator[AnnotatedDocument]:
+    """YIELDS (AnnotatedDocument): the documents of a corpus; of a split, where there is a file of its ids.
+
+    RAISES (SapbertError): what `read_corpus` and `DocumentIds` raise.
+    """
+    split = DocumentIds(ids) if ids else None
+    yield from read_corpus(corpus, format, ids=split)
+    if split:
+        split.check()

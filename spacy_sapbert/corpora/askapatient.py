@@ -1,0 +1,36 @@
+"""AskAPatient and TwADR-L (Limsopatham & Collier 2016, doi:10.18653/v1/P16-1096): concept id, its name, a mention."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..kb.ids import split_ids
+from ..types import AnnotatedDocument, Mention
+from .source import UNTYPED, Source
+
+ENCODING = "latin-1"
+"""Of the files as they were published."""
+
+_N_COLUMNS = 3
+
+
+def read_askapatient(source: Source) -> Iterator[AnnotatedDocument]:
+    """Read one file of a fold, e.g. `AskAPatient.fold-0.test.txt`: `concept id<TAB>name<TAB>mention`, without a header.
+
+    Ids that are numbers are those of SNOMED CT or its Australian extension for medicines (AMT), whose numbers do not
+    overlap: `SNOMEDCT:22253000`. Those of TwADR-L are CUIs. The name is that of the concept, so it is not read.
+
+    YIELDS (AnnotatedDocument): one document a row; its text is the mention, its id is "file name:line".
+    """
+    for number, line in source.lines():
+        if not line.strip():
+            continue
+        columns = [column.strip() for column in line.split("\t")]
+        if len(columns) != _N_COLUMNS:
+            source.broken(number, f"{len(columns)} columns, where there are 3: concept id, its name and the mention")
+        elif not columns[2]:
+            source.broken(number, "no mention")
+        else:
+            ids, _, text = columns
+            mention = Mention(0, len(text), text, UNTYPED, split_ids(ids, "SNOMEDCT"))
+            yield AnnotatedDocument(f"{source.path.name}:{number}", text, (mention,))

@@ -1,0 +1,76 @@
+"""COMETA (Basaldella et al. 2020, doi:10.18653/v1/2020.emnlp-main.253): terms of Reddit with two SNOMED CT ids each.
+
+Tab-separated with quotes where needed, and a heading; read are its columns `Term`, `Example`, `ID` and one of
+`General SNOMED ID` (what the term means by itself) and `Specific SNOMED ID` (what it means in the example).
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator
+
+from ..errors import Errors, SapbertError
+from ..files import open_text
+from ..kb.ids import split_ids
+from ..types import AnnotatedDocument, Mention
+from .source import UNTYPED, BrokenRecord, Source
+
+GENERAL = "General SNOMED ID"
+SPECIFIC = "Specific SNOMED ID"
+_SNOMED = "SNOMEDCT"
+_TERM, _EXAMPLE, _ID = "Term", "Example", "ID"
+
+
+def read_cometa(source: Source, id_column: str) -> Iterator[AnnotatedDocument]:
+    """Read `chv.csv`, or a file of its splits.
+
+    id_column (str): `GENERAL` or `SPECIFIC`.
+    YIELDS (AnnotatedDocument): one document a row. Its text is the example where that holds the term exactly once, as
+        whole words and in any case; else the term alone, which is counted.
+    RAISES (SapbertError): E215 a column is missing.
+    """
+    rows = _rows(source)
+    _, columns = next(rows, (1, []))
+    for missing in (name for name in (_ID, _TERM, id_column, _EXAMPLE) if name not in columns):
+        raise SapbertError(Errors.E215.format(path=source.path, missing=missing, columns=", ".join(columns) or "none"))
+    for line, cells in rows:
+        try:
+            if len(cells) != len(columns):
+                raise BrokenRecord(f"{len(cells)} cells, where the heading has {len(columns)}")
+            document = _document(dict(zip(columns, cells, strict=True)), id_column)
+        except BrokenRecord as reason:
+            source.broken(line, reason)
+        else:
+            source.report.alone += document.text == document.mentions[0].text
+            yield document
+
+
+def _rows(source: Source) -> Iterator[tuple[int, list[str]]]:
+    """YIELDS (tuple[int, list[str]]): the line where a row starts, and its cells; empty rows are passed over."""
+    with open_text(source.path, encoding=source.encoding, newline="") as lines:
+        # strict: else an unbalanced quotation mark would swallow the rows after it without a word
+        rows = csv.reader(lines, delimiter="\t", strict=True)
+        while True:
+            line = rows.line_num + 1
+            try:
+                cells = next(rows)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                source.broken(line, f"what starts here and goes on to line {rows.line_num} is no row ({error})")
+                continue
+            if any(cells):
+                yield line, [cell.strip() for cell in cells]
+
+
+def _document(row: dict[str, str], id_column: str) -> AnnotatedDocument:
+    term, example = row[_TERM], row[_EXAMPLE]
+    if not term:
+        raise BrokenRecord("no term")
+    ids = split_ids(row[id_column], _SNOMED)
+    if not all(concept_id.startswith(f"{_SNOMED}:") for concept_id in ids):
+        raise BrokenRecord(f"{row[id_column]!r} is no SNOMED CT id")
+    found = list(re.finditer(rf"(?<!\w){re.escape(term)}(?!\w)", example, re.IGNORECASE))
+    text, (start, end) = (example, found[0].span()) if len(found) == 1 else (term, (0, len(term)))
+    return AnnotatedDocument(row[_ID], text, (Mention(start, end, text[start:end], UNTYPED, ids),))

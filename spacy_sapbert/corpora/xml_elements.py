@@ -1,0 +1,86 @@
+"""Elements of an XML file as a stream, without what could make a small file grow without bound."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from xml.etree.ElementTree import Element, TreeBuilder
+from xml.parsers import expat
+
+from ..errors import Errors, SapbertError
+
+
+class ElementParser:
+    """Cuts the XML into elements and tells the line where each starts, which iterparse cannot.
+
+    format (str): what the file should be, for messages.
+    tags (Sequence[str]): where the elements are: the tag of the root, then those of the levels below it.
+    """
+
+    def __init__(self, path: Path, format: str, tags: Sequence[str]) -> None:
+        self._path = path
+        self._format = format
+        self._tags = tags
+        self._parser = expat.ParserCreate()
+        self._parser.buffer_text = True
+        self._parser.StartElementHandler = self._start
+        self._parser.EndElementHandler = self._end
+        self._parser.StartDoctypeDeclHandler = self._doctype
+        self._parser.SkippedEntityHandler = self._entity
+        self._depth = 0
+        self._line = 0
+        self._tree: TreeBuilder | None = None
+        self._ready: list[tuple[int, Element]] = []
+
+    def elements(self, chunks: Iterable[bytes]) -> Iterator[tuple[int, Element]]:
+        """Read the file.
+
+        chunks (Iterable[bytes]): the file; the last chunk is empty.
+        YIELDS (tuple[int, Element]): line and content of each element, also of those just before an error.
+        RAISES (SapbertError): E205 malformed XML, E206 a DTD inside the file or an entity that it does not know, E207
+            another root.
+        """
+        for chunk in chunks:
+            error = None
+            try:
+                self._parser.Parse(chunk, not chunk)
+            except expat.ExpatError as caught:
+                error = caught
+            yield from self._ready
+            self._ready.clear()
+            if error:
+                reason = expat.errors.messages[error.code]
+                raise SapbertError(Errors.E205.format(path=self._path, line=error.lineno, reason=reason)) from error
+
+    def _start(self, tag: str, attributes: dict[str, str]) -> None:
+        if self._depth == 0 and tag != self._tags[0]:
+            found = {"path": self._path, "format": self._format, "root": tag, "wanted": self._tags[0]}
+            raise SapbertError(Errors.E207.format(**found))
+        if self._depth == len(self._tags) - 1 and tag == self._tags[-1]:
+            self._line = self._parser.CurrentLineNumber
+            self._tree = TreeBuilder()
+            self._parser.CharacterDataHandler = self._tree.data
+        self._depth += 1
+        if self._tree:
+            self._tree.start(tag, attributes)
+
+    def _end(self, tag: str) -> None:
+        self._depth -= 1
+        if not self._tree:
+            return
+        self._tree.end(tag)
+        if self._depth == len(self._tags) - 1:
+            self._ready.append((self._line, self._tree.close()))
+            self._tree = None
+            self._parser.CharacterDataHandler = None
+
+    def _doctype(self, name: str, system_id: str | None, public_id: str | None, has_internal_subset: bool) -> None:
+        if has_internal_subset:
+            self._refuse("a DTD inside the file")
+
+    def _entity(self, name: str, is_parameter_entity: bool) -> None:
+        self._refuse(f"the entity &{name};")
+
+    def _refuse(self, what: str) -> None:
+        line = self._parser.CurrentLineNumber
+        raise SapbertError(Errors.E206.format(path=self._path, line=line, what=what))
