@@ -38,11 +38,12 @@ def read_cometa(source: Source, id_column: str) -> Iterator[AnnotatedDocument]:
         try:
             if len(cells) != len(columns):
                 raise BrokenRecord(f"{len(cells)} cells, where the heading has {len(columns)}")
-            document = _document(dict(zip(columns, cells, strict=True)), id_column)
+            row = dict(zip(columns, cells, strict=True))
+            document = _document(row, id_column)
         except BrokenRecord as reason:
             source.broken(line, reason)
         else:
-            source.report.alone += document.text == document.mentions[0].text
+            source.report.alone += document.text != row[_EXAMPLE]
             yield document
 
 

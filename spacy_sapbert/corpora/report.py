@@ -43,7 +43,7 @@ class Report:
     discontinuous: int = _count("… of them in several pieces, taken from the first to the last")
     mismatched: int = _count("… of them with another text than that at their offsets")
     moved: int = _count("… … and so moved to where their text stands close by")
-    alone: int = _count("… of them alone, with no text around them")
+    alone: int = _count("… of them alone, as their example does not hold them just once")
     unplaced: int = _count("reactions whose string is no mention, left out")
     relations: int = _count("relations, left out")
     shifted: int = _count("passages whose offsets overlap or leave a wide gap, moved")

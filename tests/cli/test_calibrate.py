@@ -62,6 +62,14 @@ def test_the_prior(command, dense_folder, corpus, tmp_path):
     assert fitted.prior_weight == result["prior_weight"]["after"]
 
 
+def test_the_documents_of_a_split(command, dense_folder, corpus, tmp_path):
+    ids = tmp_path / "ids.txt"
+    ids.write_text("".join(f"{number}\n" for number in range(1, 21)))
+    finished = command("calibrate", dense_folder, corpus, "-o", tmp_path / "calibrated", "--ids", ids)
+    assert finished.status == 0, finished.err
+    assert json.loads(finished.out)["documents"] == {"fitted": 14, "held_out": 6}
+
+
 def test_a_precision_and_platt(command, dense_folder, corpus, tmp_path):
     options = ("--precision", "0.9", "--method", "platt", "--held-out", "0.5", "--seed", "3")
     finished = command("calibrate", dense_folder, corpus, "-o", tmp_path / "calibrated", *options)

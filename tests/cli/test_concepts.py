@@ -50,6 +50,13 @@ def test_a_ranking_is_measured(workplace, command):
     assert "best possible with 2 75.00 100.00 85.71" in told
 
 
+def test_a_split_is_measured(workplace, command):
+    Path("ids.txt").write_text("2\n")
+    finished = command("evaluate", "concepts", "PIPELINE", "corpus.txt", "--k", "2", "--ids", "ids.txt")
+    assert finished.status == 0, finished.err
+    assert json.loads(finished.out)["all"]["n"] == 1
+
+
 def test_with_five_places(workplace, command):
     finished = command("evaluate", "concepts", "PIPELINE", "corpus.txt", "--k", "5", "--gold-mentions")
     result = json.loads(finished.out)
