@@ -491,7 +491,7 @@ class Warnings:
     )
     W202 = (
         "[W202] No mention has the type {missing}. The types are: {known}. Check the spelling of --types and --rename."
-    W202 = "[W202] No mention has the type {missing}. The types are: {known}. Check the spelling of --types."
+    )
     W203 = (
         "[W203] {n} of the {total} ids of {path} are those of no document that was read, the first of them {example}. Check "
         "that the list goes with the corpus."
