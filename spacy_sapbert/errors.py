@@ -391,7 +391,7 @@ class Errors:
     )
     E513 = (
         "[E513] {path}, line {line}: this is no line of a predictions file ({reason}). Make the file with "
-        "`spacy-sapbert evaluate linking --predictions`, or `evaluate concepts --predictions`."
+        "`spacy-sapbert evaluate linking --predictions`, or with that option of `evaluate concepts` or `evaluate pipeline`."
     )
     E514 = (
         "[E514] {a} and {b} are not about the same mentions: {n_a} are only in the first, {n_b} only in the second; one of "
@@ -401,7 +401,10 @@ class Errors:
         "[E515] The predictions are about {n} document(s). The test draws documents, so it needs two or more: evaluate "
         "on a larger corpus."
     )
-
+    E557 = (
+        "[E557] {a} and {b} are not about the same documents and gold mentions. Evaluate both pipelines on the same corpus "
+        "with the same --type."
+    )
     E555 = (
         "[E555] The pipeline {name} finds no mentions but names that the vocabulary has, so there are no new names among "
         "them. Its components are: {components}. Give one with an NER (`spacy-sapbert assemble --ner`), or a corpus whose "
@@ -516,4 +519,8 @@ class Warnings:
     W510 = (
         "[W510] {n} of {total} mentions are no span of tokens, so the linker could not be asked; they count as wrong. The "
         "first: {mention} in document {doc_id}."
+    )
+    W557 = (
+        "[W557] The pipeline found no mention in any of the {n} documents. Its components are: {components}. Add one that "
+        "finds mentions, or measure the linker alone with --gold-mentions."
     )

@@ -15,6 +15,7 @@ from ..corpora.reader import FORMATS, read_corpus
 from ..errors import Errors, SapbertError
 from .concepts import concepts
 from .corpora import Ids, read_documents
+from .pipeline import pipeline
 from .progress import json_to, show, stderr_console, table_of_numbers, track
 from .separation import separation
 
@@ -69,12 +70,12 @@ def linking(
 
 @evaluate.command("compare")
 def compare(
-    a: Annotated[Path, typer.Argument(help="A file that --predictions of `linking` or `concepts` wrote.")],
+    a: Annotated[Path, typer.Argument(help="A file that --predictions of `linking`, `concepts` or `pipeline` wrote.")],
     b: Annotated[Path, typer.Argument(help="One of another pipeline on the same corpus.")],
 ) -> None:
     """Whether B is better than A: paired bootstrap over documents, with 95 % intervals.
 
-    Both files are about links, or both about the concepts of documents (`evaluate concepts --predictions`).
+    Both files are by the same command: about links of gold mentions, concepts of documents, or whole pipelines.
     """
     from ..evaluation.compare import compare_predictions
 
@@ -142,6 +143,7 @@ def composites(
 
 
 evaluate.command("concepts")(concepts)
+evaluate.command("pipeline")(pipeline)
 evaluate.command("separation")(separation)
 
 

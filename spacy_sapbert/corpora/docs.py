@@ -81,7 +81,7 @@ def from_doc(doc: Doc, *, spans_key: str = "gold") -> AnnotatedDocument:
         mentions = [Mention(*row)._replace(ids=tuple(row[4]), parts=tuple(row[5])) for row in rows]
     else:
         spans = doc.spans.get(spans_key, doc.ents)
-        mentions = sorted(_mention(span) for span in spans)
+        mentions = sorted(map(mention_of, spans))
     return AnnotatedDocument(doc_id, doc.text, tuple(mentions))
 
 
@@ -116,6 +116,7 @@ def _spans(doc: Doc, mentions: Sequence[Mention], bounds: Sequence[tuple[int, in
     ]
 
 
-def _mention(span: Span) -> Mention:
+def mention_of(span: Span) -> Mention:
+    """RETURNS (Mention): a span as a mention, with the ids of its `kb_id_`; NIL is none."""
     ids = tuple(concept_id for concept_id in split_ids(span.kb_id_) if concept_id != NIL)
     return Mention(span.start_char, span.end_char, span.text, span.label_, ids)

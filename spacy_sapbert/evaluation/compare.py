@@ -8,7 +8,7 @@ The mentions of a document depend on each other, so documents are drawn, with re
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,6 +19,7 @@ from ..errors import Errors, SapbertError
 from .predictions import read_predictions
 
 MEASURES = (("lenient", "acc@1"), ("lenient", "acc@5"), ("strict", "acc@1"), ("strict", "acc@5"))
+PIPELINE_MEASURES = ("ner", "span_id", "document_id")
 RESAMPLES = 10_000
 RESAMPLES_PER_BATCH = 500  # bounds the memory: one row of counts a resample, as long as there are documents
 SEED = 0
@@ -38,27 +39,31 @@ _Rows = list[tuple[_Mention, tuple[bool, ...]]]
 
 
 class _Document(NamedTuple):
-    """What identifies a document whose concepts are ranked."""
+    """What identifies a document whose concepts are ranked, or whose mentions are found."""
 
     doc_id: str
     gold: tuple[str, ...]
 
 
 def compare_predictions(a: Path, b: Path, *, resamples: int = RESAMPLES, seed: int = SEED) -> dict[str, Any]:
-    """Compare two files of `evaluate_linking` about the same mentions, or of `evaluate_concepts` about documents.
+    """Compare two files that one of `evaluate_linking`, `evaluate_concepts` and `evaluate_pipeline` wrote.
 
-    All mentions with a gold id count, since the vocabularies of the two pipelines may cover different ones.
+    Of links, all mentions with a gold id count, since the vocabularies of the two pipelines may cover different ones.
 
     RETURNS (dict): counts `mentions` and `documents`; `lenient` and `strict`, each with `acc@1` and `acc@5`:
         percentages `a` and `b`, their `difference` b - a in points, the ends `low` and `high` of its 95 % interval
         (percentiles of the resampled differences), and `p`, two-sided: twice the share of resampled differences
         on the other side of 0, or on it. Of documents: the count `documents`, and these figures for `r@10`, `r@5` and
-        `map`, averaged over documents; 10 stands for the number of concepts that each was given.
-    RAISES (SapbertError): E513 a broken line, E514 the files are about different mentions, E636 about different
+        `map`, averaged over documents; 10 stands for the number of concepts that each was given. Of pipelines: these
+        figures for the F1 of `ner`, `span_id` and `document_id`, of all documents together.
+    RAISES (SapbertError): E513 a broken line, E514 the files are about different mentions, E557, E636 about different
         documents, or concepts of them, E515 fewer than two documents, E120 to E122 a file cannot be read.
     """
-    if _ranks_documents(a):
+    kind = _keys_of_first_line(a)
+    if "ranked" in kind:
         return _compare_rankings(a, b, resamples, seed)
+    if "found" in kind:
+        return _compare_pipelines(a, b, resamples, seed)
     rows_a, rows_b = _read(a), _read(b)
     _check_same_mentions(a, b, rows_a, rows_b)
     sums_a, sums_b, sizes = _by_document(rows_a, rows_b)
@@ -94,8 +99,8 @@ def _check_same_mentions(a: Path, b: Path, rows_a: _Rows, rows_b: _Rows) -> None
         raise SapbertError(Errors.E514.format(a=a, b=b, n_a=n_a, n_b=n_b, example=example))
 
 
-def _ranks_documents(path: Path) -> bool:
-    return any("ranked" in line for _, line in islice(read_predictions(path), 1))
+def _keys_of_first_line(path: Path) -> set[str]:
+    return {name for _, line in islice(read_predictions(path), 1) for name in line}
 
 
 def _compare_rankings(a: Path, b: Path, resamples: int, seed: int) -> dict[str, Any]:
@@ -128,6 +133,46 @@ def _read_rankings(path: Path) -> tuple[list[str], list[tuple[_Document, tuple[f
     return measures, sorted(rows)
 
 
+def _compare_pipelines(a: Path, b: Path, resamples: int, seed: int) -> dict[str, Any]:
+    rows_a, rows_b = _read_pipelines(a), _read_pipelines(b)
+    if [document for document, _ in rows_a] != [document for document, _ in rows_b]:
+        raise SapbertError(Errors.E557.format(a=a, b=b))
+    if len(rows_a) < 2:
+        raise SapbertError(Errors.E515.format(n=len(rows_a)))
+    tables = [np.array([counts for _, counts in rows], dtype=float) for rows in (rows_a, rows_b)]
+    drawn = np.concatenate(
+        [_f1(draws, tables[1]) - _f1(draws, tables[0]) for draws in _draws(len(rows_a), resamples, seed)]
+    )
+    whole = [_f1(np.ones((1, len(rows_a))), table)[0] for table in tables]
+    result: dict[str, Any] = {"documents": len(rows_a)}
+    for column, measure in enumerate(PIPELINE_MEASURES):
+        result[measure] = _statistics({"a": float(whole[0][column]), "b": float(whole[1][column])}, drawn[:, column])
+    return result
+
+
+def _read_pipelines(path: Path) -> list[tuple[_Document, list[list[int]]]]:
+    """RETURNS: the documents, sorted, each with the counts right, found and gold of every measure."""
+    rows = []
+    for number, line in read_predictions(path):
+        try:
+            gold = (f"{one['start']} {one['end']} {one['label']} {'|'.join(one['ids'])}" for one in line["gold"])
+            counts = [[int(line[measure][n]) for n in ("right", "found", "gold")] for measure in PIPELINE_MEASURES]
+            rows.append((_Document(str(line["doc_id"]), tuple(gold)), counts))
+        except (KeyError, TypeError, ValueError) as error:
+            raise SapbertError(Errors.E513.format(path=path, line=number, reason=repr(error))) from error
+    return sorted(rows)
+
+
+def _f1(draws: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """draws (shape (resamples, documents)): how often each document is drawn.
+
+    counts (shape (documents, measures, 3)): right, found and gold of each document.
+    RETURNS (float64, shape (resamples, measures)): F1 in points; 0 where a draw has nothing found and nothing gold.
+    """
+    right, found, gold = np.moveaxis(np.tensordot(draws, counts, axes=1), -1, 0)
+    return 200 * right / np.maximum(found + gold, 1)
+
+
 def _by_document(rows_a: _Rows, rows_b: _Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """RETURNS: the right mentions of each file, shape (documents, measures), and all mentions, shape (documents,)."""
     names = {doc_id: row for row, doc_id in enumerate(dict.fromkeys(mention.doc_id for mention, _ in rows_a))}
@@ -141,13 +186,15 @@ def _by_document(rows_a: _Rows, rows_b: _Rows) -> tuple[np.ndarray, np.ndarray, 
 
 def _resampled_differences(gains: np.ndarray, sizes: np.ndarray, resamples: int, seed: int) -> np.ndarray:
     """RETURNS (float64, shape (resamples, measures)): the difference in points on each draw of documents."""
+    drawn = _draws(len(sizes), resamples, seed)
+    return np.concatenate([100 * (counts @ gains) / (counts @ sizes)[:, None] for counts in drawn])
+
+
+def _draws(n: int, resamples: int, seed: int) -> Iterator[np.ndarray]:
+    """YIELDS (int64, shape (resamples of a batch, n)): how often each of n documents is drawn, with replacement."""
     generator = np.random.default_rng(seed)
-    n = len(sizes)
-    differences = []
     for start in range(0, resamples, RESAMPLES_PER_BATCH):
-        counts = generator.multinomial(n, np.full(n, 1 / n), size=min(RESAMPLES_PER_BATCH, resamples - start))
-        differences.append(100 * (counts @ gains) / (counts @ sizes)[:, None])
-    return np.concatenate(differences)
+        yield generator.multinomial(n, np.full(n, 1 / n), size=min(RESAMPLES_PER_BATCH, resamples - start))
 
 
 def _statistics(percent: Mapping[str, float], resampled: Sequence[float] | np.ndarray) -> dict[str, float]:

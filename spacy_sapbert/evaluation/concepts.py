@@ -25,7 +25,7 @@ from ..files import open_output
 from ..kb.store import ConceptStore
 from ..types import AnnotatedDocument, DocumentConcept, Mention
 from .document_gold import documents_by_concept, gold_of, is_named, primary_id
-from .linking import LINKER, last_component, on_spans
+from .linking import LINKER, SPANS_KEY, last_component, on_spans
 from .predictions import write_prediction
 
 RETRIEVER = "concept_retriever"
@@ -203,23 +203,24 @@ def _rank(
     disabled = names[place:]
     inputs: Iterator[tuple[str | Doc, AnnotatedDocument]] = ((document.text, document) for document in documents)
     if gold_mentions:
-        disabled += [name for name in names[:place] if _finds_mentions(nlp, name)]
-        inputs = ((_with_mentions(nlp, document), document) for _, document in inputs)
+        disabled += [name for name in names[:place] if finds_mentions(nlp, name)]
+        inputs = ((with_mentions(nlp, document), document) for _, document in inputs)
     with on_spans([component for _, component in nlp.pipeline], None) if gold_mentions else nullcontext():
         for batch in minibatch(nlp.pipe(inputs, as_tuples=True, disable=disabled), size=DOCUMENTS_PER_BATCH):
             rankings = retriever.rank([doc for doc, _ in batch], max(depth, retriever.k), only)
             yield from zip((document for _, document in batch), rankings, strict=True)
 
 
-def _finds_mentions(nlp: Language, name: str) -> bool:
+def finds_mentions(nlp: Language, name: str) -> bool:
+    """RETURNS (bool): whether a component finds entities, so that it is not to run where the mentions are given."""
     meta = nlp.get_pipe_meta(name)
     return "doc.ents" in meta.assigns and meta.factory != LINKER  # which only gives them their ids
 
 
-def _with_mentions(nlp: Language, document: AnnotatedDocument) -> Doc:
-    """RETURNS (Doc): with the gold mentions as entities; nothing in it tells their ids."""
+def with_mentions(nlp: Language, document: AnnotatedDocument) -> Doc:
+    """RETURNS (Doc): with the gold mentions as entities and as the spans `SPANS_KEY`; nothing tells their ids."""
     mentions = tuple(mention._replace(ids=(), parts=()) for mention in document.mentions)
-    return to_doc(nlp, document._replace(mentions=mentions), split_tokens=True)
+    return to_doc(nlp, document._replace(mentions=mentions), spans_key=SPANS_KEY, split_tokens=True)
 
 
 # --- scores

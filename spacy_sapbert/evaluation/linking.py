@@ -243,11 +243,11 @@ def _linked_mentions(
     for mention in document.mentions:
         expanded = expand(document.text, mention.start, mention.end, get_uses(doc))
         long_form = None if expanded == mention.text else expanded
-        yield LinkedMention(document.doc_id, mention, long_form, by_place.get(_place(mention), ()))
+        yield LinkedMention(document.doc_id, mention, long_form, by_place.get(place_in_text(mention), ()))
 
 
-def _place(mention: Mention) -> tuple[int, int, str]:
-    """Where the span of a mention is: a span has no blanks at its ends."""
+def place_in_text(mention: Mention) -> tuple[int, int, str]:
+    """RETURNS (tuple[int, int, str]): characters and label of a mention's span, which has no blanks at its ends."""
     text = mention.text
     return mention.end - len(text.lstrip()), mention.start + len(text.rstrip()), mention.label
 

@@ -1,11 +1,13 @@
 """`concept_matcher`: finds the names of the vocabulary in a text, for pipelines without a trained NER."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Set, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional, Sequence, Set, Tuple
 
 import numpy as np
 from spacy.language import Language
+from spacy.scorer import get_ner_prf
 from spacy.tokens import Doc, Span
+from spacy.training import Example
 from spacy.util import filter_spans
 from spacy.vocab import Vocab
 
@@ -39,6 +41,7 @@ STOP_NAMES = (
         "stop_names": list(STOP_NAMES),
         "overwrite_ents": False,
         "composites": True,
+        "scorer": {"@scorers": "spacy.entity_ruler_scorer.v1"},
     },
 )
 def make_concept_matcher(
@@ -53,6 +56,7 @@ def make_concept_matcher(
     stop_names: List[str],
     overwrite_ents: bool,
     composites: bool,
+    scorer: Optional[Callable],
 ) -> "ConceptMatcher":
     settings = locals()
     return ConceptMatcher(settings.pop("nlp").vocab, **settings)
@@ -74,6 +78,7 @@ class ConceptMatcher(FolderPipe):
     stop_names (List[str]): names that are never marked alone, whatever their case and number.
     overwrite_ents (bool): whether a match takes the place of entities that it overlaps.
     composites (bool): mark "breast and ovarian cancer" as one mention where all its single mentions are names.
+    scorer (Callable | None): measures predicted entities beside annotated ones.
 
     RAISES (SapbertError): E406 `min_length` is less than 1.
     """
@@ -92,6 +97,7 @@ class ConceptMatcher(FolderPipe):
         stop_names: Sequence[str] = STOP_NAMES,
         overwrite_ents: bool = False,
         composites: bool = True,
+        scorer: Optional[Callable] = get_ner_prf,
     ) -> None:
         self.vocab = vocab
         self.name = name
@@ -104,6 +110,7 @@ class ConceptMatcher(FolderPipe):
         self.stop_names = list(stop_names)
         self.overwrite_ents = overwrite_ents
         self.composites = composites
+        self.scorer = scorer
         self._matcher: Optional[NameMatcher] = None
         self._filtered: Optional[Tuple[Any, np.ndarray]] = None
         check_setting(self, "min_length", min_length >= 1, "at least 1")
@@ -120,6 +127,10 @@ class ConceptMatcher(FolderPipe):
         used = {token for span in first for token in range(span.start, span.end)}
         doc.ents = first + [span for span in second if used.isdisjoint(range(span.start, span.end))]
         return doc
+
+    def score(self, examples: Iterable[Example], **settings: Any) -> Dict[str, Any]:
+        """RETURNS (Dict[str, Any]): what the `scorer` measures; nothing where the spans are no entities."""
+        return self.scorer(examples, **settings) if self.scorer and self.spans_key is None else {}
 
     @property
     def matcher(self) -> "NameMatcher":

@@ -1,0 +1,73 @@
+"""`spacy-sapbert evaluate pipeline`: how well a pipeline does from the text to the concepts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from ..corpora.reader import FORMATS, read_corpus
+from .options import split_pairs
+from .progress import show, stderr_console, table_of_numbers, track
+
+_ROWS = {
+    "ner": "mentions",
+    "ner_untyped": "… whatever their type",
+    "span_id": "mentions with their concepts",
+    "span_id_single": "… those of one concept",
+    "document_id": "concepts of documents",
+}
+
+
+def pipeline(
+    pipeline: Annotated[str, typer.Argument(help="Folder or package of a pipeline with sapbert_linker.")],
+    corpus: Annotated[Path, typer.Argument(help="An annotated corpus, plain or gzipped.")],
+    format: Annotated[str | None, typer.Option(help=f"One of {', '.join(FORMATS)}; guessed where plain.")] = None,
+    type: Annotated[str | None, typer.Option(help="Compare mentions of this type only.")] = None,
+    label: Annotated[
+        list[str] | None,
+        typer.Option(help="What a label of the pipeline is in the corpus: DISEASE=Disease; may be repeated."),
+    ] = None,
+    gold_mentions: Annotated[
+        bool, typer.Option("--gold-mentions", help="Give the linker the gold mentions instead of searching for any.")
+    ] = False,
+    predictions: Annotated[Path | None, typer.Option(help="Write a JSON line for each document to this file.")] = None,
+) -> None:
+    """What a pipeline finds in texts, beside what is annotated: mentions, their concepts, those of documents."""
+    from ..evaluation.pipeline import evaluate_pipeline
+    from .linked import load_pipeline
+
+    labels = dict(split_pairs("--label", label))
+    result = evaluate_pipeline(
+        load_pipeline(pipeline),
+        track(read_corpus(corpus, format), stderr_console()),
+        type=type,
+        labels=labels,
+        gold_mentions=gold_mentions,
+        predictions=predictions,
+    )
+    show(_table(result), result)
+
+
+def _table(result: Mapping[str, Any]) -> Table:
+    table = table_of_numbers("found and annotated", "gold", "found", "right", "P", "R", "F1")
+    for measure, title in _ROWS.items():
+        _add_row(table, title, result[measure])
+        for label, figures in result[measure].get("types", {}).items():
+            _add_row(table, f"… {label}", figures)
+    missing = f"{result['without_a_name']:,} of the concepts are not in the vocabulary"
+    table.caption = f"{result['documents']:,} documents; {missing}"
+    if result["other_labels"]:
+        others = ", ".join(f"{label} ({n:,})" for label, n in result["other_labels"].items())
+        table.caption += (
+            f"\nlabels that the corpus does not have: {others}; --label OURS=THEIRS says what they are there"
+        )
+    return table
+
+
+def _add_row(table: Table, title: str, figures: Mapping[str, Any]) -> None:
+    counts = (f"{figures[name]:,}" for name in ("gold", "found", "right"))
+    table.add_row(title, *counts, *(f"{figures[name]:.2f}" for name in ("p", "r", "f1")))

@@ -1,0 +1,264 @@
+"""How well a gold pipeline does on texts: what it finds in them, beside what is annotated there.
+
+Three things are compared, all documents together: the mentions (`ner`), the mentions with their concepts (`span_id`),
+and the concepts of each document, however often they are mentioned (`document_id`). Mentions are characters, so that a
+gold mention that cuts a token counts as well, and can only be missed.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from spacy.language import Language
+from spacy.tokens import Doc
+
+from ..corpora.docs import mention_of
+from ..errors import Errors, SapbertError, Warnings
+from ..files import open_output
+from ..kb.store import ConceptStore
+from ..pipeline.mentions import mentions_of
+from ..types import AnnotatedDocument, Mention
+from .concepts import RETRIEVER, SetCounts, finds_mentions, micro, with_mentions
+from .document_gold import gold_of, primary_id
+from .linking import SPANS_KEY, find_linker, gold_concepts, on_spans, place_in_text, strict_at
+from .predictions import write_prediction
+
+MEASURES = ("ner", "span_id", "document_id")
+
+Place = tuple[int, int]
+Counts = dict[str, SetCounts]
+
+_NOTHING = SetCounts(0, 0, 0)
+
+
+# --- one document
+
+
+def places(mentions: Iterable[Mention]) -> set[tuple[int, int, str]]:
+    """RETURNS (set[tuple[int, int, str]]): characters and label of each mention; what is annotated twice is there once.
+
+    Blanks at the ends of a mention do not count.
+    """
+    return set(map(place_in_text, mentions))
+
+
+def single_id(gold: Sequence[Mention], found: Sequence[Mention]) -> tuple[list[Mention], list[Mention]]:
+    """RETURNS (tuple): both without what is found, and gold, at the characters of a gold mention with several ids."""
+    left_out = {place_in_text(mention)[:2] for mention in gold if len(mention.ids) > 1}
+    kept = ([one for one in mentions if place_in_text(one)[:2] not in left_out] for mentions in (gold, found))
+    return next(kept), next(kept)
+
+
+class Comparison:
+    """Compares what was found in a document with what is annotated there, by what a vocabulary knows of ids."""
+
+    def __init__(self, store: ConceptStore) -> None:
+        self.store = store
+        self._ids = lru_cache(maxsize=100_000)(lambda concept_id: frozenset([concept_id, *store.ids(concept_id)]))
+        self.primary = lru_cache(maxsize=100_000)(lambda concept_id: primary_id(concept_id, store))
+
+    def __call__(self, gold: AnnotatedDocument, found: AnnotatedDocument) -> Counts:
+        """RETURNS (dict[str, SetCounts]): what is right, by measure."""
+        of_ner, of_found = places(gold.mentions), places(found.mentions)
+        untyped, found_untyped = {place[:2] for place in of_ner}, {place[:2] for place in of_found}
+        concepts, found_concepts = (gold_of(document, self.primary).keys() for document in (gold, found))
+        return {
+            "ner": SetCounts(len(of_ner & of_found), len(of_found), len(of_ner)),
+            "ner_untyped": SetCounts(len(untyped & found_untyped), len(found_untyped), len(untyped)),
+            "span_id": self.linked(gold.mentions, found.mentions),
+            "span_id_single": self.linked(*single_id(gold.mentions, found.mentions)),
+            "document_id": SetCounts(len(concepts & found_concepts), len(found_concepts), len(concepts)),
+        }
+
+    def linked(self, gold: Iterable[Mention], found: Iterable[Mention]) -> SetCounts:
+        """Compare mentions with their concepts, whatever their labels; those without an id do not count.
+
+        A mention is right if it has the characters of a gold one, and exactly its concepts, as the strict accuracy of
+        `evaluate linking` asks for.
+        """
+        wanted: dict[Place, list[list[frozenset[str]]]] = defaultdict(list)
+        golds, founds = self._with_ids(gold), self._with_ids(found)
+        for place, ids in golds:
+            wanted[place].append(gold_concepts(ids, self.store))
+        hits = 0
+        for place, ids in founds:
+            parts = [[self._ids(concept_id)] for concept_id in ids]
+            right = next((concepts for concepts in wanted.get(place, ()) if strict_at(1, concepts, parts)), None)
+            if right is not None:
+                wanted[place].remove(right)
+                hits += 1
+        return SetCounts(hits, len(founds), len(golds))
+
+    def _with_ids(self, mentions: Iterable[Mention]) -> list[tuple[Place, tuple[str, ...]]]:
+        """RETURNS (list): characters and ids of the mentions that have some, each place with the same concepts once."""
+        unique = {
+            (place_in_text(mention)[:2], frozenset(map(self.primary, mention.ids))): mention.ids
+            for mention in mentions
+            if mention.ids
+        }
+        return [(place, ids) for (place, _), ids in unique.items()]
+
+
+# --- a corpus
+
+
+def evaluate_pipeline(
+    nlp: Language,
+    documents: Iterable[AnnotatedDocument],
+    *,
+    type: str | None = None,
+    labels: Mapping[str, str] | None = None,
+    gold_mentions: bool = False,
+    predictions: Path | None = None,
+) -> dict[str, Any]:
+    """Measure what a pipeline finds in the texts of a corpus, of which it is given nothing else.
+
+    All components are run, but for a `concept_retriever`. What the linker left without an id is no link. A document
+    that comes twice counts twice.
+
+    documents (Iterable[AnnotatedDocument]): taken in batches, never all at once.
+    type (str | None): only mentions with this label, of the gold ones and of those that are found.
+    labels (Mapping[str, str] | None): what the pipeline's labels are called in the corpus, where that differs.
+    gold_mentions (bool): give the linker the gold mentions, without ids, instead of searching for any.
+    predictions (Path | None): write a JSON line for each document to this file; it appears when it is complete.
+    RETURNS (dict): `documents`; `without_a_name`, how many pairs of a document and a gold concept there are whose
+        concept the vocabulary lacks; `other_labels`, how many mentions were found of each label that no gold mention
+        has; and `ner` (characters and label), `ner_untyped` (characters alone), `span_id` (characters and all ids),
+        `span_id_single` (without those of gold mentions with several ids) and `document_id` (unique pairs of a document
+        and an id): each with the counts `gold`, `found` and `right`, and percentages `p`, `r` and `f1`. Labels count
+        for `ner` only; `types` of `ner`, `span_id` and `document_id` compares gold and found mentions of one label.
+    RAISES (SapbertError): E510 the pipeline has no linker, E511 no mention with a gold id, E208 the pipeline changes a
+        text, E507 the file cannot be written, and what reading the documents raises.
+    """
+    linker = find_linker(nlp)
+    tally = _Tally(Comparison(linker.kb))
+    with open_output(predictions) if predictions else nullcontext() as write:
+        for gold, doc in _run(nlp, _of_type(documents, type, tally.labels), gold_mentions):
+            if doc.text != gold.text:
+                raise SapbertError(Errors.E208.format(doc_id=gold.doc_id, lang=nlp.lang))
+            found = _found(gold, doc, linker.spans_key, {} if gold_mentions else labels or {})
+            tally.found.update(mention.label for mention in found.mentions)
+            found = found._replace(mentions=_with_label(found.mentions, type))
+            counts = tally(gold, found)
+            if write:
+                write_prediction(write, _prediction(gold, found, counts))
+        if not tally.counts["span_id"].gold:
+            wanted = "with a concept id" if type is None else f"of type {type}"
+            raise SapbertError(Errors.E511.format(wanted=wanted, known=", ".join(sorted(+tally.labels)) or "none"))
+    if not tally.found:
+        components = ", ".join(nlp.pipe_names)
+        warnings.warn(Warnings.W557.format(n=tally.documents, components=components), stacklevel=2)
+    return tally.report()
+
+
+def _of_type(
+    documents: Iterable[AnnotatedDocument], type: str | None, labels: Counter[str]
+) -> Iterator[AnnotatedDocument]:
+    for document in documents:
+        for mention in document.mentions:
+            labels[mention.label] += bool(mention.ids)
+        yield document._replace(mentions=_with_label(document.mentions, type))
+
+
+def _with_label(mentions: Sequence[Mention], label: str | None) -> tuple[Mention, ...]:
+    return tuple(mention for mention in mentions if label in (None, mention.label))
+
+
+def _run(
+    nlp: Language, documents: Iterable[AnnotatedDocument], gold_mentions: bool
+) -> Iterator[tuple[AnnotatedDocument, Doc]]:
+    """YIELDS (tuple): each document with what the pipeline made of its text, or of its gold mentions."""
+    names = nlp.pipe_names
+    disabled = [name for name in names if nlp.get_pipe_meta(name).factory == RETRIEVER]
+    inputs: Iterator[tuple[str | Doc, AnnotatedDocument]] = ((document.text, document) for document in documents)
+    if gold_mentions:
+        disabled += [name for name in names if finds_mentions(nlp, name)]
+        inputs = ((with_mentions(nlp, document), document) for _, document in inputs)
+    # unlike the entities, a group holds mentions that overlap as well
+    with on_spans([part for _, part in nlp.pipeline], SPANS_KEY) if gold_mentions else nullcontext():
+        for doc, document in nlp.pipe(inputs, as_tuples=True, disable=disabled):
+            yield document, doc
+
+
+def _found(
+    document: AnnotatedDocument, doc: Doc, spans_key: str | None, labels: Mapping[str, str]
+) -> AnnotatedDocument:
+    """RETURNS (AnnotatedDocument): the document with the mentions that were found, by the labels of the corpus."""
+    mentions = map(mention_of, mentions_of(doc, spans_key))
+    return document._replace(
+        mentions=tuple(mention._replace(label=labels.get(mention.label, mention.label)) for mention in mentions)
+    )
+
+
+class _Tally:
+    """Adds up what is compared, by measure and label.
+
+    labels (Counter[str]): how many gold mentions with an id each label of the corpus has, whatever the type wanted.
+    found (Counter[str]): how many mentions were found of each label, whatever the type wanted.
+    """
+
+    def __init__(self, compare: Comparison) -> None:
+        self._compare = compare
+        self.counts: defaultdict[str, SetCounts] = defaultdict(lambda: _NOTHING)
+        self._types: defaultdict[str, defaultdict[str, SetCounts]] = defaultdict(lambda: defaultdict(lambda: _NOTHING))
+        self.labels: Counter[str] = Counter()
+        self.found: Counter[str] = Counter()
+        self.documents = 0
+        self._without_a_name = 0
+
+    def __call__(self, gold: AnnotatedDocument, found: AnnotatedDocument) -> Counts:
+        """RETURNS (dict[str, SetCounts]): those of this document, by measure."""
+        counts = self._compare(gold, found)
+        _add(self.counts, counts)
+        for label in {mention.label for mention in (*gold.mentions, *found.mentions)}:
+            both = (one._replace(mentions=_with_label(one.mentions, label)) for one in (gold, found))
+            _add(self._types[label], self._compare(*both))
+        self.documents += 1
+        concepts = gold_of(gold, self._compare.primary)
+        self._without_a_name += sum(not self._compare.store.find_id(concept_id) for concept_id in concepts)
+        return counts
+
+    def report(self) -> dict[str, Any]:
+        others = {label: n for label, n in sorted(self.found.items()) if label not in self.labels}
+        result: dict[str, Any] = {
+            "documents": self.documents,
+            "without_a_name": self._without_a_name,
+            "other_labels": others,
+            **{measure: _figures(counts) for measure, counts in self.counts.items()},
+        }
+        for measure in MEASURES:
+            types = ((label, counts[measure]) for label, counts in sorted(self._types.items()))
+            result[measure]["types"] = {label: _figures(one) for label, one in types if one.gold or one.named}
+        return result
+
+
+def _add(totals: defaultdict[str, SetCounts], counts: Counts) -> None:
+    for measure, one in counts.items():
+        totals[measure] = SetCounts(*map(sum, zip(totals[measure], one, strict=True)))
+
+
+def _figures(counts: SetCounts) -> dict[str, Any]:
+    return {"gold": counts.gold, "found": counts.named, "right": counts.hits, **micro([counts])}
+
+
+def _prediction(gold: AnnotatedDocument, found: AnnotatedDocument, counts: Counts) -> dict[str, Any]:
+    """A line of the predictions file."""
+    return {
+        "doc_id": gold.doc_id,
+        "gold": _rows(gold.mentions),
+        "found": _rows(found.mentions),
+        **{measure: {"gold": one.gold, "found": one.named, "right": one.hits} for measure, one in counts.items()},
+    }
+
+
+def _rows(mentions: Iterable[Mention]) -> list[dict[str, Any]]:
+    return [
+        {"start": start, "end": end, "text": text, "label": label, "ids": list(ids)}
+        for start, end, text, label, ids, _ in mentions
+    ]
