@@ -51,8 +51,8 @@ def places(mentions: Iterable[Mention]) -> set[tuple[int, int, str]]:
 def single_id(gold: Sequence[Mention], found: Sequence[Mention]) -> tuple[list[Mention], list[Mention]]:
     """RETURNS (tuple): both without what is found, and gold, at the characters of a gold mention with several ids."""
     left_out = {place_in_text(mention)[:2] for mention in gold if len(mention.ids) > 1}
-    kept = ([one for one in mentions if place_in_text(one)[:2] not in left_out] for mentions in (gold, found))
-    return next(kept), next(kept)
+    kept_gold, kept = ([one for one in all_ if place_in_text(one)[:2] not in left_out] for all_ in (gold, found))
+    return kept_gold, kept
 
 
 class Comparison:
@@ -84,25 +84,24 @@ class Comparison:
         """
         wanted: dict[Place, list[list[frozenset[str]]]] = defaultdict(list)
         golds, founds = self._with_ids(gold), self._with_ids(found)
-        for place, ids in golds:
+        for (place, _), ids in golds.items():
             wanted[place].append(gold_concepts(ids, self.store))
         hits = 0
-        for place, ids in founds:
-            parts = [[self._ids(concept_id)] for concept_id in ids]
-            right = next((concepts for concepts in wanted.get(place, ()) if strict_at(1, concepts, parts)), None)
+        for place, concepts in founds:
+            parts = [[self._ids(concept_id)] for concept_id in concepts]
+            right = next((one for one in wanted.get(place, ()) if strict_at(1, one, parts)), None)
             if right is not None:
                 wanted[place].remove(right)
                 hits += 1
         return SetCounts(hits, len(founds), len(golds))
 
-    def _with_ids(self, mentions: Iterable[Mention]) -> list[tuple[Place, tuple[str, ...]]]:
-        """RETURNS (list): characters and ids of the mentions that have some, each place with the same concepts once."""
-        unique = {
+    def _with_ids(self, mentions: Iterable[Mention]) -> dict[tuple[Place, frozenset[str]], tuple[str, ...]]:
+        """RETURNS (dict): the ids of the mentions that have some, by their characters and the primary ids."""
+        return {
             (place_in_text(mention)[:2], frozenset(map(self.primary, mention.ids))): mention.ids
             for mention in mentions
             if mention.ids
         }
-        return [(place, ids) for (place, _), ids in unique.items()]
 
 
 # --- a corpus

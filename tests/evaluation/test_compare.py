@@ -144,3 +144,68 @@ def test_rankings_that_cannot_be_compared(tmp_path):
     broken.write_text(a.read_text() + '{"doc_id": "4", "gold": ["C1"], "ranked": []}\n')
     with pytest.raises(SapbertError, match=r"E513.*line 4"):
         compare_predictions(a, broken)
+
+
+# --- pipelines
+
+
+def write_pipelines(path, *rows):
+    """rows: (id, gold ids, and right, found and gold of all three measures)."""
+    lines = (
+        {
+            "doc_id": doc_id,
+            "gold": [{"start": 0, "end": 3, "text": "flu", "label": "Disease", "ids": [one]} for one in gold],
+            "found": [],
+            **{
+                measure: dict(zip(("right", "found", "gold"), counts, strict=True))
+                for measure in ("ner", "span_id", "document_id")
+            },
+        }
+        for doc_id, gold, counts in rows
+    )
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def test_pipelines(tmp_path):
+    a = write_pipelines(tmp_path / "a", *((str(i), ["C1"], (1, 2, 2)) for i in range(30)))
+    better = ((str(i), ["C1"], (1 + i % 2, 2, 2)) for i in reversed(range(30)))
+    b = write_pipelines(tmp_path / "b", *better)
+    result = compare_predictions(a, b, resamples=200)
+    assert list(result) == ["documents", "ner", "span_id", "document_id"]
+    assert result["documents"] == 30
+    row = result["span_id"]
+    assert row == result["ner"] == result["document_id"]
+    assert (row["a"], row["b"], row["difference"], row["p"]) == (50.0, 75.0, 25.0, 0.01)
+    assert 10 < row["low"] < 25 < row["high"] < 40
+    same = compare_predictions(a, a, resamples=200)["ner"]
+    assert (same["difference"], same["low"], same["high"], same["p"]) == (0.0, 0.0, 0.0, 1.0)
+
+
+def test_f1_is_that_of_all_documents_together(tmp_path):
+    """One document has many mentions, all found, the other one that is missed, and a third nothing at all."""
+    rows = ("1", ["C1"], (8, 8, 8)), ("2", ["C1"], (0, 0, 1)), ("3", [], (0, 0, 0))
+    a = write_pipelines(tmp_path / "a", *rows)
+    b = write_pipelines(tmp_path / "b", rows[0], ("2", ["C1"], (0, 15, 1)), rows[2])
+    row = compare_predictions(a, b, resamples=400)["ner"]
+    assert (row["a"], row["b"]) == (round(1600 / 17, 2), 50.0)
+    # a draw may hold the first document alone, or the third alone
+    assert (row["high"], row["low"] < -44) == (0.0, True)
+
+
+def test_pipelines_that_cannot_be_compared(tmp_path):
+    rows = [(str(i), ["C1"], (1, 1, 1)) for i in range(3)]
+    a = write_pipelines(tmp_path / "a", *rows)
+    for other in (rows[:2], [*rows[:2], ("2", ["C2"], (1, 1, 1))]):
+        with pytest.raises(SapbertError, match="E557"):
+            compare_predictions(a, write_pipelines(tmp_path / "b", *other))
+    one = write_pipelines(tmp_path / "one", rows[0])
+    with pytest.raises(SapbertError, match="E515"):
+        compare_predictions(one, one)
+    broken = tmp_path / "broken"
+    broken.write_text(a.read_text() + '{"doc_id": "4", "gold": ["C1"], "found": []}\n')
+    with pytest.raises(SapbertError, match=r"E513.*line 4"):
+        compare_predictions(a, broken)
+    rankings = write_rankings(tmp_path / "rankings", ("1", ["C1"], 0.5, 0.5, 0.5))
+    with pytest.raises(SapbertError, match=r"E513.*rankings, line 1"):
+        compare_predictions(a, rankings)

@@ -42,7 +42,24 @@ def test_lenient_and_strict(nlp):
         example(nlp, "breast and ovarian cancer", {"breast and ovarian cancer": "D001943|D010051"}),
         example(nlp, "aspirin", {"aspirin": "D008094"}),
     )
-    assert found == {"link_acc": 0.75, "link_strict": 0.5, "link_recall": 1.0, "link_lambda": 0.2}
+    candidates = {"link_acc": 0.75, "link_strict": 0.5, "link_recall": 1.0, "link_lambda": 0.2}
+    # of one concept: breast cancer is right, aspirin is not
+    assert found == {**candidates, "span_id_p": 0.5, "span_id_r": 0.5, "span_id_f": 0.5}
+
+
+def test_ids_as_evaluate_pipeline_compares_them(nlp):
+    nlp.get_pipe("sapbert_linker").threshold = 0.99
+    found = scores(
+        nlp,
+        example(nlp, "lithium", {"lithium": "D008094"}),
+        example(nlp, "aspirin, lithium", {"aspirin": "X2"}, ["aspirin", "lithium"]),
+        example(nlp, "lithiums", {"lithiums": "D008094"}),  # below the threshold
+        example(nlp, "lithium", {"lithium": "D999999"}),  # no concept of the vocabulary
+        example(nlp, "breast and ovarian cancer", {"breast and ovarian cancer": "D001943|D010051"}),
+    )
+    # of four gold mentions two are right, of four that were found as well
+    assert (found["span_id_p"], found["span_id_r"], found["span_id_f"]) == (0.5, 0.5, 0.5)
+    assert found["link_acc"] == 1.0
 
 
 def test_the_threshold_does_not_count(nlp):
@@ -61,7 +78,8 @@ def test_alternative_ids_are_ids(nlp):
 
 @pytest.mark.parametrize("ids", ["", "NIL", "D999999", "D001241|D999999"])
 def test_what_the_vocabulary_cannot_tell_does_not_count(nlp, ids):
-    assert scores(nlp, example(nlp, "aspirin", {"aspirin": ids})) == {"link_lambda": 0.2}
+    missed = {"span_id_p": 0.0, "span_id_r": 0.0, "span_id_f": 0.0} if ids == "D999999" else {}
+    assert scores(nlp, example(nlp, "aspirin", {"aspirin": ids})) == {"link_lambda": 0.2, **missed}
 
 
 def test_spacy_asks_for_it(nlp):

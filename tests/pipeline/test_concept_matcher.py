@@ -5,6 +5,7 @@ import spacy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from spacy.tokens import Span
+from spacy.training import Example
 
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.build import build_store
@@ -257,3 +258,26 @@ def test_the_linker_looks_the_matched_name_up():
     doc = nlp("Failure of the heart and strokes.")
     assert [ent._.matched_name.lower() for ent in doc.ents] == ["heart failure", "stroke"]
     assert [(ent.kb_id_, ent._.links[0].score) for ent in doc.ents] == [("D006333", 1.0), ("D020521", 1.0)]
+
+
+# --- scores
+
+
+def test_spacy_measures_the_entities(kb):
+    nlp = spacy.blank("en")
+    matcher = nlp.add_pipe("concept_matcher", config={"kb": kb})
+    assert nlp.get_pipe_config("concept_matcher")["scorer"] == {"@scorers": "spacy.entity_ruler_scorer.v1"}
+    reference = nlp.make_doc("aspirin for a cold, or lithium")
+    reference.ents = [
+        Span(reference, 0, 1, "Chemical"),
+        Span(reference, 3, 4, "Phenomenon"),
+        Span(reference, 1, 2, "X"),
+    ]
+    example = Example(nlp.make_doc(reference.text), reference)
+    found = nlp.evaluate([example])
+    assert (found["ents_p"], found["ents_r"]) == (pytest.approx(2 / 3), pytest.approx(2 / 3))
+    assert nlp.config["training"]["score_weights"] == {}  # it does not learn, so training is not judged by it
+    matcher.spans_key = "found"
+    assert "ents_f" not in nlp.evaluate([example])
+    matcher.spans_key, matcher.scorer = None, None
+    assert "ents_f" not in nlp.evaluate([example])

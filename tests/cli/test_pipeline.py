@@ -1,0 +1,104 @@
+import json
+
+import pytest
+
+CORPUS = """\
+1|t|Breast cancer and aspirin
+1|a|
+1\t0\t13\tBreast cancer\tDisease\tD001943
+1\t18\t25\taspirin\tChemical\tX2
+
+2|t|Zebra and breast and ovarian cancer
+2|a|
+2\t0\t5\tZebra\tDisease\t-1
+2\t10\t35\tbreast and ovarian cancer\tDisease\tD001943|D010051
+2\t21\t35\tovarian cancer\tDisease\tD999999
+"""
+
+
+@pytest.fixture
+def workplace(tmp_path, monkeypatch, linking_nlp):
+    """The pipeline finds, of these mentions, aspirin and the composite, both with the label Entity."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("spacy_sapbert.cli.linked.load_pipeline", lambda name: linking_nlp)
+    (tmp_path / "corpus.txt").write_text(CORPUS)
+    (tmp_path / "empty.txt").write_text("\n")
+    (tmp_path / "bad.txt").write_text("1 is no title\n")
+
+
+def told(finished):
+    return " ".join(finished.err.replace("│", " ").split())
+
+
+def test_a_pipeline_is_measured(workplace, command):
+    finished = command("evaluate", "pipeline", "PIPELINE", "corpus.txt", "--format", "pubtator")
+    assert finished.status == 0, finished.err
+    result = json.loads(finished.out)
+    assert (result["documents"], result["without_a_name"], result["other_labels"]) == (2, 1, {"Entity": 2})
+    assert (result["ner"]["p"], result["ner"]["r"], result["ner"]["f1"]) == (0.0, 0.0, 0.0)
+    untyped = {"gold": 5, "found": 2, "right": 2, "p": 100.0, "r": 40.0, "f1": 57.14}
+    assert result["ner_untyped"] == untyped
+    assert {name: value for name, value in result["span_id"].items() if name != "types"} == {
+        **untyped,
+        "gold": 4,
+        "r": 50.0,
+        "f1": 66.67,
+    }
+    assert (result["document_id"]["gold"], result["document_id"]["right"]) == (5, 3)
+    assert "mentions 5 2 0 0.00 0.00 0.00 … Chemical 1 0 0 0.00 0.00 0.00" in told(finished)
+    assert "… whatever their type 5 2 2 100.00 40.00 57.14 mentions with their concepts 4 2 2" in told(finished)
+    assert "2 documents; 1 of the concepts are not in the vocabulary" in told(finished)
+    assert "labels that the corpus does not have: Entity (2); --label OURS=THEIRS" in told(finished)
+
+
+def test_labels_are_told(workplace, command):
+    finished = command("evaluate", "pipeline", "PIPELINE", "corpus.txt", "--label", "Entity=Disease")
+    result = json.loads(finished.out)
+    assert (result["ner"]["right"], result["other_labels"]) == (1, {})
+    assert "labels that the corpus" not in told(finished)
+    alone = command("evaluate", "pipeline", "PIPELINE", "corpus.txt", "--label", "Entity=Disease", "--type", "Disease")
+    assert json.loads(alone.out)["ner"]["types"] == {"Disease": result["ner"]["types"]["Disease"]}
+
+
+def test_gold_mentions(workplace, command):
+    finished = command("evaluate", "pipeline", "PIPELINE", "corpus.txt", "--gold-mentions")
+    result = json.loads(finished.out)
+    assert result["ner"]["f1"] == 100.0
+    # Breast cancer, aspirin and the composite; of the vocabulary's ovarian cancer the corpus has another id
+    assert (result["span_id"]["right"], result["span_id"]["found"]) == (3, 4)
+
+
+def test_predictions_are_compared(workplace, command):
+    given = "evaluate", "pipeline", "PIPELINE", "corpus.txt", "--predictions"
+    assert command(*given, "a.jsonl").status == 0
+    assert command(*given, "b.jsonl", "--gold-mentions").status == 0
+    finished = command("evaluate", "compare", "a.jsonl", "b.jsonl")
+    result = json.loads(finished.out)
+    assert list(result) == ["documents", "ner", "span_id", "document_id"]
+    assert (result["ner"]["a"], result["ner"]["b"]) == (0.0, 100.0)
+    assert "span_id 66.67 75.00 +8.33" in told(finished)
+    assert "2 documents" in told(finished)
+
+
+@pytest.mark.parametrize(
+    ("corpus", "options", "code"),
+    [
+        ("empty.txt", ["--format", "pubtator"], "E511"),
+        ("empty.txt", [], "E203"),
+        ("missing.txt", ["--format", "pubtator"], "E120"),
+        ("corpus.txt", ["--type", "Gene"], "E511"),
+        ("corpus.txt", ["--label", "Entity"], "E532"),
+        ("corpus.txt", ["--format", "conll"], "E202"),
+        ("corpus.txt", ["--predictions", "nowhere/out.jsonl"], "E507"),
+    ],
+)
+def test_what_cannot_be_done_is_told(workplace, command, corpus, options, code):
+    finished = command("evaluate", "pipeline", "PIPELINE", corpus, *options)
+    assert finished.status == 1
+    assert f"[{code}]" in finished.err
+
+
+@pytest.mark.filterwarnings("ignore:.*W201")
+def test_broken_lines_are_left_out(workplace, command):
+    finished = command("evaluate", "pipeline", "PIPELINE", "bad.txt", "--format", "pubtator")
+    assert "[E511]" in finished.err

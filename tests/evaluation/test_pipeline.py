@@ -1,0 +1,387 @@
+import json
+from itertools import islice
+
+import pytest
+import spacy
+import spacy.cli
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from spacy_sapbert.corpora.docbin import write_docbin
+from spacy_sapbert.corpora.docs import to_doc
+from spacy_sapbert.corpora.reader import read_corpus
+from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.evaluation.concepts import SetCounts
+from spacy_sapbert.evaluation.pipeline import Comparison, evaluate_pipeline, places, single_id
+from spacy_sapbert.types import AnnotatedDocument, Mention
+
+CANCER, BREAST, OVARIAN, CF, ASPIRIN, LITHIUM = "D009369", "D001943", "D010051", "D003550", "D001241", "D008094"
+UNKNOWN = "D999999"
+
+
+def document(text, *mentions, doc_id="1"):
+    """A document whose mentions are given as (text, ids) or (text, ids, label)."""
+    found = []
+    for surface, ids, *label in mentions:
+        start = text.index(surface)
+        kept = tuple(ids.split("|")) if ids else ()
+        found.append(Mention(start, start + len(surface), surface, *(label or ["Disease"]), ids=kept))
+    return AnnotatedDocument(doc_id, text, tuple(found))
+
+
+def figures(gold, found, right, p, r, f1, **others):
+    return {"gold": gold, "found": found, "right": right, "p": p, "r": r, "f1": f1, **others}
+
+
+# --- one document
+
+TEXT = "aspirin for breast and ovarian cancer, a growth in CF"
+
+
+@pytest.fixture(scope="module")
+def compare(small_store):
+    return Comparison(small_store)
+
+
+def counts(compare, gold, found):
+    return compare(document(TEXT, *gold), document(TEXT, *found))
+
+
+def test_mentions_by_characters_and_label(compare):
+    gold = ("aspirin", "", "Chemical"), ("ovarian cancer", ""), ("growth", "")
+    found = ("aspirin", "", "Disease"), ("ovarian cancer", ""), ("cancer", ""), ("CF", "")
+    of = counts(compare, gold, found)
+    assert of["ner"] == SetCounts(1, 4, 3)
+    assert of["ner_untyped"] == SetCounts(2, 4, 3)
+
+
+def test_what_is_annotated_twice_and_blanks_at_the_ends_do_not_count():
+    twice = document(TEXT, (" growth ", ""), ("growth", CANCER), ("growth", "", "Phenotype")).mentions
+    assert places(twice) == {(41, 47, "Disease"), (41, 47, "Phenotype")}
+
+
+@pytest.mark.parametrize(
+    ("gold", "found", "expected"),
+    [
+        (ASPIRIN, ASPIRIN, (1, 1, 1)),
+        (ASPIRIN, CF, (0, 1, 1)),
+        ("X2", ASPIRIN, (1, 1, 1)),  # an alternative id of it
+        (f"X2|{ASPIRIN}", ASPIRIN, (1, 1, 1)),  # one concept, named twice
+        (f"{BREAST}|{OVARIAN}", f"{OVARIAN}|{BREAST}", (1, 1, 1)),
+        (f"{BREAST}|{OVARIAN}", BREAST, (0, 1, 1)),
+        (BREAST, f"{BREAST}|{OVARIAN}", (0, 1, 1)),
+        (UNKNOWN, ASPIRIN, (0, 1, 1)),
+        (ASPIRIN, "", (0, 0, 1)),
+        ("", ASPIRIN, (0, 1, 0)),
+        ("", "", (0, 0, 0)),
+    ],
+)
+def test_a_link_is_right_with_exactly_the_gold_concepts(compare, gold, found, expected):
+    of = counts(compare, [("growth", gold)], [("growth", found, "Another")])
+    assert of["span_id"] == SetCounts(*expected)
+    composite = "|" in gold
+    assert of["span_id_single"] == (SetCounts(0, 0, 0) if composite else SetCounts(*expected))
+
+
+def test_a_link_has_the_characters_of_the_gold_mention(compare):
+    of = counts(compare, [("ovarian cancer", OVARIAN)], [("cancer", OVARIAN)])
+    assert of["span_id"] == SetCounts(0, 1, 1)
+    assert of["document_id"] == SetCounts(1, 1, 1)
+
+
+def test_two_annotations_of_one_place_are_two_links(compare):
+    twice = ("growth", CANCER), ("growth", OVARIAN), ("growth", CANCER, "Phenotype")
+    assert counts(compare, twice, [("growth", OVARIAN)])["span_id"] == SetCounts(1, 1, 2)
+    assert counts(compare, twice, twice)["span_id"] == SetCounts(2, 2, 2)
+
+
+def test_composites_are_left_out_with_what_is_found_there(compare):
+    whole = "breast and ovarian cancer"
+    gold = document(TEXT, (whole, f"{BREAST}|{OVARIAN}"), ("CF", CF)).mentions
+    found = document(TEXT, (whole, BREAST), ("ovarian cancer", OVARIAN), ("CF", CF)).mentions
+    assert single_id(gold, found) == (list(gold[1:]), list(found[1:]))
+    assert compare.linked(*single_id(gold, found)) == SetCounts(1, 2, 1)
+
+
+def test_concepts_of_documents_are_counted_once(compare):
+    gold = ("breast and ovarian cancer", f"{BREAST}|{OVARIAN}"), ("ovarian cancer", OVARIAN), ("aspirin", "X2")
+    found = ("ovarian cancer", OVARIAN), ("breast", OVARIAN), ("CF", CF), ("aspirin", ASPIRIN)
+    assert counts(compare, gold, found)["document_id"] == SetCounts(2, 3, 3)
+
+
+words = st.sampled_from(["aspirin", "breast", "ovarian cancer", "cancer", "growth", "CF"])
+ids = st.sampled_from(["", ASPIRIN, "X2", OVARIAN, f"{BREAST}|{OVARIAN}", UNKNOWN])
+labels = st.sampled_from(["Disease", "Chemical"])
+annotations = st.lists(st.tuples(words, ids, labels), max_size=6)
+
+
+@given(annotations, annotations)
+def test_precision_of_one_is_recall_of_the_other(compare, gold, found):
+    there, back = counts(compare, gold, found), counts(compare, found, gold)
+    for measure in ("ner", "ner_untyped", "span_id", "document_id"):
+        hits, named, wanted = there[measure]
+        assert 0 <= hits <= min(named, wanted)
+        assert back[measure] == (hits, wanted, named)
+        assert len(set(counts(compare, gold, gold)[measure])) == 1
+
+
+# --- a corpus
+
+PATTERNS = {
+    "aspirin": "Chemical",
+    "breast and ovarian cancer": "Disease",
+    "cystic fibrosis": "Disease",
+    "CF": "Disease",
+    "cold": "Disease",
+    "zebra": "Disease",
+}
+FIRST = "aspirin for breast and ovarian cancer, and for cystic fibrosis"
+SECOND = "a zebra with a cold, aspirin and lithium"
+
+
+def pipeline(small_store, patterns=PATTERNS, **settings):
+    nlp = spacy.blank("en")
+    ruler = nlp.add_pipe("entity_ruler")
+    ruler.add_patterns([{"label": label, "pattern": text} for text, label in patterns.items()])
+    nlp.add_pipe("composite_splitter")
+    nlp.add_pipe("sapbert_linker", config={"kb": str(small_store.path), "encoder": "none", **settings})
+    return nlp
+
+
+@pytest.fixture(scope="module")
+def nlp(small_store):
+    return pipeline(small_store)
+
+
+@pytest.fixture
+def documents():
+    return [
+        document(
+            FIRST,
+            ("aspirin", "X2", "Chemical"),
+            ("breast and ovarian cancer", f"{BREAST}|{OVARIAN}"),
+            ("ovarian cancer", OVARIAN),
+            ("cystic fibrosis", ASPIRIN),
+        ),
+        document(SECOND, ("cold", "", "Disease"), ("lithium", LITHIUM, "Chemical"), ("zebra", UNKNOWN), doc_id="2"),
+        document("nothing", doc_id="3"),
+    ]
+
+
+def test_all_measures_by_hand(nlp, documents):
+    """Found are, in the first text, aspirin, the composite and cystic fibrosis; then zebra (NIL), cold and aspirin."""
+    result = evaluate_pipeline(nlp, documents)
+    assert (result["documents"], result["without_a_name"], result["other_labels"]) == (3, 1, {})
+    assert result["ner"] == figures(
+        *(7, 6, 5, 83.33, 71.43, 76.92),
+        types={
+            "Chemical": figures(2, 2, 1, 50.0, 50.0, 50.0),
+            "Disease": figures(5, 4, 4, 100.0, 80.0, 88.89),
+        },
+    )
+    assert result["ner_untyped"] == figures(7, 6, 5, 83.33, 71.43, 76.92)
+    assert result["span_id"] == figures(
+        *(6, 5, 2, 40.0, 33.33, 36.36),
+        types={
+            "Chemical": figures(2, 2, 1, 50.0, 50.0, 50.0),
+            "Disease": figures(4, 3, 1, 33.33, 25.0, 28.57),
+        },
+    )
+    assert result["span_id_single"] == figures(5, 4, 1, 25.0, 20.0, 22.22)
+    # gold: aspirin, breast, ovarian; lithium, unknown. Found: aspirin, breast, ovarian, CF; cold, aspirin
+    assert result["document_id"] == figures(
+        *(5, 6, 3, 50.0, 60.0, 54.55),
+        types={
+            "Chemical": figures(2, 2, 1, 50.0, 50.0, 50.0),
+            "Disease": figures(4, 4, 2, 50.0, 50.0, 50.0),
+        },
+    )
+
+
+def test_one_type_is_what_the_types_tell(nlp, documents):
+    result = evaluate_pipeline(nlp, documents)
+    for label in ("Chemical", "Disease"):
+        alone = evaluate_pipeline(nlp, documents, type=label)
+        for measure in ("ner", "span_id", "document_id"):
+            expected = result[measure]["types"][label]
+            assert alone[measure] == {**expected, "types": {label: expected}}
+
+
+def test_labels_with_other_names(small_store, documents):
+    nlp = pipeline(small_store, {text: label.upper() for text, label in PATTERNS.items()})
+    result = evaluate_pipeline(nlp, documents)
+    assert result["other_labels"] == {"CHEMICAL": 2, "DISEASE": 4}
+    assert (result["ner"]["right"], result["ner_untyped"]["right"], result["span_id"]["right"]) == (0, 5, 2)
+    assert result["ner"]["types"]["DISEASE"] == figures(0, 4, 0, 0.0, 0.0, 0.0)
+    assert "DISEASE" in result["span_id"]["types"]
+    told = evaluate_pipeline(nlp, documents, labels={"DISEASE": "Disease", "CHEMICAL": "Chemical"})
+    assert told == evaluate_pipeline(pipeline(small_store), documents)
+    of_type = evaluate_pipeline(nlp, documents, type="Disease")
+    assert (of_type["other_labels"], of_type["ner"]["found"]) == ({"CHEMICAL": 2, "DISEASE": 4}, 0)
+
+
+def test_nothing_but_the_text_is_given(nlp, documents):
+    empty = [one._replace(mentions=()) for one in documents[:2]]
+    with pytest.raises(SapbertError, match=r"E511.*with a concept id.*types: none"):
+        evaluate_pipeline(nlp, empty)
+    result = evaluate_pipeline(nlp, [*documents, *empty])
+    assert result["span_id"]["found"] == 10
+    assert result["span_id"]["right"] == 2
+
+
+def test_gold_mentions_can_be_given_but_not_their_ids(nlp, documents):
+    result = evaluate_pipeline(nlp, documents, gold_mentions=True, labels={"Disease": "Another"})
+    # those that overlap as well
+    assert result["ner"]["right"] == result["ner"]["found"] == result["ner"]["gold"] == 7
+    # found: aspirin, the composite, ovarian, CF, cold, lithium; zebra is no name
+    assert result["span_id"] == figures(
+        *(6, 6, 4, 66.67, 66.67, 66.67),
+        types={
+            "Chemical": figures(2, 2, 2, 100.0, 100.0, 100.0),
+            "Disease": figures(4, 4, 2, 50.0, 50.0, 50.0),
+        },
+    )
+    assert nlp.get_pipe("sapbert_linker").spans_key is None
+    assert nlp.pipe_names == ["entity_ruler", "composite_splitter", "sapbert_linker"]
+
+
+def test_mentions_that_cut_a_token_count(nlp):
+    cut = document("noncystic fibrosis and antiCF aspirin", ("cystic fibrosis", CF), ("CF", CF), ("aspirin", ASPIRIN))
+    assert evaluate_pipeline(nlp, [cut])["ner_untyped"] == figures(3, 1, 1, 100.0, 33.33, 50.0)
+    assert evaluate_pipeline(nlp, [cut], gold_mentions=True)["ner"]["right"] == 3
+
+
+def test_a_linker_of_a_span_group(small_store, documents):
+    nlp = spacy.blank("en")
+    nlp.add_pipe("concept_matcher", config={"kb": str(small_store.path), "spans_key": "found", "composites": False})
+    nlp.add_pipe("sapbert_linker", config={"kb": str(small_store.path), "encoder": "none", "spans_key": "found"})
+    first = evaluate_pipeline(nlp, documents[:1])
+    # aspirin, ovarian cancer, cystic fibrosis; breast alone is no name
+    assert first["ner"]["right"] == first["ner"]["found"] == 3
+    assert first["span_id"]["right"] == 2
+    assert evaluate_pipeline(nlp, documents[:1], gold_mentions=True)["ner"]["right"] == 4
+
+
+def test_the_concept_retriever_is_not_run(ranking_nlp, documents, monkeypatch):
+    monkeypatch.setattr("spacy_sapbert.evaluation.pipeline.RETRIEVER", "fake_retriever")
+    assert evaluate_pipeline(ranking_nlp, documents)["other_labels"] == {"FOUND": 2}
+
+
+def test_predictions(nlp, documents, tmp_path):
+    path = tmp_path / "out.jsonl"
+    evaluate_pipeline(nlp, documents, predictions=path)
+    first, second, third = map(json.loads, path.read_text().splitlines())
+    assert [row["text"] for row in first["gold"]] == [mention.text for mention in documents[0].mentions]
+    assert first["found"][1] == {
+        "start": 12,
+        "end": 37,
+        "text": "breast and ovarian cancer",
+        "label": "Disease",
+        "ids": [BREAST, OVARIAN],
+    }
+    assert second["found"][0]["ids"] == []
+    assert second["ner"] == {"gold": 3, "found": 3, "right": 2}
+    measures = "ner", "ner_untyped", "span_id", "span_id_single", "document_id"
+    nothing = {measure: {"gold": 0, "found": 0, "right": 0} for measure in measures}
+    assert third == {"doc_id": "3", "gold": [], "found": [], **nothing}
+
+
+def test_what_cannot_be_measured(nlp, documents, tmp_path):
+    with pytest.raises(SapbertError, match=r"E511.*of type Gene.*Chemical, Disease"):
+        evaluate_pipeline(nlp, documents, type="Gene", predictions=tmp_path / "out.jsonl")
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(SapbertError, match="E511"):
+        evaluate_pipeline(nlp, [])
+    with pytest.raises(SapbertError, match="E510"):
+        evaluate_pipeline(spacy.blank("en"), documents)
+
+
+def test_a_pipeline_that_finds_nothing(small_store, documents):
+    with pytest.warns(UserWarning, match=r"W557.*3 documents.*entity_ruler, composite_splitter, sapbert_linker"):
+        result = evaluate_pipeline(pipeline(small_store, {}), documents)
+    assert result["ner"]["f1"] == result["document_id"]["f1"] == 0.0
+
+
+# --- agreement with `spacy evaluate`
+
+
+def scores_of_spacy(nlp, documents, folder):
+    """What `python -m spacy evaluate` gives on the corpus that `convert --split-tokens` makes."""
+    nlp.to_disk(folder / "pipeline")
+    write_docbin((to_doc(spacy.blank("en"), one, split_tokens=True) for one in documents), folder / "corpus.spacy")
+    given = [str(folder / name) for name in ("pipeline", "corpus.spacy", "scores.json")]
+    finished = CliRunner().invoke(spacy.cli.app, ["evaluate", *given[:2], "--output", given[2]])
+    assert finished.exit_code == 0, finished.output
+    return json.loads((folder / "scores.json").read_text())
+
+
+def percentages(scores, names="prf"):
+    return {one: round(100 * value, 2) for one, value in zip(("p", "r", "f1"), (scores[n] for n in names), strict=True)}
+
+
+def assert_agreement(result, scores):
+    expected = {"ner": percentages(scores, ("ents_p", "ents_r", "ents_f"))}
+    expected["span_id_single"] = percentages(scores, ("span_id_p", "span_id_r", "span_id_f"))
+    for measure, wanted in expected.items():
+        assert {name: result[measure][name] for name in wanted} == wanted
+    by_type = {label: percentages(one) for label, one in scores["ents_per_type"].items()}
+    ours = result["ner"]["types"].items()
+    assert {label: {name: one[name] for name in ("p", "r", "f1")} for label, one in ours} == by_type
+
+
+def without_overlaps(documents):
+    """Entities cannot overlap, so that spaCy measures the longest."""
+    nlp = spacy.blank("en")
+    for one in documents:
+        doc = to_doc(nlp, one, split_tokens=True)
+        kept = {(ent.start_char, ent.end_char) for ent in doc.ents}
+        yield one._replace(mentions=tuple(mention for mention in one.mentions if (mention.start, mention.end) in kept))
+
+
+@pytest.mark.parametrize("finder", ["entity_ruler", "concept_matcher"])
+def test_agreement_with_spacy_evaluate(small_store, documents, tmp_path, finder):
+    nlp = pipeline(small_store)
+    if finder == "concept_matcher":
+        nlp.replace_pipe("entity_ruler", "concept_matcher", config={"kb": str(small_store.path)})
+        nlp.rename_pipe("entity_ruler", "concept_matcher")
+    cut = document("antiCF and aspirin", ("CF", CF), ("aspirin", CF, "Chemical"), doc_id="4")
+    corpus = list(without_overlaps([*documents, cut]))
+    result = evaluate_pipeline(nlp, corpus)
+    scores = scores_of_spacy(nlp, corpus, tmp_path)
+    assert 0 < scores["span_id_f"] < scores["ents_f"] < 1
+    assert_agreement(result, scores)
+
+
+def test_agreement_with_spacy_evaluate_with_the_starter_vocabulary(tmp_path):
+    nlp = spacy.blank("en")
+    for name in ("abbreviation_resolver", "concept_matcher", "composite_splitter"):
+        nlp.add_pipe(name)
+    nlp.add_pipe("sapbert_linker", config={"encoder": "none"})
+    documents = [
+        document(
+            "Chronic kidney disease (CKD) was treated with lisinopril; fever and heart attacks were not.",
+            ("Chronic kidney disease", "D051436"),
+            ("CKD", "D051436"),
+            ("lisinopril", "D007654", "Drug"),
+            ("fever", "D005334"),
+            ("kidney disease", "D007674", "Other"),
+        ),
+        document("Breast and ovarian cancer", ("Breast and ovarian cancer", "D001943|D010051"), doc_id="2"),
+    ]
+    documents = list(without_overlaps(documents))
+    result = evaluate_pipeline(nlp, documents)
+    assert (result["span_id"]["right"], result["span_id_single"]["right"]) == (4, 3)
+    assert_agreement(result, scores_of_spacy(nlp, documents, tmp_path))
+
+
+@pytest.mark.slow
+def test_agreement_with_spacy_evaluate_on_bc5cdr(data_dir, medic_store, tmp_path):
+    nlp = spacy.blank("en")
+    for name, config in {"concept_matcher": {}, "sapbert_linker": {"encoder": "none"}}.items():
+        nlp.add_pipe(name, config={"kb": str(medic_store.path), **config})
+    path = data_dir / "corpora" / "bc5cdr" / "CDR_DevelopmentSet.PubTator.txt.gz"
+    documents = list(without_overlaps(islice(read_corpus(path, "pubtator"), 100)))
+    result = evaluate_pipeline(nlp, documents)
+    assert result["span_id_single"]["f1"] > 30
+    assert_agreement(result, scores_of_spacy(nlp, documents, tmp_path))
