@@ -95,7 +95,7 @@ def test_the_measuring_commands_run(workplace, command):
     assert command("kb", "build", "medic.txt.gz", "--format", "medic", "-o", "medic.kb").status == 0
     assert command("assemble", "--kb", "medic.kb", "-o", "PIPELINE").status == 0
     lines = [line for block in blocks("text") for line in block.splitlines() if line.startswith("spacy-sapbert ")]
-    assert [line.split()[2] for line in lines] == ["linking", "compare", "abbreviations", "composites"]
+    assert [line.split()[2] for line in lines] == ["linking", "compare", "abbreviations", "composites", "pipeline"]
     for line in lines:
         finished = command(*shlex.split(line)[1:])
         assert finished.status == 0, finished.err
@@ -358,6 +358,21 @@ def test_the_command_on_errors_runs(linking_place, command):
     section = (ROOT / "docs" / "linking.md").read_text(encoding="utf8").split("## What is still wrong\n")[1]
     run_commands(section, ["spacy-sapbert evaluate linking"], command)
     assert "cardiac infarct" in Path("errors.tsv").read_text().splitlines()[1]
+
+
+def test_the_commands_on_measuring_a_pipeline_run(linking_place, command):
+    shutil.copytree("PIPELINE", "OTHER")
+    document = Path("dev.pubtator").read_text()
+    Path("dev.pubtator").write_text(document + document.replace("1|", "2|").replace("\n1\t", "\n2\t"))
+    wanted = [
+        *["spacy-sapbert evaluate pipeline"] * 5,
+        "spacy-sapbert evaluate compare",
+        "spacy-sapbert convert dev.pubtator",
+        "spacy evaluate PIPELINE",
+    ]
+    run_commands((ROOT / "docs" / "evaluating.md").read_text(encoding="utf8"), wanted, command)
+    scores = srsly.read_json("scores.json")
+    assert {"ents_f", "span_id_f", "link_acc"} <= set(scores)
 
 
 def test_the_commands_on_training_a_linker_run(linking_place, command):
