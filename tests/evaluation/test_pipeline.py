@@ -350,6 +350,7 @@ def test_agreement_with_spacy_evaluate(small_store, documents, tmp_path, finder)
     result = evaluate_pipeline(nlp, corpus)
     scores = scores_of_spacy(nlp, corpus, tmp_path)
     assert 0 < scores["span_id_f"] < scores["ents_f"] < 1
+    assert evaluate_pipeline(nlp, read_corpus(tmp_path / "corpus.spacy")) == result
     assert_agreement(result, scores)
 
 
