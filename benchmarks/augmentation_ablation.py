@@ -89,6 +89,7 @@ def main() -> None:
     parser.add_argument("--pooling", default=None)
     parser.add_argument("--steps", type=int, default=100, help="of 16 documents, and 16 annotated by rule")
     parser.add_argument("--rate", type=float, default=1e-4)
+    parser.add_argument("--segment-length", type=int, default=32, help="wordpieces that are read at once")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("SPACY_SAPBERT_DATA", "../shared/data")))
     parser.add_argument("--cell", action="append", choices=names, help="By default all.")

@@ -5,7 +5,8 @@ development set of NCBI Disease or BC5CDR, among the concepts of the task. A cel
 results are printed after each. `minutes` are those of the training, on one core where OMP_NUM_THREADS is 1.
 
     OMP_NUM_THREADS=1 python benchmarks/concepts.py OUTPUT --corpus ncbi --kb medic.kb [--encoder starter]
-        [--steps 300] [--rate 1e-4] [--augmented FILE] [--weight 0.3] [--cell NAME …] [--data FOLDER]
+        [--steps 300] [--rate 1e-4] [--segment-length 32] [--augmented FILE] [--weight 0.3] [--cell NAME …]
+        [--data FOLDER]
 """
 
 from __future__ import annotations
@@ -95,6 +96,7 @@ def config_of(cell: Cell, args: argparse.Namespace) -> Config:
     }
     retriever = config["components"]["concept_retriever"]
     retriever.update({"signals": list(cell.signals), "concept_text": cell.text, "pooling": args.pooling})
+    retriever["segment_length"] = args.segment_length
     retriever["learning"].update({"augmented_weight": args.weight, "seed": args.seed})
     if len(cell.signals) == 1:  # there is nothing to weigh
         retriever["learning"]["held_out"] = 0.0
@@ -161,6 +163,7 @@ def main() -> None:
     parser.add_argument("--pooling", default=None)
     parser.add_argument("--steps", type=int, default=300, help=f"of {BATCH} documents")
     parser.add_argument("--rate", type=float, default=1e-4)
+    parser.add_argument("--segment-length", type=int, default=32, help="wordpieces that are read at once")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--augmented", type=Path, help="A file that `spacy-sapbert augment` wrote.")
     parser.add_argument("--weight", type=float, default=0.3, help="How much its documents count.")

@@ -9,7 +9,8 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from ..corpora.reader import FORMATS, read_corpus
+from ..corpora.reader import FORMATS
+from .corpora import Ids, read_documents
 from .options import split_pairs
 from .progress import show, stderr_console, table_of_numbers, track
 
@@ -27,6 +28,7 @@ def pipeline(
     corpus: Annotated[Path, typer.Argument(help="An annotated corpus, plain or gzipped.")],
     format: Annotated[str | None, typer.Option(help=f"One of {', '.join(FORMATS)}; guessed where plain.")] = None,
     type: Annotated[str | None, typer.Option(help="Compare mentions of this type only.")] = None,
+    ids: Ids = None,
     label: Annotated[
         list[str] | None,
         typer.Option(help="What a label of the pipeline is in the corpus: DISEASE=Disease; may be repeated."),
@@ -43,7 +45,7 @@ def pipeline(
     labels = dict(split_pairs("--label", label))
     result = evaluate_pipeline(
         load_pipeline(pipeline),
-        track(read_corpus(corpus, format), stderr_console()),
+        track(read_documents(corpus, format, ids), stderr_console()),
         type=type,
         labels=labels,
         gold_mentions=gold_mentions,
