@@ -1,0 +1,61 @@
+"""What each part of a pipeline costs: from the text to the concepts, with its own NER, the matcher's names, gold mentions.
+
+    python benchmarks/end_to_end.py PIPELINE CORPUS
+
+PIPELINE has an NER with the labels of the corpus behind a concept_matcher, and a sapbert_linker, as `project.yml` makes
+it. "matcher" takes the names that the matcher marks as mentions; "gold" is given the annotated ones.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import spacy
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.util import filter_spans
+
+from spacy_sapbert.corpora.reader import read_corpus
+from spacy_sapbert.evaluation.pipeline import evaluate_pipeline
+
+
+@Language.factory("names_as_entities", default_config={"spans_key": "names"})
+class NamesAsEntities:
+    """Makes the spans of a matcher the entities of a document."""
+
+    def __init__(self, nlp: Language, name: str, spans_key: str) -> None:
+        self.spans_key = spans_key
+
+    def __call__(self, doc: Doc) -> Doc:
+        doc.ents = filter_spans(doc.spans[self.spans_key])
+        return doc
+
+
+def with_matcher(path: str) -> Language:
+    nlp = spacy.load(path)
+    nlp.add_pipe("names_as_entities", after="ner", config={"spans_key": nlp.get_pipe("concept_matcher").spans_key})
+    nlp.remove_pipe("ner")
+    return nlp
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("pipeline")
+    parser.add_argument("corpus", type=Path)
+    args = parser.parse_args()
+
+    def measured(nlp: Language, **settings: Any) -> dict[str, Any]:
+        result = evaluate_pipeline(nlp, read_corpus(args.corpus), **settings)
+        measures = ("ner", "span_id", "span_id_single", "document_id")
+        return {name: {figure: result[name][figure] for figure in ("p", "r", "f1")} for name in measures}
+
+    found = {"ner": measured(spacy.load(args.pipeline)), "matcher": measured(with_matcher(args.pipeline))}
+    found["gold"] = measured(spacy.load(args.pipeline), gold_mentions=True)
+    print(json.dumps({"corpus": args.corpus.name, **found}, indent=2))
+
+
+if __name__ == "__main__":
+    main()
