@@ -1,4 +1,4 @@
-"""What each part of a pipeline costs: from the text to the concepts, with its own NER, the matcher's names, gold mentions.
+"""What each part of a pipeline costs: with its NER, with the matcher's names in its place, with gold mentions.
 
     python benchmarks/end_to_end.py PIPELINE CORPUS
 
