@@ -3,7 +3,7 @@
 `spacy project assets` reports a wrong checksum, but succeeds all the same; `spacy project run` does not look whether a
 command made what it promises.
 
-    python scripts/verify.py assets [FOLDER …]
+    python scripts/verify.py assets ROOT [FOLDER …]
     python scripts/verify.py outputs PATH …
 """
 
@@ -15,31 +15,42 @@ from typing import Annotated, Any
 import typer
 from weasel.util import get_checksum, load_project_config
 
+ASSETS = Path("assets")
+
 app = typer.Typer(add_completion=False, no_args_is_help=True)
 
 
 @app.command()
 def assets(
-    folders: Annotated[list[Path] | None, typer.Argument(help="Look in these; by default in all.")] = None,
+    root: Annotated[Path, typer.Argument(help="Where the assets are; files elsewhere than in `assets` are your own.")],
+    folders: Annotated[list[str] | None, typer.Argument(help="Look in these of its folders only.")] = None,
 ) -> None:
-    """Check that the assets of project.yml are there and have their checksums."""
+    """Check that the assets of project.yml are there and, in the folder `assets`, that they have their checksums."""
     listed = load_project_config(Path.cwd())["assets"]
-    chosen = [one for one in listed if not folders or any(Path(one["dest"]).is_relative_to(some) for some in folders)]
+    chosen = [one for one in listed if not folders or any(below(one["dest"], folder) for folder in folders)]
     for asset in chosen:
-        if not asset.get("url") and not Path(asset["dest"]).exists():
-            typer.echo(f"{asset['dest']} is not there; what is open serves", err=True)
-    fail([f"{asset['dest']} {found}" for asset in chosen if (found := problem(asset))])
+        if not asset.get("url") and not place(asset, root).exists():
+            typer.echo(f"{place(asset, root)} is not there; what is open serves", err=True)
+    fail([f"{place(asset, root)} {found}" for asset in chosen if (found := problem(asset, root))])
 
 
-def problem(asset: dict[str, Any]) -> str | None:
+def below(dest: str, folder: str) -> bool:
+    return Path(dest).is_relative_to(ASSETS / folder)
+
+
+def place(asset: dict[str, Any], root: Path) -> Path:
+    return root / Path(asset["dest"]).relative_to(ASSETS)
+
+
+def problem(asset: dict[str, Any], root: Path) -> str | None:
     """RETURNS (str | None): what is wrong with an asset that has a URL; None if nothing is."""
-    path = Path(asset["dest"])
+    path = place(asset, root)
     if not asset.get("url"):
         return None
     if not path.exists():
         return "is not there; get it with: spacy project assets"
-    if asset.get("checksum") not in (None, get_checksum(path)):
-        return "is another file than the one that was trained on; delete it to get it again"
+    if root == ASSETS and asset.get("checksum") not in (None, get_checksum(path)):
+        return "is another file than the one that was measured on; delete it to get it again"
     return None
 
 

@@ -2,12 +2,14 @@
 
 import re
 import shlex
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
+from weasel.cli.document import project_document
 from weasel.util import load_project_config
 
 from spacy_sapbert.cli import app
@@ -84,8 +86,7 @@ def test_what_a_command_needs_was_made_or_is_an_asset(project: dict[str, Any]) -
 
 def test_assets_that_a_line_reads_are_listed(project: dict[str, Any]) -> None:
     listed = {asset["dest"] for asset in project["assets"]}
-    arguments = {arg for line in lines(project) if "verify.py" not in line[1] for arg in line}
-    assert {arg for arg in arguments if arg.startswith("assets/")} == listed
+    assert {arg for line in lines(project) for arg in line if arg.startswith("assets/")} == listed
 
 
 def test_what_all_makes_is_verified(project: dict[str, Any]) -> None:
@@ -95,6 +96,13 @@ def test_what_all_makes_is_verified(project: dict[str, Any]) -> None:
     _, _, *checked = shlex.split(commands[verify]["script"][0])
     assert set(checked[1:]) <= made
     assert {path for name in before[-5:] for path in commands[name]["outputs"]} <= set(checked[1:])
+
+
+def test_the_documentation_is_that_of_the_project(tmp_path: Path) -> None:
+    shutil.copy(ROOT / "docs" / "project.md", tmp_path)
+    project_document(ROOT, tmp_path / "project.md")
+    written, made = ((folder / "project.md").read_text(encoding="utf-8") for folder in (ROOT / "docs", tmp_path))
+    assert written == made, "docs/project.md is mended by: python -m spacy project document . --output docs/project.md"
 
 
 def test_assets_tell_their_licence_and_stay_out_of_version_control(project: dict[str, Any]) -> None:

@@ -74,7 +74,7 @@ def test_what_is_there_is_not_taken_again(project, tmp_path):
 def test_missing_and_wrong_assets_are_told_with_the_remedy(project):
     (project / "assets/a").mkdir(parents=True)
     (project / "assets/a/names.txt").write_bytes(b"cut o")
-    told = run("verify.py", "assets", cwd=project, code=1)
+    told = run("verify.py", "assets", "assets", cwd=project, code=1)
     assert "assets/a/names.txt is another file" in told
     assert "assets/b/other.txt is not there; get it with: spacy project assets" in told
     assert "assets/private is not there; what is open serves" in told
@@ -83,8 +83,15 @@ def test_missing_and_wrong_assets_are_told_with_the_remedy(project):
 def test_only_assets_of_some_folders_can_be_verified(project):
     (project / "assets/a").mkdir(parents=True)
     (project / "assets/a/names.txt").write_bytes(TEXT)
-    assert run("verify.py", "assets", "assets/a", cwd=project) == ""
-    assert "assets/b" in run("verify.py", "assets", "assets/a", "assets/b", cwd=project, code=1)
+    assert run("verify.py", "assets", "assets", "a", cwd=project) == ""
+    assert "assets/b" in run("verify.py", "assets", "assets", "a", "b", cwd=project, code=1)
+
+
+def test_files_elsewhere_need_no_checksum(project):
+    (project / "mine/a").mkdir(parents=True)
+    (project / "mine/a/names.txt").write_bytes(b"mine")
+    assert run("verify.py", "assets", "mine", "a", cwd=project) == ""
+    assert "mine/b/other.txt is not there" in run("verify.py", "assets", "mine", "b", cwd=project, code=1)
 
 
 def test_outputs_that_were_not_made_are_told(tmp_path):
