@@ -1,0 +1,125 @@
+"""assets/sample: its files are read without a problem, and its vocabularies know what its corpora name."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spacy_sapbert.augmentation.documents import read_folder
+from spacy_sapbert.corpora.reader import read_corpus
+from spacy_sapbert.corpora.report import Report
+from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
+from spacy_sapbert.types import AnnotatedDocument, Record
+
+SAMPLE = Path(__file__).parents[1] / "assets" / "sample"
+VOCABULARIES = SAMPLE / "vocabularies"
+MEDIC = SAMPLE / "dictionaries" / "medic" / "medic_06Jul2012.txt"
+NCBI = ("corpora/ncbi_disease/NCBItrainset_corpus.txt", "corpora/ncbi_disease/NCBIdevelopset_corpus.txt")
+CDR = ("corpora/bc5cdr/CDR_TrainingSet.PubTator.txt", "corpora/bc5cdr/CDR_DevelopmentSet.PubTator.txt")
+
+# as in project.yml
+MESH = {"columns": {"id": "1", "name": "2", "synonyms": "3"}}
+TREE = {"columns": {"id": "Desc Ui", "name": "Term", "types": "Tree Number"}}
+CHEMICALS = {"columns": {"id": "2", "name": "3"}, "where": {"4": "CHEBI"}}
+DRUGBANK = {"columns": {"id": "DrugBank ID", "name": "Common name", "synonyms": "Synonyms"}, "separator": " | "}
+OF_MESH = {"mesh/mesh_id_label_mappings.tsv": MESH, "mesh/2017MeshTree.tsv": TREE, "mesh/mesh_mappings.tsv": CHEMICALS}
+FORMATS = {
+    "doid/doid-2018-07-05.json.gz": "obograph",
+    "ncit/ncit-disease-2018-06-08.json.gz": "obograph",
+    "ordo/ordo-2_6-2018-07-12.json.gz": "obograph",
+    "symp/symp.obo": "obo",
+    "efo/efo.json": "json",
+    "go/go_import.obo": "obo",
+    "uberon/uberon_import.obo": "obo",
+    "cl/cl.obo": "obo",
+    "chebi/chebi_import.obo": "obo",
+}
+
+
+def documents(*paths: str) -> list[AnnotatedDocument]:
+    report = Report()
+    found = [document for path in paths for document in read_corpus(SAMPLE / path, strict=True, report=report)]
+    assert (report.broken, report.mismatched, report.duplicates) == (0, 0, 0)
+    return found
+
+
+def records(path: Path, format: str, **options: Any) -> list[Record]:
+    report = ReadReport()
+    found = list(read_vocabulary(path, format, report=report, strict=True, **options))
+    assert report.n_broken == 0
+    return found
+
+
+def known_ids() -> set[str]:
+    """Ids of the dictionary, with alternative ones, and of the chemicals of MeSH."""
+    diseases = {one for record in records(MEDIC, "medic") for one in (record.concept_id, *record.alternative_ids)}
+    tree = records(VOCABULARIES / "mesh/2017MeshTree.tsv", "table", **TREE)
+    of_tree = {record.concept_id for record in tree if any(number.startswith("D") for number in record.types)}
+    mapped = {record.concept_id for record in records(VOCABULARIES / "mesh/mesh_mappings.tsv", "table", **CHEMICALS)}
+    return diseases | of_tree | mapped
+
+
+@pytest.mark.parametrize("path", [*NCBI, *CDR])
+def test_mentions_stand_where_they_are_said_to(path: str) -> None:
+    for document in documents(path):
+        assert document.mentions
+        for mention in document.mentions:
+            assert document.text[mention.start : mention.end] == mention.text
+
+
+def test_corpora_have_what_the_real_ones_have() -> None:
+    ncbi = [mention for document in documents(*NCBI) for mention in document.mentions]
+    cdr = [mention for document in documents(*CDR) for mention in document.mentions]
+    labels = {mention.label for mention in ncbi}
+    assert labels == {"SpecificDisease", "DiseaseClass", "Modifier", "CompositeMention"}
+    assert {mention.label for mention in cdr} == {"Chemical", "Disease"}
+    assert any(one_id.startswith("OMIM:") for mention in ncbi for one_id in mention.ids)
+    assert all(len(mention.ids) > 1 for mention in ncbi if mention.label == "CompositeMention")
+    assert any(mention.parts for mention in cdr)
+    assert sum(not mention.ids for mention in cdr) == 3
+
+
+def test_training_and_development_documents_differ() -> None:
+    found = documents(*NCBI, *CDR)
+    assert len(found) == 64
+    assert len({document.doc_id for document in found}) == 64
+    assert len({document.text for document in found}) == 64
+
+
+def test_most_annotated_ids_are_known() -> None:
+    annotated = [one for document in documents(*NCBI, *CDR) for mention in document.mentions for one in mention.ids]
+    known = known_ids()
+    unknown = [one_id for one_id in annotated if one_id not in known]
+    assert len(unknown) < 0.1 * len(annotated)
+
+
+@pytest.mark.parametrize(("path", "options"), OF_MESH.items())
+def test_tables_of_mesh_are_read(path: str, options: dict[str, Any]) -> None:
+    assert len({record.concept_id for record in records(VOCABULARIES / path, "table", **options)}) > 40
+
+
+@pytest.mark.parametrize(("path", "format"), FORMATS.items())
+def test_ontologies_are_read(path: str, format: str) -> None:
+    found = records(VOCABULARIES / path, format)
+    assert len(found) >= 5
+    assert not any(record.definition for record in found)
+
+
+def test_drugbank_and_umls_are_read() -> None:
+    drugs = records(VOCABULARIES / "drugbank/drugbank_vocabulary.csv", "table", **DRUGBANK)
+    assert sum(len(record.names) > 1 for record in drugs) > 40
+    concepts = records(SAMPLE / "umls", "umls")
+    assert len(concepts) == 20
+    assert all(len(record.names) > 1 and record.types for record in concepts)
+
+
+def test_documents_are_read_and_are_none_of_the_corpora() -> None:
+    report = Report()
+    found = list(read_folder([SAMPLE / "documents"], report))
+    assert (len(found), report.broken) == (12, 0)
+    assert not {document.pmid for document in found} & {document.doc_id for document in documents(*NCBI, *CDR)}
+    assert all(document.text.startswith(f"{document.title} ") for document in found)
+
+
+def test_the_sample_is_small() -> None:
+    assert sum(file.stat().st_size for file in SAMPLE.rglob("*") if file.is_file()) < 150_000
