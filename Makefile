@@ -3,7 +3,7 @@ PYTHON ?= $(shell for python in python3.11 python3.12 python3.10 python3; do \
 	$$python -c 'import sys; sys.exit(not (3, 10) <= sys.version_info < (3, 13))' 2>/dev/null && echo $$python && break; done)
 BIN = .venv/bin
 
-.PHONY: demo test test-all lint screenshot clean
+.PHONY: demo test test-all trial lint screenshot clean
 
 demo: .venv/ready
 	$(BIN)/spacy-sapbert demo --output demo.html
@@ -13,6 +13,9 @@ test: .venv/ready
 
 test-all: .venv/ready
 	$(BIN)/python -m pytest -q -n 2 -m "slow or not slow"
+
+trial: .venv/ready
+	$(BIN)/python scripts/trial.py
 
 lint: .venv/ready
 	$(BIN)/ruff check .

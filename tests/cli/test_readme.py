@@ -261,6 +261,28 @@ def test_the_commands_on_training_a_retriever_run(linking_place, tiny_encoder, c
     assert Path("training/model-best/concept_retriever/document_encoder").is_dir()
 
 
+def test_the_commands_on_an_ner_run(tmp_path, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    sample = ROOT / "assets" / "sample"
+    shutil.copy(sample / "dictionaries" / "medic" / "medic_06Jul2012.txt", "names.txt")
+    for name, file in {"train": "NCBItrainset_corpus.txt", "dev": "NCBIdevelopset_corpus.txt"}.items():
+        shutil.copy(sample / "corpora" / "ncbi_disease" / file, f"{name}.pubtator")
+    config = (ROOT / "configs" / "ner.cfg").read_text()
+    for before, after in {"max_steps = 2400": "max_steps = 4", "eval_frequency = 400": "eval_frequency = 2"}.items():
+        assert before in config
+        config = config.replace(before, after)
+    Path("ner.cfg").write_text(config)
+    wanted = [
+        "spacy-sapbert kb build",
+        "spacy-sapbert convert train.pubtator",
+        "spacy-sapbert convert dev.pubtator",
+        "spacy train ner.cfg",
+        "spacy evaluate training/model-best",
+    ]
+    run_commands((ROOT / "docs" / "ner.md").read_text(encoding="utf8"), wanted, command)
+    assert "names" in spacy.load("training/model-last")("Breast cancer.").spans
+
+
 MEDMENTIONS = """\
 1|t|A heart attack
 1|a|Of DCTN9.

@@ -1,0 +1,74 @@
+"""Run every workflow of the project on the made-up sample, in a folder of its own: does it still go from end to end?
+
+    python scripts/trial.py
+
+Figures mean nothing here. What does not depend on each other runs side by side.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import spacy_sapbert.starter
+
+ROOT = Path(__file__).parents[1]
+STARTER = Path(spacy_sapbert.starter.__file__).parent / "encoder"
+SMALL = {
+    "assets": "assets/sample",
+    "base_model": str(STARTER),
+    "transformer": str(STARTER),
+    "layers": "0",
+    "distil_steps": "2",
+    "align_steps": "2",
+    "ner_steps": "60",
+    "linker_steps": "2",
+    "retriever_steps": "3",
+    "build": "none",
+}
+# each list runs in a copy of the project
+LISTS = {
+    "task": (["all"], ["prepare"], ["augment"]),
+    "encoder": (
+        ["pretrain"],
+        ["pretrain-umls", "--vars.name", "umls"],
+        ["prepare"],
+        ["train-ner-trf", "--vars.ner_steps", "4"],
+        ["clean"],
+    ),
+}
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor() as pool:
+        for done in [pool.submit(run_all, Path(folder) / name, runs) for name, runs in LISTS.items()]:
+            done.result()
+
+
+def run_all(folder: Path, runs: tuple[list[str], ...]) -> None:
+    for name in ("configs", "scripts", "assets/sample"):
+        shutil.copytree(ROOT / name, folder / name)
+    shutil.copy(ROOT / "project.yml", folder)
+    variables = [word for name, value in SMALL.items() for word in (f"--vars.{name}", value)]
+    for workflow, *given in runs:
+        started = time.monotonic()
+        command = [sys.executable, "-m", "spacy", "project", "run", workflow, str(folder), *variables, *given]
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment())
+        if done.returncode:
+            raise SystemExit(f"{done.stdout}\n{workflow} failed")
+        sys.stderr.write(f"{workflow}: {time.monotonic() - started:.0f} s\n")
+
+
+def environment() -> dict[str, str]:
+    # the commands are found beside this Python, and no hub is asked for anything
+    return {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "HF_HUB_OFFLINE": "1"}
+
+
+if __name__ == "__main__":
+    main()
