@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import srsly
+from weasel.cli.assets import project_assets
 
 ROOT = Path(__file__).parents[1]
 TEXT = b"D003550||Cystic Fibrosis|CF\n"
@@ -69,6 +70,37 @@ def test_what_is_there_is_not_taken_again(project, tmp_path):
     (project / "assets/a/names.txt").write_bytes(b"mine")
     run("mirror.py", tmp_path / "mirror", cwd=project)
     assert (project / "assets/a/names.txt").read_bytes() == b"mine"
+
+
+@pytest.fixture
+def local_project(tmp_path):
+    """The project of the package, whose assets come from the sample instead of the net."""
+    config = srsly.read_yaml(ROOT / "project.yml")
+    for asset in config["assets"]:
+        path = ROOT / "assets" / "sample" / Path(asset["dest"]).relative_to("assets")
+        if asset.pop("url", None):
+            asset.update(url=str(path), checksum=md5(path.read_bytes()))
+    srsly.write_yaml(tmp_path / "project.yml", config)
+    return tmp_path, config["assets"]
+
+
+def test_assets_are_fetched(local_project):
+    folder, assets = local_project
+    project_assets(folder)
+    fetched = [folder / asset["dest"] for asset in assets if "url" in asset]
+    assert len(fetched) > 15
+    assert all(path.is_file() for path in fetched)
+    assert "assets/umls is not there; what is open serves" in run("verify.py", "assets", "assets", cwd=folder)
+
+
+def test_what_was_fetched_wrongly_is_found(local_project):
+    folder, assets = local_project
+    changed = next(asset for asset in assets if "url" in asset)
+    config = srsly.read_yaml(folder / "project.yml")
+    config["assets"] = [{**asset, "checksum": md5(b"else")} if asset == changed else asset for asset in assets]
+    srsly.write_yaml(folder / "project.yml", config)
+    project_assets(folder)
+    assert f"{changed['dest']} is" in run("verify.py", "assets", "assets", cwd=folder, code=1)
 
 
 def test_missing_and_wrong_assets_are_told_with_the_remedy(project):
