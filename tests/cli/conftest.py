@@ -1,13 +1,22 @@
 """Fixtures for the commands."""
 
 import io
+import re
+import shlex
+import subprocess
+from contextlib import redirect_stdout
 from functools import lru_cache
+from pathlib import Path
 
 import pytest
 import spacy
+import spacy.cli
 import typer.main
+from typer.testing import CliRunner
 
 from spacy_sapbert.cli import main
+
+PAGES = Path(__file__).parents[2] / "docs"
 
 
 class Finished:
@@ -65,3 +74,41 @@ def dense_folder(linking_folder, small_store, tmp_path_factory):
     folder = tmp_path_factory.mktemp("dense") / "pipeline"
     nlp.to_disk(folder)
     return folder
+
+
+@pytest.fixture
+def run_page(command):
+    """A function that runs a page of docs/ from top to bottom: its code, all one program, and its commands.
+
+    A text block right after code is what that code prints.
+    """
+
+    def run(page, instead=None):
+        """instead (dict | None): parts of commands that would take long, each with what is run in its place."""
+        text = (PAGES / f"{page}.md").read_text(encoding="utf8")
+        for slow, quick in (instead or {}).items():
+            assert slow in text
+            text = text.replace(slow, quick)
+        blocks = re.findall(r"```(\w+)\n(.*?)```", text, flags=re.DOTALL)
+        namespace = {}
+        for (language, block), (following, expected) in zip(blocks, [*blocks[1:], ("", "")], strict=True):
+            if language == "python":
+                with redirect_stdout(io.StringIO()) as printed:
+                    exec(block, namespace)
+                assert following != "text" or printed.getvalue() == expected
+            for line in block.splitlines() if language == "bash" else []:
+                run_line(command, line)
+
+    return run
+
+
+def run_line(command, line):
+    program, *arguments = shlex.split(line)
+    if program == "spacy-sapbert":
+        finished = command(*arguments)
+        assert finished.status == 0, finished.err
+    elif program == "spacy":
+        finished = CliRunner().invoke(spacy.cli.app, arguments)
+        assert finished.exit_code == 0, finished.output
+    else:
+        subprocess.run(["bash", "-o", "pipefail", "-c", line], check=True)

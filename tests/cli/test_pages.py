@@ -1,0 +1,190 @@
+"""What the pages in docs/ on changing over, deploying and the like show works as it says.
+
+Their files and models are made up here. A name of the model hub or of an installed model is the path of a folder, too.
+"""
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+import spacy
+import srsly
+
+from spacy_sapbert.corpora.docbin import read_docbin
+from spacy_sapbert.kb.store import ConceptStore
+
+ROOT = Path(__file__).parents[2]
+SAPBERT = "cambridgeltl/SapBERT-from-PubMedBERT-fulltext"
+MEDIC = """\
+D003920||Diabetes Mellitus|Diabetes|Sugar Disease
+D009203||Myocardial Infarction|Heart Attack
+D001943|114480||Breast Neoplasms|Breast Cancer
+"""
+DOCUMENT = """\
+{0}|t|A heart attack in diabetes
+{0}|a|
+{0}\t2\t14\theart attack\tDisease\tD009203
+{0}\t18\t26\tdiabetes\tDisease\tD003920
+
+"""
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """A folder with a vocabulary, a pipeline with an NER, and texts."""
+    monkeypatch.chdir(tmp_path)
+    Path("medic.txt.gz").write_text(MEDIC)  # gzip is seen from the content
+    srsly.write_jsonl("abstracts.jsonl", [{"id": "1", "text": "A heart attack in diabetes mellitus."}])
+    ner = spacy.blank("en")
+    names = ("diabetes mellitus", "DM", "cancer of the breast")
+    patterns = [{"label": "DISEASE", "pattern": [{"LOWER": word.lower()} for word in name.split()]} for name in names]
+    ner.add_pipe("entity_ruler").add_patterns(patterns)
+    ner.to_disk("en_ner_bc5cdr_md")
+    return tmp_path
+
+
+@pytest.fixture
+def medic(place, command):
+    assert command("kb", "build", "medic.txt.gz", "--format", "medic", "-o", "medic.kb").status == 0
+
+
+@pytest.mark.usefixtures("medic")
+def test_behind_your_ner(run_page):
+    run_page("behind-your-ner")
+    assert "D003920" in Path("links.tsv").read_text()
+
+
+def test_umls(place, run_page, make_encoder):
+    Path("2024AA").mkdir()
+    names = [("C9000001", "ENG", "MSH", "Infarct"), ("C9000001", "ENG", "SNOMEDCT_US", "Heart Attack")]
+    names += [("C9000001", "SPA", "MSHSPA", "Infarto"), ("C9000002", "ENG", "MSH", "Aspirin")]
+    names += [(f"C90001{i}", "ENG", "MSH", f"Ache {i}") for i in range(10, 60)]  # a cell wants 39 at least
+    rows = [f"{cui}|{lat}|P|L|PF|S|Y|A{i}||||{sab}|MH|X|{name}|0|N||" for i, (cui, lat, sab, name) in enumerate(names)]
+    Path("2024AA/MRCONSO.RRF").write_text("".join(f"{row}\n" for row in rows))
+    types = {cui: ("T121", "A", "Drug") if cui == "C9000002" else ("T047", "B", "Disease") for cui, *_ in names}
+    Path("2024AA/MRSTY.RRF").write_text("".join(f"{cui}|{'|'.join(of)}|AT||\n" for cui, of in types.items()))
+    shutil.copytree(make_encoder(), SAPBERT)
+    run_page("umls", {"IVF,SQ8": "IVF1,SQ8"})  # as many cells as so few names can fill
+    counts = {path.stem: ConceptStore(path).n_names for path in Path().glob("*.kb")}
+    assert counts == {"umls": 53, "clinical": 53, "diseases": 52, "bilingual": 54}
+    nlp = spacy.load("umls_linker")
+    assert [ent.kb_id_ for ent in nlp("A heart attack.").ents] == ["C9000001"]
+    assert nlp.get_pipe("sapbert_linker").generator.vectors.encoder.pooling == "cls"
+    assert Path("fast_linker/sapbert_linker/vectors/IVF1,SQ8.faiss").is_file()
+
+
+def test_packaging(place, command, run_page):
+    Path("medic.txt.gz").write_text(MEDIC + "D000755||Anemia, Sickle Cell\n")
+    assert command("kb", "build", "medic.txt.gz", "--format", "medic", "-o", "newer.kb").status == 0
+    Path("medic.txt.gz").write_text(MEDIC)
+    assert command("kb", "build", "medic.txt.gz", "--format", "medic", "-o", "medic.kb").status == 0
+    Path("packages").mkdir()
+    run_page("packaging", {"--build wheel": "--build none"})  # tests/test_packaging.py builds and installs one
+    assert srsly.read_json("packages/en_diseases-1.0.0/meta.json")["version"] == "1.0.0"
+    assert [ent.kb_id_ for ent in spacy.load("newer_linker")("Sickle cell anemia.").ents] == ["D000755"]
+    (linked,) = srsly.read_jsonl("links.jsonl")
+    assert linked["id"] == "1"
+
+
+class SmallGenerator:
+    """Stands for the candidates of scispaCy's linker, whose vocabularies must be downloaded."""
+
+    def __init__(self, name=None):
+        from spacy_sapbert.starter import starter_store
+
+        assert name == "mesh"
+        self.kb = starter_store()
+
+    def __call__(self, texts, k):
+        from scispacy.candidate_generation import MentionCandidate
+
+        found = [sorted(self.kb.find_name(text.title())) for text in texts]
+        return [
+            [MentionCandidate(concept_id, [text], [0.99]) for concept_id in ids]
+            for text, ids in zip(texts, found, strict=True)
+        ]
+
+
+def test_coming_from_scispacy(place, run_page, monkeypatch, capsysbinary):
+    """What stands under "before" runs with scispaCy's own components, and reads as what stands under "after"."""
+    monkeypatch.setattr("scispacy.linking.CandidateGenerator", SmallGenerator)
+    concept = {"concept_id": "C9000001", "canonical_name": "Infarct", "aliases": [], "types": ["T047"]}
+    srsly.write_jsonl("umls_mesh_2022.jsonl", [{**concept, "definition": None}])
+    run_page("coming-from-scispacy")
+    assert spacy.load("linker").get_pipe("sapbert_linker").kb.cui_to_entity["C9000001"].types == ("T047",)
+    page = (ROOT / "docs" / "coming-from-scispacy.md").read_text(encoding="utf8")
+    before, after, read, _ = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    capsysbinary.readouterr()
+    printed = []
+    for code in (before, after):
+        exec(code + read, {})
+        printed.append(sorted(capsysbinary.readouterr().out.splitlines()))  # scispaCy's abbreviations are in any order
+    assert printed[0] == printed[1]
+
+
+@pytest.fixture
+def biosyn_place(place, tiny_encoder, biosyn_model):
+    """Files as BioSyn's scripts write them, and configs by which encoder and linker learn for a step."""
+    for number, name in enumerate(("train", "dev")):
+        Path(f"{name}.pubtator").write_text(DOCUMENT.format(number))
+    Path("dev_dictionary.txt").write_text("D003920||diabetes\nD009203||heart attack\nD001943|114480||breast cancer\n")
+    Path("processed_dev").mkdir()
+    Path("processed_dev/1.concept").write_text("1||2|14||Disease||heart attack||D009203\n")
+    composite = "2||0|26||CompositeMention||heart attack|breast cancer||D009203|114480\n"
+    Path("processed_dev/2.concept").write_text(composite)
+    shutil.copytree(biosyn_model.folder, "biosyn-sapbert-ncbi-disease")
+    shutil.copytree(tiny_encoder, "base")
+    config = (ROOT / "configs" / "linker.cfg").read_text()
+    shorter = {"max_steps = 400": "max_steps = 1", "eval_frequency = 100": "eval_frequency = 1"}
+    for before, after in {**shorter, 'encoder = "starter"': 'encoder = "base"'}.items():
+        assert before in config
+        config = config.replace(before, after)
+    Path("linker.cfg").write_text(config)
+    shutil.copyfile(ROOT / "configs" / "pretrain.cfg", "pretrain.cfg")
+
+
+@pytest.mark.usefixtures("biosyn_place")
+def test_coming_from_biosyn(run_page, command):
+    run_page("coming-from-biosyn")
+    assert Path("dev.tsv").read_text() == "heart attack\tD009203\nheart attack and breast cancer\tD009203|OMIM:114480\n"
+    assert ConceptStore("from_biosyn.kb").find_id("OMIM:114480") == ConceptStore("dev.kb").find_id("OMIM:114480")
+    assert command("convert", "dev.tsv", "mentions.spacy").status == 0
+    assert len(list(read_docbin(Path("mentions.spacy")))) == 2
+    learnt = spacy.load("training/model-best").config["components"]["sapbert_linker"]["learning"]
+    assert (learnt["add_right"], learnt["prior_weight"], learnt["sparse_weight"]) == (False, 0, 0)
+    assert Path("run/model-last").is_dir()
+
+
+def test_the_settings_that_a_page_names_are_those_of_the_configs():
+    page = (ROOT / "docs" / "coming-from-biosyn.md").read_text(encoding="utf8")
+    linker = spacy.util.load_config(ROOT / "configs" / "linker.cfg")
+    learning, training = linker["components"]["sapbert_linker"]["learning"], linker["training"]
+    assert (learning["k"], learning["dense_share"], learning["sparse_weight"]) == (20, 0.5, None)
+    assert (training["optimizer"]["L2"], training["batcher"]["size"], training["max_steps"]) == (0.01, 8, 400)
+    pretrain = spacy.util.load_config(ROOT / "configs" / "pretrain.cfg")["pretrain"]
+    assert (pretrain["optimizer"]["learn_rate"], pretrain["optimizer"]["weight_decay"]) == (2e-5, 0.01)
+    values = {"max_epochs": pretrain["max_epochs"], "batcher.size": pretrain["batcher"]["size"]}
+    values["checkpoint_every"] = pretrain["checkpoint_every"]
+    assert [name for name, value in values.items() if f"`pretrain.{name} = {value}`" not in page] == []
+    assert f"`margin = {pretrain['miner']['margin']}`" in page
+
+
+def test_every_page_is_in_the_list_of_the_readme_and_every_link_leads_somewhere():
+    readme = (ROOT / "README.md").read_text(encoding="utf8")
+    pages = sorted((ROOT / "docs").glob("*.md"))
+    listed = readme.split("## Documentation\n")[1].split("\n## ")[0]
+    assert [page.name for page in pages if f"(docs/{page.name})" not in listed] == []
+    for page in [ROOT / "README.md", *pages]:
+        text = page.read_text(encoding="utf8")
+        for path, anchor in re.findall(r"\]\((?!http)([^)#\s]*)(?:#([^)\s]+))?\)", text):
+            target = (page.parent / path) if path else page
+            assert target.exists(), f"{page.name}: {path}"
+            if anchor:
+                assert anchor in headings(target), f"{page.name}: {path}#{anchor}"
+
+
+def headings(page):
+    """The anchors of a page, as GitHub makes them of its headings."""
+    titles = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf8"), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
