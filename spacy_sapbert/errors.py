@@ -1,6 +1,7 @@
 """Every message a user can meet: a code, the cause, the remedy.
 
-E1xx vocabularies, E2xx corpora, E3xx encoders and indexes, E4xx components, E5xx command line and evaluation.
+E1xx vocabularies, E2xx corpora, E3xx encoders and indexes, E4xx components, E5xx command line and evaluation,
+E6xx document concepts and augmentation.
 """
 
 from __future__ import annotations

@@ -24,7 +24,16 @@ class Name(NamedTuple):
 
 
 class Concept(NamedTuple):
-    """A concept of a vocabulary; the first five fields are those of scispaCy's `Entity`."""
+    """A concept of a vocabulary; the first five fields are those of scispaCy's `Entity`.
+
+    concept_id (str): primary id in canonical form (see `spacy_sapbert.kb.ids`).
+    canonical_name (str): the preferred name.
+    aliases (tuple[str, ...]): the other names, each once.
+    types (tuple[str, ...]): semantic types.
+    definition (str | None): what the concept is, where the vocabulary says it.
+    alternative_ids (tuple[str, ...]): other ids of the same concept.
+    parents (tuple[str, ...]): ids of the concepts right above it in the hierarchy.
+    """
 
     concept_id: str
     canonical_name: str
@@ -40,6 +49,7 @@ class Record(NamedTuple):
 
     concept_id (str): primary id in canonical form (see `spacy_sapbert.kb.ids`).
     names (tuple[Name, ...]): the preferred name first, where the source tells it.
+    alternative_ids, types, definition, parents: as in `Concept`.
     xrefs (tuple[str, ...]): ids of the same or a like concept in other vocabularies, in canonical form.
     """
 
@@ -55,6 +65,7 @@ class Record(NamedTuple):
 class Candidate(NamedTuple):
     """A concept proposed for a text.
 
+    concept_id (str): its primary id.
     score (float): combined similarity of the best name, at most 1.
     name (str): that best name.
     dense, sparse (float | None): its two similarities; None where that score is not used. They are cosines, but the
@@ -75,7 +86,7 @@ class LinkedPart(NamedTuple):
 
     text (str): what was looked up.
     long_form (str | None): the mention with its abbreviations expanded, where that is what was looked up.
-    candidates: best first, before any threshold.
+    candidates (tuple[Candidate, ...]): best first, before any threshold.
     tie (str | None): why the first candidate goes before others with the same score, or whose names are equally like
         the text, where there are any.
     """
@@ -114,6 +125,7 @@ class Link(NamedTuple):
 class DocumentConcept(NamedTuple):
     """A concept of a whole document, as `doc._.concepts` gives it.
 
+    concept_id (str): its primary id.
     score (float): by which concepts are ranked, from 0 to 1.
     name (str): the preferred name.
     evidence (tuple[Span, ...]): the mentions that are linked to it, or else the text that is most like one of its
@@ -132,8 +144,12 @@ class DocumentConcept(NamedTuple):
 class Mention(NamedTuple):
     """An annotated mention of a corpus: characters `start:end` of its document's text.
 
-    ids: all gold ids in canonical form, in the order of the annotation; empty for a mention without a concept.
-    parts: the single mentions of a composite, where the corpus writes them.
+    start, end (int): the offsets of its first character, and of the one after its last.
+    text (str): what stands there.
+    label (str): its type, as the corpus calls it.
+    ids (tuple[str, ...]): all gold ids in canonical form, in the order of the annotation; empty for a mention without a
+        concept.
+    parts (tuple[str, ...]): the single mentions of a composite, where the corpus writes them.
     """
 
     start: int
@@ -145,7 +161,12 @@ class Mention(NamedTuple):
 
 
 class AnnotatedDocument(NamedTuple):
-    """A document of a corpus: its text and its mentions, in order of their offsets."""
+    """A document of a corpus.
+
+    doc_id (str): its id in the corpus.
+    text (str): the whole text, titles included.
+    mentions (tuple[Mention, ...]): in order of their offsets.
+    """
 
     doc_id: str
     text: str

@@ -82,6 +82,8 @@ def calibrate(
     what it knew of that. μ is the weight of `PRIOR_WEIGHTS` with the highest mean accuracy, of equal ones the smallest;
     for this, for the threshold and for the probabilities, the counts of a document leave out its own mentions.
 
+    nlp (Language): the pipeline.
+    documents (Iterable[AnnotatedDocument]): with gold ids.
     type (str | None): only mentions with this label.
     prior (bool): fit how much it counts how often a concept is annotated; see `spacy_sapbert.ml.prior.Prior`.
     precision (float | None): the precision of links that the threshold is for, between 0 and 1; None for the
@@ -89,8 +91,8 @@ def calibrate(
     method (str): "isotonic" or "platt", see `fit_probabilities`.
     held_out (float): the share of documents, drawn at random, that nothing is fitted on.
     seed (int): of the draw.
-    follow: is given the documents of each pass over some of them, and what it is for; they are taken from what it
-        returns.
+    follow (Callable): is given the documents of each pass over some of them, and what it is for; they are taken from
+        what it returns.
     RETURNS (dict): counts of `documents`; `sparse_weight`, `prior_weight` and `threshold`, each as `before` and
         `after`; the tried `weights` and `prior_weights`; and `before` and `after`, as measured on the documents held
         out: `lenient` and `strict` accuracy, and `p`, `r` and `f1` of links at the threshold as percentages; `ece`

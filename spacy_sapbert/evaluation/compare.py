@@ -50,6 +50,9 @@ def compare_predictions(a: Path, b: Path, *, resamples: int = RESAMPLES, seed: i
 
     Of links, all mentions with a gold id count, since the vocabularies of the two pipelines may cover different ones.
 
+    a, b (Path): the files.
+    resamples (int): how often the documents are drawn anew, as many as there are.
+    seed (int): of the draws.
     RETURNS (dict): counts `mentions` and `documents`; `lenient` and `strict`, each with `acc@1` and `acc@5`:
         percentages `a` and `b`, their `difference` b - a in points, the ends `low` and `high` of its 95 % interval
         (percentiles of the resampled differences), and `p`, two-sided: twice the share of resampled differences

@@ -133,6 +133,7 @@ def evaluate_concepts(
     The components before it are run on the texts. Documents without a gold concept do not count. Alternative ids are
     the primary ones; gold concepts that the vocabulary lacks count as missed.
 
+    nlp (Language): the pipeline.
     documents (Iterable[AnnotatedDocument]): taken in batches, never all at once.
     labels (Iterable[str] | None): ids of the concepts that may be named; None for the whole vocabulary.
     train (Iterable[AnnotatedDocument] | None): tells which concepts are rare.

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 
 def make_concepts_scorer() -> Callable[..., dict[str, Any]]:
+    """Measure how a `concept_retriever` ranks the gold concepts of documents, as `score_concepts` does it."""
     return score_concepts
 
 

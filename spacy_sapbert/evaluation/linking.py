@@ -135,6 +135,7 @@ def evaluate_linking(
     Of the pipeline run its `abbreviation_resolver` (or scispaCy's `abbreviation_detector`) and `composite_splitter`, as
     far as it has them, and its `sapbert_linker`. A document that comes twice counts twice.
 
+    nlp (Language): the pipeline.
     documents (Iterable[AnnotatedDocument]): taken in batches, never all at once.
     type (str | None): only mentions with this label.
     predictions (Path | None): write a JSON line for each mention to this file; it appears when it is complete.

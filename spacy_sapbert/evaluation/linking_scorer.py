@@ -16,6 +16,7 @@ MEASURES = ("link_acc", "link_strict", "link_recall")
 
 
 def make_linking_scorer() -> Callable[..., dict[str, Any]]:
+    """Measure the links of gold mentions, without a threshold, as `score_links` does it."""
     return score_links
 
 

@@ -121,6 +121,7 @@ def evaluate_pipeline(
     All components are run, but for a `concept_retriever`. What the linker left without an id is no link. A document
     that comes twice counts twice.
 
+    nlp (Language): the pipeline.
     documents (Iterable[AnnotatedDocument]): taken in batches, never all at once.
     type (str | None): only mentions with this label, of the gold ones and of those that are found.
     labels (Mapping[str, str] | None): what the pipeline's labels are called in the corpus, where that differs.

@@ -322,6 +322,8 @@ def new_store(
 def build_store(records: Iterable[Record], path: Path, meta: dict[str, Any] | None = None) -> ConceptStore:
     """Write records into a new store.
 
+    records (Iterable[Record]): as `read_vocabulary` gives them; a concept may come in several.
+    path (Path): of the new file, which appears when it is complete.
     meta (dict[str, Any] | None): JSON values to keep with it: sources, licence, settings.
     RETURNS (ConceptStore): the store, opened.
     """

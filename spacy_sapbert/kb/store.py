@@ -77,6 +77,8 @@ class Ownership:
 class ConceptStore:
     """Concepts, their names and what is known of them; safe to use after a fork and from several threads.
 
+    `len(store)` is the number of concepts.
+
     path (Path): a file written by `spacy_sapbert.kb.build.build_store`.
     RAISES (SapbertError): E101 no such file, E102 damaged or not a store, E103 written in another format version.
     """
@@ -99,6 +101,7 @@ class ConceptStore:
 
     @property
     def n_names(self) -> int:
+        """The number of unique names."""
         return int(self.meta["names"])
 
     @property
@@ -124,6 +127,7 @@ class ConceptStore:
             yield text
 
     def name(self, row: int) -> str:
+        """RETURNS (str): the name in this row."""
         return str(self._one("SELECT text FROM names WHERE row = ?", row)[0])
 
     def names_of(self, concept_id: str) -> list[Name]:
@@ -186,6 +190,7 @@ class ConceptStore:
             yield concept_id
 
     def concept_id(self, row: int) -> str:
+        """RETURNS (str): the primary id of the concept in this row."""
         return str(self._one("SELECT id FROM concepts WHERE row = ?", row)[0])
 
     def ids(self, concept_id: str) -> tuple[str, ...]:

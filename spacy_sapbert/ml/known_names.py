@@ -26,6 +26,7 @@ def embed_with_names(embed: Embed, width: int, spans_key: str = "names") -> Embe
 
     embed (Model[list[Doc], list[Floats2d]]): gives vectors of tokens, such as spacy.MultiHashEmbed.v2.
     width (int): of these vectors, and of those given.
+    spans_key (str): the span group with the matcher's names.
     """
     rows: Any = HashEmbed(width, _ROWS, column=0, dropout=0.0)
     names: Any = chain(_known_names(spans_key), list2ragged(), with_array(rows))

@@ -37,7 +37,7 @@ _CPU_TOKENS, _GPU_TOKENS = 1024, 16384
 
 
 class TransformerEncoder:
-    """A Hugging Face encoder whose pooled output stands for a name.
+    """A Hugging Face encoder whose pooled output stands for a name. Weights and tokenizer are read at the first use.
 
     name (str): a folder, a hub name such as `cambridgeltl/SapBERT-from-PubMedBERT-fulltext`, or "starter" for the one
         in the package.
@@ -47,8 +47,6 @@ class TransformerEncoder:
     normalised (bool | None): whether vectors are brought to unit length, so that inner products are cosines; None takes
         what the encoder says, else True. BioSyn (Sung et al. 2020) compares them as they are.
     device (str): "cpu", "cuda", "cuda:1", …; "auto" takes a GPU where there is one.
-    Weights and tokenizer are read at the first use.
-
     sparse_part (SparsePart | None): the n-grams and λ that belong to it, as to a published BioSyn model.
     trained (dict[str, Any]): on what, by which settings, and a `history` of the steps; it is saved with the encoder.
     """

@@ -144,6 +144,7 @@ class ConceptMatcher(FolderPipe):
 
     @property
     def kb(self) -> "ConceptStore":
+        """The vocabulary."""
         return self.matcher.store
 
     def set_kb(self, kb: str) -> None:

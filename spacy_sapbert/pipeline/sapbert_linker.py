@@ -140,8 +140,13 @@ class SapbertLinker(LearningPipe):
     resolve_abbreviations, split_composites (bool): use what `abbreviation_resolver` and `composite_splitter` found.
     spelling (str | None): look up misspelt words corrected as well: "vocabulary" by the words that it has (see
         `KnownWords`), the path of a list by that (see `read_corrections`); None for not at all.
-    short_form_margin, split_margin, spelling_margin (float): see `Decision`.
-    filter_for_definitions (bool): a concept without a definition needs a score of `no_definition_threshold`.
+    short_form_margin (float): a mention as it stands goes before its long form only where its score is by more than
+        this higher.
+    split_margin (float): the parts of a mention go before the whole only where their score is by more than this higher;
+        `Decision` says how they are scored.
+    spelling_margin (float): a correction goes before what is written only where its score is by more than this higher.
+    filter_for_definitions (bool): whether a concept without a definition needs a higher score than others.
+    no_definition_threshold (float): the score that it needs then, at least.
     learning (BioSyn | None): how it learns from annotated documents in `spacy train`; None for not at all.
     scorer (Callable | None): measures predicted documents beside annotated ones.
 

@@ -15,14 +15,17 @@ CandidateLoss = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]
 
 
 def make_marginal_likelihood() -> CandidateLoss:
+    """BioSyn's loss: −log Σ P(right candidate), P a softmax over the scores (Sung et al. 2020)."""
     return marginal_likelihood
 
 
 def make_hard_em() -> CandidateLoss:
+    """−log P of the right candidate that scores highest."""
     return hard_em
 
 
 def make_pairwise() -> CandidateLoss:
+    """log(1 + exp(wrong − right)), the mean over all pairs of a right and a wrong candidate (Burges et al. 2005)."""
     return pairwise
 
 

@@ -25,7 +25,8 @@ class NearestName:
     `evaluate linking`; they tell which encoder is better. A mention counts each time it occurs; left out are those with
     several ids, and those whose id is not in the vocabulary.
 
-    corpus (str): where the mentions are. format (str | None): its format, guessed where plain.
+    corpus (str): where the mentions are.
+    format (str | None): its format, guessed where plain.
     kb (str): the vocabulary.
     types (Sequence[str]): take mentions of these types only; empty for all.
     fast (bool): encode in bfloat16 where the hardware has it.

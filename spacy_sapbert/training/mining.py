@@ -35,7 +35,8 @@ def hard_triplets(margin: float | None = 0.2) -> Miner:
 
     This is the online mining of SapBERT (Liu et al. 2021, section 2): what is hard follows the model as it learns.
     Distances are only computed for synonyms, so it takes n² and not n³ steps for n names with few synonyms each.
-    margin (float | None): None takes all triplets.
+
+    margin (float | None): how much farther away than the positive a hard negative may be; None takes all triplets.
     """
 
     def mine(vectors: Tensor, batch: Batch) -> Mined:

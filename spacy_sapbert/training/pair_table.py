@@ -185,6 +185,7 @@ class _Names:
 def read_pair_file(path: str, *, shared: str | None = "auto") -> PairTable:
     """Read a file of pairs, as `spacy-sapbert pairs` and SapBERT's own scripts write it.
 
+    path (str): the file, plain or gzipped.
     shared (str | None): the file of the names that several concepts share; "auto" takes the one beside the pairs
         where there is one, None goes by the ids of the pairs alone, as the published code does.
     RAISES (SapbertError): E180 a broken line, E12x a file cannot be read, E330 there is no pair.
@@ -195,6 +196,7 @@ def read_pair_file(path: str, *, shared: str | None = "auto") -> PairTable:
 def read_triple_file(path: str, *, negatives: int | None = None, shared: str | None = "auto") -> PairTable:
     """Read a file of triples, as `spacy-sapbert mine` writes it: each pair once, with its negatives.
 
+    path (str): the file, plain or gzipped.
     negatives (int | None): at most so many of each pair, those that come first: the nearest; None for all.
     shared (str | None): as for `read_pair_file`; "auto" takes the file beside the triples where there is one.
     RAISES (SapbertError): E185, E186 no triples or a broken line, E180 a broken line among the shared names, E12x a

@@ -53,7 +53,12 @@ class SelfAlignment:
 
     encoder (TransformerEncoder): the model to begin with; it is trained in place.
     pairs (PairTable): what it learns from.
-    batcher, miner, loss, optimizer, schedule, logger: see the modules of these names.
+    batcher (Batcher): which pairs are trained on together, e.g. "spacy-sapbert.ShuffledBatches.v1".
+    miner (Miner): which names of a batch are compared, e.g. "spacy-sapbert.HardTriplets.v1".
+    loss (Loss): over what the miner gives, e.g. "spacy-sapbert.MultiSimilarity.v1".
+    optimizer (MakeOptimizer): changes the weights, e.g. "spacy-sapbert.AdamW.v1".
+    schedule (Schedule): how the learning rate goes up and down, e.g. "spacy-sapbert.WarmupLinear.v1".
+    logger (MakeLog): where the run is told of, e.g. "spacy-sapbert.ProgressBar.v1".
     evaluation (Callable | None): measures the encoder on development data every `evaluate_every` steps and in the end.
     measure (str): of these measures, the one by which the best encoder is kept.
     teacher (Teacher | None): another encoder, whose vectors this one is drawn to as well.
@@ -68,7 +73,8 @@ class SelfAlignment:
     projection_alone (bool): train it alone, and freeze the rest.
     dropout (bool): as much as the model's config says, or none.
     max_grad_norm (float | None): gradients are scaled down to this norm.
-    checkpoint_every (int): steps.
+    checkpoint_every (int): steps from one checkpoint to the next.
+    evaluate_every (int): steps from one evaluation to the next.
     RAISES (SapbertError): E335 a setting that makes no sense, E345 the encoder's vectors are not normalised, E348 it
         has a projection already.
     """

@@ -72,6 +72,7 @@ def read_vocabulary(
     source (str | None): name of the vocabulary; by default the file's name without its endings.
     types (Sequence[str]): semantic types for the concepts to which the file gives none.
     id_prefix (str | None): prefix of ids that are written as bare numbers ("NCBIGene"); MEDIC's are "OMIM" anyway.
+    encoding (str): of text files, one that Python knows.
     strict (bool): raise at the first broken row; else it is counted, and the rest goes on.
     options (Any): what the reader of the format takes by keyword, e.g. `columns` of `table`.
     RETURNS (Iterator[Record]): the records, in the order of the file. A concept may come in several.

@@ -54,6 +54,7 @@ class ReadReport:
 
     @property
     def rows_kept(self) -> int:
+        """Rows that gave a record."""
         return self.rows_read - self.rows_dropped.total()
 
     def counts(self) -> dict[str, Any]:
