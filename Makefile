@@ -3,16 +3,42 @@ PYTHON ?= $(shell for python in python3.11 python3.12 python3.10 python3; do \
 	$$python -c 'import sys; sys.exit(not (3, 10) <= sys.version_info < (3, 13))' 2>/dev/null && echo $$python && break; done)
 BIN = .venv/bin
 
-.PHONY: demo test test-all trial lint screenshot clean
+# What is tested are the sources, or, with WHEEL=FILE, that wheel: installed in a place of its own, by tests that run in a
+# copy of the repository without the package, so that nothing else can be imported.
+PYTEST = $(if $(WHEEL),cd build/tests && env -u PYTHONPATH $(BESIDE) ../venv/bin/python,$(BIN)/python) -m pytest -q -n 2
+BESIDE = SPACY_SAPBERT_DIST="$(abspath $(dir $(WHEEL)))" \
+	SPACY_SAPBERT_DATA="$${SPACY_SAPBERT_DATA:-$(CURDIR)/../shared/data}"
+
+.PHONY: demo test test-all test-dist dist wheel-installed trial lint screenshot clean
 
 demo: .venv/ready
 	$(BIN)/spacy-sapbert demo --output demo.html
 
-test: .venv/ready
-	$(BIN)/python -m pytest -q -n 2
+test: .venv/ready $(if $(WHEEL),wheel-installed)
+	$(PYTEST)
 
-test-all: .venv/ready
-	$(BIN)/python -m pytest -q -n 2 -m "slow or not slow"
+test-all: .venv/ready $(if $(WHEEL),wheel-installed)
+	$(PYTEST) -m "slow or not slow"
+
+# the wheel is built from the sdist
+dist: .venv/ready
+	rm -rf build dist *.egg-info
+	$(BIN)/python -m build
+
+test-dist: dist
+	$(MAKE) test WHEEL="$$(echo dist/*.whl)"
+
+# The .pth file makes the requirements in .venv importable, but not the sources: Python does not look for further .pth
+# files there, such as that of an editable package.
+wheel-installed: .venv/ready
+	rm -rf build/venv build/tests
+	$(BIN)/python -m venv build/venv
+	build/venv/bin/python -m pip install --quiet --no-deps "$(WHEEL)"
+	$(BIN)/python -c "$(SITE_PACKAGES)" > "$$(build/venv/bin/python -c "$(SITE_PACKAGES)")/requirements.pth"
+	mkdir build/tests
+	git ls-files -z --cached --others --exclude-standard . ':!spacy_sapbert' | tar --null -T - -c | tar -x -C build/tests
+
+SITE_PACKAGES = import sysconfig; print(sysconfig.get_path('purelib'))
 
 trial: .venv/ready
 	$(BIN)/python scripts/trial.py

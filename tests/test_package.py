@@ -3,7 +3,8 @@ import json
 import re
 import subprocess
 import sys
-from importlib.metadata import entry_points, version
+import sysconfig
+from importlib.metadata import distribution, entry_points, version
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 import spacy_sapbert
 
 ROOT = Path(__file__).parents[1]
+PACKAGE = Path(spacy_sapbert.__file__).parent
 HEAVY = {"torch", "transformers", "faiss", "sklearn", "scipy", "scispacy", "spacy_transformers"}
 
 # spaCy itself may load torch, so what counts is what we load beyond it
@@ -29,10 +31,7 @@ print(json.dumps([alone, added[0], added[-1]]))
 
 
 def our_entry_points():
-    ours = ("architectures", "misc", "readers", "batchers", "loggers", "scorers")
-    groups = ("spacy_factories", "spacy_cli", "console_scripts", *(f"spacy_{name}" for name in ours))
-    groups += tuple(f"thinc_{name}" for name in ("losses", "optimizers", "schedules"))
-    return [point for group in groups for point in entry_points(group=group) if point.value.startswith("spacy_sapbert")]
+    return list(distribution("spacy-sapbert").entry_points)
 
 
 def test_imports_are_light():
@@ -74,6 +73,18 @@ def test_version():
     assert re.fullmatch(r"\d+\.\d+\.\d+", spacy_sapbert.__version__)
 
 
+def test_version_stands_in_one_place_and_the_changelog_tells_of_it():
+    tomllib = pytest.importorskip("tomllib")  # from Python 3.11 on
+    assert "version" not in tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    newest, *_ = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert newest in (spacy_sapbert.__version__, "Unreleased")
+
+
+def test_where_there_are_no_sources_it_is_the_installed_package_that_is_tested():
+    where = ROOT if (ROOT / "spacy_sapbert").is_dir() else Path(sysconfig.get_path("purelib"))
+    assert PACKAGE.parent == where
+
+
 def test_every_public_name_is_there():
     for name in spacy_sapbert.__all__:
         assert getattr(spacy_sapbert, name) is not None
@@ -91,15 +102,15 @@ def test_spacys_command_line_has_ours(monkeypatch, capsys):
     assert "[E101]" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "spacy_sapbert" / "pipeline").glob("*.py")), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", sorted((PACKAGE / "pipeline").glob("*.py")), ids=lambda path: path.name)
 def test_annotations_of_components_are_evaluated(path):
     # spaCy validates settings by them, and cannot do so with strings
     assert "from __future__ import annotations" not in path.read_text()
 
 
 def test_every_module_can_be_imported():
-    for path in set((ROOT / "spacy_sapbert").rglob("*.py")) - {ROOT / "spacy_sapbert" / "__main__.py"}:
-        name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+    for path in set(PACKAGE.rglob("*.py")) - {PACKAGE / "__main__.py"}:
+        name = ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
         importlib.import_module(name.removesuffix(".__init__"))
 
 
@@ -112,7 +123,7 @@ def test_every_message_begins_with_its_code():
 
 
 def test_every_message_is_used_and_every_code_used_is_there():
-    source = "".join(path.read_text() for path in (ROOT / "spacy_sapbert").rglob("*.py"))
+    source = "".join(path.read_text() for path in PACKAGE.rglob("*.py"))
     used = set(re.findall(r"Errors\.(E\d{3})", source))
     from spacy_sapbert.errors import Errors
 

@@ -1,21 +1,25 @@
-"""A pipeline and the package as wheels, installed beside each other, with all that they were made from gone."""
+"""The wheel and the sdist of the package: what is in them, and whether a packaged pipeline needs nothing but them."""
 
 import json
 import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pytest
 import spacy
+from markdown_it import MarkdownIt
+from packaging.metadata import Metadata
 
+import spacy_sapbert
 from spacy_sapbert.cli.assemble import assemble
 
-pytestmark = pytest.mark.slow
-
 ROOT = Path(__file__).parents[1]
+DIST = os.environ.get("SPACY_SAPBERT_DIST")
+pytestmark = [] if DIST else [pytest.mark.slow]  # they have to be built first
 TEXT = "Cystic fibrosis (CF) and breast and ovarian cancer. CF patients were given aspirins."
 
 LINK = """
@@ -41,27 +45,93 @@ def link(pipeline, cwd, **env):
     return result.pop("links"), result
 
 
+def files_of_the_repository():
+    """RETURNS (set[str]): the paths of those under version control, or new and not ignored."""
+    command = ["git", "ls-files", "-z", "--full-name", "--cached", "--others", "--exclude-standard", ":/"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    if done.returncode:
+        pytest.skip("this is no clone of the repository")
+    return set(filter(None, done.stdout.split("\0")))
+
+
 @pytest.fixture(scope="module")
-def package_wheel(tmp_path_factory):
-    """The wheel of the package itself, made from a copy of its sources."""
-    folder = tmp_path_factory.mktemp("package")
-    shutil.copytree(ROOT / "spacy_sapbert", folder / "spacy_sapbert", ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, folder)
-    run("-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--no-index", ".", cwd=folder)
-    return next(folder.glob("*.whl"))
+def dist(tmp_path_factory):
+    """The folder with the wheel and the sdist: those that are tested, or else made from a copy of the sources."""
+    if DIST:
+        return Path(DIST)
+    folder = tmp_path_factory.mktemp("sources")
+    for name in files_of_the_repository():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, folder / name)
+    run("-m", "build", "--no-isolation", cwd=folder)
+    return folder / "dist"
 
 
-def test_the_wheel_holds_every_file_of_the_package(package_wheel):
-    wanted = {
-        path.relative_to(ROOT).as_posix()
-        for path in (ROOT / "spacy_sapbert").rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts
+@pytest.fixture(scope="module")
+def package_wheel(dist):
+    (wheel,) = dist.glob("*.whl")
+    return wheel
+
+
+@pytest.fixture(scope="module")
+def in_wheel(package_wheel):
+    """The files of the wheel, by name."""
+    with zipfile.ZipFile(package_wheel) as file:
+        return {name: file.read(name) for name in file.namelist()}
+
+
+@pytest.fixture(scope="module")
+def in_sdist(dist):
+    """The files of the sdist, by name without the folder that they are in."""
+    (path,) = dist.glob("*.tar.gz")
+    with tarfile.open(path) as file:
+        return {member.name.partition("/")[2]: file.extractfile(member).read() for member in file if member.isfile()}
+
+
+def of_package(names):
+    return {name for name in names if name.startswith("spacy_sapbert/")}
+
+
+def test_the_wheel_holds_every_file_of_the_package_and_no_other(in_wheel):
+    wanted = of_package(files_of_the_repository())
+    assert {"spacy_sapbert/py.typed", "spacy_sapbert/starter/vocabulary.jsonl"} <= wanted
+    info = f"spacy_sapbert-{spacy_sapbert.__version__}.dist-info"
+    assert {name for name in in_wheel if PurePosixPath(name).parts[0] != info} == wanted
+
+
+def test_the_sdist_holds_what_the_wheel_is_made_of(in_sdist, in_wheel):
+    assert {name: in_sdist[name] for name in of_package(in_sdist)} == {
+        name: in_wheel[name] for name in of_package(in_wheel)
     }
-    assert wanted <= set(zipfile.ZipFile(package_wheel).namelist())
-    assert "spacy_sapbert/starter/vocabulary.jsonl" in wanted
+    others = {
+        name for name in in_sdist if PurePosixPath(name).parts[0] not in ("spacy_sapbert", "spacy_sapbert.egg-info")
+    }
+    made = {"PKG-INFO", "setup.cfg"}
+    assert others - made == {"CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "MANIFEST.in", "README.md", "pyproject.toml"}
 
 
+def test_the_metadata_is_valid(in_wheel, in_sdist):
+    info = f"spacy_sapbert-{spacy_sapbert.__version__}.dist-info"
+    assert in_wheel[f"{info}/METADATA"] == in_sdist["PKG-INFO"]
+    metadata = Metadata.from_email(in_wheel[f"{info}/METADATA"], validate=True)
+    assert (metadata.name, str(metadata.version)) == ("spacy-sapbert", spacy_sapbert.__version__)
+    assert metadata.license_expression == "MIT AND Apache-2.0"
+    assert metadata.license_files == ["LICENSE", "spacy_sapbert/starter/encoder/LICENSE"]
+    for name in metadata.license_files:
+        assert in_wheel[f"{info}/licenses/{name}"] == in_sdist[name]
+
+
+def test_the_readme_is_the_description_and_can_be_shown(in_wheel):
+    info = f"spacy_sapbert-{spacy_sapbert.__version__}.dist-info"
+    metadata = Metadata.from_email(in_wheel[f"{info}/METADATA"], validate=True)
+    assert metadata.description == (ROOT / "README.md").read_text(encoding="utf-8")
+    assert metadata.description_content_type == "text/markdown"
+    page = MarkdownIt("commonmark").enable("table").render(metadata.description)
+    assert page.startswith("<h1>spacy-sapbert</h1>")
+    assert page.count("<table>") == 2
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("dense", [True, False])
 def test_a_packaged_pipeline_needs_nothing_else(package_wheel, small_store, tiny_encoder, tmp_path, dense):
     kb, encoder, saved = tmp_path / "my.kb", tmp_path / "encoder", tmp_path / "saved"

@@ -1,7 +1,6 @@
 """The encoder in the package."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,9 +8,9 @@ import pytest
 from spacy_sapbert.ml.encoder_info import describe
 from spacy_sapbert.ml.ngrams import NgramEncoder
 from spacy_sapbert.ml.transformer_encoder import TransformerEncoder
-from spacy_sapbert.starter import starter_store
+from spacy_sapbert.starter import VOCABULARY, starter_store
 
-FOLDER = Path(__file__).resolve().parents[2] / "spacy_sapbert" / "starter" / "encoder"
+FOLDER = VOCABULARY.with_name("encoder")
 
 
 @pytest.fixture(scope="module")

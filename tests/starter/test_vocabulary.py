@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
-REPOSITORY = Path(__file__).resolve().parents[2]
-STARTER = REPOSITORY / "spacy_sapbert" / "starter"
-CHECK = REPOSITORY / "benchmarks" / "check_starter.py"
+from spacy_sapbert.starter import VOCABULARY
+
+STARTER = VOCABULARY.parent
+CHECK = Path(__file__).resolve().parents[2] / "benchmarks" / "check_starter.py"
 
 
 @pytest.fixture(scope="module")
