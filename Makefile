@@ -32,8 +32,8 @@ test-dist: dist
 # files there, such as that of an editable package.
 wheel-installed: .venv/ready
 	rm -rf build/venv build/tests
-	$(BIN)/python -m venv build/venv
-	build/venv/bin/python -m pip install --quiet --no-deps "$(WHEEL)"
+	$(BIN)/python -m venv --without-pip build/venv
+	$(BIN)/python -m pip --python build/venv/bin/python install --quiet --no-deps "$(WHEEL)"
 	$(BIN)/python -c "$(SITE_PACKAGES)" > "$$(build/venv/bin/python -c "$(SITE_PACKAGES)")/requirements.pth"
 	mkdir build/tests
 	git ls-files -z --cached --others --exclude-standard . ':!spacy_sapbert' | tar --null -T - -c | tar -x -C build/tests
