@@ -23,7 +23,7 @@ test-all: .venv/ready $(if $(WHEEL),wheel-installed)
 # the wheel is built from the sdist
 dist: .venv/ready
 	rm -rf build dist *.egg-info
-	$(BIN)/python -m build
+	$(BIN)/python -m build --quiet
 
 test-dist: dist
 	$(MAKE) test WHEEL="$$(echo dist/*.whl)"

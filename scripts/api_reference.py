@@ -266,7 +266,7 @@ def extension_attributes() -> Iterator[str]:
     owners = {"doc": (Doc, Underscore.doc_extensions), "span": (Span, Underscore.span_extensions)}
     rows = []
     for owner, (cls, extensions) in owners.items():
-        for name in extensions:
+        for name in sorted(extensions):  # another plugin may have registered some of them before
             _, _, getter, setter = cls.get_extension(name)
             if getter and getter.__module__ == attributes.__name__:
                 returned = parse(getter).outcome("RETURNS")

@@ -35,6 +35,17 @@ def test_the_page_is_what_the_docstrings_say(page: str) -> None:
     assert is_same, "docs/api.md is not what the docstrings say. Run: python scripts/api_reference.py"
 
 
+def test_attributes_of_another_plugin_change_nothing(reference: Any) -> None:
+    from spacy.tokens import Span
+
+    before = list(reference.extension_attributes())
+    Span.remove_extension("long_form")
+    Span.set_extension("long_form", default=None)
+    Span.set_extension("of_another", getter=str)
+    assert list(reference.extension_attributes()) == before
+    Span.remove_extension("of_another")
+
+
 def test_every_argument_field_and_option_is_explained(page: str) -> None:
     unexplained = [line for line in page.splitlines() if re.match(r"\| `.*` \| `.*\|\s*\|$", line)]
     assert unexplained == []
