@@ -82,7 +82,7 @@ def test_version_stands_in_one_place_and_the_changelog_tells_of_it():
 
 def test_where_there_are_no_sources_it_is_the_installed_package_that_is_tested():
     where = ROOT if (ROOT / "spacy_sapbert").is_dir() else Path(sysconfig.get_path("purelib"))
-    assert PACKAGE.parent == where
+    assert PACKAGE.parent.resolve() == where.resolve()
 
 
 def test_every_public_name_is_there():
