@@ -204,18 +204,31 @@ def _rank(
     disabled = names[place:]
     inputs: Iterator[tuple[str | Doc, AnnotatedDocument]] = ((document.text, document) for document in documents)
     if gold_mentions:
-        disabled += [name for name in names[:place] if finds_mentions(nlp, name)]
+        disabled += [name for name in names[:place] if finds_entities(nlp, name)]
         inputs = ((with_mentions(nlp, document), document) for _, document in inputs)
-    with on_spans([component for _, component in nlp.pipeline], None) if gold_mentions else nullcontext():
+    with on_spans(mention_components(nlp), None) if gold_mentions else nullcontext():
         for batch in minibatch(nlp.pipe(inputs, as_tuples=True, disable=disabled), size=DOCUMENTS_PER_BATCH):
             rankings = retriever.rank([doc for doc, _ in batch], max(depth, retriever.k), only)
             yield from zip((document for _, document in batch), rankings, strict=True)
 
 
 def finds_mentions(nlp: Language, name: str) -> bool:
-    """RETURNS (bool): whether a component finds entities, so that it is not to run where the mentions are given."""
+    """RETURNS (bool): whether a component finds mentions, as entities or as a group of spans."""
     meta = nlp.get_pipe_meta(name)
     return "doc.ents" in meta.assigns and meta.factory != LINKER  # which only gives them their ids
+
+
+def finds_entities(nlp: Language, name: str) -> bool:
+    """RETURNS (bool): whether a component finds entities, so that it is not to run where the mentions are given.
+
+    A group of spans does not harm, and an NER may want it.
+    """
+    return finds_mentions(nlp, name) and getattr(nlp.get_pipe(name), "spans_key", None) is None
+
+
+def mention_components(nlp: Language) -> list[Any]:
+    """RETURNS (list): the components that work on mentions, or on none, but find no mentions."""
+    return [component for name, component in nlp.pipeline if not finds_mentions(nlp, name)]
 
 
 def with_mentions(nlp: Language, document: AnnotatedDocument) -> Doc:

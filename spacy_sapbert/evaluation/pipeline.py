@@ -24,7 +24,7 @@ from ..files import open_output
 from ..kb.store import ConceptStore
 from ..pipeline.mentions import mentions_of
 from ..types import AnnotatedDocument, Mention
-from .concepts import RETRIEVER, SetCounts, finds_mentions, micro, with_mentions
+from .concepts import RETRIEVER, SetCounts, finds_entities, mention_components, micro, with_mentions
 from .document_gold import gold_of, primary_id
 from .linking import SPANS_KEY, find_linker, gold_concepts, on_spans, place_in_text, strict_at
 from .predictions import write_prediction
@@ -178,10 +178,10 @@ def _run(
     disabled = [name for name in names if nlp.get_pipe_meta(name).factory == RETRIEVER]
     inputs: Iterator[tuple[str | Doc, AnnotatedDocument]] = ((document.text, document) for document in documents)
     if gold_mentions:
-        disabled += [name for name in names if finds_mentions(nlp, name)]
+        disabled += [name for name in names if finds_entities(nlp, name)]
         inputs = ((with_mentions(nlp, document), document) for _, document in inputs)
     # unlike the entities, a group holds mentions that overlap as well
-    with on_spans([part for _, part in nlp.pipeline], SPANS_KEY) if gold_mentions else nullcontext():
+    with on_spans(mention_components(nlp), SPANS_KEY) if gold_mentions else nullcontext():
         for doc, document in nlp.pipe(inputs, as_tuples=True, disable=disabled):
             yield document, doc
 

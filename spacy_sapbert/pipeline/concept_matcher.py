@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional,
 
 import numpy as np
 from spacy.language import Language
-from spacy.scorer import get_ner_prf
+from spacy.pipeline.entityruler import entity_ruler_score
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.util import filter_spans
@@ -97,7 +97,7 @@ class ConceptMatcher(FolderPipe):
         stop_names: Sequence[str] = STOP_NAMES,
         overwrite_ents: bool = False,
         composites: bool = True,
-        scorer: Optional[Callable] = get_ner_prf,
+        scorer: Optional[Callable] = entity_ruler_score,
     ) -> None:
         self.vocab = vocab
         self.name = name

@@ -38,7 +38,7 @@ class BioSyn:
     add_right (bool): where no candidate is right, the right name nearest by the dense score takes the last one's place.
         BioSyn learns nothing from such a mention.
     each_once (bool): a mention that comes again before names are encoded anew is left out: most mentions of a corpus
-        are repetitions, and take time without teaching more. BioSyn learns from each.
+        are repetitions, and take time without teaching more. BioSyn's own code leaves them out as well.
     prior_weight (float): μ, how much it counts how often the training data has a concept; see
         `spacy_sapbert.ml.prior.Prior`. It enters what is predicted, not what is learnt. 0 for BioSyn's scores.
     join_mentions (bool): the mentions of the training data are names of the vocabulary that is saved; while the linker

@@ -6,6 +6,7 @@ import spacy
 import spacy.cli
 from hypothesis import given
 from hypothesis import strategies as st
+from spacy.language import Language
 from typer.testing import CliRunner
 
 from spacy_sapbert.corpora.docbin import write_docbin
@@ -250,6 +251,23 @@ def test_mentions_that_cut_a_token_count(nlp):
     cut = document("noncystic fibrosis and antiCF aspirin", ("cystic fibrosis", CF), ("CF", CF), ("aspirin", ASPIRIN))
     assert evaluate_pipeline(nlp, [cut])["ner_untyped"] == figures(3, 1, 1, 100.0, 33.33, 50.0)
     assert evaluate_pipeline(nlp, [cut], gold_mentions=True)["ner"]["right"] == 3
+
+
+@Language.component("wants_names")
+def wants_names(doc):
+    """Stands for a network that sees where names are."""
+    assert {span.text for span in doc.spans["names"]} >= {"aspirin"}
+    return doc
+
+
+def test_spans_that_others_want_are_found_beside_gold_mentions(small_store, documents):
+    nlp = spacy.blank("en")
+    nlp.add_pipe("concept_matcher", config={"kb": str(small_store.path), "spans_key": "names"})
+    nlp.add_pipe("wants_names")
+    nlp.add_pipe("sapbert_linker", config={"kb": str(small_store.path), "encoder": "none"})
+    result = evaluate_pipeline(nlp, documents[:1], gold_mentions=True)
+    assert result["ner"]["right"] == result["ner"]["found"] == 4
+    assert nlp.get_pipe("concept_matcher").spans_key == "names"
 
 
 def test_a_linker_of_a_span_group(small_store, documents):
