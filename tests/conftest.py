@@ -22,11 +22,11 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX2")
 
-# id, source, types, names with the preferred one first, and what else is known
 # how long an example takes says more about the machine than about the code
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
 
+# id, source, types, names with the preferred one first, and what else is known
 SMALL_VOCABULARY = [
     ("D009369", "MEDIC", "Disease", "Neoplasms|cancer|tumors", {"definition": "New abnormal growth of tissue."}),
     (
