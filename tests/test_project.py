@@ -99,10 +99,10 @@ def test_what_all_makes_is_verified(project: dict[str, Any]) -> None:
 
 
 def test_the_documentation_is_that_of_the_project(tmp_path: Path) -> None:
-    shutil.copy(ROOT / "docs" / "project.md", tmp_path)
-    project_document(ROOT, tmp_path / "project.md")
-    written, made = ((folder / "project.md").read_text(encoding="utf-8") for folder in (ROOT / "docs", tmp_path))
-    assert written == made, "docs/project.md is mended by: python -m spacy project document . --output docs/project.md"
+    shutil.copy(ROOT / "PROJECT.md", tmp_path)
+    project_document(ROOT, tmp_path / "PROJECT.md")
+    written, made = ((folder / "PROJECT.md").read_text(encoding="utf-8") for folder in (ROOT, tmp_path))
+    assert written == made, "PROJECT.md is mended by: python -m spacy project document . --output PROJECT.md"
 
 
 def test_assets_tell_their_licence_and_stay_out_of_version_control(project: dict[str, Any]) -> None:

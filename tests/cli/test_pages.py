@@ -175,7 +175,7 @@ def test_every_page_is_in_the_list_of_the_readme_and_every_link_leads_somewhere(
     pages = sorted((ROOT / "docs").glob("*.md"))
     listed = readme.split("## Documentation\n")[1].split("\n## ")[0]
     assert [page.name for page in pages if f"(docs/{page.name})" not in listed] == []
-    for page in [ROOT / "README.md", *pages]:
+    for page in [*sorted(ROOT.glob("*.md")), *pages]:
         text = page.read_text(encoding="utf8")
         for path, anchor in re.findall(r"\]\((?!http)([^)#\s]*)(?:#([^)\s]+))?\)", text):
             target = (page.parent / path) if path else page
