@@ -139,6 +139,7 @@ class Errors:
     E209 = "[E209] Cannot write {path} ({reason}). Choose another place."
     E210 = "[E210] {path} cannot be read as a .spacy file ({reason}). Convert the corpus again."
     E211 = "[E211] There is no document in {paths}. Check that the format fits the files; broken records: {broken}."
+    E216 = "[E216] There is no tokenizer '{name}'. Those that are installed: {known}."
     E212 = "[E212] The output {path} must end in .spacy, or `spacy train` does not find it. Give such a name last."
     E213 = "[E213] There is no id in {path}. Give a file with the ids of the documents to read, one a line."
     E214 = (

@@ -23,6 +23,7 @@ from .corpora import Ids
 from .options import split_pairs
 
 if TYPE_CHECKING:
+    from spacy.language import Language
     from spacy.tokens import Doc
 
 _SHOWN_PROBLEMS = 10
@@ -33,6 +34,9 @@ def convert(
     output: Annotated[Path, typer.Argument(help="The .spacy file to write.")],
     format: Annotated[str | None, typer.Option(help=f"One of {', '.join(FORMATS)}; guessed where plain.")] = None,
     lang: Annotated[str, typer.Option(help="The language whose tokenizer is used.")] = "en",
+    tokenizer: Annotated[
+        str | None, typer.Option(help="Another tokenizer, by the name that it has under [nlp.tokenizer] in a config.")
+    ] = None,
     split_tokens: Annotated[bool, typer.Option(help="Split tokens where a mention cuts one.")] = False,
     types: Annotated[list[str] | None, typer.Option(help="Keep mentions of this type only; may be repeated.")] = None,
     rename: Annotated[
@@ -50,13 +54,14 @@ def convert(
     if output.suffix != ".spacy":
         raise SapbertError(Errors.E212.format(path=output))
     names = dict(split_pairs("--rename", rename))
+    nlp = _blank(lang, tokenizer)
     console = Console(stderr=True)
     report = Report()
     split = DocumentIds(ids) if ids else None
     documents = _documents(
         inputs, report, split, format=format, encoding=encoding, strict=strict, types=types, names=names
     )
-    write_docbin(_progress(_docs(documents, lang, split_tokens, report), console), output)
+    write_docbin(_progress(_docs(documents, nlp, split_tokens, report), console), output)
     _warn_of_missing_types([*(types or []), *names], report)
     _show(report, console, output)
 
@@ -88,12 +93,21 @@ def _documents(
         raise SapbertError(Errors.E211.format(paths=paths, broken=report.broken))
 
 
-def _docs(documents: Iterator[AnnotatedDocument], lang: str, split_tokens: bool, report: Report) -> Iterator[Doc]:
+def _blank(lang: str, tokenizer: str | None) -> Language:
     import spacy
+    from spacy.util import registry
 
+    if tokenizer is None:
+        return spacy.blank(lang)
+    if not registry.has("tokenizers", tokenizer):
+        known = ", ".join(sorted(registry.tokenizers.get_all()))
+        raise SapbertError(Errors.E216.format(name=tokenizer, known=known))
+    return spacy.blank(lang, config={"nlp": {"tokenizer": {"@tokenizers": tokenizer}}})
+
+
+def _docs(documents: Iterator[AnnotatedDocument], nlp: Language, split_tokens: bool, report: Report) -> Iterator[Doc]:
     from ..corpora.docs import to_doc
 
-    nlp = spacy.blank(lang)
     for document in documents:
         yield to_doc(nlp, document, split_tokens=split_tokens, report=report)
 

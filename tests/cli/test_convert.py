@@ -184,3 +184,17 @@ def test_an_encoding_is_that_of_the_format_unless_it_is_given(tmp_path):
         result = run(fold, tmp_path / "gold.spacy", *option)
         assert result.exit_code == 0, result.output
         assert mentions(tmp_path / "gold.spacy") == ["n\xe4usea"]
+
+
+def test_another_tokenizer_keeps_more_mentions(tmp_path):
+    (tmp_path / "corpus.txt").write_text("1|t|The Na+/K+ pump\n1|a|\n1\t4\t6\tNa\tChemical\tD012964\n")
+    for tokenizer, kept in {"spacy.Tokenizer.v1": 0, "spacy-sapbert.BiomedicalTokenizer.v1": 1}.items():
+        result = run(tmp_path / "corpus.txt", tmp_path / "gold.spacy", "--tokenizer", tokenizer)
+        assert result.exit_code == 0, result.output
+        assert sum(len(doc.ents) for doc in read_docbin(tmp_path / "gold.spacy")) == kept
+
+
+def test_a_tokenizer_that_there_is_not(corpus, tmp_path):
+    result = run(corpus, tmp_path / "gold.spacy", "--tokenizer", "spacy-sapbert.Tokeniser.v1")
+    assert "E216" in str(result.exception)
+    assert "spacy-sapbert.BiomedicalTokenizer.v1" in str(result.exception)
