@@ -128,7 +128,7 @@ def test_the_readme_is_the_description_and_can_be_shown(in_wheel):
     assert metadata.description_content_type == "text/markdown"
     page = MarkdownIt("commonmark").enable("table").render(metadata.description)
     assert page.startswith("<h1>spacy-sapbert</h1>")
-    assert page.count("<table>") == 2
+    assert page.count("<table>") == metadata.description.count("\n|---")
 
 
 @pytest.mark.slow
