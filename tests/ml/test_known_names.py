@@ -8,7 +8,9 @@ from spacy.training import Example
 from spacy.util import fix_random_seed, registry
 
 from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.kb.build import build_store
 from spacy_sapbert.ml.known_names import embed_with_names
+from spacy_sapbert.types import Name, Record
 
 WIDTH = 16
 INNER = {
@@ -126,6 +128,15 @@ def entities(nlp, text):
 def test_an_ner_finds_names_that_it_never_saw(trained):
     assert entities(trained, "We saw cystic fibrosis again") == [("cystic fibrosis", "DISEASE")]
     assert entities(trained, "We saw cystic cabinets again") == []
+
+
+def test_another_vocabulary_can_be_put_under_it(trained, tmp_path):
+    record = Record("X1", (Name("purple gizmo", "preferred", "test"),), types=("Disease",))
+    store = build_store([record], tmp_path / "other.kb")
+    other = make_nlp("starter").from_bytes(trained.to_bytes())
+    assert entities(other, "We saw purple gizmo again") == []
+    other.get_pipe("concept_matcher").set_kb(str(store.path))
+    assert entities(other, "We saw purple gizmo again") == [("purple gizmo", "DISEASE")]
 
 
 def test_it_stays_so_when_saved_pickled_and_in_other_processes(trained, tmp_path):
