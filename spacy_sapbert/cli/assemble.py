@@ -14,7 +14,7 @@ from .saving import save_pipeline
 if TYPE_CHECKING:
     from spacy.language import Language
 
-_ADDED = ("abbreviation_resolver", "composite_splitter", "sapbert_linker")
+_LINKER = "sapbert_linker"
 
 
 def assemble(
@@ -62,16 +62,21 @@ def _new_pipeline(kb: str, linker: dict[str, str | None], ner: str | None, lang:
     import spacy
 
     nlp = _load(ner) if ner else spacy.blank(lang)
-    there = [component for component in _ADDED if component in nlp.pipe_names]
-    if there:
-        reason = f"the pipeline of --ner has {', '.join(there)} already; --from changes the vocabulary of such a one"
+    if _LINKER in nlp.pipe_names:
+        reason = f"the pipeline of --ner has {_LINKER} already; --from changes the vocabulary of such a one"
         raise SapbertError(Errors.E533.format(reason=reason))
-    nlp.add_pipe("abbreviation_resolver")
+    _add(nlp, "abbreviation_resolver")
     if not ner:
         nlp.add_pipe("concept_matcher", config={"kb": kb})
-    nlp.add_pipe("composite_splitter")
-    nlp.add_pipe("sapbert_linker", config={"kb": kb, **linker})
+    _add(nlp, "composite_splitter")
+    nlp.add_pipe(_LINKER, config={"kb": kb, **linker})
     return nlp
+
+
+def _add(nlp: Language, name: str) -> None:
+    """Add a component, unless the NER's pipeline has it, which may need it where it stands."""
+    if name not in nlp.pipe_names:
+        nlp.add_pipe(name)
 
 
 def _with_new_vocabulary(pipeline: str, kb: str) -> Language:

@@ -150,7 +150,18 @@ def test_a_pipeline_that_links_already_gets_no_second_linker(command, linking_fo
     finished = command("assemble", "-o", output, "--ner", linking_folder)
     assert finished.status == 1
     assert "[E533]" in finished.err
-    assert "abbreviation_resolver, composite_splitter, sapbert_linker already; --from" in finished.err
+    assert "sapbert_linker already; --from" in finished.err
+
+
+def test_what_an_ner_needs_before_it_stays_there(command, tmp_path, output):
+    nlp = spacy.blank("en")
+    nlp.add_pipe("abbreviation_resolver")
+    nlp.add_pipe("concept_matcher", config={"spans_key": "names"})
+    nlp.add_pipe("entity_ruler")
+    nlp.to_disk(tmp_path / "ner_with_names")
+    assert command("assemble", "-o", output, "--ner", tmp_path / "ner_with_names").status == 0
+    names = spacy.load(output).pipe_names
+    assert names == ["abbreviation_resolver", "concept_matcher", "entity_ruler", "composite_splitter", "sapbert_linker"]
 
 
 def test_what_is_no_pipeline_is_not_overwritten(command, small_store, tmp_path):

@@ -282,6 +282,7 @@ def test_the_commands_on_an_ner_run(tmp_path, monkeypatch, command):
         "spacy-sapbert convert dev.pubtator",
         "spacy train ner.cfg",
         "spacy evaluate training/model-best",
+        "spacy-sapbert assemble --kb",
     ]
     run_commands((ROOT / "docs" / "ner.md").read_text(encoding="utf8"), wanted, command)
     assert "names" in spacy.load("training/model-last")("Breast cancer.").spans
