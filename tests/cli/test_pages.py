@@ -179,12 +179,16 @@ def test_every_page_is_in_the_list_of_the_readme_and_every_link_leads_somewhere(
     for page in [*sorted(ROOT.glob("*.md")), *pages]:
         text = page.read_text(encoding="utf8")
         for path, anchor in re.findall(r"\]\((?!http)([^)#\s]*)(?:#([^)\s]+))?\)", text):
-            # the package may be tested where it is installed
-            root = Path(spacy_sapbert.__file__).parents[1] if path.startswith("spacy_sapbert/") else page.parent
-            target = (root / path) if path else page
+            target = file_of(page, path)
             assert target.exists(), f"{page.name}: {path}"
             if anchor:
                 assert anchor in headings(target), f"{page.name}: {path}#{anchor}"
+
+
+def file_of(page, path):
+    """The file that a page names. The package may be tested where it is installed."""
+    _, package, inside = path.partition("spacy_sapbert/")
+    return Path(spacy_sapbert.__file__).parent / inside if package else page.parent / path if path else page
 
 
 def headings(page):
