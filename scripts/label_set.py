@@ -21,6 +21,8 @@ def main(
     """Write the ids that are annotated in corpora, one a line."""
     documents = (document for path in corpora for document in read_corpus(path))
     ids = {one_id for document in documents for mention in document.mentions for one_id in mention.ids}
+    if not ids:
+        raise SystemExit(f"No mention in {', '.join(map(str, corpora))} has an id; give annotated corpora.")
     with open_output(output) as write:
         for one_id in sorted(ids):
             write(f"{one_id}\n")

@@ -26,12 +26,12 @@ def main(
     output: Annotated[Path, typer.Option("--output", "-o")],
 ) -> None:
     """Make a vocabulary of chemicals of MeSH, in MEDIC's format."""
-    chemicals = {row[1] for row in rows(tree) if row[0].startswith(_BRANCH)}
+    chemicals = {row[1] for row in rows(tree, 3) if row[0].startswith(_BRANCH)}
     names: dict[str, dict[str, None]] = {}
-    for concept_id, name, synonyms in rows(descriptors):
+    for concept_id, name, synonyms, *_ in rows(descriptors, 3):
         if concept_id in chemicals:
             names.setdefault(concept_id, {}).update(dict.fromkeys([name, *filter(None, synonyms.split("|"))]))
-    for row in rows(mappings):
+    for row in rows(mappings, 4):
         if row[3] == "CHEBI":
             names.setdefault(row[1], {})[row[2].replace("|", " ")] = None
     with open_output(output) as write:
@@ -40,10 +40,15 @@ def main(
     typer.echo(f"{output}: {len(names):,} concepts, {sum(map(len, names.values())):,} names", err=True)
 
 
-def rows(path: Path) -> Iterator[list[str]]:
+def rows(path: Path, n_columns: int) -> Iterator[list[str]]:
     with open_text(path) as handle:
-        for line in handle:
-            yield line.rstrip("\n").split("\t")
+        for number, line in enumerate(handle, start=1):
+            row = line.rstrip("\n").split("\t")
+            if len(row) < n_columns:
+                raise SystemExit(
+                    f"{path}, line {number}: {len(row)} columns of at least {n_columns}; get the file again"
+                )
+            yield row
 
 
 if __name__ == "__main__":

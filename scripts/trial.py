@@ -34,7 +34,7 @@ SMALL = {
 }
 # each list runs in a copy of the project
 LISTS = {
-    "task": (["all"], ["prepare"], ["augment"]),
+    "task": (["all"], ["augment"]),
     "encoder": (
         ["pretrain"],
         ["pretrain-umls", "--vars.name", "umls"],

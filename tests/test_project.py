@@ -84,6 +84,15 @@ def test_what_a_command_needs_was_made_or_is_an_asset(project: dict[str, Any]) -
             made.update(commands[name].get("outputs", ()))
 
 
+def test_what_a_line_reads_of_another_command_is_a_dependency(project: dict[str, Any]) -> None:
+    made = {path for command in project["commands"] for path in command.get("outputs", ())}
+    for command in project["commands"]:
+        own = {*command.get("deps", ()), *command.get("outputs", ())}
+        read = {argument for line in map(shlex.split, command["script"]) for argument in line}
+        if not command.get("no_skip"):
+            assert read & made <= own, command["name"]
+
+
 def test_assets_that_a_line_reads_are_listed(project: dict[str, Any]) -> None:
     listed = {asset["dest"] for asset in project["assets"]}
     assert {arg for line in lines(project) for arg in line if arg.startswith("assets/")} == listed

@@ -152,6 +152,19 @@ def test_chemicals_are_those_of_the_tree_and_of_the_mappings(tmp_path):
     assert "3 concepts, 5 names" in told
 
 
+def test_a_table_that_was_cut_off_is_told_with_its_line(tmp_path):
+    (tmp_path / "tree.tsv").write_text("Tree Number\tDesc Ui\tTerm\nD01.552\tD0080")
+    told = run("mesh_chemicals.py", "tree.tsv", "tree.tsv", "tree.tsv", "-o", "out.txt", cwd=tmp_path, code=1)
+    assert "tree.tsv, line 2: 2 columns of at least 3" in told
+    assert not (tmp_path / "out.txt").exists()
+
+
+def test_corpora_without_ids_give_no_labels(tmp_path):
+    (tmp_path / "a.txt").write_text("1|t|CF\n1|a|\n1\t0\t2\tCF\tDisease\t-1\n")
+    assert "a.txt has an id" in run("label_set.py", "a.txt", "-o", "labels.txt", cwd=tmp_path, code=1)
+    assert not (tmp_path / "labels.txt").exists()
+
+
 def test_labels_are_the_ids_of_all_corpora(tmp_path):
     (tmp_path / "a.txt").write_text("1|t|CF and ALS\n1|a|\n1\t0\t2\tCF\tDisease\tD003550\n1\t7\t10\tALS\tDisease\t-1\n")
     (tmp_path / "b.txt").write_text("2|t|Aspirin\n2|a|\n2\t0\t7\tAspirin\tChemical\tMESH:D001241|D003550\n")

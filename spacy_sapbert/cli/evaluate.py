@@ -26,13 +26,15 @@ evaluate = typer.Typer(help="Measure pipelines on annotated corpora, and encoder
 
 
 @evaluate.callback()
-def output(
+def measured(
     context: typer.Context,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write the JSON to this file, not to standard output.")
     ] = None,
 ) -> None:
     """Measure pipelines on annotated corpora, and encoders on pairs."""
+    if output and not output.absolute().parent.is_dir():  # which should not come up after an hour
+        raise SapbertError(Errors.E507.format(path=output, reason="there is no such folder"))
     context.with_resource(json_to(output))
 
 

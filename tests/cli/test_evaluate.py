@@ -72,6 +72,11 @@ def test_json_goes_to_a_file(pipelines, corpus, tmp_path):
     )
 
 
+def test_a_folder_that_is_not_there_is_told_before_anything_is_measured(tmp_path):
+    with pytest.raises(SapbertError, match=r"E507.*scores\.json.*no such folder"):
+        run("--output", tmp_path / "none" / "scores.json", "linking", tmp_path / "no_pipeline", tmp_path / "no_corpus")
+
+
 def test_linking_of_one_type(pipelines, corpus):
     measures = json.loads(run("linking", pipelines / "full", corpus, "--type", "Disease").stdout)
     assert measures["mentions"] == 4
