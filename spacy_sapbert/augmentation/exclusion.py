@@ -16,13 +16,13 @@ PMID, TITLE = "pmid", "title"
 MIN_WORDS = 5
 _MAX_COMPARED = 300  # characters of a title or a first sentence
 
-_PMID = re.compile(r"(?:pmid|pubmed)?\s*:?\s*0*(\d+)", re.IGNORECASE)
+_PMID = re.compile(r"(?:pmid|pubmed)?\s*(?::\s*)?(\d+)", re.IGNORECASE)
 
 
 def pmid_of(doc_id: str) -> str:
     """RETURNS (str): the number of "PMID:123", "00123" or "123"; empty for another id."""
     found = _PMID.fullmatch(doc_id.strip())
-    return found[1] if found else ""
+    return (found[1].lstrip("0") or "0") if found else ""
 
 
 class EvaluationSets:
@@ -42,7 +42,7 @@ class EvaluationSets:
         for document in documents:
             self._pmids.add(pmid_of(document.doc_id))
             self._titles.add(fold(first_sentence(document.text)))
-            beginnings.update(_beginning(document.text[start:]) for start in sentence_starts(document.text))
+            beginnings.update(_beginning(document.text, start) for start in sentence_starts(document.text))
         self._beginnings = sorted(beginnings)
         self._pmids.discard("")
         self._titles.discard("")
@@ -62,6 +62,6 @@ class EvaluationSets:
         return place < len(self._beginnings) and f"{self._beginnings[place]} ".startswith(wanted)
 
 
-def _beginning(text: str) -> str:
+def _beginning(text: str, start: int) -> str:
     # folding the first characters only: a word is hardly longer than that
-    return fold(text[: 4 * _MAX_COMPARED])[:_MAX_COMPARED]
+    return fold(text[start : start + 4 * _MAX_COMPARED])[:_MAX_COMPARED]

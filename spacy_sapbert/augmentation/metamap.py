@@ -32,13 +32,12 @@ class Ranked(NamedTuple):
 
 
 # id|MMI|score|preferred name|CUI|[types]|triggers|location|positions|tree codes| ; older versions have no location.
-# Only the triggers may hold a "|", so the positions are looked for from the end.
-_MMI = re.compile(
-    r"[^|]*\|MMI\|(?P<score>[^|]*)\|(?P<preferred>.*?)\|(?P<cui>C\d{7})\|\[[^]]*\]\|(?P<rest>.*)"
-    r"\|(?P<positions>\[?\d+/\d+[\d/,;\[\]]*)\|[^|/]*\|?"
-)
+# Names and triggers may hold a "|": the CUI is looked for from the start, the positions from the end.
+_MMI_CUI = re.compile(r"C\d{7}")
+_MMI_TYPES = re.compile(r"\[[^]]*\]")
+_MMI_POSITIONS = re.compile(r"\[?\d+/\d[\d/,;\[\]]*")
 _TRIGGER = re.compile(r'"(?P<name>[^"]*)"-[^"-]*-\d+-"[^"]*"-[^",]*-[01](?:,|$|\|)')
-_PIECE = re.compile(r"(\d+)/(\d+)")
+_PIECE = re.compile(r"(?<!\d)(\d+)/(\d+)")
 _BRAT_SPAN = re.compile(r"(T\d+)\t\S+ (\d+) (\d+)(?:;\d+ (\d+))*\t.*")
 _BRAT_CONCEPT = re.compile(r"N\d+\tReference (T\d+) (\w+):(\S*)\t(.*)")
 
@@ -54,20 +53,50 @@ def read_mmi(source: Source) -> Iterator[Ranked]:
     for number, line in source.lines():
         if not line.strip():
             continue
-        found = _MMI.fullmatch(line.strip())
         try:
-            if not found:
-                raise BrokenRecord("no line of MetaMapLite's MMI format")
-            score = _number(found["score"])
+            found = _mmi(line.strip().split("|"))
+            score = _number(found.score)
+            places = [_whole(place) for place in found.positions.split(";") if _PIECE.search(place)]
         except BrokenRecord as reason:
             source.broken(number, reason)
             continue
-        places = [_whole(place) for place in found["positions"].split(";") if _PIECE.search(place)]
-        names = [trigger["name"] for trigger in _TRIGGER.finditer(found["rest"])]
+        names = [trigger["name"] for trigger in _TRIGGER.finditer(found.triggers)]
         if len(names) != len(places):
             names = [""] * len(places)
         for (start, length), name in zip(places, names, strict=True):
-            yield Ranked(start, length, canonical_id(found["cui"]), score, found["preferred"], name)
+            yield Ranked(start, length, canonical_id(found.cui), score, found.preferred, name)
+
+
+class _Mmi(NamedTuple):
+    """What is read of a line of the fielded MMI format. triggers: perhaps with the location after them."""
+
+    score: str
+    preferred: str
+    cui: str
+    triggers: str
+    positions: str
+
+
+def _mmi(cells: list[str]) -> _Mmi:
+    """cells (list[str]): what stands between the bars.
+
+    RAISES (BrokenRecord): the line is of another form.
+    """
+    last = _place_of_positions(cells)
+    for cui in range(4, last - 2):
+        if _MMI_CUI.fullmatch(cells[cui]) and _MMI_TYPES.fullmatch(cells[cui + 1]) and cells[1] == "MMI":
+            triggers = "|".join(cells[cui + 2 : last])
+            return _Mmi(cells[2], "|".join(cells[3:cui]), cells[cui], triggers, cells[last])
+    raise BrokenRecord("no line of MetaMapLite's MMI format")
+
+
+def _place_of_positions(cells: list[str]) -> int:
+    """RETURNS (int): the cell before that of the tree codes, which a last bar may follow; 0 where there is none."""
+    for last in (len(cells) - 2, len(cells) - 3):
+        tree_codes, *rest = cells[last + 1 :] if last > 0 else ["/"]
+        if "/" not in tree_codes and not any(rest) and _MMI_POSITIONS.fullmatch(cells[last]):
+            return last
+    return 0
 
 
 def _number(raw: str) -> float:

@@ -7,8 +7,8 @@ Tab-separated with quotes where needed, and a heading; read are its columns `Ter
 from __future__ import annotations
 
 import csv
-import re
 from collections.abc import Iterator
+from itertools import islice
 
 from ..errors import Errors, SapbertError
 from ..files import open_text
@@ -72,6 +72,28 @@ def _document(row: dict[str, str], id_column: str) -> AnnotatedDocument:
     ids = split_ids(row[id_column], _SNOMED)
     if not all(concept_id.startswith(f"{_SNOMED}:") for concept_id in ids):
         raise BrokenRecord(f"{row[id_column]!r} is no SNOMED CT id")
-    found = list(re.finditer(rf"(?<!\w){re.escape(term)}(?!\w)", example, re.IGNORECASE))
-    text, (start, end) = (example, found[0].span()) if len(found) == 1 else (term, (0, len(term)))
+    found = list(islice(_places(term, example), 2))
+    text, start = (example, found[0]) if len(found) == 1 else (term, 0)
+    end = start + len(term)
     return AnnotatedDocument(row[_ID], text, (Mention(start, end, text[start:end], UNTYPED, ids),))
+
+
+def _places(term: str, text: str) -> Iterator[int]:
+    """YIELDS (int): where a term stands as whole words, in any case."""
+    term, text = _folded(term), _folded(text)
+    start = text.find(term)
+    while start >= 0:
+        end = start + len(term)
+        is_whole = not (_in_word(text[start - 1 : start]) or _in_word(text[end : end + 1]))
+        if is_whole:
+            yield start
+        start = text.find(term, end if is_whole else start + 1)
+
+
+def _folded(text: str) -> str:
+    # only İ becomes two characters in lower case
+    return text.replace("İ", "i").lower()
+
+
+def _in_word(char: str) -> bool:
+    return char.isalnum() or char == "_"

@@ -22,8 +22,7 @@ from .tac import read_tac
 
 _HEAD_SIZE = 4096
 _PUBTATOR = re.compile(r"[^|\t\n]+\|t\|")
-_NAMES = re.compile(r"(?:[^\t\n]*\S[^\t\n]*\t[^\t\n]*\n)+")
-_ASKAPATIENT = re.compile(r"(?:(?:\d{6,18}|C\d{7})\t[^\t\n]+\t[^\t\n]+\n)+")
+_ASKAPATIENT_ID = re.compile(r"\d{6,18}|C\d{7}")
 _TAG = re.compile(r"<\s*([A-Za-z]\w*)")
 
 
@@ -97,10 +96,19 @@ def guess_format(path: Path, encoding: str = "utf-8") -> str:
     if _PUBTATOR.match(head):
         return "pubtator"
     whole_lines = head if len(data) < _HEAD_SIZE else head[: head.rfind("\n") + 1]
-    for format, lines in {"names": _NAMES, "askapatient": _ASKAPATIENT}.items():
-        if lines.fullmatch(whole_lines.rstrip("\n") + "\n"):
+    rows = [line.split("\t") for line in whole_lines.rstrip("\n").split("\n")]
+    for format, is_row in {"names": _is_name, "askapatient": _is_askapatient}.items():
+        if all(map(is_row, rows)):
             return format
     raise SapbertError(Errors.E203.format(path=path, formats=", ".join(FORMATS)))
+
+
+def _is_name(cells: list[str]) -> bool:
+    return len(cells) == 2 and bool(cells[0].strip())
+
+
+def _is_askapatient(cells: list[str]) -> bool:
+    return len(cells) == 3 and all(cells) and _ASKAPATIENT_ID.fullmatch(cells[0]) is not None
 
 
 def _read(

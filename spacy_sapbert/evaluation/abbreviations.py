@@ -117,7 +117,8 @@ def _why_missed(short: str, long: str, text: str) -> str:
         return "long form not in one piece"
     if not _is_in_order(_letters(short), long):
         return "letters missing or in another order"
-    if not re.search(rf"[(\[]\s*{re.escape(short)}|{re.escape(short)}\s*[(\[]", text):
+    gaps = [(bracket, blank) for bracket in "([" for blank in ("", " ")]  # blanks are folded
+    if not any(bracket + blank + short in text or short + blank + bracket in text for bracket, blank in gaps):
         return "no bracket"
     return "words between, or another form of the definition"
 

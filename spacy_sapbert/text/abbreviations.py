@@ -45,7 +45,7 @@ _SERIES = (
 _MARKERS = frozenset(chain(*_SERIES))
 _WORD_OR_SIGN = re.compile(r"[^\W_]+|\S")
 _FOLLOWING_WORD = re.compile(r"\s+([^\W_]+)")
-_LAST_WORD = re.compile(r"[^\W_]+$")
+_LAST_WORD = re.compile(r"(?<![^\W_])[^\W_]+$")
 _OPENING = re.compile(r"\s*(?:(?P<bracket>[(\[])|[,;])\s*")
 _REST_OF_BRACKET = re.compile(r"[^()\[\]]*[)\]]?")
 

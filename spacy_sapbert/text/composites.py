@@ -26,7 +26,7 @@ _PHRASES = _LONG_CONNECTORS | _FIXED_PAIRS
 # These announce the list or its last member; a single mention does without them.
 _ANNOUNCERS = frozenset(("both", "either", "neither", "some", "any", "various", "several"))
 _CLASSIFIER = re.compile(r"(?:type|grade|stage|form|group|class)(?:e?s)?", re.IGNORECASE)
-_RUN_END = re.compile(r"[\w'′’-]+$")
+_RUN_END = re.compile(r"(?<![\w'′’-])[\w'′’-]+$")
 _RUN_START = re.compile(r"[\w'′’-]+")
 _BARE_LOCANT = re.compile(r"(?:\d+|[A-Za-z])['′]*,")
 _LOCANT = re.compile(r"(?:\d+|[A-Za-z])['′]*-")

@@ -40,7 +40,7 @@ _CONDITIONS = re.compile(
 )
 _ADJECTIVES = re.compile("..+(?:al|ic|ar|[ao]ry|ous|ive|ian|ile|[ai]ble)")
 _NOUNS_LIKE_ADJECTIVES = _word_set("ovary artery memory capillary withdrawal colic")
-_NUMERALS = re.compile(r"\d+[A-Za-z]?|[IVX]+[A-Za-z]?|[A-Zb-z]|[A-Z][\w-]*\d\w*")
+_NUMERALS = re.compile(r"\d+[A-Za-z]?|[IVX]+[A-Za-z]?|[A-Zb-z]|[A-Z](?:[\w-]*-)?[^\W\d]*\d\w*")
 # The "tube" of "ovarian and fallopian tube cancers" belongs to the last conjunct alone.
 _BOUND_NOUNS = _word_set("tube tubes system systems cord duct ducts marrow")
 # What a departure costs

@@ -23,7 +23,7 @@ _RESOLVER = re.compile(
     r"(?P<prefix>[A-Za-z][\w.-]*)[/:](?P<local>[^/#?]+)"
 )
 # The OBO Foundry's scheme, which Orphanet and EFO follow with bases of their own: …/DOID_1612, …/Orphanet_124
-_OBO = re.compile(r"\S*[/#](?P<prefix>[A-Za-z][A-Za-z0-9.-]*(?:_[A-Za-z]+)*)_(?P<local>[^_/#?:]*\d[^_/#?:]*)")
+_OBO = re.compile(r"\S*[/#](?P<prefix>[A-Za-z][A-Za-z0-9.-]*(?:_[A-Za-z]+)*)_(?P<local>[^_/#?:\d]*\d[^_/#?:]*)")
 
 # DOID writes the release of the vocabulary into the prefix: SNOMEDCT_US_2018_03_01, NCI2009_04D, CSP2005
 _RELEASE = re.compile(r"^(\s*[A-Za-z]\w*?)_?(?:19|20)\d\d(?:_\d\d(?:_\d\d|[A-Z])?)?(?=\s*:)")

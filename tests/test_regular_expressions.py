@@ -1,0 +1,328 @@
+"""No regular expression of the package takes more than linear time: no text of a user can make it hang.
+
+Run as a program, the file measures the times in a process of its own, and prints a line of JSON a case: its name and
+the processor seconds for `SMALL` and `LARGE` characters.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+import spacy_sapbert
+from spacy_sapbert.errors import SapbertError
+
+SMALL, LARGE = 25_000, 100_000
+PACKAGE = Path(spacy_sapbert.__file__).parent
+GROWTH = 8  # for four times the text; one that took the square of the time would take 16 times as long
+FLOOR = 0.1  # processor seconds that say nothing of the growth
+LIMIT = 240  # seconds for all cases together; they take about a tenth of it
+
+# By module and name: the method that is called, and worst inputs, each as a beginning, what is repeated, and an end.
+PATTERNS: dict[str, tuple[str, list[tuple[str, str, str]]]] = {
+    "augmentation.documents._SENTENCE_END": ("finditer", [("a.", " ", "a"), ("", ".''", ""), ("", "\n ", "a")]),
+    "augmentation.documents._WORD": ("finditer", [("", "a", "!"), ("", "a ", "")]),
+    "augmentation.eutils._NO_LETTER": ("finditer", [("", "!", "a"), ("", "a!", "")]),
+    "augmentation.exclusion._PMID": ("fullmatch", [("pmid", " ", "x"), ("pmid:", "0", "x"), ("", "1", "x")]),
+    "augmentation.filters._VERB": ("finditer", [("lead", " ", "x"), ("", "leads in", "")]),
+    "augmentation.metamap._MMI_CUI": ("fullmatch", [("C", "1", "")]),
+    "augmentation.metamap._MMI_TYPES": ("fullmatch", [("[", "a", ""), ("", "[", "")]),
+    "augmentation.metamap._MMI_POSITIONS": ("fullmatch", [("[1/", "1", "x"), ("", "1", "x"), ("1/1", "/1", "x")]),
+    "augmentation.metamap._TRIGGER": (
+        "finditer",
+        [("", '"', ""), ('"a"-', "a", ""), ('"a"-a-', "1", "x"), ("", '"a"-a-1-', ""), ('"a"-a-1-"a"-', "-1", "x")],
+    ),
+    "augmentation.metamap._PIECE": ("finditer", [("", "1", ""), ("1/", "1", "x"), ("", "1/", "")]),
+    "augmentation.metamap._BRAT_SPAN": ("fullmatch", [("T1\ta 1 1", ";1 1", "x"), ("T", "1", "x"), ("T1\t", "a", "")]),
+    "augmentation.metamap._BRAT_CONCEPT": ("fullmatch", [("N1\tReference T1 ", "a", ""), ("N", "1", "x")]),
+    "augmentation.search._WORD": ("finditer", [("", "a", "!"), ("", "a ", "")]),
+    "cli.formats.PUBTATOR_TITLE": ("fullmatch", [("", "a", ""), ("a|t|", "|t|", "")]),
+    "corpora.med1250._PMID": ("fullmatch", [("", " ", "x"), ("", "1", "x"), ("1", " ", "x")]),
+    "corpora.med1250._PAIR": ("match", [("", " ", "")]),
+    "corpora.pubtator._HEAD": ("fullmatch", [("", "a", ""), ("", "a|", "")]),
+    "corpora.pubtator._INTEGER": ("fullmatch", [("", " ", "x"), ("1", " ", "x")]),
+    "corpora.reader._PUBTATOR": ("match", [("", "a", ""), ("", "a|", "")]),
+    "corpora.reader._ASKAPATIENT_ID": ("fullmatch", [("", "1", "x"), ("C", "1", "")]),
+    "corpora.reader._TAG": ("search", [("", "<", ""), ("<", " ", ""), ("", "< ", "")]),
+    "evaluation.composites._CONNECTOR": ("search", [("", "a", ""), ("", "an ", "")]),
+    "evaluation.linking_errors._TOKEN": ("findall", [("", "a-", "!"), ("", "a", "-")]),
+    "evaluation.linking_errors._ROMAN_NUMERAL": ("fullmatch", [("", "I", "x")]),
+    "kb.ids._BARE_PREFIXES": ("match", [("", "mesh:", "x"), ("mesh", " ", "x"), ("mesh:", " ", "x")]),
+    "kb.ids._CURIE": ("fullmatch", [("", "a", " x"), ("a", " ", "x"), ("a:", " ", ""), ("", "a:", "")]),
+    "kb.ids._SEPARATORS": ("split", [("", "|", ""), ("", "a", "")]),
+    "kb.labels._ONE_ID": ("fullmatch", [("", "a", " ")]),
+    "kb.mapping._CUI": ("fullmatch", [("C", "1", "")]),
+    "kb.mapping._MESH_ID": ("fullmatch", [("D", "1", "")]),
+    "kb.readers.curies._IRI": ("fullmatch", [("http://", "a", " "), ("http://", "www.", " ")]),
+    "kb.readers.curies._KNOWN": ("fullmatch", [("omim.org/entry/", "a", "/")]),
+    "kb.readers.curies._RESOLVER": ("fullmatch", [("bioregistry.io/", "a", ""), ("bioregistry.io/a:", ":a", "/")]),
+    "kb.readers.curies._OBO": (
+        "fullmatch",
+        [("", "/", ""), ("a/B_", "1", "?"), ("a/B", "_B", "?"), ("a/", "B", "?"), ("", "/B_1", "?")],
+    ),
+    "kb.readers.curies._RELEASE": (
+        "search",
+        [("", " ", ""), ("", "a2000", ""), ("a", "2000_", " "), ("a2000", " ", "")],
+    ),
+    "kb.readers.json_list._REST_OF_OBO": (
+        "match",
+        [("x", '" EXACT [', ""), ("x", '" EXACT [', "\n]"), ("x", '" EXACT ', ""), ('x" EXACT ', "a", "")],
+    ),
+    "kb.readers.json_text._BLANK": ("match", [("", " ", "x")]),
+    "kb.readers.obo._ESCAPE": ("sub", [("", "\\", ""), ("", "\\a", "")]),
+    "kb.readers.obo._ID": ("match", [("", "a", " "), ("", "\\a", "\\")]),
+    "kb.readers.obo._COMMENT": ("sub", [("a", " ", "b"), ("", " !a", ""), ("", "!", "")]),
+    "kb.readers.obo._MODIFIERS": (
+        "sub",
+        [
+            ("a", " ", "b"),
+            ("", " {a=b", "x"),
+            (" {a=b", ",a=b", ""),
+            (" {", "a", ""),
+            (' {a="', "\\a", ""),
+            ("{", " ", ""),
+        ],
+    ),
+    "kb.readers.obo._QUOTED": (
+        "match",
+        [('"', "a", ""), ('"', "\\a", ""), ('"a"', " ", '"'), ('"a" EXACT', " ", '"'), ('"a" ', "a", ' b "')],
+    ),
+    "kb.readers.obograph._SCOPE": ("search", [("", "hasExactSynonym", "x")]),
+    "kb.readers.obograph._NAMING": (
+        "finditer",
+        [("", '"id":[', ""), ("", '"id":{', ""), ('"id"', " ", ""), ('"id":"', "\\a", ""), ("", '"id":1', "")],
+    ),
+    "kb.readers.obograph._OBSOLETE_CLASS": ("fullmatch", [("", "#ObsoleteClass", "x"), ("", "#", "")]),
+    "kb.readers.reading._CONTROL": ("subn", [("", "\0", ""), ("", "a\0", "")]),
+    "kb.readers.table._LITERAL": (
+        "fullmatch",
+        [('"', "a", ""), ('"', "\\a", ""), ('"a"@', "a", " "), ('"a"^^', "a", " ")],
+    ),
+    "kb.readers.table._ESCAPE": ("sub", [("", "\\", ""), ("", "\\a", "")]),
+    "kb.readers.umls.files._FILE": ("fullmatch", [("MRCONSO.RRF.", "a", "")]),
+    "kb.readers.umls.files._RELEASE_IN_PATH": ("findall", [("", "2024A", ""), ("", "20", "")]),
+    "ml.name_matcher._ANY_WORD": ("finditer", [("", "a", "/"), ("", "a/", "")]),
+    "ml.name_matcher._BEFORE": ("search", [("", "a ", "x"), ("", "a and ", "x"), ("a and", " ", "x"), ("", "a", "!")]),
+    "ml.name_matcher._AFTER": ("match", [("", " ", "x"), (" and", " ", ""), (" and ", "a", ""), (" and ", "a ", "/")]),
+    "ml.segments._SENTENCE_END": ("finditer", [("a.", " ", "a"), ("", ". ", "a"), ("a.", "\n", "a")]),
+    "ml.shrink.LAYER": ("match", [("", "layer.1", ""), ("layer.", "1", ""), ("", "layer", "")]),
+    "ml.signals.phrases._CONNECTOR": ("search", [("", "an ", "")]),
+    "text.abbreviations._SEPARATOR": ("finditer", [("", ", ", ""), (",", " ", "a"), ("", ",", "")]),
+    "text.abbreviations._WORD": ("search", [("", "aaa ", "")]),
+    "text.abbreviations._STATISTIC_OR_LABEL": ("match", [("", "a", ""), ("", "1", "!")]),
+    "text.abbreviations._SENTENCE_END": (
+        "finditer",
+        [("aa.", " ", "a"), ("", "aa.'", ""), ("aa. ", "(", ""), ("\n", " ", "a")],
+    ),
+    "text.abbreviations._WORD_OR_SIGN": ("finditer", [("", "a", "!"), ("", "!", "")]),
+    "text.abbreviations._FOLLOWING_WORD": ("match", [("", " ", "!"), (" ", "a", "!")]),
+    "text.abbreviations._LAST_WORD": ("search", [("", "a", "!"), ("", "a ", "")]),
+    "text.abbreviations._OPENING": ("fullmatch", [("", " ", "a"), ("(", " ", "a")]),
+    "text.abbreviations._REST_OF_BRACKET": ("match", [("", "a", "("), ("", "a", "")]),
+    "text.composites._CLASSIFIER": ("fullmatch", [("type", "s", "")]),
+    "text.composites._RUN_END": ("search", [("", "a", "!"), ("", "a!", "")]),
+    "text.composites._RUN_START": ("match", [("", "a", "!")]),
+    "text.composites._BARE_LOCANT": ("fullmatch", [("", "1", "x"), ("1", "'", "x")]),
+    "text.composites._LOCANT": ("match", [("", "1", "x"), ("1", "'", "x")]),
+    "text.composites._OPEN_END": ("sub", [("a", "-", "b"), ("", "a-", "b")]),
+    "text.composites._OPEN_START": ("sub", [("", "-", ""), ("", "-a", "")]),
+    "text.composites._INNER_HYPHEN": ("finditer", [("", "a-", ""), ("", "-", "")]),
+    "text.composites._PREFIX": ("match", [("", "hyper", "")]),
+    "text.composites._COMBINING_FORM": ("match", [("", "o", ""), ("", "a", "")]),
+    "text.coordination._CONDITIONS": ("fullmatch", [("", "itis", "x"), ("", "a", "")]),
+    "text.coordination._ADJECTIVES": ("fullmatch", [("", "al", "x"), ("", "a", "")]),
+    "text.coordination._NUMERALS": ("fullmatch", [("A", "1", "!"), ("A", "-1", "!"), ("A", "-", "!"), ("", "I", "!")]),
+    "text.joint_forms._SHORT_FORMS": (
+        "fullmatch",
+        [("", "A", ""), ("", "AA/", ""), ("", "AA , and ", "!"), ("AA", " ", "!"), ("AA,", " ", "!"), ("AA", "a", "!")],
+    ),
+    "text.joint_forms._CONNECTOR": ("search", [("", "an ", "")]),
+    "text.long_forms._WORD": ("finditer", [("", "a", " "), ("", "a ", "")]),
+    "text.long_forms._ALPHANUMERICS": ("finditer", [("", "a", "!"), ("", "a!", "")]),
+    "text.normalise._PUNCTUATION": ("sub", [("", " !", "a"), ("", "a!", "")]),
+    "text.normalise._BRITISH": ("sub", [("", "leuco", "vorin"), ("", "oe", "")]),
+    "text.spelling._WORD": ("finditer", [("", "a", "!"), ("", "a!", "")]),
+    "text.words._WORD": ("finditer", [("", "a", "!"), ("", "a's", "a")]),
+    "text.words._BREAK": ("search", [("", "\n", "a"), ("\n", "\t", "a"), ("", "\na", "")]),
+}
+
+
+def _module(name: str):
+    return importlib.import_module(f"spacy_sapbert.{name}")
+
+
+def _guess(text: str) -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "corpus"
+        path.write_text(text)
+        with suppress(SapbertError):
+            _module("corpora.reader").guess_format(path)
+
+
+def _read_vocabulary(name: str, text: str) -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / name
+        path.write_text(text)
+        readers = _module("kb.readers")
+        list(readers.read_vocabulary(path, report=readers.ReadReport()))
+
+
+def _read_mmi(text: str) -> None:
+    source = _module("corpora.source")
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "1.mmi"
+        path.write_text(text)
+        list(_module("augmentation.metamap").read_mmi(source.Source(path)))
+
+
+def _nodes(n: int) -> str:
+    nodes = ",\n".join(f'{{"id": "F_{row}", "type": "CLASS", "lbl": 1}}' for row in range(n // 40))
+    return f'{{"graphs": [{{"nodes": [\n{nodes}]}}]}}'
+
+
+# The patterns that are made or called in functions, and readers as a whole; each is given a number of characters.
+FUNCTIONS: dict[str, Callable[[int], object]] = {
+    "corpora.reader.guess_format": lambda n: _guess("\r" * n + "a"),
+    "corpora.reader.guess_format, a line without a tab": lambda n: _guess("a long mention\tid\n" * (n // 18) + "x"),
+    "corpora.cometa._places": lambda n: list(_module("corpora.cometa")._places("!" * (n // 2) + "a", "!" * n)),
+    "evaluation.abbreviations._words": lambda n: _module("evaluation.abbreviations")._words("a!" * (n // 2)),
+    "evaluation.abbreviations._why_missed": lambda n: _module("evaluation.abbreviations")._why_missed(
+        "(" * (n // 2) + "a", "a", "(" * n + "a"
+    ),
+    "kb.readers.babelon._last_part": lambda n: _module("kb.readers.babelon")._last_part(":" * n),
+    "kb.readers.obograph._property": lambda n: _module("kb.readers.obograph")._property(
+        {"basicPropertyValues": [{"pred": "#IAO" * (n // 4) + "x"}]}, "IAO"
+    ),
+    "kb.readers.obograph.read_obograph": lambda n: _read_vocabulary("f.json", _nodes(n)),
+    "kb.readers.umls.files._RELEASE_NAME": lambda n: _module("kb.readers.umls.files")._RELEASE_NAME.search(
+        b"umls.release.name" * (n // 17)
+    ),
+    "augmentation.metamap.read_mmi": lambda n: _read_mmi("1|MMI|1|a" + "|C0000001|[a]" * (n // 13) + "|1/1|/"),
+    "augmentation.exclusion.EvaluationSets": lambda n: _module("augmentation.exclusion").EvaluationSets(
+        [_module("types").AnnotatedDocument("1", "A. " * (n // 3))]
+    ),
+    "cli.html._BARE": lambda n: _module("cli.html").concept_url("C" + "1" * n),
+    "pipeline.sightings._has_word": lambda n: _module("pipeline.sightings")._has_word("A-" * (n // 2), "A-" * 15 + "B"),
+    "text.composites._split_slashes": lambda n: _module("text.composites")._split_slashes(
+        "a" * (n // 2) + "!/" + "a" * (n // 2)
+    ),
+    "text.joint_forms.find_joint_forms": lambda n: _module("text.joint_forms").find_joint_forms(
+        "AA", "a " * (n // 2), 0.9
+    ),
+    "text.long_forms._SPELLED": lambda n: [
+        list(one.finditer("one two " * (n // 8))) for one in _module("text.long_forms")._SPELLED.values()
+    ],
+    "text.long_forms._strategies": lambda n: _module("text.long_forms").find_long_form(
+        "A" * 30 + "!s", "as " * (n // 3), 0.9
+    ),
+}
+
+# Patterns for constants of the package, for settings of a program, and for what a library says.
+NOT_OF_USERS = {
+    "ml.faiss_vectors.index_kind",
+    "ml.faiss_vectors._file_name",
+    "ml.faiss_vectors._reason",
+    "text.long_forms.STOP_WORDS",
+    "text.long_forms._parse_table",
+}
+
+
+def _call(name: str, text: str) -> None:
+    module, _, attribute = name.rpartition(".")
+    method = PATTERNS[name][0]
+    pattern = getattr(_module(module), attribute)
+    done = getattr(pattern, method)(*(("", text) if method in ("sub", "subn") else (text,)))
+    if method == "finditer":
+        for _ in done:
+            pass
+
+
+def _cases() -> dict[str, Callable[[int], object]]:
+    cases: dict[str, Callable[[int], object]] = dict(FUNCTIONS)
+    for name, (_, inputs) in PATTERNS.items():
+        for first, again, last in inputs:
+            cases[f"{name} {first!r} {again!r} {last!r}"] = lambda n, name=name, parts=(first, again, last): _call(
+                name, parts[0] + parts[1] * (n // len(parts[1])) + parts[2]
+            )
+    return cases
+
+
+def _seconds(case: Callable[[int], object], n: int) -> float:
+    started = time.process_time()
+    case(n)
+    return time.process_time() - started
+
+
+def measure() -> None:
+    for name, case in _cases().items():
+        case(100)  # imports, and what is kept
+        _tell([name])
+        times = [min(_seconds(case, n) for _ in range(2)) for n in (SMALL, LARGE)]
+        _tell([name, *times])
+
+
+def _tell(line: list[object]) -> None:
+    sys.stdout.write(json.dumps(line) + "\n")
+    sys.stdout.flush()
+
+
+def calls_of_re(node: ast.AST, place: str) -> Iterator[str]:
+    """YIELDS (str): module, and global name or function, of each call of a function of `re`."""
+    for child in ast.iter_child_nodes(node):
+        inner = place
+        if isinstance(child, ast.FunctionDef):
+            inner = f"{place}.{child.name}"
+        elif isinstance(child, (ast.Assign, ast.AnnAssign)) and isinstance(node, ast.Module):
+            target = child.targets[0] if isinstance(child, ast.Assign) else child.target
+            inner = f"{place}.{ast.unparse(target)}"
+        elif isinstance(child, ast.Call):
+            module, _, name = ast.unparse(child.func).partition(".")
+            if module == "re" and name != "escape":
+                yield place
+        yield from calls_of_re(child, inner)
+
+
+def test_every_regular_expression_is_measured():
+    found = set()
+    for path in PACKAGE.rglob("*.py"):
+        module = ".".join(path.relative_to(PACKAGE).with_suffix("").parts)
+        found.update(calls_of_re(ast.parse(path.read_text(encoding="utf-8")), module))
+    known = {*PATTERNS, *FUNCTIONS, *NOT_OF_USERS}
+    assert found - known == set(), "give them worst inputs in this file"
+    assert set(PATTERNS) | NOT_OF_USERS <= found
+
+
+@pytest.fixture(scope="module")
+def measured() -> dict[str, list[float]]:
+    """The times of each case; one that did not end has none."""
+    try:
+        done = subprocess.run([sys.executable, __file__], capture_output=True, text=True, timeout=LIMIT, check=False)
+        told, said = done.stdout, done.stderr
+    except subprocess.TimeoutExpired as stopped:
+        told, said = (stopped.stdout or b"").decode(), "it was stopped"
+    assert told, said
+    return {name: times for name, *times in map(json.loads, told.splitlines())}
+
+
+def test_all_cases_end(measured):
+    assert [name for name, times in measured.items() if not times] == []
+
+
+def test_time_grows_with_the_length_of_the_text(measured):
+    tell = {name: times for name, times in measured.items() if times}
+    slow = {name: times for name, times in tell.items() if times[1] > max(GROWTH * times[0], FLOOR)}
+    assert slow == {}
+
+
+if __name__ == "__main__":
+    measure()
