@@ -1,21 +1,26 @@
-"""Files: reading what users bring and writing what they get, plain or gzipped; and the cache folder."""
+"""Files: reading what users bring and writing what they get, plain or gzipped; numbers and JSON in them; the cache."""
 
 from __future__ import annotations
 
 import codecs
 import gzip
 import io
+import json
+import math
 import os
+import re
 import sys
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, TextIO, cast
+from typing import Any, BinaryIO, TextIO, cast
 
 from .errors import Errors, SapbertError
 
 _GZIP_MAGIC = b"\x1f\x8b"
+_MAX_DIGITS = 18  # of whole numbers, which fit into 64 bits then
+_DIGITS = re.compile("[0-9]+")
 
 
 @contextmanager
@@ -29,18 +34,29 @@ def open_text(path: Path, encoding: str = "utf-8", newline: str | None = None) -
         encoding (with the line), E123 no such encoding.
     """
     try:
+        "".encode(encoding)  # some encodings are not for text
         text_encoding = "utf-8-sig" if codecs.lookup(encoding).name == "utf-8" else encoding
-    except LookupError as error:
+    except (LookupError, ValueError) as error:
         raise SapbertError(Errors.E123.format(path=path, encoding=encoding)) from error
-    with _open_bytes(path) as binary, io.TextIOWrapper(binary, encoding=text_encoding, newline=newline) as handle:
+    opened = _open_bytes(path)
+    with opened as binary, io.TextIOWrapper(binary, text_encoding, newline=newline) as handle, _unpacking(path):
         try:
             yield handle
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise SapbertError(Errors.E121.format(path=path, reason=error)) from error
-        except UnicodeDecodeError as error:
+        except UnicodeEncodeError:
+            raise  # of something that is written meanwhile
+        except UnicodeError as error:
             line = _undecodable_line(path, encoding)
-            reason = error.reason
+            reason = getattr(error, "reason", error)
             raise SapbertError(Errors.E122.format(path=path, line=line, encoding=encoding, reason=reason)) from error
+
+
+@contextmanager
+def _unpacking(path: Path) -> Iterator[None]:
+    """Damage goes before what cannot be decoded: the line of that is looked for in a second reading."""
+    try:
+        yield
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise SapbertError(Errors.E121.format(path=path, reason=error)) from error
 
 
 def _open_bytes(path: Path) -> BinaryIO:
@@ -61,9 +77,77 @@ def _undecodable_line(path: Path, encoding: str) -> int:
             line += 1
             try:
                 decoder.decode(raw)
-            except UnicodeDecodeError:
+            except UnicodeError:
                 break
     return line
+
+
+def parse_int(text: str) -> int:
+    """Read a whole number as files have it: ASCII digits, perhaps with a sign, and blanks around them.
+
+    RAISES (ValueError): it is none, or has more than 18 digits.
+    """
+    digits = text.strip()
+    digits = digits[1:] if digits[:1] in ("+", "-") else digits
+    if not (digits.isascii() and digits.isdecimal() and len(digits) <= _MAX_DIGITS):
+        raise ValueError("this is no whole number of at most 18 digits")
+    return int(text)  # which takes no control characters for blanks
+
+
+def parse_float(text: str) -> float:
+    """Read a number as files have it.
+
+    RAISES (ValueError): it is none, not written in ASCII, or not finite.
+    """
+    number = float(text)
+    if not text.isascii() or "_" in text or not math.isfinite(number):
+        raise ValueError("this is no finite number")
+    return number
+
+
+def parse_json(text: str | bytes) -> Any:
+    """RETURNS (Any): the value of a JSON text.
+
+    RAISES (ValueError): it is no JSON, or cannot be held: nested too deeply, or with a number of too many digits. But
+        for bytes that cannot be decoded, it is a `json.JSONDecodeError` and knows its line.
+    """
+    if isinstance(text, bytes):
+        text = text.decode(json.detect_encoding(text), "surrogatepass")
+    with _json_errors(text):
+        return json.loads(text)
+
+
+def parse_json_at(text: str, at: int) -> tuple[Any, int]:
+    """RETURNS (tuple[Any, int]): the value that begins at a place of a text, and where it ends.
+
+    RAISES (json.JSONDecodeError): as `parse_json`.
+    """
+    with _json_errors(text, at):
+        return json.JSONDecoder().raw_decode(text, at)
+
+
+@contextmanager
+def _json_errors(text: str, at: int = 0) -> Iterator[None]:
+    try:
+        yield
+    except json.JSONDecodeError:
+        raise
+    except RecursionError as error:
+        raise json.JSONDecodeError("nested too deeply", text, at) from error
+    except ValueError as error:  # Python refuses to make integers of thousands of digits
+        longest = max(_DIGITS.finditer(text, at), key=lambda found: found.end() - found.start())
+        raise json.JSONDecodeError("a number of too many digits", text, longest.start()) from error
+
+
+def check_writable(value: Any, *, allow_nan: bool = True) -> None:
+    """Check that a value of a JSON text can be written again.
+
+    RAISES (ValueError): it cannot: it holds half a surrogate pair, or without `allow_nan` a number that is not finite.
+    """
+    try:
+        json.dumps(value, ensure_ascii=False, allow_nan=allow_nan).encode()
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
 
 
 @contextmanager

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import gzip
+import json
+import random
 from pathlib import Path
 
 import pytest
 
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.files import open_output, open_text, without_gz
+from spacy_sapbert.files import open_output, open_text, parse_float, parse_int, parse_json, without_gz
 
 
 def read(path: Path, **kwargs) -> list[str]:
@@ -50,6 +52,59 @@ def test_gzip_with_damaged_content(tmp_path):
     path.write_bytes(data)
     with pytest.raises(SapbertError, match="E121"):
         read(path)
+
+
+@pytest.mark.parametrize("damage", [lambda data: data[:-20], lambda data: data[:-60] + bytes(60)])
+def test_gzip_that_is_damaged_and_not_utf_8(tmp_path, damage):
+    text = b"\xff" + random.Random(0).randbytes(100_000).replace(b"\n", b"")  # one line, which leads to the damage
+    path = tmp_path / "a.gz"
+    path.write_bytes(damage(gzip.compress(text)))
+    with pytest.raises(SapbertError, match=r"E121.*a\.gz.*Fetch the file again"):
+        read(path)
+
+
+@pytest.mark.parametrize("encoding", ["hex", "rot13", "undefined", "utf-8\0"])
+def test_what_is_no_encoding_of_text(tmp_path, encoding):
+    (tmp_path / "a").write_bytes(b"61")
+    with pytest.raises(SapbertError, match="E123"):
+        read(tmp_path / "a", encoding=encoding)
+
+
+@pytest.mark.parametrize("text", ["0", " 12 ", "-5", "+7", "\u00a03", "9" * 18, "007"])
+def test_whole_numbers(text):
+    assert parse_int(text) == int(text)
+
+
+@pytest.mark.parametrize("text", ["", "-", "1.0", "1_0", "²", "٣", "１", "\x1c0", "0\x1f", "--1", "9" * 19, "1" * 5000])
+def test_what_is_no_whole_number(text):
+    with pytest.raises(ValueError, match=r"no whole number|invalid literal"):
+        parse_int(text)
+
+
+def test_numbers():
+    assert parse_float(" 0.5") == 0.5
+    assert parse_float("-1e3") == -1000
+
+
+@pytest.mark.parametrize("text", ["", "x", "nan", "inf", "1e999", "1_0", "٣", "9" * 5000])
+def test_what_is_no_number(text):
+    with pytest.raises(ValueError, match=r"number|could not convert"):
+        parse_float(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "reason"),
+    [
+        ("[1,\n2", 2, "Expecting"),
+        ("[" * 100_000, 1, "nested too deeply"),
+        ('[12,\n{"a": ' + "1" * 5000 + "}]", 2, "too many digits"),
+    ],
+)
+def test_what_is_no_json_names_the_line(text, line, reason):
+    for given in (text, text.encode()):
+        with pytest.raises(json.JSONDecodeError, match=reason) as caught:
+            parse_json(given)
+        assert caught.value.lineno == line
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])

@@ -50,7 +50,6 @@ PATTERNS: dict[str, tuple[str, list[tuple[str, str, str]]]] = {
     "corpora.med1250._PMID": ("fullmatch", [("", " ", "x"), ("", "1", "x"), ("1", " ", "x")]),
     "corpora.med1250._PAIR": ("match", [("", " ", "")]),
     "corpora.pubtator._HEAD": ("fullmatch", [("", "a", ""), ("", "a|", "")]),
-    "corpora.pubtator._INTEGER": ("fullmatch", [("", " ", "x"), ("1", " ", "x")]),
     "corpora.reader._PUBTATOR": ("match", [("", "a", ""), ("", "a|", "")]),
     "corpora.reader._ASKAPATIENT_ID": ("fullmatch", [("", "1", "x"), ("C", "1", "")]),
     "corpora.reader._TAG": ("search", [("", "<", ""), ("<", " ", ""), ("", "< ", "")]),
@@ -204,6 +203,7 @@ FUNCTIONS: dict[str, Callable[[int], object]] = {
         {"basicPropertyValues": [{"pred": "#IAO" * (n // 4) + "x"}]}, "IAO"
     ),
     "kb.readers.obograph.read_obograph": lambda n: _read_vocabulary("f.json", _nodes(n)),
+    "files._DIGITS": lambda n: _module("files")._DIGITS.findall("1" * n + "x"),
     "kb.readers.umls.files._RELEASE_NAME": lambda n: _module("kb.readers.umls.files")._RELEASE_NAME.search(
         b"umls.release.name" * (n // 17)
     ),

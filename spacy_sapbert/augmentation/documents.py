@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -12,7 +11,7 @@ from typing import Any, NamedTuple
 from ..corpora.report import Report
 from ..corpora.source import BrokenRecord, Source
 from ..errors import Errors, SapbertError
-from ..files import open_text, without_gz
+from ..files import check_writable, open_text, parse_json, without_gz
 
 TEXT_SUFFIX = ".txt"
 JSON_SUFFIXES = (".jsonl", ".ndjson")
@@ -85,10 +84,9 @@ def _read_file(path: Path, report: Report) -> Iterator[SourceDocument]:
 
 def _json_document(line: str, name: str, number: int) -> SourceDocument:
     try:
-        record = json.loads(line)
-        # half a surrogate pair cannot be written again
-        json.dumps(record, ensure_ascii=False).encode()
-    except (ValueError, RecursionError) as error:
+        record = parse_json(line)
+        check_writable(record)
+    except ValueError as error:
         raise BrokenRecord(f"this is not JSON in Unicode ({error})") from error
     if not isinstance(record, dict):
         raise BrokenRecord("this is no JSON object")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
 import time
@@ -18,7 +17,7 @@ from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
 from ..errors import Errors, SapbertError
-from ..files import replacing
+from ..files import parse_json, replacing
 from .documents import SourceDocument
 from .search import Hit
 
@@ -152,7 +151,7 @@ class EutilsSearch:
             "sort": "relevance",
         }
         answer = self._eutils.ask("esearch", values, _search_fault)
-        return [Hit(key) for key in json.loads(answer)["esearchresult"]["idlist"]]
+        return [Hit(key) for key in parse_json(answer)["esearchresult"]["idlist"]]
 
     def fetch(self, keys: Sequence[str]) -> dict[str, SourceDocument]:
         found: dict[str, SourceDocument] = {}
@@ -165,7 +164,7 @@ class EutilsSearch:
 
 def _search_fault(answer: bytes) -> str | None:
     try:
-        content = json.loads(answer)
+        content = parse_json(answer)
         result = content["esearchresult"]
         fault = content.get("error") or result.get("ERROR")
         ids = result.get("idlist")
@@ -179,7 +178,7 @@ def _search_fault(answer: bytes) -> str | None:
 def _fetch_fault(answer: bytes) -> str | None:
     try:
         ElementTree.fromstring(answer)
-    except ElementTree.ParseError as error:
+    except (ElementTree.ParseError, LookupError, ValueError) as error:
         return f"no well-formed XML: {error}"
     return None
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..corpora.source import BrokenRecord, Source
+from ..files import check_writable, parse_float, parse_int, parse_json
 from ..kb.ids import canonical_id
 from .annotations import Annotation
 from .documents import fold
@@ -101,14 +101,21 @@ def _place_of_positions(cells: list[str]) -> int:
 
 def _number(raw: str) -> float:
     try:
-        return float(raw.replace(",", "."))  # Java writes numbers as its locale has them
+        return parse_float(raw.replace(",", "."))  # Java writes numbers as its locale has them
     except ValueError:
         raise BrokenRecord(f"{raw!r} is no score") from None
 
 
+def _integer(raw: str) -> int:
+    try:
+        return parse_int(raw)
+    except ValueError:
+        raise BrokenRecord("an offset is no whole number of at most 18 digits") from None
+
+
 def _whole(place: str) -> tuple[int, int]:
-    pieces = [(int(start), int(start) + int(length)) for start, length in _PIECE.findall(place)]
-    first, last = min(start for start, _ in pieces), max(end for _, end in pieces)
+    pieces = [(_integer(start), _integer(length)) for start, length in _PIECE.findall(place)]
+    first, last = min(start for start, _ in pieces), max(start + length for start, length in pieces)
     return first, last - first
 
 
@@ -120,10 +127,11 @@ def read_json(source: Source) -> Iterator[Ranked]:
     """
     text = "\n".join(line for _, line in source.lines())
     try:
-        entities = json.loads(text)
+        entities = parse_json(text)
+        check_writable(entities)
         if not isinstance(entities, list):
             raise ValueError("it is no list")
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         source.broken(1, f"no JSON of MetaMapLite ({error})")
         return
     for number, entity in enumerate(entities, start=1):
@@ -139,7 +147,7 @@ def _evidence(item: dict[str, Any]) -> Ranked:
     texts = [info["cui"], info.get("preferredname", ""), info.get("conceptstring", "")]
     if not (type(start) is type(length) is int and all(isinstance(text, str) for text in texts)):
         raise TypeError("a value of another type")
-    return Ranked(start, length, canonical_id(texts[0]), float(score), *texts[1:])
+    return Ranked(start, length, canonical_id(texts[0]), parse_float(str(score)), *texts[1:])
 
 
 def read_brat(source: Source) -> Iterator[Ranked]:
@@ -155,8 +163,8 @@ def read_brat(source: Source) -> Iterator[Ranked]:
         span, concept = _BRAT_SPAN.fullmatch(line), _BRAT_CONCEPT.fullmatch(line)
         try:
             if span:
-                start = int(span[2])
-                spans[span[1]] = start, int(span[4] or span[3]) - start
+                start = _integer(span[2])
+                spans[span[1]] = start, _integer(span[4] or span[3]) - start
             elif concept and concept[1] not in spans:
                 raise BrokenRecord(f"there is no {concept[1]} before this line")
             elif concept and concept[2] == "ConceptId":

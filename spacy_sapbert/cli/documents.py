@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections import deque
@@ -17,7 +16,7 @@ from rich.console import Console
 from ..corpora.pubtator import read_pubtator
 from ..corpora.source import UNTYPED, BrokenRecord, Source
 from ..errors import Errors, SapbertError
-from ..files import open_text
+from ..files import check_writable, open_text, parse_json
 from ..types import Mention
 from .formats import PUBTATOR_TITLE, STDIN, InputFormat
 
@@ -202,10 +201,9 @@ def json_document(raw: str | bytes, name: str, place: str, reading: Reading) -> 
 
 def _json_object(raw: str | bytes) -> dict[str, Any]:
     try:
-        record = json.loads(raw)
-        # what cannot be written again (NaN, half a surrogate pair) is better refused here
-        json.dumps(record, ensure_ascii=False, allow_nan=False).encode()
-    except (ValueError, RecursionError) as error:
+        record = parse_json(raw)
+        check_writable(record, allow_nan=False)
+    except ValueError as error:
         raise BrokenRecord(f"this is not JSON in Unicode ({error})") from error
     if not isinstance(record, dict):
         raise BrokenRecord("this is no JSON object")

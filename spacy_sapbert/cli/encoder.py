@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 
 from ..errors import Errors, SapbertError
-from ..files import open_text
+from ..files import open_text, parse_int
 from .formats import STDIN
 from .progress import show_values, stderr_console, track
 
@@ -165,7 +165,7 @@ def _check_prune(
 
 def _layers(given: str) -> list[int]:
     try:
-        return [int(layer) for layer in given.split(",")]
+        return [parse_int(layer) for layer in given.split(",")]
     except ValueError as error:
         raise SapbertError(Errors.E319.format(given=given)) from error
 

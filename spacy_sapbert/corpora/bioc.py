@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
+from ..files import parse_int
 from ..kb.ids import split_ids
 from ..types import AnnotatedDocument, Mention
 from .report import Report
@@ -127,7 +128,7 @@ def _annotation(element: Element, shift: int) -> _Annotation:
 
 def _integer(raw: str | None, what: str) -> int:
     try:
-        return int(raw or "")
+        return parse_int(raw or "")
     except ValueError:
         raise BrokenRecord(f"{raw!r} is no {what}") from None
 

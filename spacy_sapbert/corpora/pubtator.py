@@ -11,12 +11,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from ..files import parse_int
 from ..kb.ids import split_ids
 from ..types import AnnotatedDocument, Mention
 from .source import UNTYPED, BrokenRecord, Source
 
 _HEAD = re.compile(r"([^|\t]+)\|([ta])\|(.*)", re.DOTALL)
-_INTEGER = re.compile(r"\s*-?\d{1,18}\s*")
 _MENTION_COLUMNS = (5, 6, 7)
 _RELATION_COLUMNS = (4, 5)
 
@@ -82,20 +82,28 @@ def _document(source: Source, record: _Record) -> AnnotatedDocument:
 
 
 def _is_relation(columns: list[str]) -> bool:
-    return len(columns) in _RELATION_COLUMNS and not _INTEGER.fullmatch(columns[1])
+    return len(columns) in _RELATION_COLUMNS and _integer(columns[1]) is None
 
 
 def _mention(columns: list[str]) -> Mention:
     if len(columns) not in _MENTION_COLUMNS:
         raise BrokenRecord(f"{len(columns)} columns, where a mention has 5 to 7 and a relation 4 or 5")
-    if not (_INTEGER.fullmatch(columns[1]) and _INTEGER.fullmatch(columns[2])):
+    start, end = _integer(columns[1]), _integer(columns[2])
+    if start is None or end is None:
         raise BrokenRecord(f"offsets {columns[1]!r} and {columns[2]!r} are not both whole numbers")
     text, label, ids, parts = [*columns[3:], "", ""][:4]
     return Mention(
-        start=int(columns[1]),
-        end=int(columns[2]),
+        start=start,
+        end=end,
         text=text,
         label=label.strip() or UNTYPED,
         ids=split_ids(ids),
         parts=tuple(part.strip() for part in parts.split("|") if part.strip()),
     )
+
+
+def _integer(text: str) -> int | None:
+    try:
+        return parse_int(text)
+    except ValueError:
+        return None

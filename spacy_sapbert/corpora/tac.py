@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
+from ..files import parse_int
 from ..kb.ids import split_ids
 from ..types import AnnotatedDocument, Mention
 from .source import UNTYPED, BrokenRecord, Source
@@ -119,10 +120,11 @@ def _mention(source: Source, line: int, section: _Section, element: Element) -> 
 def _spans(element: Element) -> list[tuple[int, int]]:
     starts, lengths = (element.get(name, "").split(",") for name in ("start", "len"))
     try:
-        return [(int(start), int(start) + int(length)) for start, length in zip(starts, lengths, strict=True)]
+        pieces = [(parse_int(start), parse_int(length)) for start, length in zip(starts, lengths, strict=True)]
     except ValueError:
         places = f"start {element.get('start')!r} and len {element.get('len')!r}"
         raise BrokenRecord(f"{places} are no pairs of numbers") from None
+    return [(start, start + length) for start, length in pieces]
 
 
 def _folded(text: str) -> str:

@@ -46,6 +46,12 @@ class ElementParser:
                 self._parser.Parse(chunk, not chunk)
             except expat.ExpatError as caught:
                 error = caught
+            except SapbertError:
+                raise
+            except (LookupError, ValueError) as caught:
+                reason = f"the encoding that it names cannot be read ({caught}), but UTF-8 can"
+                line = self._parser.CurrentLineNumber
+                raise SapbertError(Errors.E205.format(path=self._path, line=line, reason=reason)) from caught
             yield from self._ready
             self._ready.clear()
             if error:

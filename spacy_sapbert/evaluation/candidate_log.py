@@ -12,7 +12,7 @@ from spacy.language import Language
 from spacy.util import registry
 
 from ..errors import Errors, SapbertError
-from ..files import open_output, open_text
+from ..files import open_output, open_text, parse_json
 from ..training.settings import check_counts
 from .linking import find_linker
 
@@ -100,7 +100,7 @@ def _read(path: Path) -> Iterator[dict[str, Any]]:
     with open_text(path) as handle:
         for number, text in enumerate(handle, start=1):
             try:
-                line = json.loads(text)
+                line = parse_json(text)
                 reason = _fault(line)
             except ValueError as error:
                 if not text.endswith("\n"):  # training was stopped just then

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import Errors, SapbertError
-from ..files import open_text
+from ..files import open_text, parse_json
 
 
 def write_prediction(write: Callable[[str], object], prediction: Mapping[str, Any]) -> None:
@@ -24,7 +24,7 @@ def read_predictions(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     with open_text(path) as lines:
         for number, line in enumerate(lines, start=1):
             try:
-                prediction = json.loads(line)
+                prediction = parse_json(line)
             except ValueError as error:
                 raise SapbertError(Errors.E513.format(path=path, line=number, reason=error)) from error
             if not isinstance(prediction, dict):

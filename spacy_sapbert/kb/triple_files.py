@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import Errors, SapbertError
-from ..files import open_text
+from ..files import open_text, parse_float
 
 _NEEDED = ("concept_id", "anchor", "positive", "negative")
 _BETWEEN_IDS = "|"
@@ -68,6 +68,6 @@ def _triple(cells: dict[str, str]) -> Triple:
     concept_id, anchor, positive, negative = needed = [cells[column].strip() for column in _NEEDED]
     if not all(needed):
         raise ValueError(f"{_NEEDED[needed.index('')]} is empty")
-    similarity = float(cells["similarity"]) if cells.get("similarity") else None
+    similarity = parse_float(cells["similarity"]) if cells.get("similarity") else None
     negative_ids = filter(None, cells.get("negative_ids", "").split(_BETWEEN_IDS))
     return Triple(concept_id, anchor, positive, negative, similarity, tuple(negative_ids))

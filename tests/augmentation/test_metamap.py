@@ -173,3 +173,24 @@ def test_no_content_breaks_a_reader(tmp_path_factory, content):
     read = source(tmp_path_factory, content)
     for reader in (read_mmi, read_json, read_brat):
         list(reader(read))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "rest"),
+    [
+        ("1.mmi", MMI.replace("0/4;29/4", "1" * 5000 + "/4"), 4),
+        ("1.mmi", MMI.replace("|5.99|", "|nan|"), 4),
+        ("1.mmi", MMI.replace("|5.99|", "|٣|"), 4),
+        ("1.brat", BRAT.replace("T1\tMMLite 0 4", "T9\tMMLite 0 " + "4" * 5000) + BRAT, 4),
+        ("1.json", json.dumps([{"evlist": [{**JSON[0]["evlist"][0], "score": 10**400}]}, *JSON]), 2),
+        ("1.json", "[" * 100_000, 0),
+        ("1.json", '[{"start": ' + "1" * 5000 + "}]", 0),
+    ],
+)
+def test_numbers_that_cannot_be_held_are_counted(tmp_path, name, content, rest):
+    report = Report()
+    source = Source(written(tmp_path, name, content), report)
+    readers = {".mmi": read_mmi, ".brat": read_brat, ".json": read_json}
+    found = list(readers[source.path.suffix](source))
+    assert report.broken >= 1
+    assert len(found) == rest

@@ -224,3 +224,18 @@ def test_what_is_written_is_read(tmp_path_factory, texts, data):
     path = tmp_path_factory.mktemp("written") / "corpus.xml"
     path.write_text(collection(*bodies), encoding="utf8")
     assert list(read_corpus(path, strict=True)) == documents
+
+
+@pytest.mark.parametrize("encoding", ["GBK", "Shift_JIS", "UTF-7", "no-encoding"])
+def test_an_encoding_that_cannot_be_read_is_told(read, encoding):
+    head = f'<?xml version="1.0" encoding="{encoding}"?>\n'
+    with pytest.raises(SapbertError, match=r"E205.*corpus\.xml, line 1:.*encoding.*UTF-8 can"):
+        read(collection(passage(0, "flu"), head=head))
+
+
+@pytest.mark.parametrize("offset", ["1_0", "٣", "1" * 5000, "\u00b2"])
+def test_an_offset_that_is_no_number_costs_its_annotation_only(read, offset):
+    wrong, right = annotation([(offset, 3)], "flu", DISEASE), annotation([(0, 3)], "flu", DISEASE)
+    (document,), report = read(collection(passage(0, "flu", wrong, right)))
+    assert [mention[:2] for mention in document.mentions] == [(0, 3)]
+    assert report.broken == 1

@@ -220,3 +220,34 @@ def test_parts_of_composites_in_bc5cdr(data_dir, name, n_rows, n_empty):
     with_parts = [mention for document in documents for mention in document.mentions if mention.parts]
     assert len(with_parts) == n_rows - n_empty
     assert all(len(mention.parts) > 1 for mention in with_parts)
+
+
+@pytest.mark.parametrize("start", ["\x1c0", "0\x1f", "²", "٣", "1" * 5000, "1_0"])
+def test_an_offset_that_is_no_number_costs_its_row_only(read, start):
+    # a row of seven columns is no relation, whatever its second column holds
+    row = f"1\t{start}\t13\tRenal failure\tDisease\tD051437\tRenal failure\n"
+    (document,), report = read(RECORD + row)
+    assert document == DOCUMENT
+    assert [problem.line for problem in report.problems] == [6]
+    with pytest.raises(SapbertError, match=r"E201.*line 6"):
+        read(RECORD + row, strict=True)
+
+
+CELLS = (
+    st.text() | st.integers().map(str) | st.sampled_from(["1", "1|t|a", "1|a|b", "\x1c0", "²", "\x85", "0", "3", "-1"])
+)
+
+
+@given(lines=st.lists(st.lists(CELLS, max_size=8).map("\t".join)), strict=st.booleans())
+def test_any_text_is_read_or_told_of(tmp_path_factory, lines, strict):
+    path = tmp_path_factory.getbasetemp() / "any.pubtator"
+    path.write_bytes("\n".join(lines).encode(errors="replace"))
+    report = Report()
+    try:
+        documents = list(read_corpus(path, "pubtator", report=report, strict=strict))
+    except SapbertError:
+        assert strict
+        return
+    assert report.documents == len(documents)
+    for document in documents:
+        assert all(document.text[mention.start : mention.end] == mention.text for mention in document.mentions)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any, TypeVar
 
 from ...errors import Errors, SapbertError
+from ...files import parse_json, parse_json_at
 from .reading import Reading
 
 _BLANK = re.compile(r"[ \t\r\n]*")
@@ -25,11 +26,9 @@ def parse(reading: Reading, text: str) -> Any:
     RAISES (SapbertError): E160 it is no JSON.
     """
     try:
-        return json.loads(text)
+        return parse_json(text)
     except json.JSONDecodeError as error:
         raise _no_json(reading, error.lineno, error.msg) from error
-    except RecursionError as error:
-        raise _no_json(reading, 1, "nested too deeply") from error
 
 
 def array_entries(reading: Reading, text: str) -> Iterator[tuple[int, Any]]:
@@ -43,7 +42,7 @@ def array_entries(reading: Reading, text: str) -> Iterator[tuple[int, Any]]:
     at = _after_blanks(text, text.index("[") + 1)
     while text[at : at + 1] != "]":
         line, counted = line + text.count("\n", counted, at), at
-        entry, at = _entry(reading, text, at, line)
+        entry, at = _entry(reading, text, at)
         yield line, entry
         at = _after_blanks(text, at)
         if text[at : at + 1] == ",":
@@ -54,13 +53,11 @@ def array_entries(reading: Reading, text: str) -> Iterator[tuple[int, Any]]:
         raise _no_json(reading, line, "more text after the array")
 
 
-def _entry(reading: Reading, text: str, at: int, line: int) -> tuple[Any, int]:
+def _entry(reading: Reading, text: str, at: int) -> tuple[Any, int]:
     try:
-        return json.JSONDecoder().raw_decode(text, at)
+        return parse_json_at(text, at)
     except json.JSONDecodeError as error:
         raise _no_json(reading, error.lineno, error.msg) from error
-    except RecursionError as error:
-        raise _no_json(reading, line, "nested too deeply") from error
 
 
 def field(entry: dict[str, Any], key: str, kind: type[_Kind]) -> _Kind | None:

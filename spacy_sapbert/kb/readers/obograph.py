@@ -6,7 +6,6 @@ times the size of the file: 115 MB for the 29 MB of the NCI Thesaurus' disease b
 
 from __future__ import annotations
 
-import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -15,6 +14,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from ...errors import Errors, SapbertError
+from ...files import parse_json
 from ...types import Record
 from .curies import curie, has_prefix, without_release
 from .json_text import field, fields, parse, read_text
@@ -178,7 +178,7 @@ class _Lines:
         for pair in _NAMING.finditer(self._text):
             line, counted = line + self._text.count("\n", counted, pair.start()), pair.start()
             with suppress(ValueError):
-                found.setdefault((pair["key"], _scalar(json.loads(pair["value"]))), line)
+                found.setdefault((pair["key"], _scalar(parse_json(pair["value"]))), line)
         return found
 
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from ...files import parse_json
 from ...types import Record
 from .reading import Reading
 
@@ -43,7 +44,7 @@ def _entity(line: str) -> dict[str, Any]:
     RAISES (ValueError): the line is no JSON, or a field is missing or of another type.
     """
     try:
-        entity = json.loads(line)
+        entity = parse_json(line)
     except json.JSONDecodeError as error:
         raise ValueError(f"no JSON ({error.msg})") from error
     if not isinstance(entity, dict):

@@ -22,7 +22,7 @@ def sniff_tsv(path: Path) -> str:
 
     RAISES (SapbertError): E164 they, or the file's name, are those of mappings.
     """
-    lines = _beginning(path).splitlines() if path.is_file() else []
+    lines = _beginning(path).split("\n") if path.is_file() else []
     columns = next((line.split("\t") for line in lines if not line.startswith("#")), [])
     if ".sssom." in path.name.lower() or _SSSOM.issubset(columns):
         raise SapbertError(Errors.E164.format(path=path))

@@ -79,7 +79,7 @@ def _header(
     if header:
         return list(header), rows
     line, cells = next(rows, (0, []))
-    if wanted and all(column.isdecimal() for column in wanted):
+    if wanted and all(column.isascii() and column.isdecimal() for column in wanted):
         return [str(number) for number in range(1, len(cells) + 1)], chain([(line, cells)], rows)
     if cells and all(cell.startswith("?") for cell in cells):
         return [cell[1:] for cell in cells], ((line, list(map(_term, cells))) for line, cells in rows)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import NamedTuple
 
+from ....files import parse_int
 from ..reading import Reading
 from .settings import UmlsSettings
 from .tables import RrfTable
@@ -44,11 +45,13 @@ class Ranks:
 
     def _read(self, table: RrfTable) -> None:
         for line, (rank, source, term_type, *_) in table.rows():
-            if rank.isdigit():
-                self.atoms[source, term_type] = int(rank)
-                self.sources[source] = max(self.sources[source], int(rank))
-            else:
+            try:
+                number = parse_int(rank.decode("latin-1"))
+            except ValueError:
                 table.broken(line, "the rank is no number")
+            else:
+                self.atoms[source, term_type] = number
+                self.sources[source] = max(self.sources[source], number)
 
 
 class Selection:
