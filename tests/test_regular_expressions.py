@@ -204,6 +204,7 @@ FUNCTIONS: dict[str, Callable[[int], object]] = {
     ),
     "kb.readers.obograph.read_obograph": lambda n: _read_vocabulary("f.json", _nodes(n)),
     "files._DIGITS": lambda n: _module("files")._DIGITS.findall("1" * n + "x"),
+    "kb.readers.obo.read_obo": lambda n: _read_vocabulary("f.obo", "[Term]\nname: " + "abc\\\n" * (n // 5)),
     "kb.readers.umls.files._RELEASE_NAME": lambda n: _module("kb.readers.umls.files")._RELEASE_NAME.search(
         b"umls.release.name" * (n // 17)
     ),

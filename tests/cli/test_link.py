@@ -285,7 +285,19 @@ BROKEN = {
     b'{"text": " \\n"}': "the text is empty",
     b'{"text": "\xff"}': "this is not UTF-8",
     b"[" * 100_000: "this is not JSON",
+    b'{"text": "x", "n": ' + b"1" * 5000 + b"}": "this is not JSON",
 }
+
+
+def test_a_broken_offset_costs_its_row_only(command, linking_folder, tmp_path):
+    record = "1|t|CF\n1\t\x1c0\t2\tCF\tDisease\tD003550\n2|t|aspirin\n2\t0\t7\taspirin\tChemical\tD001241\n"
+    path = tmp_path / "a.pubtator"
+    path.write_bytes(record.encode())
+    finished = command("link", linking_folder, path, "--gold")
+    assert finished.status == 0
+    assert [record["id"] for record in lines(finished)] == ["1", "2"]
+    assert f"{path}, line 2: offsets '\\x1c0' and '2' are not both whole numbers; left out" in finished.err
+    assert "1 broken record" in finished.err
 
 
 def test_broken_records_are_told_of_and_the_rest_goes_on(command, linking_folder, tmp_path):

@@ -117,6 +117,8 @@ def test_a_mention_whose_string_stands_close_by_is_moved(read):
         (mention(9, "S2", -2, 4, "fever"), "offsets -2-2 are no part"),
         (mention(9, "S2", 4, 1, " "), "only blanks at 4-5"),
         (mention(9, "S2", "0,7", "4", "Rash"), "start '0,7' and len '4' are no pairs of numbers"),
+        (mention(9, "S2", "٣", "4", "Rash"), "start '٣' and len '4' are no pairs of numbers"),
+        (mention(9, "S2", "0", "1" * 5000, "Rash"), "start '0' and len '111"),
         (mention(9, "S2", "one", "4", "Rash"), "start 'one'"),
         ("<Mention id='M9' section='S2'/>", "start None"),
     ],

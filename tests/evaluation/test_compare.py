@@ -90,7 +90,12 @@ def test_files_about_other_mentions(write):
 
 @pytest.mark.parametrize(
     ("broken", "reason"),
-    [("{", "E513.*line 2"), ("[1]", "E513.*line 2.*no JSON object"), ('{"doc_id": "1"}', "E513.*line 2.*start")],
+    [
+        ("{", "E513.*line 2"),
+        ("[" * 100_000, "E513.*line 2.*too deeply"),
+        ("[1]", "E513.*line 2.*no JSON object"),
+        ('{"doc_id": "1"}', "E513.*line 2.*start"),
+    ],
 )
 def test_a_broken_line(write, tmp_path, broken, reason):
     a = write("a", [line("1", 0, True)])

@@ -148,13 +148,14 @@ def _stanzas(reading: Reading, lines: Iterable[str]) -> Iterator[_Stanza]:
 
 def _joined(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
     """YIELDS (tuple[int, str]): line number and line; a line that ends in a backslash goes on in the next."""
-    held = ""
+    held: list[str] = []
     for number, line in enumerate(chain(lines, [""]), start=1):
-        line = held + line.rstrip("\n")
-        continued = (len(line) - len(line.rstrip("\\"))) % 2 == 1
-        held = line[:-1] if continued else ""
-        if not continued:
-            yield number, line.strip()
+        line = line.rstrip("\n")
+        if (len(line) - len(line.rstrip("\\"))) % 2 == 1:
+            held.append(line[:-1])
+        else:
+            yield number, "".join([*held, line]).strip()
+            held = []
 
 
 def _quoted(reading: Reading, stanza: _Stanza, tag: str) -> Iterator[tuple[str, str | None]]:

@@ -165,6 +165,8 @@ def test_a_file_that_was_cut_off(tmp_path):
         read(tmp_path / "f.json", text[:-20])
     with pytest.raises(SapbertError, match=r"E160.*too deeply"):
         read(tmp_path / "f.json", "[" * 100_000)
+    with pytest.raises(SapbertError, match=r"E160.*line 2: .*too many digits"):
+        read(tmp_path / "f.json", '{"graphs": [{"nodes": [{"id": 12},\n{"id": ' + "1" * 5000 + "}]}]}")
 
 
 def test_no_nodes(tmp_path):
