@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import spacy
 
+from ..kb.ids import is_supplementary
 from ..kb.name_index import NameIndex
 from ..kb.store import ConceptStore
 from ..ml.homonyms import Claim, rank
@@ -26,7 +27,7 @@ class MatcherAnnotator:
     """Finds names with the `concept_matcher`, after the `abbreviation_resolver`.
 
     A name that several concepts own gives the one that corpora annotate with it most often, else the one that prefers
-    it. Where that leaves several, the span is annotated with each of them.
+    it, else a main descriptor. Where that leaves several, the span is annotated with each of them.
 
     store (ConceptStore): the vocabulary.
     """
@@ -66,6 +67,9 @@ class MatcherAnnotator:
         preferred = {concept_id: self._store.names_of(concept_id)[0].text for concept_id in found}
         preferring = {one for one in found if preferred[one] == name}
         preferring = preferring or {one for one in found if word_keys(preferred[one]) == word_keys(name)}
-        claims = [Claim(one, self._store.annotations(one, name), preferred=one in preferring) for one in found]
+        claims = [
+            Claim(one, self._store.annotations(one, name), one in preferring, main=not is_supplementary(one))
+            for one in found
+        ]
         best = rank(claims)[0]._replace(concept_id="")
         return sorted(claim.concept_id for claim in claims if claim._replace(concept_id="") == best)

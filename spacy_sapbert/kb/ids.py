@@ -11,11 +11,15 @@ import re
 NO_ID = frozenset({"", "-", "-1"})
 """What corpora write for a mention that has no concept."""
 
+SUPPLEMENTARY = tuple("C" + "[0-9]" * digits for digits in (6, 9))
+"""Forms of the ids of MeSH's supplementary records, for `re` and for SQLite's GLOB. A UMLS CUI has seven digits."""
+
 _BARE_PREFIXES = re.compile(r"(?:(?:mesh|msh|umls|umls_cui)\s*:\s*)+", re.IGNORECASE)
 _CURIE = re.compile(r"([A-Za-z][A-Za-z0-9_.-]*)\s*:\s*(?!//)(\S.*)", re.DOTALL)
 _PREFIXES = {prefix.lower(): prefix for prefix in ("Orphanet", "NCBITaxon", "NCBIGene")}
 _PREFIXES |= dict.fromkeys(("snomedct_us", "snomed_ct", "snomed", "sctid"), "SNOMEDCT")
 _SEPARATORS = re.compile(r"[|+,;]")
+_SUPPLEMENTARY = re.compile("|".join(SUPPLEMENTARY))
 
 
 def canonical_id(raw: str, default_prefix: str | None = None) -> str:
@@ -47,3 +51,8 @@ def split_ids(raw: str, default_prefix: str | None = None) -> tuple[str, ...]:
     """
     ids = (canonical_id(part, default_prefix) for part in _SEPARATORS.split(raw))
     return tuple(dict.fromkeys(concept_id for concept_id in ids if concept_id not in NO_ID))
+
+
+def is_supplementary(concept_id: str) -> bool:
+    """RETURNS (bool): whether a canonical id is that of a supplementary record of MeSH, e.g. `C565588`."""
+    return bool(_SUPPLEMENTARY.fullmatch(concept_id))

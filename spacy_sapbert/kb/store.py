@@ -15,6 +15,7 @@ import numpy as np
 
 from ..errors import Errors, SapbertError
 from ..types import Concept, Name
+from .ids import SUPPLEMENTARY
 
 FORMAT = 2
 
@@ -161,6 +162,39 @@ class ConceptStore:
         blobs = dict(self.query("SELECT name, data FROM arrays"))
         return Ownership(*(np.frombuffer(blobs[name], dtype=dtype) for name, dtype in ARRAYS.items()))
 
+    @cached_property
+    def tie_ranks(self) -> np.ndarray:
+        """What speaks for a concept where names say nothing; made when first asked for.
+
+        A main descriptor goes before a supplementary record, then the concept with more annotations, then the one with
+        more names, then the smaller id.
+
+        RETURNS (int32, shape (concepts,)): by row, 0 for the concept that goes before all others.
+        """
+        by_id = np.fromiter((row[0] for row in self._rows("SELECT row FROM concepts ORDER BY id")), dtype=np.int32)
+        forms = " OR ".join(["id GLOB ?"] * len(SUPPLEMENTARY))
+        found = self._rows(f"SELECT row FROM concepts WHERE {forms}", *SUPPLEMENTARY)
+        supplementary = np.zeros(len(self), dtype=bool)
+        supplementary[np.fromiter((row[0] for row in found), dtype=np.int32)] = True
+        concepts = self.ownership.concepts
+        annotations = np.bincount(concepts, weights=self.ownership.annotations, minlength=len(self))
+        names = np.bincount(concepts, minlength=len(self))
+        keys = (-names, -annotations, supplementary)
+        ranks = np.empty(len(self), dtype=np.int32)
+        ranks[by_id[np.lexsort([key[by_id] for key in keys])]] = np.arange(len(self))
+        return ranks
+
+    def tie_order(self, entries: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """What decides between owners of names that are equally like a text.
+
+        entries (int64): places in `ownership`.
+        RETURNS (tuple[np.ndarray, ...]): keys for `np.lexsort`, in which the last one counts first: `tie_ranks`, whose
+            preferred name it is, and how often corpora annotate the name with the concept. The lowest goes first.
+        """
+        ownership = self.ownership
+        ranks = self.tie_ranks[ownership.concepts[entries]]
+        return ranks, ~ownership.preferred[entries], -ownership.annotations[entries]
+
     def owned(self, types: Sequence[str] = (), sources: Sequence[str] = ()) -> np.ndarray:
         """The entries of `ownership` that pass a filter.
 
@@ -222,12 +256,17 @@ class ConceptStore:
         )
         return tuple(row[0] for row in rows)
 
-    def annotations(self, concept_id: str, name: str) -> int:
-        """RETURNS (int): how often corpora annotate exactly this name with the concept with this primary id."""
+    def annotations(self, concept_id: str, name: str | None = None) -> int:
+        """How often corpora annotate a concept.
+
+        concept_id (str): its primary id.
+        name (str | None): count this name alone, exactly so written; None counts all.
+        """
         rows = self.query(
             "SELECT total(s.annotations) FROM concepts c JOIN synonyms s ON s.concept = c.row "
-            "JOIN names n ON n.row = s.name WHERE c.id = ? AND n.text = ?",
+            "JOIN names n ON n.row = s.name WHERE c.id = ? AND (? IS NULL OR n.text = ?)",
             concept_id,
+            name,
             name,
         )
         return int(rows[0][0])

@@ -101,7 +101,7 @@ class CandidateGenerator:
 
         only (Filter): types and sources to choose from; the filter comes before the k best are taken.
         RETURNS (list[list[Candidate]]): at most k candidates a text, best first. Equal scores go to the concept with
-            the best claim on the name (see `_standing`), then by id.
+            the best claim on the name (see `ConceptStore.tie_order`).
         """
         keys = {text: (text, k, only, self.sparse_weight) for text in texts}
         known = {text: found for text, key in keys.items() if (found := self._cache.get(key)) is not None}
@@ -264,30 +264,10 @@ class CandidateGenerator:
                 break
             n *= 4
         places = places[which]
-        scores, standing = scored.scores[places], self._standing[owners]
-        ranking = np.lexsort((standing, -scores))
+        ranking = np.lexsort((*self.store.tie_order(owners), -scored.scores[places]))
         _, firsts = np.unique(concepts[ranking], return_index=True)
-        best = ranking[np.sort(firsts)]
-        if len(best) > k:  # equal ones at the end are cut only after the ids have decided between them
-            last = best[k - 1]
-            tied = (scores[best] == scores[last]) & (standing[best] == standing[last])
-            best = best[tied | (np.arange(len(best)) < k)]
-        candidates = [(standing[i], self._candidate(scored, places[i], int(concepts[i]))) for i in best]
-        candidates.sort(key=lambda pair: (-pair[1].score, pair[0], pair[1].concept_id))
-        return [candidate for _, candidate in candidates[:k]]
-
-    @cached_property
-    def _standing(self) -> np.ndarray:
-        """How good a claim a concept has on a name that others own as well; the lowest is the best.
-
-        What annotators meant by the name counts first, then whose preferred name it is.
-        """
-        ownership = self.store.ownership
-        order = np.lexsort((~ownership.preferred, -ownership.annotations))
-        changes = (np.diff(ownership.annotations[order]) != 0) | np.diff(ownership.preferred[order])
-        standing = np.zeros(len(order), dtype=np.int32)
-        standing[order[1:]] = np.cumsum(changes)
-        return standing
+        best = ranking[np.sort(firsts)[:k]]
+        return [self._candidate(scored, places[i], int(concepts[i])) for i in best]
 
     def _candidate(self, scored: _Scored, place: int, concept: int) -> Candidate:
         return Candidate(

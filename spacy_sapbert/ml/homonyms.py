@@ -7,6 +7,7 @@ from collections.abc import Set as AbstractSet
 from types import MappingProxyType
 from typing import NamedTuple
 
+from ..kb.ids import is_supplementary
 from ..kb.store import ConceptStore
 from ..types import Candidate, LinkedPart
 from .candidates import DIGITS
@@ -20,20 +21,26 @@ class Claim(NamedTuple):
     """What speaks for a concept; of each, more is better.
 
     annotations (int): how often corpora annotate its name with it.
+    preferred (bool): the name is its preferred name.
     type (bool): it is of a type that goes with the label of the mention.
     document (bool): another mention of the document is linked to it without doubt.
-    preferred (bool): the name is its preferred name.
+    main (bool): it is a main descriptor, and no supplementary record of MeSH.
+    annotations_in_all (int): how often corpora annotate it, by any name.
+    names (int): how many names it has.
     """
 
     concept_id: str
     annotations: int = 0
+    preferred: bool = False
     type: bool = False
     document: bool = False
-    preferred: bool = False
+    main: bool = True
+    annotations_in_all: int = 0
+    names: int = 1
 
 
 # What decides first. Chosen on the training parts of BC5CDR and NCBI Disease (`benchmarks/homonyms.py`).
-RULES = ("annotations", "preferred", "type", "document")
+RULES = ("annotations", "preferred", "type", "document", "main", "annotations_in_all", "names")
 
 
 def rank(claims: Sequence[Claim], rules: Sequence[str] = RULES) -> list[Claim]:
@@ -50,10 +57,13 @@ def explain(ranked: Sequence[Claim], rules: Sequence[str] = RULES) -> str:
     best, *rivals = ranked
     rule = next((rule for rule in rules if getattr(best, rule) != getattr(rivals[0], rule)), "id")
     reasons = {
-        "annotations": f"it is annotated most often ({best.annotations:,})",
+        "annotations": f"annotators mean it most often by this name ({best.annotations:,})",
         "type": "its type goes with the label",
         "document": "it is linked elsewhere in the document",
         "preferred": "this is its preferred name",
+        "main": "it is a main descriptor, not a supplementary record",
+        "annotations_in_all": f"it is annotated more often in all ({best.annotations_in_all:,})",
+        "names": f"it has more names ({best.names:,})",
         "id": "its id comes first",
     }
     return f"same score as {_named([rival.concept_id for rival in rivals])}; chosen because {reasons[rule]}"
@@ -121,9 +131,12 @@ class Homonyms:
         return Claim(
             candidate.concept_id,
             self._store.annotations(candidate.concept_id, candidate.name),
+            concept.canonical_name == candidate.name,
             not types.isdisjoint(concept.types),
             candidate.concept_id in linked,
-            concept.canonical_name == candidate.name,
+            not is_supplementary(candidate.concept_id),
+            self._store.annotations(candidate.concept_id),
+            1 + len(concept.aliases),
         )
 
 

@@ -43,7 +43,7 @@ class NameMatcher:
     sum, and one binary search looks all of them up.
 
     hashes (uint64, shape (n,)): keys of names, sorted.
-    rows (int32, shape (n,)): the name of each.
+    rows (int32, shape (n,)): the name of each; of equal keys first the one whose owner has the best claim on it.
     """
 
     def __init__(self, store: ConceptStore, hashes: np.ndarray, rows: np.ndarray) -> None:
@@ -55,7 +55,7 @@ class NameMatcher:
     def build(cls, store: ConceptStore) -> NameMatcher:
         keys = np.fromiter((_name_key(name) for name in store.names()), dtype=np.uint64, count=store.n_names)
         rows = np.flatnonzero(keys).astype(np.int32)  # a name of function words and punctuation has no key
-        order = np.argsort(keys[rows], kind="stable")
+        order = np.lexsort((_tie_ranks(store)[rows], keys[rows]))
         return cls(store, keys[rows][order], rows[order])
 
     def find(self, text: str) -> list[Match]:
@@ -145,17 +145,31 @@ class NameMatcher:
         """
         written = text[window[0].start : window[-1].end]
         bag_key = _bag_key([word.key for word in window])
-        for row in (*self._rows(_acronym_key(written)), *self._rows(bag_key)):
-            name = self.store.name(row)
-            if name == written if is_acronym(name) else _same_name(text, window, name):
-                return row
-        return None
+        names = {row: self.store.name(row) for row in (*self._rows(_acronym_key(written)), *self._rows(bag_key))}
+        same = (
+            row
+            for row, name in names.items()
+            if (name == written if is_acronym(name) else _same_name(text, window, name))
+        )
+        # of several names, the one that is so written; where none is, rows come in the order that decides
+        return min(same, key=lambda row: names[row].lower() != written.lower(), default=None)
 
     def _rows(self, key: int) -> list[int]:
         if not key:
             return []
         left, right = (np.searchsorted(self.hashes, np.uint64(key), side) for side in ("left", "right"))
-        return sorted(self.rows[left:right].tolist())
+        rows: list[int] = self.rows[left:right].tolist()
+        return rows
+
+
+def _tie_ranks(store: ConceptStore) -> np.ndarray:
+    """RETURNS (int32, shape (names,)): 0 for the name whose owner has the best claim, see `ConceptStore.tie_order`."""
+    names = store.ownership.names
+    order = np.lexsort((names, *store.tie_order(np.arange(len(names)))))
+    best, firsts = np.unique(names[order], return_index=True)
+    ranks = np.zeros(store.n_names, dtype=np.int32)
+    ranks[best] = firsts
+    return ranks
 
 
 def _extensions(text: str, match: Match) -> Iterator[tuple[int, int]]:

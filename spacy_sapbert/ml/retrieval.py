@@ -57,8 +57,8 @@ class Retriever:
         return self.weights.threshold if self.weights else self.signals[0].threshold
 
     def rank(self, docs: Sequence[Doc], k: int) -> list[list[Ranked]]:
-        """RETURNS (list[list[Ranked]]): the k best concepts of each document, whatever their score; equal
-        ones by id."""
+        """RETURNS (list[list[Ranked]]): the k best concepts of each document, whatever their score; of
+        equal ones a main descriptor goes first, see `ConceptStore.tie_ranks`."""
         used = self.signals if self.weights else self.signals[:1]
         return [self._rank(candidates, k) for candidates in self.candidates(docs, signals=used, n=max(k, CANDIDATES))]
 
@@ -84,8 +84,7 @@ class Retriever:
             return []
         ranks = (self.weights.scores(features) if self.weights else features[:, 0].astype(np.float64)).round(DIGITS)
         scores = ranks.clip(0, 1)
-        ids = np.array([self.concepts.ids[place] for place in places])
-        best = np.lexsort((ids, -ranks))[:k]
+        best = np.lexsort((self.concepts.store.tie_ranks[self.concepts.rows[places]], -ranks))[:k]
         told = self.weights.contributions(features[best]) if self.weights else [()] * len(best)
         return [
             Ranked(int(places[i]), float(scores[i]), _evidence(views, int(places[i])), contributions)

@@ -207,8 +207,8 @@ class ConceptMatcher(FolderPipe):
             return labels
         _, owners = ownership.of(np.array(sorted(rows)))
         passing = passing[owners]
-        # where several concepts own a name, the one that prefers it gives the label
-        order = np.lexsort((owners, ~ownership.preferred[owners]))
+        # where several concepts own a name, the one with the best claim on it gives the label
+        order = np.lexsort(self.kb.tie_order(owners))
         for i in order[passing[order]]:
             row = int(ownership.names[owners[i]])
             if labels[row] is None:

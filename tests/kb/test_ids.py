@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_sapbert.kb.ids import canonical_id, split_ids
+from spacy_sapbert.kb.ids import canonical_id, is_supplementary, split_ids
 
 
 @pytest.mark.parametrize(
@@ -74,3 +74,24 @@ def test_canonical_ids_stay_as_they_are(raw):
 @given(st.lists(st.sampled_from(["D009369", "C0012634", "OMIM:145250", "DOID:1612"])), st.sampled_from("|+,;"))
 def test_joined_ids_come_apart_again(ids, separator):
     assert split_ids(f" {separator} ".join(ids)) == tuple(dict.fromkeys(ids))
+
+
+@pytest.mark.parametrize(
+    ("concept_id", "expected"),
+    [
+        ("C565588", True),
+        ("C000592577", True),
+        ("C0012634", False),  # a UMLS CUI
+        ("D009369", False),
+        ("C56558", False),
+        ("C00059257", False),
+        ("C0000592577", False),
+        ("OMIM:C565588", False),
+        ("C56558x", False),
+        ("c565588", False),
+        ("C٥٦٥٥٨٨", False),
+        ("", False),
+    ],
+)
+def test_supplementary_records_of_mesh(concept_id, expected):
+    assert is_supplementary(concept_id) == expected

@@ -5,12 +5,17 @@ import pickle
 import shutil
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.build import build_store, new_store
+from spacy_sapbert.kb.ids import is_supplementary
 from spacy_sapbert.kb.store import FORMAT, ConceptStore
 from spacy_sapbert.types import Concept, Name, Record
 
@@ -126,10 +131,41 @@ def test_ownership(owned_store):
 
 
 @pytest.mark.parametrize(
-    ("concept_id", "name", "times"), [("B", "c", 3), ("B", "a", 0), ("A", "c", 0), ("A", "C", 0), ("X", "c", 0)]
+    ("concept_id", "name", "times"),
+    [
+        *(("B", "c", 3), ("B", "a", 0), ("A", "c", 0), ("A", "C", 0), ("X", "c", 0)),
+        *(("B", None, 3), ("A", None, 0), ("X", None, 0)),
+    ],
 )
 def test_annotations_of_a_name(owned_store, concept_id, name, times):
     assert owned_store.annotations(concept_id, name) == times
+
+
+SOME_IDS = ["C000001", "C000002", "C0000001", "D000001", "OMIM:1", "é", "Z"]
+
+
+@settings(max_examples=30)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(SOME_IDS), st.integers(1, 3), st.integers(0, 2)),
+        unique_by=lambda one: one[0],
+        min_size=1,
+    )
+)
+def test_which_concepts_go_first_where_names_say_nothing(drawn):
+    with TemporaryDirectory() as folder:
+        with new_store(Path(folder) / "a.kb") as builder:
+            for concept_id, n_names, _ in drawn:
+                builder.add(Record(concept_id, tuple(Name(f"name {i}", "exact", "s") for i in range(n_names))))
+            for concept_id, _, n_annotations in drawn:
+                for _ in range(n_annotations):
+                    builder.add_mention(concept_id, Name("name 0", "mention", "corpus"))
+            builder.finish({})
+        store = ConceptStore(Path(folder) / "a.kb")
+        expected = sorted(drawn, key=lambda one: (is_supplementary(one[0]), -one[2], -one[1], one[0]))
+        order = np.argsort(store.tie_ranks)
+        assert [store.concept_id(row) for row in order.tolist()] == [concept_id for concept_id, *_ in expected]
+        assert sorted(store.tie_ranks.tolist()) == list(range(len(drawn)))
 
 
 def test_who_prefers_a_name_goes_before_others(owned_store):

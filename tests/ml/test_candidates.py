@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_sapbert.kb.build import build_store, new_store
+from spacy_sapbert.kb.ids import is_supplementary
 from spacy_sapbert.kb.store import ConceptStore
 from spacy_sapbert.ml.candidates import ALL, CandidateGenerator, Filter
 from spacy_sapbert.ml.name_vectors import NameVectors, build_name_vectors
@@ -237,10 +238,13 @@ def reference(store, generator, text, k, only=ALL):
         row, concept_id = int(ownership.names[i]), store.concept_id(int(ownership.concepts[i]))
         score = round(float(scores[row]), 5)
         if passes and (score > 0 or (generator.vectors and not generator.vectors.encoder.normalised)):
-            claim = (-score, -ownership.annotations[i], not ownership.preferred[i], row)
+            concept = store.get(concept_id)
+            total = sum(store.annotations(concept_id, name) for name in (concept.canonical_name, *concept.aliases))
+            of_concept = is_supplementary(concept_id), -total, -len(concept.aliases)
+            claim = (-score, -ownership.annotations[i], not ownership.preferred[i], *of_concept, row)
             claims[concept_id] = min(claim, claims.get(concept_id, claim))
-    best = sorted(claims.items(), key=lambda item: (item[1][:3], item[0]))[:k]
-    return [(concept_id, last_digit(-claim[0]), store.name(claim[3])) for concept_id, claim in best]
+    best = sorted(claims.items(), key=lambda item: (item[1][:-1], item[0]))[:k]
+    return [(concept_id, last_digit(-claim[0]), store.name(claim[-1])) for concept_id, claim in best]
 
 
 def shown(candidates):
@@ -374,3 +378,65 @@ def test_threads(sparse_only):
     finally:
         sys.setswitchinterval(interval)
     assert results == [expected] * 80
+
+
+# --- names of several concepts
+
+TIED = {
+    "C000001": ("x", 0, ["a", "b", "c", "d"]),
+    "C0000001": ("x1", 0, ["x"]),
+    "D000002": ("x2", 0, ["x"]),
+    "D000003": ("x3", 0, ["x", "e"]),
+    "D000004": ("x4", 1, ["x"]),
+}
+"""Concepts that own "x": id → preferred name, how often "elsewhere" was annotated with it, its other names."""
+
+
+@pytest.fixture
+def tied_store(tmp_path):
+    def build(*ids, annotated=()):
+        path = tmp_path / f"{len(list(tmp_path.iterdir()))}.kb"
+        with new_store(path) as builder:
+            for concept_id in ids:
+                preferred, _, others = TIED[concept_id]
+                names = (Name(preferred, "preferred", "s"), *(Name(name, "exact", "s") for name in others))
+                builder.add(Record(concept_id, names))
+            for concept_id in ids:
+                for _ in range(TIED[concept_id][1]):
+                    builder.add_mention(concept_id, Name("elsewhere", "mention", "corpus"))
+            for concept_id in annotated:
+                builder.add_mention(concept_id, Name("x", "mention", "corpus"))
+            builder.finish({})
+        return ConceptStore(path)
+
+    return build
+
+
+def test_what_decides_between_owners_of_a_name(tied_store):
+    ids = sorted(TIED)
+    expected = ["C000001", "D000004", "D000003", "C0000001", "D000002"]  # preferred, annotated, names, id, id
+    for order in (ids, ids[::-1]):
+        store = tied_store(*order)
+        for k in range(1, len(ids) + 1):
+            found = CandidateGenerator(store, NgramEncoder.fit(store.names()), None)(["x"], k)[0]
+            assert [one.concept_id for one in found if one.score == 1] == expected[:k]
+
+
+def test_annotations_of_the_name_go_before_all_else(tied_store):
+    store = tied_store(*sorted(TIED), annotated=["D000002"])
+    (found,) = CandidateGenerator(store, NgramEncoder.fit(store.names()), None)(["x"], 1)
+    assert found[0].concept_id == "D000002"
+
+
+@pytest.mark.parametrize("supplementary", ["C565588", "C000592577"])
+def test_a_main_descriptor_goes_before_a_supplementary_record(tmp_path, supplementary):
+    records = [record(supplementary, "own", "x", "y", "z"), record("D000001", "other", "x")]
+    store = build_store(records, tmp_path / "a.kb")
+    (found,) = CandidateGenerator(store, NgramEncoder.fit(store.names()), None)(["x"], 1)
+    assert found[0].concept_id == "D000001"
+
+
+def test_a_concept_of_the_metathesaurus_is_no_supplementary_record(tmp_path):
+    store = build_store([record("D000001", "other", "x"), record("C0012634", "own", "x", "y")], tmp_path / "a.kb")
+    (found,) = CandidateGenerator(store, NgramEncoder.fit(store.names()), None)(["x"], 1)
+    assert found[0].concept_id == "C0012634"

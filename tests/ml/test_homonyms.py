@@ -21,7 +21,11 @@ PREFERRED, TYPE, DOCUMENT = {"preferred": True}, {"type": True}, {"document": Tr
         ({"annotations": 2}, {"annotations": 1, **PREFERRED, **TYPE, **DOCUMENT}),
         (PREFERRED, {**TYPE, **DOCUMENT}),
         (TYPE, DOCUMENT),
-        (DOCUMENT, {}),
+        (DOCUMENT, {"annotations_in_all": 9, "names": 9}),
+        ({**DOCUMENT, "main": False}, {}),
+        ({}, {"main": False, "annotations_in_all": 9, "names": 9}),
+        ({"annotations_in_all": 2}, {"annotations_in_all": 1, "names": 9}),
+        ({"names": 3}, {"names": 2}),
     ],
 )
 def test_the_earlier_rule_decides(stronger, weaker):
@@ -45,7 +49,9 @@ def test_rules_can_be_left_out():
 
 
 claims = st.lists(
-    st.builds(Claim, st.text("ABC", min_size=1), st.integers(0, 2), st.booleans(), st.booleans(), st.booleans()),
+    st.builds(
+        Claim, st.text("ABC", min_size=1), st.integers(0, 2), *[st.booleans()] * 4, st.integers(0, 2), st.integers(1, 3)
+    ),
     unique_by=lambda claim: claim.concept_id,
     min_size=2,
     max_size=5,
@@ -76,10 +82,12 @@ def test_nothing_speaks_more_for_another_by_the_rule_that_decided(some, rules):
 @pytest.mark.parametrize(
     ("best", "reason"),
     [
-        (Claim("Z", 1200), "it is annotated most often (1,200)"),
+        (Claim("Z", 1200), "annotators mean it most often by this name (1,200)"),
         (Claim("Z", **PREFERRED), "this is its preferred name"),
         (Claim("Z", **TYPE), "its type goes with the label"),
         (Claim("Z", **DOCUMENT), "it is linked elsewhere in the document"),
+        (Claim("Z", annotations_in_all=1200), "it is annotated more often in all (1,200)"),
+        (Claim("Z", names=12), "it has more names (12)"),
     ],
 )
 def test_the_reason_is_what_decided(best, reason):
@@ -89,6 +97,12 @@ def test_the_reason_is_what_decided(best, reason):
 def test_the_reason_is_what_the_runner_up_lacks():
     claims = rank([Claim("A", 3, **TYPE), Claim("B", 3), Claim("C", 1)])
     assert explain(claims) == "same score as B, C; chosen because its type goes with the label"
+
+
+def test_the_reason_is_the_kind_of_record():
+    reason = "it is a main descriptor, not a supplementary record"
+    claims = rank([Claim("C565588", main=False), Claim("D000001")])
+    assert explain(claims) == f"same score as C565588; chosen because {reason}"
 
 
 def test_nothing_but_the_id():
@@ -104,19 +118,29 @@ def test_many_rivals_are_counted():
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
-    """A, B and C own "x", which is nobody's preferred name; A and D own "y", which is D's; B is annotated as "z"."""
+    """A, B and C own "x", which is nobody's preferred name; A and D own "y", which is D's; B is annotated as "z".
+
+    C000001, a supplementary record, and D000001 to D000003 own "v"; D000003 is annotated by another name.
+    """
     path = tmp_path_factory.mktemp("homonyms") / "a.kb"
     with new_store(path) as builder:
         for concept_id, names, types in (
             ("A", "a|x|y|z", "Disease"),
-            ("B", "b|x|z", "Drug"),
-            ("C", "c|x", "Disease|Symptom"),
+            ("B", "b|x|z|b2", "Drug"),
+            ("C", "c|x|c2|c3", "Disease|Symptom"),
             ("D", "y", "Symptom"),
+            ("C000001", "v0|v|v5|v6", "Rare"),
+            ("D000001", "v1|v", "Rare"),
+            ("D000002", "v2|v|v4", "Rare"),
+            ("D000003", "v3|v", "Rare"),
         ):
             texts = names.split("|")
             records = tuple(Name(text, "exact" if i else "preferred", "s") for i, text in enumerate(texts))
             builder.add(Record(concept_id, records, types=tuple(types.split("|"))))
         builder.add_mention("B", Name("z", "mention", "corpus"))
+        builder.add_mention("A", Name("a", "mention", "corpus"))
+        builder.add_mention("C", Name("c", "mention", "corpus"))
+        builder.add_mention("D000003", Name("v3", "mention", "corpus"))
         builder.finish({})
     return ConceptStore(path)
 
@@ -151,11 +175,26 @@ def test_scores_and_candidates_stay(store):
     ((decided,),) = decide(store, tied)
     assert decided.candidates == (tied.candidates[1], tied.candidates[0], *rest)
     assert (decided.text, decided.long_form) == ("z", None)
-    assert decided.tie == "same score as A; chosen because it is annotated most often (1)"
+    assert decided.tie == "same score as A; chosen because annotators mean it most often by this name (1)"
 
 
 def test_whose_preferred_name_it_is(store):
     assert first_ids(decide(store, part("y", "AD"))) == ["D"]
+
+
+@pytest.mark.parametrize(
+    ("ids", "first", "reason"),
+    [
+        (("C000001", "D000001"), "D000001", "it is a main descriptor, not a supplementary record"),
+        (("D000001", "D000002", "D000003"), "D000003", "it is annotated more often in all (1)"),
+        (("D000001", "D000002"), "D000002", "it has more names (3)"),
+    ],
+)
+def test_what_is_known_of_the_concept(store, ids, first, reason):
+    for order in permutations(ids):
+        ((decided,),) = decide(store, part("v", order))
+        assert decided.candidates[0].concept_id == first
+        assert decided.tie.endswith(f"chosen because {reason}")
 
 
 @pytest.mark.parametrize(

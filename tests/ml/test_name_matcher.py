@@ -271,3 +271,40 @@ def test_missing_and_cut_off_files(small_matcher, small_store, tmp_path, name, k
         (tmp_path / name).write_bytes(content[:kept])
     with pytest.raises(SapbertError, match="E306"):
         NameMatcher.load(small_store, tmp_path)
+
+
+# --- names of several concepts
+
+
+def records(*concepts):
+    for concept_id, *names in concepts:
+        scopes = ["preferred", *["exact"] * len(names)]
+        yield Record(concept_id, tuple(Name(name, scope, "s") for name, scope in zip(names, scopes, strict=False)))
+
+
+@pytest.mark.parametrize(
+    ("concepts", "expected"),
+    [
+        ([("D000001", "other", "breast cancers"), ("D000002", "Breast Cancer")], "Breast Cancer"),
+        ([("C000001", "other", "breast cancers", "more"), ("D000001", "own", "Breast Cancer")], "Breast Cancer"),
+        ([("D000001", "other", "breast cancers"), ("D000002", "own", "Breast Cancer", "more")], "Breast Cancer"),
+        ([("D000001", "other", "breast cancers"), ("D000002", "own", "Breast Cancer")], "breast cancers"),
+        ([("D000002", "own", "Breast Cancer"), ("D000001", "other", "breast cancers")], "breast cancers"),
+    ],
+)
+def test_of_several_names_that_of_the_concept_with_the_best_claim(tmp_path, concepts, expected):
+    store = build_store(records(*concepts), tmp_path / "a.kb")
+    for matcher in (NameMatcher.build(store), reloaded(NameMatcher.build(store), tmp_path)):
+        assert matcher.store.name(matcher.match("cancer of the breast")) == expected
+
+
+def reloaded(matcher, folder):
+    matcher.save(folder)
+    return NameMatcher.load(matcher.store, folder)
+
+
+def test_a_name_as_it_is_written_goes_before_another_with_a_better_claim(tmp_path):
+    store = build_store(records(("D000001", "other", "Seizures"), ("D000002", "Seizure")), tmp_path / "a.kb")
+    matcher = NameMatcher.build(store)
+    found = [store.name(match.row) for match in matcher.find("seizures and a SEIZURE")]
+    assert found == ["Seizures", "Seizure"]
