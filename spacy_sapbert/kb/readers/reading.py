@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from html.entities import html5
 from pathlib import Path
 from typing import TextIO
 
@@ -17,6 +19,13 @@ from .report import ReadReport
 
 # Control characters that are no blanks, and halves of surrogate pairs, which escapes in JSON can make.
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\ud800-\udfff]")
+# MEDIC and the names that PubChem, ChEBI and HPO pass on were taken from web pages. The semicolon must be there, since
+# without it "AT&T" and "R&D" would be read as well.
+_ENTITY = re.compile(r"&(?:[A-Za-z][A-Za-z0-9]*|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});")
+
+
+DECODED = "texts with HTML entities decoded"
+"""What `ReadReport.notes` counts them as."""
 
 
 @dataclass(frozen=True)
@@ -59,10 +68,18 @@ class Reading:
         self.report.rows_dropped[reason] += 1
 
     def clean(self, text: str) -> str:
-        """RETURNS (str): the text without control characters, each run of white space one blank."""
+        """RETURNS (str): the text without HTML entities and control characters, each run of white space one blank."""
+        if "&" in text:
+            text = self._decode_entities(text)
         text, n_removed = _CONTROL.subn("", text)
         self.report.control_characters += n_removed
         return " ".join(text.split())
+
+    def _decode_entities(self, text: str) -> str:
+        decoded = _ENTITY.sub(lambda found: _decode(found[0]), text)
+        if decoded != text:
+            self.report.notes[DECODED] += 1
+        return decoded
 
     def names(self, names: Iterable[tuple[str, str]]) -> tuple[Name, ...]:
         """Clean the (text, scope) pairs of a row; empty names and repeated pairs are left out and counted."""
@@ -116,3 +133,8 @@ class Reading:
         definition = self.clean(definition or "") or None
         others = self.canonical_ids(xrefs, None)
         yield Record(ids[0], kept, alternatives, types, definition, self.ids(parents), others)
+
+
+def _decode(entity: str) -> str:
+    """RETURNS (str): the character of an entity; one with a name that HTML does not know stays."""
+    return html.unescape(entity) if entity[1] == "#" or entity[1:] in html5 else entity

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import gzip
+import html
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.kb.readers import READERS, ReadReport, guess_format, read_vocabulary
+from spacy_sapbert.kb.readers import READERS, Reading, ReadReport, guess_format, read_vocabulary
 from spacy_sapbert.kb.readers.report import MAX_EXAMPLES
 
 
@@ -114,3 +117,64 @@ def test_source_is_the_name_of_the_file_without_its_endings(tmp_path):
     path = tmp_path / "hp-2015.01.obo.gz"
     path.write_text("[Term]\nid: HP:1\nname: a\n")
     assert next(read_vocabulary(path, report=ReadReport())).names[0].source == "hp-2015.01"
+
+
+# --- HTML entities
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Crohn&apos;s", "Crohn's"),
+        ("M&#252;ller", "Müller"),
+        ("M&#xFC;ller", "Müller"),
+        ("(1-&gt;4)", "(1->4)"),
+        ("a&nbsp;&nbsp;b", "a b"),
+        ("&amp;lt;", "&lt;"),  # once
+        ("a&#1;b", "ab"),
+        ("AT&T", "AT&T"),
+        ("R&D;", "R&D;"),
+        ("a &lt b", "a &lt b"),
+        ("&notin", "&notin"),
+        ("&notanentity;", "&notanentity;"),
+        ("A & B; C", "A & B; C"),
+        ("&;&#;&#x;", "&;&#;&#x;"),
+        ("&" * 50_000, "&" * 50_000),
+    ],
+)
+def test_entities(text, expected):
+    assert Reading(Path("a.txt"), "s").clean(text) == expected
+
+
+@given(st.text(alphabet="&;#xaptl3 '"))
+def test_only_what_ends_with_a_semicolon_can_be_an_entity(text):
+    reading = Reading(Path("a.txt"), "s")
+    cleaned = reading.clean(text.replace(";", ""))
+    assert cleaned == " ".join(text.replace(";", "").split())
+    assert not reading.report.notes
+
+
+@given(st.text(st.characters(blacklist_categories=["Cc", "Cs"])).map(lambda text: " ".join(text.split())))
+def test_what_html_escapes_is_read_as_it_was(text):
+    assert Reading(Path("a.txt"), "s").clean(html.escape(text)) == text
+
+
+@pytest.mark.parametrize(
+    ("format", "content"),
+    [
+        ("biosyn", "D1||a&apos;s b\n"),
+        ("huner", "D1||a&apos;s b\n"),
+        ("ctd", "# DiseaseName\tDiseaseID\na&apos;s b\tMESH:D1\n"),
+        ("obo", "[Term]\nid: D1\nname: a&apos;s b\n"),
+        ("json", '[{"id": "D1", "name": "a&apos;s b", "namespace": "x"}]'),
+        ("table", "id,name\nD1,a&apos;s b\n"),
+    ],
+)
+def test_every_reader_decodes_entities(tmp_path, format, content):
+    path = tmp_path / ("a.csv" if format == "table" else "a.txt")
+    path.write_text(content)
+    report = ReadReport()
+    options = {"columns": {"id": "id", "name": "name"}} if format == "table" else {}
+    (record,) = read_vocabulary(path, format, report=report, **options)
+    assert record.names[0].text == "a's b"
+    assert report.notes["texts with HTML entities decoded"] == 1
