@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import Errors, SapbertError
+from ..text.normalise import NORMALISERS
 from .adapter import has_adapter, load_adapter, save_adapter
 from .projection import get_projection, load_projection, save_projection, set_projection
 from .sparse_part import NGRAMS_FOLDER, SparsePart
@@ -288,7 +289,10 @@ def _write_for_sentence_transformers(folder: Path, model: Any, settings: Mapping
             for i, (path, kind) in enumerate(modules)
         ],
         POOLING_FILE: {"word_embedding_dimension": dim, **pooling},
-        SENTENCE_FILE: {"max_seq_length": settings["max_length"], "do_lower_case": settings["normaliser"] != "none"},
+        SENTENCE_FILE: {
+            "max_seq_length": settings["max_length"],
+            "do_lower_case": NORMALISERS[settings["normaliser"]]("A") == "a",
+        },
     }
     (folder / POOLING_FILE).parent.mkdir()
     for name, value in content.items():

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 SETTINGS_FILE = "ngrams.json"
 IDF_FILE = "idf.npy"
+NORMALISER = "biosyn+greek"
 
 
 class NgramEncoder:
@@ -38,7 +39,7 @@ class NgramEncoder:
 
     @classmethod
     def fit(
-        cls, names: Iterable[str], *, ngram_range: tuple[int, int] = (1, 2), normaliser: str = "biosyn"
+        cls, names: Iterable[str], *, ngram_range: tuple[int, int] = (1, 2), normaliser: str = NORMALISER
     ) -> NgramEncoder:
         """Count in how many names each n-gram stands. Names that are equal in their normal form count once."""
         normalise = NORMALISERS[normaliser]

@@ -16,7 +16,7 @@ from .faiss_vectors import open_faiss, save_faiss
 from .fitted import SPARSE_WEIGHT
 from .index import Index
 from .name_vectors import NameVectors, build_name_vectors, cached_name_vectors
-from .ngrams import NgramEncoder
+from .ngrams import NORMALISER, NgramEncoder
 from .qdrant_collection import Address, is_address
 from .qdrant_vectors import QdrantVectors
 from .sparse_part import NGRAMS_FOLDER
@@ -92,7 +92,7 @@ def open_generator(
     encoder: TransformerEncoder | None,
     *,
     sparse: bool,
-    sparse_normaliser: str = "biosyn",
+    sparse_normaliser: str = NORMALISER,
     index: str = FLAT,
 ) -> CandidateGenerator:
     """Prepare a store for search.
@@ -159,7 +159,7 @@ def save_index(vectors: Index, folder: Path, index: str) -> None:
 
 
 def load_generator(
-    folder: Path, *, sparse: bool, sparse_normaliser: str = "biosyn", index: str = FLAT, device: str = "auto"
+    folder: Path, *, sparse: bool, sparse_normaliser: str = NORMALISER, index: str = FLAT, device: str = "auto"
 ) -> CandidateGenerator:
     """Open what `save_generator` wrote; with `sparse`, n-grams that were not saved are counted anew.
 

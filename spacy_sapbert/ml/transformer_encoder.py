@@ -43,7 +43,8 @@ class TransformerEncoder:
         in the package.
     pooling (str | None): "cls" or "mean"; None takes what the encoder says, else "cls", as SapBERT's models want.
     max_length (int | None): wordpieces a name is cut to; None takes what the encoder says, else 25.
-    normaliser (str | None): normal form in which names are read; None takes what the encoder says, else "lower".
+    normaliser (str | None): normal form in which names are read; None takes what the encoder says, else
+        "lower+greek".
     normalised (bool | None): whether vectors are brought to unit length, so that inner products are cosines; None takes
         what the encoder says, else True. BioSyn (Sung et al. 2020) compares them as they are.
     device (str): "cpu", "cuda", "cuda:1", …; "auto" takes a GPU where there is one.
@@ -65,7 +66,7 @@ class TransformerEncoder:
         settings = read_settings(self.name)
         self.pooling = pooling or settings.get("pooling", "cls")
         self.max_length = max_length or int(settings.get("max_length", 25))
-        self.normaliser = normaliser or settings.get("normaliser", "lower")
+        self.normaliser = normaliser or settings.get("normaliser", "lower+greek")
         self.normalised: bool = settings.get("normalised", True) if normalised is None else normalised
         self.trained: dict[str, Any] = dict(settings.get("trained", {}))
         as_it_says = self.normalised == settings.get("normalised", True)

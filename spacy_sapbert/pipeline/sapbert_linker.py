@@ -46,7 +46,7 @@ Parts = Tuple[LinkedPart, ...]
         "device": "auto",
         "index": "Flat",
         "sparse": True,
-        "sparse_normaliser": "biosyn",
+        "sparse_normaliser": "biosyn+greek",
         "sparse_weight": None,
         "prior_weight": None,
         "batch_size": 128,
@@ -122,9 +122,10 @@ class SapbertLinker(LearningPipe):
         `spacy_sapbert.ml.faiss_vectors.index_kind`). "qdrant:FOLDER" or a URL searches a Qdrant database that
         `spacy-sapbert kb upload` filled.
     sparse (bool): use the sparse score.
-    sparse_normaliser (str): the normal form in which it reads names: "biosyn" (lower-case without punctuation), or
-        another of `NORMALISERS`, such as "lower", "unpunctuated" or "none". A saved pipeline keeps the one it has, and
-        so does an encoder to which n-grams belong.
+    sparse_normaliser (str): the normal form in which it reads names: "biosyn+greek" (lower-case without punctuation,
+        Greek letters spelled out), or another of `NORMALISERS`, such as "lower+greek", "unpunctuated+greek" or "none".
+        Without "+greek", Greek letters stay. A saved pipeline keeps the one it has, and so does an encoder to which
+        n-grams belong.
     sparse_weight (float | None): its weight λ beside the dense score; None takes what was learnt, here or with a
         published encoder, else 0.2.
     prior_weight (float | None): the weight μ of how often annotators meant a concept; None takes what was learnt or
@@ -166,7 +167,7 @@ class SapbertLinker(LearningPipe):
         device: str = "auto",
         index: str = "Flat",
         sparse: bool = True,
-        sparse_normaliser: str = "biosyn",
+        sparse_normaliser: str = "biosyn+greek",
         sparse_weight: Optional[float] = None,
         prior_weight: Optional[float] = None,
         batch_size: int = 128,

@@ -6,6 +6,8 @@ import re
 import string
 from collections.abc import Callable
 
+from .greek import spell_out_greek
+
 _PUNCTUATION = re.compile(rf"[\s{re.escape(string.punctuation)}]+")
 
 _AMERICAN = {
@@ -45,10 +47,19 @@ def american(text: str) -> str:
     return _BRITISH.sub(lambda found: _AMERICAN[found[0]], lower(text))
 
 
-NORMALISERS: dict[str, Callable[[str], str]] = {
+_WITH_GREEK: dict[str, Callable[[str], str]] = {
     "none": unchanged,
     "lower": lower,
     "unpunctuated": unpunctuated,
     "biosyn": biosyn,
     "american": american,
 }
+GREEK = "+greek"
+"""Ends the name of a form in which the names of Greek letters stand in their places."""
+
+
+def _spelling_out(normalise: Callable[[str], str]) -> Callable[[str], str]:
+    return lambda text: normalise(spell_out_greek(text))
+
+
+NORMALISERS = {**_WITH_GREEK, **{name + GREEK: _spelling_out(form) for name, form in _WITH_GREEK.items()}}

@@ -6,6 +6,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
+from .greek import spell_out_greek
 from .normalise import american
 
 # They stand inside names without telling one from another: "cancer of the breast", "breast cancer".
@@ -20,7 +21,8 @@ _BREAK = re.compile(r"[.;:!?][\s\"'”’)]|[\s][([{]|[)\]}][\s]|[\"“”<>=]|\
 class Word(NamedTuple):
     """A run of letters and digits.
 
-    key (str): its form without case and plural, in American spelling; empty for a function word.
+    key (str): its form without case and plural, in American spelling, with the names of Greek letters; empty for a
+        function word.
     broken (bool): between this word and the one before stands something that no name reaches across.
     comma (bool): between this word and the one before stands a comma.
     """
@@ -51,7 +53,7 @@ def word_keys(text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1 << 16)
 def _key(word: str) -> str:
-    form = american(word)
+    form = american(spell_out_greek(word))
     return "" if form in FUNCTION_WORDS else singular(form)
 
 
@@ -75,7 +77,11 @@ def singular(word: str) -> str:
 
 
 def is_acronym(text: str) -> bool:
-    """Whether a name is matched with its case: one short word, most of it capitals, e.g. "ALL", "AIDS" or "SAMe"."""
+    """Whether a name is matched with its case: one short word, most of it capitals, e.g. "ALL", "AIDS" or "SAMe".
+
+    A word with a Greek letter is none, since that may be spelled out: "TNFα" is "TNF-alpha".
+    """
+    text = spell_out_greek(text)
     if not 2 <= len(text) <= 5 or text[0].islower() or not text.isalnum():
         return False
     return sum(map(str.isupper, text)) > sum(map(str.islower, text))

@@ -50,7 +50,7 @@ def test_bytes_on_disk_and_history(tiny_encoder, tmp_path):
     assert 2 * found["parameters"]["all"] < found["weight_bytes"] < 2 * found["parameters"]["all"] + 8000
     assert found["dtype"] == "float16"
     assert found["trained"]["history"] == [{"step": "quantize", "dtype": "float16"}]
-    assert (found["pooling"], found["max_length"], found["normaliser"]) == ("mean", 25, "lower")
+    assert (found["pooling"], found["max_length"], found["normaliser"]) == ("mean", 25, "lower+greek")
     assert found["fingerprint"] == encoder.fingerprint
 
 

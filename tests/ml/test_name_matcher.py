@@ -308,3 +308,26 @@ def test_a_name_as_it_is_written_goes_before_another_with_a_better_claim(tmp_pat
     matcher = NameMatcher.build(store)
     found = [store.name(match.row) for match in matcher.find("seizures and a SEIZURE")]
     assert found == ["Seizures", "Seizure"]
+
+
+# --- Greek letters
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("with α-thalassemia since", "alpha-Thalassemia"),
+        ("with alpha thalassemia since", "Thalassemia, α"),
+        ("serum TNFα levels", "TNFalpha"),
+        ("serum TNFalpha levels", "TNFα"),
+        ("levels of IL-1β rose", "IL-1beta"),
+        ("a 𝛽-Thalassaemia", "beta-thalassemia"),
+    ],
+)
+def test_greek_letters_are_their_names(marked, text, name):
+    ((found, matched),) = marked(text, name)
+    assert (found in text, matched) == (True, name)
+
+
+def test_other_letters_are_others(marked):
+    assert marked("with β-thalassemia", "alpha-thalassemia") == []

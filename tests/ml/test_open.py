@@ -85,17 +85,17 @@ def test_sparse_score_is_taken_or_left_when_loaded(small_store, generator, saved
 def test_normal_form_of_the_sparse_score(small_store, tmp_path):
     lower = open_generator(small_store, None, sparse=True, sparse_normaliser="lower")
     biosyn = open_generator(small_store, None, sparse=True)
-    assert (lower.ngrams.normaliser, biosyn.ngrams.normaliser) == ("lower", "biosyn")
+    assert (lower.ngrams.normaliser, biosyn.ngrams.normaliser) == ("lower", "biosyn+greek")
     assert biosyn(["cancer breast"], 1)[0][0].score > lower(["cancer breast"], 1)[0][0].score
     assert with_mentions(lower, [], tmp_path).ngrams.normaliser == "lower"
 
 
 def test_saved_ngrams_go_before_the_setting(saved, recwarn):
-    assert load_generator(saved, sparse=True).ngrams.normaliser == "biosyn"
+    assert load_generator(saved, sparse=True).ngrams.normaliser == "biosyn+greek"
     assert not recwarn.list
     with pytest.warns(UserWarning, match=r"\[W401\].*normal form biosyn.*sparse_normaliser \(lower\)"):
         loaded = load_generator(saved, sparse=True, sparse_normaliser="lower")
-    assert loaded.ngrams.normaliser == "biosyn"
+    assert loaded.ngrams.normaliser == "biosyn+greek"
     shutil.rmtree(saved / NGRAMS_FOLDER)
     assert load_generator(saved, sparse=True, sparse_normaliser="lower").ngrams.normaliser == "lower"
 

@@ -12,6 +12,7 @@ import transformers
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.ml import transformer_encoder
 from spacy_sapbert.ml.transformer_encoder import TransformerEncoder
+from spacy_sapbert.text.greek import spell_out_greek
 
 TEXTS = [
     "Breast  Cancer",
@@ -37,7 +38,7 @@ def expected_vectors(folder, texts, pooling, max_length=25):
     model = transformers.BertModel.from_pretrained(folder).eval()
     vectors = []
     for text in texts:
-        pieces = tokenizer.tokenize(" ".join(text.lower().split()))[: max_length - 2]
+        pieces = tokenizer.tokenize(" ".join(spell_out_greek(text).lower().split()))[: max_length - 2]
         ids = tokenizer.convert_tokens_to_ids(["[CLS]", *pieces, "[SEP]"])
         with torch.no_grad():
             hidden = model(torch.tensor([ids])).last_hidden_state[0].numpy()
@@ -137,7 +138,7 @@ def test_raw_vectors_have_the_direction_of_unit_ones(tiny_encoder, pooling):
 
 def test_defaults_are_those_of_sapbert(make_encoder):
     encoder = TransformerEncoder(str(make_encoder()))
-    assert encoder.settings == {"pooling": "cls", "max_length": 25, "normaliser": "lower", "normalised": True}
+    assert encoder.settings == {"pooling": "cls", "max_length": 25, "normaliser": "lower+greek", "normalised": True}
 
 
 def test_settings_of_the_folder_and_those_that_are_given(make_encoder):
@@ -219,7 +220,7 @@ def test_saved_and_loaded(tiny_encoder, tmp_path):
     encoder.save(tmp_path / "saved")
     loaded = TransformerEncoder(str(tmp_path / "saved"))
     assert loaded.settings == encoder.settings
-    assert (loaded.pooling, loaded.max_length, loaded.normaliser, loaded.normalised) == ("mean", 7, "lower", True)
+    assert (loaded.pooling, loaded.max_length, loaded.normaliser, loaded.normalised) == ("mean", 7, "lower+greek", True)
     assert loaded.fingerprint == encoder.fingerprint
     assert (loaded.encode(TEXTS) == encoder.encode(TEXTS)).all()
     assert not [path for path in (tmp_path / "saved").rglob("*") if path.suffix in (".bin", ".pt", ".pkl")]
@@ -394,3 +395,26 @@ def test_a_file_is_no_encoder(tmp_path):
 def test_a_name_that_is_nowhere(name):
     with pytest.raises(SapbertError, match=rf"(?s)E301.*'{name}'.*'none' for the sparse score"):
         TransformerEncoder(name).encode(["a"])
+
+
+# --- Greek letters
+
+
+def test_greek_letters_are_their_names(tiny_encoder):
+    folding, keeping = (TransformerEncoder(str(tiny_encoder), normaliser=form) for form in (None, "lower"))
+    letters, names = ["α-thalassemia", "TNFβ"], ["alpha-thalassemia", "TNFbeta"]
+    np.testing.assert_array_equal(folding.encode(letters), folding.encode(names))
+    assert not np.allclose(keeping.encode(letters), keeping.encode(names))
+    assert folding.fingerprint != keeping.fingerprint
+
+
+def test_the_starter_encoder_spells_out_greek_letters():
+    assert TransformerEncoder("starter").normaliser == "american+greek"
+
+
+@pytest.mark.parametrize("form", ["lower", "lower+greek"])
+def test_an_encoder_keeps_what_it_does_with_greek_letters(tiny_encoder, tmp_path, form):
+    encoder = TransformerEncoder(str(tiny_encoder), normaliser=form)
+    encoder.save(tmp_path / "saved")
+    saved = TransformerEncoder(str(tmp_path / "saved"))
+    assert (saved.normaliser, saved.fingerprint) == (form, encoder.fingerprint)

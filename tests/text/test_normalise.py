@@ -82,7 +82,8 @@ def test_case_and_punctuation_together_are_biosyn(text):
 
 def test_unchanged():
     assert unchanged(" A-b ") == " A-b "
-    assert list(NORMALISERS) == ["none", "lower", "unpunctuated", "biosyn", "american"]
+    forms = ["none", "lower", "unpunctuated", "biosyn", "american"]
+    assert list(NORMALISERS) == [*forms, *(f"{form}+greek" for form in forms)]
 
 
 @pytest.mark.parametrize("normalise", NORMALISERS.values())

@@ -2,8 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spacy_sapbert.text.greek import spell_out_greek
 from spacy_sapbert.text.normalise import american
-from spacy_sapbert.text.words import FUNCTION_WORDS, Word, is_acronym, singular, words
+from spacy_sapbert.text.words import FUNCTION_WORDS, Word, is_acronym, singular, word_keys, words
 
 
 def keys(text):
@@ -27,7 +28,16 @@ def test_words_and_what_stands_between_them():
 
 
 def test_case_function_words_and_letters_of_any_script():
-    assert keys("Carcinoma of the BREAST, due to β-Amyloid") == ["carcinoma", "", "", "breast", "", "", "β", "amyloid"]
+    assert keys("Carcinoma of the BREAST, due to β-Amyloid") == [
+        "carcinoma",
+        "",
+        "",
+        "breast",
+        "",
+        "",
+        "beta",
+        "amyloid",
+    ]
     assert keys("hepatitis A and no fever") == ["hepatitis", "a", "and", "no", "fever"]
     assert keys("snake_case x²") == ["snak", "case", "x²"]
 
@@ -59,7 +69,7 @@ def test_words_are_all_letters_and_digits_of_a_text(text):
     assert "".join(text[word.start : word.end] for word in found) == "".join(filter(str.isalnum, text))
     assert [word.start for word in found] == sorted(word.start for word in found)
     for word in found:
-        assert word.key == "" or word.key == singular(american(text[word.start : word.end]))
+        assert word.key == "" or word.key == singular(american(spell_out_greek(text[word.start : word.end])))
         assert (word.key == "") == (text[word.start : word.end].lower() in FUNCTION_WORDS)
 
 
@@ -111,7 +121,7 @@ def test_short_words_and_those_with_digits_stay():
         ("AIDS", True),
         ("IL2", True),
         ("CF", True),
-        ("ΑΒ", True),
+        ("АБ", True),
         ("A", False),
         ("ASTHMA", False),
         ("SAMe", True),
@@ -125,3 +135,17 @@ def test_short_words_and_those_with_digits_stay():
 )
 def test_acronyms(text, expected):
     assert is_acronym(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("letters", "names"),
+    [("α-thalassemia", "alpha thalassemia"), ("TNFα", "TNFalpha"), ("IL-1β", "IL-1beta"), ("µ opioid", "mu opioid")],
+)
+def test_greek_letters_are_their_names(letters, names):
+    assert word_keys(letters) == word_keys(names)
+    assert words(letters)[-1].end == len(letters)  # places are those of the text as it stands
+
+
+def test_a_word_with_a_greek_letter_is_no_acronym():
+    assert not any(map(is_acronym, ("TNFα", "Aβ", "ΔF", "TCRαβ")))
+    assert is_acronym("TNF")

@@ -1,0 +1,129 @@
+"""Whether a name is found where its Greek letters are spelled out, or are letters where the vocabulary spells them out.
+
+Of each vocabulary, names with a Greek letter or the name of one are drawn. In each, letters become names and names
+become letters; where that makes another name of the vocabulary, the name is left out. The swapped form is looked up in
+the whole vocabulary, with n-grams and encoder. Counted are those whose first candidate owns the original name.
+
+"kept" is without the folding of Greek letters in both scores, "spelled out" is with it, as it is by default.
+
+    python benchmarks/greek.py [--data FOLDER] [--vocabulary NAME] [--encoder NAME|FOLDER] [--sample 1000]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import re
+from collections import Counter
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+from spacy_sapbert.kb.build import build_store
+from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
+from spacy_sapbert.kb.store import ConceptStore
+from spacy_sapbert.ml.candidates import CandidateGenerator
+from spacy_sapbert.ml.fitted import SPARSE_WEIGHT
+from spacy_sapbert.ml.name_vectors import cached_name_vectors
+from spacy_sapbert.ml.ngrams import NORMALISER, NgramEncoder
+from spacy_sapbert.ml.transformer_encoder import TransformerEncoder
+from spacy_sapbert.text.greek import spell_out_greek
+from spacy_sapbert.text.normalise import GREEK
+
+LETTERS = dict(zip(map(spell_out_greek, "αβγδεζηθικλμνξοπρστυφχψω"), "αβγδεζηθικλμνξοπρστυφχψω", strict=True))
+# as words of their own, lower-case or with a capital: PI is phosphatidylinositol
+_NAME = re.compile(rf"(?<![^\W\d_])(?:{'|'.join((*LETTERS, *map(str.capitalize, LETTERS)))})(?![^\W\d_])")
+SEED = 0
+
+
+class Vocabulary(NamedTuple):
+    file: str
+    format: str
+    options: dict[str, Any] = {}  # noqa: RUF012
+
+
+VOCABULARIES = {
+    "medic": Vocabulary("dictionaries/medic/medic_06Jul2012.txt.gz", "medic"),
+    "mesh_chemicals": Vocabulary("vocabularies/mesh_chemicals/mesh_chemicals.txt.gz", "medic"),
+    "hgnc": Vocabulary(
+        "vocabularies/hgnc/hgnc_entries.tsv.gz",
+        "table",
+        {
+            "columns": {"id": "HGNC ID", "name": ["Approved Symbol", "Approved Name"], "synonyms": "Synonyms"},
+            "separator": ", ",
+            "where": {"Status": "Approved"},
+        },
+    ),
+    "chebi": Vocabulary("vocabularies/chebi/chebi_names_2016.tsv.gz", "table", {"columns": {"name": "1", "id": "2"}}),
+}
+
+
+class Swapped(NamedTuple):
+    """A name, and the same with its letters swapped; `kind` says which way."""
+
+    name: str
+    text: str
+    kind: str
+
+
+def swap(name: str) -> Swapped | None:
+    """RETURNS (Swapped | None): None where there is nothing to swap, or letters and names stand side by side."""
+    spelled = spell_out_greek(name)
+    if spelled != name:
+        return None if _NAME.search(name) else Swapped(name, spelled, "letter to name")
+    lettered = _NAME.sub(lambda found: LETTERS[found[0].lower()], name)
+    return Swapped(name, lettered, "name to letter") if lettered != name else None
+
+
+def draw(store: ConceptStore, sample: int) -> tuple[list[Swapped], int]:
+    """RETURNS: the names to look up, and how many there were to draw from."""
+    names = set(store.names())
+    found = [swapped for name in sorted(names) if (swapped := swap(name)) and swapped.text not in names]
+    return random.Random(SEED).sample(found, min(sample, len(found))), len(found)
+
+
+def measure(generator: CandidateGenerator, swapped: list[Swapped]) -> dict[str, Any]:
+    counts: Counter[str] = Counter()
+    right: Counter[str] = Counter()
+    for one, candidates in zip(swapped, generator([one.text for one in swapped], 1), strict=True):
+        owners = generator.store.find_name(one.name)
+        counts[one.kind] += 1
+        right[one.kind] += bool(candidates) and candidates[0].concept_id in owners
+    acc = {kind: {"n": n, "acc@1": round(100 * right[kind] / n, 2)} for kind, n in sorted(counts.items())}
+    return {"acc@1": round(100 * right.total() / max(counts.total(), 1), 2), **acc}
+
+
+def generators(store: ConceptStore, encoder: str) -> dict[str, CandidateGenerator]:
+    made = {}
+    form = TransformerEncoder(encoder).normaliser.removesuffix(GREEK)
+    for label, suffix in (("kept", ""), ("spelled out", GREEK)):
+        vectors = cached_name_vectors(store, TransformerEncoder(encoder, normaliser=form + suffix))
+        ngrams = NgramEncoder.fit(store.names(), normaliser=NORMALISER.removesuffix(GREEK) + suffix)
+        made[label] = CandidateGenerator(store, ngrams, vectors, sparse_weight=SPARSE_WEIGHT)
+    return made
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=os.environ.get("SPACY_SAPBERT_DATA", "../shared/data"))
+    parser.add_argument("--vocabulary", choices=VOCABULARIES, action="append", help="by default all; may be repeated")
+    parser.add_argument("--encoder", default="starter", help="a hub name or folder, or starter")
+    parser.add_argument("--sample", type=int, default=1000, help="names of each vocabulary at most")
+    arguments = parser.parse_args()
+    results: dict[str, Any] = {"encoder": arguments.encoder}
+    with TemporaryDirectory() as folder:
+        for name in arguments.vocabulary or VOCABULARIES:
+            file, format, options = VOCABULARIES[name]
+            records = read_vocabulary(arguments.data / file, format, report=ReadReport(), source=name, **options)
+            store = build_store(records, Path(folder) / f"{name}.kb")
+            swapped, n_found = draw(store, arguments.sample)
+            results[name] = {"names": store.n_names, "with_greek": n_found, "sampled": len(swapped)}
+            for label, generator in generators(store, arguments.encoder).items():
+                results[name][label] = measure(generator, swapped)
+    print(json.dumps(results, indent=2))
+
+
+if __name__ == "__main__":
+    main()
