@@ -45,9 +45,9 @@ ORDERS: dict[str, tuple[str, ...]] = {
     "annotations, preferred, document": ("annotations", "preferred", "document"),
     "annotations, document, preferred": ("annotations", "document", "preferred"),
     "document, annotations, preferred": ("document", "annotations", "preferred"),
-    "annotations, preferred, document, main": ("annotations", "preferred", "type", "document", "main"),
-    "annotations, preferred, main, document": ("annotations", "preferred", "main", "type", "document"),
-    "annotations, preferred, main, names, document": (
+    "annotations, preferred, type, document, main": ("annotations", "preferred", "type", "document", "main"),
+    "annotations, preferred, main, type, document": ("annotations", "preferred", "main", "type", "document"),
+    "annotations, preferred, main, names, type, document": (
         "annotations",
         "preferred",
         "main",
