@@ -9,6 +9,12 @@ PYTEST = $(if $(WHEEL),cd build/tests && env -u PYTHONPATH $(BESIDE) ../venv/bin
 BESIDE = SPACY_SAPBERT_DIST="$(abspath $(dir $(WHEEL)))" \
 	SPACY_SAPBERT_DATA="$${SPACY_SAPBERT_DATA:-$(CURDIR)/../shared/data}"
 
+# What torch, oneDNN, MKL and OpenBLAS are to take for the CPU: one without AVX; this one with all it has, as bfloat16,
+# which tests/conftest.py turns off elsewhere; and one that may round float32 to bfloat16.
+OLD_CPU = ATEN_CPU_CAPABILITY=default ONEDNN_MAX_CPU_ISA=SSE41 MKL_CBWR=COMPATIBLE OPENBLAS_CORETYPE=Nehalem
+NEW_CPU = ONEDNN_MAX_CPU_ISA=DEFAULT OPENBLAS_CORETYPE=Haswell
+ROUGH = DNNL_DEFAULT_FPMATH_MODE=BF16 ONEDNN_DEFAULT_FPMATH_MODE=BF16
+
 .PHONY: demo test test-all test-dist dist wheel-installed trial lint screenshot clean
 
 demo: .venv/ready
@@ -19,6 +25,9 @@ test: .venv/ready $(if $(WHEEL),wheel-installed)
 
 test-all: .venv/ready $(if $(WHEEL),wheel-installed)
 	$(PYTEST) -m "slow or not slow"
+	export $(OLD_CPU) && $(PYTEST)
+	export $(NEW_CPU) && $(PYTEST)
+	export $(NEW_CPU) $(ROUGH) && $(PYTEST)
 
 # the wheel is built from the sdist
 dist: .venv/ready

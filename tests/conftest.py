@@ -4,7 +4,7 @@ import json
 import os
 import pickle
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,7 +17,8 @@ from spacy_sapbert.kb.store import ConceptStore
 from spacy_sapbert.types import DocumentConcept, Name, Record
 
 # All are read when torch and transformers are imported. The models are tiny: threads that wait for one another make
-# them slow where other work goes on. Where the hardware has bfloat16, names are encoded in it: figures would differ.
+# them slow where other work goes on. Where the hardware has bfloat16, names are encoded in it; `make test-all` has the
+# tests do that as well.
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX2")
@@ -61,10 +62,32 @@ def data_dir() -> Path:
     return folder
 
 
-@pytest.fixture(autouse=True)
-def cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(autouse=True, scope="session")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Keep what tests cache out of the user's cache folder, in one folder for all of them."""
-    monkeypatch.setenv("SPACY_SAPBERT_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SPACY_SAPBERT_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+        yield
+
+
+def without_bfloat16(cache: Path) -> Iterator[None]:
+    """A cache of its own, as that of other tests may hold vectors in bfloat16."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("spacy_sapbert.ml.transformer_encoder.has_bfloat16", lambda device: False)
+        patch.setenv("SPACY_SAPBERT_CACHE", str(cache))
+        yield
+
+
+@pytest.fixture
+def float32(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Encode names in float32 on any hardware: for tests that compare them with figures in float32."""
+    yield from without_bfloat16(tmp_path_factory.mktemp("cache"))
+
+
+@pytest.fixture(scope="module")
+def float32_throughout(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """As `float32`, for all tests of a module, and for what they share."""
+    yield from without_bfloat16(tmp_path_factory.mktemp("cache"))
 
 
 @pytest.fixture(scope="session")

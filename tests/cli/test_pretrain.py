@@ -345,7 +345,8 @@ PORTS = {"accelerate": "--main_process_port", "torchrun": "--master_port"}
 @pytest.mark.slow
 @pytest.mark.parametrize("launcher", LAUNCHERS)
 def test_two_processes_of_a_launcher_learn_as_one_does(arguments, tmp_path, launcher):
-    settings = {"pretrain.dropout": "false", "pretrain.optimizer.learn_rate": 1e-3}
+    # in bfloat16 the parts of a batch are rounded differently
+    settings = {"pretrain.dropout": "false", "pretrain.precision": "fp32", "pretrain.optimizer.learn_rate": 1e-3}
     status, _, err = finish(start(arguments(output="one", **settings)))
     assert status == 0, err
     launch = [*LAUNCHERS[launcher], PORTS[launcher], free_port(), "-m"]

@@ -61,7 +61,7 @@ def test_filters(small_store):
 
 def test_one_score_or_both(small_store, generator, tiny_encoder):
     candidate = generator(["cold"], 1)[0][0]
-    assert candidate.dense == pytest.approx(1)
+    assert candidate.dense == pytest.approx(1, abs=1e-5)
     assert candidate.sparse == pytest.approx(1)
     assert open_generator(small_store, None, sparse=True)(["cold"], 1)[0][0].dense is None
     assert open_generator(small_store, open_encoder(str(tiny_encoder)), sparse=False)(["cold"], 1)[0][0].sparse is None

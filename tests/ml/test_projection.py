@@ -51,7 +51,7 @@ def test_it_is_saved_and_loaded(make, tmp_path, activation):
     encoder = make(activation, 8)
     encoder.save(tmp_path / "a")
     again = opened(tmp_path / "a")
-    np.testing.assert_allclose(again.encode(NAMES), encoder.encode(NAMES), atol=1e-6)
+    np.testing.assert_allclose(again.encode(NAMES), encoder.encode(NAMES), atol=1e-5)
     assert again.fingerprint == encoder.fingerprint
     assert (again.dim, describe(again)["projection"]) == (8, activation)
     assert describe(again)["parameters"]["projection"] == 33 * 8
@@ -83,13 +83,13 @@ def test_what_makes_encoders_smaller_keeps_it(make, tmp_path):
     encoder = make("tanh", 8)
     before = encoder.encode(NAMES)
     prune_vocabulary(encoder, NAMES)
-    np.testing.assert_allclose(encoder.encode(NAMES), before, atol=1e-6)
+    np.testing.assert_allclose(encoder.encode(NAMES), before, atol=1e-5)
     quantize(encoder, "float16")
     keep_layers(encoder, [0])
     encoder.save(tmp_path / "small")
     small = opened(tmp_path / "small")
     assert (small.dim, small.dtype) == (8, "float16")
-    np.testing.assert_allclose(small.encode(NAMES), encoder.encode(NAMES), atol=1e-6)
+    np.testing.assert_allclose(small.encode(NAMES), encoder.encode(NAMES), atol=1e-5)
 
 
 def test_only_one_and_only_of_a_known_kind(make, tiny_encoder):

@@ -82,7 +82,7 @@ def published_scores(model, texts, names):
     return dense(texts) @ dense(names).T, sparse(texts) @ sparse(names).T
 
 
-def test_the_candidates_are_those_of_the_published_model(biosyn_model, imported, small_store):
+def test_the_candidates_are_those_of_the_published_model(float32, biosyn_model, imported, small_store):
     names = list(small_store.names())
     dense, sparse = published_scores(biosyn_model, list(map(biosyn, MENTIONS)), list(map(biosyn, names)))
     scores = dense + biosyn_model.weight * sparse
@@ -97,7 +97,7 @@ def test_the_candidates_are_those_of_the_published_model(biosyn_model, imported,
         assert [best[c.concept_id] for c in found] == pytest.approx(sorted(best.values(), reverse=True), abs=1e-3)
         for candidate in found:
             row = names.index(candidate.name)
-            assert candidate.dense == pytest.approx(own_dense[row], abs=1e-4)
+            assert candidate.dense == pytest.approx(own_dense[row], rel=1e-5, abs=1e-4)
             assert candidate.sparse == pytest.approx(own_sparse[row], abs=1e-5)
             assert own[row] == pytest.approx(best[candidate.concept_id], abs=1e-3)
             assert candidate.score <= 1

@@ -50,7 +50,7 @@ def test_names_whose_pieces_stay_keep_their_vectors(encoder, original, tmp_path)
     before = original.encode([*NAMES, "cold"])
     report = prune_vocabulary(encoder, NAMES)
     after = encoder.encode([*NAMES, "cold"])
-    np.testing.assert_allclose(after[:3], before[:3], atol=1e-6)
+    np.testing.assert_allclose(after[:3], before[:3], atol=1e-5)
     assert np.abs(after[3] - before[3]).max() > 0.01  # "cold" is c ##o ##l ##d now
     assert report["pieces_before"] - report["pieces"] == 1
     loaded = reloaded(encoder, tmp_path)
@@ -149,7 +149,7 @@ def test_the_first_layer_alone_gives_its_hidden_states(encoder, original):
     keep_layers(encoder, [0])
     ids = torch.tensor(original.tokenize(["breast cancer"]))
     hidden = original.model(ids, output_hidden_states=True).hidden_states[1].detach().mean(1).numpy()
-    np.testing.assert_allclose(encoder.encode(["breast cancer"]), hidden / np.linalg.norm(hidden), atol=1e-6)
+    np.testing.assert_allclose(encoder.encode(["breast cancer"]), hidden / np.linalg.norm(hidden), atol=1e-5)
 
 
 def test_all_layers_in_their_order_change_nothing(encoder, original):
@@ -180,7 +180,7 @@ def test_more_layers_than_there_are(encoder):
 
 def test_positions(encoder, original, tmp_path):
     cut_positions(encoder, 25)
-    np.testing.assert_allclose(encoder.encode([*NAMES, "x " * 50]), original.encode([*NAMES, "x " * 50]), atol=1e-6)
+    np.testing.assert_allclose(encoder.encode([*NAMES, "x " * 50]), original.encode([*NAMES, "x " * 50]), atol=1e-5)
     loaded = reloaded(encoder, tmp_path)
     assert loaded.model.config.max_position_embeddings == 25
     plain = transformers.AutoTokenizer.from_pretrained(tmp_path / "saved")
@@ -201,7 +201,7 @@ def test_other_architectures(tiny_encoder, tmp_path, kind, rows):
     encoder, original = (TransformerEncoder(str(tmp_path / "model"), device="cpu") for _ in range(2))
     prune_vocabulary(encoder, NAMES)
     cut_positions(encoder, 30)
-    np.testing.assert_allclose(encoder.encode(NAMES), original.encode(NAMES), atol=1e-6)
+    np.testing.assert_allclose(encoder.encode(NAMES), original.encode(NAMES), atol=1e-5)
     keep_layers(encoder, [0, 2])
     loaded = reloaded(encoder, tmp_path)
     np.testing.assert_array_equal(loaded.encode(NAMES), encoder.encode(NAMES))

@@ -31,16 +31,16 @@ def test_vectors_are_those_of_the_encoder(encoder):
     model = thinc_encoder(encoder)
     pieces = encoder.tokenize(NAMES)
     vectors = encoder.encode(NAMES)
-    assert model.predict(pieces) == pytest.approx(vectors, abs=1e-6)
+    assert model.predict(pieces) == pytest.approx(vectors, abs=1e-5)
     # there is dropout only while a batch is read to learn from
     learning, _ = model.begin_update(pieces)
     assert not np.allclose(learning, vectors, atol=1e-3)
-    assert encoder.encode(NAMES) == pytest.approx(vectors, abs=1e-6)
+    assert encoder.encode(NAMES) == pytest.approx(vectors, abs=1e-5)
 
 
 def test_without_dropout_learning_sees_the_same_vectors(encoder):
     vectors, _ = thinc_encoder(encoder, dropout=False).begin_update(encoder.tokenize(NAMES))
-    assert vectors == pytest.approx(encoder.encode(NAMES), abs=1e-6)
+    assert vectors == pytest.approx(encoder.encode(NAMES), abs=1e-5)
 
 
 def test_gradients_are_slopes(encoder):

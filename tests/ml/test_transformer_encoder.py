@@ -69,11 +69,11 @@ def test_random_weights_tell_texts_apart(tiny_encoder):
 def test_neither_order_nor_batches_count(tiny_encoder, monkeypatch):
     encoder = TransformerEncoder(str(tiny_encoder))
     together = encoder.encode(TEXTS)
-    np.testing.assert_allclose(encoder.encode(TEXTS[::-1])[::-1], together, atol=1e-6)
+    np.testing.assert_allclose(encoder.encode(TEXTS[::-1])[::-1], together, atol=1e-5)
     monkeypatch.setattr(transformer_encoder, "TOKENS_PER_BATCH", 12)
-    np.testing.assert_allclose(encoder.encode(TEXTS), together, atol=1e-6)
+    np.testing.assert_allclose(encoder.encode(TEXTS), together, atol=1e-5)
     alone = np.concatenate([encoder.encode([text]) for text in TEXTS])
-    np.testing.assert_allclose(alone, together, atol=1e-6)
+    np.testing.assert_allclose(alone, together, atol=1e-5)
 
 
 def test_a_text_is_encoded_once(tiny_encoder, monkeypatch):
@@ -95,7 +95,7 @@ def test_no_texts(tiny_encoder):
 def test_names_are_cut_to_the_length(tiny_encoder):
     encoder = TransformerEncoder(str(tiny_encoder), max_length=6)
     long, short, shorter = encoder.encode(["a b c d e f g", "a b c d", "a b c"])
-    np.testing.assert_allclose(long, short, atol=1e-6)
+    np.testing.assert_allclose(long, short, atol=1e-5)
     assert not np.allclose(long, shorter, atol=1e-3)
 
 
@@ -108,7 +108,7 @@ def test_one_very_long_name_does_not_blow_up_its_batch(tiny_encoder):
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 30e6
-    np.testing.assert_allclose(vectors[0], encoder.encode(["x " * 30])[0], atol=1e-6)
+    np.testing.assert_allclose(vectors[0], encoder.encode(["x " * 30])[0], atol=1e-5)
 
 
 def test_fast_vectors_are_close(tiny_encoder):
@@ -130,7 +130,7 @@ def test_raw_vectors_have_the_direction_of_unit_ones(tiny_encoder, pooling):
     lengths = np.linalg.norm(raw, axis=1, keepdims=True)
     assert lengths.min() > 1.5
     unit = TransformerEncoder(str(tiny_encoder), pooling=pooling).encode(TEXTS)
-    np.testing.assert_allclose(raw / lengths, unit, atol=1e-6)
+    np.testing.assert_allclose(raw / lengths, unit, atol=1e-5)
 
 
 # --- what a folder says

@@ -58,7 +58,7 @@ def test_candidates_are_sparse_ones_topped_up_with_dense_ones(generator, dense_s
     assert scores.rows[0].tolist() == wanted
 
 
-def test_scores_are_dense_and_weighted_sparse_similarity_by_temperature(generator):
+def test_scores_are_dense_and_weighted_sparse_similarity_by_temperature(float32, generator):
     learner = Learner(generator, biosyn(sparse_weight=0.7, temperature=0.1))
     texts = ["Breast Cancer", "a cold"]
     scores, _ = learner.begin_update([mention(generator.store, text, "D001943") for text in texts])

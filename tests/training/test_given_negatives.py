@@ -63,7 +63,7 @@ def test_a_projection_is_trained(make_run, read_curve, tiny_encoder, tmp_path, a
     curve = [line["loss"] for line in read_curve(tmp_path)]
     assert sum(curve[-5:]) < sum(curve[:5])
     saved = TransformerEncoder(str(tmp_path / "model-last"), device="cpu")
-    np.testing.assert_allclose(saved.encode(["bacor"]), run.encoder.encode(["bacor"]), atol=1e-6)
+    np.testing.assert_allclose(saved.encode(["bacor"]), run.encoder.encode(["bacor"]), atol=1e-5)
     assert saved.dim == 16
     before, after = (load_file(folder / WEIGHTS) for folder in (tiny_encoder, tmp_path / "model-last"))
     assert all(torch.equal(before[name], after[name]) for name in after) is alone

@@ -59,7 +59,7 @@ def test_the_encoder_can_be_used_after_training(make_run, tmp_path):
     before = run.encoder.fingerprint
     run.train(tmp_path)
     saved = TransformerEncoder(str(tmp_path / "model-last"), device="cpu")
-    np.testing.assert_allclose(run.encoder.encode(["bacor", "dofen"]), saved.encode(["bacor", "dofen"]), atol=1e-6)
+    np.testing.assert_allclose(run.encoder.encode(["bacor", "dofen"]), saved.encode(["bacor", "dofen"]), atol=1e-5)
     assert run.encoder.fingerprint == saved.fingerprint != before
 
 
@@ -163,7 +163,7 @@ def test_a_run_with_an_adapter_goes_on_as_well(make_run, read_curve, tmp_path):
     make_run(**settings).train(tmp_path / "parts", resume=True)
     assert read_curve(tmp_path / "parts") == read_curve(tmp_path / "whole")
     whole, parts = (TransformerEncoder(str(tmp_path / name / "model-last")) for name in ("whole", "parts"))
-    assert parts.encode(["bacor"]) == pytest.approx(whole.encode(["bacor"]), abs=1e-6)
+    assert parts.encode(["bacor"]) == pytest.approx(whole.encode(["bacor"]), abs=1e-5)
     (checkpoint,) = (tmp_path / "parts").glob("checkpoint-*/weights.safetensors")
     assert all("adapters." in name for name in load_file(checkpoint))  # the rest is frozen
 
@@ -345,7 +345,7 @@ def test_the_gradient_of_several_batches_is_their_mean(make_run, tmp_path):
         moved(make_run(batcher=one_batch_of(batch), **settings), tmp_path / str(batch[0])) for batch in (first, second)
     ]
     for name, change in both.items():
-        torch.testing.assert_close(change, (alone[0][name] + alone[1][name]) / 2, atol=1e-6, rtol=1e-4)
+        torch.testing.assert_close(change, (alone[0][name] + alone[1][name]) / 2, atol=1e-5, rtol=1e-4)
     assert max(change.abs().max() for change in both.values()) > 1e-3
 
 
@@ -381,7 +381,7 @@ def test_bfloat16_is_close_to_float32(make_run, read_curve, tmp_path):
 
 def test_a_batch_is_encoded_as_its_names_would_be_alone(make_run):
     """Parts of about equal length, padded to their longest, change no vector and no order."""
-    run = make_run(dropout=False)
+    run = make_run(dropout=False, precision="fp32")  # as they are encoded alone
     names = ["a", "breast cancer", "Cold", "cancer of the breast and of something else", "b", "neoplasms"]
     run.encoder.model.train(False)
     vectors = run._encode(names)
