@@ -15,7 +15,7 @@ OLD_CPU = ATEN_CPU_CAPABILITY=default ONEDNN_MAX_CPU_ISA=SSE41 MKL_CBWR=COMPATIB
 NEW_CPU = ONEDNN_MAX_CPU_ISA=DEFAULT OPENBLAS_CORETYPE=Haswell
 ROUGH = DNNL_DEFAULT_FPMATH_MODE=BF16 ONEDNN_DEFAULT_FPMATH_MODE=BF16
 
-.PHONY: demo test test-all test-dist dist wheel-installed trial lint screenshot clean
+.PHONY: demo test test-all test-dist dist wheel-installed trial lint docs screenshot clean
 
 demo: .venv/ready
 	$(BIN)/spacy-sapbert demo --output demo.html
@@ -57,12 +57,15 @@ lint: .venv/ready
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+docs: .venv/ready
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
 # needs Debian's packages chromium and chromium-driver
 screenshot: .venv/ready
 	$(BIN)/python scripts/screenshot.py docs/serve.png
 
 clean:
-	rm -rf .venv build dist *.egg-info
+	rm -rf .venv build dist site *.egg-info
 
 # torch goes first and alone: asked for by another package, pip would take its newest build
 .venv/ready: pyproject.toml constraints.txt

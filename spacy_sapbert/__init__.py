@@ -2,26 +2,47 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING
+
+from ._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from .corpora.reader import read_corpus
+    from .kb.build import build_store
+    from .kb.readers import read_vocabulary
+    from .kb.store import ConceptStore
+    from .pipeline.abbreviation_resolver import AbbreviationResolver
+    from .pipeline.composite_splitter import CompositeSplitter
+    from .pipeline.concept_matcher import ConceptMatcher
+    from .pipeline.concept_retriever import ConceptRetriever
+    from .pipeline.sapbert_linker import SapbertLinker
 
 __version__ = "0.1.0"
 
-_LAZY = {
-    "ConceptStore": "kb.store",
-    "build_store": "kb.build",
-    "read_vocabulary": "kb.readers",
-    "read_corpus": "corpora.reader",
-    "SapbertLinker": "pipeline.sapbert_linker",
-    "ConceptMatcher": "pipeline.concept_matcher",
-    "AbbreviationResolver": "pipeline.abbreviation_resolver",
-    "CompositeSplitter": "pipeline.composite_splitter",
-}
+__all__ = [
+    "AbbreviationResolver",
+    "CompositeSplitter",
+    "ConceptMatcher",
+    "ConceptRetriever",
+    "ConceptStore",
+    "SapbertLinker",
+    "__version__",
+    "build_store",
+    "read_corpus",
+    "read_vocabulary",
+]
 
-__all__ = ["__version__", *sorted(_LAZY)]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _LAZY:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_LAZY[name]}"), name)
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "AbbreviationResolver": "pipeline.abbreviation_resolver",
+        "CompositeSplitter": "pipeline.composite_splitter",
+        "ConceptMatcher": "pipeline.concept_matcher",
+        "ConceptRetriever": "pipeline.concept_retriever",
+        "ConceptStore": "kb.store",
+        "SapbertLinker": "pipeline.sapbert_linker",
+        "build_store": "kb.build",
+        "read_corpus": "corpora.reader",
+        "read_vocabulary": "kb.readers",
+    },
+)

@@ -1,1 +1,31 @@
 """The spaCy components."""
+
+from typing import TYPE_CHECKING
+
+from .._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from .abbreviation_resolver import AbbreviationResolver
+    from .composite_splitter import CompositeSplitter
+    from .concept_matcher import ConceptMatcher
+    from .concept_retriever import ConceptRetriever
+    from .sapbert_linker import SapbertLinker
+
+__all__ = [
+    "AbbreviationResolver",
+    "CompositeSplitter",
+    "ConceptMatcher",
+    "ConceptRetriever",
+    "SapbertLinker",
+]
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "AbbreviationResolver": "abbreviation_resolver",
+        "CompositeSplitter": "composite_splitter",
+        "ConceptMatcher": "concept_matcher",
+        "ConceptRetriever": "concept_retriever",
+        "SapbertLinker": "sapbert_linker",
+    },
+)

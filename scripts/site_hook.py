@@ -1,0 +1,147 @@
+"""What MkDocs does not do by itself for the site: pages from the top folder and from notebooks, links to
+files outside docs/, registered functions, commands and messages.
+
+MkDocs calls these functions when it builds the site (`make docs`).
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import re
+import subprocess
+import sys
+from importlib.metadata import distribution
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File
+
+from spacy_sapbert.errors import Errors, Warnings
+
+ROOT = Path(__file__).parents[1]
+# README.md and its like stay the only source of what they say
+PAGES = {
+    "README.md": "index.md",
+    "PROJECT.md": "project.md",
+    "CHANGELOG.md": "changelog.md",
+    "CONTRIBUTING.md": "contributing.md",
+}
+NOTEBOOK = "tutorial.ipynb"
+LINK = re.compile(r"(?<=\]\()(?!https?:|mailto:|#)([^)#\s]+)(?=[)#])")
+CODE = re.compile(r"(^```.*?^```|`[^`\n]+`)", flags=re.DOTALL | re.MULTILINE)
+REGISTERED = "<!-- registered functions -->"
+COMMANDS = "<!-- commands -->"
+MESSAGES = "<!-- messages -->"
+# of the factories there is a page of its own, and the others are no functions for users
+LEFT_OUT = {"spacy_factories", "spacy_cli", "console_scripts"}
+
+
+def on_files(files: Any, *, config: Any) -> Any:
+    """Add the pages of the top folder, and the notebook as a page."""
+    for name, page in PAGES.items():
+        files.append(File.generated(config, page, content=(ROOT / name).read_text(encoding="utf-8")))
+    add_notebook(files, config, Path(config.docs_dir) / NOTEBOOK)
+    return files
+
+
+def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Any) -> str:
+    """Write the lists that come from the code, and turn links to files of the repository into links of the site."""
+    path = page.file.src_uri
+    sources = {target: source for source, target in PAGES.items()}
+    place = ROOT / sources[path] if path in sources else Path(config.docs_dir) / path
+    for marker, write in ((REGISTERED, registered), (COMMANDS, commands), (MESSAGES, messages)):
+        if marker in markdown:
+            markdown = markdown.replace(marker, write())
+    # a link in code is none
+    parts = CODE.split(markdown)
+    parts[::2] = [LINK.sub(lambda found: linked(found[1], place, path, config), part) for part in parts[::2]]
+    return "".join(parts)
+
+
+def linked(link: str, place: Path, path: str, config: Any) -> str:
+    """Return where a link of a page leads on the site; what there is not stays, and MkDocs complains of it.
+
+    Args:
+        place: the file that the page is made from.
+        path: the page, in docs/.
+    """
+    target = Path(os.path.normpath(place.parent / link))
+    if not target.exists() or not target.is_relative_to(ROOT):
+        return link
+    name = target.relative_to(ROOT).as_posix()
+    if name in PAGES:
+        return relative(PAGES[name], path)
+    if target.is_relative_to(config.docs_dir):
+        return relative(target.relative_to(config.docs_dir).as_posix(), path)
+    return f"{config.repo_url.rstrip('/')}/blob/main/{name}"
+
+
+def relative(target: str, path: str) -> str:
+    return Path(os.path.relpath(target, Path(path).parent)).as_posix()
+
+
+def add_notebook(files: Any, config: Any, path: Path) -> None:
+    """Add a notebook as a page, with the outputs and the pictures that it holds."""
+    parts = []
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        source = "".join(cell["source"])
+        parts.append(source if cell["cell_type"] == "markdown" else f"```python\n{source}\n```")
+        for output in cell.get("outputs", ()):
+            picture = output.get("data", {}).get("image/png")
+            if picture:
+                name = f"{path.stem}-{len(parts)}.png"
+                files.append(File.generated(config, name, content=base64.b64decode(picture)))
+                parts.append(f"![What the code above draws]({name})")
+            else:
+                parts.append(output_of(output))
+    files.append(File.generated(config, f"{path.stem}.md", content="\n\n".join(parts)))
+
+
+def output_of(output: dict[str, Any]) -> str:
+    if "text" in output:
+        return f"```text\n{''.join(output['text'])}```"
+    # a blank line would end the HTML
+    return re.sub(r"\n\s*\n", "\n", "".join(output["data"]["text/html"]))
+
+
+def registered() -> str:
+    """Return the Markdown of all functions that the package registers, by registry."""
+    points = [point for point in distribution("spacy-sapbert").entry_points if point.group not in LEFT_OUT]
+    lines: list[str] = []
+    for group in sorted({point.group for point in points}):
+        lines += ["", f"## `@{group.partition('_')[2]}`", ""]
+        for point in sorted(points, key=lambda point: point.name):
+            if point.group == group:
+                lines += [f"### `{point.name}`", "", f"::: {point.value.replace(':', '.')}", "    options:"]
+                lines += [
+                    "      show_root_heading: false",
+                    "      show_root_toc_entry: false",
+                    "      members: false",
+                    "",
+                ]
+    return "\n".join(lines)
+
+
+def commands() -> str:
+    """Return the Markdown of all commands, without the heading above them."""
+    typer = [sys.executable, "-m", "typer", "spacy_sapbert.cli", "utils", "docs", "--name", "spacy-sapbert"]
+    written = subprocess.run(typer, capture_output=True, text=True, check=True, cwd=ROOT).stdout
+    return written.partition("\n")[2]
+
+
+def messages() -> str:
+    """Return the Markdown of all messages, by the first digit of their codes."""
+    texts = {
+        code: text for owner in (Errors, Warnings) for code, text in vars(owner).items() if not code.startswith("_")
+    }
+    lines: list[str] = []
+    subject = ""
+    for code in sorted(texts):
+        if code[:2] != subject:
+            subject = code[:2]
+            lines += [f"## {subject}xx", ""]
+        text = texts[code].removeprefix(f"[{code}] ")
+        lines += [f"### {code}", "", re.sub(r"([{}<>*])", r"\\\1", text), ""]
+    return "\n".join(lines)
