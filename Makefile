@@ -58,7 +58,7 @@ lint: .venv/ready
 	$(BIN)/mypy
 
 docs: .venv/ready
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 # needs Debian's packages chromium and chromium-driver
 screenshot: .venv/ready

@@ -42,7 +42,9 @@ def on_files(files: Any, *, config: Any) -> Any:
     """Add the pages of the top folder, and the notebook as a page."""
     for name, page in PAGES.items():
         files.append(File.generated(config, page, content=(ROOT / name).read_text(encoding="utf-8")))
-    add_notebook(files, config, Path(config.docs_dir) / NOTEBOOK)
+    text, pictures = read_notebook(Path(config.docs_dir) / NOTEBOOK)
+    for name, content in {Path(NOTEBOOK).with_suffix(".md").name: text, **pictures}.items():
+        files.append(File.generated(config, name, content=content))
     return files
 
 
@@ -82,21 +84,22 @@ def relative(target: str, path: str) -> str:
     return Path(os.path.relpath(target, Path(path).parent)).as_posix()
 
 
-def add_notebook(files: Any, config: Any, path: Path) -> None:
-    """Add a notebook as a page, with the outputs and the pictures that it holds."""
+def read_notebook(path: Path) -> tuple[str, dict[str, bytes]]:
+    """Return the Markdown of a notebook with the outputs that it holds, and its pictures by name."""
     parts = []
+    pictures = {}
     for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
         source = "".join(cell["source"])
         parts.append(source if cell["cell_type"] == "markdown" else f"```python\n{source}\n```")
         for output in cell.get("outputs", ()):
             picture = output.get("data", {}).get("image/png")
             if picture:
-                name = f"{path.stem}-{len(parts)}.png"
-                files.append(File.generated(config, name, content=base64.b64decode(picture)))
+                name = f"{path.stem}-{len(pictures) + 1}.png"
+                pictures[name] = base64.b64decode(picture)
                 parts.append(f"![What the code above draws]({name})")
             else:
                 parts.append(output_of(output))
-    files.append(File.generated(config, f"{path.stem}.md", content="\n\n".join(parts)))
+    return "\n\n".join(parts), pictures
 
 
 def output_of(output: dict[str, Any]) -> str:

@@ -47,6 +47,7 @@ READERS: dict[str, Reader] = {
     "table": read_table,
     "umls": read_umls,
 }
+"""The readers, by the name of their format."""
 
 _BY_SUFFIX = {".obo": "obo", ".jsonl": "scispacy", ".csv": "table", ".asc": "meddra", ".rrf": "umls", ".nlm": "umls"}
 _RDF = (".owl", ".owx", ".ofn", ".omn", ".rdf", ".ttl")

@@ -47,6 +47,7 @@ class Reading:
     report: ReadReport = field(default_factory=ReadReport)
 
     def open(self, newline: str | None = None) -> AbstractContextManager[TextIO]:
+        """Open the file as text, unpacked where it is gzipped."""
         return open_text(self.path, encoding=self.encoding, newline=newline)
 
     def broken(self, line: int, reason: str) -> None:

@@ -1,0 +1,142 @@
+"""The documentation site: what its hook does to pages, that public names are explained, and that the tutorial runs."""
+
+import importlib
+import importlib.util
+import json
+import pkgutil
+import re
+from pathlib import Path
+from types import SimpleNamespace
+
+import griffe
+import matplotlib
+import pytest
+
+import spacy_sapbert
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+PACKAGE = Path(spacy_sapbert.__file__).parent
+CONFIG = SimpleNamespace(docs_dir=str(DOCS), repo_url="https://example.org/us")
+
+
+def public_packages():
+    found = pkgutil.walk_packages([str(PACKAGE)], "spacy_sapbert.")
+    names = ["spacy_sapbert", *(module.name for module in found if module.ispkg)]
+    return [name for name in names if hasattr(importlib.import_module(name), "__all__")]
+
+
+@pytest.fixture(scope="module")
+def sources():
+    """The package as the site reads it: its source, not imported."""
+    return griffe.load("spacy_sapbert", search_paths=[str(PACKAGE.parent)])
+
+
+def public_names(package):
+    return [name for name in importlib.import_module(package).__all__ if not name.startswith("__")]
+
+
+@pytest.mark.parametrize("package", public_packages())
+def test_the_site_sees_the_public_names_that_python_sees(package, sources):
+    read = sources[package.removeprefix("spacy_sapbert").removeprefix(".")] if "." in package else sources
+    module = importlib.import_module(package)
+    assert set(read.exports) == set(module.__all__)
+    for name in public_names(package):
+        thing = getattr(module, name)
+        found = read[name].final_target if read[name].is_alias else read[name]
+        if isinstance(thing, type) or found.is_function:
+            assert found.path == f"{thing.__module__}.{thing.__qualname__}"
+
+
+@pytest.mark.parametrize("package", public_packages())
+def test_every_public_name_and_method_is_explained(package, sources):
+    read = sources[package.removeprefix("spacy_sapbert").removeprefix(".")] if "." in package else sources
+    unexplained = []
+    for name in public_names(package):
+        thing = read[name].final_target if read[name].is_alias else read[name]
+        members = [member for member in thing.members.values() if member.is_function] if thing.is_class else []
+        for one in [thing, *(member for member in members if not member.name.startswith("_"))]:
+            if one.docstring is None and not is_explained_by_a_base(one):
+                unexplained.append(one.path)
+    assert unexplained == []
+
+
+def is_explained_by_a_base(member):
+    """What a class takes over from spaCy is explained there."""
+    if member.parent is None or not member.parent.is_class:
+        return False
+    owner = getattr(importlib.import_module(member.parent.parent.path), member.parent.name)
+    return any(getattr(vars(base).get(member.name), "__doc__", None) for base in owner.__mro__[1:])
+
+
+@pytest.fixture(scope="module")
+def hook():
+    spec = importlib.util.spec_from_file_location("site_hook", ROOT / "scripts" / "site_hook.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize(
+    ("page", "text", "wanted"),
+    [
+        ("index.md", "[a](docs/linking.md#x)", "[a](linking.md#x)"),
+        ("index.md", "[a](PROJECT.md)", "[a](project.md)"),
+        ("linking.md", "[a](../README.md#install)", "[a](index.md#install)"),
+        ("linking.md", "[a](../configs/linker.cfg)", "[a](https://example.org/us/blob/main/configs/linker.cfg)"),
+        ("reference/index.md", "[a](../linking.md)", "[a](../linking.md)"),
+        ("index.md", "`[a](docs/linking.md)`", "`[a](docs/linking.md)`"),
+        ("index.md", "```text\n[a](docs/linking.md)\n```", "```text\n[a](docs/linking.md)\n```"),
+        ("index.md", "[a](https://example.org/b.md)", "[a](https://example.org/b.md)"),
+        ("index.md", "[a](docs/not-there.md)", "[a](docs/not-there.md)"),  # of which MkDocs complains
+    ],
+)
+def test_links_lead_to_pages_of_the_site_or_to_the_repository(hook, page, text, wanted):
+    shown = SimpleNamespace(file=SimpleNamespace(src_uri=page))
+    assert hook.on_page_markdown(text, page=shown, config=CONFIG, files=None) == wanted
+
+
+def test_every_registered_function_and_every_message_is_listed(hook):
+    from spacy_sapbert.errors import Errors
+
+    registered = hook.registered()
+    assert "### `spacy-sapbert.MultiSimilarity.v1`" in registered
+    assert all(importlib.util.find_spec(path) for path in re.findall(r"^::: ([\w.]+)\.\w+$", registered, re.MULTILINE))
+    codes = {code for code in vars(Errors) if not code.startswith("_")}
+    assert codes <= set(re.findall(r"^### (\w+)$", hook.messages(), flags=re.MULTILINE))
+
+
+def test_every_command_is_listed(hook):
+    commands = hook.commands()
+    assert not commands.startswith("#")
+    assert {"## `spacy-sapbert link`", "### `spacy-sapbert kb build`"} <= set(commands.splitlines())
+
+
+@pytest.fixture
+def tutorial():
+    return json.loads((DOCS / "tutorial.ipynb").read_text(encoding="utf-8"))["cells"]
+
+
+def test_the_tutorial_prints_what_it_holds(tutorial, capsys):
+    """From top to bottom, as one program; installing is left out."""
+    matplotlib.use("Agg")
+    namespace = {}
+    assert len(tutorial) <= 10
+    for cell in tutorial:
+        source = "".join(cell["source"])
+        if cell["cell_type"] == "code" and not source.startswith("%pip"):
+            exec(source, namespace)
+            printed = "".join("".join(output.get("text", "")) for output in cell["outputs"])
+            assert capsys.readouterr().out == printed
+    drawn = namespace["plt"].gcf().axes[0].patches
+    namespace["plt"].close("all")
+    assert [bar.get_width() for bar in drawn] == sorted(namespace["counts"].values())
+
+
+def test_the_tutorial_becomes_a_page(hook, tutorial):
+    text, pictures = hook.read_notebook(DOCS / "tutorial.ipynb")
+    ((name, picture),) = pictures.items()
+    assert picture.startswith(b"\x89PNG")
+    assert f"]({name})" in text
+    for cell in tutorial:
+        assert "".join(cell["source"]) in text
