@@ -33,7 +33,7 @@ from spacy.tokens import Doc
 
 from spacy_sapbert.corpora.med1250 import AbbreviationRecord, Pair, read_med1250
 from spacy_sapbert.evaluation.abbreviations import evaluate_abbreviations
-from spacy_sapbert.text.abbreviations import Use, find_definitions, find_uses
+from spacy_sapbert.text.abbreviations import AbbreviationOccurrence, find_definitions, find_occurrences
 
 GOLD = "corpora/med1250/MED1250_labeled_dev.txt"
 PUBLISHED = "corpora/med1250/ab3p_output_dev.txt"
@@ -84,8 +84,8 @@ def without_errors(scores: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in scores.items() if key != "errors"}
 
 
-def resolve(texts: list[str]) -> list[list[Use]]:
-    return [find_uses(text, find_definitions(text)) for text in texts]
+def resolve(texts: list[str]) -> list[list[AbbreviationOccurrence]]:
+    return [find_occurrences(text, find_definitions(text)) for text in texts]
 
 
 def join(texts: list[str], length: int) -> list[str]:

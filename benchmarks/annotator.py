@@ -33,11 +33,11 @@ from spacy.language import Language
 from spacy_sapbert.corpora.reader import read_corpus
 from spacy_sapbert.evaluation.concepts import SetCounts, micro
 from spacy_sapbert.evaluation.document_gold import primary_id
-from spacy_sapbert.kb.build import new_store
+from spacy_sapbert.kb.build import new_knowledge_base
 from spacy_sapbert.kb.ids import split_ids
+from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.kb.labels import read_labels
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
-from spacy_sapbert.kb.store import ConceptStore
 from spacy_sapbert.types import NIL, AnnotatedDocument
 
 DATA = Path(os.environ.get("SPACY_SAPBERT_DATA") or Path(__file__).parents[2] / "shared" / "data")
@@ -101,13 +101,13 @@ def main() -> None:
 
 
 def measure(task: Task, path: Path, arguments: argparse.Namespace) -> dict[str, Any]:
-    store = open_or_build(task, path, arguments.data)
-    primary = lru_cache(maxsize=None)(lambda concept_id: primary_id(concept_id, store))
+    kb = open_or_build(task, path, arguments.data)
+    primary = lru_cache(maxsize=None)(lambda concept_id: primary_id(concept_id, kb))
     labels = {primary(label) for label in read_labels(arguments.data / task.labels)}
     documents = list(read_corpus(arguments.data / task.parts[arguments.part], "pubtator"))
     gold = [gold_of(document, primary) for document in documents]
     nlp = make_pipeline(path)
-    annotators: dict[str, Annotate] = {"ours": ours(nlp), "plain longest match": LongestMatch(store)}
+    annotators: dict[str, Annotate] = {"ours": ours(nlp), "plain longest match": LongestMatch(kb)}
     result: dict[str, Any] = {"documents": len(documents)}
     for name, annotate in annotators.items():
         found = [{one for one in annotate(document) if one.concept_id in labels} for document in documents]
@@ -118,14 +118,14 @@ def measure(task: Task, path: Path, arguments: argparse.Namespace) -> dict[str, 
     return result
 
 
-def open_or_build(task: Task, path: Path, data: Path) -> ConceptStore:
+def open_or_build(task: Task, path: Path, data: Path) -> KnowledgeBase:
     if not path.exists():
-        with new_store(path) as builder:
+        with new_knowledge_base(path) as builder:
             for vocabulary, source, type in task.vocabularies:
                 for record in read_vocabulary(data / vocabulary, "medic", report=ReadReport(), source=source):
                     builder.add(record._replace(types=(type,)))
             builder.finish({})
-    return ConceptStore(path)
+    return KnowledgeBase(path)
 
 
 def gold_of(document: AnnotatedDocument, primary: Callable[[str], str]) -> set[Annotation]:
@@ -176,13 +176,15 @@ def speed(nlp: Language, documents: Iterable[AnnotatedDocument], rounds: int = 3
 
 
 class LongestMatch:
-    def __init__(self, store: ConceptStore) -> None:
-        self._ids = list(store.concept_ids())
+    def __init__(self, kb: KnowledgeBase) -> None:
+        self._ids = list(kb.concept_ids())
         self._owners: dict[tuple[str, ...], tuple[bool, str]] = {}
         self._longest: dict[str, int] = defaultdict(int)
-        names, ownership = list(store.names()), store.ownership
-        owned = zip(ownership.names.tolist(), ownership.concepts.tolist(), ownership.preferred.tolist(), strict=True)
-        for name, concept, preferred in owned:
+        names, name_concepts = list(kb.names()), kb.name_concepts
+        matching_entries = zip(
+            name_concepts.names.tolist(), name_concepts.concepts.tolist(), name_concepts.preferred.tolist(), strict=True
+        )
+        for name, concept, preferred in matching_entries:
             tokens = tuple(_TOKEN.findall(names[name].lower()))
             owner = not preferred, self._ids[concept]
             if tokens:

@@ -21,10 +21,10 @@ from spacy_sapbert.augmentation.filters import (
     Verbs,
 )
 from spacy_sapbert.augmentation.matching import MatcherAnnotator
-from spacy_sapbert.augmentation.scarce import primary_ids
+from spacy_sapbert.augmentation.rare import primary_ids
 from spacy_sapbert.corpora.reader import read_corpus
 from spacy_sapbert.kb.labels import read_labels
-from spacy_sapbert.ml.open import open_store
+from spacy_sapbert.linking.open import load_knowledge_base
 
 
 def main() -> None:
@@ -33,21 +33,21 @@ def main() -> None:
     parser.add_argument("--kb", required=True)
     parser.add_argument("--labels", type=Path)
     given = parser.parse_args()
-    store = open_store(given.kb)
-    labels = set(primary_ids(read_labels(given.labels), store)[0]) if given.labels else None
+    kb = load_knowledge_base(given.kb)
+    labels = set(primary_ids(read_labels(given.labels), kb)[0]) if given.labels else None
     filters = {
-        "false_abbreviations": FalseAbbreviations(store),
+        "false_abbreviations": FalseAbbreviations(kb),
         "verbs": Verbs(),
-        "inverted_names": InvertedNames(store),
-        "overlaps": Overlaps(store),
+        "inverted_names": InvertedNames(kb),
+        "overlaps": Overlaps(kb),
     }
     counts: dict[str, Counter[str]] = {name: Counter() for name in (*filters, "left")}
     wrong: dict[str, Counter[str]] = {name: Counter() for name in counts}
     documents = [document for path in given.corpora for document in read_corpus(path)]
     n_gold = n_hit = 0
-    annotated = MatcherAnnotator(store).annotate([document.text for document in documents])
+    annotated = MatcherAnnotator(kb).annotate([document.text for document in documents])
     for document, found in zip(documents, annotated, strict=True):
-        gold = {one for mention in document.mentions for some in mention.ids for one in store.find_id(some)}
+        gold = {one for mention in document.mentions for some in mention.ids for one in kb.find_id(some)}
 
         def count(name: str, some: list[Annotation], text: str = document.text, gold: set[str] = gold) -> None:
             for one in some:

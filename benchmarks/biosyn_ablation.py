@@ -44,20 +44,20 @@ CELLS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "pairwise": ({}, {"loss": {"@losses": "spacy-sapbert.Pairwise.v1"}}),
     "k = 5": ({}, {"k": 5}),
     "k = 50": ({}, {"k": 50}),
-    "no right name added": ({}, {"add_right": False}),
-    "each mention as often as it comes": ({}, {"each_once": False}),
+    "no right name added": ({}, {"inject_gold": False}),
+    "each mention as often as it comes": ({}, {"deduplicate_mentions": False}),
     "no dropout": ({}, {"dropout": False}),
     "upper layer alone": ({}, {"trained_layers": 1}),
 }
 
 
-def pipeline(store: Path, encoder: str, linker: dict[str, Any], learning: dict[str, Any]) -> Language:
+def pipeline(kb: Path, encoder: str, linker: dict[str, Any], learning: dict[str, Any]) -> Language:
     nlp = spacy.blank("en")
     for name in READ_BEFORE:
         nlp.add_pipe(name)
     loss = {"@losses": "spacy-sapbert.MarginalLikelihood.v1"}
-    settings = {"@misc": "spacy-sapbert.BioSyn.v1", "loss": loss, "join_mentions": False, **learning}
-    nlp.add_pipe("sapbert_linker", config={"kb": str(store), "encoder": encoder, "learning": settings, **linker})
+    settings = {"@misc": "spacy-sapbert.BioSyn.v1", "loss": loss, "add_training_mentions": False, **learning}
+    nlp.add_pipe("sapbert_linker", config={"kb": str(kb), "encoder": encoder, "training": settings, **linker})
     return nlp
 
 

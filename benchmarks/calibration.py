@@ -19,7 +19,7 @@ from spacy_sapbert.corpora.reader import read_corpus
 from spacy_sapbert.evaluation.calibration import Judged, fit_probabilities, fit_threshold, judge, split_documents
 from spacy_sapbert.evaluation.confidence import brier_score, calibration_error, reliability
 from spacy_sapbert.evaluation.linking import link_gold_mentions
-from spacy_sapbert.ml.fitted import Fitted
+from spacy_sapbert.linking.parameters import LinkerParameters
 from spacy_sapbert.types import AnnotatedDocument
 
 CORPUS = "corpora/bc5cdr/CDR_TrainingSet.PubTator.txt.gz"
@@ -65,7 +65,7 @@ def together(judged: Mapping[str, Judged], documents: Iterable[AnnotatedDocument
 
 
 def measured(fitting: Judged, held: Judged, method: str, precision: float) -> dict[str, float]:
-    fitted = Fitted(probabilities=fit_probabilities(fitting, method), sparse_share=0.0)
+    fitted = LinkerParameters(probabilities=fit_probabilities(fitting, method), sparse_share=0.0)
     probabilities = np.array([fitted.probability(score) for score in held.scores])
     threshold = fit_threshold(fitting, precision)
     return {

@@ -22,9 +22,9 @@ from typing import Any
 
 from spacy_sapbert.corpora.reader import read_corpus
 from spacy_sapbert.evaluation.composites import Split, decide_by, evaluate_composites
-from spacy_sapbert.kb.build import build_store
+from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
-from spacy_sapbert.text.composites import readings
+from spacy_sapbert.text.composites import composite_splits
 from spacy_sapbert.types import Mention
 
 CORPORA = {
@@ -47,7 +47,7 @@ def measure(mentions: list[Mention], decide: Split) -> dict[str, Any]:
     ours = evaluate_composites(mentions, decide=decide)
     missed = ours["errors"]["connector"]
     other = sum(
-        any(folded(reading) == folded(error["gold"]) for reading in readings(error["text"])) for error in missed
+        any(folded(reading) == folded(error["gold"]) for reading in composite_splits(error["text"])) for error in missed
     )
     n = ours["connector"]["n"]
     return {
@@ -72,7 +72,7 @@ def main() -> None:
     results = {}
     with TemporaryDirectory() as folder:
         medic = read_vocabulary(arguments.data / MEDIC, "medic", report=ReadReport())
-        decide = decide_by(str(build_store(medic, Path(folder) / "medic.kb").path), arguments.encoder)
+        decide = decide_by(str(build_knowledge_base(medic, Path(folder) / "medic.kb").path), arguments.encoder)
         for part, path in CORPORA.items():
             documents = read_corpus(arguments.data / path, "pubtator")
             mentions = [mention for document in documents for mention in document.mentions if mention.label == LABEL]

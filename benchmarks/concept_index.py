@@ -20,21 +20,21 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from spacy_sapbert.corpora.docbin import read_docbin
-from spacy_sapbert.kb.store import ConceptStore
-from spacy_sapbert.ml.concept_vectors import CELLS
-from spacy_sapbert.ml.document_encoder import DocumentEncoder
-from spacy_sapbert.ml.faiss_vectors import build_index, index_kind, read_index
-from spacy_sapbert.ml.name_vectors import cached_name_vectors
-from spacy_sapbert.ml.transformer_encoder import TransformerEncoder
+from spacy_sapbert.encoders.documents import DocumentEncoder
+from spacy_sapbert.encoders.transformer import TransformerEncoder
+from spacy_sapbert.kb.knowledge_base import KnowledgeBase
+from spacy_sapbert.retrieval.concept_vectors import CELLS
+from spacy_sapbert.vectors.faiss_index import build_index, index_kind, read_index
+from spacy_sapbert.vectors.flat import cached_name_vectors
 
 K, ASKED = 10, 4 * 60  # of which the cosines are exact
 
 
-def means(store: ConceptStore, encoder: TransformerEncoder) -> np.ndarray:
+def means(kb: KnowledgeBase, encoder: TransformerEncoder) -> np.ndarray:
     """RETURNS (float32, shape (concepts, dim)): unit vectors."""
-    names, ownership = cached_name_vectors(store, encoder).vectors, store.ownership
-    ones = np.ones(len(ownership.names), dtype=np.float32)
-    sums = csr_array((ones, (ownership.concepts, ownership.names)), shape=(len(store), len(names))) @ names
+    names, name_concepts = cached_name_vectors(kb, encoder).vectors, kb.name_concepts
+    ones = np.ones(len(name_concepts.names), dtype=np.float32)
+    sums = csr_array((ones, (name_concepts.concepts, name_concepts.names)), shape=(len(kb), len(names))) @ names
     unit: np.ndarray = sums / np.linalg.norm(sums, axis=1, keepdims=True)
     return unit
 
@@ -57,7 +57,7 @@ def main() -> None:
     docs = [doc for path in args.corpus for doc in read_docbin(path)]
     segments = np.concatenate(DocumentEncoder(encoder, 512)(docs))
     queries = segments[np.random.default_rng(0).permutation(len(segments))[: args.queries]]
-    vectors = means(ConceptStore(args.store), encoder)
+    vectors = means(KnowledgeBase(args.kb), encoder)
     exact, wanted = timed(lambda query: faiss.knn(query, vectors, K, metric=faiss.METRIC_INNER_PRODUCT), queries)
     with TemporaryDirectory() as folder:
         path, kind = Path(folder) / "concepts.faiss", index_kind(CELLS, *vectors.shape)[0]

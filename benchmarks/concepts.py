@@ -97,9 +97,9 @@ def config_of(cell: Cell, args: argparse.Namespace) -> Config:
     retriever = config["components"]["concept_retriever"]
     retriever.update({"signals": list(cell.signals), "concept_text": cell.text, "pooling": args.pooling})
     retriever["segment_length"] = args.segment_length
-    retriever["learning"].update({"augmented_weight": args.weight, "seed": args.seed})
+    retriever["training"].update({"augmented_weight": args.weight, "seed": args.seed})
     if len(cell.signals) == 1:  # there is nothing to weigh
-        retriever["learning"]["held_out"] = 0.0
+        retriever["training"]["held_out"] = 0.0
     if "mentions" in cell.signals:
         settings: dict[str, dict[str, Any]] = {
             "concept_matcher": {"kb": args.kb},
@@ -135,7 +135,7 @@ def make(cell: Cell, folder: Path, args: argparse.Namespace) -> None:
 
     nlp = spacy.blank("en")
     settings = dict(config["components"]["concept_retriever"])
-    del settings["factory"], settings["learning"]
+    del settings["factory"], settings["training"]
     paths = {name: config["paths"][name] for name in ("kb", "encoder", "labels")}
     nlp.add_pipe("concept_retriever", config={**settings, **paths})
     nlp.to_disk(folder / "model-last")

@@ -20,7 +20,7 @@ from preprocessing import misspell
 
 from spacy_sapbert.corpora.reader import read_corpus
 from spacy_sapbert.evaluation.linking import evaluate_linking
-from spacy_sapbert.ml import decision
+from spacy_sapbert.linking import variants as decision
 from spacy_sapbert.pipeline.sapbert_linker import SPELLING_MARGIN
 from spacy_sapbert.types import AnnotatedDocument
 
@@ -44,7 +44,7 @@ def main() -> None:
     parser.add_argument("--spelling", help="vocabulary, or a list of misspelt words")
     parser.add_argument("--spelling-margin", type=float, nargs="+", default=[SPELLING_MARGIN])
     parser.add_argument("--misspell", action="store_true", help="change a letter in every mention before")
-    parser.add_argument("--reading-cost", type=float, nargs="+", default=[decision.READING_COST])
+    parser.add_argument("--reading-cost", type=float, nargs="+", default=[decision.SPLIT_COST])
     arguments = parser.parse_args()
     nlp = spacy.blank("en")
     nlp.add_pipe("abbreviation_resolver")
@@ -57,7 +57,7 @@ def main() -> None:
         chance = random.Random(0)
         corpora = {name: [misspell(document, chance) for document in corpus] for name, corpus in corpora.items()}
     for setting in product(*(getattr(arguments, name) for name in SETTINGS)):
-        *values, decision.READING_COST = setting
+        *values, decision.SPLIT_COST = setting
         for name, value in zip(SETTINGS, values, strict=False):
             setattr(linker, name, value)
         row: dict[str, Any] = dict(zip(SETTINGS, setting, strict=True))

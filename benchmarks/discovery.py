@@ -16,9 +16,9 @@ from collections import defaultdict
 from pathlib import Path
 
 from spacy_sapbert.corpora.reader import read_corpus
-from spacy_sapbert.ml.open import open_store
-from spacy_sapbert.text.abbreviations import expand, find_definitions, find_uses
-from spacy_sapbert.text.composites import readings
+from spacy_sapbert.linking.open import load_knowledge_base
+from spacy_sapbert.text.abbreviations import expand, find_definitions, find_occurrences
+from spacy_sapbert.text.composites import composite_splits
 from spacy_sapbert.text.words import word_keys
 
 RANKS = (20, 50, 100, 200, 500)
@@ -28,11 +28,11 @@ def gold_ids(corpus: Path, type: str | None) -> dict[tuple[str, ...], set[str]]:
     """RETURNS (dict): the ids that the corpus annotates, by the words of the mention or of a part of it."""
     ids: dict[tuple[str, ...], set[str]] = defaultdict(set)
     for document in read_corpus(corpus):
-        uses = find_uses(document.text, find_definitions(document.text))
+        occurrences = find_occurrences(document.text, find_definitions(document.text))
         for mention in document.mentions:
             if type in (None, mention.label):
-                wholes = {mention.text, expand(document.text, mention.start, mention.end, uses)}
-                parts = {part for whole in wholes for reading in readings(whole) for part in reading}
+                wholes = {mention.text, expand(document.text, mention.start, mention.end, occurrences)}
+                parts = {part for whole in wholes for reading in composite_splits(whole) for part in reading}
                 for text in wholes | parts:
                     ids[word_keys(text)].update(mention.ids)
     return ids
@@ -45,10 +45,10 @@ def main() -> None:
     parser.add_argument("--kb", required=True)
     parser.add_argument("--type")
     given = parser.parse_args()
-    store, gold = open_store(given.kb), gold_ids(given.corpus, given.type)
+    kb, gold = load_knowledge_base(given.kb), gold_ids(given.corpus, given.type)
     with given.candidates.open(encoding="utf8", newline="") as handle:
         rows = list(csv.DictReader(handle, delimiter="\t", quoting=csv.QUOTE_NONE))
-    right = [not gold[word_keys(row["name"])].isdisjoint(store.ids(row["id"])) for row in rows]
+    right = [not gold[word_keys(row["name"])].isdisjoint(kb.ids(row["id"])) for row in rows]
     precision = {f"p@{n}": round(100 * sum(right[:n]) / n, 1) for n in RANKS if n <= len(right)}
     print(json.dumps({"names": len(right), "right": sum(right), **precision}, indent=2))
 

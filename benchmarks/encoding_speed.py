@@ -15,9 +15,9 @@ from statistics import median
 
 import torch
 
-from spacy_sapbert.ml.encoder_info import describe
-from spacy_sapbert.ml.open import open_store
-from spacy_sapbert.ml.transformer_encoder import TransformerEncoder, has_bfloat16
+from spacy_sapbert.encoders.info import describe
+from spacy_sapbert.encoders.transformer import TransformerEncoder, has_bfloat16
+from spacy_sapbert.linking.open import load_knowledge_base
 
 
 def main() -> None:
@@ -28,7 +28,7 @@ def main() -> None:
     parser.add_argument("--names", type=int, default=4000)
     parser.add_argument("--turns", type=int, default=5)
     args = parser.parse_args()
-    names = list(open_store(args.store).names())
+    names = list(load_knowledge_base(args.kb).names())
     names = random.Random(0).sample(names, min(args.names, len(names)))
     encoders = [TransformerEncoder(name, pooling=args.pooling) for name in args.encoders]
     for encoder in encoders:

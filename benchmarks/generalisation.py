@@ -23,10 +23,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from pretraining import pretrain
 
+from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.files import open_text
-from spacy_sapbert.kb.store import ConceptStore
-from spacy_sapbert.ml.transformer_encoder import TransformerEncoder
-from spacy_sapbert.text.normalise import NORMALISERS, american
+from spacy_sapbert.kb.knowledge_base import KnowledgeBase
+from spacy_sapbert.text.normalize import TEXT_NORMALIZERS, american
 
 # as the project's store calls them
 SOURCES = {
@@ -44,34 +44,34 @@ class HeldOut(NamedTuple):
     candidates: dict[str, set[str]]
 
 
-def hold_out(store: ConceptStore, sources: set[str]) -> tuple[HeldOut, set[str]]:
+def hold_out(kb: KnowledgeBase, sources: set[str]) -> tuple[HeldOut, set[str]]:
     """RETURNS (tuple[HeldOut, set[str]]): the task, and the normal forms of names that no other source has."""
     inside: dict[str, set[str]] = defaultdict(set)
     outside: dict[str, set[str]] = defaultdict(set)
-    for concept_id in store.concept_ids():
-        for name in store.names_of(concept_id):
+    for concept_id in kb.concept_ids():
+        for name in kb.names_of(concept_id):
             (inside if name.source in sources else outside)[concept_id].add(american(name.text))
     elsewhere = set().union(*outside.values())
-    only = set().union(*inside.values()) - elsewhere
-    asked = [(name, one) for one in sorted(inside) if one in outside for name in sorted(inside[one] & only)]
+    filter = set().union(*inside.values()) - elsewhere
+    asked = [(name, one) for one in sorted(inside) if one in outside for name in sorted(inside[one] & filter)]
     others = sorted(outside.keys() - inside.keys())
     rng = random.Random(0)
     candidates: dict[str, set[str]] = defaultdict(set)
     for concept_id in [*inside, *rng.sample(others, min(len(inside), len(others)))]:
         for name in outside.get(concept_id, ()):
             candidates[name].add(concept_id)
-    return HeldOut(rng.sample(asked, min(QUERIES, len(asked))), dict(candidates)), only
+    return HeldOut(rng.sample(asked, min(QUERIES, len(asked))), dict(candidates)), filter
 
 
-def listed(path: Path, store: ConceptStore) -> HeldOut:
+def listed(path: Path, kb: KnowledgeBase) -> HeldOut:
     """path (Path): a table of document, mention and id, without a header, perhaps gzipped."""
     with open_text(path) as lines:
         rows = [line.rstrip("\n").split("\t") for line in lines]
     candidates: dict[str, set[str]] = defaultdict(set)
-    for concept_id in store.concept_ids():
-        for name in store.names_of(concept_id):
+    for concept_id in kb.concept_ids():
+        for name in kb.names_of(concept_id):
             candidates[american(name.text)].add(concept_id)
-    queries = [(text, found[0]) for _, text, cui in rows if (found := store.find_id(cui))]
+    queries = [(text, found[0]) for _, text, cui in rows if (found := kb.find_id(cui))]
     return HeldOut(queries, dict(candidates))
 
 
@@ -86,10 +86,10 @@ def write_pairs(pairs: Path, without: set[str], path: Path) -> int:
 
 def accuracy(encoder: TransformerEncoder, task: HeldOut) -> float:
     """RETURNS (float): in percent of the queries."""
-    normalise = NORMALISERS[encoder.normaliser]
+    normalize = TEXT_NORMALIZERS[encoder.text_normalizer]
     owners: dict[str, set[str]] = defaultdict(set)
     for name, concept_ids in task.candidates.items():
-        owners[normalise(name)] |= concept_ids
+        owners[normalize(name)] |= concept_ids
     names, vectors = list(owners), encoder.encode(list(owners))
     queries = encoder.encode([text for text, _ in task.queries])
     nearest = [int((vectors @ query).argmax()) for query in queries]
@@ -116,16 +116,16 @@ def main() -> None:
     args.output.mkdir(parents=True, exist_ok=True)
     results: dict[str, Any] = {}
     if args.mentions:
-        task = listed(args.mentions, ConceptStore(args.mentions_kb))
+        task = listed(args.mentions, KnowledgeBase(args.mentions_kb))
         folders = [args.encoder, *args.compare]
         scores = {folder: accuracy(TransformerEncoder(folder), task) for folder in folders}
         results["mentions"] = {"queries": len(task.queries), "candidates": len(task.candidates), "acc@1": scores}
     for name in args.source or SOURCES:
-        task, only = hold_out(ConceptStore(args.kb), SOURCES[name])
+        task, filter = hold_out(KnowledgeBase(args.kb), SOURCES[name])
         pairs = args.output / f"{name}.txt"
         counts = {"queries": len(task.queries), "candidates": len(task.candidates)}
         paths = {"encoder": args.encoder, "pairs": str(pairs)}
-        counts["pairs"] = write_pairs(args.pairs, only, pairs)
+        counts["pairs"] = write_pairs(args.pairs, filter, pairs)
         trained = pretrain(args.config, args.output / name, {"max_steps": args.steps, "teacher": None}, paths, args.set)
         encoders = {"untrained": args.encoder, "trained": str(trained), **{one: one for one in args.compare}}
         scores = {label: accuracy(TransformerEncoder(folder), task) for label, folder in encoders.items()}

@@ -21,16 +21,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-from spacy_sapbert.kb.build import build_store
+from spacy_sapbert.encoders.ngrams import TEXT_NORMALIZER, NgramEncoder
+from spacy_sapbert.encoders.transformer import TransformerEncoder
+from spacy_sapbert.kb.build import build_knowledge_base
+from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
-from spacy_sapbert.kb.store import ConceptStore
-from spacy_sapbert.ml.candidates import CandidateGenerator
-from spacy_sapbert.ml.fitted import SPARSE_WEIGHT
-from spacy_sapbert.ml.name_vectors import cached_name_vectors
-from spacy_sapbert.ml.ngrams import NORMALISER, NgramEncoder
-from spacy_sapbert.ml.transformer_encoder import TransformerEncoder
+from spacy_sapbert.linking.candidates import CandidateGenerator
+from spacy_sapbert.linking.parameters import SPARSE_WEIGHT
 from spacy_sapbert.text.greek import spell_out_greek
-from spacy_sapbert.text.normalise import GREEK
+from spacy_sapbert.text.normalize import GREEK
+from spacy_sapbert.vectors.flat import cached_name_vectors
 
 LETTERS = dict(zip(map(spell_out_greek, "αβγδεζηθικλμνξοπρστυφχψω"), "αβγδεζηθικλμνξοπρστυφχψω", strict=True))
 # as words of their own, lower-case or with a capital: PI is phosphatidylinositol
@@ -77,9 +77,9 @@ def swap(name: str) -> Swapped | None:
     return Swapped(name, lettered, "name to letter") if lettered != name else None
 
 
-def draw(store: ConceptStore, sample: int) -> tuple[list[Swapped], int]:
+def draw(kb: KnowledgeBase, sample: int) -> tuple[list[Swapped], int]:
     """RETURNS: the names to look up, and how many there were to draw from."""
-    names = set(store.names())
+    names = set(kb.names())
     found = [swapped for name in sorted(names) if (swapped := swap(name)) and swapped.text not in names]
     return random.Random(SEED).sample(found, min(sample, len(found))), len(found)
 
@@ -88,20 +88,20 @@ def measure(generator: CandidateGenerator, swapped: list[Swapped]) -> dict[str, 
     counts: Counter[str] = Counter()
     right: Counter[str] = Counter()
     for one, candidates in zip(swapped, generator([one.text for one in swapped], 1), strict=True):
-        owners = generator.store.find_name(one.name)
+        owners = generator.kb.find_name(one.name)
         counts[one.kind] += 1
         right[one.kind] += bool(candidates) and candidates[0].concept_id in owners
     acc = {kind: {"n": n, "acc@1": round(100 * right[kind] / n, 2)} for kind, n in sorted(counts.items())}
     return {"acc@1": round(100 * right.total() / max(counts.total(), 1), 2), **acc}
 
 
-def generators(store: ConceptStore, encoder: str) -> dict[str, CandidateGenerator]:
+def generators(kb: KnowledgeBase, encoder: str) -> dict[str, CandidateGenerator]:
     made = {}
-    form = TransformerEncoder(encoder).normaliser.removesuffix(GREEK)
+    form = TransformerEncoder(encoder).text_normalizer.removesuffix(GREEK)
     for label, suffix in (("kept", ""), ("spelled out", GREEK)):
-        vectors = cached_name_vectors(store, TransformerEncoder(encoder, normaliser=form + suffix))
-        ngrams = NgramEncoder.fit(store.names(), normaliser=NORMALISER.removesuffix(GREEK) + suffix)
-        made[label] = CandidateGenerator(store, ngrams, vectors, sparse_weight=SPARSE_WEIGHT)
+        vectors = cached_name_vectors(kb, TransformerEncoder(encoder, text_normalizer=form + suffix))
+        ngrams = NgramEncoder.fit(kb.names(), text_normalizer=TEXT_NORMALIZER.removesuffix(GREEK) + suffix)
+        made[label] = CandidateGenerator(kb, ngrams, vectors, sparse_weight=SPARSE_WEIGHT)
     return made
 
 
@@ -117,10 +117,10 @@ def main() -> None:
         for name in arguments.vocabulary or VOCABULARIES:
             file, format, options = VOCABULARIES[name]
             records = read_vocabulary(arguments.data / file, format, report=ReadReport(), source=name, **options)
-            store = build_store(records, Path(folder) / f"{name}.kb")
-            swapped, n_found = draw(store, arguments.sample)
-            results[name] = {"names": store.n_names, "with_greek": n_found, "sampled": len(swapped)}
-            for label, generator in generators(store, arguments.encoder).items():
+            kb = build_knowledge_base(records, Path(folder) / f"{name}.kb")
+            swapped, n_found = draw(kb, arguments.sample)
+            results[name] = {"names": kb.n_names, "with_greek": n_found, "sampled": len(swapped)}
+            for label, generator in generators(kb, arguments.encoder).items():
                 results[name][label] = measure(generator, swapped)
     print(json.dumps(results, indent=2))
 

@@ -28,10 +28,10 @@ from linking import DISEASES, MEDIC, read
 from spacy.language import Language
 
 from spacy_sapbert.evaluation.linking import LinkedMention, gold_concepts, lenient_at, link_gold_mentions
-from spacy_sapbert.kb.build import new_store
+from spacy_sapbert.kb.build import new_knowledge_base
 from spacy_sapbert.kb.mentions import add_mentions
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
-from spacy_sapbert.ml.homonyms import RULES, Homonyms, n_tied
+from spacy_sapbert.linking.ties import RULES, TieBreaker, n_tied
 from spacy_sapbert.types import AnnotatedDocument, Candidate
 
 FOLDS = 4
@@ -62,7 +62,7 @@ ORDERS: dict[str, tuple[str, ...]] = {
 
 def build(path: Path, data: Path, chemicals: Path | None, mentions: list[AnnotatedDocument]) -> Path:
     """Build a store of MEDIC, the chemicals and these mentions."""
-    with new_store(path) as builder:
+    with new_knowledge_base(path) as builder:
         for source, file, type in (("MEDIC", data / MEDIC, "Disease"), ("chemicals", chemicals, "Chemical")):
             for record in read_vocabulary(file, "medic", report=ReadReport(), source=source) if file else ():
                 builder.add(record._replace(types=(type,)))
@@ -71,11 +71,11 @@ def build(path: Path, data: Path, chemicals: Path | None, mentions: list[Annotat
     return path
 
 
-def pipeline(store: str, encoder: str) -> Language:
+def pipeline(kb: str, encoder: str) -> Language:
     nlp = spacy.blank("en")
     nlp.add_pipe("abbreviation_resolver")
     nlp.add_pipe("composite_splitter")
-    nlp.add_pipe("sapbert_linker", config={"kb": store, "encoder": encoder})
+    nlp.add_pipe("sapbert_linker", config={"kb": kb, "encoder": encoder})
     return nlp
 
 
@@ -93,7 +93,7 @@ def count(nlp: Language, documents: list[AnnotatedDocument]) -> Counter[str]:
         possible = sum(any_right for _, any_right in judged)
         counts.update({"mentions": len(mentions), "tied": len(judged), "best_possible": possible})
         for order, rules in ORDERS.items():
-            decided = Homonyms(linker.kb, passing, rules=rules).decide(
+            decided = TieBreaker(linker.kb, passing, rules=rules).decide(
                 [linked.parts for linked in mentions], [linked.mention.label for linked in mentions]
             )
             again = [linked._replace(parts=parts) for linked, parts in zip(mentions, decided, strict=True)]
@@ -101,13 +101,13 @@ def count(nlp: Language, documents: list[AnnotatedDocument]) -> Counter[str]:
     return counts
 
 
-def judge(mentions: list[LinkedMention], store: Any) -> Iterator[tuple[bool, bool]]:
+def judge(mentions: list[LinkedMention], kb: Any) -> Iterator[tuple[bool, bool]]:
     """YIELDS (tuple[bool, bool]): of each part with several best candidates, whether the first is right, and any."""
     for linked in mentions:
-        gold = gold_concepts(linked.mention.ids, store)
+        gold = gold_concepts(linked.mention.ids, kb)
         for part in linked.parts:
             if n_tied(part) > 1:
-                ids = [frozenset(store.ids(candidate.concept_id)) for candidate in part.candidates[: n_tied(part)]]
+                ids = [frozenset(kb.ids(candidate.concept_id)) for candidate in part.candidates[: n_tied(part)]]
                 yield lenient_at(1, gold, [ids]), lenient_at(len(ids), gold, [ids])
 
 

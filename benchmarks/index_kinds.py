@@ -28,30 +28,30 @@ import numpy as np
 import spacy
 from spacy.tokens import DocBin
 
-from spacy_sapbert.kb.store import ConceptStore
-from spacy_sapbert.ml.faiss_vectors import FaissVectors, build_index, index_kind
-from spacy_sapbert.ml.name_vectors import NameVectors, cached_name_vectors
-from spacy_sapbert.ml.open import FLAT, open_encoder, open_store
+from spacy_sapbert.kb.knowledge_base import KnowledgeBase
+from spacy_sapbert.linking.open import FLAT, load_knowledge_base, open_encoder
+from spacy_sapbert.vectors.faiss_index import FaissVectors, build_index, index_kind
+from spacy_sapbert.vectors.flat import NameVectors, cached_name_vectors
 
 KINDS = (FLAT, "SQ8", "IVF", "IVF,SQ8", "IVF,PQ", "HNSW", "HNSW32_SQ8")
 K, ASKED = 10, 120
 MEGABYTE = 1 << 20
 
 
-def mentions(paths: list[Path], store: ConceptStore, n: int) -> list[str]:
+def mentions(paths: list[Path], kb: KnowledgeBase, n: int) -> list[str]:
     """RETURNS (list[str]): some mentions that are no names."""
     vocab = spacy.blank("en").vocab
     docs = (doc for path in paths for doc in DocBin().from_disk(path).get_docs(vocab))
-    names = set(map(str.lower, store.names()))
+    names = set(map(str.lower, kb.names()))
     texts = sorted({ent.text for doc in docs for ent in doc.ents if ent.text.lower() not in names})
     return random.Random(0).sample(texts, min(n, len(texts)))
 
 
-def misspelt(store: ConceptStore, n: int) -> list[str]:
+def misspelt(kb: KnowledgeBase, n: int) -> list[str]:
     """RETURNS (list[str]): some names, a letter of each replaced by another."""
     drawn, texts = random.Random(0), []
-    for row in drawn.sample(range(store.n_names), n):
-        name = store.name(row)
+    for row in drawn.sample(range(kb.n_names), n):
+        name = kb.name(row)
         place = drawn.randrange(len(name))
         texts.append(name[:place] + drawn.choice(string.ascii_lowercase) + name[place + 1 :])
     return texts
@@ -63,10 +63,10 @@ def resident() -> np.ndarray:
     return np.array([int(status[key].split()[0]) / 1024 for key in ("RssAnon", "RssFile")])
 
 
-def measure(store: ConceptStore, encoder: str, kind: str, queries: np.ndarray, folder: Path) -> dict[str, Any]:
+def measure(kb: KnowledgeBase, encoder: str, kind: str, queries: np.ndarray, folder: Path) -> dict[str, Any]:
     """Make an index and ask it; its answers go to a file in the folder."""
     opened = open_encoder(encoder, device="cpu")
-    vectors = cached_name_vectors(store, opened)
+    vectors = cached_name_vectors(kb, opened)
     name, parameters = index_kind(kind, *vectors.vectors.shape)
     path, result = folder / "index.faiss", {"kind": kind, "faiss": name}
     if kind == FLAT:
@@ -80,9 +80,9 @@ def measure(store: ConceptStore, encoder: str, kind: str, queries: np.ndarray, f
     result["disk_mb"] = round(path.stat().st_size / MEGABYTE, 1)
     before = resident()
     if kind == FLAT:
-        index: NameVectors = NameVectors(vectors.folder, store, opened)
+        index: NameVectors = NameVectors(vectors.folder, kb, opened)
     else:
-        index = FaissVectors(vectors.folder, store, opened, path, parameters)
+        index = FaissVectors(vectors.folder, kb, opened, path, parameters)
     index.nearest(queries[:1], ASKED)
     start = time.process_time()
     rows = np.concatenate([index.nearest(queries[i : i + 1], ASKED)[1] for i in range(len(queries))])
@@ -100,9 +100,9 @@ def recall(rows: np.ndarray, exact: np.ndarray) -> float:
 
 def run(path: str, arguments: argparse.Namespace) -> dict[str, Any]:
     """Measure all kinds for a store, the exact search first."""
-    store = open_store(path)
-    texts = {"mentions": mentions(arguments.corpus, store, arguments.queries)}
-    texts["misspelt names"] = misspelt(store, arguments.queries)
+    kb = load_knowledge_base(path)
+    texts = {"mentions": mentions(arguments.corpus, kb, arguments.queries)}
+    texts["misspelt names"] = misspelt(kb, arguments.queries)
     encoder = open_encoder(arguments.encoder, device="cpu")
     results, exact = [], np.zeros(0)
     with TemporaryDirectory(dir=arguments.folder) as temporary:
@@ -124,7 +124,7 @@ def run(path: str, arguments: argparse.Namespace) -> dict[str, Any]:
                 }
             print(json.dumps(results[-1]), file=sys.stderr, flush=True)
     counts = {what: len(some) for what, some in texts.items()}
-    return {"store": path, "names": store.n_names, "dim": encoder.dim, "queries": counts, "kinds": results}
+    return {"store": path, "names": kb.n_names, "dim": encoder.dim, "queries": counts, "kinds": results}
 
 
 def main() -> None:
@@ -139,10 +139,10 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.one:
         kind, folder = arguments.one[0], Path(arguments.one[1])
-        store = open_store(arguments.stores[0])
-        print(json.dumps(measure(store, arguments.encoder, kind, np.load(folder / "queries.npy"), folder)))
+        kb = load_knowledge_base(arguments.kbs[0])
+        print(json.dumps(measure(kb, arguments.encoder, kind, np.load(folder / "queries.npy"), folder)))
     else:
-        print(json.dumps([run(path, arguments) for path in arguments.stores], indent=2))
+        print(json.dumps([run(path, arguments) for path in arguments.kbs], indent=2))
 
 
 if __name__ == "__main__":

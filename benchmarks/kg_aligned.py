@@ -23,13 +23,13 @@ from typing import Any
 
 from pretraining import SETS, loss, measure, pretrain, score
 
+from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.evaluation.separation import as_measures, evaluate_separation, read_name_pairs
-from spacy_sapbert.kb.build import build_store
+from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.export import stream_records
-from spacy_sapbert.kb.pair_files import read_pairs
-from spacy_sapbert.kb.store import ConceptStore
-from spacy_sapbert.ml.transformer_encoder import TransformerEncoder
+from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.training.development import NearestName
+from spacy_sapbert.training.pair_files import read_pairs
 
 CONFIG = Path(__file__).parents[1] / "configs" / "pretrain.cfg"
 MOST_NEGATIVES = 5
@@ -55,11 +55,11 @@ def prepare(args: argparse.Namespace) -> None:
     """Draw the pairs, make a store of their concepts, and mine the negatives; what is there is kept."""
     folder = args.output
     if not (folder / "train.txt").is_file():
-        run("pairs", args.store, "--selection", "kg-aligned", "-o", str(folder))
+        run("pairs", args.kb, "--selection", "kg-aligned", "-o", str(folder))
     if not (folder / "drawn.kb").is_file():
         drawn = {pair.concept_id for pair in read_pairs(folder / "train.txt")}
-        records = stream_records(ConceptStore(args.store))
-        build_store((record for record in records if record.concept_id in drawn), folder / "drawn.kb")
+        records = stream_records(KnowledgeBase(args.kb))
+        build_knowledge_base((record for record in records if record.concept_id in drawn), folder / "drawn.kb")
     if not (folder / "triples.tsv").is_file():
         names = ["--kb", str(folder / "drawn.kb"), "--encoder", args.encoder, "--pooling", args.pooling]
         wanted = ["--neighbors", str(MOST_NEGATIVES), "-o", str(folder / "triples.tsv")]

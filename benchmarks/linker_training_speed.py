@@ -23,22 +23,22 @@ from thinc.api import Adam
 
 from spacy_sapbert.corpora.docbin import read_docbin
 from spacy_sapbert.corpora.docs import from_doc
-from spacy_sapbert.kb.store import ConceptStore
-from spacy_sapbert.ml.candidates import CandidateGenerator
-from spacy_sapbert.ml.name_vectors import cached_name_vectors
-from spacy_sapbert.ml.ngrams import NgramEncoder
-from spacy_sapbert.ml.transformer_encoder import TransformerEncoder
+from spacy_sapbert.encoders.ngrams import NgramEncoder
+from spacy_sapbert.encoders.transformer import TransformerEncoder
+from spacy_sapbert.kb.knowledge_base import KnowledgeBase
+from spacy_sapbert.linking.candidates import CandidateGenerator
 from spacy_sapbert.training.biosyn import BioSyn, Learner, TrainingMention
 from spacy_sapbert.training.candidate_losses import marginal_likelihood
+from spacy_sapbert.vectors.flat import cached_name_vectors
 
 K, BATCH = 20, 16
 Batch = list[TrainingMention]
 
 
-def read_mentions(path: str, store: ConceptStore) -> Batch:
+def read_mentions(path: str, kb: KnowledgeBase) -> Batch:
     """RETURNS (list[TrainingMention]): the different mentions with one id that the vocabulary has."""
     mentions = [mention for doc in read_docbin(path) for mention in from_doc(doc).mentions if len(mention.ids) == 1]
-    found = (TrainingMention(one.text, frozenset(store.concept_rows(one.ids[0]))) for one in mentions)
+    found = (TrainingMention(one.text, frozenset(kb.concept_rows(one.ids[0]))) for one in mentions)
     return list(dict.fromkeys(mention for mention in found if mention.concepts))
 
 
@@ -50,7 +50,7 @@ class Plain:
         assert generator.vectors is not None
         self.generator = generator
         self.encoder = generator.vectors.encoder
-        self.names = list(generator.store.names())
+        self.names = list(generator.kb.names())
         self.sparse = generator.ngrams.encode(self.names).toarray()
         self.dense = np.asarray(generator.vectors.vectors)
         self.weight = torch.nn.Parameter(torch.tensor([0.2]))
@@ -82,8 +82,8 @@ class Plain:
         return rows, sparse[rows]
 
     def is_right(self, row: int, mention: TrainingMention) -> bool:
-        _, owners = self.generator.store.ownership.of(np.array([row]))
-        return not mention.concepts.isdisjoint(self.generator.store.ownership.concepts[owners].tolist())
+        _, owners = self.generator.kb.name_concepts.of(np.array([row]))
+        return not mention.concepts.isdisjoint(self.generator.kb.name_concepts.concepts[owners].tolist())
 
 
 class Ours:
@@ -115,13 +115,13 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--steps", type=int, default=3)
     args = parser.parse_args()
-    store = ConceptStore(args.kb)
-    ngrams = NgramEncoder.fit(store.names())
+    kb = KnowledgeBase(args.kb)
+    ngrams = NgramEncoder.fit(kb.names())
     generators = []
     for _ in range(2):
         encoder = TransformerEncoder(args.encoder, pooling=args.pooling, device="cpu")
-        generators.append(CandidateGenerator(store, ngrams, cached_name_vectors(store, encoder)))
-    mentions = read_mentions(args.corpus, store)
+        generators.append(CandidateGenerator(kb, ngrams, cached_name_vectors(kb, encoder)))
+    mentions = read_mentions(args.corpus, kb)
     order = np.random.default_rng(0).permutation(len(mentions))[: BATCH * args.steps * (args.turns + 1)]
     batches = [[mentions[place] for place in order[start : start + BATCH]] for start in range(0, len(order), BATCH)]
     plain, ours = Plain(generators[0]), Ours(generators[1])

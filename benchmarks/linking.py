@@ -4,7 +4,7 @@ Diseases are linked to MEDIC, chemicals to those of MeSH: to the vocabulary alon
 with the mentions of the training set, which is BioSyn's protocol for a development set. They are linked by the linker
 alone, with abbreviations resolved, and with composites split as well. Beside ours stand the abbreviations of scispaCy's
 detector (Schwartz and Hearst 2003), and an oracle that is told the number of gold ids: it splits the mentions with
-several, and no other. The numbers of names say what was built. Fitted values stay those of the linker's defaults.
+several, and no other. The numbers of names say what was built. LinkerParameters values stay those of the linker's defaults.
 
     python benchmarks/linking.py [--data FOLDER] [--encoder NAME|FOLDER|none] [--predictions FOLDER]
 """
@@ -26,7 +26,7 @@ from spacy.language import Language
 
 from spacy_sapbert.corpora.reader import read_corpus
 from spacy_sapbert.evaluation.linking import evaluate_linking
-from spacy_sapbert.kb.build import new_store
+from spacy_sapbert.kb.build import new_knowledge_base
 from spacy_sapbert.kb.mentions import add_mentions
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
 from spacy_sapbert.types import AnnotatedDocument
@@ -79,19 +79,19 @@ def read(path: Path, type: str | None) -> list[AnnotatedDocument]:
 def build(data: Path, path: Path, train: list[AnnotatedDocument], vocabulary: str = MEDIC) -> None:
     """Build a store of a vocabulary and the mentions of these documents."""
     source = "MEDIC" if vocabulary == MEDIC else "MeSH"
-    with new_store(path) as builder:
+    with new_knowledge_base(path) as builder:
         for record in read_vocabulary(data / vocabulary, "medic", report=ReadReport(), source=source):
             builder.add(record)
         add_mentions(builder, train, "train")
         builder.finish({})
 
 
-def pipeline(store: Path, encoder: str, device: str) -> Language:
+def pipeline(kb: Path, encoder: str, device: str) -> Language:
     warnings.filterwarnings("ignore", message=r"\[W036\]")  # of scispaCy's matcher, which has no patterns yet
     nlp = spacy.blank("en")
     for name in (SCHWARTZ_HEARST, OURS, SPLITTER):
         nlp.add_pipe(name)
-    nlp.add_pipe(LINKER, config={"kb": str(store), "encoder": encoder, "device": device})
+    nlp.add_pipe(LINKER, config={"kb": str(kb), "encoder": encoder, "device": device})
     return nlp
 
 
@@ -142,10 +142,10 @@ def main() -> None:
             corpus = CORPORA[name]
             train = read(arguments.data / corpus.train, corpus.type)
             for what, mentions in {"vocabulary": [], "vocabulary + train": train}.items():
-                store = Path(folder) / f"{name} {what}.kb"
-                build(arguments.data, store, mentions, corpus.vocabulary)
+                kb = Path(folder) / f"{name} {what}.kb"
+                build(arguments.data, kb, mentions, corpus.vocabulary)
                 path = arguments.predictions / f"{name} {what}" if arguments.predictions else None
-                nlp = pipeline(store, arguments.encoder, arguments.device)
+                nlp = pipeline(kb, arguments.encoder, arguments.device)
                 results.setdefault(name, {})[what] = measure(nlp, corpus, arguments.data, path)
     print(json.dumps(results, indent=2))
 

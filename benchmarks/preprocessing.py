@@ -39,11 +39,11 @@ NEVER = 2.0  # a margin that no difference of two scores reaches
 _WORD = re.compile(r"[^\W\d_]{5,}")
 
 
-def pipeline(store: Path, encoder: str, device: str, **settings: Any) -> Language:
+def pipeline(kb: Path, encoder: str, device: str, **settings: Any) -> Language:
     nlp = spacy.blank("en")
     nlp.add_pipe("abbreviation_resolver")
     nlp.add_pipe("composite_splitter")
-    config = {"kb": str(store), "encoder": encoder, "device": device, **settings}
+    config = {"kb": str(kb), "encoder": encoder, "device": device, **settings}
     linker: Any = nlp.add_pipe("sapbert_linker", config=config)
     linker.generator.cache_size = 100_000  # most texts are looked up in every setting
     return nlp
@@ -98,16 +98,16 @@ def main() -> None:
     misspelt = {name: [misspell(document, chance) for document in corpus] for name, corpus in corpora.items()}
     results: dict[str, Any] = {"encoder": arguments.encoder, "part": arguments.part}
     with TemporaryDirectory() as folder:
-        store = Path(folder) / "medic.kb"
-        build(data, store, [])
-        make = partial(pipeline, store, arguments.encoder, arguments.device)
+        kb = Path(folder) / "medic.kb"
+        build(data, kb, [])
+        make = partial(pipeline, kb, arguments.encoder, arguments.device)
         nlp = make(spelling="vocabulary")
         results["all"] = measure(nlp, corpora, spelling_margin=NEVER)
         off = {"no abbreviations": "resolve_abbreviations", "no composites": "split_composites"}
         for label, setting in off.items():
             results[label] = measure(nlp, corpora, spelling_margin=NEVER, **{setting: False})
         for label, form in FORMS.items():
-            results[label] = measure(make(sparse_normaliser=form), corpora)
+            results[label] = measure(make(text_normalizer=form), corpora)
         results["spelling by the vocabulary"] = measure(nlp, corpora)
         results["spelling by the list"] = measure(make(spelling=str(data / LIST)), corpora)
         results["misspelt mentions"] = measure(nlp, misspelt, spelling_margin=NEVER)

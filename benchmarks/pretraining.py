@@ -21,7 +21,7 @@ from typing import Any
 
 from thinc.api import Config
 
-from spacy_sapbert.ml.transformer_encoder import TransformerEncoder
+from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.training.development import NearestName
 from spacy_sapbert.training.logs import LOG_FILE, read_log
 

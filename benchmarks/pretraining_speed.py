@@ -24,7 +24,7 @@ import torch
 from pytorch_metric_learning.losses import MultiSimilarityLoss
 from pytorch_metric_learning.miners import TripletMarginMiner
 
-from spacy_sapbert.ml.transformer_encoder import TransformerEncoder, has_bfloat16
+from spacy_sapbert.encoders.transformer import TransformerEncoder, has_bfloat16
 from spacy_sapbert.training.batching import shuffled_batches
 from spacy_sapbert.training.logs import LOG_FILE, json_lines, read_log
 from spacy_sapbert.training.losses import multi_similarity

@@ -23,10 +23,10 @@ from spacy_sapbert.types import AnnotatedDocument
 
 
 def measure(
-    store: Path, encoder: str, documents: list[AnnotatedDocument], train: list[AnnotatedDocument]
+    kb: Path, encoder: str, documents: list[AnnotatedDocument], train: list[AnnotatedDocument]
 ) -> dict[str, Any]:
     """RETURNS (dict): lenient and strict accuracy by μ."""
-    nlp = pipeline(store, encoder, "auto")
+    nlp = pipeline(kb, encoder, "auto")
     linker: Any = nlp.get_pipe("sapbert_linker")
     results = {}
     linker.generator.cache_size = KEPT_TEXTS
@@ -51,8 +51,8 @@ def main() -> None:
             train, dev = (read(arguments.data / path, corpus.type) for path in (corpus.train, corpus.dev))
             joined = Path(folder, f"{name}.kb")
             build(arguments.data, joined, train)
-            for what, store, documents in (("train", medic, train), ("dev", medic, dev), ("dev, + train", joined, dev)):
-                found = measure(store, arguments.encoder, documents, train)
+            for what, kb, documents in (("train", medic, train), ("dev", medic, dev), ("dev, + train", joined, dev)):
+                found = measure(kb, arguments.encoder, documents, train)
                 print(json.dumps({"corpus": name, "what": what, "encoder": arguments.encoder, "μ": found}), flush=True)
 
 

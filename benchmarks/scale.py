@@ -28,8 +28,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spacy_sapbert.kb.build import build_store
-from spacy_sapbert.kb.store import ConceptStore
+from spacy_sapbert.kb.build import build_knowledge_base
+from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.types import Name, Record
 
 CHUNK = 10_000  # concepts made at once; a chunk depends on the seed and its number alone
@@ -164,11 +164,11 @@ def step_build(path: Path, n: int, seed: int, rrf: Path | None) -> dict[str, Any
             yield record
 
     start = _now()
-    store = build_store(timed(_read_rrf(rrf) if rrf else records(n, seed)), path)
+    kb = build_knowledge_base(timed(_read_rrf(rrf) if rrf else records(n, seed)), path)
     clock, processor = _now() - start - taken
     return {
-        "concepts": len(store),
-        "names": store.n_names,
+        "concepts": len(kb),
+        "names": kb.n_names,
         "name_rows": n_rows,
         "seconds": round(clock, 1),
         "cpu_seconds": round(processor, 1),
@@ -202,19 +202,19 @@ def step_open(path: Path, n: int, seed: int, rrf: Path | None) -> dict[str, Any]
     with path.open("rb") as file:
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
     results: dict[str, Any] = {}
-    store = _measured(results, "open", lambda: ConceptStore(path))
-    _measured(results, "first_get", lambda: store.cui_to_entity["C0000000"])
+    kb = _measured(results, "open", lambda: KnowledgeBase(path))
+    _measured(results, "first_get", lambda: kb.cui_to_entity["C0000000"])
     drawn = random.Random(seed)
     ids = [f"C{drawn.randrange(n):07}" for _ in range(LOOKUPS)]
-    results["get_us"] = _each_us(store.get, ids)
-    results["find_id_us"] = _each_us(store.find_id, ids)
-    results["find_name_us"] = _each_us(store.find_name, [store.names_of(id_)[0].text for id_ in ids])
+    results["get_us"] = _each_us(kb.get, ids)
+    results["find_id_us"] = _each_us(kb.find_id, ids)
+    results["find_name_us"] = _each_us(kb.find_name, [kb.names_of(id_)[0].text for id_ in ids])
     results["mb_of_lookups"] = _peak_mb()
-    _measured(results, "type_and_source_counts", lambda: (store.type_counts(), store.source_counts()))
-    _measured(results, "ownership", lambda: store.ownership)
-    _measured(results, "filter_by_type", lambda: store.owned(types=["Type 1", "Type 47"]))
-    _measured(results, "filter_by_source", lambda: store.owned(sources=["MSH"]))
-    _measured(results, "all_names", lambda: sum(1 for _ in store.names()))
+    _measured(results, "type_and_source_counts", lambda: (kb.type_counts(), kb.source_counts()))
+    _measured(results, "ownership", lambda: kb.name_concepts)
+    _measured(results, "filter_by_type", lambda: kb.matching_entries(types=["Type 1", "Type 47"]))
+    _measured(results, "filter_by_source", lambda: kb.matching_entries(sources=["MSH"]))
+    _measured(results, "all_names", lambda: sum(1 for _ in kb.names()))
     return results
 
 

@@ -19,11 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from spacy_sapbert.kb.build import build_store
+from spacy_sapbert.encoders.transformer import TransformerEncoder
+from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
-from spacy_sapbert.ml.name_vectors import cached_name_vectors
-from spacy_sapbert.ml.transformer_encoder import TransformerEncoder
-from spacy_sapbert.text.normalise import NORMALISERS
+from spacy_sapbert.text.normalize import TEXT_NORMALIZERS
+from spacy_sapbert.vectors.flat import cached_name_vectors
 
 DATA = Path(os.environ.get("SPACY_SAPBERT_DATA") or Path(__file__).parents[2] / "shared" / "data")
 RELEASES = {"2016": ("doid-2016-03-04.obo.gz", "obo"), "2018": ("doid-2018-07-05.json.gz", "obograph")}
@@ -39,21 +39,21 @@ class CountingEncoder(TransformerEncoder):
 
 def measure(data: Path, encoder: CountingEncoder, folder: Path) -> dict[str, Any]:
     results = {}
-    normalise = NORMALISERS[encoder.normaliser]
+    normalize = TEXT_NORMALIZERS[encoder.text_normalizer]
     before: set[str] = set()
     for release, (name, format) in RELEASES.items():
         records = read_vocabulary(data / "vocabularies" / "doid" / name, format, report=ReadReport(), source="DOID")
-        store = build_store(records, folder / f"{release}.kb")
-        forms = set(map(normalise, store.names()))
+        kb = build_knowledge_base(records, folder / f"{release}.kb")
+        forms = set(map(normalize, kb.names()))
         encoder.n_encoded, start = 0, time.perf_counter()
-        cached_name_vectors(store, encoder)
+        cached_name_vectors(kb, encoder)
         results[release] = {
-            "concepts": len(store),
-            "names": store.n_names,
+            "concepts": len(kb),
+            "names": kb.n_names,
             "normal_forms": len(forms),
             "normal_forms_not_in_the_release_before": len(forms - before),
             "names_encoded": encoder.n_encoded,
-            "names_reused": store.n_names - encoder.n_encoded,
+            "names_reused": kb.n_names - encoder.n_encoded,
             "seconds": round(time.perf_counter() - start, 1),
         }
         before = forms

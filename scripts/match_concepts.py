@@ -25,9 +25,9 @@ from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.files import open_output, open_text
 from spacy_sapbert.kb.export import stream_records
 from spacy_sapbert.kb.ids import canonical_id
+from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.kb.mapping import Equivalents, Link, one_to_one, read_mappings, vocabulary_of
-from spacy_sapbert.kb.store import ConceptStore
-from spacy_sapbert.text.normalise import biosyn, lower
+from spacy_sapbert.text.normalize import biosyn, lower
 from spacy_sapbert.types import Record
 
 # Kinds of concepts by semantic type, by branch of MeSH's tree, and by the highest classes of the NCI Thesaurus and of
@@ -108,11 +108,11 @@ class Matches:
 # --- concepts
 
 
-def read_terms(stores: Iterable[Path]) -> dict[str, Term]:
+def read_terms(kbs: Iterable[Path]) -> dict[str, Term]:
     """RETURNS (dict[str, Term]): the concepts of all stores by id; what several stores say of one id is joined."""
     records: defaultdict[str, list[Record]] = defaultdict(list)
-    for path in stores:
-        for record in track(stream_records(ConceptStore(path)), stderr_console(), f"concepts of {path.stem}"):
+    for path in kbs:
+        for record in track(stream_records(KnowledgeBase(path)), stderr_console(), f"concepts of {path.stem}"):
             records[record.concept_id].append(record._replace(definition=None))
     marks = {concept_id: set(_marks(of)) for concept_id, of in records.items()}
     parents = {concept_id: {parent for record in of for parent in record.parents} for concept_id, of in records.items()}
@@ -268,13 +268,13 @@ def _singular(word: str) -> str:
 
 
 def main(
-    stores: Annotated[list[Path], typer.Argument(help="One vocabulary each; the surest first.")],
+    kbs: Annotated[list[Path], typer.Argument(help="One vocabulary each; the surest first.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The mappings to write, as SSSOM.")],
     mapping: Annotated[list[Path] | None, typer.Option(help="What cross-references mean, as SSSOM.")] = None,
     mesh_mappings: Annotated[Path | None, typer.Option(help="MeSH's mappings, as Gilda has them.")] = None,
 ) -> None:
     """Match the concepts of several vocabularies."""
-    terms = read_terms(stores)
+    terms = read_terms(kbs)
     evidence: dict[str, Pairs] = {
         "cross-reference to a neoplasm": neoplasms(terms),
         "preferred name": same_preferred_name(terms.values()),

@@ -8,9 +8,9 @@ from ._lazy import lazy_names
 
 if TYPE_CHECKING:
     from .corpora.reader import read_corpus
-    from .kb.build import build_store
+    from .kb.build import build_knowledge_base
+    from .kb.knowledge_base import KnowledgeBase
     from .kb.readers import read_vocabulary
-    from .kb.store import ConceptStore
     from .pipeline.abbreviation_resolver import AbbreviationResolver
     from .pipeline.composite_splitter import CompositeSplitter
     from .pipeline.concept_matcher import ConceptMatcher
@@ -24,10 +24,10 @@ __all__ = [
     "CompositeSplitter",
     "ConceptMatcher",
     "ConceptRetriever",
-    "ConceptStore",
+    "KnowledgeBase",
     "SapbertLinker",
     "__version__",
-    "build_store",
+    "build_knowledge_base",
     "read_corpus",
     "read_vocabulary",
 ]
@@ -39,9 +39,9 @@ __getattr__ = lazy_names(
         "CompositeSplitter": "pipeline.composite_splitter",
         "ConceptMatcher": "pipeline.concept_matcher",
         "ConceptRetriever": "pipeline.concept_retriever",
-        "ConceptStore": "kb.store",
+        "KnowledgeBase": "kb.knowledge_base",
         "SapbertLinker": "pipeline.sapbert_linker",
-        "build_store": "kb.build",
+        "build_knowledge_base": "kb.build",
         "read_corpus": "corpora.reader",
         "read_vocabulary": "kb.readers",
     },

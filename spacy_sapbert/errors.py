@@ -160,7 +160,7 @@ class Errors:
         "tokenizer's files, as `save_pretrained` writes them."
     )
     E303 = (
-        "[E303] Unknown pooling '{pooling}' or normal form '{normaliser}'. Pooling is 'cls' or 'mean', the normal form one "
+        "[E303] Unknown pooling '{pooling}' or normal form '{text_normalizer}'. Pooling is 'cls' or 'mean', the normal form one "
         "of: {known}."
     )
     E305 = (
@@ -248,8 +248,8 @@ class Errors:
         "`kb_id_`, and the vocabulary that the ids are of."
     )
     E345 = (
-        "[E345] The vectors of {name} are not normalised, but self-alignment trains cosines, and negatives are mined by them. "
-        "Set `normalised = true` for the encoder to use unit vectors, or train it as it is with `spacy train` (BioSyn)."
+        "[E345] The vectors of {name} are not l2_normalized, but self-alignment trains cosines, and negatives are mined by them. "
+        "Set `l2_normalized = true` for the encoder to use unit vectors, or train it as it is with `spacy train` (BioSyn)."
     )
     E347 = (
         "[E347] The miner takes triplets that are given, but there are only pairs. Read a file of triples, which "
@@ -507,7 +507,7 @@ class Warnings:
     )
     W401 = (
         "[W401] The sparse score that is saved in {path} reads names in the normal form {saved}, which goes before the "
-        "setting sparse_normaliser ({wanted}). For the other form, make the pipeline anew from its vocabulary."
+        "setting text_normalizer ({wanted}). For the other form, make the pipeline anew from its vocabulary."
     )
     W412 = (
         "[W412] The vectors stay in the database: the saved linker works only where it can reach {address}. The setting "

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import pytest
 from hypothesis import HealthCheck, settings
 
-from spacy_sapbert.kb.build import build_store
+from spacy_sapbert.kb.build import build_knowledge_base
+from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
-from spacy_sapbert.kb.store import ConceptStore
 from spacy_sapbert.types import DocumentConcept, Name, Record
 
 # All are read when torch and transformers are imported. The models are tiny: threads that wait for one another make
@@ -73,7 +73,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 def without_bfloat16(cache: Path) -> Iterator[None]:
     """A cache of its own, as that of other tests may hold vectors in bfloat16."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("spacy_sapbert.ml.transformer_encoder.has_bfloat16", lambda device: False)
+        patch.setattr("spacy_sapbert.encoders.transformer.has_bfloat16", lambda device: False)
         patch.setenv("SPACY_SAPBERT_CACHE", str(cache))
         yield
 
@@ -105,14 +105,16 @@ def small_vocabulary() -> list[Record]:
 
 
 @pytest.fixture(scope="session")
-def small_store(small_vocabulary: list[Record], tmp_path_factory: pytest.TempPathFactory) -> ConceptStore:
-    return build_store(small_vocabulary, tmp_path_factory.mktemp("small_store") / "small.kb", {"licence": "MIT"})
+def small_store(small_vocabulary: list[Record], tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
+    return build_knowledge_base(
+        small_vocabulary, tmp_path_factory.mktemp("small_store") / "small.kb", {"licence": "MIT"}
+    )
 
 
 class FakeRetriever:
     """Names the concepts that it is told for each text, whatever stands there; keeps what it was asked."""
 
-    def __init__(self, kb: ConceptStore) -> None:
+    def __init__(self, kb: KnowledgeBase) -> None:
         self.kb = kb
         self.threshold = 0.5
         self.k = 3
@@ -123,20 +125,20 @@ class FakeRetriever:
     def __call__(self, doc: Any) -> Any:
         raise AssertionError("the documents are to be ranked, not annotated")
 
-    def rank(self, docs: Any, k: int, only: Any = None) -> list[list[DocumentConcept]]:
-        self.asked.append((list(docs), k, only))
+    def rank(self, docs: Any, k: int, filter: Any = None) -> list[list[DocumentConcept]]:
+        self.asked.append((list(docs), k, filter))
         return [
             [
                 DocumentConcept(concept_id, score, "")
                 for concept_id, score in self.rankings.get(doc.text.strip(), [])
-                if only is None or concept_id in only
+                if filter is None or concept_id in filter
             ][:k]
             for doc in docs
         ]
 
 
 @pytest.fixture
-def ranking_nlp(small_store: ConceptStore, monkeypatch: pytest.MonkeyPatch) -> Any:
+def ranking_nlp(small_store: KnowledgeBase, monkeypatch: pytest.MonkeyPatch) -> Any:
     """A pipeline that finds "aspirin", and ranks the concepts of a text as `retriever.rankings` says."""
     import spacy
     from spacy.language import Language
@@ -152,11 +154,11 @@ def ranking_nlp(small_store: ConceptStore, monkeypatch: pytest.MonkeyPatch) -> A
 
 
 @pytest.fixture(scope="session")
-def medic_store(data_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> ConceptStore:
+def medic_store(data_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
     """MEDIC as a whole: 11,915 concepts with 76,237 names."""
     path = data_dir / "dictionaries" / "medic" / "medic_06Jul2012.txt.gz"
     records = read_vocabulary(path, "medic", report=ReadReport(), source="MEDIC")
-    return build_store(records, tmp_path_factory.mktemp("medic") / "medic.kb")
+    return build_knowledge_base(records, tmp_path_factory.mktemp("medic") / "medic.kb")
 
 
 @pytest.fixture(scope="session")

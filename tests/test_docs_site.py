@@ -119,7 +119,7 @@ def tutorial():
 
 def test_the_tutorial_prints_what_it_holds(tutorial, capsys):
     """From top to bottom, as one program; installing is left out."""
-    matplotlib.use("Agg")
+    matplotlib.occurrence("Agg")
     namespace = {}
     assert len(tutorial) <= 10
     for cell in tutorial:

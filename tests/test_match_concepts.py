@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import typer
 
-from spacy_sapbert.kb.build import build_store
+from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.mapping import Equivalents
 from spacy_sapbert.types import Name, Record
 
@@ -31,9 +31,9 @@ def match(script: Any, tmp_path: Path) -> Match:
     """Matches of concepts, each written as "id | type | preferred name | synonym … > cross-reference …"."""
 
     def run(*concepts: str) -> set[tuple[str, str]]:
-        store, output = tmp_path / "concepts.kb", tmp_path / "matches.sssom.tsv"
-        build_store(map(record, concepts), store)
-        script.main([store], output)
+        kb, output = tmp_path / "concepts.kb", tmp_path / "matches.sssom.tsv"
+        build_knowledge_base(map(record, concepts), kb)
+        script.main([kb], output)
         rows = [line.split("\t") for line in output.read_text(encoding="utf-8").splitlines()[1:]]
         return {(min(row[0], row[2]), max(row[0], row[2])) for row in rows}
 
@@ -98,12 +98,14 @@ def test_kind_is_that_of_the_classes_above(script: Any, tmp_path: Path) -> None:
     records = [record("NCIT:C12219 |  | anatomy"), record("NCIT:C1 |  | organ"), record("NCIT:C2 |  | liver")]
     records[1] = records[1]._replace(parents=("NCIT:C12219",))
     records[2] = records[2]._replace(parents=("NCIT:C1", "NCIT:C9"))
-    build_store(records, tmp_path / "ncit.kb")
+    build_knowledge_base(records, tmp_path / "ncit.kb")
     assert script.read_terms([tmp_path / "ncit.kb"])["NCIT:C2"].kind == "anatomy"
 
 
 def test_mappings_of_gilda(script: Any, tmp_path: Path) -> None:
-    build_store([record("D001241 | D02.1 | Aspirin"), record("CHEBI:15365 | chemical | ASA")], tmp_path / "both.kb")
+    build_knowledge_base(
+        [record("D001241 | D02.1 | Aspirin"), record("CHEBI:15365 | chemical | ASA")], tmp_path / "both.kb"
+    )
     lines = ["MESH\tD001241\tAspirin\tCHEBI\tCHEBI:15365\tASA\n", "MESH\tD000001\tnone\tHP\tHP:1\tnone\n"]
     (tmp_path / "mappings.tsv").write_text("".join(lines), encoding="utf-8")
     terms = script.read_terms([tmp_path / "both.kb"])
@@ -118,7 +120,7 @@ def test_a_broken_row_of_mappings_is_told(script: Any, tmp_path: Path) -> None:
 
 
 def test_cross_references_to_a_mapped_vocabulary(script: Any, tmp_path: Path) -> None:
-    build_store(
+    build_knowledge_base(
         [record("A:1 | disease | gout | podagra > MONDO:1"), record("B:1 | disease | gouty | podagra > C0018099")],
         tmp_path / "both.kb",
     )

@@ -110,12 +110,12 @@ PATTERNS: dict[str, tuple[str, list[tuple[str, str, str]]]] = {
     "kb.readers.table._ESCAPE": ("sub", [("", "\\", ""), ("", "\\a", "")]),
     "kb.readers.umls.files._FILE": ("fullmatch", [("MRCONSO.RRF.", "a", "")]),
     "kb.readers.umls.files._RELEASE_IN_PATH": ("findall", [("", "2024A", ""), ("", "20", "")]),
-    "ml.name_matcher._ANY_WORD": ("finditer", [("", "a", "/"), ("", "a/", "")]),
-    "ml.name_matcher._BEFORE": ("search", [("", "a ", "x"), ("", "a and ", "x"), ("a and", " ", "x"), ("", "a", "!")]),
-    "ml.name_matcher._AFTER": ("match", [("", " ", "x"), (" and", " ", ""), (" and ", "a", ""), (" and ", "a ", "/")]),
-    "ml.segments._SENTENCE_END": ("finditer", [("a.", " ", "a"), ("", ". ", "a"), ("a.", "\n", "a")]),
-    "ml.shrink.LAYER": ("match", [("", "layer.1", ""), ("layer.", "1", ""), ("", "layer", "")]),
-    "ml.signals.phrases._CONNECTOR": ("search", [("", "an ", "")]),
+    "linking.name_matcher._ANY_WORD": ("finditer", [("", "a", "/"), ("", "a/", "")]),
+    "linking.name_matcher._BEFORE": ("search", [("", "a ", "x"), ("", "a and ", "x"), ("a and", " ", "x"), ("", "a", "!")]),
+    "linking.name_matcher._AFTER": ("match", [("", " ", "x"), (" and", " ", ""), (" and ", "a", ""), (" and ", "a ", "/")]),
+    "encoders.segments._SENTENCE_END": ("finditer", [("a.", " ", "a"), ("", ". ", "a"), ("a.", "\n", "a")]),
+    "encoders.compression.LAYER": ("match", [("", "layer.1", ""), ("layer.", "1", ""), ("", "layer", "")]),
+    "retrieval.signals.phrases._CONNECTOR": ("search", [("", "an ", "")]),
     "text.abbreviations._SEPARATOR": ("finditer", [("", ", ", ""), (",", " ", "a"), ("", ",", "")]),
     "text.abbreviations._WORD": ("search", [("", "aaa ", "")]),
     "text.abbreviations._STATISTIC_OR_LABEL": ("match", [("", "a", ""), ("", "1", "!")]),
@@ -230,9 +230,9 @@ FUNCTIONS: dict[str, Callable[[int], object]] = {
 
 # Patterns for constants of the package, for settings of a program, and for what a library says.
 NOT_OF_USERS = {
-    "ml.faiss_vectors.index_kind",
-    "ml.faiss_vectors._file_name",
-    "ml.faiss_vectors._reason",
+    "vectors.faiss_index.index_kind",
+    "vectors.faiss_index._file_name",
+    "vectors.faiss_index._reason",
     "text.long_forms.STOP_WORDS",
     "text.long_forms._parse_table",
 }

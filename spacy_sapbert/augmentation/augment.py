@@ -9,7 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..corpora.docs import PROVENANCE, WEIGHT, to_doc
-from ..kb.store import ConceptStore
+from ..kb.knowledge_base import KnowledgeBase
 from ..types import AnnotatedDocument, Mention
 from .annotations import Annotation, Annotator
 from .choice import Choice
@@ -113,13 +113,13 @@ def without_irrelevant(segments: Sequence[Segment]) -> list[Segment]:
 class TrainingDocs:
     """Makes documents to train on: `doc.user_data` has their weight, and where they come from.
 
-    store (ConceptStore): the first type of a concept is the label of its mentions.
+    kb (KnowledgeBase): the first type of a concept is the label of its mentions.
     made_by (RuleAnnotation): told in the provenance.
     """
 
-    def __init__(self, nlp: Language, store: ConceptStore, weight: float, made_by: RuleAnnotation) -> None:
+    def __init__(self, nlp: Language, kb: KnowledgeBase, weight: float, made_by: RuleAnnotation) -> None:
         self._nlp = nlp
-        self._store = store
+        self._store = kb
         self._weight = weight
         self._made_by = made_by
         self._labels: dict[str, str] = {}

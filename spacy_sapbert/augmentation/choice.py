@@ -61,8 +61,8 @@ def choose(
 
 
 def _in_order(hits: Sequence[Hit], used: Choice | None) -> list[str]:
-    uses = {hit.key: len(used.concepts.get(hit.key, ())) if used else 0 for hit in hits}
-    return [hit.key for hit in sorted(hits, key=lambda hit: (not hit.whole, uses[hit.key]))]
+    occurrences = {hit.key: len(used.concepts.get(hit.key, ())) if used else 0 for hit in hits}
+    return [hit.key for hit in sorted(hits, key=lambda hit: (not hit.whole, occurrences[hit.key]))]
 
 
 def _take(

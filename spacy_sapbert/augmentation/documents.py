@@ -177,7 +177,7 @@ def wordpieces(encoder: str) -> Tokenize:
     encoder (str): "starter", a folder or a hub name.
     RAISES (SapbertError): E301, E302 there is no such encoder; E610 its tokenizer does not tell offsets.
     """
-    from ..ml.encoder_folder import load_tokenizer, resolve
+    from ..encoders.folder import load_tokenizer, resolve
 
     tokenizer = load_tokenizer(resolve(encoder))
     if not tokenizer.is_fast:

@@ -8,8 +8,8 @@ from functools import lru_cache
 from typing import Any
 
 from ..kb.hierarchy import ancestors
-from ..kb.store import ConceptStore
-from ..text.abbreviations import find_definitions, find_uses
+from ..kb.knowledge_base import KnowledgeBase
+from ..text.abbreviations import find_definitions, find_occurrences
 from ..text.words import is_acronym, word_keys, words
 from .annotations import Annotation
 
@@ -21,13 +21,17 @@ class FalseAbbreviations:
     text does not define it as one.
     """
 
-    def __init__(self, store: ConceptStore) -> None:
-        self._store = store
+    def __init__(self, kb: KnowledgeBase) -> None:
+        self._store = kb
         self._names = lru_cache(maxsize=1 << 16)(self._find_names)
 
     def __call__(self, text: str, annotations: Sequence[Annotation]) -> list[Annotation]:
         false = [annotation for annotation in annotations if self._is_false(text, annotation)]
-        defined = {(use.start, use.end) for use in find_uses(text, find_definitions(text))} if false else set()
+        defined = (
+            {(occurrence.start, occurrence.end) for occurrence in find_occurrences(text, find_definitions(text))}
+            if false
+            else set()
+        )
         return [one for one in annotations if one not in false or one[:2] in defined]
 
     def _is_false(self, text: str, annotation: Annotation) -> bool:
@@ -66,8 +70,8 @@ class InvertedNames:
     name with a comma of its own, such as "leukemia, type 1", has no such other form.
     """
 
-    def __init__(self, store: ConceptStore) -> None:
-        self._store = store
+    def __init__(self, kb: KnowledgeBase) -> None:
+        self._store = kb
         self._orders = lru_cache(maxsize=1 << 16)(self._find_orders)
 
     def __call__(self, text: str, annotations: Sequence[Annotation]) -> list[Annotation]:
@@ -96,8 +100,8 @@ class Overlaps:
     id.
     """
 
-    def __init__(self, store: ConceptStore) -> None:
-        self._ancestors = lru_cache(maxsize=1 << 16)(lambda one: ancestors(one, store) - {one})
+    def __init__(self, kb: KnowledgeBase) -> None:
+        self._ancestors = lru_cache(maxsize=1 << 16)(lambda one: ancestors(one, kb) - {one})
 
     def __call__(self, text: str, annotations: Sequence[Annotation]) -> list[Annotation]:
         kept: list[Annotation] = []

@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from functools import lru_cache
 
+from ..kb.knowledge_base import KnowledgeBase
 from ..kb.mapping import Equivalents
-from ..kb.store import ConceptStore
 from .annotations import Annotation
 from .documents import fold
 
@@ -18,21 +18,21 @@ class IdMapping:
     It is looked for among the ids of the store, among the ids to which its concepts refer, in mappings, and in a
     second store: there, the ids of the concept and those to which it refers.
 
-    store (ConceptStore): the vocabulary whose primary ids are wanted.
+    kb (KnowledgeBase): the vocabulary whose primary ids are wanted.
     equivalents (Equivalents | None): ids that stand for the same concept.
-    between (ConceptStore | None): e.g. of the UMLS, with CUIs as its ids and those of other vocabularies beside them.
+    between (KnowledgeBase | None): e.g. of the UMLS, with CUIs as its ids and those of other vocabularies beside them.
     """
 
     def __init__(
-        self, store: ConceptStore, equivalents: Equivalents | None = None, between: ConceptStore | None = None
+        self, kb: KnowledgeBase, equivalents: Equivalents | None = None, between: KnowledgeBase | None = None
     ) -> None:
-        self._store = store
+        self._store = kb
         self._equivalents = equivalents or Equivalents()
         self._between = between
         self._classes: defaultdict[str, set[str]] = defaultdict(set)
         if self._equivalents:
-            for concept_id in store.concept_ids():
-                for other in (*store.ids(concept_id), *store.xrefs(concept_id)):
+            for concept_id in kb.concept_ids():
+                for other in (*kb.ids(concept_id), *kb.xrefs(concept_id)):
                     if other in self._equivalents:
                         self._classes[self._equivalents.find(other)].add(concept_id)
         self.targets = lru_cache(maxsize=1 << 16)(self._find_targets)

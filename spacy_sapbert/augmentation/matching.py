@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import spacy
 
 from ..kb.ids import is_supplementary
+from ..kb.knowledge_base import KnowledgeBase
 from ..kb.name_index import NameIndex
-from ..kb.store import ConceptStore
-from ..ml.homonyms import Claim, rank
+from ..linking.ties import TieEvidence, rank
 from ..pipeline.attributes import get_matched_name
 from ..pipeline.concept_matcher import ConceptMatcher
 from ..text.words import is_acronym, word_keys
@@ -29,20 +29,20 @@ class MatcherAnnotator:
     A name that several concepts own gives the one that corpora annotate with it most often, else the one that prefers
     it, else a main descriptor. Where that leaves several, the span is annotated with each of them.
 
-    store (ConceptStore): the vocabulary.
+    kb (KnowledgeBase): the vocabulary.
     """
 
     name = "concept_matcher"
 
-    def __init__(self, store: ConceptStore) -> None:
-        self._store = store
+    def __init__(self, kb: KnowledgeBase) -> None:
+        self._store = kb
         self._nlp = spacy.blank("en")
         self._nlp.add_pipe("abbreviation_resolver")
-        config = {"kb": str(store.path), "spans_key": _SPANS}
+        config = {"kb": str(kb.path), "spans_key": _SPANS}
         component = self._nlp.add_pipe("concept_matcher", config=config)
         assert isinstance(component, ConceptMatcher)
         self._matcher = component.matcher
-        self._names = NameIndex(store, lambda name: " ".join(word_keys(name)))
+        self._names = NameIndex(kb, lambda name: " ".join(word_keys(name)))
         self._owners = lru_cache(maxsize=1 << 16)(self._find_owners)
 
     def annotate(self, texts: Sequence[str]) -> list[list[Annotation] | None]:
@@ -68,7 +68,7 @@ class MatcherAnnotator:
         preferring = {one for one in found if preferred[one] == name}
         preferring = preferring or {one for one in found if word_keys(preferred[one]) == word_keys(name)}
         claims = [
-            Claim(one, self._store.annotations(one, name), one in preferring, main=not is_supplementary(one))
+            TieEvidence(one, self._store.annotations(one, name), one in preferring, main=not is_supplementary(one))
             for one in found
         ]
         best = rank(claims)[0]._replace(concept_id="")

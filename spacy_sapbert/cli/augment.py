@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from ..augmentation.id_mapping import IdMapping
     from ..augmentation.search import DocumentSearch
     from ..corpora.report import Report
-    from ..kb.store import ConceptStore
+    from ..kb.knowledge_base import KnowledgeBase
     from ..types import AnnotatedDocument
 
 _SHOWN_PROBLEMS = 10
 
 
 def augment(
-    kb: Annotated[str, typer.Option(help="A store, or 'starter': the vocabulary that is trained for.")],
+    kb: Annotated[str, typer.Option(help="A knowledge base, or 'starter': the vocabulary that is trained for.")],
     output: Annotated[Path | None, typer.Option("--output", "-o", help="The .spacy file to write.")] = None,
     documents: Annotated[
         list[Path] | None, typer.Option(help="A .txt or .jsonl file, or a folder of them; may be repeated.")
@@ -59,7 +59,9 @@ def augment(
     mapping: Annotated[
         list[Path] | None, typer.Option(help="Maps ids of the annotator to ours (SSSOM, or two columns); repeatable.")
     ] = None,
-    mapping_kb: Annotated[str | None, typer.Option(help="A store with the ids of both, for example of UMLS.")] = None,
+    mapping_kb: Annotated[
+        str | None, typer.Option(help="A knowledge_base with the ids of both, for example of UMLS.")
+    ] = None,
     abbreviation_filter: Annotated[bool, typer.Option(help="Leave out words taken for abbreviations.")] = True,
     verb_filter: Annotated[bool, typer.Option(help="Leave out names that are verbs there (leads to).")] = True,
     inversion_filter: Annotated[
@@ -86,10 +88,10 @@ def augment(
     from ..augmentation.choice import choose
     from ..augmentation.exclusion import EvaluationSets
     from ..corpora.report import Report
-    from ..ml.open import open_store
+    from ..linking.open import load_knowledge_base
 
-    console, store, report = stderr_console(), open_store(kb), Report()
-    wanted = _Wanted(store, train or [], labels, None if all_ else k)
+    console, knowledge_base, report = stderr_console(), load_knowledge_base(kb), Report()
+    wanted = _Wanted(knowledge_base, train or [], labels, None if all_ else k)
     excluded = EvaluationSets(_read([*(exclude or []), *(train or []), *(with_ or [])]))
     tokenize, limit = _tokenize(tokenizer), max_tokens - 2 * bool(tokenizer)  # [CLS] and [SEP] are wordpieces, too
     with _search(documents, eutils, eutils_url, cache, excluded, report, console) as search:
@@ -102,16 +104,16 @@ def augment(
         counts["segments"]["files"] = _write_texts(segments, texts)
         show_values(counts)
         return
-    with _annotator(store, metamaplite, annotations, cache, report) as annotator:
-        filters = _filters(store, abbreviation_filter, verb_filter, inversion_filter, overlap_filter)
-        annotation = _annotation(annotator, _id_mapping(store, mapping, mapping_kb), filters, wanted.labels)
+    with _annotator(knowledge_base, metamaplite, annotations, cache, report) as annotator:
+        filters = _filters(knowledge_base, abbreviation_filter, verb_filter, inversion_filter, overlap_filter)
+        annotation = _annotation(annotator, _id_mapping(knowledge_base, mapping, mapping_kb), filters, wanted.labels)
         annotated = list(annotation(track(segments, console, "segments", total=len(segments))))
     kept = _kept(annotated, annotation, relevance_filter, counts)
     _tell_problems(report, console)
     if not kept:
         raise SapbertError(Errors.E604.format(counts=counts))
     assert output is not None
-    counts["written"] = _write(kept, annotation, store, output, weight, with_ or [], seed, console)
+    counts["written"] = _write(kept, annotation, knowledge_base, output, weight, with_ or [], seed, console)
     show_values(counts)
 
 
@@ -143,18 +145,20 @@ class _Wanted:
     RAISES (SapbertError): E602 nothing says which, E611 there is none.
     """
 
-    def __init__(self, store: ConceptStore, train: Sequence[Path], labels: Path | None, k: int | None) -> None:
-        from ..augmentation.scarce import primary_ids, scarce_concepts, training_documents
+    def __init__(
+        self, knowledge_base: KnowledgeBase, train: Sequence[Path], labels: Path | None, k: int | None
+    ) -> None:
+        from ..augmentation.rare import primary_ids, rare_concepts, training_documents
         from ..kb.labels import read_labels
 
         if not train and not labels and k is not None:
             raise SapbertError(Errors.E602)
-        in_training = training_documents(_read(train), store)
+        in_training = training_documents(_read(train), knowledge_base)
         self.labels: list[str] | None = None
         self._unknown = 0
         if labels:
-            self.labels, self._unknown = primary_ids(read_labels(labels), store)
-        self.concepts = scarce_concepts(in_training, self.labels, store, k)
+            self.labels, self._unknown = primary_ids(read_labels(labels), knowledge_base)
+        self.concepts = rare_concepts(in_training, self.labels, knowledge_base, k)
         self._unseen = sum(not in_training[concept_id] for concept_id, _ in self.concepts)
         if not self.concepts:
             raise SapbertError(Errors.E611.format(n=len(self.labels or in_training), k=k))
@@ -223,7 +227,11 @@ def _write_texts(segments: Sequence[Segment], folder: Path) -> int:
 
 @contextmanager
 def _annotator(
-    store: ConceptStore, metamaplite: Path | None, annotations: Path | None, cache: Path | None, report: Report
+    knowledge_base: KnowledgeBase,
+    metamaplite: Path | None,
+    annotations: Path | None,
+    cache: Path | None,
+    report: Report,
 ) -> Iterator[Annotator]:
     from ..augmentation.matching import MatcherAnnotator
     from ..augmentation.metamaplite import MetaMapLite, MetaMapLiteOutput
@@ -235,25 +243,25 @@ def _annotator(
         elif annotations:
             yield MetaMapLiteOutput(annotations, report)
         else:
-            yield MatcherAnnotator(store)
+            yield MatcherAnnotator(knowledge_base)
 
 
-def _id_mapping(store: ConceptStore, mappings: Sequence[Path] | None, between: str | None) -> IdMapping:
+def _id_mapping(knowledge_base: KnowledgeBase, mappings: Sequence[Path] | None, between: str | None) -> IdMapping:
     from ..augmentation.id_mapping import IdMapping
     from ..kb.mapping import read_mappings
-    from ..ml.open import open_store
+    from ..linking.open import load_knowledge_base
 
-    return IdMapping(store, read_mappings(mappings or []), open_store(between) if between else None)
+    return IdMapping(knowledge_base, read_mappings(mappings or []), load_knowledge_base(between) if between else None)
 
 
-def _filters(store: ConceptStore, *chosen: bool) -> dict[str, Filter]:
+def _filters(knowledge_base: KnowledgeBase, *chosen: bool) -> dict[str, Filter]:
     from ..augmentation.filters import FalseAbbreviations, InvertedNames, Overlaps, Verbs
 
     filters: dict[str, Filter] = {
-        "false_abbreviations": FalseAbbreviations(store),
+        "false_abbreviations": FalseAbbreviations(knowledge_base),
         "verbs": Verbs(),
-        "inverted_names": InvertedNames(store),
-        "overlaps": Overlaps(store),
+        "inverted_names": InvertedNames(knowledge_base),
+        "overlaps": Overlaps(knowledge_base),
     }
     return {name: filter for (name, filter), used in zip(filters.items(), chosen, strict=True) if used}
 
@@ -293,7 +301,7 @@ def _tell_problems(report: Report, console: Console) -> None:
 def _write(
     segments: Sequence[Segment],
     annotation: RuleAnnotation,
-    store: ConceptStore,
+    knowledge_base: KnowledgeBase,
     output: Path,
     weight: float,
     with_: Sequence[Path],
@@ -307,7 +315,7 @@ def _write(
 
     nlp = spacy.blank("en")
     manual = [doc for path in with_ for doc in read_docbin(path, nlp.vocab)]
-    make = TrainingDocs(nlp, store, weight, annotation)
+    make = TrainingDocs(nlp, knowledge_base, weight, annotation)
     docs = shuffled(segments, make, manual, seed)
     n_docs = write_docbin(track(docs, console, total=len(segments) + len(manual)), output)
     in_documents = count_documents(segments)

@@ -63,7 +63,7 @@ def calibrate(
 ) -> None:
     """Fit λ, the threshold and the probability that a link is right, and save the pipeline with them."""
     from ..evaluation import calibration
-    from .linked import load_pipeline
+    from ..io.pipelines import load_pipeline
 
     check_output(output)  # else it would be told after minutes
     if plots:

@@ -37,8 +37,8 @@ def concepts(
     P is hits / k and R hits / gold concepts, averaged over documents; the best possible P is therefore below 100.
     """
     from ..evaluation.concepts import evaluate_concepts
+    from ..io.pipelines import load_pipeline
     from ..kb.labels import read_labels
-    from .linked import load_pipeline
 
     allowed = read_labels(labels) if labels else None
     result = evaluate_concepts(

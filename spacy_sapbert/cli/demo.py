@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.tokens import Doc
 
-    from ..kb.store import ConceptStore
+    from ..kb.knowledge_base import KnowledgeBase
 
 TEXT = (
     "Atrial fibrillation (AF) is common in patients with chronic obstructive pulmonary disease (COPD). We followed "
@@ -30,15 +30,15 @@ def demo(
     output: Annotated[Path, typer.Option("--output", "-o", help="The HTML page to write.")] = Path("demo.html"),
 ) -> None:
     """Link an abstract against the starter vocabulary, and show the result as a table and as an HTML page."""
-    from .html import render_page
+    from ..io.html import render_page
 
     nlp = demo_pipeline()
     doc = nlp(text)
-    store = nlp.get_pipe("sapbert_linker").kb  # type: ignore[attr-defined]
+    kb = nlp.get_pipe("sapbert_linker").kb  # type: ignore[attr-defined]
     console = Console(width=None if Console().is_terminal else 120)
     console.print(doc.text, markup=False, highlight=False)
-    console.print(_table(doc, store))
-    output.write_text(render_page([doc], store, "spacy-sapbert"), encoding="utf8")
+    console.print(_table(doc, kb))
+    output.write_text(render_page([doc], kb, "spacy-sapbert"), encoding="utf8")
     console.print(f"The same as a page: {output}", markup=False, highlight=False)
 
 
@@ -52,11 +52,11 @@ def demo_pipeline() -> Language:
     return nlp
 
 
-def _table(doc: Doc, store: ConceptStore) -> Table:
+def _table(doc: Doc, kb: KnowledgeBase) -> Table:
     table = Table("mention", "looked up as", "concept", "name", "score", box=None, padding=(0, 2, 0, 0))
     for mention in doc.ents:
         for part, link in enumerate(mention._.links):
-            concept = store.get(link.concept_id) if link.concept_id else None
+            concept = kb.get(link.concept_id) if link.concept_id else None
             name = concept.canonical_name if concept else link.reason or ""
             looked_up = "" if link.text == mention.text else link.text
             cells = (mention.text if part == 0 else "", looked_up, link.concept_id or "NIL", name)

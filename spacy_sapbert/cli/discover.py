@@ -13,22 +13,22 @@ import typer
 
 from ..errors import Errors, SapbertError
 from ..files import open_output
+from ..io.documents import Problems, Reading, read_documents
+from ..io.formats import InputFormat
 from ..types import NIL
-from .documents import Problems, Reading, read_documents
-from .formats import InputFormat
 from .inputs import BatchSize, Column, Format, Gold, IdKey, Inputs, NProcess, Pipeline, Strict, TextKey, with_formats
 from .progress import show_values, stderr_console, track
 
 if TYPE_CHECKING:
-    from ..kb.discovery import Sighting
-    from .linked import LinkedDocument, LinkingPipeline
+    from ..io.pipelines import LinkedDocument, LinkingPipeline
+    from ..kb.discovery import LinkedOccurrence
 
 _COUNTS = (
     "documents",
     "mentions",
     "mentions_of_other_types",
     "linked_mentions",
-    "known_names",
+    "gazetteer_features",
     "short_forms",
     "without_words",
     "occurrences",
@@ -65,8 +65,8 @@ def discover(
     console = stderr_console()
     problems = Problems(console, strict=strict)
     sources = with_formats(corpus, format, Reading(InputFormat.text, text_key, id_key, column, gold))
+    from ..io.pipelines import LinkingPipeline
     from ..kb.discovery import Discovery, table_lines
-    from .linked import LinkingPipeline
 
     linking = LinkingPipeline(pipeline, problems, given=gold or format is InputFormat.names)
     if not linking.given:
@@ -76,7 +76,7 @@ def discover(
     documents = chain.from_iterable(read_documents(path, reading, problems) for path, reading in sources)
     counts: Counter[str] = Counter()
     with open_output(output) as write:
-        discovery = Discovery(linking.store)
+        discovery = Discovery(linking.kb)
         with closing(linking(documents, batch_size=batch_size, n_process=n_process)) as linked:
             for item in track(linked, console):
                 counts["documents"] += 1
@@ -84,7 +84,7 @@ def discover(
         if problems.count and not counts["documents"]:
             raise SapbertError(Errors.E508.format(n=problems.count))
         found = discovery.ranked(min_documents)
-        for line in table_lines(found[:limit], linking.store):
+        for line in table_lines(found[:limit], linking.kb):
             write(line)
     counts += discovery.counts
     left = {"broken_records": problems.count, "in_too_few_documents": counts["candidates"] - len(found)}
@@ -96,8 +96,8 @@ def _check_finds_new_names(linking: LinkingPipeline, name: str) -> None:
         raise SapbertError(Errors.E555.format(name=name, components=", ".join(linking.nlp.pipe_names)))
 
 
-def _sightings(item: LinkedDocument, types: Collection[str], counts: Counter[str]) -> Iterator[Sighting]:
-    from ..pipeline.sightings import sightings
+def _sightings(item: LinkedDocument, types: Collection[str], counts: Counter[str]) -> Iterator[LinkedOccurrence]:
+    from ..pipeline.linked_occurrences import linked_occurrences
 
     for mention in item.mentions:
         if types and mention.label_ not in types:
@@ -105,4 +105,4 @@ def _sightings(item: LinkedDocument, types: Collection[str], counts: Counter[str
             continue
         counts["mentions"] += 1
         counts["linked_mentions"] += mention.kb_id_ not in ("", NIL)
-        yield from sightings(mention)
+        yield from linked_occurrences(mention)

@@ -14,11 +14,11 @@ from rich.console import Console
 
 from ..errors import Errors, SapbertError
 from ..files import open_text, parse_int
-from .formats import STDIN
+from ..io.formats import STDIN
 from .progress import show_values, stderr_console, track
 
 if TYPE_CHECKING:
-    from ..ml.transformer_encoder import TransformerEncoder
+    from ..encoders.transformer import TransformerEncoder
 
 encoder = typer.Typer(help="Look into an encoder, encode texts with it, make it smaller.", no_args_is_help=True)
 
@@ -39,7 +39,7 @@ class Half(str, Enum):
 @encoder.command("info")
 def info(encoder: Encoder, pooling: Pooling = None) -> None:
     """Print what an encoder is: its sizes, its settings, and how it was made."""
-    from ..ml.encoder_info import describe
+    from ..encoders.info import describe
 
     result = describe(_open(encoder, pooling))
     show_values(result)
@@ -61,7 +61,7 @@ def embed(
 
     Lines that are blank or not UTF-8 get a row of zeros, and are counted.
     """
-    from ..ml.embedding import write_vectors
+    from ..encoders.embedding import write_vectors
 
     opened = _open(encoder, pooling, device)
     console = stderr_console()
@@ -95,7 +95,7 @@ def prune(
     Names whose wordpieces all stay keep their vectors, unless layers go.
     Special tokens and single characters always stay, so that any text can still be read.
     """
-    from ..ml import shrink
+    from ..encoders import compression as shrink
 
     _check_prune(vocabulary, layers, n_layers, positions, given=bool(keep_pieces or add_pieces or min_count > 1))
     opened = _open(encoder, pooling)
@@ -125,7 +125,7 @@ def quantize(
     pooling: Pooling = None,
 ) -> None:
     """Write an encoder whose weights take half the room; they are computed in float32 all the same."""
-    from ..ml import shrink
+    from ..encoders import compression as shrink
 
     opened = _open(encoder, pooling)
     shrink.quantize(opened, dtype.value)
@@ -134,7 +134,7 @@ def quantize(
 
 
 def _open(name: str, pooling: str | None, device: str = "cpu") -> TransformerEncoder:
-    from ..ml.open import open_encoder
+    from ..linking.open import open_encoder
 
     opened = open_encoder(name, pooling=pooling, device=device)
     if opened is None:
@@ -172,12 +172,12 @@ def _layers(given: str) -> list[int]:
 
 def _names(path: Path) -> Iterator[str]:
     """YIELDS (str): the names of a store, or the lines of a file that are not blank."""
-    from ..kb.store import ConceptStore
+    from ..kb.knowledge_base import KnowledgeBase
 
     with open_text(path, encoding="latin-1") as start:
         is_store = start.buffer.read(len(_SQLITE)) == _SQLITE
     if is_store:
-        yield from ConceptStore(path).names()
+        yield from KnowledgeBase(path).names()
         return
     with open_text(path) as lines:
         yield from (line.strip() for line in lines if line.strip())

@@ -58,7 +58,7 @@ def linking(
     """How often gold mentions are linked to the right concepts."""
     from ..evaluation.linking import evaluate_linking
     from ..evaluation.linking_errors import error_report
-    from .linked import load_pipeline
+    from ..io.pipelines import load_pipeline
 
     nlp = load_pipeline(pipeline)
     documents = track(read_documents(corpus, format, ids), stderr_console())

@@ -26,11 +26,11 @@ def biosyn(
 
     Its pickle is read as plain data: nothing that it names is run.
     """
-    from ..ml.encoder_info import describe
-    from ..ml.published_biosyn import import_biosyn
-    from ..ml.transformer_encoder import TransformerEncoder
+    from ..encoders.biosyn_import import import_biosyn
+    from ..encoders.info import describe
+    from ..encoders.transformer import TransformerEncoder
 
     import_biosyn(folder, output)
     found = describe(TransformerEncoder(str(output), device="cpu"))
-    shown = ("encoder", "layers", "dim", "vocabulary", "bytes", "pooling", "normalised", "sparse_part")
+    shown = ("encoder", "layers", "dim", "vocabulary", "bytes", "pooling", "l2_normalized", "lexical_model")
     show_values({name: found[name] for name in shown})

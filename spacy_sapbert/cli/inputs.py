@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from ..errors import Errors, SapbertError
-from .documents import Reading
-from .formats import STDIN, InputFormat, input_format
+from ..io.documents import Reading
+from ..io.formats import STDIN, InputFormat, input_format
 
 _FORMAT_HELP = (
     "text: one document a line; jsonl: one object a line, with id, title and text; pubtator; names: one mention a "

@@ -16,7 +16,7 @@ from .kb_upload import upload
 from .progress import show, stderr_console, track
 
 if TYPE_CHECKING:
-    from ..kb.store import ConceptStore
+    from ..kb.knowledge_base import KnowledgeBase
 
 kb = typer.Typer(
     help="Build a vocabulary, look into it, search, compare, check, export, upload it.", no_args_is_help=True
@@ -24,30 +24,30 @@ kb = typer.Typer(
 kb.command("build")(build)
 kb.command("upload")(upload)
 
-Store = Annotated[str, typer.Argument(help="A store, or 'starter'.")]
+Store = Annotated[str, typer.Argument(help="A knowledge base, or 'starter'.")]
 
 
 @kb.command("info")
-def info(store: Store) -> None:
-    """Print what a store holds and how it was made, as JSON."""
+def info(knowledge_base: Store) -> None:
+    """Print what a knowledge_base holds and how it was made, as JSON."""
     from ..kb.info import describe
 
-    result = describe(_open(store))
+    result = describe(_open(knowledge_base))
     show(kb_tables.info_table(result), result)
 
 
 @kb.command("search")
 def search(
-    store: Store,
+    knowledge_base: Store,
     text: Annotated[str, typer.Argument(help="A name, or something like it, or an id.")],
     k: Annotated[int, typer.Option("-k", min=1, help="How many concepts.")] = 10,
     encoder: Annotated[str, typer.Option(help="'starter', a folder, a hub name, or 'none'.")] = "none",
 ) -> None:
     """Show the concepts whose names are most like a text; first the one whose id it is, if it is one."""
     from ..kb.ids import canonical_id
-    from ..ml.open import open_encoder, open_generator
+    from ..linking.open import open_encoder, open_generator
 
-    opened = _open(store)
+    opened = _open(knowledge_base)
     generator = open_generator(opened, open_encoder(encoder), sparse=True)
     found = {concept_id: ("id", canonical_id(text)) for concept_id in opened.find_id(canonical_id(text))}
     for candidate in generator([text], k)[0]:
@@ -59,7 +59,7 @@ def search(
 
 @kb.command("diff")
 def diff(
-    old: Annotated[str, typer.Argument(help="A store, or 'starter'.")],
+    old: Annotated[str, typer.Argument(help="A knowledge base, or 'starter'.")],
     new: Annotated[str, typer.Argument(help="A later version of it.")],
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write a JSON line for each change.")] = None,
 ) -> None:
@@ -78,17 +78,17 @@ def diff(
 
 @kb.command("export")
 def export(
-    store: Store,
+    knowledge_base: Store,
     output: Annotated[Path, typer.Option("--output", "-o", help="The file to write; gzipped if it ends in .gz.")],
     format: Annotated[str, typer.Option(help="scispacy, table (tab-separated) or biosyn.")],
 ) -> None:
-    """Write a store as a file for other programs, and count what the format cannot hold."""
+    """Write a knowledge_base as a file for other programs, and count what the format cannot hold."""
     from ..kb.export import ExportReport, export_lines
 
     if format == "table" and without_gz(output).suffix.lower() == ".csv":
         raise SapbertError(Errors.E540.format(path=output))
     report = ExportReport()
-    lines = export_lines(_open(store), format, report)
+    lines = export_lines(_open(knowledge_base), format, report)
     with open_output(output) as write:
         for line in track(lines, stderr_console(), "lines"):
             write(line)
@@ -98,20 +98,20 @@ def export(
 
 
 @kb.command("check")
-def check(store: Store) -> None:
-    """Look for damage and for odd content; the exit status is 1 if the store should be built again."""
-    from ..kb.check import check_store
+def check(knowledge_base: Store) -> None:
+    """Look for damage and for odd content; the exit status is 1 if the knowledge_base should be built again."""
+    from ..kb.check import check_knowledge_base
 
-    opened = _open(store)
+    opened = _open(knowledge_base)
     console = stderr_console()
     with console.status("checking"):
-        result = check_store(opened)
+        result = check_knowledge_base(opened)
     show(kb_tables.check_table(result), result)
     if result["problems"]:
         raise typer.Exit(1)
 
 
-def _open(store: str) -> ConceptStore:
-    from ..ml.open import open_store
+def _open(knowledge_base: str) -> KnowledgeBase:
+    from ..linking.open import load_knowledge_base
 
-    return open_store(store)
+    return load_knowledge_base(knowledge_base)

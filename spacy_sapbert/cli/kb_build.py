@@ -19,7 +19,7 @@ from ..errors import Errors, SapbertError
 from .options import split_pairs
 
 if TYPE_CHECKING:
-    from ..kb.build import StoreBuilder
+    from ..kb.build import KnowledgeBaseBuilder
     from ..kb.readers import ReadReport
     from ..types import Record
 
@@ -145,10 +145,10 @@ def build(
     ] = None,
 ) -> None:
     """Build a store from vocabulary files, and say on standard error what was read and what was dropped."""
-    from ..kb.build import new_store
+    from ..kb.build import new_knowledge_base
+    from ..kb.knowledge_base import KnowledgeBase
     from ..kb.mapping import read_mappings
     from ..kb.readers import ReadReport, guess_format
-    from ..kb.store import ConceptStore
 
     options = {
         "table": _table_options(column, where, separator=separator, delimiter=delimiter, skip=skip),
@@ -174,7 +174,7 @@ def build(
     console = Console(stderr=True)
     report, of_mappings = ReadReport(), ReadReport()
     equivalents = read_mappings(mapping or [], report=of_mappings, strict=strict)
-    with new_store(output, equivalents, merge_xrefs or []) as builder:
+    with new_knowledge_base(output, equivalents, merge_xrefs or []) as builder:
         settings = _given(source=source_name, types=type, id_prefix=id_prefix, encoding=encoding, strict=strict)
         for record in _shown(_records(given, options, report, **settings), report, console):
             builder.add(record)
@@ -187,8 +187,8 @@ def build(
                 builder.finish({**manifests, **told, "merge_xrefs": merge_xrefs or [], "read": report.counts()})
             finally:  # without a concept, the counts tell why
                 _show_report(report, of_mappings, builder, console)
-    store = ConceptStore(output)
-    console.print(f"{output}: {len(store):,} concepts, {store.n_names:,} names", highlight=False)
+    kb = KnowledgeBase(output)
+    console.print(f"{output}: {len(kb):,} concepts, {kb.n_names:,} names", highlight=False)
 
 
 def _paired(paths: list[Path], formats: list[str] | None, option: str) -> _Files:
@@ -259,7 +259,7 @@ class _ShareRead(ProgressColumn):
         return Text(f"{self._report.bytes_read / total:.0%}" if total else "")
 
 
-def _add_mentions(builder: StoreBuilder, corpora: _Files, types: list[str] | None, strict: bool) -> None:
+def _add_mentions(builder: KnowledgeBaseBuilder, corpora: _Files, types: list[str] | None, strict: bool) -> None:
     from ..kb.mentions import add_mentions
 
     for path, format in corpora:
@@ -268,7 +268,7 @@ def _add_mentions(builder: StoreBuilder, corpora: _Files, types: list[str] | Non
 
 
 def _documents(
-    path: Path, format: str | None, types: list[str] | None, strict: bool, builder: StoreBuilder
+    path: Path, format: str | None, types: list[str] | None, strict: bool, builder: KnowledgeBaseBuilder
 ) -> Iterator[Any]:
     from ..corpora.mention_types import has_type
     from ..corpora.reader import read_corpus
@@ -302,7 +302,7 @@ def _sha256(path: Path) -> str:
     return digest.hexdigest()
 
 
-def _show_report(report: ReadReport, of_mappings: ReadReport, builder: StoreBuilder, console: Console) -> None:
+def _show_report(report: ReadReport, of_mappings: ReadReport, builder: KnowledgeBaseBuilder, console: Console) -> None:
     table = Table("", "count", box=None)
     table.columns[1].justify = "right"
     rows = _rows_read(report)

@@ -44,7 +44,7 @@ def info_table(result: Mapping[str, Any]) -> Table:
 
 
 def diff_table(result: Mapping[str, Any]) -> Table:
-    """What changed, as `StoreDiff.summary` counts it."""
+    """What changed, as `KnowledgeBaseDiff.summary` counts it."""
     table = _table("", "count")
     for group in ("concepts", "names", "changed"):
         _add_counts(table, _spelled(result[group]), f"{group}: ")
@@ -62,7 +62,7 @@ def export_table(result: Mapping[str, Any]) -> Table:
 
 
 def check_table(result: Mapping[str, Any]) -> Table:
-    """What `check_store` found."""
+    """What `check_knowledge_base` found."""
     table = _table("", "count")
     table.add_column("such as")
     for kind in ("problems", "remarks"):

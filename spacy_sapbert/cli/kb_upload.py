@@ -13,7 +13,7 @@ from .progress import show_values, stderr_console
 
 
 def upload(
-    store: Annotated[str, typer.Argument(help="A store, or 'starter'.")],
+    kb: Annotated[str, typer.Argument(help="A store, or 'starter'.")],
     encoder: Annotated[str, typer.Option(help="'starter', a folder or a hub name.")],
     to: Annotated[str, typer.Option(help="The URL of a Qdrant server, or a folder for the client's own database.")],
     collection: Annotated[str | None, typer.Option(help="Its name, for several vocabularies in one database.")] = None,
@@ -26,12 +26,12 @@ def upload(
 
     What is printed as `index` is the linker's setting. The key of a server is read from QDRANT_API_KEY.
     """
-    from ..ml import qdrant_upload
-    from ..ml.name_vectors import cached_name_vectors
-    from ..ml.open import open_encoder, open_store
-    from ..ml.qdrant_collection import COLLECTION, URL_PREFIXES, Address
+    from ..linking.open import load_knowledge_base, open_encoder
+    from ..vectors import qdrant_upload
+    from ..vectors.flat import cached_name_vectors
+    from ..vectors.qdrant_collection import COLLECTION, URL_PREFIXES, Address
 
-    opened, made_by = open_store(store), open_encoder(encoder, pooling=pooling)
+    opened, made_by = load_knowledge_base(kb), open_encoder(encoder, pooling=pooling)
     if made_by is None:
         raise SapbertError(Errors.E549)
     address = Address(to if to.startswith(URL_PREFIXES) else os.path.abspath(to), collection or COLLECTION)

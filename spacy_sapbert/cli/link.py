@@ -14,14 +14,14 @@ import typer
 
 from ..errors import Errors, SapbertError
 from ..files import open_output
+from ..io.documents import Problems, Reading, read_documents
+from ..io.formats import InputFormat, OutputFormat, output_format
 from ..types import NIL
-from .documents import Problems, Reading, read_documents
-from .formats import InputFormat, OutputFormat, output_format
 from .inputs import BatchSize, Column, Format, Gold, IdKey, Inputs, NProcess, Pipeline, Strict, TextKey, with_formats
 from .progress import stderr_console, track
 
 if TYPE_CHECKING:
-    from .linked import LinkedDocument
+    from ..io.pipelines import LinkedDocument
 
 _TO_HELP = "By default what the name of the output shows (.jsonl, .pubtator, .tsv, .html), or else jsonl."
 
@@ -49,8 +49,8 @@ def link(
     console = stderr_console()
     problems = Problems(console, strict=strict)
     sources = with_formats(inputs, format, Reading(InputFormat.text, text_key, id_key, column, gold))
-    from .linked import LinkingPipeline
-    from .outputs import write_linked
+    from ..io.outputs import write_linked
+    from ..io.pipelines import LinkingPipeline
 
     linking = LinkingPipeline(pipeline, problems, given=gold or format is InputFormat.names)
     documents = chain.from_iterable(read_documents(path, reading, problems) for path, reading in sources)
@@ -61,7 +61,7 @@ def link(
         closing(linking(documents, batch_size=batch_size, n_process=n_process)) as linked,
     ):
         counted = track(_counted(linked, counts), console, shown=shown)
-        for piece in write_linked(counted, to or output_format(output), linking.store):
+        for piece in write_linked(counted, to or output_format(output), linking.kb):
             write(piece)
         if problems.count and not counts["documents"]:
             raise SapbertError(Errors.E508.format(n=problems.count))

@@ -15,12 +15,12 @@ import typer
 
 from ..errors import Errors, SapbertError
 from ..files import open_output, open_text
-from ..kb.triple_files import HEADINGS, Triple, as_line
+from ..training.triple_files import HEADINGS, Triple, as_line
 from .progress import show_values, stderr_console, telling, track
 
 if TYPE_CHECKING:
-    from ..kb.pair_files import Pair
     from ..training.hard_negatives import HardNegatives
+    from ..training.pair_files import Pair
     from ..training.partial_file import PartialFile
 
 _STEPS = 20
@@ -28,7 +28,7 @@ _STEPS = 20
 
 def mine(
     pairs: Annotated[Path, typer.Argument(help="What `spacy-sapbert pairs` wrote.")],
-    kb: Annotated[str, typer.Option(help="A store, or 'starter': the vocabulary that the pairs are of.")],
+    kb: Annotated[str, typer.Option(help="A knowledge base, or 'starter': the vocabulary that the pairs are of.")],
     encoder: Annotated[str, typer.Option(help="The encoder before training: 'starter', a folder or a hub name.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The table to write, gzipped if it ends in .gz.")],
     neighbors: Annotated[int, typer.Option(min=1, help="Negatives a pair.")] = 3,
@@ -47,18 +47,21 @@ def mine(
     A run that was cut off goes on where it stopped when it is started again.
     The cosines of positives and negatives are counted in steps of 0.05, under the lower end of each.
     """
-    from ..kb.pair_files import read_pairs, read_shared_names, shared_names_path
-    from ..ml.name_vectors import cached_name_vectors
-    from ..ml.open import open_index, open_store
-    from ..ml.transformer_encoder import TransformerEncoder
+    from ..encoders.transformer import TransformerEncoder
+    from ..linking.open import load_knowledge_base, open_index
     from ..training.hard_negatives import HardNegatives
+    from ..training.pair_files import read_pairs, read_shared_names, shared_names_path
     from ..training.partial_file import PartialFile
+    from ..vectors.flat import cached_name_vectors
 
-    store, opened = open_store(kb), TransformerEncoder(encoder, pooling=pooling, normalised=True, device=device)
+    knowledge_base, opened = (
+        load_knowledge_base(kb),
+        TransformerEncoder(encoder, pooling=pooling, l2_normalized=True, device=device),
+    )
     shared = shared_names_path(pairs) if shared_names_path(pairs).is_file() else None
     run = {
         "pairs": [_hash(path) for path in (pairs, shared) if path],
-        "store": store.fingerprint,
+        "store": knowledge_base.fingerprint,
         "encoder": opened.fingerprint,
         "neighbors": neighbors,
         "index": index,
@@ -66,9 +69,13 @@ def mine(
     partial = PartialFile(output, run)
     console = stderr_console()
     with telling(console, "names") as progress:
-        cached_name_vectors(store, opened, progress)  # which the index is made of, and this tells how far it is
-    vectors = open_index(store, opened, index)
-    negatives = HardNegatives(store, vectors, neighbors=neighbors, shared=read_shared_names(shared) if shared else ())
+        cached_name_vectors(
+            knowledge_base, opened, progress
+        )  # which the index is made of, and this tells how far it is
+    vectors = open_index(knowledge_base, opened, index)
+    negatives = HardNegatives(
+        knowledge_base, vectors, neighbors=neighbors, shared=read_shared_names(shared) if shared else ()
+    )
     _mine(negatives, track(read_pairs(pairs), console, "pairs"), partial)
     result = _statistics(partial)
     if result["triples"]:
@@ -118,7 +125,7 @@ def _statistics(partial: PartialFile) -> dict[str, Any]:
 
 def _write(partial: PartialFile, output: Path, shared: Path | None) -> None:
     """Write the triples, and a copy of the shared names of their pairs."""
-    from ..kb import pair_files
+    from ..training import pair_files
 
     with ExitStack() as stack:
         write = stack.enter_context(open_output(output))

@@ -17,19 +17,19 @@ from ..files import open_output
 from .progress import show_values, stderr_console, track
 
 if TYPE_CHECKING:
-    from ..kb.pair_files import Pair, SharedName
-    from ..kb.pairs import Selection
+    from ..training.pair_files import Pair, SharedName
+    from ..training.pairs import Selection
 
 
 class SelectionName(str, Enum):
-    """Names of `spacy_sapbert.kb.pairs.SELECTIONS`, which is not imported before it is used."""
+    """Names of `spacy_sapbert.training.pairs.SELECTIONS`, which is not imported before it is used."""
 
     all = "all"
     kg_aligned = "kg-aligned"
 
 
 def pairs(
-    store: Annotated[str, typer.Argument(help="A store, or 'starter'.")],
+    kb: Annotated[str, typer.Argument(help="A store, or 'starter'.")],
     output: Annotated[
         Path,
         typer.Option(
@@ -70,8 +70,15 @@ def pairs(
     `name||id||id…`: they are no negatives of one another.
     With --mentions, each mention is paired with up to --max-pairs names of its concept, and goes first.
     """
-    from ..kb.pairs import MENTION_COUNTS, SYNONYM_COUNTS, gold_mentions, mention_pairs, shared_names, synonym_pairs
-    from ..ml.open import open_store
+    from ..linking.open import load_knowledge_base
+    from ..training.pairs import (
+        MENTION_COUNTS,
+        SYNONYM_COUNTS,
+        gold_mentions,
+        mention_pairs,
+        shared_names,
+        synonym_pairs,
+    )
 
     numbers = {
         "max_pairs": max_pairs,
@@ -84,7 +91,7 @@ def pairs(
     }
     chosen = _selection(selection.value, numbers)
     _check_options(chosen, mentions, given=bool(mentions_format or mentions_type))
-    opened = open_store(store)
+    opened = load_knowledge_base(kb)
     counts: Counter[str] = Counter()
     wanted: tuple[str, ...]
     if mentions is None:
@@ -101,7 +108,7 @@ def pairs(
 
 def _selection(name: str, numbers: Mapping[str, int | None]) -> Selection:
     """RETURNS (Selection): the one with this name, with the numbers that were given in place of its own."""
-    from ..kb.pairs import SELECTIONS
+    from ..training.pairs import SELECTIONS
 
     return SELECTIONS[name]._replace(**{field: number for field, number in numbers.items() if number is not None})
 
@@ -122,7 +129,7 @@ def _check_options(chosen: Selection, mentions: Path | None, *, given: bool) -> 
 
 def _paths(output: Path, chosen: Selection) -> dict[str, Path]:
     """RETURNS (dict[str, Path]): the files to write, by what goes into them."""
-    from ..kb.pair_files import shared_names_path
+    from ..training.pair_files import shared_names_path
 
     paths = {"train": output}
     if chosen.eval_pairs:
@@ -142,7 +149,7 @@ def _write(
 
     RETURNS (dict[str, int]): how much was written, by what `_show` calls it.
     """
-    from ..kb.pair_files import as_line
+    from ..training.pair_files import as_line
 
     written = dict.fromkeys(paths, 0)
     with ExitStack() as stack:

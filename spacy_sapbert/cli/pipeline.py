@@ -40,7 +40,7 @@ def pipeline(
 ) -> None:
     """What a pipeline finds in texts, beside what is annotated: mentions, their concepts, those of documents."""
     from ..evaluation.pipeline import evaluate_pipeline
-    from .linked import load_pipeline
+    from ..io.pipelines import load_pipeline
 
     labels = dict(split_pairs("--label", label))
     result = evaluate_pipeline(

@@ -13,8 +13,8 @@ from ..errors import Errors, SapbertError
 from .progress import show, table_of_numbers
 
 if TYPE_CHECKING:
+    from ..encoders.transformer import TransformerEncoder
     from ..evaluation.separation import Separation
-    from ..ml.transformer_encoder import TransformerEncoder
 
 
 def separation(
@@ -64,7 +64,7 @@ def _open(names: Sequence[str], labels: Sequence[str] | None) -> dict[str, Trans
 
     RAISES (SapbertError): E519 two are called the same, or one has no label, E547 there is no such encoder.
     """
-    from ..ml.open import open_encoder
+    from ..linking.open import open_encoder
 
     labels = labels or names
     if len(set(labels)) != len(names) or len(labels) != len(names):

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from ..errors import Errors, SapbertError
-from .documents import Problems
+from ..io.documents import Problems
 from .progress import stderr_console
 
 _SECONDS_TO_END = 3  # which Ctrl+C leaves to a text that is being linked
@@ -41,8 +41,8 @@ def serve(
         from .web.app import LOCAL_HOSTS, make_app
     except ModuleNotFoundError as error:
         raise SapbertError(Errors.E542.format(module=error.name, extra="web")) from error
+    from ..io.pipelines import LinkingPipeline
     from .demo import demo_pipeline
-    from .linked import LinkingPipeline
 
     console = stderr_console()
     local = _is_local(host)

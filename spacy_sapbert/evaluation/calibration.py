@@ -13,7 +13,7 @@ from spacy.language import Language
 
 from ..corpora.mention_types import has_type, types_of
 from ..errors import Errors, SapbertError
-from ..ml.fitted import Fitted
+from ..linking.parameters import LinkerParameters
 from ..pipeline.settings import settings_of
 from ..types import AnnotatedDocument
 from .confidence import brier_score, calibration_error, reliability, risk_points, risks, threshold_curve
@@ -85,7 +85,7 @@ def calibrate(
     nlp (Language): the pipeline.
     documents (Iterable[AnnotatedDocument]): with gold ids.
     type (str | None): only mentions with this label.
-    prior (bool): fit how much it counts how often a concept is annotated; see `spacy_sapbert.ml.prior.Prior`.
+    prior (bool): fit how much it counts how often a concept is annotated; see `spacy_sapbert.linking.prior.Prior`.
     precision (float | None): the precision of links that the threshold is for, between 0 and 1; None for the
         threshold of best F1.
     method (str): "isotonic" or "platt", see `fit_probabilities`.
@@ -122,7 +122,7 @@ def calibrate(
     judged = priors[prior_weight]
     _check_kinds(judged, "fitted")
     points, threshold = fit_probabilities(judged, method), fit_threshold(judged, precision)
-    _set(nlp, linker, Fitted(weight, threshold, points, None, counts, prior_weight))
+    _set(nlp, linker, LinkerParameters(weight, threshold, points, None, counts, prior_weight))
     report["after"] = _measured(judge(link(measuring, "documents held out, after"), linker), linker)
     return {
         "documents": {"fitted": len(fitting), "held_out": len(measuring)},
@@ -162,20 +162,20 @@ def judge(mentions: Iterable[LinkedMention], linker: SapbertLinker) -> Judged:
 
     RETURNS (Judged): in the order of mentions and parts.
     """
-    store = linker.kb
+    kb = linker.kb
     links: list[tuple[float, bool]] = []
     found: list[float] = []
     accurate: list[tuple[bool, bool]] = []
     for linked in mentions:
-        gold = gold_concepts(linked.mention.ids, store)
+        gold = gold_concepts(linked.mention.ids, kb)
         firsts = [linker.linkable(part.candidates)[:1] for part in linked.parts]
-        parts = [[frozenset(store.ids(candidate.concept_id)) for candidate in first] for first in firsts]
+        parts = [[frozenset(kb.ids(candidate.concept_id)) for candidate in first] for first in firsts]
         pairs = [(first[0].score, ids[0]) for first, ids in zip(firsts, parts, strict=True) if first]
         links += [(score, any(ids & group for group in gold)) for score, ids in pairs]
-        known = [any(map(store.find_id, group)) for group in gold]
+        known = [any(map(kb.find_id, group)) for group in gold]
         for group in (group for group, is_known in zip(gold, known, strict=True) if is_known):
             found.append(max((score for score, ids in pairs if ids & group), default=-math.inf))
-        if linked.mention.ids and all(map(store.find_id, linked.mention.ids)):
+        if linked.mention.ids and all(map(kb.find_id, linked.mention.ids)):
             accurate.append((lenient_at(1, gold, parts), strict_at(1, gold, parts)))
     scores, right = np.array(links, dtype=float).reshape(-1, 2).T
     lenient, strict = np.array(accurate, dtype=bool).reshape(-1, 2).T
@@ -264,7 +264,7 @@ def fit_probabilities(judged: Judged, method: str) -> Points:
     method (str): "isotonic": the non-decreasing function with the least squared error (Zadrozny and Elkan 2002), for a
         thousand links or more. "platt": 1 / (1 + exp(-a·score - b)) with a ≥ 0 and Platt's targets, which keep a little
         from 0 and 1 (Platt 1999).
-    RETURNS (Points): (score, probability), both rising, as `Fitted` wants them.
+    RETURNS (Points): (score, probability), both rising, as `LinkerParameters` wants them.
     """
     fit = {"isotonic": _isotonic, "platt": _platt}[method]
     scores, probabilities = fit(judged.scores, judged.right)
@@ -312,7 +312,7 @@ def fit_threshold(judged: Judged, precision: float | None) -> float:
     return float(curve.thresholds[reached[0]])
 
 
-def _set(nlp: Language, linker: SapbertLinker, fitted: Fitted) -> None:
+def _set(nlp: Language, linker: SapbertLinker, fitted: LinkerParameters) -> None:
     """Make what was fitted count, also when the pipeline is saved: else its config would go before it."""
     linker.sparse_weight = fitted.sparse_weight
     linker.fitted = fitted._replace(sparse_share=linker.generator.sparse_share)

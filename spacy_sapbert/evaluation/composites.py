@@ -9,7 +9,7 @@ from typing import Any
 import spacy
 from spacy.tokens import Span
 
-from ..text.composites import readings
+from ..text.composites import composite_splits
 from ..types import Mention
 
 Split = Callable[[str], Sequence[str]]
@@ -20,9 +20,9 @@ SPANS_KEY = "composites"
 _CONNECTOR = re.compile(r"\b(?:and|or)\b|[,/]", re.IGNORECASE)
 
 
-def first_reading(text: str) -> Sequence[str]:
+def first_split(text: str) -> Sequence[str]:
     """RETURNS (Sequence[str]): the parts of the reading that the words alone make likeliest."""
-    return next(iter(readings(text)), ())
+    return next(iter(composite_splits(text)), ())
 
 
 def decide_by(kb: str, encoder: str = "starter") -> Split:
@@ -47,7 +47,7 @@ def decide_by(kb: str, encoder: str = "starter") -> Split:
 
 
 def evaluate_composites(
-    mentions: Iterable[Mention], split: Split = first_reading, decide: Split | None = None
+    mentions: Iterable[Mention], split: Split = first_split, decide: Split | None = None
 ) -> dict[str, Any]:
     """Compare the parts of each mention with its gold parts. Nothing is told the number of gold ids.
 

@@ -22,7 +22,7 @@ from ..corpora.docs import to_doc
 from ..corpora.mention_types import types_of
 from ..errors import Errors, SapbertError
 from ..files import open_output
-from ..kb.store import ConceptStore
+from ..kb.knowledge_base import KnowledgeBase
 from ..types import AnnotatedDocument, DocumentConcept, Mention
 from .document_gold import documents_by_concept, gold_of, is_named, primary_id
 from .linking import LINKER, SPANS_KEY, last_component, on_spans
@@ -153,12 +153,12 @@ def evaluate_concepts(
     """
     retriever = find_retriever(nlp)
     primary = lru_cache(maxsize=100_000)(lambda concept_id: primary_id(concept_id, retriever.kb))
-    only, counts = None, Counter[str]()
+    filter, counts = None, Counter[str]()
     if labels is not None:
-        only = _with_names(list(dict.fromkeys(map(primary, labels))), retriever.kb, counts)
+        filter = _with_names(list(dict.fromkeys(map(primary, labels))), retriever.kb, counts)
     scorer = _Scorer(retriever, documents_by_concept(train, primary) if train is not None else None, k)
     with open_output(predictions) if predictions else nullcontext() as write:
-        for document, ranked in _rank(nlp, retriever, documents, max(k, MAP_DEPTH), only, gold_mentions):
+        for document, ranked in _rank(nlp, retriever, documents, max(k, MAP_DEPTH), filter, gold_mentions):
             one = RankedDocument(document.doc_id, gold_of(document, primary, type), ranked)
             counts["without_gold"] += not one.gold
             if one.gold:
@@ -178,14 +178,14 @@ def find_retriever(nlp: Language) -> Any:
     return last_component(nlp, RETRIEVER, Errors.E631)
 
 
-def _with_names(labels: Sequence[str], store: ConceptStore, counts: Counter[str]) -> frozenset[str]:
+def _with_names(labels: Sequence[str], kb: KnowledgeBase, counts: Counter[str]) -> frozenset[str]:
     """RETURNS (frozenset[str]): the labels that the vocabulary has; the others cannot be named.
 
     RAISES (SapbertError): E635 it has none of them.
     """
-    found = frozenset(label for label in labels if store.find_id(label))
+    found = frozenset(label for label in labels if kb.find_id(label))
     if not found:
-        raise SapbertError(Errors.E635.format(n=len(labels), path=store.path, example=labels[0]))
+        raise SapbertError(Errors.E635.format(n=len(labels), path=kb.path, example=labels[0]))
     counts.update(labels=len(labels), labels_without_a_name=len(labels) - len(found))
     return found
 
@@ -195,7 +195,7 @@ def _rank(
     retriever: Any,
     documents: Iterable[AnnotatedDocument],
     depth: int,
-    only: frozenset[str] | None,
+    filter: frozenset[str] | None,
     gold_mentions: bool,
 ) -> Iterator[tuple[AnnotatedDocument, list[DocumentConcept]]]:
     """YIELDS (tuple): each document with its ranking, which is as long as the component's own, or longer."""
@@ -208,7 +208,7 @@ def _rank(
         inputs = ((with_mentions(nlp, document), document) for _, document in inputs)
     with on_spans(mention_components(nlp), None) if gold_mentions else nullcontext():
         for batch in minibatch(nlp.pipe(inputs, as_tuples=True, disable=disabled), size=DOCUMENTS_PER_BATCH):
-            rankings = retriever.rank([doc for doc, _ in batch], max(depth, retriever.k), only)
+            rankings = retriever.rank([doc for doc, _ in batch], max(depth, retriever.k), filter)
             yield from zip((document for _, document in batch), rankings, strict=True)
 
 

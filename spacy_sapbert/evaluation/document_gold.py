@@ -6,13 +6,13 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 
 from ..corpora.mention_types import has_type
-from ..kb.store import ConceptStore
+from ..kb.knowledge_base import KnowledgeBase
 from ..types import NIL, AnnotatedDocument, Mention
 
 
-def primary_id(concept_id: str, store: ConceptStore) -> str:
+def primary_id(concept_id: str, kb: KnowledgeBase) -> str:
     """RETURNS (str): the primary id that an alternative one stands for; an id that the store lacks stays as it is."""
-    return next(iter(store.find_id(concept_id)), concept_id)
+    return next(iter(kb.find_id(concept_id)), concept_id)
 
 
 def gold_of(
@@ -37,10 +37,10 @@ def documents_by_concept(documents: Iterable[AnnotatedDocument], primary: Callab
     return Counter(concept_id for document in documents for concept_id in gold_of(document, primary))
 
 
-def is_named(concept_id: str, mentions: Iterable[Mention], store: ConceptStore) -> bool:
+def is_named(concept_id: str, mentions: Iterable[Mention], kb: KnowledgeBase) -> bool:
     """Whether any of a concept's mentions is one of its names, whatever the case.
 
     Names that the concept has from annotated corpora do not count, as the vocabulary does not have them.
     """
-    names = {name.text.lower() for name in store.names_of(concept_id) if name.scope != "mention"}
+    names = {name.text.lower() for name in kb.names_of(concept_id) if name.scope != "mention"}
     return any(mention.text.lower() in names for mention in mentions)

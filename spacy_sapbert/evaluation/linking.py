@@ -25,12 +25,12 @@ from ..corpora.docs import to_doc
 from ..corpora.mention_types import has_type, types_of
 from ..errors import Errors, SapbertError, Warnings
 from ..files import open_output
+from ..kb.knowledge_base import KnowledgeBase
 from ..kb.name_index import NameIndex
-from ..kb.store import ConceptStore
-from ..pipeline.attributes import get_uses
+from ..pipeline.attributes import get_abbreviation_occurrences
 from ..pipeline.mentions import mentions_of
 from ..text.abbreviations import expand
-from ..text.normalise import biosyn
+from ..text.normalize import biosyn
 from ..types import AnnotatedDocument, LinkedPart, Mention
 from .predictions import write_prediction
 
@@ -75,14 +75,14 @@ def strict_at(k: int, gold: Collection[Ids], parts: Sequence[Sequence[Ids]]) -> 
     return bool(met[rows, columns].all())
 
 
-def gold_concepts(ids: Iterable[str], store: ConceptStore) -> list[frozenset[str]]:
+def gold_concepts(ids: Iterable[str], kb: KnowledgeBase) -> list[frozenset[str]]:
     """Put together the gold ids that name one concept of the store, so that one part can answer for all of them.
 
     RETURNS (list[frozenset[str]]): one set of ids a concept; an id that the store lacks is alone.
     """
     groups: list[tuple[frozenset[str], frozenset[str]]] = []
     for concept_id in ids:
-        group, concepts = frozenset([concept_id]), frozenset([concept_id, *store.find_id(concept_id)])
+        group, concepts = frozenset([concept_id]), frozenset([concept_id, *kb.find_id(concept_id)])
         for other in [other for other in groups if other[1] & concepts]:
             groups.remove(other)
             group, concepts = other[0] | group, other[1] | concepts
@@ -142,7 +142,7 @@ def evaluate_linking(
     each (Callable | None): is called with every mention and its score, e.g. to report errors.
     RETURNS (dict): counts `mentions` (with a gold id) and `covered`; `lenient` and `strict`, `{"acc@1", "acc@5"}` over
         the covered; `lenient_all`, `strict_all` over all; `exact_match_floor`, the share of the covered that a look-up
-        of normalised names gets right; `candidate_recall@20`, the lenient accuracy at 20; `slices`, each with the count
+        of l2_normalized names gets right; `candidate_recall@20`, the lenient accuracy at 20; `slices`, each with the count
         `n` of its covered mentions, `lenient` and `strict`: `seen` and `unseen`, by whether the mention's normal form
         is a name of the store, `abbreviation`, with a short form that was resolved, and `composite`, with several gold
         ids. Accuracies are percentages, None where nothing counts.
@@ -242,7 +242,7 @@ def _linked_mentions(
         (span.start_char, span.end_char, span.label_): parts for span, parts in zip(spans, predicted, strict=True)
     }
     for mention in document.mentions:
-        expanded = expand(document.text, mention.start, mention.end, get_uses(doc))
+        expanded = expand(document.text, mention.start, mention.end, get_abbreviation_occurrences(doc))
         long_form = None if expanded == mention.text else expanded
         yield LinkedMention(document.doc_id, mention, long_form, by_place.get(place_in_text(mention), ()))
 
@@ -259,10 +259,10 @@ def place_in_text(mention: Mention) -> tuple[int, int, str]:
 class _Scorer:
     """Judges linked mentions by what the store knows of ids and names."""
 
-    def __init__(self, store: ConceptStore) -> None:
-        self._store = store
-        self._names = NameIndex(store, biosyn)
-        self._ids = lru_cache(maxsize=100_000)(lambda concept_id: frozenset(store.ids(concept_id)))
+    def __init__(self, kb: KnowledgeBase) -> None:
+        self._store = kb
+        self._names = NameIndex(kb, biosyn)
+        self._ids = lru_cache(maxsize=100_000)(lambda concept_id: frozenset(kb.ids(concept_id)))
 
     def __call__(self, linked: LinkedMention) -> MentionScore:
         gold = gold_concepts(linked.mention.ids, self._store)

@@ -36,9 +36,9 @@ from spacy.language import Language
 
 from ..files import open_output, without_gz
 from ..kb.hierarchy import ancestors
-from ..kb.store import ConceptStore
+from ..kb.knowledge_base import KnowledgeBase
 from ..text.abbreviations import MAX_LETTERS
-from ..text.normalise import biosyn
+from ..text.normalize import biosyn
 from ..text.words import word_keys
 from ..types import NIL, Concept, LinkedPart
 from .linking import RECALL_CUTOFF, LinkedMention, MentionScore, find_linker, gold_concepts, lenient_at
@@ -94,18 +94,18 @@ class LinkingError(NamedTuple):
 class ErrorReport:
     """Classifies wrong mentions, writes them down and counts them; to be called with every mention of a corpus.
 
-    store (ConceptStore): the vocabulary that was linked to.
+    kb (KnowledgeBase): the vocabulary that was linked to.
     write (Callable[[Mapping[str, Any]], object]): is given what is to be said of each error.
     examples (dict[str, list[LinkingError]]): by class, the first two errors with different mentions.
     has_relations (bool): whether the vocabulary says what is_a what.
     """
 
-    def __init__(self, store: ConceptStore, write: Callable[[Mapping[str, Any]], object]) -> None:
-        self._concepts = _Concepts(store)
+    def __init__(self, kb: KnowledgeBase, write: Callable[[Mapping[str, Any]], object]) -> None:
+        self._concepts = _Concepts(kb)
         self._write = write
         self._counts: Counter[str] = Counter()
         self.examples: dict[str, list[LinkingError]] = defaultdict(list)
-        self.has_relations = bool(store.query("SELECT 1 FROM parents LIMIT 1"))
+        self.has_relations = bool(kb.query("SELECT 1 FROM parents LIMIT 1"))
 
     def __call__(self, linked: LinkedMention, score: MentionScore) -> None:
         if not score.covered or score.lenient[1]:
@@ -157,13 +157,13 @@ def error_report(nlp: Language, path: Path) -> Iterator[ErrorReport]:
     YIELDS (ErrorReport): for `evaluate_linking`.
     RAISES (SapbertError): E507 the file cannot be written, E510 the pipeline has no linker.
     """
-    store = find_linker(nlp).kb
+    kb = find_linker(nlp).kb
     with open_output(path) as write:
         if without_gz(path).suffix.lower() != ".tsv":
-            yield ErrorReport(store, lambda line: write_prediction(write, line))
+            yield ErrorReport(kb, lambda line: write_prediction(write, line))
             return
         write(_row(COLUMNS))
-        yield ErrorReport(store, lambda line: write(_row(_cells(line))))
+        yield ErrorReport(kb, lambda line: write(_row(_cells(line))))
 
 
 def _text(error: LinkingError) -> str:
@@ -194,11 +194,11 @@ def _row(cells: Iterable[object]) -> str:
 class _Concepts:
     """What a store knows of the concepts of an error."""
 
-    def __init__(self, store: ConceptStore) -> None:
-        self._store = store
-        self._get = lru_cache(maxsize=100_000)(store.get)
-        self._ids = lru_cache(maxsize=100_000)(lambda concept_id: frozenset(store.ids(concept_id)))
-        self._ancestors = lru_cache(maxsize=10_000)(lambda concept_id: ancestors(concept_id, store, self._get))
+    def __init__(self, kb: KnowledgeBase) -> None:
+        self._store = kb
+        self._get = lru_cache(maxsize=100_000)(kb.get)
+        self._ids = lru_cache(maxsize=100_000)(lambda concept_id: frozenset(kb.ids(concept_id)))
+        self._ancestors = lru_cache(maxsize=10_000)(lambda concept_id: ancestors(concept_id, kb, self._get))
 
     def judge(self, linked: LinkedMention) -> LinkingError:
         """linked (LinkedMention): one that is wrong by the lenient measure, with gold ids that the store has."""

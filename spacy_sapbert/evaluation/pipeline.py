@@ -21,7 +21,7 @@ from spacy.tokens import Doc
 from ..corpora.docs import mention_of
 from ..errors import Errors, SapbertError, Warnings
 from ..files import open_output
-from ..kb.store import ConceptStore
+from ..kb.knowledge_base import KnowledgeBase
 from ..pipeline.mentions import mentions_of
 from ..types import AnnotatedDocument, Mention
 from .concepts import RETRIEVER, SetCounts, finds_entities, mention_components, micro, with_mentions
@@ -58,10 +58,10 @@ def single_id(gold: Sequence[Mention], found: Sequence[Mention]) -> tuple[list[M
 class Comparison:
     """Compares what was found in a document with what is annotated there, by what a vocabulary knows of ids."""
 
-    def __init__(self, store: ConceptStore) -> None:
-        self.store = store
-        self._ids = lru_cache(maxsize=100_000)(lambda concept_id: frozenset([concept_id, *store.ids(concept_id)]))
-        self.primary = lru_cache(maxsize=100_000)(lambda concept_id: primary_id(concept_id, store))
+    def __init__(self, kb: KnowledgeBase) -> None:
+        self.kb = kb
+        self._ids = lru_cache(maxsize=100_000)(lambda concept_id: frozenset([concept_id, *kb.ids(concept_id)]))
+        self.primary = lru_cache(maxsize=100_000)(lambda concept_id: primary_id(concept_id, kb))
 
     def __call__(self, gold: AnnotatedDocument, found: AnnotatedDocument) -> Counts:
         """RETURNS (dict[str, SetCounts]): what is right, by measure."""
@@ -85,7 +85,7 @@ class Comparison:
         wanted: dict[Place, list[list[frozenset[str]]]] = defaultdict(list)
         golds, founds = self._with_ids(gold), self._with_ids(found)
         for (place, _), ids in golds.items():
-            wanted[place].append(gold_concepts(ids, self.store))
+            wanted[place].append(gold_concepts(ids, self.kb))
         hits = 0
         for place, concepts in founds:
             parts = [[self._ids(concept_id)] for concept_id in concepts]
@@ -221,7 +221,7 @@ class _Tally:
             _add(self._types[label], self._compare(*both))
         self.documents += 1
         concepts = gold_of(gold, self._compare.primary)
-        self._without_a_name += sum(not self._compare.store.find_id(concept_id) for concept_id in concepts)
+        self._without_a_name += sum(not self._compare.kb.find_id(concept_id) for concept_id in concepts)
         return counts
 
     def report(self) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from ..errors import Errors, SapbertError
-from ..kb.pair_files import find_shared_names, read_pairs, read_shared_names
+from ..training.pair_files import find_shared_names, read_pairs, read_shared_names
 
 BINS = 40
 """Of the histograms from -1 to 1, each 0.05 wide: narrower ones make the overlap of small samples less than it is."""

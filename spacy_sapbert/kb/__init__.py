@@ -7,24 +7,24 @@ from typing import TYPE_CHECKING
 from .._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from .build import build_store
+    from .build import build_knowledge_base
+    from .knowledge_base import KnowledgeBase
     from .readers import read_vocabulary
     from .readers.report import ReadReport
-    from .store import ConceptStore
 
 __all__ = [
-    "ConceptStore",
+    "KnowledgeBase",
     "ReadReport",
-    "build_store",
+    "build_knowledge_base",
     "read_vocabulary",
 ]
 
 __getattr__ = lazy_names(
     __name__,
     {
-        "ConceptStore": "store",
+        "KnowledgeBase": "store",
         "ReadReport": "readers.report",
-        "build_store": "build",
+        "build_knowledge_base": "build",
         "read_vocabulary": "readers",
     },
 )

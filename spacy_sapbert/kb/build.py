@@ -1,4 +1,4 @@
-"""Writing a `ConceptStore`: records and annotated mentions in, one SQLite file out.
+"""Writing a `KnowledgeBase`: records and annotated mentions in, one SQLite file out.
 
 What comes in is first written down as it comes, into tables that SQLite keeps in temporary files. Sorting these then
 gives the tables of the store, each written once and in its own order. So memory does not grow with the vocabulary, but
@@ -26,8 +26,8 @@ from filelock import FileLock, Timeout
 
 from ..errors import Errors, SapbertError
 from ..types import Name, Record
+from .knowledge_base import ARRAYS, FORMAT, INDEXES, SCHEMA, KnowledgeBase
 from .mapping import Equivalents, Link, merge, one_to_one, vocabulary, vocabulary_of
-from .store import ARRAYS, FORMAT, INDEXES, SCHEMA, ConceptStore
 
 # What was read, in the order in which it was read; numbers count from 0 without gaps.
 _READ = """
@@ -93,11 +93,11 @@ class _Numbering:
         return np.argsort(self.rows, kind="stable")
 
 
-class StoreBuilder:
+class KnowledgeBaseBuilder:
     """Fills a new store. First come records, then mentions, then `finish`.
 
     Records with the same primary id become one concept, and so do those whose ids mean the same by `equivalents` or
-    `merge_xrefs` (see `new_store`). The first of them gives primary id and preferred name, and the first that has one
+    `merge_xrefs` (see `new_knowledge_base`). The first of them gives primary id and preferred name, and the first that has one
     the definition; the ids of the others become alternative ids. Alternative ids themselves merge nothing: several
     concepts of a source may have the same.
 
@@ -287,9 +287,9 @@ class StoreBuilder:
 
 
 @contextmanager
-def new_store(
+def new_knowledge_base(
     path: Path, equivalents: Equivalents | None = None, merge_xrefs: Collection[str] = ()
-) -> Iterator[StoreBuilder]:
+) -> Iterator[KnowledgeBaseBuilder]:
     """Open a builder; the file appears at `path` when the block ends without an error.
 
     equivalents (Equivalents | None): ids that stand for one concept; their records are merged.
@@ -309,7 +309,7 @@ def new_store(
             raise SapbertError(Errors.E104.format(path=path, reason=error)) from error
         try:
             with closing(_connect(folder / _FILE)) as connection:
-                builder = StoreBuilder(connection, equivalents or Equivalents(), merge_xrefs)
+                builder = KnowledgeBaseBuilder(connection, equivalents or Equivalents(), merge_xrefs)
                 yield builder
                 connection.execute("COMMIT")
         except sqlite3.OperationalError as error:  # above all a full disk
@@ -319,19 +319,19 @@ def new_store(
         (folder / _FILE).replace(path)
 
 
-def build_store(records: Iterable[Record], path: Path, meta: dict[str, Any] | None = None) -> ConceptStore:
+def build_knowledge_base(records: Iterable[Record], path: Path, meta: dict[str, Any] | None = None) -> KnowledgeBase:
     """Write records into a new store.
 
     records (Iterable[Record]): as `read_vocabulary` gives them; a concept may come in several.
     path (Path): of the new file, which appears when it is complete.
     meta (dict[str, Any] | None): JSON values to keep with it: sources, licence, settings.
-    RETURNS (ConceptStore): the store, opened.
+    RETURNS (KnowledgeBase): the store, opened.
     """
-    with new_store(path) as builder:
+    with new_knowledge_base(path) as builder:
         for record in records:
             builder.add(record)
         builder.finish(meta or {})
-    return ConceptStore(path)
+    return KnowledgeBase(path)
 
 
 # --- the temporary file
@@ -394,11 +394,11 @@ def _write_arrays(db: sqlite3.Connection, n_concepts: int) -> None:
     rows = db.execute(
         "SELECT name, concept, sum(annotations) FROM synonyms GROUP BY name, concept ORDER BY name, concept"
     )
-    owned = np.fromiter(rows, dtype=[("names", "<i4"), ("concepts", "<i4"), ("annotations", "<i4")])
+    matching_entries = np.fromiter(rows, dtype=[("names", "<i4"), ("concepts", "<i4"), ("annotations", "<i4")])
     of_concepts = db.execute("SELECT preferred FROM concepts ORDER BY row")
     preferred = np.fromiter((row[0] for row in of_concepts), dtype=np.int32, count=n_concepts)
-    arrays = {name: owned[name] for name in owned.dtype.names or ()}
-    arrays["preferred"] = preferred[owned["concepts"]] == owned["names"]
+    arrays = {name: matching_entries[name] for name in matching_entries.dtype.names or ()}
+    arrays["preferred"] = preferred[matching_entries["concepts"]] == matching_entries["names"]
     for name, dtype in ARRAYS.items():
         db.execute("INSERT INTO arrays VALUES (?, ?)", (name, arrays[name].astype(dtype).tobytes()))
 

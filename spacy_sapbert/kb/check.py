@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import Errors, SapbertError
 from .build import fingerprint
-from .store import ARRAYS, ConceptStore
+from .knowledge_base import ARRAYS, KnowledgeBase
 
 MAX_EXAMPLES = 10
 MAX_NAME_LENGTH = 500
@@ -58,7 +58,7 @@ _REMARKS = {
 }
 
 
-def check_store(store: ConceptStore) -> dict[str, Any]:
+def check_knowledge_base(kb: KnowledgeBase) -> dict[str, Any]:
     """Check a store.
 
     RETURNS (dict[str, Any]): "store", its path; "problems", for which it should be built again; "remarks" on its
@@ -73,15 +73,15 @@ def check_store(store: ConceptStore) -> dict[str, Any]:
     RAISES (SapbertError): E102 the store cannot be read.
     """
     try:
-        with closing(sqlite3.connect(store.uri, uri=True)) as db:
+        with closing(sqlite3.connect(kb.uri, uri=True)) as db:
             problems = {"file_damage": _file_damage(db)}
             remarks = {}
             if not problems["file_damage"]["count"]:
-                problems |= _problems(store, db)
-                remarks = _remarks(store, db)
+                problems |= _problems(kb, db)
+                remarks = _remarks(kb, db)
     except sqlite3.DatabaseError as error:
-        raise SapbertError(Errors.E102.format(path=store.path, reason=error)) from error
-    return {"store": str(store.path), "problems": _found(problems), "remarks": _found(remarks)}
+        raise SapbertError(Errors.E102.format(path=kb.path, reason=error)) from error
+    return {"store": str(kb.path), "problems": _found(problems), "remarks": _found(remarks)}
 
 
 def _found(findings: dict[str, Finding]) -> dict[str, Finding]:
@@ -113,27 +113,27 @@ def _file_damage(db: sqlite3.Connection) -> Finding:
     return _finding(message for message in messages if message != "ok")
 
 
-def _problems(store: ConceptStore, db: sqlite3.Connection) -> dict[str, Finding]:
+def _problems(kb: KnowledgeBase, db: sqlite3.Connection) -> dict[str, Finding]:
     findings = {
-        "file_size": _file_size(store, db),
-        "wrong_counts": _wrong_counts(store, db),
+        "file_size": _file_size(kb, db),
+        "wrong_counts": _wrong_counts(kb, db),
         "gaps_in_rows": _gaps_in_rows(db),
     }
     findings |= {check: _rows(db, sql) for check, sql in _PROBLEMS.items()}
     findings["wrong_arrays"] = _wrong_arrays(db)
     recomputed = fingerprint(db)
-    wrong = [] if recomputed == store.fingerprint else [{"meta": store.fingerprint, "content": recomputed}]
+    wrong = [] if recomputed == kb.fingerprint else [{"meta": kb.fingerprint, "content": recomputed}]
     return {**findings, "wrong_fingerprint": _finding(wrong)}
 
 
-def _file_size(store: ConceptStore, db: sqlite3.Connection) -> Finding:
+def _file_size(kb: KnowledgeBase, db: sqlite3.Connection) -> Finding:
     (pages,), (page_size,) = (db.execute(f"PRAGMA {pragma}").fetchone() for pragma in ("page_count", "page_size"))
-    sizes = {"file": store.path.stat().st_size, "pages": pages * page_size}
+    sizes = {"file": kb.path.stat().st_size, "pages": pages * page_size}
     return _finding([sizes] if sizes["file"] != sizes["pages"] else [])
 
 
-def _wrong_counts(store: ConceptStore, db: sqlite3.Connection) -> Finding:
-    tables = {"concepts": len(store), "names": store.n_names}
+def _wrong_counts(kb: KnowledgeBase, db: sqlite3.Connection) -> Finding:
+    tables = {"concepts": len(kb), "names": kb.n_names}
     counts = [(table, meta, _rows(db, f"SELECT row FROM {table}")["count"]) for table, meta in tables.items()]
     return _finding({"table": table, "meta": meta, "rows": n} for table, meta, n in counts if meta != n)
 
@@ -150,25 +150,25 @@ def _gaps_in_rows(db: sqlite3.Connection) -> Finding:
 
 
 def _wrong_arrays(db: sqlite3.Connection) -> Finding:
-    """The arrays of `Ownership` repeat what the table of synonyms holds."""
+    """The arrays of `NameConceptMap` repeat what the table of synonyms holds."""
     rows = db.execute(
         "SELECT s.name, s.concept, s.name = c.preferred, sum(s.annotations) FROM synonyms s "
         "JOIN concepts c ON c.row = s.concept GROUP BY s.name, s.concept ORDER BY s.name, s.concept"
     )
-    owned = np.fromiter(rows, dtype=list(ARRAYS.items()))
+    matching_entries = np.fromiter(rows, dtype=list(ARRAYS.items()))
     stored = dict(db.execute("SELECT name, data FROM arrays"))
-    return _finding(name for name in ARRAYS if stored.get(name) != owned[name].tobytes())
+    return _finding(name for name in ARRAYS if stored.get(name) != matching_entries[name].tobytes())
 
 
 # --- remarks
 
 
-def _remarks(store: ConceptStore, db: sqlite3.Connection) -> dict[str, Finding]:
-    findings = {"names_of_several_concepts": _shared_names(db), "odd_names": _odd_names(store)}
+def _remarks(kb: KnowledgeBase, db: sqlite3.Connection) -> dict[str, Finding]:
+    findings = {"names_of_several_concepts": _shared_names(db), "odd_names": _odd_names(kb)}
     findings |= {check: _rows(db, sql) for check, sql in _REMARKS.items()}
     shared_ids = findings["ids_of_several_concepts"]
-    shared_ids["examples"] = [{"id": one, "concepts": list(store.find_id(one))} for one in shared_ids["examples"]]
-    return {**findings, "cycles": _cycles(store, db)}
+    shared_ids["examples"] = [{"id": one, "concepts": list(kb.find_id(one))} for one in shared_ids["examples"]]
+    return {**findings, "cycles": _cycles(kb, db)}
 
 
 def _shared_names(db: sqlite3.Connection) -> Finding:
@@ -194,9 +194,9 @@ def _shared_names(db: sqlite3.Connection) -> Finding:
     return {"count": count, "by_source": dict(db.execute(within)), "examples": examples}
 
 
-def _odd_names(store: ConceptStore) -> Finding:
+def _odd_names(kb: KnowledgeBase) -> Finding:
     return _finding(
-        {"name": text[:MAX_NAME_LENGTH], "why": why} for text in store.names() for why in [_oddity(text)] if why
+        {"name": text[:MAX_NAME_LENGTH], "why": why} for text in kb.names() for why in [_oddity(text)] if why
     )
 
 
@@ -209,7 +209,7 @@ def _oddity(name: str) -> str | None:
     return None if any(map(str.isalnum, name)) else "no letter and no digit"
 
 
-def _cycles(store: ConceptStore, db: sqlite3.Connection) -> Finding:
+def _cycles(kb: KnowledgeBase, db: sqlite3.Connection) -> Finding:
     # rows that miss their concept are a problem of their own
     rows = db.execute(
         "SELECT p.concept, i.concept FROM parents p JOIN ids i ON i.id = p.parent JOIN concepts c ON c.row = p.concept "
@@ -217,7 +217,7 @@ def _cycles(store: ConceptStore, db: sqlite3.Connection) -> Finding:
     )
     edges = np.fromiter((row for pair in rows for row in pair), dtype=np.int32).reshape(-1, 2)
     knots, ways = find_cycles(edges, int(edges.max(initial=0)) + 1)
-    examples = [[store.concept_id(row) for row in way] for way in ways]
+    examples = [[kb.concept_id(row) for row in way] for way in ways]
     return {"count": len(knots), "concepts": int(knots.sum()), "examples": examples}
 
 

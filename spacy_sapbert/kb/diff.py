@@ -13,7 +13,7 @@ from contextlib import closing, contextmanager
 from typing import Any
 
 from ..errors import Errors, SapbertError
-from .store import ConceptStore
+from .knowledge_base import KnowledgeBase
 
 # same_name: the rows of a name that both stores have.
 # follows: which new concepts go on with which old ones: under the same id, or with the old id as an alternative.
@@ -108,10 +108,10 @@ _CHANGES = {
 }
 
 
-class StoreDiff:
+class KnowledgeBaseDiff:
     """The changes from one store to another; made by `compare`."""
 
-    def __init__(self, connection: sqlite3.Connection, old: ConceptStore, new: ConceptStore) -> None:
+    def __init__(self, connection: sqlite3.Connection, old: KnowledgeBase, new: KnowledgeBase) -> None:
         self._db = connection
         self._old, self._new = old, new
 
@@ -178,29 +178,29 @@ class StoreDiff:
 
 
 @contextmanager
-def compare(old: ConceptStore, new: ConceptStore) -> Iterator[StoreDiff]:
+def compare(old: KnowledgeBase, new: KnowledgeBase) -> Iterator[KnowledgeBaseDiff]:
     """Compare two stores; concepts are the same where their primary ids are.
 
-    YIELDS (StoreDiff): the changes, for as long as the block lasts.
+    YIELDS (KnowledgeBaseDiff): the changes, for as long as the block lasts.
     RAISES (SapbertError): E191 SQLite cannot finish it, above all for want of room for temporary files.
     """
     try:
         # a database without a name lies in a temporary file and goes with its connection
         with closing(sqlite3.connect("", uri=True, isolation_level=None)) as connection:
             connection.execute("PRAGMA journal_mode = OFF")
-            for side, store in (("old", old), ("new", new)):
-                connection.execute(f"ATTACH ? AS {side}", (store.uri,))
+            for side, kb in (("old", old), ("new", new)):
+                connection.execute(f"ATTACH ? AS {side}", (kb.uri,))
             connection.executescript(_PREPARE)
             for kind, sql in _CHANGES.items():
                 connection.execute(f"CREATE TABLE main.{kind} AS {sql}")
-            yield StoreDiff(connection, old, new)
+            yield KnowledgeBaseDiff(connection, old, new)
     except sqlite3.DatabaseError as error:
         raise SapbertError(Errors.E191.format(old=old.path, new=new.path, reason=error)) from error
 
 
-def _identity(store: ConceptStore) -> dict[str, Any]:
-    counts = {"concepts": len(store), "names": store.n_names}
-    return {"store": str(store.path), **counts, "fingerprint": store.fingerprint}
+def _identity(kb: KnowledgeBase) -> dict[str, Any]:
+    counts = {"concepts": len(kb), "names": kb.n_names}
+    return {"store": str(kb.path), **counts, "fingerprint": kb.fingerprint}
 
 
 def _decoded(column: str, value: Any) -> tuple[str, Any]:

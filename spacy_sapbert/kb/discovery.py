@@ -14,16 +14,16 @@ from math import log2
 from typing import NamedTuple
 
 from ..text.words import word_keys
+from .knowledge_base import KnowledgeBase
 from .name_index import NameIndex
 from .readers.discovered import COLUMNS
-from .store import ConceptStore
 
 # What twice as many documents count beside the similarity. Chosen on the training part of BC5CDR: as many of the first
 # 50 or 200 names are right as without, and they stand for more mentions (`benchmarks/discovery.py`).
 PER_DOUBLING = 0.02
 
 
-class Sighting(NamedTuple):
+class LinkedOccurrence(NamedTuple):
     """A text in a document that was linked.
 
     name (str): the name of the concept that is most like the text.
@@ -69,13 +69,13 @@ class _Group:
 
     def __init__(self) -> None:
         self.texts: Counter[str] = Counter()
-        self.first: dict[str, tuple[str, Sighting]] = {}
+        self.first: dict[str, tuple[str, LinkedOccurrence]] = {}
         self.documents = 0
 
-    def add(self, doc_id: str, sighting: Sighting) -> None:
-        text = " ".join(sighting.text.split())
+    def add(self, doc_id: str, occurrence: LinkedOccurrence) -> None:
+        text = " ".join(occurrence.text.split())
         self.texts[text] += 1
-        self.first.setdefault(text, (doc_id, sighting))
+        self.first.setdefault(text, (doc_id, occurrence))
 
     def new_name(self, other_concepts: tuple[str, ...]) -> NewName:
         """Of texts that are as frequent, the one with the fewest capitals goes first, then by alphabet."""
@@ -89,37 +89,37 @@ class _Group:
 class Discovery:
     """Collects new names from linked documents, one after the other; what is known already is only counted.
 
-    store (ConceptStore): the vocabulary that was linked to.
-    counts (Counter[str]): of sightings, `known_names`, `short_forms` (which the document explains), `without_words`
+    kb (KnowledgeBase): the vocabulary that was linked to.
+    counts (Counter[str]): of sightings, `gazetteer_features`, `short_forms` (which the document explains), `without_words`
         (punctuation or function words alone) and `occurrences` of new names; of different new names, `candidates`.
     """
 
-    def __init__(self, store: ConceptStore) -> None:
-        names = NameIndex(store, lambda name: " ".join(word_keys(name)))
+    def __init__(self, kb: KnowledgeBase) -> None:
+        names = NameIndex(kb, lambda name: " ".join(word_keys(name)))
         self.counts: Counter[str] = Counter()
         self._owners = lru_cache(maxsize=1 << 16)(names.owners)
         self._groups: defaultdict[tuple[tuple[str, ...], str], _Group] = defaultdict(_Group)
 
-    def add(self, doc_id: str, sightings: Iterable[Sighting]) -> None:
+    def add(self, doc_id: str, linked_occurrences: Iterable[LinkedOccurrence]) -> None:
         """Add all that was linked in one document."""
         seen = set()
-        for sighting in sightings:
-            kind = self._kind(sighting)
+        for occurrence in linked_occurrences:
+            kind = self._kind(occurrence)
             self.counts[kind] += 1
             if kind == "occurrences":
-                key = word_keys(sighting.text), sighting.concept_id
-                self._groups[key].add(doc_id, sighting)
+                key = word_keys(occurrence.text), occurrence.concept_id
+                self._groups[key].add(doc_id, occurrence)
                 seen.add(key)
         for key in seen:
             self._groups[key].documents += 1
         self.counts["candidates"] = len(self._groups)
 
-    def _kind(self, sighting: Sighting) -> str:
-        if not word_keys(sighting.text):
+    def _kind(self, occurrence: LinkedOccurrence) -> str:
+        if not word_keys(occurrence.text):
             return "without_words"
-        if sighting.concept_id in self._owners(sighting.text):
-            return "known_names"
-        return "short_forms" if sighting.short_form else "occurrences"
+        if occurrence.concept_id in self._owners(occurrence.text):
+            return "gazetteer_features"
+        return "short_forms" if occurrence.short_form else "occurrences"
 
     def ranked(self, min_documents: int = 1) -> list[NewName]:
         """RETURNS (list[NewName]): those seen in so many documents, in the order of `rank`."""
@@ -135,7 +135,7 @@ def rank(names: Iterable[NewName]) -> list[NewName]:
     return sorted(names, key=lambda new: (-new.similarity - PER_DOUBLING * log2(new.documents), *new))
 
 
-def table_lines(names: Iterable[NewName], store: ConceptStore) -> Iterator[str]:
+def table_lines(names: Iterable[NewName], kb: KnowledgeBase) -> Iterator[str]:
     """Write new names as a table that people review and the reader "discovered" takes back.
 
     YIELDS (str): the lines, tab-separated, each with its end; first the headings.
@@ -143,7 +143,7 @@ def table_lines(names: Iterable[NewName], store: ConceptStore) -> Iterator[str]:
     yield _line(COLUMNS)
     for new in names:
         similarity, others = f"{new.similarity:.4f}", "|".join(new.other_concepts)
-        known = store.names_of(new.concept_id)[0].text, new.matched_name
+        known = kb.names_of(new.concept_id)[0].text, new.matched_name
         counts = new.occurrences, new.documents
         yield _line(("", new.name, new.concept_id, *known, similarity, *counts, others, *new[-3:]))
 

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from ..errors import Errors, SapbertError
 from ..types import Name, Record
 from .ids import split_ids
+from .knowledge_base import KnowledgeBase
 from .readers.table import FIELDS
-from .store import ConceptStore
 
 # Concepts that are read together: one by one, they would cost several queries each.
 _BLOCK = 4096
@@ -53,7 +53,7 @@ class ExportReport:
     left_out: Counter[str] = field(default_factory=Counter)
 
 
-def export_lines(store: ConceptStore, format: str, report: ExportReport) -> Iterator[str]:
+def export_lines(kb: KnowledgeBase, format: str, report: ExportReport) -> Iterator[str]:
     """Write a store in another format, concept by concept in the order of the store.
 
     format (str): one of `FORMATS`.
@@ -70,17 +70,17 @@ def export_lines(store: ConceptStore, format: str, report: ExportReport) -> Iter
         raise SapbertError(Errors.E190.format(format=format, formats=", ".join(FORMATS)))
     chosen = FORMATS[format]
     for kind, sql in chosen.left_out.items():
-        report.left_out[kind] += int(store.query(f"SELECT count(*) FROM ({sql})")[0][0])
-    lines = (line for record in stream_records(store) for line in chosen.write(record, store, report))
+        report.left_out[kind] += int(kb.query(f"SELECT count(*) FROM ({sql})")[0][0])
+    lines = (line for record in stream_records(kb) for line in chosen.write(record, kb, report))
     return chain(chosen.header, lines)
 
 
-def stream_records(store: ConceptStore) -> Iterator[Record]:
+def stream_records(kb: KnowledgeBase) -> Iterator[Record]:
     """YIELDS (Record): every concept by row, with all its names, the preferred one first; one of two sources twice."""
-    for first in range(0, len(store), _BLOCK):
-        names = _by_concept(store, _NAMES, first)
-        ids, types, parents, xrefs = (_by_concept(store, sql, first) for sql in _VALUES)
-        for row, concept_id, definition in store.query(_CONCEPTS, first, first + _BLOCK):
+    for first in range(0, len(kb), _BLOCK):
+        names = _by_concept(kb, _NAMES, first)
+        ids, types, parents, xrefs = (_by_concept(kb, sql, first) for sql in _VALUES)
+        for row, concept_id, definition in kb.query(_CONCEPTS, first, first + _BLOCK):
             yield Record(
                 concept_id,
                 tuple(Name(*name) for name in names[row]),
@@ -92,10 +92,10 @@ def stream_records(store: ConceptStore) -> Iterator[Record]:
             )
 
 
-def _by_concept(store: ConceptStore, sql: str, first: int) -> dict[int, list[tuple[Any, ...]]]:
+def _by_concept(kb: KnowledgeBase, sql: str, first: int) -> dict[int, list[tuple[Any, ...]]]:
     """RETURNS (dict[int, list[tuple]]): for a block's concepts by row, what a query finds of each."""
     values: dict[int, list[tuple[Any, ...]]] = defaultdict(list)
-    for concept, *value in store.query(sql, first, first + _BLOCK):
+    for concept, *value in kb.query(sql, first, first + _BLOCK):
         values[concept].append(tuple(value))
     return values
 
@@ -103,7 +103,7 @@ def _by_concept(store: ConceptStore, sql: str, first: int) -> dict[int, list[tup
 # --- formats
 
 
-def _scispacy(record: Record, store: ConceptStore, report: ExportReport) -> Iterator[str]:
+def _scispacy(record: Record, kb: KnowledgeBase, report: ExportReport) -> Iterator[str]:
     preferred, *aliases = _texts(record.names)
     report.left_out["scopes of names"] += sum(
         name.scope != ("preferred" if name.text == preferred else "exact") for name in record.names
@@ -121,7 +121,7 @@ def _scispacy(record: Record, store: ConceptStore, report: ExportReport) -> Iter
     yield json.dumps(entity) + "\n"
 
 
-def _table(record: Record, store: ConceptStore, report: ExportReport) -> Iterator[str]:
+def _table(record: Record, kb: KnowledgeBase, report: ExportReport) -> Iterator[str]:
     concept_id = _folded(record.concept_id, "ids", report)
     cells = {
         "alternative_ids": _joined(record.alternative_ids, "alternative ids", report),
@@ -158,7 +158,7 @@ def _joined(values: tuple[str, ...], kind: str, report: ExportReport) -> str:
     return _SEPARATOR.join(kept)
 
 
-def _biosyn(record: Record, store: ConceptStore, report: ExportReport) -> Iterator[str]:
+def _biosyn(record: Record, kb: KnowledgeBase, report: ExportReport) -> Iterator[str]:
     texts = [_folded(text, "names", report) for text in _texts(record.names)]
     kept = [text for text in texts if "||" not in text]  # BioSyn itself splits a line wherever they stand
     report.left_out["names that hold ||"] += len(texts) - len(kept)
@@ -166,18 +166,18 @@ def _biosyn(record: Record, store: ConceptStore, report: ExportReport) -> Iterat
     if not kept or not _is_one_id(record.concept_id):
         report.left_out["concepts whose id or names cannot be written"] += 1
         return
-    ids = _SEPARATOR.join((record.concept_id, *_own_alternatives(record, store, report)))
+    ids = _SEPARATOR.join((record.concept_id, *_own_alternatives(record, kb, report)))
     report.concepts += 1
     report.names += len(kept)
     for text in kept:
         yield f"{ids}||{text}\n"
 
 
-def _own_alternatives(record: Record, store: ConceptStore, report: ExportReport) -> Iterator[str]:
+def _own_alternatives(record: Record, kb: KnowledgeBase, report: ExportReport) -> Iterator[str]:
     for other in record.alternative_ids:
         if not _is_one_id(other):
             report.left_out["alternative ids that cannot be written"] += 1
-        elif len(store.find_id(other)) > 1:
+        elif len(kb.find_id(other)) > 1:
             report.left_out["alternative ids of several concepts"] += 1
         else:
             yield other
@@ -202,7 +202,7 @@ def _folded(text: str, kind: str, report: ExportReport) -> str:
 class _Format(NamedTuple):
     """How a format is written, and queries for what it does not hold at all."""
 
-    write: Callable[[Record, ConceptStore, ExportReport], Iterator[str]]
+    write: Callable[[Record, KnowledgeBase, ExportReport], Iterator[str]]
     left_out: dict[str, str]
     header: tuple[str, ...] = ()
 

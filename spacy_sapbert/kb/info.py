@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .store import ConceptStore
+from .knowledge_base import KnowledgeBase
 
 _BINS = "CASE WHEN n <= 2 THEN n WHEN n <= 5 THEN 3 WHEN n <= 10 THEN 6 WHEN n <= 20 THEN 11 ELSE 21 END"
 _BIN_LABELS = {1: "1", 2: "2", 3: "3-5", 6: "6-10", 11: "11-20", 21: ">20"}
@@ -19,7 +19,7 @@ _COUNTS = {
 }
 
 
-def describe(store: ConceptStore) -> dict[str, Any]:
+def describe(kb: KnowledgeBase) -> dict[str, Any]:
     """Count what a store holds.
 
     RETURNS (dict[str, Any]): the store's own `meta`, and with it "types" (concepts of each), "names_by_source"
@@ -27,14 +27,14 @@ def describe(store: ConceptStore) -> dict[str, Any]:
         of names that several concepts share, of alternative ids, and of concepts with a definition, parents, types or
         cross-references.
     """
-    counts = {key: int(store.query(f"SELECT count(*) FROM ({sql})")[0][0]) for key, sql in _COUNTS.items()}
-    by_type, by_source = store.type_counts(), store.source_counts()
-    histogram = names_per_concept(store)
-    return {**store.meta, "types": by_type, "names_by_source": by_source, "names_per_concept": histogram, **counts}
+    counts = {key: int(kb.query(f"SELECT count(*) FROM ({sql})")[0][0]) for key, sql in _COUNTS.items()}
+    by_type, by_source = kb.type_counts(), kb.source_counts()
+    histogram = names_per_concept(kb)
+    return {**kb.meta, "types": by_type, "names_by_source": by_source, "names_per_concept": histogram, **counts}
 
 
-def names_per_concept(store: ConceptStore) -> dict[str, int]:
+def names_per_concept(kb: KnowledgeBase) -> dict[str, int]:
     """RETURNS (dict[str, int]): the number of concepts that have so many names, the preferred one among them."""
-    owned = "SELECT count(DISTINCT name) AS n FROM synonyms GROUP BY concept"
-    found = dict(store.query(f"SELECT {_BINS}, count(*) FROM ({owned}) GROUP BY 1"))
+    matching_entries = "SELECT count(DISTINCT name) AS n FROM synonyms GROUP BY concept"
+    found = dict(kb.query(f"SELECT {_BINS}, count(*) FROM ({matching_entries}) GROUP BY 1"))
     return {label: found.get(first, 0) for first, label in _BIN_LABELS.items()}

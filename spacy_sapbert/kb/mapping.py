@@ -12,8 +12,8 @@ from typing import NamedTuple
 from ..errors import Errors, SapbertError
 from ..files import without_gz
 from .ids import NO_ID, canonical_id
+from .readers.context import Reading
 from .readers.delimited import name_cells, read_cells
-from .readers.reading import Reading
 from .readers.report import ReadReport
 
 EXACT = frozenset({"skos:exactmatch", "owl:equivalentclass", "owl:sameas"})

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import permutations
 from pathlib import Path
 
-from ..text.abbreviations import expand, find_definitions, find_uses
-from ..text.composites import readings
-from ..text.normalise import biosyn
+from ..text.abbreviations import expand, find_definitions, find_occurrences
+from ..text.composites import composite_splits
+from ..text.normalize import biosyn
 from ..types import AnnotatedDocument, Mention, Name
-from .build import StoreBuilder, new_store
+from .build import KnowledgeBaseBuilder, new_knowledge_base
 from .export import stream_records
-from .store import ConceptStore
+from .knowledge_base import KnowledgeBase
 
 SCOPE = "mention"
 _ANNOTATED = (
@@ -22,7 +22,7 @@ _ANNOTATED = (
 MAX_PERMUTED = 4  # parts of a composite; beyond, all orders of its ids would be too many to try
 
 
-def add_mentions(builder: StoreBuilder, documents: Iterable[AnnotatedDocument], source: str) -> None:
+def add_mentions(builder: KnowledgeBaseBuilder, documents: Iterable[AnnotatedDocument], source: str) -> None:
     """Make every annotated mention a name of its concept, with the abbreviations of its document expanded.
 
     The parts of a composite go one to one to its concepts, where their numbers agree; else the whole is a name of each.
@@ -31,33 +31,37 @@ def add_mentions(builder: StoreBuilder, documents: Iterable[AnnotatedDocument], 
     source (str): the `source` of the new names.
     """
     for document in documents:
-        uses = find_uses(document.text, find_definitions(document.text))
+        occurrences = find_occurrences(document.text, find_definitions(document.text))
         for mention in document.mentions:
             if not mention.ids:
                 builder.counts["mentions without an id"] += 1
-            for text, concept_id in _named(builder, mention, expand(document.text, mention.start, mention.end, uses)):
+            for text, concept_id in _named(
+                builder, mention, expand(document.text, mention.start, mention.end, occurrences)
+            ):
                 builder.add_mention(concept_id, Name(" ".join(text.split()), SCOPE, source))
 
 
-def join_mentions(store: ConceptStore, documents: Iterable[AnnotatedDocument], source: str, path: Path) -> ConceptStore:
+def add_training_mentions(
+    kb: KnowledgeBase, documents: Iterable[AnnotatedDocument], source: str, path: Path
+) -> KnowledgeBase:
     """Write a store that has all that another one has, and the mentions of documents as names; see `add_mentions`.
 
-    RETURNS (ConceptStore): the new store, whose `meta` says under "mentions" what was made of them.
+    RETURNS (KnowledgeBase): the new store, whose `meta` says under "mentions" what was made of them.
     """
-    with new_store(path) as builder:
-        for record in stream_records(store):
+    with new_knowledge_base(path) as builder:
+        for record in stream_records(kb):
             builder.add(record._replace(names=tuple(name for name in record.names if name.scope != SCOPE)))
-        for concept, annotations, *name in store.query(_ANNOTATED):
+        for concept, annotations, *name in kb.query(_ANNOTATED):
             builder.add_annotations(concept, Name(*name), annotations)
         add_mentions(builder, documents, source)
-        meta = {key: value for key, value in store.meta.items() if key not in ("built", "fingerprint")}
+        meta = {key: value for key, value in kb.meta.items() if key not in ("built", "fingerprint")}
         builder.finish({**meta, "mentions": dict(sorted((+builder.counts).items()))})
-    return ConceptStore(path)
+    return KnowledgeBase(path)
 
 
-def _named(builder: StoreBuilder, mention: Mention, expanded: str) -> Iterator[tuple[str, str]]:
+def _named(builder: KnowledgeBaseBuilder, mention: Mention, expanded: str) -> Iterator[tuple[str, str]]:
     """YIELDS (tuple[str, str]): names and the ids that they belong to."""
-    for parts in (mention.parts, *readings(expanded)):
+    for parts in (mention.parts, *composite_splits(expanded)):
         if len(parts) == len(mention.ids) > 1:
             yield from zip(parts, _in_order_of_parts(builder, parts, mention.ids), strict=True)
             return
@@ -65,7 +69,7 @@ def _named(builder: StoreBuilder, mention: Mention, expanded: str) -> Iterator[t
         yield expanded, concept_id
 
 
-def _in_order_of_parts(builder: StoreBuilder, parts: Sequence[str], ids: Sequence[str]) -> Sequence[str]:
+def _in_order_of_parts(builder: KnowledgeBaseBuilder, parts: Sequence[str], ids: Sequence[str]) -> Sequence[str]:
     """The ids in the order in which most parts are names of their concepts already; as annotated where orders tie.
 
     Annotators do not always keep to the order of the text: "gastric and colorectal cancer" can stand there with the id

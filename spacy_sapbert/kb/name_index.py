@@ -7,19 +7,19 @@ from collections.abc import Callable
 import numpy as np
 
 from ..text.hashing import hash64
-from .store import ConceptStore
+from .knowledge_base import KnowledgeBase
 
 
 class NameIndex:
     """The names of a store by their normal form, as hashes: millions of names would not fit as strings.
 
-    normalise (Callable[[str], str]): gives the normal form; an empty one is that of no name.
+    normalize (Callable[[str], str]): gives the normal form; an empty one is that of no name.
     """
 
-    def __init__(self, store: ConceptStore, normalise: Callable[[str], str]) -> None:
-        hashes = np.fromiter((hash64(normalise(name)) for name in store.names()), dtype=np.uint64)
-        self._store = store
-        self._normalise = normalise
+    def __init__(self, kb: KnowledgeBase, normalize: Callable[[str], str]) -> None:
+        hashes = np.fromiter((hash64(normalize(name)) for name in kb.names()), dtype=np.uint64)
+        self._store = kb
+        self._normalise = normalize
         self._rows = np.argsort(hashes, kind="stable")
         self._hashes = hashes[self._rows]
 
@@ -30,5 +30,5 @@ class NameIndex:
             return []
         wanted = np.uint64(hash64(form))
         first, last = np.searchsorted(self._hashes, wanted), np.searchsorted(self._hashes, wanted, side="right")
-        _, entries = self._store.ownership.of(self._rows[first:last])
-        return [self._store.concept_id(int(row)) for row in np.unique(self._store.ownership.concepts[entries])]
+        _, entries = self._store.name_concepts.of(self._rows[first:last])
+        return [self._store.concept_id(int(row)) for row in np.unique(self._store.name_concepts.concepts[entries])]

@@ -8,8 +8,8 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from ..errors import Errors, SapbertError
-from ..text.abbreviations import Use, find_definitions, find_uses
-from .attributes import register, set_uses
+from ..text.abbreviations import AbbreviationOccurrence, find_definitions, find_occurrences
+from .attributes import register, set_abbreviation_occurrences
 from .settings import check_setting
 
 
@@ -58,18 +58,18 @@ class AbbreviationResolver(Pipe):
         self.set_annotations([doc], self.predict([doc]))
         return doc
 
-    def predict(self, docs: Iterable[Doc]) -> List[List[Use]]:
+    def predict(self, docs: Iterable[Doc]) -> List[List[AbbreviationOccurrence]]:
         """RETURNS (List[List[Use]]): the uses of short forms in each document; the documents stay as they are."""
         return [self._find_uses(doc.text) for doc in docs]
 
-    def set_annotations(self, docs: Iterable[Doc], predictions: Iterable[List[Use]]) -> None:
+    def set_annotations(self, docs: Iterable[Doc], predictions: Iterable[List[AbbreviationOccurrence]]) -> None:
         """Write to the documents what `predict` found for them, in place of what they had."""
         register()  # scispaCy may have replaced the attributes since
-        for doc, uses in zip(docs, predictions):
-            set_uses(doc, uses)
+        for doc, occurrences in zip(docs, predictions):
+            set_abbreviation_occurrences(doc, occurrences)
 
-    def _find_uses(self, text: str) -> List[Use]:
-        return find_uses(text, find_definitions(text, min_precision=self.min_precision), self.known)
+    def _find_uses(self, text: str) -> List[AbbreviationOccurrence]:
+        return find_occurrences(text, find_definitions(text, min_precision=self.min_precision), self.known)
 
 
 def _check_pair(pair: Sequence[str]) -> Tuple[str, str]:

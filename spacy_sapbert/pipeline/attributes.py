@@ -9,7 +9,7 @@ from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple, Union
 
 from spacy.tokens import Doc, Span
 
-from ..text.abbreviations import Use
+from ..text.abbreviations import AbbreviationOccurrence
 from ..types import DocumentConcept, Link
 
 
@@ -23,7 +23,7 @@ def register() -> None:
         Span: {
             "long_form": (get_long_form, set_long_form),
             "matched_name": (get_matched_name, set_matched_name),
-            "readings": (get_readings, set_readings),
+            "readings": (get_composite_splits, set_composite_splits),
             "kb_ents": (get_kb_ents, set_kb_ents),
             "links": (get_links, set_links),
         },
@@ -37,17 +37,17 @@ def register() -> None:
 # --- abbreviations: one entry for each use of a short form, [short start, short end, long form, long start, long end]
 
 
-def set_uses(doc: Doc, uses: Iterable[Use]) -> None:
+def set_abbreviation_occurrences(doc: Doc, occurrences: Iterable[AbbreviationOccurrence]) -> None:
     """Store the uses of short forms in a document, in place of those it had.
 
-    uses (Iterable[Use]): character offsets of the short form, and its long form with offsets where the text has it.
+    occurrences (Iterable[Use]): character offsets of the short form, and its long form with offsets where the text has it.
     """
-    doc.user_data[_key("abbreviations")] = sorted(map(list, uses), key=_position)
+    doc.user_data[_key("abbreviations")] = sorted(map(list, occurrences), key=_position)
 
 
-def get_uses(doc: Doc) -> List[Use]:
+def get_abbreviation_occurrences(doc: Doc) -> List[AbbreviationOccurrence]:
     """RETURNS (List[Use]): the uses of short forms in a document, by position."""
-    return [Use(*entry) for entry in _entries(doc)]
+    return [AbbreviationOccurrence(*entry) for entry in _entries(doc)]
 
 
 def _entries(doc: Doc) -> List[List[Any]]:
@@ -77,14 +77,21 @@ def _position(entry: List[Any]) -> List[Any]:
 
 def get_abbreviations(doc: Doc) -> List[Span]:
     """RETURNS (List[Span]): the short forms; where one lies inside a token, the whole token."""
-    return [_span(doc, use.start, use.end) for use in get_uses(doc)]
+    return [_span(doc, occurrence.start, occurrence.end) for occurrence in get_abbreviation_occurrences(doc)]
 
 
 def set_abbreviations(doc: Doc, spans: Sequence[Any]) -> None:
     """Forget the uses that are not among the spans. scispaCy's components set each span's long form beforehand."""
     kept = {(span.start_char, span.end_char) for span in spans if isinstance(span, Span)}
     if len(kept) == len(spans):
-        set_uses(doc, [use for use in get_uses(doc) if _bounds(_span(doc, use.start, use.end)) in kept])
+        set_abbreviation_occurrences(
+            doc,
+            [
+                occurrence
+                for occurrence in get_abbreviation_occurrences(doc)
+                if _bounds(_span(doc, occurrence.start, occurrence.end)) in kept
+            ],
+        )
 
 
 def get_long_form(span: Span) -> Union[Span, str, None]:
@@ -92,19 +99,25 @@ def get_long_form(span: Span) -> Union[Span, str, None]:
     start, end = _bounds(span)
     entries = _entries(span.doc)
     for entry in entries[bisect_left(entries, [start]) : bisect_left(entries, [end])]:
-        use = Use(*entry)
-        if _bounds(_span(span.doc, use.start, use.end)) == (start, end):
-            if use.long_start is None or use.long_end is None:
-                return use.long
-            return _span(span.doc, use.long_start, use.long_end)
+        occurrence = AbbreviationOccurrence(*entry)
+        if _bounds(_span(span.doc, occurrence.start, occurrence.end)) == (start, end):
+            if occurrence.long_start is None or occurrence.long_end is None:
+                return occurrence.long
+            return _span(span.doc, occurrence.long_start, occurrence.long_end)
     return None
 
 
 def set_long_form(span: Span, long_form: Union[Span, str, None]) -> None:
     """Add, replace or remove (None) the long form of a short form."""
     doc = span.doc
-    uses = [use for use in get_uses(doc) if _bounds(_span(doc, use.start, use.end)) != _bounds(span)]
-    set_uses(doc, uses if long_form is None else [*uses, Use(*_make_entry(span, long_form))])
+    occurrences = [
+        occurrence
+        for occurrence in get_abbreviation_occurrences(doc)
+        if _bounds(_span(doc, occurrence.start, occurrence.end)) != _bounds(span)
+    ]
+    set_abbreviation_occurrences(
+        doc, occurrences if long_form is None else [*occurrences, AbbreviationOccurrence(*_make_entry(span, long_form))]
+    )
 
 
 # --- matched names, readings, candidates and links
@@ -119,13 +132,13 @@ def set_matched_name(span: Span, name: str) -> None:
     span.doc.user_data[_key("matched_name", *_bounds(span))] = name
 
 
-def get_readings(span: Span) -> List[Tuple[str, ...]]:
+def get_composite_splits(span: Span) -> List[Tuple[str, ...]]:
     """RETURNS (List[Tuple[str, ...]]): the mention's readings as several single mentions, best first."""
     return [tuple(reading) for reading in _get(span, "readings")]
 
 
-def set_readings(span: Span, readings: Iterable[Sequence[str]]) -> None:
-    _set(span, "readings", [list(reading) for reading in readings])
+def set_composite_splits(span: Span, composite_splits: Iterable[Sequence[str]]) -> None:
+    _set(span, "readings", [list(reading) for reading in composite_splits])
 
 
 def get_kb_ents(span: Span) -> List[Tuple[str, float]]:

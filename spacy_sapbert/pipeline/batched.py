@@ -37,7 +37,7 @@ class BatchedPipe(FolderPipe, TrainablePipe):
 
     @property
     def is_trainable(self) -> bool:
-        return self.learning is not None
+        return self.training is not None
 
     def use_params(self, params: Dict[Any, Any]) -> Iterator[None]:
         if self.model is None:

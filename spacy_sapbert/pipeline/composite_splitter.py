@@ -7,9 +7,9 @@ from spacy.pipeline import Pipe
 from spacy.tokens import Doc, Span
 from spacy.vocab import Vocab
 
-from ..text.abbreviations import Use, expand
-from ..text.composites import readings
-from .attributes import get_readings, get_uses, register, set_readings
+from ..text.abbreviations import AbbreviationOccurrence, expand
+from ..text.composites import composite_splits
+from .attributes import get_abbreviation_occurrences, get_composite_splits, register, set_composite_splits
 from .mentions import mentions_of
 from .settings import check_setting
 
@@ -28,7 +28,7 @@ def make_composite_splitter(
 
 
 class CompositeSplitter(Pipe):
-    """Writes what a composite mention may stand for to `span._.readings`, the most plausible reading first.
+    """Writes what a composite mention may stand for to `span._.composite_splits`, the most plausible reading first.
 
     A reading is a tuple of texts, one for each single mention: ("breast cancer", "ovarian cancer"). Where the document
     has resolved abbreviations, the readings of the expanded mention come first. A mention without a connector has
@@ -69,16 +69,16 @@ class CompositeSplitter(Pipe):
         register()  # scispaCy may have replaced the attributes since
         for doc, found in zip(docs, predictions):
             for mention, its_readings in zip(mentions_of(doc, self.spans_key), found):
-                if its_readings or get_readings(mention):
-                    set_readings(mention, its_readings)
+                if its_readings or get_composite_splits(mention):
+                    set_composite_splits(mention, its_readings)
 
     def _readings_of(self, doc: Doc) -> List[Readings]:
-        text, uses = doc.text, get_uses(doc)
-        return [self._readings(mention, text, uses) for mention in mentions_of(doc, self.spans_key)]
+        text, occurrences = doc.text, get_abbreviation_occurrences(doc)
+        return [self._readings(mention, text, occurrences) for mention in mentions_of(doc, self.spans_key)]
 
-    def _readings(self, mention: Span, text: str, uses: Sequence[Use]) -> Readings:
+    def _readings(self, mention: Span, text: str, occurrences: Sequence[AbbreviationOccurrence]) -> Readings:
         forms = [mention.text]
-        if uses:
-            forms.insert(0, expand(text, mention.start_char, mention.end_char, uses))
-        offered = (reading for form in forms for reading in readings(form, max_readings=self.max_readings))
+        if occurrences:
+            forms.insert(0, expand(text, mention.start_char, mention.end_char, occurrences))
+        offered = (reading for form in forms for reading in composite_splits(form, max_readings=self.max_readings))
         return list(dict.fromkeys(offered))

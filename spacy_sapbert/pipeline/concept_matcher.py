@@ -12,13 +12,13 @@ from spacy.util import filter_spans
 from spacy.vocab import Vocab
 
 from ..text.words import word_keys
-from .attributes import get_uses, register, set_matched_name
+from .attributes import get_abbreviation_occurrences, register, set_matched_name
 from .saving import FolderPipe
 from .settings import check_setting
 
 if TYPE_CHECKING:
-    from ..kb.store import ConceptStore
-    from ..ml.name_matcher import NameMatcher
+    from ..kb.knowledge_base import KnowledgeBase
+    from ..linking.name_matcher import NameMatcher
 
 # names of concepts that say nothing when they stand alone
 STOP_NAMES = (
@@ -136,16 +136,16 @@ class ConceptMatcher(FolderPipe):
     def matcher(self) -> "NameMatcher":
         """Finds the names. The vocabulary that the config names is opened here, at the first use."""
         if self._matcher is None:
-            from ..ml.name_matcher import NameMatcher
-            from ..ml.open import open_store
+            from ..linking.name_matcher import NameMatcher
+            from ..linking.open import load_knowledge_base
 
-            self._matcher = NameMatcher.build(open_store(self._kb))
+            self._matcher = NameMatcher.build(load_knowledge_base(self._kb))
         return self._matcher
 
     @property
-    def kb(self) -> "ConceptStore":
+    def kb(self) -> "KnowledgeBase":
         """The vocabulary."""
-        return self.matcher.store
+        return self.matcher.kb
 
     def set_kb(self, kb: str) -> None:
         """Find the names of another vocabulary from now on.
@@ -164,12 +164,14 @@ class ConceptMatcher(FolderPipe):
         found = {
             match[:2]: match.row for match in matches if self._is_wanted(text[match.start : match.end], stop_words)
         }
-        for use in get_uses(doc):  # the text itself says what a short form means, whatever else bears that name
-            row = self.matcher.match(use.long)
+        for occurrence in get_abbreviation_occurrences(
+            doc
+        ):  # the text itself says what a short form means, whatever else bears that name
+            row = self.matcher.match(occurrence.long)
             if row is not None:
-                found[use.start, use.end] = row
-            elif not self._is_cut_short(use.long, found.get((use.start, use.end))):
-                found.pop((use.start, use.end), None)
+                found[occurrence.start, occurrence.end] = row
+            elif not self._is_cut_short(occurrence.long, found.get((occurrence.start, occurrence.end))):
+                found.pop((occurrence.start, occurrence.end), None)
         labels = self._labels(set(found.values()))
         spans: Dict[Tuple[int, int], Span] = {}
         for (start, end), row in found.items():
@@ -191,41 +193,41 @@ class ConceptMatcher(FolderPipe):
         if row is None:
             return False
         wanted = set(word_keys(long_form))
-        _, owners = self.kb.ownership.of(np.array([row]))
+        _, owners = self.kb.name_concepts.of(np.array([row]))
         names = (
             name.text
-            for concept in self.kb.ownership.concepts[owners].tolist()
+            for concept in self.kb.name_concepts.concepts[owners].tolist()
             for name in self.kb.names_of(self.kb.concept_id(concept))
         )
         return bool(wanted) and any(wanted.issubset(word_keys(name)) for name in names)
 
     def _labels(self, rows: Set[int]) -> Dict[int, Optional[str]]:
         """RETURNS (Dict[int, str | None]): for each name its label; None where no concept that owns it passes."""
-        ownership, passing = self.kb.ownership, self._passing()
+        name_concepts, passing = self.kb.name_concepts, self._passing()
         labels: Dict[int, Optional[str]] = dict.fromkeys(rows)
         if not rows:
             return labels
-        _, owners = ownership.of(np.array(sorted(rows)))
+        _, owners = name_concepts.of(np.array(sorted(rows)))
         passing = passing[owners]
         # where several concepts own a name, the one with the best claim on it gives the label
         order = np.lexsort(self.kb.tie_order(owners))
         for i in order[passing[order]]:
-            row = int(ownership.names[owners[i]])
+            row = int(name_concepts.names[owners[i]])
             if labels[row] is None:
-                labels[row] = self.label or self._type(int(ownership.concepts[owners[i]]))
+                labels[row] = self.label or self._type(int(name_concepts.concepts[owners[i]]))
         return labels
 
     def _passing(self) -> np.ndarray:
-        """Which entries of `kb.ownership` pass the filter; the vocabulary is asked once for each filter.
+        """Which entries of `kb.name_concepts` pass the filter; the vocabulary is asked once for each filter.
 
         RAISES (SapbertError): E404, E405 the vocabulary has no such type or source.
         """
-        only = (tuple(self.types), tuple(self.sources))
-        if self._filtered is None or self._filtered[0] != only:
-            from ..ml.open import check_filters
+        filter = (tuple(self.types), tuple(self.sources))
+        if self._filtered is None or self._filtered[0] != filter:
+            from ..linking.open import check_filters
 
-            check_filters(self.kb, *only)
-            self._filtered = only, self.kb.owned(*only)
+            check_filters(self.kb, *filter)
+            self._filtered = filter, self.kb.matching_entries(*filter)
         return self._filtered[1]
 
     def _type(self, concept: int) -> str:
@@ -233,16 +235,16 @@ class ConceptMatcher(FolderPipe):
         return found.types[0] if found and found.types else "CONCEPT"
 
     def _save(self, folder: Path) -> None:
-        from ..ml.open import save_store
+        from ..linking.open import copy_knowledge_base
 
-        save_store(self.kb, folder)
+        copy_knowledge_base(self.kb, folder)
         self.matcher.save(folder)
 
     def _load(self, folder: Path) -> None:
-        from ..ml.name_matcher import NameMatcher
-        from ..ml.open import load_store
+        from ..linking.name_matcher import NameMatcher
+        from ..linking.open import open_saved_knowledge_base
 
-        self._matcher, self._filtered = NameMatcher.load(load_store(folder), folder), None
+        self._matcher, self._filtered = NameMatcher.load(open_saved_knowledge_base(folder), folder), None
 
 
 def _adds_letters(span: Span, start: int, end: int) -> bool:

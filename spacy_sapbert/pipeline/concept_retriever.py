@@ -17,19 +17,19 @@ from spacy.vocab import Vocab
 from thinc.api import Model
 from thinc.types import Floats2d
 
-from ..evaluation.concepts_scorer import score_concepts
-from ..ml.signals import OF_ENCODER, SIGNALS
+from ..retrieval.signals import OF_ENCODER, SIGNALS
 from ..training.concept_retrieval import ConceptRetrieval
 from ..types import DocumentConcept
 from .attributes import register, set_concepts
+from .concepts_scorer import score_concepts
 from .retrieval_learning import RetrievalPipe
 from .settings import check_setting
 
 if TYPE_CHECKING:
-    from ..kb.store import ConceptStore
-    from ..ml.concept_set import ConceptSet
-    from ..ml.retrieval import Ranked, Retriever
-    from ..ml.retriever_parts import RetrieverParts
+    from ..kb.knowledge_base import KnowledgeBase
+    from ..retrieval.concept_set import ConceptSet
+    from ..retrieval.parts import RetrieverParts
+    from ..retrieval.retriever import Ranked, Retriever
 
 CONCEPT_TEXTS = ("packed", "mean")
 
@@ -54,7 +54,7 @@ CONCEPT_TEXTS = ("packed", "mean")
         "most_specific": False,
         "batch_size": 32,
         "model": None,
-        "learning": None,
+        "training": None,
         "scorer": {"@scorers": "spacy-sapbert.concepts_scorer.v1"},
     },
     default_score_weights={"concepts_r": 1.0, "concepts_p": 0.0, "concepts_f": 0.0, "concepts_r5": 0.0},
@@ -181,14 +181,16 @@ class ConceptRetriever(RetrievalPipe):
         for doc, ranked in zip(docs, predictions):
             set_concepts(doc, [self._told(doc, concept, self.retriever) for concept in ranked])
 
-    def rank(self, docs: Sequence[Doc], k: int, only: Optional[Collection[str]] = None) -> List[List[DocumentConcept]]:
+    def rank(
+        self, docs: Sequence[Doc], k: int, filter: Optional[Collection[str]] = None
+    ) -> List[List[DocumentConcept]]:
         """Rank the concepts of documents, whatever their score, those above others included.
 
         k (int): so many concepts of each document, at most.
-        only (Collection[str] | None): ids that can be named.
+        filter (Collection[str] | None): ids that can be named.
         RETURNS (List[List[DocumentConcept]]): best first.
         """
-        retriever = self.retriever if only is None else self._retriever_of(frozenset(only))
+        retriever = self.retriever if filter is None else self._retriever_of(frozenset(filter))
         ranked = retriever.rank(docs, k)
         return [[self._told(doc, one, retriever) for one in of_doc] for doc, of_doc in zip(docs, ranked)]
 
@@ -202,9 +204,9 @@ class ConceptRetriever(RetrievalPipe):
         self._threshold = value
 
     @property
-    def kb(self) -> "ConceptStore":
+    def kb(self) -> "KnowledgeBase":
         """The vocabulary."""
-        return self.parts.store
+        return self.parts.kb
 
     # not `labels`: spaCy lists those of every component in the pipeline's meta, before anything was loaded
     @property
@@ -228,11 +230,11 @@ class ConceptRetriever(RetrievalPipe):
         evidence = tuple(span for span in spans if span is not None)
         return DocumentConcept(concept_id, concept.score, known.canonical_name, evidence, concept.contributions)
 
-    def _retriever_of(self, only: FrozenSet[str]) -> "Retriever":
+    def _retriever_of(self, filter: FrozenSet[str]) -> "Retriever":
         """RETURNS (Retriever): one that names only some; what it takes long to make is kept for the next time."""
         weights, whole = self.retriever.weights, self.parts
-        if self._some is None or self._some[0] != only or self._some[1] is not whole.concepts:
-            self._some = only, whole.concepts, whole.only(only)
+        if self._some is None or self._some[0] != filter or self._some[1] is not whole.concepts:
+            self._some = filter, whole.concepts, whole.filter(filter)
         parts = self._some[2]
         parts.documents, parts.counts, parts.weights = whole.documents, whole.counts, weights
         return parts.retriever(self._signals, self._spans_key, self._read)

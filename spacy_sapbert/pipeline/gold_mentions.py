@@ -12,12 +12,12 @@ from ..types import NIL
 from .mentions import mentions_of
 
 if TYPE_CHECKING:
-    from ..kb.store import ConceptStore
-    from ..ml.candidates import Filter
-    from ..ml.decision import MentionForms
+    from ..kb.knowledge_base import KnowledgeBase
+    from ..linking.candidates import Filter
+    from ..linking.variants import MentionVariants
     from ..training.biosyn import TrainingMention
 
-Forms = Callable[[Doc], Sequence["MentionForms"]]
+Forms = Callable[[Doc], Sequence["MentionVariants"]]
 
 
 def training_mentions(
@@ -25,7 +25,7 @@ def training_mentions(
     spans_key: Optional[str],
     forms_of: Forms,
     filter_of: Callable[[Span], "Filter"],
-    store: "ConceptStore",
+    kb: "KnowledgeBase",
     counts: "Counter[str]",
 ) -> Iterator["TrainingMention"]:
     """Gold mentions with their concepts: the long form where there is one, and the parts of a composite.
@@ -43,7 +43,7 @@ def training_mentions(
         for mention, form in zip(mentions_of(doc, spans_key), forms_of(doc)):
             ids = gold.get(place_of(mention), ())
             for text, concept_id in _named(form, ids, counts):
-                concepts = frozenset(store.concept_rows(concept_id))
+                concepts = frozenset(kb.concept_rows(concept_id))
                 counts["ids that the vocabulary lacks"] += not concepts
                 if concepts:
                     yield TrainingMention(text, concepts, filter_of(mention))
@@ -65,12 +65,12 @@ def with_gold_mentions(example: Example, spans_key: Optional[str]) -> Doc:
     return doc
 
 
-def _named(form: "MentionForms", ids: Sequence[str], counts: "Counter[str]") -> Iterator[Tuple[str, str]]:
+def _named(form: "MentionVariants", ids: Sequence[str], counts: "Counter[str]") -> Iterator[Tuple[str, str]]:
     """YIELDS (Tuple[str, str]): texts and the ids that are right for them."""
     if len(ids) == 1:
         yield form.long_form or form.text, ids[0]
     elif ids:
-        reading = next((reading for reading in form.readings if len(reading) == len(ids)), ())
+        reading = next((reading for reading in form.composite_splits if len(reading) == len(ids)), ())
         counts["composites without as many parts as ids"] += not reading
         yield from zip(reading, ids)
 

@@ -13,7 +13,7 @@ from spacy.training import Example, validate_examples
 
 from ..corpora.docs import from_doc
 from ..errors import Errors, SapbertError
-from ..ml.fitted import Fitted
+from ..linking.parameters import LinkerParameters
 from ..training.biosyn import BioSyn
 from ..types import AnnotatedDocument
 from .batched import BatchedPipe
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     import numpy as np
     from thinc.api import Optimizer
 
-    from ..kb.store import ConceptStore
-    from ..ml.candidates import CandidateGenerator, Filter
-    from ..ml.decision import MentionForms
-    from ..ml.prior import Prior
-    from ..ml.transformer_encoder import TransformerEncoder
+    from ..encoders.transformer import TransformerEncoder
+    from ..kb.knowledge_base import KnowledgeBase
+    from ..linking.candidates import CandidateGenerator, Filter
+    from ..linking.prior import Prior
+    from ..linking.variants import MentionVariants
     from ..training.biosyn import CandidateScores, Learner, TrainingMention
 
 
@@ -52,33 +52,33 @@ class LearningPipe(BatchedPipe):
 
     def __init__(self, learning: Optional[BioSyn], scorer: Optional[Callable]) -> None:
         self.model: Any = None  # until it learns
-        self.learning = learning
+        self.training = learning
         self.scorer = scorer
-        self._fitted = Fitted()
+        self._fitted = LinkerParameters()
         self._prior: Optional[Prior] = None
         self._generator: Optional[CandidateGenerator] = None
-        self._learner: Optional[Learner] = None
+        self._trainer: Optional[Learner] = None
         self._steps = 0
         self._docs_since_renewal = 0
         self._renew_after: Optional[int] = None
         self._gold: List[AnnotatedDocument] = []
         self._vectors_folder: Optional[tempfile.TemporaryDirectory[str]] = None
 
-    def _forms(self, doc: Doc) -> List["MentionForms"]:
+    def _forms(self, doc: Doc) -> List["MentionVariants"]:
         raise NotImplementedError
 
     def _filter(self, mention: Span) -> "Filter":
         raise NotImplementedError
 
-    def _check_filters(self, store: "ConceptStore") -> None:
+    def _check_filters(self, kb: "KnowledgeBase") -> None:
         raise NotImplementedError
 
     # --- vocabulary and encoder
 
     @property
-    def kb(self) -> "ConceptStore":
+    def kb(self) -> "KnowledgeBase":
         """The vocabulary; `kb.cui_to_entity` and `kb.alias_to_cuis` read it as scispaCy's linker does."""
-        return self.generator.store
+        return self.generator.kb
 
     @property
     def generator(self) -> "CandidateGenerator":
@@ -112,7 +112,7 @@ class LearningPipe(BatchedPipe):
     @property
     def prior(self) -> Optional["Prior"]:
         """What counts beside the similarity of names, where it was fitted or learnt."""
-        from ..ml.prior import Prior
+        from ..linking.prior import Prior
 
         counts, weight = self._fitted.annotated, self.prior_weight
         if not (counts and weight):
@@ -132,7 +132,7 @@ class LearningPipe(BatchedPipe):
             self._fitted, self._prior_weight = before
 
     @property
-    def fitted(self) -> Fitted:
+    def fitted(self) -> LinkerParameters:
         """What was learnt or fitted, as far as it holds.
 
         Threshold and probabilities hold for the scores with which `spacy-sapbert calibrate` fitted them. They are left
@@ -146,7 +146,7 @@ class LearningPipe(BatchedPipe):
         return fitted if same else fitted.without_calibration()
 
     @fitted.setter
-    def fitted(self, fitted: Fitted) -> None:
+    def fitted(self, fitted: LinkerParameters) -> None:
         self._fitted = fitted
 
     def set_kb(self, kb: str) -> None:
@@ -154,35 +154,35 @@ class LearningPipe(BatchedPipe):
 
         kb (str): "starter", or the path of a store.
         """
-        from ..ml.open import open_store
+        from ..linking.open import load_knowledge_base
 
         vectors, ngrams = self.generator.vectors, self.generator.ngrams
-        normaliser = ngrams.normaliser if ngrams else self._sparse_normaliser
+        text_normalizer = ngrams.text_normalizer if ngrams else self._sparse_normaliser
         encoder = vectors.encoder if vectors else None
         if encoder and self._note:
             encoder.record("BioSyn", **self._note)
-        self._use(self._generate(open_store(kb), encoder, normaliser))
+        self._use(self._generate(load_knowledge_base(kb), encoder, text_normalizer))
         self._fitted = self._fitted.without_calibration()
 
     def _open(self) -> "CandidateGenerator":
-        from ..ml.open import open_encoder, open_store
+        from ..linking.open import load_knowledge_base, open_encoder
 
         encoder = open_encoder(self._encoder, pooling=self._pooling, device=self._device)
-        if encoder and encoder.sparse_part:
-            self._fitted = encoder.sparse_part.fitted
-        return self._generate(open_store(self._kb), encoder, self._sparse_normaliser)
+        if encoder and encoder.lexical_model:
+            self._fitted = encoder.lexical_model.fitted
+        return self._generate(load_knowledge_base(self._kb), encoder, self._sparse_normaliser)
 
     def _generate(
-        self, store: "ConceptStore", encoder: Optional["TransformerEncoder"], normaliser: str
+        self, kb: "KnowledgeBase", encoder: Optional["TransformerEncoder"], text_normalizer: str
     ) -> "CandidateGenerator":
-        from ..ml.open import open_generator
+        from ..linking.open import open_generator
 
-        return open_generator(store, encoder, sparse=self._sparse, sparse_normaliser=normaliser, index=self._index)
+        return open_generator(kb, encoder, sparse=self._sparse, text_normalizer=text_normalizer, index=self._index)
 
     def _use(self, generator: "CandidateGenerator") -> None:
-        self._check_filters(generator.store)
+        self._check_filters(generator.kb)
         self._generator = generator
-        self._learner = self.model = None  # they belong to the one before
+        self._trainer = self.model = None  # they belong to the one before
         self._steps = 0
         self._gold = []
 
@@ -195,7 +195,7 @@ class LearningPipe(BatchedPipe):
         RAISES (SapbertError): E406 λ or μ is set, but is to be learnt; E342 there is no encoder; E346 no mention has a
             concept of the vocabulary.
         """
-        if self.learning is None:
+        if self.training is None:
             return
         for setting, value in (("sparse_weight", self._sparse_weight), ("prior_weight", self._prior_weight)):
             check_setting(self, setting, value is None, "null: what it begins with stands in `learning`")
@@ -204,7 +204,7 @@ class LearningPipe(BatchedPipe):
         self._start_learning()
         self._count_gold(examples)
         self._renew_after = self._renew_after or len(examples)
-        if self.learning.join_mentions:
+        if self.training.add_training_mentions:
             key = self.spans_key or ""
             self._gold = [from_doc(example.reference, spans_key=key) for example in examples]
 
@@ -239,15 +239,15 @@ class LearningPipe(BatchedPipe):
 
     def get_loss(self, examples: Iterable[Example], scores: "CandidateScores") -> Tuple[float, "np.ndarray"]:
         """RETURNS (Tuple[float, float32]): the mean loss of a mention, and its gradient by the scores."""
-        assert self.learning is not None
-        losses, gradients = self.learning.loss(scores.scores, scores.right)
+        assert self.training is not None
+        losses, gradients = self.training.loss(scores.scores, scores.right)
         return float(losses.mean()), gradients / len(gradients)
 
     def finish_update(self, sgd: "Optimizer") -> None:
         """Change the weights. Names are encoded anew when they are needed next, or after as many documents as set."""
-        if self._learner is not None:
-            self._learner.finish_update(sgd)
-            self._fitted = self._fitted._replace(sparse_weight=self._learner.sparse_weight)
+        if self._trainer is not None:
+            self._trainer.finish_update(sgd)
+            self._fitted = self._fitted._replace(sparse_weight=self._trainer.sparse_weight)
             self._steps += 1
 
     def score(self, examples: Iterable[Example], **settings: Any) -> Dict[str, Any]:
@@ -255,19 +255,19 @@ class LearningPipe(BatchedPipe):
         return self.scorer(examples, linker=self, **settings) if self.scorer else {}
 
     def _start_learning(self) -> "Learner":
-        from ..ml.open import exact_vectors
+        from ..linking.open import exact_vectors
         from ..training.biosyn import Learner
 
-        if self._learner is None:
-            assert self.learning is not None
+        if self._trainer is None:
+            assert self.training is not None
             generator = self.generator
             if generator.vectors and not generator.vectors.exact:  # an index would be void after the first step
-                generator.renew(exact_vectors(generator.vectors, generator.store))
-            self._learner = Learner(generator, self.learning)
+                generator.renew(exact_vectors(generator.vectors, generator.kb))
+            self._trainer = Learner(generator, self.training)
             self._fitted = self._fitted.without_calibration()
-            self.model = self._learner.model
-            self._renew_after = self.learning.renew_after
-        return self._learner
+            self.model = self._trainer.model
+            self._renew_after = self.training.reencode_every
+        return self._trainer
 
     def _count_gold(self, examples: Sequence[Example]) -> None:
         gold = (gold_ids(example.reference, self.spans_key).values() for example in examples)
@@ -275,8 +275,8 @@ class LearningPipe(BatchedPipe):
         if not any(map(self.kb.concept_rows, counts)):
             some = ", ".join(list(counts)[:3]) or "none"
             raise SapbertError(Errors.E346.format(documents=len(examples), n=counts.total(), some=some))
-        assert self.learning is not None
-        self._fitted = self._fitted._replace(annotated=dict(counts), prior_weight=self.learning.prior_weight)
+        assert self.training is not None
+        self._fitted = self._fitted._replace(annotated=dict(counts), prior_weight=self.training.prior_weight)
 
     def _training_mentions(self, examples: Sequence[Example]) -> List["TrainingMention"]:
         learner = self._start_learning()
@@ -284,22 +284,22 @@ class LearningPipe(BatchedPipe):
             self._renew(learner.generator)
         self._docs_since_renewal += len(examples)
         found = training_mentions(
-            examples, self.spans_key, self._forms, self._filter, learner.generator.store, learner.counts
+            examples, self.spans_key, self._forms, self._filter, learner.generator.kb, learner.counts
         )
         return learner.pick(found)
 
     def _renew(self, generator: "CandidateGenerator") -> None:
         """Encode the names by what was learnt."""
-        from ..ml.name_vectors import NameVectors, build_name_vectors
+        from ..vectors.flat import NameVectors, build_name_vectors
 
         assert generator.vectors is not None
         encoder = generator.vectors.encoder
         encoder.replace(encoder.model)  # which has another fingerprint now
         folder = tempfile.TemporaryDirectory(prefix="spacy_sapbert_", ignore_cleanup_errors=True)
-        build_name_vectors(generator.store, encoder, Path(folder.name))
-        generator.renew(NameVectors(Path(folder.name), generator.store, encoder))
-        if self._learner:
-            self._learner.names_are_renewed()
+        build_name_vectors(generator.kb, encoder, Path(folder.name))
+        generator.renew(NameVectors(Path(folder.name), generator.kb, encoder))
+        if self._trainer:
+            self._trainer.names_are_renewed()
         if self._vectors_folder:
             self._vectors_folder.cleanup()
         self._vectors_folder = folder
@@ -308,12 +308,12 @@ class LearningPipe(BatchedPipe):
     # --- saving
 
     def _save(self, folder: Path) -> None:
-        from ..ml.open import save_generator, with_mentions
+        from ..linking.open import save_generator, with_mentions
 
         generator = self.generator
         encoder = generator.vectors.encoder if generator.vectors else None
-        if encoder and encoder.sparse_part:  # the encoder's folder shall not say what was true before it learnt
-            encoder.sparse_part = encoder.sparse_part._replace(fitted=self._fitted)
+        if encoder and encoder.lexical_model:  # the encoder's folder shall not say what was true before it learnt
+            encoder.lexical_model = encoder.lexical_model._replace(fitted=self._fitted)
         with _noted(generator, self._note), tempfile.TemporaryDirectory() as temporary:
             if self._gold:
                 generator = with_mentions(generator, self._gold, Path(temporary))
@@ -321,13 +321,13 @@ class LearningPipe(BatchedPipe):
         self._fitted.save(folder)
 
     def _load(self, folder: Path) -> None:
-        from ..ml.open import load_generator
+        from ..linking.open import load_generator
 
-        fitted = Fitted.load(folder)
+        fitted = LinkerParameters.load(folder)
         generator = load_generator(
             folder,
             sparse=self._sparse,
-            sparse_normaliser=self._sparse_normaliser,
+            text_normalizer=self._sparse_normaliser,
             index=self._index,
             device=self._device,
         )
@@ -337,10 +337,10 @@ class LearningPipe(BatchedPipe):
     @property
     def _note(self) -> Dict[str, Any]:
         """What is noted with the encoder of how it has learnt; nothing before it has."""
-        if not (self._learner and self.learning and self._steps):
+        if not (self._trainer and self.training and self._steps):
             return {}
-        found = {"sparse_weight": self._learner.sparse_weight, "temperature": self._learner.temperature}
-        return {"steps": self._steps, **found, **dict(+self._learner.counts), "settings": self.learning.described}
+        found = {"sparse_weight": self._trainer.sparse_weight, "temperature": self._trainer.temperature}
+        return {"steps": self._steps, **found, **dict(+self._trainer.counts), "settings": self.training.described}
 
 
 @contextmanager

@@ -34,12 +34,12 @@ if TYPE_CHECKING:
     from thinc.api import Model, Optimizer
     from thinc.types import Floats2d
 
-    from ..ml.retrieval import Candidates, Retriever
-    from ..ml.retriever_parts import RetrieverParts
-    from ..ml.signals.document import EncodeDocuments
-    from ..ml.thinc_encoder import DocumentModel
-    from ..ml.training_counts import DocumentCounts
-    from ..training.concept_retrieval import AnnotatedPlaces, RetrievalLearner
+    from ..encoders.thinc_layer import DocumentModel
+    from ..retrieval.parts import RetrieverParts
+    from ..retrieval.retriever import Candidates, Retriever
+    from ..retrieval.signals.document import EncodeDocuments
+    from ..retrieval.training_counts import DocumentCounts
+    from ..training.concept_retrieval import AnnotatedPlaces, RetrieverTrainer
 
 
 BATCH = 32  # documents that are read together to weigh the signals
@@ -79,11 +79,11 @@ class RetrievalPipe(BatchedPipe):
     ) -> None:
         self._model = model
         self.model: Any = model  # or its own, once it learns
-        self.learning = learning
+        self.training = learning
         self.scorer = scorer
         self._parts: Optional[RetrieverParts] = None
         self._retriever: Optional[Retriever] = None
-        self._learner: Optional[RetrievalLearner] = None
+        self._trainer: Optional[RetrieverTrainer] = None
         self._held_out: Dict[int, HeldOut] = {}
         self._counts: Dict[int, DocumentCounts] = {}
         self._upstream: Optional[Callable[[Doc], Doc]] = None
@@ -95,12 +95,12 @@ class RetrievalPipe(BatchedPipe):
     def parts(self) -> "RetrieverParts":
         """What concepts are ranked by. What the config names is opened here, at the first use."""
         if self._parts is None:
-            from ..ml.open import open_encoder
-            from ..ml.retriever_parts import open_parts
+            from ..linking.open import open_encoder
+            from ..retrieval.parts import open_parts
 
             self._parts = open_parts(
                 self._kb,
-                open_encoder(self._encoder, pooling=self._pooling, normalised=True, device=self._device),
+                open_encoder(self._encoder, pooling=self._pooling, l2_normalized=True, device=self._device),
                 self._signals,
                 labels=self._labels,
                 types=self._types,
@@ -138,9 +138,9 @@ class RetrievalPipe(BatchedPipe):
         get_examples (Callable[[], Iterable[Example]]): gives the training data.
         RAISES (SapbertError): E645 no document is annotated with a concept that can be named.
         """
-        if self.learning is None:
+        if self.training is None:
             return
-        from ..ml.training_counts import TrainingCounts
+        from ..retrieval.training_counts import TrainingCounts
 
         examples = list(get_examples())
         validate_examples(examples, f"{type(self).__name__}.initialize")
@@ -152,8 +152,8 @@ class RetrievalPipe(BatchedPipe):
         manual = [(example, document) for example, document in documents if not is_augmented(example.reference)]
         self._counts = {_key(example.reference): _count(example.reference, document) for example, document in manual}
         self.parts.counts = TrainingCounts.of(self._counts.values())
-        if self.learning.join_mentions:
-            self.parts.join_mentions(document for _, document in manual)
+        if self.training.add_training_mentions:
+            self.parts.add_training_mentions(document for _, document in manual)
         self._retriever = None
         components = nlp.pipeline if nlp and self._model is not None else ()
         listened = (one for _, one in components if self.name in getattr(one, "listening_components", ()))
@@ -179,7 +179,7 @@ class RetrievalPipe(BatchedPipe):
         losses.setdefault(self.name, 0.0)
         examples = list(examples)
         validate_examples(examples, f"{type(self).__name__}.update")
-        if self.learning is None:
+        if self.training is None:
             self._learn_nothing(examples)
             return losses
         documents = self._training_documents(examples)
@@ -200,28 +200,28 @@ class RetrievalPipe(BatchedPipe):
             backprop([one * 0 for one in vectors])
 
     def finish_update(self, sgd: "Optimizer") -> None:
-        if self._learner is not None:
-            self._learner.finish_update(sgd)
+        if self._trainer is not None:
+            self._trainer.finish_update(sgd)
 
     def score(self, examples: Iterable[Example], **settings: Any) -> Dict[str, Any]:
         """RETURNS (Dict[str, Any]): what the `scorer` measures; it is given the component as `retriever`."""
         return self.scorer(examples, retriever=self, **settings) if self.scorer else {}
 
-    def _start_learning(self) -> Optional["RetrievalLearner"]:
-        """RETURNS (RetrievalLearner | None): None where no signal has an encoder that could learn."""
-        assert self.learning is not None
+    def _start_learning(self) -> Optional["RetrieverTrainer"]:
+        """RETURNS (RetrieverTrainer | None): None where no signal has an encoder that could learn."""
+        assert self.training is not None
         parts = self.parts
-        if self._learner is None and parts.vectors:
-            from ..training.concept_retrieval import RetrievalLearner
+        if self._trainer is None and parts.vectors:
+            from ..training.concept_retrieval import RetrieverTrainer
 
             if self._model is None:
-                self.model = self._own_model(self.learning)
-            self._learner = RetrievalLearner(self.model, parts.vectors, self.learning)
-        return self._learner
+                self.model = self._own_model(self.training)
+            self._trainer = RetrieverTrainer(self.model, parts.vectors, self.training)
+        return self._trainer
 
     def _own_model(self, learning: ConceptRetrieval) -> "DocumentModel":
-        from ..ml.document_encoder import DocumentEncoder
-        from ..ml.thinc_encoder import document_model
+        from ..encoders.documents import DocumentEncoder
+        from ..encoders.thinc_layer import document_model
 
         parts = self.parts
         assert parts.encoder  # it has made the vectors of the concepts
@@ -247,14 +247,14 @@ class RetrievalPipe(BatchedPipe):
         return documents
 
     def _is_held_out(self, key: int) -> bool:
-        assert self.learning is not None
-        drawn = hash64(f"{self.learning.seed} {key}") / 2**64
-        return drawn < self.learning.held_out
+        assert self.training is not None
+        drawn = hash64(f"{self.training.seed} {key}") / 2**64
+        return drawn < self.training.held_out
 
     def _weight(self, example: Example) -> float:
-        assert self.learning is not None
-        if is_augmented(example.reference) and self.learning.augmented_weight is not None:
-            return self.learning.augmented_weight
+        assert self.training is not None
+        if is_augmented(example.reference) and self.training.augmented_weight is not None:
+            return self.training.augmented_weight
         return float(example.reference.user_data.get(WEIGHT, 1.0))
 
     def _places(self, document: AnnotatedDocument) -> Tuple[int, ...]:
@@ -266,7 +266,7 @@ class RetrievalPipe(BatchedPipe):
         """Learn from the documents held out how much each signal counts."""
         import numpy as np
 
-        from ..ml.signal_weights import SignalWeights
+        from ..retrieval.signal_weights import SignalWeights
 
         held_out = [self._held_out[key] for key in sorted(self._held_out)]
         if not held_out:
@@ -295,16 +295,16 @@ class RetrievalPipe(BatchedPipe):
     def _save(self, folder: Path) -> None:
         _ = self.retriever  # which weighs the signals if they are not yet
         documents = self.parts.documents
-        if self._model is not None or not (self._learner and self._learner.steps and documents and self.learning):
+        if self._model is not None or not (self._trainer and self._trainer.steps and documents and self.training):
             self.parts.save(folder, self._index)
             return
         before = copy.deepcopy(documents.encoder.trained)  # it may go on to learn
-        documents.encoder.record("concept retrieval", steps=self._learner.steps, settings=vars(self.learning))
+        documents.encoder.record("concept retrieval", steps=self._trainer.steps, settings=vars(self.training))
         self.parts.save(folder, self._index)
         documents.encoder.trained = before
 
     def _load(self, folder: Path) -> None:
-        from ..ml.retriever_parts import load_parts
+        from ..retrieval.parts import load_parts
 
         self._parts = load_parts(
             folder,
@@ -314,7 +314,7 @@ class RetrievalPipe(BatchedPipe):
             length=self._segment_length,
             device=self._device,
         )
-        self._retriever = self._learner = None
+        self._retriever = self._trainer = None
         self.model = self._model
         self._held_out, self._counts = {}, {}
         self._is_stale = False
@@ -325,7 +325,7 @@ def _key(doc: Doc) -> int:
 
 
 def _count(doc: Doc, document: AnnotatedDocument) -> "DocumentCounts":
-    from ..ml.signals.phrases import count_document
+    from ..retrieval.signals.phrases import count_document
 
     mentions = [mention for mention in document.mentions if mention.ids]
     return count_document(doc, [one.text for one in mentions], [one_id for one in mentions for one_id in one.ids])

@@ -9,22 +9,29 @@ from spacy.tokens import Doc, Span
 from spacy.vocab import Vocab
 
 from ..errors import Errors, SapbertError
-from ..evaluation.linking_scorer import score_links
-from ..ml.spelling import VOCABULARY, load_corrections, open_corrector, save_corrections
+from ..linking.spelling import VOCABULARY, load_corrections, open_corrector, save_corrections
 from ..text.abbreviations import expand
-from ..text.normalise import NORMALISERS
+from ..text.normalize import TEXT_NORMALIZERS
 from ..text.spelling import CorrectionList, Corrector
 from ..training.biosyn import BioSyn
 from ..types import NIL, Candidate, Link, LinkedPart
-from .attributes import get_matched_name, get_readings, get_uses, register, set_kb_ents, set_links
+from .attributes import (
+    get_abbreviation_occurrences,
+    get_composite_splits,
+    get_matched_name,
+    register,
+    set_kb_ents,
+    set_links,
+)
 from .learning import LearningPipe
+from .linking_scorer import score_links
 from .mentions import mentions_of, set_kb_ids
 from .settings import check_setting
 
 if TYPE_CHECKING:
-    from ..kb.store import ConceptStore
-    from ..ml.candidates import CandidateGenerator, Filter
-    from ..ml.decision import MentionForms
+    from ..kb.knowledge_base import KnowledgeBase
+    from ..linking.candidates import CandidateGenerator, Filter
+    from ..linking.variants import MentionVariants
 
 # Fitted on the training parts of BC5CDR and NCBI Disease (`benchmarks/decisions.py`).
 SHORT_FORM_MARGIN = 0.25
@@ -46,7 +53,7 @@ Parts = Tuple[LinkedPart, ...]
         "device": "auto",
         "index": "Flat",
         "sparse": True,
-        "sparse_normaliser": "biosyn+greek",
+        "text_normalizer": "biosyn+greek",
         "sparse_weight": None,
         "prior_weight": None,
         "batch_size": 128,
@@ -65,7 +72,7 @@ Parts = Tuple[LinkedPart, ...]
         "spelling_margin": SPELLING_MARGIN,
         "filter_for_definitions": False,
         "no_definition_threshold": 0.95,
-        "learning": None,
+        "training": None,
         "scorer": {"@scorers": "spacy-sapbert.linking_scorer.v1"},
     },
     default_score_weights={"link_acc": 1.0, "link_strict": 0.0, "link_recall": 0.0, "link_lambda": 0.0},
@@ -79,7 +86,7 @@ def make_sapbert_linker(
     device: str,
     index: str,
     sparse: bool,
-    sparse_normaliser: str,
+    text_normalizer: str,
     sparse_weight: Optional[float],
     prior_weight: Optional[float],
     batch_size: int,
@@ -110,8 +117,8 @@ class SapbertLinker(LearningPipe):
 
     A mention is looked up as it stands, with its abbreviations expanded, and part by part where the
     `composite_splitter` offers readings. Where it was learnt or fitted how often annotators mean a concept, that counts
-    beside the likeness of names (`spacy_sapbert.ml.prior.Prior`). `spacy_sapbert.ml.decision.Decision` says which of
-    the forms is linked, and `spacy_sapbert.ml.homonyms.Homonyms` to which of several concepts with the same score.
+    beside the likeness of names (`spacy_sapbert.linking.prior.Prior`). `spacy_sapbert.linking.variants.VariantSelector` says which of
+    the forms is linked, and `spacy_sapbert.linking.ties.TieBreaker` to which of several concepts with the same score.
 
     kb (str): "starter", or the path of a store that `spacy-sapbert kb build` made.
     encoder (str): "starter", a folder or a hub name; "none" for the sparse score alone.
@@ -119,17 +126,17 @@ class SapbertLinker(LearningPipe):
     device (str): where the encoder runs: "auto", "cpu", "cuda", …
     index (str): how the names nearest by the dense score are found: "Flat" compares with all of them; "HNSW", "IVF",
         "IVF,PQ", "SQ8" and other kinds that faiss knows are faster or smaller, and may miss some (see
-        `spacy_sapbert.ml.faiss_vectors.index_kind`). "qdrant:FOLDER" or a URL searches a Qdrant database that
+        `spacy_sapbert.vectors.faiss_index.index_kind`). "qdrant:FOLDER" or a URL searches a Qdrant database that
         `spacy-sapbert kb upload` filled.
     sparse (bool): use the sparse score.
-    sparse_normaliser (str): the normal form in which it reads names: "biosyn+greek" (lower-case without punctuation,
-        Greek letters spelled out), or another of `NORMALISERS`, such as "lower+greek", "unpunctuated+greek" or "none".
+    text_normalizer (str): the normal form in which it reads names: "biosyn+greek" (lower-case without punctuation,
+        Greek letters spelled out), or another of `TEXT_NORMALIZERS`, such as "lower+greek", "unpunctuated+greek" or "none".
         Without "+greek", Greek letters stay. A saved pipeline keeps the one it has, and so does an encoder to which
         n-grams belong.
     sparse_weight (float | None): its weight λ beside the dense score; None takes what was learnt, here or with a
         published encoder, else 0.2.
     prior_weight (float | None): the weight μ of how often annotators meant a concept; None takes what was learnt or
-        fitted. It counts only where that was, see `spacy_sapbert.ml.prior.Prior`.
+        fitted. It counts only where that was, see `spacy_sapbert.linking.prior.Prior`.
     batch_size (int): documents whose mentions are looked up together.
     k (int): candidates for each text that is looked up.
     threshold (float | None): a link needs a higher score; None takes what was fitted (see `fitted`), else 0.85.
@@ -144,14 +151,14 @@ class SapbertLinker(LearningPipe):
     short_form_margin (float): a mention as it stands goes before its long form only where its score is by more than
         this higher.
     split_margin (float): the parts of a mention go before the whole only where their score is by more than this higher;
-        `Decision` says how they are scored.
+        `VariantSelector` says how they are scored.
     spelling_margin (float): a correction goes before what is written only where its score is by more than this higher.
     filter_for_definitions (bool): whether a concept without a definition needs a higher score than others.
     no_definition_threshold (float): the score that it needs then, at least.
     learning (BioSyn | None): how it learns from annotated documents in `spacy train`; None for not at all.
     scorer (Callable | None): measures predicted documents beside annotated ones.
 
-    All settings but the first three, `device`, `index`, `sparse`, `sparse_normaliser` and `spelling` can be changed at
+    All settings but the first three, `device`, `index`, `sparse`, `text_normalizer` and `spelling` can be changed at
     any time; the change is not saved.
     RAISES (SapbertError): E406 a setting that cannot be; E407 neither encoder nor sparse score.
     """
@@ -167,7 +174,7 @@ class SapbertLinker(LearningPipe):
         device: str = "auto",
         index: str = "Flat",
         sparse: bool = True,
-        sparse_normaliser: str = "biosyn+greek",
+        text_normalizer: str = "biosyn+greek",
         sparse_weight: Optional[float] = None,
         prior_weight: Optional[float] = None,
         batch_size: int = 128,
@@ -198,7 +205,7 @@ class SapbertLinker(LearningPipe):
         self._device = device
         self._index = index
         self._sparse = sparse
-        self._sparse_normaliser = sparse_normaliser
+        self._sparse_normaliser = text_normalizer
         self._sparse_weight = sparse_weight
         self._prior_weight = prior_weight
         self.batch_size = batch_size
@@ -225,25 +232,25 @@ class SapbertLinker(LearningPipe):
 
     def predict(self, docs: Sequence[Doc]) -> List[List[Parts]]:
         """RETURNS (List[List[Parts]]): for each mention of each document its parts, with candidates of any score."""
-        from ..ml.decision import Decision
-        from ..ml.homonyms import Homonyms
+        from ..linking.ties import TieBreaker
+        from ..linking.variants import VariantSelector
 
         forms = [self._forms(doc) for doc in docs]
         filters = [[self._filter(mention) for mention in mentions_of(doc, self.spans_key)] for doc in docs]
         found = self._look_up(
-            (only, text)
-            for forms_of_doc, filters_of_doc in zip(forms, filters)
-            for form, only in zip(forms_of_doc, filters_of_doc)
+            (filter, text)
+            for variants_of_doc, filters_of_doc in zip(forms, filters)
+            for form, filter in zip(variants_of_doc, filters_of_doc)
             for text in form.texts()
         )
-        decision = Decision(self.short_form_margin, self.split_margin, self.spelling_margin)
+        decision = VariantSelector(self.short_form_margin, self.split_margin, self.spelling_margin)
         predicted = [
-            [decision.decide(form, found[only].__getitem__) for form, only in zip(forms_of_doc, filters_of_doc)]
-            for forms_of_doc, filters_of_doc in zip(forms, filters)
+            [decision.decide(form, found[filter].__getitem__) for form, filter in zip(variants_of_doc, filters_of_doc)]
+            for variants_of_doc, filters_of_doc in zip(forms, filters)
         ]
         if not found:
             return predicted
-        homonyms = Homonyms(self.kb, self._passing, self.label_types)
+        homonyms = TieBreaker(self.kb, self._passing, self.label_types)
         labels = [[mention.label_ for mention in mentions_of(doc, self.spans_key)] for doc in docs]
         return [homonyms.decide(mentions, labels_of_doc) for mentions, labels_of_doc in zip(predicted, labels)]
 
@@ -277,21 +284,21 @@ class SapbertLinker(LearningPipe):
 
     # --- one mention
 
-    def _forms(self, doc: Doc) -> List["MentionForms"]:
-        from ..ml.decision import MentionForms
+    def _forms(self, doc: Doc) -> List["MentionVariants"]:
+        from ..linking.variants import MentionVariants
 
         text = doc.text  # which spaCy puts together anew each time
-        uses = get_uses(doc) if self.resolve_abbreviations else []
+        occurrences = get_abbreviation_occurrences(doc) if self.resolve_abbreviations else []
         forms = []
         for mention in mentions_of(doc, self.spans_key):
-            expanded = expand(text, mention.start_char, mention.end_char, uses) if uses else mention.text
+            expanded = expand(text, mention.start_char, mention.end_char, occurrences) if occurrences else mention.text
             long_form = expanded if expanded != mention.text else None
-            readings = get_readings(mention) if self.split_composites else []
-            form = MentionForms(mention.text, long_form, readings, get_matched_name(mention))
+            composite_splits = get_composite_splits(mention) if self.split_composites else []
+            form = MentionVariants(mention.text, long_form, composite_splits, get_matched_name(mention))
             forms.append(form._replace(corrections=self._corrections(form)))
         return forms
 
-    def _corrections(self, form: "MentionForms") -> Dict[str, str]:
+    def _corrections(self, form: "MentionVariants") -> Dict[str, str]:
         if self.corrector is None or form.name is not None:
             return {}
         corrected = {text: self.corrector(text) for text in form.texts()}
@@ -312,25 +319,25 @@ class SapbertLinker(LearningPipe):
         if self._spelling not in (None, VOCABULARY):
             self._corrector = load_corrections(folder)
 
-    def _check_filters(self, store: "ConceptStore") -> None:
-        from ..ml.open import check_filters
+    def _check_filters(self, kb: "KnowledgeBase") -> None:
+        from ..linking.open import check_filters
 
-        check_filters(store, set(self.types).union(*self.label_types.values()), set(self.sources))
+        check_filters(kb, set(self.types).union(*self.label_types.values()), set(self.sources))
 
     def _filter(self, mention: Span) -> "Filter":
-        from ..ml.candidates import Filter
+        from ..linking.candidates import Filter
 
         types = self.label_types.get(mention.label_, self.types)
         return Filter(tuple(sorted(types)), tuple(sorted(self.sources)))
 
     def _look_up(self, wanted: Iterable[Tuple["Filter", str]]) -> Dict["Filter", Dict[str, List[Candidate]]]:
         texts: Dict[Filter, Dict[str, None]] = {}
-        for only, text in wanted:
-            texts.setdefault(only, {})[text] = None
+        for filter, text in wanted:
+            texts.setdefault(filter, {})[text] = None
         weighed = self.prior or list
         return {
-            only: dict(zip(unique, map(weighed, self.generator(list(unique), self.k, only))))
-            for only, unique in texts.items()
+            filter: dict(zip(unique, map(weighed, self.generator(list(unique), self.k, filter))))
+            for filter, unique in texts.items()
         }
 
     def _link(self, part: LinkedPart, mention: Span, *, split: bool) -> Link:
@@ -376,8 +383,8 @@ class SapbertLinker(LearningPipe):
 
     def _reason(self, part: LinkedPart, mention: Span) -> str:
         if not part.candidates:
-            only = self._filter(mention)
-            asked = [f"{what} {', '.join(names)}" for what, names in only._asdict().items() if names]
+            filter = self._filter(mention)
+            asked = [f"{what} {', '.join(names)}" for what, names in filter._asdict().items() if names]
             return "no name is like it" + (f" among {' and '.join(asked)}" if asked else "")
         if part.candidates[0].score <= self.threshold:
             return f"best score {part.candidates[0].score:.2f} is not above the threshold {self.threshold:.2f}"
@@ -389,8 +396,8 @@ class SapbertLinker(LearningPipe):
         check_setting(self, "index", self._encoder != "none" or self._index == "Flat", "'Flat' where encoder is 'none'")
         for setting in ("k", "batch_size", "max_entities_per_mention"):
             check_setting(self, setting, getattr(self, setting) >= 1, "at least 1")
-        known = f"one of {', '.join(NORMALISERS)}"
-        check_setting(self, "sparse_normaliser", self._sparse_normaliser in NORMALISERS, known)
+        known = f"one of {', '.join(TEXT_NORMALIZERS)}"
+        check_setting(self, "text_normalizer", self._sparse_normaliser in TEXT_NORMALIZERS, known)
         check_setting(self, "spelling", self._spelling != "", "null, 'vocabulary' or the path of a list")
         check_setting(self, "sparse_weight", 0 <= self.sparse_weight < math.inf, "0 or more")
         check_setting(self, "prior_weight", 0 <= self.prior_weight < math.inf, "0 or more")

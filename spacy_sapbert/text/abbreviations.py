@@ -79,7 +79,7 @@ _PRECISION = attrgetter("precision")
 _SHORT_START = attrgetter("short_start")
 
 
-class Use(NamedTuple):
+class AbbreviationOccurrence(NamedTuple):
     """A place where a short form is used; that of its definition is one too.
 
     start, end (int): characters of the short form, with the "s" of a plural.
@@ -268,9 +268,9 @@ def _define_together(text: str, bracket: _Bracket, min_precision: float) -> Iter
 # --- uses
 
 
-def find_uses(
+def find_occurrences(
     text: str, definitions: Iterable[Definition], known: Mapping[str, str] = MappingProxyType({})
-) -> list[Use]:
+) -> list[AbbreviationOccurrence]:
     """Find every use of a short form as a word of its own, with its case.
 
     "PPIs" is a use of PPI, and "PPI" of PPIs; the long form stays as it was defined, since vocabularies have that more
@@ -285,21 +285,21 @@ def find_uses(
     defined: dict[str, list[Definition]] = {}
     for definition in sorted(definitions, key=_SHORT_START):
         defined.setdefault(_singular(definition.short), []).append(definition)
-    uses = [_use(*found, defined[short]) for found, short in _find_words(text, defined)]
+    occurrences = [_use(*found, defined[short]) for found, short in _find_words(text, defined)]
     for (start, end), short in _find_words(text, known):
         if short not in defined:
-            uses.append(Use(start, end, known[short], None, None))
-    return _without_overlaps(uses, len(text))
+            occurrences.append(AbbreviationOccurrence(start, end, known[short], None, None))
+    return _without_overlaps(occurrences, len(text))
 
 
 def _singular(short: str) -> str:
     return short[:-1] if short.endswith("s") and short[-2:-1].isupper() else short
 
 
-def _use(start: int, end: int, definitions: Sequence[Definition]) -> Use:
+def _use(start: int, end: int, definitions: Sequence[Definition]) -> AbbreviationOccurrence:
     nearest = bisect_right(definitions, start, key=_SHORT_START) - 1
     definition = definitions[max(nearest, 0)]
-    return Use(start, end, definition.long, definition.long_start, definition.long_end)
+    return AbbreviationOccurrence(start, end, definition.long, definition.long_start, definition.long_end)
 
 
 def _find_words(text: str, words: Collection[str]) -> Iterator[tuple[Offsets, str]]:
@@ -340,22 +340,22 @@ def _by_first_word(strings: tuple[str, ...]) -> dict[str, list[str]]:
     return by_word
 
 
-def _without_overlaps(uses: list[Use], length: int) -> list[Use]:
-    uses.sort()
-    if all(use.end <= following.start for use, following in pairwise(uses)):
-        return uses
+def _without_overlaps(occurrences: list[AbbreviationOccurrence], length: int) -> list[AbbreviationOccurrence]:
+    occurrences.sort()
+    if all(occurrence.end <= following.start for occurrence, following in pairwise(occurrences)):
+        return occurrences
     kept, taken = [], bytearray(length)
-    for use in sorted(uses, key=lambda use: (use.start - use.end, use.start)):
-        if not taken[use.start] and not taken[use.end - 1]:
-            taken[use.start : use.end] = b"\1" * (use.end - use.start)
-            kept.append(use)
+    for occurrence in sorted(occurrences, key=lambda occurrence: (occurrence.start - occurrence.end, occurrence.start)):
+        if not taken[occurrence.start] and not taken[occurrence.end - 1]:
+            taken[occurrence.start : occurrence.end] = b"\1" * (occurrence.end - occurrence.start)
+            kept.append(occurrence)
     return sorted(kept)
 
 
 # --- expansion
 
 
-def expand(text: str, start: int, end: int, uses: Sequence[Use]) -> str:
+def expand(text: str, start: int, end: int, occurrences: Sequence[AbbreviationOccurrence]) -> str:
     """Write a mention with the long forms of its short forms: "CF patients" → "cystic fibrosis patients".
 
     A definition in the mention gives its long form once: "cystic fibrosis (CF)" → "cystic fibrosis". A last word of the
@@ -363,36 +363,45 @@ def expand(text: str, start: int, end: int, uses: Sequence[Use]) -> str:
     long form is expanded too, but none in the long form of that. A use that the mention cuts stays as it is.
 
     start, end (int): characters of the mention.
-    uses (Sequence[Use]): the uses in the text by position, as `find_uses` gives them.
+    occurrences (Sequence[Use]): the uses in the text by position, as `find_occurrences` gives them.
     """
-    return _edited(text, start, end, [_edit(text, start, end, use, uses) for use in _within(uses, start, end)])
+    return _edited(
+        text,
+        start,
+        end,
+        [_edit(text, start, end, occurrence, occurrences) for occurrence in _within(occurrences, start, end)],
+    )
 
 
-def _within(uses: Sequence[Use], start: int, end: int) -> Iterator[Use]:
-    for index in range(bisect_left(uses, start, key=lambda use: use.start), len(uses)):
-        if uses[index].start >= end:
+def _within(occurrences: Sequence[AbbreviationOccurrence], start: int, end: int) -> Iterator[AbbreviationOccurrence]:
+    for index in range(bisect_left(occurrences, start, key=lambda occurrence: occurrence.start), len(occurrences)):
+        if occurrences[index].start >= end:
             return
-        if uses[index].end <= end:
-            yield uses[index]
+        if occurrences[index].end <= end:
+            yield occurrences[index]
 
 
-def _edit(text: str, start: int, end: int, use: Use, uses: Sequence[Use]) -> Edit:
+def _edit(
+    text: str, start: int, end: int, occurrence: AbbreviationOccurrence, occurrences: Sequence[AbbreviationOccurrence]
+) -> Edit:
     """RETURNS (Edit): what becomes of a use in the mention `text[start:end]`."""
-    if use.long_start is None or use.long_end is None:
-        return _replace(text, use.start, use.end, use.long, end)
+    if occurrence.long_start is None or occurrence.long_end is None:
+        return _replace(text, occurrence.start, occurrence.end, occurrence.long, end)
     inner = [
-        _replace(text, other.start, other.end, other.long, use.long_end)
-        for other in _within(uses, use.long_start, use.long_end)
+        _replace(text, other.start, other.end, other.long, occurrence.long_end)
+        for other in _within(occurrences, occurrence.long_start, occurrence.long_end)
     ]
-    long = _edited(text, use.long_start, use.long_end, inner)
-    first_end, second_start = min(use.end, use.long_end), max(use.start, use.long_start)
+    long = _edited(text, occurrence.long_start, occurrence.long_end, inner)
+    first_end, second_start = min(occurrence.end, occurrence.long_end), max(occurrence.start, occurrence.long_start)
     opening = _OPENING.fullmatch(text, first_end, second_start)
     if opening is None or first_end <= start or end <= second_start:
-        return _replace(text, use.start, use.end, long, end)
+        return _replace(text, occurrence.start, occurrence.end, long, end)
     # the mention holds both forms of the definition: one goes, with all else that its bracket holds
-    last = min(max(use.end, use.long_end), end)
+    last = min(max(occurrence.end, occurrence.long_end), end)
     rest = _REST_OF_BRACKET.match(text, last, end) if opening["bracket"] else None
-    return _replace(text, max(start, min(use.start, use.long_start)), rest.end() if rest else last, long, end)
+    return _replace(
+        text, max(start, min(occurrence.start, occurrence.long_start)), rest.end() if rest else last, long, end
+    )
 
 
 def _replace(text: str, start: int, end: int, long: str, limit: int) -> Edit:

@@ -43,7 +43,7 @@ _PREFIX = re.compile(
 _COMBINING_FORM = re.compile("[a-z]{2,7}?o(?=[a-z]{4})", re.IGNORECASE)
 
 
-def readings(text: str, *, max_readings: int = 6) -> list[tuple[str, ...]]:
+def composite_splits(text: str, *, max_readings: int = 6) -> list[tuple[str, ...]]:
     """The possible single mentions of a composite mention, the most plausible reading first.
 
     The whole is no reading of itself. A text without a connector has none, and neither has one beyond

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from .composites import readings
+from .composites import composite_splits
 from .long_forms import find_long_form
 
 _SHORT_FORM = r"[A-Z][A-Za-z0-9-]*[A-Z0-9]s?"
@@ -47,7 +47,7 @@ def find_joint_forms(shorts: str, words: str, min_precision: float) -> list[Join
     pieces = list(re.finditer(_SHORT_FORM, shorts))
     for word in reversed(list(re.finditer(r"\S+", words))):
         phrase = words[word.start() :]
-        for reading in readings(phrase) if _CONNECTOR.search(phrase) else ():
+        for reading in composite_splits(phrase) if _CONNECTOR.search(phrase) else ():
             found = _pair(pieces, reading, words, min_precision)
             if found:
                 return found

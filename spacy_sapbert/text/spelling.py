@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .normalise import american
+from .normalize import american
 from .words import FUNCTION_WORDS, is_acronym, singular
 
 Corrector = Callable[[str], str]

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from .greek import spell_out_greek
-from .normalise import american
+from .normalize import american
 
 # They stand inside names without telling one from another: "cancer of the breast", "breast cancer".
 # "a" is none of them ("hepatitis A"), nor are "and", "or", "no" and "without", which change what is meant.

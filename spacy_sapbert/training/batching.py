@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from .checks import check_counts
 from .pair_table import PairTable
-from .settings import check_counts
 
 # a table and a source of chance in; the batches of one epoch out, as numbers of pairs
 Batcher = Callable[[PairTable, np.random.Generator], "list[np.ndarray]"]

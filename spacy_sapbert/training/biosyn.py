@@ -11,10 +11,10 @@ import numpy as np
 from thinc.types import Floats2d
 
 from ..errors import Errors, SapbertError
-from ..ml.candidates import ALL, CandidateGenerator, Filter, top
-from ..text.normalise import NORMALISERS, biosyn
+from ..linking.candidates import ALL, CandidateGenerator, Filter, top
+from ..text.normalize import TEXT_NORMALIZERS, biosyn
 from .candidate_losses import CandidateLoss
-from .settings import check_counts
+from .checks import check_counts
 
 if TYPE_CHECKING:
     from thinc.api import Optimizer
@@ -29,19 +29,19 @@ class BioSyn:
         the same name, further dense ones take its place.
     sparse_weight (float | None): λ to begin with; None for the one that the linker has.
     temperature (float): scores are divided by it before the loss sees them. Cosines lie so near to one another that
-        their softmax would be nearly flat. Inner products of vectors that are not normalised want 1.
-    weight_rate (float): learning rate of λ and of the temperature's logarithm, which do not decay; 0 leaves them.
+        their softmax would be nearly flat. Inner products of vectors that are not l2_normalized want 1.
+    score_learning_rate (float): learning rate of λ and of the temperature's logarithm, which do not decay; 0 leaves them.
     trained_layers (int | None): train so many of the encoder's upper layers only; None for all weights.
     dropout (bool): as much as the encoder's config says, or none.
-    renew_after (int | None): documents after which names are encoded anew; None for as many as the training data has.
+    reencode_every (int | None): documents after which names are encoded anew; None for as many as the training data has.
         Scoring encodes them anew as well.
-    add_right (bool): where no candidate is right, the right name nearest by the dense score takes the last one's place.
+    inject_gold (bool): where no candidate is right, the right name nearest by the dense score takes the last one's place.
         BioSyn learns nothing from such a mention.
-    each_once (bool): a mention that comes again before names are encoded anew is left out: most mentions of a corpus
+    deduplicate_mentions (bool): a mention that comes again before names are encoded anew is left out: most mentions of a corpus
         are repetitions, and take time without teaching more. BioSyn's own code leaves them out as well.
     prior_weight (float): μ, how much it counts how often the training data has a concept; see
-        `spacy_sapbert.ml.prior.Prior`. It enters what is predicted, not what is learnt. 0 for BioSyn's scores.
-    join_mentions (bool): the mentions of the training data are names of the vocabulary that is saved; while the linker
+        `spacy_sapbert.linking.prior.Prior`. It enters what is predicted, not what is learnt. 0 for BioSyn's scores.
+    add_training_mentions (bool): the mentions of the training data are names of the vocabulary that is saved; while the linker
         learns they are not.
     RAISES (SapbertError): E335 a setting that makes no sense.
     """
@@ -54,35 +54,35 @@ class BioSyn:
         dense_share: float = 0.5,
         sparse_weight: float | None = None,
         temperature: float = 0.05,
-        weight_rate: float = 0.01,
+        score_learning_rate: float = 0.01,
         trained_layers: int | None = None,
         dropout: bool = True,
-        renew_after: int | None = None,
-        add_right: bool = True,
-        each_once: bool = True,
+        reencode_every: int | None = None,
+        inject_gold: bool = True,
+        deduplicate_mentions: bool = True,
         prior_weight: float = 0.1,
-        join_mentions: bool = True,
+        add_training_mentions: bool = True,
     ) -> None:
         self.loss = loss
         self.k = k
         self.dense_share = dense_share
         self.sparse_weight = sparse_weight
         self.temperature = temperature
-        self.weight_rate = weight_rate
+        self.score_learning_rate = score_learning_rate
         self.trained_layers = trained_layers
         self.dropout = dropout
-        self.renew_after = renew_after
-        self.add_right = add_right
-        self.each_once = each_once
+        self.reencode_every = reencode_every
+        self.inject_gold = inject_gold
+        self.deduplicate_mentions = deduplicate_mentions
         self.prior_weight = prior_weight
-        self.join_mentions = join_mentions
-        check_counts(k=k, renew_after=renew_after, trained_layers=trained_layers)
+        self.add_training_mentions = add_training_mentions
+        check_counts(k=k, reencode_every=reencode_every, trained_layers=trained_layers)
         for name, holds, wanted in (
             ("dense_share", 0 <= dense_share <= 1, "from 0 to 1"),
             ("sparse_weight", sparse_weight is None or sparse_weight >= 0, "0 or more"),
             ("temperature", temperature > 0, "above 0"),
             ("prior_weight", 0 <= prior_weight < math.inf, "0 or more"),
-            ("weight_rate", weight_rate >= 0, "0 or more"),
+            ("score_learning_rate", score_learning_rate >= 0, "0 or more"),
         ):
             if not holds:
                 raise SapbertError(Errors.E335.format(name=name, value=getattr(self, name), wanted=wanted))
@@ -98,12 +98,12 @@ class TrainingMention(NamedTuple):
 
     text (str): with its abbreviations expanded.
     concepts (frozenset[int]): rows of the concepts that are right.
-    only (Filter): among which names its candidates are.
+    filter (Filter): among which names its candidates are.
     """
 
     text: str
     concepts: frozenset[int]
-    only: Filter = ALL
+    filter: Filter = ALL
 
 
 class CandidateScores(NamedTuple):
@@ -125,7 +125,7 @@ class Learner:
     def __init__(self, generator: CandidateGenerator, settings: BioSyn) -> None:
         from thinc.api import Adam
 
-        from ..ml.thinc_encoder import thinc_encoder
+        from ..encoders.thinc_layer import thinc_encoder
 
         if generator.vectors is None:
             raise SapbertError(Errors.E342)
@@ -138,7 +138,7 @@ class Learner:
         start = generator.sparse_weight if settings.sparse_weight is None else settings.sparse_weight
         self._weights = np.array([start, np.log(settings.temperature)], dtype=np.float32)
         self._gradient = np.zeros_like(self._weights)
-        self._adam = Adam(settings.weight_rate, L2=0.0, grad_clip=0.0)
+        self._adam = Adam(settings.score_learning_rate, L2=0.0, grad_clip=0.0)
         self._picked: set[TrainingMention] = set()
         self._candidates = _NameCandidates(generator, settings, self.counts)
 
@@ -154,7 +154,7 @@ class Learner:
         """RETURNS (list[TrainingMention]): each of them once, if there is a name to compare it with; where mentions are
         learnt from once, those that have not been picked since the names were encoded."""
         picked = [one for one in dict.fromkeys(mentions) if one not in self._picked and self._has_names(one)]
-        if self.settings.each_once:
+        if self.settings.deduplicate_mentions:
             self._picked.update(picked)
         return picked
 
@@ -162,7 +162,7 @@ class Learner:
         self._picked.clear()
 
     def _has_names(self, mention: TrainingMention) -> bool:
-        passing = self.generator.passing_names(mention.only)
+        passing = self.generator.passing_names(mention.filter)
         return passing is None or bool(passing.any())
 
     def begin_update(self, mentions: Sequence[TrainingMention]) -> tuple[CandidateScores, Callable[[np.ndarray], None]]:
@@ -201,19 +201,19 @@ class Learner:
 
     def _forms(self, texts: list[str], rows: np.ndarray) -> tuple[list[str], np.ndarray, np.ndarray]:
         """Each form once, since a batch has many names twice, with the places of the texts' and of the names' forms."""
-        normalise = NORMALISERS[self.encoder.normaliser]
+        normalize = TEXT_NORMALIZERS[self.encoder.text_normalizer]
         unique, places = np.unique(rows, return_inverse=True)
-        of_names = [normalise(self.generator.store.name(int(row))) for row in unique]
-        of_texts = [normalise(text) for text in texts]
+        of_names = [normalize(self.generator.kb.name(int(row))) for row in unique]
+        of_texts = [normalize(text) for text in texts]
         known = {form: place for place, form in enumerate(dict.fromkeys([*of_texts, *of_names]))}
         of_rows = np.array([known[form] for form in of_names])[places].reshape(rows.shape)
         return list(known), np.array([known[form] for form in of_texts]), of_rows
 
     def _right(self, rows: np.ndarray, mentions: Sequence[TrainingMention]) -> np.ndarray:
-        ownership = self.generator.store.ownership
-        which, owners = ownership.of(rows.ravel())
+        name_concepts = self.generator.kb.name_concepts
+        which, owners = name_concepts.of(rows.ravel())
         right = np.zeros(rows.size, dtype=bool)
-        for place, concept in zip(which, ownership.concepts[owners], strict=True):
+        for place, concept in zip(which, name_concepts.concepts[owners], strict=True):
             right[place] |= int(concept) in mentions[place // rows.shape[1]].concepts
         return right.reshape(rows.shape)
 
@@ -225,11 +225,11 @@ class _NameCandidates:
         self._generator = generator
         self._n_dense = int(settings.dense_share * settings.k) if generator.ngrams else settings.k
         self._k = settings.k
-        self._add_right = settings.add_right
+        self._add_right = settings.inject_gold
         self._counts = counts
         self._annotated: dict[str, list[int]] = {}
-        for row in generator.store.annotated_only():
-            self._annotated.setdefault(biosyn(generator.store.name(row)), []).append(row)
+        for row in generator.kb.annotated_only():
+            self._annotated.setdefault(biosyn(generator.kb.name(row)), []).append(row)
 
     def __call__(self, mentions: Sequence[TrainingMention]) -> tuple[np.ndarray, np.ndarray]:
         """RETURNS (int64 and float32, shape (mentions, candidates)): the rows of the names, and their sparse scores.
@@ -238,7 +238,7 @@ class _NameCandidates:
         """
         dense, sparse = self._generator.similarities([mention.text for mention in mentions])
         for place, mention in enumerate(mentions):
-            passing = self._generator.passing_names(mention.only)
+            passing = self._generator.passing_names(mention.filter)
             for scores in (dense[place], sparse[place]):
                 scores[self._annotated.get(biosyn(mention.text), [])] = -np.inf
                 if passing is not None:
@@ -251,8 +251,8 @@ class _NameCandidates:
         return rows, np.take_along_axis(sparse, rows, axis=1)
 
     def _with_right(self, rows: np.ndarray, dense: np.ndarray, mention: TrainingMention) -> np.ndarray:
-        ownership = self._generator.store.ownership
-        right = ownership.names[np.isin(ownership.concepts, list(mention.concepts))]
+        name_concepts = self._generator.kb.name_concepts
+        right = name_concepts.names[np.isin(name_concepts.concepts, list(mention.concepts))]
         right = right[np.isfinite(dense[right])]
         if not len(right) or np.isin(rows, right).any():
             return rows

@@ -9,13 +9,13 @@ import numpy as np
 from thinc.types import Floats2d
 
 from ..errors import Errors, SapbertError
-from .settings import check_counts
+from .checks import check_counts
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
     from thinc.api import Model, Optimizer
 
-    from ..ml.concept_vectors import ConceptVectors
+    from ..retrieval.concept_vectors import ConceptVectors
 
 
 class ConceptRetrieval:
@@ -29,7 +29,7 @@ class ConceptRetrieval:
     augmented_weight (float | None): how much a document annotated by rules counts; None for what it says itself.
     held_out (float): share of the annotated documents from which the encoder does not learn: on these it is learnt how
         much each signal counts, and the threshold.
-    join_mentions (bool): the annotated mentions are names of the vocabulary that is saved, for the signals that look
+    add_training_mentions (bool): the annotated mentions are names of the vocabulary that is saved, for the signals that look
         at names; for a document they came from they do not count while signals are weighed.
     seed (int): draws the random concepts, and the documents that are held out.
     RAISES (SapbertError): E335 a setting that makes no sense.
@@ -45,7 +45,7 @@ class ConceptRetrieval:
         dropout: bool = True,
         augmented_weight: float | None = None,
         held_out: float = 0.2,
-        join_mentions: bool = True,
+        add_training_mentions: bool = True,
         seed: int = 0,
     ) -> None:
         self.temperature = temperature
@@ -55,7 +55,7 @@ class ConceptRetrieval:
         self.dropout = dropout
         self.augmented_weight = augmented_weight
         self.held_out = held_out
-        self.join_mentions = join_mentions
+        self.add_training_mentions = add_training_mentions
         self.seed = seed
         check_counts(trained_layers=trained_layers)
         for name, holds, wanted in (
@@ -80,7 +80,7 @@ class AnnotatedPlaces(NamedTuple):
     weight: float = 1.0
 
 
-class RetrievalLearner:
+class RetrieverTrainer:
     """Teaches a document model; the vectors of the concepts stay as they are.
 
     model (Model[list[Doc], list[Floats2d]]): gives unit vectors of segments.

@@ -9,10 +9,10 @@ import numpy as np
 
 from ..corpora.mention_types import has_type
 from ..corpora.reader import read_corpus
+from ..encoders.transformer import TransformerEncoder
 from ..errors import Errors, SapbertError
-from ..kb.store import ConceptStore
-from ..ml.transformer_encoder import TransformerEncoder
-from ..text.normalise import NORMALISERS
+from ..kb.knowledge_base import KnowledgeBase
+from ..text.normalize import TEXT_NORMALIZERS
 
 CANDIDATES = 20
 _MENTIONS_AT_ONCE = 128  # a matrix of scores, of which two more copies are made, has a row for each
@@ -30,18 +30,18 @@ class NearestName:
     kb (str): the vocabulary.
     types (Sequence[str]): take mentions of these types only; empty for all.
     fast (bool): encode in bfloat16 where the hardware has it.
-    RAISES (SapbertError): E340 no mention can be used, or what `read_corpus` and `ConceptStore` raise.
+    RAISES (SapbertError): E340 no mention can be used, or what `read_corpus` and `KnowledgeBase` raise.
     """
 
     def __init__(
         self, corpus: str, kb: str, format: str | None = None, types: Sequence[str] = (), fast: bool = True
     ) -> None:
         self._fast = fast
-        store = ConceptStore(kb)
-        self._names = list(store.names())
+        knowledge_base = KnowledgeBase(kb)
+        self._names = list(knowledge_base.names())
         mentions = [mention for document in read_corpus(Path(corpus), format) for mention in document.mentions]
         used = [one for one in mentions if len(one.ids) == 1 and (not types or has_type(one.label, types))]
-        gold = [(one.text, _names_of(store, one.ids[0])) for one in used]
+        gold = [(one.text, _names_of(knowledge_base, one.ids[0])) for one in used]
         self._gold = [(text, names) for text, names in gold if names]
         if not self._gold:
             raise SapbertError(Errors.E340.format(mentions=len(mentions), path=corpus))
@@ -49,12 +49,12 @@ class NearestName:
     def __call__(self, encoder: TransformerEncoder) -> dict[str, float]:
         """RETURNS (dict[str, float]): "acc@1" and "recall@20", in percent of the mentions."""
         # names that the encoder reads alike are one: which of them comes first would say nothing
-        normalise = NORMALISERS[encoder.normaliser]
-        names = list(dict.fromkeys(map(normalise, self._names)))
+        normalize = TEXT_NORMALIZERS[encoder.text_normalizer]
+        names = list(dict.fromkeys(map(normalize, self._names)))
         texts = list(dict.fromkeys(text for text, _ in self._gold))
         vectors, queries = (encoder.encode(some, fast=self._fast) for some in (names, texts))
         nearest = dict(zip(texts, _nearest(queries, vectors), strict=True))
-        gold = [(text, set(map(normalise, right))) for text, right in self._gold]
+        gold = [(text, set(map(normalize, right))) for text, right in self._gold]
         found = [[names[row] in right for row in nearest[text]] for text, right in gold]
         return {
             "acc@1": 100 * float(np.mean([hits[0] for hits in found])),
@@ -71,6 +71,6 @@ def _nearest(queries: np.ndarray, vectors: np.ndarray) -> Iterator[np.ndarray]:
         yield from np.take_along_axis(rows, order, axis=1)
 
 
-def _names_of(store: ConceptStore, concept_id: str) -> set[str]:
+def _names_of(knowledge_base: KnowledgeBase, concept_id: str) -> set[str]:
     """RETURNS (set[str]): all names of the concepts that have this id, which may be an alternative one."""
-    return {name.text for primary in store.find_id(concept_id) for name in store.names_of(primary)}
+    return {name.text for primary in knowledge_base.find_id(concept_id) for name in knowledge_base.names_of(primary)}

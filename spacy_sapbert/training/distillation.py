@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..encoders.transformer import TransformerEncoder
 from ..errors import Errors, SapbertError
-from ..kb.store import ConceptStore
-from ..ml.name_vectors import cached_name_vectors
-from ..ml.transformer_encoder import TransformerEncoder
+from ..kb.knowledge_base import KnowledgeBase
+from ..vectors.flat import cached_name_vectors
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -29,7 +29,7 @@ class Teacher:
 
     def __init__(self, encoder: str, weight: float = 1.0, pooling: str | None = None, kb: str | None = None) -> None:
         self.weight = weight
-        self._encoder = TransformerEncoder(encoder, pooling=pooling, normalised=True)
+        self._encoder = TransformerEncoder(encoder, pooling=pooling, l2_normalized=True)
         self._kb = kb
 
     def __call__(self, names: list[str], vectors: "Tensor") -> "Tensor":
@@ -48,4 +48,4 @@ class Teacher:
     def _encode(self) -> Callable[[list[str]], np.ndarray]:
         if self._kb is None:
             return self._encoder.encode
-        return cached_name_vectors(ConceptStore(self._kb), self._encoder).encode
+        return cached_name_vectors(KnowledgeBase(self._kb), self._encoder).encode

@@ -13,12 +13,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import Errors, SapbertError
-from ..kb.pair_files import Pair, SharedName
-from ..kb.store import ConceptStore
-from ..kb.triple_files import Triple
-from ..ml.index import Index
+from ..kb.knowledge_base import KnowledgeBase
 from ..text.hashing import hash64
-from ..text.normalise import NORMALISERS, lower
+from ..text.normalize import TEXT_NORMALIZERS, lower
+from ..vectors.index import Index
+from .pair_files import Pair, SharedName
+from .triple_files import Triple
 
 MINED_COUNTS = (
     "pairs",
@@ -45,7 +45,7 @@ class HardNegatives:
     names. Names are compared as the encoder reads them, and whatever their case; one that reads like either name of the
     pair is no negative.
 
-    store (ConceptStore): whose names are looked through; it has the concepts of the pairs.
+    kb (KnowledgeBase): whose names are looked through; it has the concepts of the pairs.
     vectors (Index): of the store's names, of unit length.
     neighbors (int): negatives a pair.
     shared (Iterable[SharedName]): names that several concepts share, in addition to what the store knows.
@@ -53,15 +53,15 @@ class HardNegatives:
     """
 
     def __init__(
-        self, store: ConceptStore, vectors: Index, *, neighbors: int = 3, shared: Iterable[SharedName] = ()
+        self, kb: KnowledgeBase, vectors: Index, *, neighbors: int = 3, shared: Iterable[SharedName] = ()
     ) -> None:
-        if not vectors.encoder.normalised:
+        if not vectors.encoder.l2_normalized:
             raise SapbertError(Errors.E345.format(name=vectors.encoder.name))
-        normalise = NORMALISERS[vectors.encoder.normaliser]
-        self.store = store
+        normalize = TEXT_NORMALIZERS[vectors.encoder.text_normalizer]
+        self.kb = kb
         self.vectors = vectors
         self.neighbors = neighbors
-        self._owners = _Owners(store, lambda text: normalise(lower(text)), shared)
+        self._owners = _Owners(kb, lambda text: normalize(lower(text)), shared)
 
     def of(self, pairs: Iterable[Pair], counts: Counter[str]) -> list[Triple]:
         """Mine the negatives of some pairs, which are looked up together.
@@ -72,7 +72,7 @@ class HardNegatives:
         known: list[_Known] = []
         for pair in pairs:
             counts["pairs"] += 1
-            concepts = self.store.concept_rows(pair.concept_id)
+            concepts = self.kb.concept_rows(pair.concept_id)
             counts["pairs_of_unknown_concepts"] += not concepts
             if concepts:
                 known.append(_Known(pair, self._owners.of_texts(*pair[1:]).union(concepts)))
@@ -89,9 +89,9 @@ class HardNegatives:
         found: dict[int, _Found] = {}
         waiting, n = list(range(len(known))), self.neighbors + _SPARE
         while waiting:
-            n = min(n, self.store.n_names)
+            n = min(n, self.kb.n_names)
             found |= zip(waiting, self._search([known[place] for place in waiting], n), strict=True)
-            seen_all = n == self.store.n_names
+            seen_all = n == self.kb.n_names
             waiting = [place for place in waiting if len(found[place].triples) < self.neighbors and not seen_all]
             n *= 4
         return [found[place] for place in range(len(known))]
@@ -135,8 +135,8 @@ class HardNegatives:
         return _Found(list(taken.values()), n_synonyms, n_alike)
 
     def _triple(self, pair: Pair, row: int, score: float, owners: Iterable[int]) -> Triple:
-        anchor, positive, negative = map(lower, (pair.name1, pair.name2, self.store.name(row)))
-        negative_ids = tuple(sorted(map(self.store.concept_id, owners)))
+        anchor, positive, negative = map(lower, (pair.name1, pair.name2, self.kb.name(row)))
+        negative_ids = tuple(sorted(map(self.kb.concept_id, owners)))
         return Triple(pair.concept_id, anchor, positive, negative, round(score, 4), negative_ids)
 
 
@@ -161,13 +161,13 @@ class _Owners:
     keys (uint64, shape (n_names,)): this hash, by the row of the name.
     """
 
-    def __init__(self, store: ConceptStore, form: Callable[[str], str], shared: Iterable[SharedName]) -> None:
+    def __init__(self, kb: KnowledgeBase, form: Callable[[str], str], shared: Iterable[SharedName]) -> None:
         self._form = form
-        self.keys = np.fromiter(map(self.key, store.names()), dtype=np.uint64, count=store.n_names)
-        others = [(self.key(name), row) for name, ids in shared for one in ids for row in store.concept_rows(one)]
+        self.keys = np.fromiter(map(self.key, kb.names()), dtype=np.uint64, count=kb.n_names)
+        others = [(self.key(name), row) for name, ids in shared for one in ids for row in kb.concept_rows(one)]
         other_keys = np.array([key for key, _ in others], dtype=np.uint64)
-        keys = np.concatenate((self.keys[store.ownership.names], other_keys))
-        concepts = np.concatenate((store.ownership.concepts, np.array([row for _, row in others], dtype=np.int32)))
+        keys = np.concatenate((self.keys[kb.name_concepts.names], other_keys))
+        concepts = np.concatenate((kb.name_concepts.concepts, np.array([row for _, row in others], dtype=np.int32)))
         order = np.argsort(keys, kind="stable")
         self._sorted, self._concepts = keys[order], concepts[order]
 

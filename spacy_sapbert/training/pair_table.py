@@ -12,10 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import Errors, SapbertError
-from ..kb.pair_files import Pair, find_shared_names, read_pairs, read_shared_names
-from ..kb.triple_files import Triple, read_triples
 from ..text.hashing import hash64
-from .settings import check_counts
+from .checks import check_counts
+from .pair_files import Pair, find_shared_names, read_pairs, read_shared_names
+from .triple_files import Triple, read_triples
 
 
 class Batch(NamedTuple):
@@ -122,13 +122,13 @@ class PairTable:
         """
         which, given = self._given(pairs)
         rows = np.concatenate((self._rows[pairs].ravel(), self._negatives[given]))
-        owned = np.concatenate((np.repeat(self._concepts[pairs], 2), self._negative_concepts[given]))
+        matching_entries = np.concatenate((np.repeat(self._concepts[pairs], 2), self._negative_concepts[given]))
         # a name has several rows where the pairs are not grouped by concept
         known: dict[tuple[str, int], int] = {}
         places = np.array(
             [
                 known.setdefault((self.name(row), concept), len(known))
-                for row, concept in zip(rows, owned.tolist(), strict=True)
+                for row, concept in zip(rows, matching_entries.tolist(), strict=True)
             ]
         )
         names = [name for name, _ in known]

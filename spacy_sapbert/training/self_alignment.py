@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from ..encoders.transformer import TransformerEncoder, has_bfloat16
 from ..errors import Errors, SapbertError
-from ..ml.transformer_encoder import TransformerEncoder, has_bfloat16
 from ..text.hashing import hash64
-from ..text.normalise import NORMALISERS
+from ..text.normalize import TEXT_NORMALIZERS
 from .batching import Batcher
 from .checkpoints import Position, has_checkpoint, load_checkpoint, save_checkpoint
+from .checks import check_counts
 from .distillation import Teacher
 from .logs import MakeLog, RunLog
 from .losses import Loss
@@ -29,7 +30,6 @@ from .mining import Mined, Miner
 from .optimizing import MakeOptimizer, Schedule
 from .pair_table import Batch, PairTable
 from .processes import Processes
-from .settings import check_counts
 from .timing import Clock, IdleSteps
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class SelfAlignment:
     max_grad_norm (float | None): gradients are scaled down to this norm.
     checkpoint_every (int): steps from one checkpoint to the next.
     evaluate_every (int): steps from one evaluation to the next.
-    RAISES (SapbertError): E335 a setting that makes no sense, E345 the encoder's vectors are not normalised, E348 it
+    RAISES (SapbertError): E335 a setting that makes no sense, E345 the encoder's vectors are not l2_normalized, E348 it
         has a projection already.
     """
 
@@ -133,7 +133,7 @@ class SelfAlignment:
         check_counts(checkpoint_every=checkpoint_every, evaluate_every=evaluate_every, projection_dim=projection_dim)
         if max_grad_norm is not None and max_grad_norm <= 0:  # gradients would be turned round
             raise SapbertError(Errors.E335.format(name="max_grad_norm", value=max_grad_norm, wanted="above 0"))
-        if not encoder.normalised:  # losses and miner are of cosines: what was learnt would not be what is used
+        if not encoder.l2_normalized:  # losses and miner are of cosines: what was learnt would not be what is used
             raise SapbertError(Errors.E345.format(name=encoder.name))
         self.processes = Processes(encoder.device)  # first, since it chooses the GPU
         self.precision = _precision(precision, encoder.device)
@@ -247,8 +247,8 @@ class SelfAlignment:
         return {**totals, "learn_rate": rate, "epoch": epoch, "pairs_per_s": speed}
 
     def _loss(self, batch: Batch) -> "tuple[Tensor, Mined]":
-        normalise = NORMALISERS[self.encoder.normaliser]
-        forms = [normalise(name) for name in batch.names]
+        normalize = TEXT_NORMALIZERS[self.encoder.text_normalizer]
+        forms = [normalize(name) for name in batch.names]
         vectors = self._encode(forms)
         mined = self.miner(vectors, batch._replace(synonyms=batch.synonyms | _alike(forms)))
         loss = vectors.new_zeros(())
@@ -390,8 +390,8 @@ def _add(
     """
     import torch
 
-    from ..ml.adapter import add_adapter
-    from ..ml.projection import add_projection
+    from ..encoders.adapter import add_adapter
+    from ..encoders.projection import add_projection
 
     if projection_alone and (projection is None or adapter is not None):
         wanted = "false but for a projection without an adapter"

@@ -2,12 +2,12 @@ import pytest
 
 from spacy_sapbert.augmentation.annotations import Annotation
 from spacy_sapbert.augmentation.filters import FalseAbbreviations, InvertedNames, Overlaps, Verbs
-from spacy_sapbert.kb.build import build_store
+from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.types import Name, Record
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory):
+def kb(tmp_path_factory):
     def record(concept_id, names, **others):
         return Record(concept_id, tuple(Name(name, "exact", "s") for name in names.split("|")), **others)
 
@@ -20,7 +20,7 @@ def store(tmp_path_factory):
         record("D6", "arthritis", parents=("X5",)),
         record("D7", "disease", parents=("D6", "gone")),  # a circle
     ]
-    return build_store(records, tmp_path_factory.mktemp("filters") / "small.kb")
+    return build_knowledge_base(records, tmp_path_factory.mktemp("filters") / "small.kb")
 
 
 def at(text, mention, *ids, name=""):
@@ -40,9 +40,9 @@ def at(text, mention, *ids, name=""):
         ("heart failure", "heart failure", "D2", "", True),
     ],
 )
-def test_words_that_were_taken_for_abbreviations(store, text, mention, concept_id, name, kept):
+def test_words_that_were_taken_for_abbreviations(kb, text, mention, concept_id, name, kept):
     found = [at(text, mention, concept_id, name=name)]
-    assert FalseAbbreviations(store)(text, found) == (found if kept else [])
+    assert FalseAbbreviations(kb)(text, found) == (found if kept else [])
 
 
 @pytest.mark.parametrize(
@@ -73,18 +73,18 @@ def test_names_that_are_verbs(text, mention, kept):
         ("heart, failure", "D2", True),
     ],
 )
-def test_enumerations_that_were_taken_for_inverted_names(store, mention, concept_id, kept):
+def test_enumerations_that_were_taken_for_inverted_names(kb, mention, concept_id, kept):
     text = f"Liver {mention} disease"
     found = [at(text, mention, concept_id)]
-    assert InvertedNames(store)(text, found) == (found if kept else [])
+    assert InvertedNames(kb)(text, found) == (found if kept else [])
 
 
-def test_the_longer_of_two_spans_is_kept(store):
+def test_the_longer_of_two_spans_is_kept(kb):
     text = "chronic kidney failure, heart"
     found = [at(text, "kidney failure", "D3"), at(text, "failure, heart", "D2"), at(text, "kidney", "D6")]
-    assert Overlaps(store)(text, found) == [found[0]]
+    assert Overlaps(kb)(text, found) == [found[0]]
     found.append(at(text, "chronic", "D7"))
-    assert Overlaps(store)(text, found) == [found[3], found[0]]
+    assert Overlaps(kb)(text, found) == [found[3], found[0]]
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_the_longer_of_two_spans_is_kept(store):
         (("D1", "D1"), "D1"),
     ],
 )
-def test_of_equal_spans_the_lower_concept_is_kept(store, ids, kept):
+def test_of_equal_spans_the_lower_concept_is_kept(kb, ids, kept):
     found = [at("gout", "gout", one) for one in ids]
-    assert {one.ids for one in Overlaps(store)("gout", found)} == {(kept,)}
-    assert len(Overlaps(store)("gout", found[::-1])) == 1
+    assert {one.ids for one in Overlaps(kb)("gout", found)} == {(kept,)}
+    assert len(Overlaps(kb)("gout", found[::-1])) == 1

@@ -2,7 +2,7 @@ import pytest
 
 from spacy_sapbert.augmentation.annotations import Annotation
 from spacy_sapbert.augmentation.id_mapping import IdMapping
-from spacy_sapbert.kb.build import build_store
+from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.mapping import Equivalents
 from spacy_sapbert.types import Name, Record
 
@@ -12,11 +12,11 @@ def build(path, *records):
         Record(concept_id, (Name(name, "preferred", "s"),), alternative_ids=ids, xrefs=xrefs)
         for concept_id, name, ids, xrefs in records
     )
-    return build_store(list(made), path)
+    return build_knowledge_base(list(made), path)
 
 
 @pytest.fixture(scope="module")
-def stores(tmp_path_factory):
+def kbs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("mapping")
     target = build(
         folder / "target.kb",
@@ -43,13 +43,13 @@ def stores(tmp_path_factory):
         ("C0000009", "", None),
     ],
 )
-def test_targets(stores, concept_id, text, found):
-    mapping = IdMapping(stores[0], Equivalents([("DOID:7", "D000003"), ("DOID:8", "DOID:9")]), stores[1])
+def test_targets(kbs, concept_id, text, found):
+    mapping = IdMapping(kbs[0], Equivalents([("DOID:7", "D000003"), ("DOID:8", "DOID:9")]), kbs[1])
     mapped = mapping.map(text, Annotation(0, 1, (concept_id,)))
     assert mapped == (found and Annotation(0, 1, (found,)))
 
 
-def test_a_composite_is_mapped_as_a_whole(stores):
-    mapping = IdMapping(stores[0])
+def test_a_composite_is_mapped_as_a_whole(kbs):
+    mapping = IdMapping(kbs[0])
     assert mapping.map("", Annotation(0, 1, ("OMIM:1", "D000001", "D000003"))).ids == ("D000001", "D000003")
     assert mapping.map("", Annotation(0, 1, ("OMIM:1", "C0000009"))) is None

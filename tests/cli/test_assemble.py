@@ -5,7 +5,7 @@ import shutil
 import pytest
 import spacy
 
-from spacy_sapbert.kb.build import build_store
+from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.types import Name, Record
 
 TEXT = "Breast and ovarian cancer; cystic fibrosis (CF). CF patients."
@@ -26,7 +26,7 @@ def ner(tmp_path_factory):
 @pytest.fixture
 def other_store(tmp_path):
     record = Record("X1", (Name("cystic fibrosis", "preferred", "own"), Name("mucoviscidosis", "exact", "own")))
-    return build_store([record], tmp_path / "other.kb").path
+    return build_knowledge_base([record], tmp_path / "other.kb").path
 
 
 @pytest.fixture

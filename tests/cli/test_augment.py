@@ -8,7 +8,7 @@ import srsly
 
 from spacy_sapbert.augmentation.metamaplite import file_stem
 from spacy_sapbert.corpora.docbin import read_docbin
-from spacy_sapbert.kb.build import build_store
+from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.types import Name, Record
 
 PAGE = (Path(__file__).parents[2] / "docs" / "augmentation.md").read_text(encoding="utf8")
@@ -180,7 +180,7 @@ def test_metamaplite_elsewhere(run, place, tmp_path):
         Record("C0000001", (Name("x", "preferred", "U"),), alternative_ids=("D010051", "D001943")),
         Record("C0000002", (Name("y", "preferred", "U"),)),
     ]
-    build_store(records, tmp_path / "umls.kb")
+    build_knowledge_base(records, tmp_path / "umls.kb")
     counts = run("--texts", "texts")
     assert counts["segments"] == {"cut": 3, "files": 3}
     assert not Path("out.spacy").exists()

@@ -3,8 +3,8 @@ import json
 import pytest
 import spacy
 
+from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.kb.readers.discovered import COLUMNS
-from spacy_sapbert.kb.store import ConceptStore
 
 CORPUS = (
     "1|t|Severe cystic fibrosis\n1|a|Severe cystic fibrosis, aspirin.\n"
@@ -63,7 +63,7 @@ def test_what_is_found_and_kept_is_a_name_of_the_next_vocabulary(command, pipeli
         "mentions": 6,
         "mentions_of_other_types": 0,
         "linked_mentions": 6,
-        "known_names": 2,
+        "gazetteer_features": 2,
         "short_forms": 0,
         "without_words": 0,
         "occurrences": 4,
@@ -87,11 +87,11 @@ def test_what_is_found_and_kept_is_a_name_of_the_next_vocabulary(command, pipeli
     finished = command("kb", "build", exported, table, "-o", newer)
     assert finished.status == 0, finished.err
     assert "rows dropped: not marked to be kept" in finished.err
-    store = ConceptStore(newer)
-    assert store.find_name("Severe cystic fibrosis") == ("D003550",)
-    assert ("Severe cystic fibrosis", "narrow", "candidates") in store.names_of("D003550")
-    assert store.find_name("aspirins drug") == ()
-    assert (len(store), store.n_names) == (len(small_store), small_store.n_names + 1)
+    kb = KnowledgeBase(newer)
+    assert kb.find_name("Severe cystic fibrosis") == ("D003550",)
+    assert ("Severe cystic fibrosis", "narrow", "candidates") in kb.names_of("D003550")
+    assert kb.find_name("aspirins drug") == ()
+    assert (len(kb), kb.n_names) == (len(small_store), small_store.n_names + 1)
 
 
 def test_what_is_wanted_of_what_the_pipeline_finds(command, pipeline, corpus, tmp_path):

@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from spacy_sapbert.ml.transformer_encoder import TransformerEncoder
+from spacy_sapbert.encoders.transformer import TransformerEncoder
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from typer.testing import CliRunner
 
 from spacy_sapbert.cli.evaluate import evaluate
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.kb.build import build_store
+from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.types import Name, Record
 
 PUBTATOR = """\
@@ -36,12 +36,12 @@ def pipelines(tmp_path_factory):
     """Saved pipelines: the linker alone, and with the components that prepare mentions for it."""
     folder = tmp_path_factory.mktemp("pipelines")
     records = [Record(concept_id, (Name(name, "preferred", "test"),)) for concept_id, name in NAMES.items()]
-    store = build_store(records, folder / "test.kb")
+    kb = build_knowledge_base(records, folder / "test.kb")
     for name, components in {"bare": [], "full": ["abbreviation_resolver", "composite_splitter"]}.items():
         nlp = spacy.blank("en")
         for component in components:
             nlp.add_pipe(component)
-        nlp.add_pipe("sapbert_linker", config={"kb": str(store.path)})
+        nlp.add_pipe("sapbert_linker", config={"kb": str(kb.path)})
         nlp.to_disk(folder / name)
     return folder
 

@@ -10,11 +10,11 @@ def test_import_and_assemble(command, biosyn_model, small_store, tmp_path):
     done = command("import", "biosyn", biosyn_model.folder, "-o", tmp_path / "encoder")
     assert done.status == 0, done.err
     result = json.loads(done.out)
-    assert (result["encoder"], result["normalised"]) == (str(tmp_path / "encoder"), False)
+    assert (result["encoder"], result["l2_normalized"]) == (str(tmp_path / "encoder"), False)
     part = {"ngrams": len(biosyn_model.vectorizer.vocabulary_), "sparse_weight": pytest.approx(1.7), "threshold": 0}
-    assert result["sparse_part"] == part
+    assert result["lexical_model"] == part
     info = json.loads(command("encoder", "info", tmp_path / "encoder").out)
-    assert (info["sparse_part"], info["trained"]["base"]) == (part, "biosyn-tiny")
+    assert (info["lexical_model"], info["trained"]["base"]) == (part, "biosyn-tiny")
     pipeline = tmp_path / "pipeline"
     done = command("assemble", "--kb", small_store.path, "--encoder", tmp_path / "encoder", "-o", pipeline)
     assert done.status == 0, done.err

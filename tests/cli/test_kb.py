@@ -8,7 +8,7 @@ from contextlib import closing
 
 import pytest
 
-from spacy_sapbert.kb.store import ConceptStore
+from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 
 TABLE = """\
 id\tname\tsynonyms\ttypes
@@ -44,8 +44,8 @@ def counts(err):
 
 
 def store_names(path):
-    store = ConceptStore(path)
-    return {concept_id: [concept[1], *concept[2]] for concept_id, concept in store.cui_to_entity.items()}
+    kb = KnowledgeBase(path)
+    return {concept_id: [concept[1], *concept[2]] for concept_id, concept in kb.cui_to_entity.items()}
 
 
 # --- build
@@ -86,7 +86,7 @@ def test_several_sources_each_with_its_format(command, tmp_path):
     assert names["OMIM:145250"] == ["Hyperpigmentation"]
     assert len(names) == 5
     assert counts(finished.err)["records merged into an earlier one"] == 1
-    assert ConceptStore("a.kb").source_counts() == {"medic": 3, "more": 2, "table": 6}
+    assert KnowledgeBase("a.kb").source_counts() == {"medic": 3, "more": 2, "table": 6}
 
 
 def test_one_format_is_that_of_all_sources(command, tmp_path):
@@ -110,9 +110,9 @@ def test_types_source_and_prefix(command, tmp_path):
     (tmp_path / "genes.tsv").write_text("id\tname\n7157\tTP53\n")
     options = ("--type", "Gene", "--type", "Human", "--source-name", "Entrez", "--id-prefix", "NCBIGene")
     command("kb", "build", "genes.tsv", "-o", "a.kb", *options)
-    store = ConceptStore("a.kb")
-    assert store.get("NCBIGene:7157").types == ("Gene", "Human")
-    assert store.names_of("NCBIGene:7157")[0].source == "Entrez"
+    kb = KnowledgeBase("a.kb")
+    assert kb.get("NCBIGene:7157").types == ("Gene", "Human")
+    assert kb.names_of("NCBIGene:7157")[0].source == "Entrez"
 
 
 def test_columns_and_separator(command, tmp_path):
@@ -151,7 +151,7 @@ def test_mentions_become_names(command):
     assert report["mentions added"] == 3
     assert report["mentions whose id is not in the vocabulary"] == 1
     assert report["broken records of corpora"] == 1
-    assert ConceptStore("a.kb").names_of("D008094")[1] == ("lithium", "mention", "corpus")
+    assert KnowledgeBase("a.kb").names_of("D008094")[1] == ("lithium", "mention", "corpus")
 
 
 def test_mentions_of_one_type(command):
@@ -217,7 +217,7 @@ def test_info_is_json_with_a_table_for_people(command):
     assert len(found["sources"][0]["sha256"]) == 64
     assert found["read"]["rows_dropped"] == {"broken": 1}
     assert found["built"]["mentions added"] == 3
-    assert found["fingerprint"] == ConceptStore("a.kb").fingerprint
+    assert found["fingerprint"] == KnowledgeBase("a.kb").fingerprint
     shown = counts(finished.err)
     assert (shown["concepts"], shown["concepts with names: 2"], shown["names from corpus"]) == (3, 2, 2)
 

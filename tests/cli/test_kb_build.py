@@ -10,8 +10,8 @@ import pytest
 from rich.console import Console
 
 from spacy_sapbert.cli.kb_build import _shown
+from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.kb.readers import ReadReport
-from spacy_sapbert.kb.store import ConceptStore
 
 
 def atom(cui, text, columns="ENG|P|L1|PF|S1|Y|A1", sab="ABC", tty="PT", suppress="N"):
@@ -54,13 +54,13 @@ def build(command):
     def run(*options, sources=("2099AA",)):
         finished = command("kb", "build", *sources, "-o", "a.kb", *options)
         assert finished.status == 0, finished.err
-        return ConceptStore("a.kb")
+        return KnowledgeBase("a.kb")
 
     return run
 
 
-def names_of(store):
-    return {cui: [concept.canonical_name, *concept.aliases] for cui, concept in store.cui_to_entity.items()}
+def names_of(kb):
+    return {cui: [concept.canonical_name, *concept.aliases] for cui, concept in kb.cui_to_entity.items()}
 
 
 def counts(err):
@@ -75,15 +75,15 @@ def counts(err):
 def test_a_release(command):
     finished = command("kb", "build", "2099AA", "--format", "umls", "-o", "a.kb")
     assert finished.status == 0
-    store = ConceptStore("a.kb")
-    assert names_of(store) == {
+    kb = KnowledgeBase("a.kb")
+    assert names_of(kb) == {
         "C9000001": ["grey fever", "GF"],
         "C9000002": ["curamine", "Curax 5 mg"],
         "C9000003": ["Curax 5 mg"],
     }
-    fever = store.get("C9000001")
+    fever = kb.get("C9000001")
     assert (fever.types, fever.definition, fever.parents) == (("T047",), "A fever that is grey.", ())
-    assert store.source_counts() == {"ABC": 4, "XYZ": 1}
+    assert kb.source_counts() == {"ABC": 4, "XYZ": 1}
     assert counts(finished.err) == {
         "rows read": 7,
         "rows kept": 4,
@@ -98,8 +98,8 @@ def test_a_release(command):
 
 
 def test_the_manifest_of_a_release(build, tmp_path):
-    store = build("--language", "all", "--parents", "--semantic-group", "DISO")
-    (source,) = store.meta["sources"]
+    kb = build("--language", "all", "--parents", "--semantic-group", "DISO")
+    (source,) = kb.meta["sources"]
     assert (source["file"], source["format"], source["release"]) == ("2099AA", "umls", "2099AA")
     assert source["absent"] == ["MRRANK"]
     assert source["rows"] == {"MRCONSO": 7, "MRSTY": 4, "MRDEF": 1, "MRREL": 2}
@@ -109,9 +109,9 @@ def test_the_manifest_of_a_release(build, tmp_path):
     assert source["files"][0]["sha256"] == hashlib.sha256(content).hexdigest()
     settings = source["settings"]
     assert (settings["languages"], settings["semantic_groups"], settings["drop_suppressed"]) == ([], ["DISO"], "OEY")
-    assert store.meta["read"]["rows_dropped"] == {"suppressed O": 1, "broken": 1, "semantic type": 2}
-    assert (store.meta["concepts"], store.meta["names"]) == (1, 3)
-    assert store.get("C9000001").parents == ("C9000009",)
+    assert kb.meta["read"]["rows_dropped"] == {"suppressed O": 1, "broken": 1, "semantic type": 2}
+    assert (kb.meta["concepts"], kb.meta["names"]) == (1, 3)
+    assert kb.get("C9000001").parents == ("C9000009",)
 
 
 def test_the_same_release_gives_the_same_store(build, tmp_path):
@@ -186,13 +186,13 @@ def test_without_a_concept_the_counts_tell_why(command):
 
 
 def test_every_source_gets_the_options_of_its_format(build):
-    store = build("--separator", ";", "--language", "SPA", sources=["2099AA", "own.tsv"])
-    assert names_of(store) == {
+    kb = build("--separator", ";", "--language", "SPA", sources=["2099AA", "own.tsv"])
+    assert names_of(kb) == {
         "C9000001": ["fiebre gris"],
         "D1": ["fever, grey", "grey fever", "ash fever"],
         "C9000002": ["cura"],
     }
-    assert [(source["file"], source["format"]) for source in store.meta["sources"]] == [
+    assert [(source["file"], source["format"]) for source in kb.meta["sources"]] == [
         ("2099AA", "umls"),
         ("own.tsv", "table"),
     ]
@@ -200,17 +200,17 @@ def test_every_source_gets_the_options_of_its_format(build):
 
 def test_columns_of_a_table(build):
     columns = ["--column", "id=code", "--column", "name=label", "--column", "name=more"]
-    store = build("--format", "table", "--delimiter", "$", *columns, sources=["codes.txt"])
-    assert names_of(store) == {"D2": ["pain", "ache"]}
+    kb = build("--format", "table", "--delimiter", "$", *columns, sources=["codes.txt"])
+    assert names_of(kb) == {"D2": ["pain", "ache"]}
 
 
 def test_mapped_concepts_become_one(command, build, tmp_path):
     (tmp_path / "same.tsv").write_text("C9000001\tD1\nbroken\n")
     sources = ["2099AA", "own.tsv"]
-    store = build("--mapping", "same.tsv", "--separator", ";", sources=sources)
-    assert names_of(store)["C9000001"] == ["grey fever", "GF", "fever, grey", "ash fever"]
-    assert store.find_id("D1") == ("C9000001",)
-    (mapping,) = store.meta["mappings"]
+    kb = build("--mapping", "same.tsv", "--separator", ";", sources=sources)
+    assert names_of(kb)["C9000001"] == ["grey fever", "GF", "fever, grey", "ash fever"]
+    assert kb.find_id("D1") == ("C9000001",)
+    (mapping,) = kb.meta["mappings"]
     assert mapping == {
         "file": "same.tsv",
         "format": None,
@@ -228,9 +228,9 @@ def test_cross_references_merge(build, tmp_path):
     (tmp_path / "fevers.obo").write_text(f"format-version: 1.2\n\n{term}")
     sources = ["2099AA", "fevers.obo"]
     assert "F:1" in names_of(build(sources=sources))
-    store = build("--merge-xrefs", "UMLS", sources=sources)
-    assert names_of(store)["C9000001"] == ["grey fever", "GF", "febris"]
-    assert store.meta["merge_xrefs"] == ["UMLS"]
+    kb = build("--merge-xrefs", "UMLS", sources=sources)
+    assert names_of(kb)["C9000001"] == ["grey fever", "GF", "febris"]
+    assert kb.meta["merge_xrefs"] == ["UMLS"]
 
 
 # --- progress
@@ -272,23 +272,21 @@ name: pain
 
 def test_options_of_an_ontology(tmp_path, build):
     (tmp_path / "a.obo").write_text(OBO)
-    store = build("--prefix", "AB", "--default-scope", "exact", sources=("a.obo",))
-    assert list(store.concept_ids()) == ["AB:1"]
-    assert [name.scope for name in store.names_of("AB:1")] == ["preferred", "exact"]
+    kb = build("--prefix", "AB", "--default-scope", "exact", sources=("a.obo",))
+    assert list(kb.concept_ids()) == ["AB:1"]
+    assert [name.scope for name in kb.names_of("AB:1")] == ["preferred", "exact"]
 
 
 def test_rows_of_a_table_can_be_chosen(tmp_path, build):
     (tmp_path / "a.tsv").write_text("a remark\nid\tname\tstate\nD1\tfever\tlive\nD2\tpain\tdead\n", encoding="utf-16")
-    store = build(
-        "--where", "state=live", "--skip", "1", "--encoding", "utf-16", "--format", "table", sources=("a.tsv",)
-    )
-    assert list(store.concept_ids()) == ["D1"]
+    kb = build("--where", "state=live", "--skip", "1", "--encoding", "utf-16", "--format", "table", sources=("a.tsv",))
+    assert list(kb.concept_ids()) == ["D1"]
 
 
 def test_an_option_reaches_the_sources_of_its_format_only(tmp_path, build):
     (tmp_path / "a.obo").write_text(OBO)
-    store = build("--prefix", "AB", sources=("a.obo", "own.tsv"))
-    assert "D1" in list(store.concept_ids())
+    kb = build("--prefix", "AB", sources=("a.obo", "own.tsv"))
+    assert "D1" in list(kb.concept_ids())
 
 
 def test_pairs_need_an_equals_sign(command):
@@ -298,5 +296,5 @@ def test_pairs_need_an_equals_sign(command):
 
 
 def test_release_and_licence_are_kept(build):
-    store = build("--release", "2024-01", "--licence", "CC0", sources=("own.tsv",))
-    assert (store.meta["release"], store.meta["licence"]) == ("2024-01", "CC0")
+    kb = build("--release", "2024-01", "--licence", "CC0", sources=("own.tsv",))
+    assert (kb.meta["release"], kb.meta["licence"]) == ("2024-01", "CC0")

@@ -13,7 +13,7 @@ import srsly
 
 import spacy_sapbert
 from spacy_sapbert.corpora.docbin import read_docbin
-from spacy_sapbert.kb.store import ConceptStore
+from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 
 ROOT = Path(__file__).parents[2]
 SAPBERT = "cambridgeltl/SapBERT-from-PubMedBERT-fulltext"
@@ -67,7 +67,7 @@ def test_umls(place, run_page, make_encoder):
     Path("2024AA/MRSTY.RRF").write_text("".join(f"{cui}|{'|'.join(of)}|AT||\n" for cui, of in types.items()))
     shutil.copytree(make_encoder(), SAPBERT)
     run_page("umls", {"IVF,SQ8": "IVF1,SQ8"})  # as many cells as so few names can fill
-    counts = {path.stem: ConceptStore(path).n_names for path in Path().glob("*.kb")}
+    counts = {path.stem: KnowledgeBase(path).n_names for path in Path().glob("*.kb")}
     assert counts == {"umls": 53, "clinical": 53, "diseases": 52, "bilingual": 54}
     nlp = spacy.load("umls_linker")
     assert [ent.kb_id_ for ent in nlp("A heart attack.").ents] == ["C9000001"]
@@ -92,10 +92,10 @@ class SmallGenerator:
     """Stands for the candidates of scispaCy's linker, whose vocabularies must be downloaded."""
 
     def __init__(self, name=None):
-        from spacy_sapbert.starter import starter_store
+        from spacy_sapbert.starter import starter_knowledge_base
 
         assert name == "mesh"
-        self.kb = starter_store()
+        self.kb = starter_knowledge_base()
 
     def __call__(self, texts, k):
         from scispacy.candidate_generation import MentionCandidate
@@ -149,18 +149,18 @@ def biosyn_place(place, tiny_encoder, biosyn_model):
 def test_coming_from_biosyn(run_page, command):
     run_page("coming-from-biosyn")
     assert Path("dev.tsv").read_text() == "heart attack\tD009203\nheart attack and breast cancer\tD009203|OMIM:114480\n"
-    assert ConceptStore("from_biosyn.kb").find_id("OMIM:114480") == ConceptStore("dev.kb").find_id("OMIM:114480")
+    assert KnowledgeBase("from_biosyn.kb").find_id("OMIM:114480") == KnowledgeBase("dev.kb").find_id("OMIM:114480")
     assert command("convert", "dev.tsv", "mentions.spacy").status == 0
     assert len(list(read_docbin(Path("mentions.spacy")))) == 2
-    learnt = spacy.load("training/model-best").config["components"]["sapbert_linker"]["learning"]
-    assert (learnt["add_right"], learnt["prior_weight"], learnt["sparse_weight"]) == (False, 0, 0)
+    learnt = spacy.load("training/model-best").config["components"]["sapbert_linker"]["training"]
+    assert (learnt["inject_gold"], learnt["prior_weight"], learnt["sparse_weight"]) == (False, 0, 0)
     assert Path("run/model-last").is_dir()
 
 
 def test_the_settings_that_a_page_names_are_those_of_the_configs():
     page = (ROOT / "docs" / "coming-from-biosyn.md").read_text(encoding="utf8")
     linker = spacy.util.load_config(ROOT / "configs" / "linker.cfg")
-    learning, training = linker["components"]["sapbert_linker"]["learning"], linker["training"]
+    learning, training = linker["components"]["sapbert_linker"]["training"], linker["training"]
     assert (learning["k"], learning["dense_share"], learning["sparse_weight"]) == (20, 0.5, None)
     assert (training["optimizer"]["L2"], training["batcher"]["size"], training["max_steps"]) == (0.01, 8, 400)
     pretrain = spacy.util.load_config(ROOT / "configs" / "pretrain.cfg")["pretrain"]

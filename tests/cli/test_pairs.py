@@ -8,9 +8,9 @@ from typer.testing import CliRunner
 from spacy_sapbert.cli import app
 from spacy_sapbert.cli.pairs import SelectionName
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.kb.build import build_store
-from spacy_sapbert.kb.pair_files import Pair, SharedName, read_pairs, read_shared_names, shared_names_path
-from spacy_sapbert.kb.pairs import SELECTIONS
+from spacy_sapbert.kb.build import build_knowledge_base
+from spacy_sapbert.training.pair_files import Pair, SharedName, read_pairs, read_shared_names, shared_names_path
+from spacy_sapbert.training.pairs import SELECTIONS
 from spacy_sapbert.types import Name, Record
 
 PUBTATOR = """\
@@ -37,7 +37,7 @@ def run(*arguments):
 
 
 @pytest.fixture
-def store(tmp_path):
+def kb(tmp_path):
     names = {
         "C1": "Cold|common cold",
         "C2": "breast cancer|Breast Neoplasms|cancer",
@@ -48,14 +48,14 @@ def store(tmp_path):
         Record(concept_id, tuple(Name(text, "exact", "s") for text in texts.split("|")))
         for concept_id, texts in names.items()
     )
-    return build_store(records, tmp_path / "small.kb").path
+    return build_knowledge_base(records, tmp_path / "small.kb").path
 
 
 @pytest.fixture
 def large_store(tmp_path):
     names = {f"C{number}": [f"{number} {letter}" for letter in "abcdefg"[: 2 + number % 6]] for number in range(60)}
     records = (Record(key, tuple(Name(text, "exact", "s") for text in texts)) for key, texts in names.items())
-    return build_store(records, tmp_path / "large.kb").path
+    return build_knowledge_base(records, tmp_path / "large.kb").path
 
 
 @pytest.fixture
@@ -65,8 +65,8 @@ def corpus(tmp_path):
     return path
 
 
-def test_pairs_and_shared_names_are_written_and_counted(store, tmp_path):
-    result, table = run(store, "-o", tmp_path / "pairs.txt")
+def test_pairs_and_shared_names_are_written_and_counted(kb, tmp_path):
+    result, table = run(kb, "-o", tmp_path / "pairs.txt")
     pairs = list(read_pairs(tmp_path / "pairs.txt"))
     assert [pair.concept_id for pair in pairs] == ["C1", "C2", "C2", "C2", "C3"]
     assert set(pairs[0][1:]) == {"cold", "common cold"}
@@ -136,8 +136,8 @@ def test_no_file_for_a_heat_map_without_such_pairs(large_store, tmp_path):
     assert not (tmp_path / "parts" / "plot.txt").exists()
 
 
-def test_mentions_are_paired_with_names(store, corpus, tmp_path):
-    result, table = run(store, "-o", tmp_path / "pairs.txt", "--mentions", corpus)
+def test_mentions_are_paired_with_names(kb, corpus, tmp_path):
+    result, table = run(kb, "-o", tmp_path / "pairs.txt", "--mentions", corpus)
     assert list(read_pairs(tmp_path / "pairs.txt")) == [
         Pair("C1", "common cold", "cold"),
         Pair("C1", "coryza", "cold"),
@@ -163,17 +163,17 @@ def test_mentions_are_paired_with_names(store, corpus, tmp_path):
     assert "composite mentions" in table
 
 
-def test_mentions_of_one_type_and_format(store, corpus, tmp_path):
+def test_mentions_of_one_type_and_format(kb, corpus, tmp_path):
     options = ("--mentions-format", "pubtator", "--mentions-type", "Disease", "--mentions-type", "Symptom")
-    result, _ = run(store, "-o", tmp_path / "pairs.txt", "--mentions", corpus, *options, "--max-pairs", 1)
+    result, _ = run(kb, "-o", tmp_path / "pairs.txt", "--mentions", corpus, *options, "--max-pairs", 1)
     assert (result["mentions_of_other_types"], result["mentions_not_in_vocabulary"]) == (1, 1)
     assert result["pairs"] == 4
 
 
-def test_nothing_is_left_behind_where_there_is_no_pair(store, corpus, tmp_path):
+def test_nothing_is_left_behind_where_there_is_no_pair(kb, corpus, tmp_path):
     before = sorted(tmp_path.iterdir())
     with pytest.raises(SapbertError, match=r"E183.*mentions of other types 6"):
-        run(store, "-o", tmp_path / "pairs.txt", "--mentions", corpus, "--mentions-type", "Gene")
+        run(kb, "-o", tmp_path / "pairs.txt", "--mentions", corpus, "--mentions-type", "Gene")
     assert sorted(tmp_path.iterdir()) == before
 
 
@@ -189,15 +189,15 @@ def test_nothing_is_left_behind_where_there_is_no_pair(store, corpus, tmp_path):
         (["--mentions-format", "bioc"], "need --mentions"),
     ],
 )
-def test_options_that_do_not_go_together(store, tmp_path, options, reason):
+def test_options_that_do_not_go_together(kb, tmp_path, options, reason):
     with pytest.raises(SapbertError, match=rf"E533.*{reason}"):
-        run(store, "-o", tmp_path / "pairs.txt", *options)
+        run(kb, "-o", tmp_path / "pairs.txt", *options)
     assert not (tmp_path / "pairs.txt").exists()
 
 
-def test_places_that_cannot_be_written(store, tmp_path):
+def test_places_that_cannot_be_written(kb, tmp_path):
     with pytest.raises(SapbertError, match="E507"):
-        run(store, "-o", tmp_path / "nowhere" / "pairs.txt")
+        run(kb, "-o", tmp_path / "nowhere" / "pairs.txt")
     (tmp_path / "file").touch()
     with pytest.raises(SapbertError, match="E507"):
-        run(store, "-o", tmp_path / "file", "--eval-pairs", 1)
+        run(kb, "-o", tmp_path / "file", "--eval-pairs", 1)

@@ -16,7 +16,7 @@ import torch
 from safetensors.torch import load_file
 from spacy import util
 
-from spacy_sapbert.ml.transformer_encoder import TransformerEncoder
+from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.training.logs import read_log
 
 CONFIG = Path(__file__).parents[2] / "configs" / "pretrain.cfg"

@@ -16,8 +16,8 @@ import srsly
 from typer.testing import CliRunner
 
 from spacy_sapbert.corpora.docbin import read_docbin
-from spacy_sapbert.kb.build import build_store
-from spacy_sapbert.kb.store import ConceptStore
+from spacy_sapbert.kb.build import build_knowledge_base
+from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.types import Name, Record
 
 ROOT = Path(__file__).parents[2]
@@ -159,10 +159,10 @@ def test_the_commands_for_vocabularies_run(sources, command):
         finished = command(*shlex.split(line)[1:])
         assert finished.status == 0, finished.err
         found[line] = finished.out
-    infarct = ConceptStore("merged.kb").get("DOID:5844")
+    infarct = KnowledgeBase("merged.kb").get("DOID:5844")
     assert {"Heart Attack", "cardiac infarct"} <= set(infarct.aliases)
     assert infarct.alternative_ids == ("C9000001",)
-    assert ConceptStore("disorders.kb").n_names == 2
+    assert KnowledgeBase("disorders.kb").n_names == 2
     assert len(Path("pairs.txt").read_text().splitlines()) == 2
     assert "sugar disease" in Path("task.txt").read_text()
     assert b"DOID:5844" in found["spacy-sapbert kb search doid.kb DOID:5844"]
@@ -370,7 +370,7 @@ def test_the_commands_on_separation_run(tmp_path, monkeypatch, command, make_enc
     names = [
         [Name(f"{word} {number}", "exact", "s") for word in ("cold", "flu", "ache", "itch")] for number in range(12)
     ]
-    build_store([Record(f"C{number}", tuple(some)) for number, some in enumerate(names)], Path("names.kb"))
+    build_knowledge_base([Record(f"C{number}", tuple(some)) for number, some in enumerate(names)], Path("names.kb"))
     shutil.copytree(make_encoder(pooling="mean"), "base")
     shutil.copytree(make_encoder(seed=1), "run/model-last")
     section = (ROOT / "docs" / "pretraining.md").read_text(encoding="utf8").split("## How far apart\n")[1]

@@ -20,7 +20,7 @@ from spacy_sapbert.evaluation.calibration import (
     split_documents,
 )
 from spacy_sapbert.evaluation.linking import link_gold_mentions
-from spacy_sapbert.ml.fitted import THRESHOLD, Fitted
+from spacy_sapbert.linking.parameters import THRESHOLD, LinkerParameters
 from spacy_sapbert.pipeline.settings import settings_of
 from spacy_sapbert.types import AnnotatedDocument, Mention
 
@@ -46,7 +46,7 @@ def test_isotonic_probabilities():
     # 0.4 and 0.5 are in the wrong order, so they have one probability, 1 of 2
     points = fit_probabilities(judged([0.6, 0.2, 0.5, 0.4, 0.3], [1, 0, 0, 1, 0]), "isotonic")
     assert points == ((0.2, 0), (0.3, 0), (0.4, 0.5), (0.5, 0.5), (0.6, 1))
-    fitted = Fitted(probabilities=points, sparse_share=0.0)
+    fitted = LinkerParameters(probabilities=points, sparse_share=0.0)
     assert [fitted.probability(score) for score in (0, 0.25, 0.35, 0.45, 0.55, 1)] == pytest.approx(
         [0, 0, 0.25, 0.5, 0.75, 1]
     )
@@ -81,10 +81,10 @@ some_links = st.lists(st.tuples(st.integers(1, 10**5).map(lambda n: n / 10**5), 
 def test_probabilities_never_fall_and_can_be_saved(tmp_path_factory, links, method):
     links += [(0.5, True), (0.5, False)]
     scores, right = zip(*links, strict=True)
-    fitted = Fitted(0.3, 0.5, fit_probabilities(judged(scores, right), method), 0.25)
+    fitted = LinkerParameters(0.3, 0.5, fit_probabilities(judged(scores, right), method), 0.25)
     folder = tmp_path_factory.mktemp("fitted")
     fitted.save(folder)
-    assert Fitted.load(folder) == fitted
+    assert LinkerParameters.load(folder) == fitted
     said = [fitted.probability(score) for score in sorted([0, *scores, 1])]
     assert said == sorted(said)
     assert all(0 <= probability <= 1 for probability in said)
@@ -272,7 +272,7 @@ def priors(linked):
 
 def test_without_it_the_prior_stays(nlp):
     linker = nlp.get_pipe("sapbert_linker")
-    linker.fitted = Fitted(annotated={"D010051": 3}, prior_weight=0.07)
+    linker.fitted = LinkerParameters(annotated={"D010051": 3}, prior_weight=0.07)
     result = calibrate(nlp, CORPUS)
     assert result["prior_weight"] == {"before": 0.07, "after": 0.07}
     assert [row["prior_weight"] for row in result["prior_weights"]] == [0.07]
@@ -309,7 +309,7 @@ def test_what_cannot_be_fitted_changes_nothing(nlp, documents, options, message)
     with pytest.raises(SapbertError, match=message):
         calibrate(nlp, documents, **options)
     assert settings_of(linker) == before
-    assert linker.fitted == Fitted()
+    assert linker.fitted == LinkerParameters()
     assert linker.threshold == THRESHOLD
 
 

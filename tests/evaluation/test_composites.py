@@ -2,7 +2,7 @@ import pytest
 
 from spacy_sapbert.corpora.reader import read_corpus
 from spacy_sapbert.evaluation.composites import decide_by, evaluate_composites
-from spacy_sapbert.kb.build import build_store
+from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
 from spacy_sapbert.types import Mention, Name, Record
 
@@ -78,8 +78,8 @@ def test_what_is_decided_is_counted_apart():
 def decide(tmp_path_factory):
     names = {"C1": "breast cancer", "C2": "ovarian cancer", "C3": "head and neck cancer", "C4": "neck cancer"}
     records = [Record(concept_id, (Name(name, "preferred", "test"),)) for concept_id, name in names.items()]
-    store = build_store(records, tmp_path_factory.mktemp("store") / "test.kb")
-    return decide_by(str(store.path))
+    kb = build_knowledge_base(records, tmp_path_factory.mktemp("store") / "test.kb")
+    return decide_by(str(kb.path))
 
 
 @pytest.mark.parametrize(
@@ -109,10 +109,10 @@ def test_bc5cdr_diseases(data_dir, part, n, exact):
 def test_few_single_mentions_of_bc5cdr_are_split(data_dir, tmp_path, part, wrong, of):
     report = ReadReport()
     medic = read_vocabulary(data_dir / "dictionaries/medic/medic_06Jul2012.txt.gz", "medic", report=report)
-    store = build_store(medic, tmp_path / "medic.kb")
+    kb = build_knowledge_base(medic, tmp_path / "medic.kb")
     documents = read_corpus(data_dir / f"corpora/bc5cdr/CDR_{part}Set.PubTator.txt.gz", "pubtator")
     diseases = [m for document in documents for m in document.mentions if m.label == "Disease"]
-    result = evaluate_composites(diseases, decide=decide_by(str(store.path)))
+    result = evaluate_composites(diseases, decide=decide_by(str(kb.path)))
     assert result["wrong_splits"]["of"] == of
     assert result["wrong_splits"]["n"] <= wrong
     assert result["decided"]["part_p"] >= 90

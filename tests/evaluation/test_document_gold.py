@@ -6,9 +6,9 @@ from spacy_sapbert.evaluation.document_gold import (
     is_named,
     primary_id,
 )
-from spacy_sapbert.kb.build import new_store
+from spacy_sapbert.kb.build import new_knowledge_base
+from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.kb.mentions import add_mentions
-from spacy_sapbert.kb.store import ConceptStore
 from spacy_sapbert.types import NIL, AnnotatedDocument, Mention, Name, Record
 
 
@@ -48,15 +48,15 @@ def test_documents_are_counted_not_mentions(primary):
 
 
 def test_names_that_only_a_corpus_gave_are_none(tmp_path):
-    with new_store(tmp_path / "test.kb") as builder:
+    with new_knowledge_base(tmp_path / "test.kb") as builder:
         for concept_id, name in (("C1", "Asthma"), ("C2", "Bronchitis")):
             builder.add(Record(concept_id, (Name(name, "preferred", "test"),)))
         annotated = [mention("wheeze", "C1"), mention("asthma", "C1"), mention("asthma", "C2")]
         add_mentions(builder, [document(*annotated)], "train")
         builder.finish({})
-    store = ConceptStore(tmp_path / "test.kb")
-    assert is_named("C1", [mention("x"), mention("ASTHMA")], store)
-    assert not is_named("C1", [mention("wheeze"), mention("bronchitis")], store)
-    assert not is_named("C2", [mention("Asthma")], store)
-    assert not is_named("C1", [], store)
-    assert not is_named("Q1", [mention("Asthma")], store)
+    kb = KnowledgeBase(tmp_path / "test.kb")
+    assert is_named("C1", [mention("x"), mention("ASTHMA")], kb)
+    assert not is_named("C1", [mention("wheeze"), mention("bronchitis")], kb)
+    assert not is_named("C2", [mention("Asthma")], kb)
+    assert not is_named("C1", [], kb)
+    assert not is_named("Q1", [mention("Asthma")], kb)

@@ -10,7 +10,7 @@ from spacy.language import Language
 from spacy_sapbert.corpora.reader import read_corpus
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.evaluation.linking import evaluate_linking, gold_concepts, lenient_at, strict_at
-from spacy_sapbert.kb.build import build_store
+from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
 from spacy_sapbert.types import AnnotatedDocument, Mention, Name, Record
 
@@ -22,7 +22,7 @@ def record(concept_id, *names, alternatives=()):
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory):
+def kb(tmp_path_factory):
     records = [
         record("C1", "Breast Cancer", "breast tumour"),
         record("C2", "Ovarian Cancer", alternatives=("OMIM:2",)),
@@ -30,15 +30,15 @@ def store(tmp_path_factory):
         record("C4", "Asthma"),
         record("C5", "Lung Cancer"),
     ]
-    return build_store(records, tmp_path_factory.mktemp("kb") / "test.kb")
+    return build_knowledge_base(records, tmp_path_factory.mktemp("kb") / "test.kb")
 
 
 @pytest.fixture
-def nlp(store):
+def nlp(kb):
     nlp = spacy.blank("en")
     nlp.add_pipe("abbreviation_resolver")
     nlp.add_pipe("composite_splitter")
-    nlp.add_pipe("sapbert_linker", config={"kb": str(store.path)})
+    nlp.add_pipe("sapbert_linker", config={"kb": str(kb.path)})
     return nlp
 
 
@@ -107,8 +107,8 @@ def test_strict_is_some_pairing_and_no_less_than_lenient(gold, parts, k):
     assert strict_at(k + 1, gold, parts) >= strict_at(k, gold, parts)
 
 
-def test_gold_ids_of_one_concept_are_one_gold_concept(store):
-    assert gold_concepts(["C2", "C1", "OMIM:2", "X"], store) == [{"C1"}, {"C2", "OMIM:2"}, {"X"}]
+def test_gold_ids_of_one_concept_are_one_gold_concept(kb):
+    assert gold_concepts(["C2", "C1", "OMIM:2", "X"], kb) == [{"C1"}, {"C2", "OMIM:2"}, {"X"}]
 
 
 # --- a corpus
@@ -245,7 +245,7 @@ def test_coverage_of_medic(data_dir, tmp_path, corpus, type, mentions, covered):
     """The figures are those of BioSyn's preprocessing, which drops mentions with an id outside the dictionary."""
     medic = read_vocabulary(data_dir / "dictionaries/medic/medic_06Jul2012.txt.gz", "medic", report=ReadReport())
     nlp = spacy.blank("en")
-    nlp.add_pipe("sapbert_linker", config={"kb": str(build_store(medic, tmp_path / "medic.kb").path)})
+    nlp.add_pipe("sapbert_linker", config={"kb": str(build_knowledge_base(medic, tmp_path / "medic.kb").path)})
     result = evaluate_linking(nlp, read_corpus(data_dir / "corpora" / corpus), type=type)
     assert result["mentions"] == mentions
     assert result["covered"] == covered

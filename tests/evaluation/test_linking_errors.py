@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.evaluation.linking import LinkedMention, MentionScore, evaluate_linking
 from spacy_sapbert.evaluation.linking_errors import CLASSES, COLUMNS, ErrorReport, error_report
-from spacy_sapbert.kb.build import build_store
+from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.types import AnnotatedDocument, Candidate, LinkedPart, Mention, Name, Record
 
 WRONG = MentionScore(True, {1: False, 5: False, 20: False}, {1: False, 5: False}, False, ())
@@ -34,7 +34,7 @@ ALTERNATIVES = {"D1": ("ALT:1",)}
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory):
+def kb(tmp_path_factory):
     records = [
         Record(
             concept_id,
@@ -44,11 +44,11 @@ def store(tmp_path_factory):
         )
         for concept_id, names, parents in VOCABULARY
     ]
-    return build_store(records, tmp_path_factory.mktemp("kb") / "test.kb")
+    return build_knowledge_base(records, tmp_path_factory.mktemp("kb") / "test.kb")
 
 
 @pytest.fixture
-def judge(store):
+def judge(kb):
     """A function that reports one mention, given its parts as (text, ids of the candidates), and gives the line."""
 
     def run(mention, gold, *parts, long_form=None):
@@ -57,7 +57,7 @@ def judge(store):
                 text,
                 long_form if text == long_form else None,
                 tuple(
-                    Candidate(concept_id, 0.9 - i / 100, store.get(concept_id).canonical_name)
+                    Candidate(concept_id, 0.9 - i / 100, kb.get(concept_id).canonical_name)
                     for i, concept_id in enumerate(ids.split())
                 ),
             )
@@ -65,7 +65,7 @@ def judge(store):
         )
         found = Mention(0, len(mention), mention, "Disease", tuple(gold.split("|")))
         lines = []
-        ErrorReport(store, lines.append)(LinkedMention("1", found, long_form, linked_parts), WRONG)
+        ErrorReport(kb, lines.append)(LinkedMention("1", found, long_form, linked_parts), WRONG)
         (line,) = lines
         return line
 
@@ -163,7 +163,7 @@ texts = st.text("abcABCIXV- '()/é1", max_size=12) | st.sampled_from(
     gold=st.lists(ids, min_size=1, max_size=3, unique=True),
     parts=st.lists(st.tuples(texts, st.lists(ids, max_size=4, unique=True)), max_size=3),
 )
-def test_every_error_has_a_class_and_a_reason(store, gold, parts):
+def test_every_error_has_a_class_and_a_reason(kb, gold, parts):
     linked = LinkedMention(
         "1",
         Mention(0, 1, "x", "Disease", tuple(gold)),
@@ -171,7 +171,7 @@ def test_every_error_has_a_class_and_a_reason(store, gold, parts):
         tuple(LinkedPart(text, None, tuple(Candidate(one, 0.5, "name") for one in found)) for text, found in parts),
     )
     lines = []
-    report = ErrorReport(store, lines.append)
+    report = ErrorReport(kb, lines.append)
     if parts and all(found and found[0] in gold for _, found in parts):  # right by the lenient measure
         return
     report(linked, WRONG)
@@ -186,7 +186,7 @@ def test_every_error_has_a_class_and_a_reason(store, gold, parts):
 def test_circles_of_parents_end(tmp_path):
     records = [Record(one, (Name(f"name {one}", "exact", "t"),), parents=(above,)) for one, above in ("AB", "BC", "CA")]
     lines = []
-    report = ErrorReport(build_store(records, tmp_path / "circle.kb"), lines.append)
+    report = ErrorReport(build_knowledge_base(records, tmp_path / "circle.kb"), lines.append)
     part = LinkedPart("a name", None, (Candidate("B", 0.9, "name B"), Candidate("A", 0.8, "name A")))
     report(LinkedMention("1", Mention(0, 1, "a name", "D", ("A",)), None, (part,)), WRONG)
     assert lines[0]["relation"] == "ancestor"
@@ -196,9 +196,9 @@ def test_circles_of_parents_end(tmp_path):
 
 
 @pytest.fixture
-def nlp(store):
+def nlp(kb):
     nlp = spacy.blank("en")
-    nlp.add_pipe("sapbert_linker", config={"kb": str(store.path), "encoder": "none"})
+    nlp.add_pipe("sapbert_linker", config={"kb": str(kb.path), "encoder": "none"})
     return nlp
 
 
@@ -245,8 +245,8 @@ def test_a_table_has_one_line_an_error(nlp, documents, tmp_path):
     assert rows[0]["relation"] == ""
 
 
-def test_examples_are_two_different_mentions(store):
-    report = ErrorReport(store, lambda line: None)
+def test_examples_are_two_different_mentions(kb):
+    report = ErrorReport(kb, lambda line: None)
     for text in ("Thrombotic", "thrombotic", "thrombotics", "thrombotical"):
         part = LinkedPart(text, None, (Candidate("D11", 0.9, "Thrombophilia"), Candidate("D10", 0.8, "Thrombosis")))
         report(LinkedMention("1", Mention(0, 1, text, "D", ("D10",)), None, (part,)), WRONG)

@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.kb.build import build_store, new_store
+from spacy_sapbert.kb.build import build_knowledge_base, new_knowledge_base
+from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.kb.mapping import Equivalents
-from spacy_sapbert.kb.store import ConceptStore
 from spacy_sapbert.types import Concept, Name, Record
 
 RECORD = Record(
@@ -36,25 +36,25 @@ def record(concept_id, *names, source="s", **others):
 
 def built(path, *records, **settings):
     """A store of records, and what its builder counted."""
-    with new_store(path, **settings) as builder:
+    with new_knowledge_base(path, **settings) as builder:
         for each in records:
             builder.add(each)
         builder.finish({})
-    store = ConceptStore(path)
-    assert store.meta["built"] == builder.counts
-    return store, dict(builder.counts)
+    kb = KnowledgeBase(path)
+    assert kb.meta["built"] == builder.counts
+    return kb, dict(builder.counts)
 
 
 # --- the same and not the same
 
 
 def test_same_input_gives_the_same_file(small_vocabulary, small_store, tmp_path):
-    again = build_store(iter(small_vocabulary), tmp_path / "again.kb", {"licence": "MIT"})
+    again = build_knowledge_base(iter(small_vocabulary), tmp_path / "again.kb", {"licence": "MIT"})
     assert again.path.read_bytes() == small_store.path.read_bytes()
 
 
 def test_what_a_store_says_of_itself_does_not_change_its_fingerprint(small_vocabulary, small_store, tmp_path):
-    other = build_store(small_vocabulary, tmp_path / "other.kb", {"title": "Ä", "sources": [{"file": "a"}]})
+    other = build_knowledge_base(small_vocabulary, tmp_path / "other.kb", {"title": "Ä", "sources": [{"file": "a"}]})
     assert other.fingerprint == small_store.fingerprint
     assert other.meta["title"] == "Ä"
     assert other.meta["sources"] == [{"file": "a"}]
@@ -78,25 +78,25 @@ def test_what_a_store_says_of_itself_does_not_change_its_fingerprint(small_vocab
     ],
 )
 def test_other_content_has_another_fingerprint(tmp_path, changed):
-    stores = [build_store([each], tmp_path / f"{i}.kb") for i, each in enumerate((RECORD, changed))]
-    assert stores[0].fingerprint != stores[1].fingerprint
+    kbs = [build_knowledge_base([each], tmp_path / f"{i}.kb") for i, each in enumerate((RECORD, changed))]
+    assert kbs[0].fingerprint != kbs[1].fingerprint
 
 
 def test_types_and_parents_are_told_apart(tmp_path):
-    one = build_store([record("D1", "a", types=("X",))], tmp_path / "1.kb")
-    other = build_store([record("D1", "a", parents=("X",))], tmp_path / "2.kb")
+    one = build_knowledge_base([record("D1", "a", types=("X",))], tmp_path / "1.kb")
+    other = build_knowledge_base([record("D1", "a", parents=("X",))], tmp_path / "2.kb")
     assert one.fingerprint != other.fingerprint
 
 
 def test_annotations_change_the_fingerprint(tmp_path):
     fingerprints = set()
     for times in (0, 1, 2):
-        with new_store(tmp_path / "a.kb") as builder:
+        with new_knowledge_base(tmp_path / "a.kb") as builder:
             builder.add(RECORD)
             for _ in range(times):
                 builder.add_mention("D1", Name("first", "mention", "s"))
             builder.finish({})
-        fingerprints.add(ConceptStore(tmp_path / "a.kb").fingerprint)
+        fingerprints.add(KnowledgeBase(tmp_path / "a.kb").fingerprint)
     assert len(fingerprints) == 3
 
 
@@ -106,12 +106,12 @@ def test_annotations_change_the_fingerprint(tmp_path):
 def test_records_of_one_id_become_one_concept(tmp_path):
     more = record("D1", "third", "first", source="t", alternative_ids=("D2", "D7"), types=("T",), parents=("D8",))
     again = record("D1", "second", definition="Another definition.")
-    store, counts = built(tmp_path / "a.kb", RECORD._replace(definition=None), more, RECORD, again, record("D9", "x"))
-    assert len(store) == 2
-    assert store.get("D1") == Concept(
+    kb, counts = built(tmp_path / "a.kb", RECORD._replace(definition=None), more, RECORD, again, record("D9", "x"))
+    assert len(kb) == 2
+    assert kb.get("D1") == Concept(
         "D1", "first", ("second", "third"), ("Disease", "T"), "A definition.", ("D2", "D7"), ("D3", "D8")
     )
-    assert [(name.text, name.scope, name.source) for name in store.names_of("D1")] == [
+    assert [(name.text, name.scope, name.source) for name in kb.names_of("D1")] == [
         ("first", "preferred", "s"),
         ("first", "exact", "t"),
         ("second", "narrow", "s"),
@@ -121,37 +121,37 @@ def test_records_of_one_id_become_one_concept(tmp_path):
 
 
 def test_an_id_among_its_own_alternatives(tmp_path):
-    store, _ = built(tmp_path / "a.kb", record("D1", "a", alternative_ids=("D1", "D2")))
-    assert store.ids("D1") == ("D1", "D2")
+    kb, _ = built(tmp_path / "a.kb", record("D1", "a", alternative_ids=("D1", "D2")))
+    assert kb.ids("D1") == ("D1", "D2")
 
 
 def test_broken_names_are_counted_and_the_rest_is_kept(tmp_path):
-    store, counts = built(
+    kb, counts = built(
         tmp_path / "a.kb",
         record("D1", "\udc00 broken", "whole", " ", ""),
         record("D2", "\ud83d"),
         record("D3"),
         record("D4", "\U0001f9ec gene"),
     )
-    assert list(store.names()) == ["whole", "\U0001f9ec gene"]
-    assert store.get("D1").canonical_name == "whole"
+    assert list(kb.names()) == ["whole", "\U0001f9ec gene"]
+    assert kb.get("D1").canonical_name == "whole"
     assert counts == {"names of broken Unicode": 2, "empty names": 2, "concepts without a name": 2}
 
 
 @pytest.mark.parametrize("field", ["concept_id", "alternative_ids", "types", "definition", "parents", "xrefs"])
 def test_a_record_of_broken_unicode_is_counted_and_the_rest_is_kept(tmp_path, field):
     broken = "\ud800" if field in ("concept_id", "definition") else ("fine", "\ud800")
-    store, counts = built(tmp_path / "a.kb", RECORD._replace(**{field: broken}), record("D5", "whole"))
-    assert list(store.concept_ids()) == ["D5"]
+    kb, counts = built(tmp_path / "a.kb", RECORD._replace(**{field: broken}), record("D5", "whole"))
+    assert list(kb.concept_ids()) == ["D5"]
     assert counts == {"records of broken Unicode": 1}
 
 
 def test_names_with_nul_and_very_long_ones(tmp_path):
     names = ["a", "a\0b", "a\0", "x" * 100_000, "x" * 99_999 + "y", "a\tb\n"]
-    store, _ = built(tmp_path / "a.kb", record("D1", *names))
-    assert list(store.names()) == names
-    assert all(store.find_name(name) == ("D1",) for name in names)
-    assert store.find_name("a\0c") == ()
+    kb, _ = built(tmp_path / "a.kb", record("D1", *names))
+    assert list(kb.names()) == names
+    assert all(kb.find_name(name) == ("D1",) for name in names)
+    assert kb.find_name("a\0c") == ()
 
 
 records = st.builds(
@@ -178,23 +178,23 @@ def test_any_records(given_records):
             names.setdefault(each.concept_id, []).extend(kept)
             ids.setdefault(each.concept_id, {each.concept_id}).update(each.alternative_ids)
     with TemporaryDirectory() as folder:
-        store = build_store(given_records, Path(folder) / "a.kb")
-        assert list(store.concept_ids()) == list(names)
-        assert set(store.names()) == {name for texts in names.values() for name in texts}
-        assert len(list(store.names())) == store.n_names
+        kb = build_knowledge_base(given_records, Path(folder) / "a.kb")
+        assert list(kb.concept_ids()) == list(names)
+        assert set(kb.names()) == {name for texts in names.values() for name in texts}
+        assert len(list(kb.names())) == kb.n_names
         for concept_id, texts in names.items():
-            assert store.get(concept_id).canonical_name == texts[0]
-            assert {name.text for name in store.names_of(concept_id)} == set(texts)
-            assert set(store.ids(concept_id)) == ids[concept_id]
+            assert kb.get(concept_id).canonical_name == texts[0]
+            assert {name.text for name in kb.names_of(concept_id)} == set(texts)
+            assert set(kb.ids(concept_id)) == ids[concept_id]
         for concept_id in "ABCDE":
-            assert set(store.find_id(concept_id)) == {primary for primary, of in ids.items() if concept_id in of}
+            assert set(kb.find_id(concept_id)) == {primary for primary, of in ids.items() if concept_id in of}
 
 
 # --- merging by mapping
 
 
 def test_records_whose_ids_mean_the_same_become_one_concept(tmp_path):
-    store, counts = built(
+    kb, counts = built(
         tmp_path / "a.kb",
         record("D1", "neoplasm", source="mesh", alternative_ids=("D9",), types=("Disease",), parents=("D2",)),
         record("D2", "disease", source="mesh"),
@@ -213,9 +213,9 @@ def test_records_whose_ids_mean_the_same_become_one_concept(tmp_path):
         record("DOID:4", "illness", source="doid"),
         equivalents=Equivalents([("DOID:162", "MONDO:1"), ("MONDO:1", "D1"), ("DOID:4", "OMIM:1")]),
     )
-    assert list(store.concept_ids()) == ["D1", "D2", "DOID:4"]
-    assert list(store.names()) == ["neoplasm", "disease", "cancer", "malignancy", "illness"]
-    assert store.get("D1") == Concept(
+    assert list(kb.concept_ids()) == ["D1", "D2", "DOID:4"]
+    assert list(kb.names()) == ["neoplasm", "disease", "cancer", "malignancy", "illness"]
+    assert kb.get("D1") == Concept(
         "D1",
         "neoplasm",
         ("cancer", "malignancy"),
@@ -224,28 +224,28 @@ def test_records_whose_ids_mean_the_same_become_one_concept(tmp_path):
         ("D9", "DOID:162", "DOID:7"),
         ("D2", "DOID:0", "DOID:4"),
     )
-    assert store.xrefs("D1") == ("C0000001",)
-    assert store.find_id("DOID:162") == store.find_id("DOID:7") == ("D1",)
-    assert store.names_of("D1") == [
+    assert kb.xrefs("D1") == ("C0000001",)
+    assert kb.find_id("DOID:162") == kb.find_id("DOID:7") == ("D1",)
+    assert kb.names_of("D1") == [
         Name("neoplasm", "exact", "doid"),
         Name("neoplasm", "exact", "mesh"),
         Name("cancer", "exact", "doid"),
         Name("malignancy", "exact", "more"),
     ]
-    assert store.find_id("MONDO:1") == ()  # no record has this id
+    assert kb.find_id("MONDO:1") == ()  # no record has this id
     assert counts == {"records merged into an earlier one": 1, "concepts merged into an earlier one by mappings": 1}
 
 
 def test_alternative_ids_merge_nothing(tmp_path):
-    store, counts = built(
+    kb, counts = built(
         tmp_path / "a.kb",
         record("A", "a", alternative_ids=("C",)),
         record("B", "b"),
         record("C", "c"),
         equivalents=Equivalents([("C", "B")]),
     )
-    assert list(store.concept_ids()) == ["A", "B"]
-    assert store.find_id("C") == ("A", "B")
+    assert list(kb.concept_ids()) == ["A", "B"]
+    assert kb.find_id("C") == ("A", "B")
     assert counts == {"concepts merged into an earlier one by mappings": 1}
 
 
@@ -264,14 +264,14 @@ def test_cross_references_merge_only_where_they_are_asked_to(tmp_path):
         ("UMLS", "OMIM"): ["C0000001", "D000001"],
     }
     for merge_xrefs, expected in ids.items():
-        store, counts = built(tmp_path / "a.kb", *records, merge_xrefs=merge_xrefs)
-        assert list(store.concept_ids()) == expected
-        assert store.find_xref("OMIM:5") == tuple(sorted({*store.find_id("DOID:1"), *store.find_id("Orphanet:1")}))
+        kb, counts = built(tmp_path / "a.kb", *records, merge_xrefs=merge_xrefs)
+        assert list(kb.concept_ids()) == expected
+        assert kb.find_xref("OMIM:5") == tuple(sorted({*kb.find_id("DOID:1"), *kb.find_id("Orphanet:1")}))
         assert counts.get("concepts merged into an earlier one by mappings", 0) == 4 - len(expected)
 
 
 def test_a_record_that_joins_concepts_is_counted(tmp_path):
-    store, counts = built(
+    kb, counts = built(
         tmp_path / "a.kb",
         record("C0000001", "one"),
         record("D000001", "two"),
@@ -279,11 +279,11 @@ def test_a_record_that_joins_concepts_is_counted(tmp_path):
         record("DOID:1", "three", xrefs=("C0000001", "D000001")),
         merge_xrefs=("UMLS", "MESH"),
     )
-    assert [store.ids(concept_id) for concept_id in store.concept_ids()] == [
+    assert [kb.ids(concept_id) for concept_id in kb.concept_ids()] == [
         ("C0000001", "D000001", "DOID:1"),
         ("X:1",),
     ]
-    assert [store.concept_id(int(row)) for row in store.ownership.concepts] == [
+    assert [kb.concept_id(int(row)) for row in kb.name_concepts.concepts] == [
         "C0000001",
         "C0000001",
         "X:1",
@@ -296,7 +296,7 @@ def test_a_record_that_joins_concepts_is_counted(tmp_path):
 
 
 def test_cross_references_that_are_not_one_to_one_merge_nothing(tmp_path):
-    store, counts = built(
+    kb, counts = built(
         tmp_path / "a.kb",
         record("C0000001", "one"),
         record("C0000002", "two"),
@@ -305,8 +305,8 @@ def test_cross_references_that_are_not_one_to_one_merge_nothing(tmp_path):
         record("HP:1", "the second of another", xrefs=("C0000002",)),
         merge_xrefs=("UMLS",),
     )
-    assert list(store.concept_ids()) == ["C0000001", "C0000002", "DOID:1", "DOID:2"]
-    assert store.ids("C0000002") == ("C0000002", "HP:1")
+    assert list(kb.concept_ids()) == ["C0000001", "C0000002", "DOID:1", "DOID:2"]
+    assert kb.ids("C0000002") == ("C0000002", "HP:1")
     assert counts == {
         "concepts merged into an earlier one by mappings": 1,
         "cross-references that merge nothing, as they are not one to one": 3,
@@ -321,7 +321,7 @@ def test_a_vocabulary_that_nothing_refers_to_is_told(tmp_path):
 
 
 def test_mentions_find_merged_concepts(tmp_path):
-    with new_store(tmp_path / "a.kb", Equivalents([("A", "C")])) as builder:
+    with new_knowledge_base(tmp_path / "a.kb", Equivalents([("A", "C")])) as builder:
         for concept_id in "ABC":
             builder.add(record(concept_id, concept_id.lower()))
         builder.add_mention("C", Name("m", "mention", "corpus"))
@@ -329,9 +329,9 @@ def test_mentions_find_merged_concepts(tmp_path):
         with pytest.raises(RuntimeError, match="before mentions"):
             builder.add(record("D", "d"))
         builder.finish({})
-    store = ConceptStore(tmp_path / "a.kb")
-    assert [name.text for name in store.names_of("A")] == ["a", "c", "m"]
-    assert store.names_of("B") == [Name("b", "exact", "s")]
+    kb = KnowledgeBase(tmp_path / "a.kb")
+    assert [name.text for name in kb.names_of("A")] == ["a", "c", "m"]
+    assert kb.names_of("B") == [Name("b", "exact", "s")]
 
 
 pairs = st.tuples(st.sampled_from("ABCDEFG"), st.sampled_from("ABCDEFG"))
@@ -350,13 +350,13 @@ def test_any_mappings(ids, equal):
         expected.setdefault(first, set()).add(concept_id)
     with TemporaryDirectory() as folder:
         given_records = [record(concept_id, f"{i}", concept_id) for i, concept_id in enumerate(ids)]
-        store, counts = built(Path(folder) / "a.kb", *given_records, equivalents=Equivalents(equal))
-        assert {concept_id: set(store.ids(concept_id)) for concept_id in store.concept_ids()} == expected
-        assert list(store.concept_ids()) == list(expected)
-        assert list(store.names()) == list(dict.fromkeys(name.text for each in given_records for name in each.names))
+        kb, counts = built(Path(folder) / "a.kb", *given_records, equivalents=Equivalents(equal))
+        assert {concept_id: set(kb.ids(concept_id)) for concept_id in kb.concept_ids()} == expected
+        assert list(kb.concept_ids()) == list(expected)
+        assert list(kb.names()) == list(dict.fromkeys(name.text for each in given_records for name in each.names))
         for first, of in expected.items():
             texts = {name.text for each in given_records if each.concept_id in of for name in each.names}
-            assert {name.text for name in store.names_of(first)} == texts
+            assert {name.text for name in kb.names_of(first)} == texts
         assert sum(counts.values()) == len(ids) - len(expected)
 
 
@@ -364,7 +364,7 @@ def test_any_mappings(ids, equal):
 
 
 def test_mentions_count_their_annotations_and_find_concepts_by_any_id(tmp_path):
-    with new_store(tmp_path / "a.kb") as builder:
+    with new_knowledge_base(tmp_path / "a.kb") as builder:
         builder.add(record("A", "a", alternative_ids=("C",)))
         builder.add(record("B", "b", alternative_ids=("C",)))
         for concept_id, text in (("A", "m"), ("C", "m"), ("B", "b"), ("X", "m"), ("A", " "), ("A", "\ud800")):
@@ -378,11 +378,11 @@ def test_mentions_count_their_annotations_and_find_concepts_by_any_id(tmp_path):
         "empty names": 1,
         "names of broken Unicode": 1,
     }
-    store = ConceptStore(tmp_path / "a.kb")
-    rows = zip(store.ownership.names, store.ownership.concepts, store.ownership.annotations, strict=True)
-    owned = [(store.name(int(name)), store.concept_id(int(concept)), count) for name, concept, count in rows]
-    assert sorted(owned) == [("a", "A", 0), ("b", "B", 1), ("m", "A", 2), ("m", "B", 1)]
-    assert sorted(store.names_of("B")) == [
+    kb = KnowledgeBase(tmp_path / "a.kb")
+    rows = zip(kb.name_concepts.names, kb.name_concepts.concepts, kb.name_concepts.annotations, strict=True)
+    matching_entries = [(kb.name(int(name)), kb.concept_id(int(concept)), count) for name, concept, count in rows]
+    assert sorted(matching_entries) == [("a", "A", 0), ("b", "B", 1), ("m", "A", 2), ("m", "B", 1)]
+    assert sorted(kb.names_of("B")) == [
         Name("b", "exact", "s"),
         Name("b", "mention", "corpus"),
         Name("m", "mention", "corpus"),
@@ -399,14 +399,14 @@ def only_file(folder):
 
 def test_an_empty_vocabulary_is_not_written(tmp_path):
     with pytest.raises(SapbertError, match="E105"):
-        build_store([], tmp_path / "a.kb")
+        build_knowledge_base([], tmp_path / "a.kb")
     with pytest.raises(SapbertError, match="E105"):
-        build_store([record("D1", " ")], tmp_path / "a.kb")
+        build_knowledge_base([record("D1", " ")], tmp_path / "a.kb")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_builder_that_was_not_finished(tmp_path):
-    with pytest.raises(SapbertError, match="E109"), new_store(tmp_path / "a.kb") as builder:
+    with pytest.raises(SapbertError, match="E109"), new_knowledge_base(tmp_path / "a.kb") as builder:
         builder.add(RECORD)
     assert list(tmp_path.iterdir()) == []
 
@@ -418,40 +418,40 @@ def test_a_build_that_is_cut_off_leaves_nothing(tmp_path, error):
         raise error
 
     with pytest.raises(error):
-        build_store(failing(), tmp_path / "a.kb")
+        build_knowledge_base(failing(), tmp_path / "a.kb")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_build_that_fails_leaves_the_store_that_was_there(small_store, tmp_path):
     path = tmp_path / "a.kb"
-    before = build_store([RECORD], path).path.read_bytes()
+    before = build_knowledge_base([RECORD], path).path.read_bytes()
     with pytest.raises(SapbertError, match="E105"):
-        build_store([], path)
+        build_knowledge_base([], path)
     assert only_file(tmp_path).read_bytes() == before
-    build_store([record("D5", "five")], path)
-    assert list(ConceptStore(only_file(tmp_path)).names()) == ["five"]
+    build_knowledge_base([record("D5", "five")], path)
+    assert list(KnowledgeBase(only_file(tmp_path)).names()) == ["five"]
 
 
 def test_folders_are_made_and_the_file_is_for_all_who_may_read(tmp_path):
     old = os.umask(0o022)
     try:
-        store = build_store([RECORD], tmp_path / "new" / "folder" / "a.kb")
+        kb = build_knowledge_base([RECORD], tmp_path / "new" / "folder" / "a.kb")
     finally:
         os.umask(old)
-    assert stat.S_IMODE(store.path.stat().st_mode) == 0o644
+    assert stat.S_IMODE(kb.path.stat().st_mode) == 0o644
 
 
 def test_places_that_cannot_be_written(tmp_path):
     (tmp_path / "file").write_text("")
     for path in (tmp_path / "file" / "a.kb", tmp_path):
         with pytest.raises(SapbertError, match=r"E104.*Choose another place"):
-            build_store([RECORD], path)
+            build_knowledge_base([RECORD], path)
     assert only_file(tmp_path).name == "file"
 
 
 @pytest.mark.parametrize("database", ["main", "temp"])
 def test_a_full_disk(tmp_path, database):
-    before = build_store([RECORD], tmp_path / "a.kb").path.read_bytes()
+    before = build_knowledge_base([RECORD], tmp_path / "a.kb").path.read_bytes()
 
     def fill(builder):
         builder._db.execute(f"PRAGMA {database}.max_page_count = 30")
@@ -459,7 +459,7 @@ def test_a_full_disk(tmp_path, database):
             builder.add(record(f"D{i}", str(i) * 10_000))
         builder.finish({})
 
-    with pytest.raises(SapbertError, match=r"E104.*full.*make room"), new_store(tmp_path / "a.kb") as builder:
+    with pytest.raises(SapbertError, match=r"E104.*full.*make room"), new_knowledge_base(tmp_path / "a.kb") as builder:
         fill(builder)
     assert only_file(tmp_path).read_bytes() == before
 
@@ -467,10 +467,10 @@ def test_a_full_disk(tmp_path, database):
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from spacy_sapbert.kb.build import new_store
+from spacy_sapbert.kb.build import new_knowledge_base
 from spacy_sapbert.types import Name, Record
 
-with new_store(Path(sys.argv[1])) as builder:
+with new_knowledge_base(Path(sys.argv[1])) as builder:
     for i in range(5000):
         builder.add(Record(f"D{i}", (Name(f"name {i}", "exact", "s"),)))
     if sys.argv[2] == "full":
@@ -484,30 +484,30 @@ with new_store(Path(sys.argv[1])) as builder:
 @pytest.mark.parametrize("when", ["reading", "full"])
 def test_a_build_that_was_killed(tmp_path, when):
     path = tmp_path / "a.kb"
-    before = build_store([RECORD], path).path.read_bytes()
+    before = build_knowledge_base([RECORD], path).path.read_bytes()
     process = subprocess.run([sys.executable, "-c", KILLED, str(path), when], check=False)
     assert process.returncode == -signal.SIGKILL
     assert path.read_bytes() == before
     (left,) = (other for other in tmp_path.iterdir() if other != path)
     assert left.match(".a.kb.*.tmp")
-    build_store([RECORD], path)
+    build_knowledge_base([RECORD], path)
     assert only_file(tmp_path).read_bytes() == before
 
 
 def test_two_builds_of_the_same_store_at_once(tmp_path):
     path = tmp_path / "a.kb"
-    with new_store(path) as first:
+    with new_knowledge_base(path) as first:
         first.add(RECORD)
-        build_store([record("D5", "five")], path)
-        assert list(ConceptStore(path).names()) == ["five"]
+        build_knowledge_base([record("D5", "five")], path)
+        assert list(KnowledgeBase(path).names()) == ["five"]
         first.finish({})
-    assert list(ConceptStore(only_file(tmp_path)).names()) == ["first", "second"]
+    assert list(KnowledgeBase(only_file(tmp_path)).names()) == ["first", "second"]
 
 
 def test_files_are_as_small_as_they_can_be(tmp_path):
-    store = build_store((record(f"D{i}", f"name {i}", f"{i}th name") for i in range(5000)), tmp_path / "a.kb")
-    with sqlite3.connect(store.path) as connection:
+    kb = build_knowledge_base((record(f"D{i}", f"name {i}", f"{i}th name") for i in range(5000)), tmp_path / "a.kb")
+    with sqlite3.connect(kb.path) as connection:
         connection.execute("VACUUM")
-    size = store.path.stat().st_size
-    again = build_store((record(f"D{i}", f"name {i}", f"{i}th name") for i in range(5000)), store.path)
+    size = kb.path.stat().st_size
+    again = build_knowledge_base((record(f"D{i}", f"name {i}", f"{i}th name") for i in range(5000)), kb.path)
     assert again.path.stat().st_size < 1.1 * size

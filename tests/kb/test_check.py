@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.kb.build import build_store
-from spacy_sapbert.kb.check import MAX_EXAMPLES, check_store, find_cycles
-from spacy_sapbert.kb.store import ConceptStore
+from spacy_sapbert.kb.build import build_knowledge_base
+from spacy_sapbert.kb.check import MAX_EXAMPLES, check_knowledge_base, find_cycles
+from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.types import Name, Record
 
 
@@ -27,7 +27,7 @@ def checked(tmp_path):
     """A function that builds a store and gives the remarks on it; there must be no problems."""
 
     def run(*records):
-        result = check_store(build_store(records, tmp_path / "a.kb"))
+        result = check_knowledge_base(build_knowledge_base(records, tmp_path / "a.kb"))
         assert result["problems"] == {}
         return result["remarks"]
 
@@ -43,13 +43,13 @@ def damaged(small_store, tmp_path):
         with closing(sqlite3.connect(path)) as db, db:
             for statement in statements:
                 assert db.execute(statement).rowcount
-        return check_store(ConceptStore(path))["problems"]
+        return check_knowledge_base(KnowledgeBase(path))["problems"]
 
     return run
 
 
 def test_the_result_is_json(small_store):
-    result = check_store(small_store)
+    result = check_knowledge_base(small_store)
     assert json.loads(json.dumps(result)) == result
     assert result["store"] == str(small_store.path)
 
@@ -58,7 +58,7 @@ def test_the_result_is_json(small_store):
 
 
 def test_a_sound_store(small_store):
-    assert check_store(small_store)["problems"] == {}
+    assert check_knowledge_base(small_store)["problems"] == {}
 
 
 # rows of the small store: concept 1 is D001943 with the names 3 (preferred) to 6
@@ -144,7 +144,7 @@ def test_more_bytes_than_pages(small_store, tmp_path):
     size = path.stat().st_size
     with path.open("ab") as file:
         file.write(b"x")
-    assert check_store(ConceptStore(path))["problems"] == {
+    assert check_knowledge_base(KnowledgeBase(path))["problems"] == {
         "file_size": {"count": 1, "examples": [{"file": size + 1, "pages": size}]}
     }
 
@@ -157,7 +157,7 @@ def test_a_damaged_page_is_all_that_is_told(small_store, tmp_path):
     with path.open("r+b") as file:
         file.seek((root - 1) * page_size)
         file.write(b"\xff" * 64)
-    result = check_store(ConceptStore(path))
+    result = check_knowledge_base(KnowledgeBase(path))
     assert list(result["problems"]) == ["file_damage"]
     assert result["problems"]["file_damage"]["count"] >= 1
     assert result["remarks"] == {}
@@ -168,7 +168,7 @@ def test_a_missing_table(small_store, tmp_path):
     with closing(sqlite3.connect(path)) as db, db:
         db.execute("DROP TABLE types")
     with pytest.raises(SapbertError, match=r"\[E102\].*damaged.kb.*types"):
-        check_store(ConceptStore(path))
+        check_knowledge_base(KnowledgeBase(path))
 
 
 # --- remarks
@@ -271,7 +271,7 @@ def test_cycles_are_those_that_reachability_tells(pairs):
 
 
 def test_medic(medic_store):
-    result = check_store(medic_store)
+    result = check_knowledge_base(medic_store)
     assert result["problems"] == {}
     assert {check: finding["count"] for check, finding in result["remarks"].items()} == {
         "names_of_several_concepts": 156,

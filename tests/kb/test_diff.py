@@ -7,10 +7,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.kb.build import build_store
+from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.diff import compare
+from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
-from spacy_sapbert.kb.store import ConceptStore
 from spacy_sapbert.types import Name, Record
 
 
@@ -24,8 +24,8 @@ def difference(tmp_path):
     """A function that builds two stores and gives the summary and the changes by kind."""
 
     def run(old, new):
-        stores = [build_store(records, tmp_path / name) for records, name in ((old, "old.kb"), (new, "new.kb"))]
-        with compare(*stores) as diff:
+        kbs = [build_knowledge_base(records, tmp_path / name) for records, name in ((old, "old.kb"), (new, "new.kb"))]
+        with compare(*kbs) as diff:
             found = {}
             for change in diff.changes():
                 found.setdefault(change.pop("change"), []).append(change)
@@ -172,7 +172,7 @@ def test_a_damaged_store(small_store, tmp_path):
         db.execute("DROP TABLE parents")
     with (
         pytest.raises(SapbertError, match=r"\[E191\].*damaged.kb.*kb check"),
-        compare(small_store, ConceptStore(damaged)),
+        compare(small_store, KnowledgeBase(damaged)),
     ):
         pass
 

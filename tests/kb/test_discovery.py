@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacy_sapbert.kb.discovery import Discovery, Sighting, rank, table_lines
+from spacy_sapbert.kb.discovery import Discovery, LinkedOccurrence, rank, table_lines
 from spacy_sapbert.kb.readers.discovered import COLUMNS
 from spacy_sapbert.text.words import word_keys
 
@@ -15,7 +15,7 @@ from spacy_sapbert.text.words import word_keys
 TEXTS = ["mammary cancer", "Mammary  cancers", "MAMMARY CANCER", "cold", "chill", "Chills", "of the", "breast cancer"]
 CONCEPTS = ["D001943", "D003080", "D003139"]
 SIGHTINGS = st.builds(
-    Sighting,
+    LinkedOccurrence,
     st.sampled_from(TEXTS),
     st.sampled_from(CONCEPTS),
     st.just("a name"),
@@ -25,15 +25,15 @@ SIGHTINGS = st.builds(
 DOCUMENTS = st.lists(st.lists(SIGHTINGS, max_size=4), max_size=6)
 
 
-def discover(store, documents):
-    discovery = Discovery(store)
-    for number, sightings in enumerate(documents):
-        discovery.add(str(number), sightings)
+def discover(kb, documents):
+    discovery = Discovery(kb)
+    for number, linked_occurrences in enumerate(documents):
+        discovery.add(str(number), linked_occurrences)
     return discovery
 
 
 def seen(text, concept_id="D001943", similarity=0.9, **others):
-    return Sighting(text, concept_id, "a name", similarity, **others)
+    return LinkedOccurrence(text, concept_id, "a name", similarity, **others)
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def seen(text, concept_id="D001943", similarity=0.9, **others):
 )
 def test_a_name_is_known_but_for_case_number_spelling_and_word_order(small_store, text):
     counts = discover(small_store, [[seen(text)]]).counts
-    assert counts["known_names"] == (text != "breast tumours")
+    assert counts["gazetteer_features"] == (text != "breast tumours")
     assert counts["candidates"] == (text == "breast tumours")
 
 
@@ -66,7 +66,7 @@ def test_other_concepts_that_have_the_name_are_told(small_store):
 def test_a_short_form_is_no_new_name_but_may_be_a_known_one(small_store):
     documents = [[seen("CF", "D003550", short_form=True), seen("CFX", "D003550", short_form=True)]]
     counts = discover(small_store, documents).counts
-    assert (counts["known_names"], counts["short_forms"], counts["candidates"]) == (1, 1, 0)
+    assert (counts["gazetteer_features"], counts["short_forms"], counts["candidates"]) == (1, 1, 0)
 
 
 def test_twice_as_many_documents_count_as_much_as_some_similarity(small_store):
@@ -82,13 +82,13 @@ def test_twice_as_many_documents_count_as_much_as_some_similarity(small_store):
 def test_every_sighting_counts_once_and_their_order_for_nothing(small_store, documents):
     discovery = discover(small_store, documents)
     found, counts = discovery.ranked(), discovery.counts
-    kinds = ("known_names", "short_forms", "without_words", "occurrences")
+    kinds = ("gazetteer_features", "short_forms", "without_words", "occurrences")
     assert sum(counts[kind] for kind in kinds) == sum(map(len, documents))
     assert sum(one.occurrences for one in found) == counts["occurrences"]
     assert len({(word_keys(one.name), one.concept_id) for one in found}) == len(found) == counts["candidates"]
     in_documents = defaultdict(set)
-    for number, sightings in enumerate(documents):
-        for one in sightings:
+    for number, linked_occurrences in enumerate(documents):
+        for one in linked_occurrences:
             if not one.short_form:
                 in_documents[word_keys(one.text), one.concept_id].add(number)
     for one in found:

@@ -8,48 +8,48 @@ from hypothesis import strategies as st
 
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb import export
-from spacy_sapbert.kb.build import build_store, new_store
+from spacy_sapbert.kb.build import build_knowledge_base, new_knowledge_base
 from spacy_sapbert.kb.export import FORMATS, ExportReport, export_lines, stream_records
+from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
-from spacy_sapbert.kb.store import ConceptStore
 from spacy_sapbert.types import Name, Record
 
 SUFFIXES = {"scispacy": ".jsonl", "table": ".tsv", "biosyn": ".txt"}
 
 
-def exported(store, format, path):
+def exported(kb, format, path):
     """Export a store. RETURNS: what is left out, but for zeros, and the report."""
     report = ExportReport()
-    path.write_text("".join(export_lines(store, format, report)), encoding="utf8", newline="")
+    path.write_text("".join(export_lines(kb, format, report)), encoding="utf8", newline="")
     return {kind: count for kind, count in report.left_out.items() if count}, report
 
 
 def read_back(path, format):
     """Build a store from an exported file; no row of the file may be broken."""
     records = list(read_vocabulary(path, format, report=ReadReport(), source="MEDIC", strict=True))
-    return build_store(records, path.with_suffix(".kb"))
+    return build_knowledge_base(records, path.with_suffix(".kb"))
 
 
-def round_trip(store, format, folder):
+def round_trip(kb, format, folder):
     path = folder / f"exported{SUFFIXES[format]}"
-    left_out, report = exported(store, format, path)
+    left_out, report = exported(kb, format, path)
     return read_back(path, format), left_out, report
 
 
-def texts(store):
+def texts(kb):
     """The names of each concept, the preferred one apart."""
-    return {concept.concept_id: (concept.canonical_name, {*concept.aliases}) for concept in all_concepts(store)}
+    return {concept.concept_id: (concept.canonical_name, {*concept.aliases}) for concept in all_concepts(kb)}
 
 
-def all_concepts(store):
-    return [store.get(concept_id) for concept_id in store.concept_ids()]
+def all_concepts(kb):
+    return [kb.get(concept_id) for concept_id in kb.concept_ids()]
 
 
 # --- records
 
 
 def test_the_records_of_a_store_make_the_same_store(small_store, tmp_path):
-    assert build_store(stream_records(small_store), tmp_path / "a.kb").fingerprint == small_store.fingerprint
+    assert build_knowledge_base(stream_records(small_store), tmp_path / "a.kb").fingerprint == small_store.fingerprint
 
 
 def test_blocks_leave_nothing_out(small_store, monkeypatch):
@@ -80,12 +80,12 @@ def rich_store(tmp_path):
         ),
         Record("D2", (Name("two", "preferred", "MEDIC"), Name("a||b", "exact", "MEDIC")), ("X:1",)),
     ]
-    with new_store(tmp_path / "rich.kb") as builder:
+    with new_knowledge_base(tmp_path / "rich.kb") as builder:
         for record in records:
             builder.add(record)
         builder.add_mention("D2", Name("deux", "mention", "corpus"))
         builder.finish({})
-    return ConceptStore(tmp_path / "rich.kb")
+    return KnowledgeBase(tmp_path / "rich.kb")
 
 
 # --- scispaCy
@@ -137,8 +137,8 @@ def test_table_round_trip(rich_store, tmp_path):
     assert left_out["scopes of names"] == changed_scopes(rich_store, back)
 
 
-def changed_scopes(store, back):
-    pairs = {(one, name) for one in store.concept_ids() for name in store.names_of(one)}
+def changed_scopes(kb, back):
+    pairs = {(one, name) for one in kb.concept_ids() for name in kb.names_of(one)}
     return len(pairs - {(one, name) for one in back.concept_ids() for name in back.names_of(one)})
 
 
@@ -152,8 +152,8 @@ def test_a_table_of_one_source_has_a_row_a_concept(small_store, tmp_path):
 
 def test_values_that_would_be_split_are_counted(tmp_path):
     names = (Name("one", "preferred", "MEDIC"),)
-    store = build_store([Record("D1", names, ("A|B",), ("T|U", "V\tW"), "de\nfin", ("P|",))], tmp_path / "a.kb")
-    back, left_out, _ = round_trip(store, "table", tmp_path)
+    kb = build_knowledge_base([Record("D1", names, ("A|B",), ("T|U", "V\tW"), "de\nfin", ("P|",))], tmp_path / "a.kb")
+    back, left_out, _ = round_trip(kb, "table", tmp_path)
     assert left_out == {
         "alternative ids that hold |": 1,
         "types that hold |": 1,
@@ -200,7 +200,7 @@ def test_biosyn_round_trip(small_store, tmp_path):
 def test_ids_that_a_dictionary_cannot_hold(tmp_path):
     names = (Name("one", "exact", "MEDIC"),)
     records = [Record("A,B", names), Record("C", names, ("D+E", "F")), Record("G", (Name("||", "exact", "MEDIC"),))]
-    left_out, report = exported(build_store(records, tmp_path / "a.kb"), "biosyn", tmp_path / "d.txt")
+    left_out, report = exported(build_knowledge_base(records, tmp_path / "a.kb"), "biosyn", tmp_path / "d.txt")
     assert (tmp_path / "d.txt").read_text() == "C|F||one\n"
     assert report.concepts == 1
     assert left_out == {
@@ -225,15 +225,15 @@ def test_every_name_comes_back_or_is_counted(format, vocabulary, tmp_path):
     wanted = {(one, folded(text)) for one, names in vocabulary.items() for text in names if text.strip()}
     if not wanted:
         return
-    store = build_store(records, tmp_path / "a.kb")
+    kb = build_knowledge_base(records, tmp_path / "a.kb")
     if format == "biosyn":
         wanted = {(one, text) for one, text in wanted if "||" not in text}
         if not wanted:
             return
-    back, left_out, report = round_trip(store, format, tmp_path)
+    back, left_out, report = round_trip(kb, format, tmp_path)
     assert {(one, name.text) for one in back.concept_ids() for name in back.names_of(one)} == wanted
-    owned = sum(len(set(filter(str.strip, names))) for names in vocabulary.values())
-    assert report.names + left_out.get("names that hold ||", 0) == owned
+    matching_entries = sum(len(set(filter(str.strip, names))) for names in vocabulary.values())
+    assert report.names + left_out.get("names that hold ||", 0) == matching_entries
 
 
 def folded(text):
@@ -259,7 +259,7 @@ def test_unknown_format(small_store):
 def medic_sample(medic_store, tmp_path_factory):
     """Every fifth of its concepts."""
     records = [*stream_records(medic_store)][::5]
-    return build_store(records, tmp_path_factory.mktemp("sample") / "medic.kb")
+    return build_knowledge_base(records, tmp_path_factory.mktemp("sample") / "medic.kb")
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -274,9 +274,9 @@ def test_medic_comes_back(format, medic_store, tmp_path):
     assert (report.concepts, report.names) == (11915, 76237)
 
 
-def assert_comes_back(store, format, folder):
-    back, left_out, report = round_trip(store, format, folder)
-    before, after = list(stream_records(store)), list(stream_records(back))
+def assert_comes_back(kb, format, folder):
+    back, left_out, report = round_trip(kb, format, folder)
+    before, after = list(stream_records(kb)), list(stream_records(back))
     assert [[name.text for name in record.names] for record in after] == [
         [name.text for name in record.names] for record in before
     ]
@@ -284,13 +284,13 @@ def assert_comes_back(store, format, folder):
     n_before, n_after = (sum(len(record.alternative_ids) for record in records) for records in (before, after))
     assert n_before - n_after == left_out.get("alternative ids", left_out.get("alternative ids of several concepts", 0))
     if format == "table":
-        assert back.fingerprint == store.fingerprint
+        assert back.fingerprint == kb.fingerprint
         assert left_out == {}
     return report
 
 
 def test_json_lines_are_ascii(tmp_path):
-    store = build_store([Record("D1", (Name("Sjögren\u2028x", "exact", "t"),))], tmp_path / "a.kb")
-    (line,) = export_lines(store, "scispacy", ExportReport())
+    kb = build_knowledge_base([Record("D1", (Name("Sjögren\u2028x", "exact", "t"),))], tmp_path / "a.kb")
+    (line,) = export_lines(kb, "scispacy", ExportReport())
     assert line.isascii()
     assert json.loads(line)["canonical_name"] == "Sjögren\u2028x"

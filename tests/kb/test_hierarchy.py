@@ -1,6 +1,6 @@
 import pytest
 
-from spacy_sapbert.kb.build import build_store
+from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.hierarchy import ancestors, below
 from spacy_sapbert.types import Name, Record
 
@@ -18,12 +18,12 @@ PARENTS = {
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory):
+def kb(tmp_path_factory):
     records = [
         Record(one, (Name(f"name of {one}", "exact", "s"),), alternative_ids=("X1",) * (one == "D2"), parents=parents)
         for one, parents in PARENTS.items()
     ]
-    return build_store(records, tmp_path_factory.mktemp("kb") / "test.kb")
+    return build_knowledge_base(records, tmp_path_factory.mktemp("kb") / "test.kb")
 
 
 @pytest.mark.parametrize(
@@ -37,8 +37,8 @@ def store(tmp_path_factory):
         ("unknown", set()),
     ],
 )
-def test_ancestors(store, concept, above):
-    assert ancestors(concept, store) == above
+def test_ancestors(kb, concept, above):
+    assert ancestors(concept, kb) == above
 
 
 @pytest.mark.parametrize(
@@ -53,5 +53,5 @@ def test_ancestors(store, concept, above):
         ("S D2", "S D2"),
     ],
 )
-def test_below(store, ids, lowest):
-    assert below(ids.split(), store) == set(lowest.split())
+def test_below(kb, ids, lowest):
+    assert below(ids.split(), kb) == set(lowest.split())

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 
-from spacy_sapbert.kb.build import build_store
+from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.info import describe, names_per_concept
 from spacy_sapbert.types import Name, Record
 
@@ -28,5 +28,5 @@ def test_names_per_concept(tmp_path):
     records = [Record(f"D{i}", tuple(Name(f"{i} {j}", "exact", "t") for j in range(n))) for i, n in enumerate(sizes)]
     # the same name from another source is no other name
     records.append(Record("D0", (Name("0 0", "exact", "u"),)))
-    store = build_store(records, tmp_path / "a.kb")
-    assert names_per_concept(store) == {"1": 1, "2": 2, "3-5": 2, "6-10": 2, "11-20": 2, ">20": 2}
+    kb = build_knowledge_base(records, tmp_path / "a.kb")
+    assert names_per_concept(kb) == {"1": 1, "2": 2, "3-5": 2, "6-10": 2, "11-20": 2, ">20": 2}

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.files import open_text
-from spacy_sapbert.kb.build import new_store
+from spacy_sapbert.kb.build import new_knowledge_base
+from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.kb.mapping import (
     Equivalents,
     Link,
@@ -19,7 +20,6 @@ from spacy_sapbert.kb.mapping import (
     vocabulary_of,
 )
 from spacy_sapbert.kb.readers import ReadReport
-from spacy_sapbert.kb.store import ConceptStore
 from spacy_sapbert.types import Name, Record
 
 SSSOM = """\
@@ -243,14 +243,14 @@ def test_mondo_and_umls(data_dir, tmp_path):
     names = {row[0]: row[14] for row in reversed(rows)}
     with open_text(mapping) as lines:
         mondo = dict(line.split("\t")[:2] for line in lines if line.startswith("MONDO:"))
-    with new_store(tmp_path / "a.kb", equivalents) as builder:
+    with new_knowledge_base(tmp_path / "a.kb", equivalents) as builder:
         for source, named in (("UMLS", names), ("MONDO", mondo)):
             for concept_id, name in named.items():
                 builder.add(Record(concept_id, (Name(name, "preferred", source),)))
         builder.finish({})
-    store = ConceptStore(tmp_path / "a.kb")
+    kb = KnowledgeBase(tmp_path / "a.kb")
     merged = builder.counts["concepts merged into an earlier one by mappings"]
     assert merged == 21_660
-    assert len(store) == len(names) + len(mondo) - merged
-    assert store.find_id("MONDO:0000001") == ("C0012634",)
-    assert all(len(store.find_id(concept_id)) == 1 for concept_id in ("C0012634", *list(mondo)[:100]))
+    assert len(kb) == len(names) + len(mondo) - merged
+    assert kb.find_id("MONDO:0000001") == ("C0012634",)
+    assert all(len(kb.find_id(concept_id)) == 1 for concept_id in ("C0012634", *list(mondo)[:100]))

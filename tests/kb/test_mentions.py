@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from spacy_sapbert.kb.build import new_store
-from spacy_sapbert.kb.mentions import add_mentions, join_mentions
-from spacy_sapbert.kb.store import ConceptStore
+from spacy_sapbert.kb.build import new_knowledge_base
+from spacy_sapbert.kb.knowledge_base import KnowledgeBase
+from spacy_sapbert.kb.mentions import add_mentions, add_training_mentions
 from spacy_sapbert.types import AnnotatedDocument, Mention, Name
 
 
@@ -23,15 +23,15 @@ def added(small_vocabulary, tmp_path):
     """A function that adds mentions to the small vocabulary: the new names by id, and what was counted."""
 
     def add(*documents):
-        with new_store(tmp_path / "a.kb") as builder:
+        with new_knowledge_base(tmp_path / "a.kb") as builder:
             for record in small_vocabulary:
                 builder.add(record)
             add_mentions(builder, documents, "corpus")
             builder.finish({})
-        store = ConceptStore(tmp_path / "a.kb")
+        kb = KnowledgeBase(tmp_path / "a.kb")
         names = {
-            concept_id: [name.text for name in store.names_of(concept_id) if name.source == "corpus"]
-            for concept_id in store.concept_ids()
+            concept_id: [name.text for name in kb.names_of(concept_id) if name.source == "corpus"]
+            for concept_id in kb.concept_ids()
         }
         return {concept_id: texts for concept_id, texts in names.items() if texts}, dict(builder.counts)
 
@@ -55,9 +55,9 @@ def test_mentions_become_names_of_their_concepts(added):
 def test_new_names_tell_their_scope_and_count(added, tmp_path):
     mention = document("pox", ("pox", "D003139"))
     added(mention, mention)
-    store = ConceptStore(tmp_path / "a.kb")
-    assert store.names_of("D003139")[-1] == Name("pox", "mention", "corpus")
-    assert store.ownership.annotations.max() == 2
+    kb = KnowledgeBase(tmp_path / "a.kb")
+    assert kb.names_of("D003139")[-1] == Name("pox", "mention", "corpus")
+    assert kb.name_concepts.annotations.max() == 2
 
 
 def test_abbreviations_are_expanded(added):
@@ -151,7 +151,7 @@ def test_ids_stay_in_order_where_both_orders_fit(added):
 
 def test_names_of_corpora_that_were_added_before_count(small_vocabulary, tmp_path):
     text = "lobular growth, mucinous and lobular growth"
-    with new_store(tmp_path / "a.kb") as builder:
+    with new_knowledge_base(tmp_path / "a.kb") as builder:
         for record in small_vocabulary:
             builder.add(record)
         add_mentions(builder, [document(text, ("lobular growth", "D001943"))], "first")
@@ -174,14 +174,14 @@ def test_more_than_four_ids_stay_in_order(added):
 
 
 def with_mentions(vocabulary, path, *batches):
-    """Build a store with the mentions of several corpora at once. RETURNS (ConceptStore): the store."""
-    with new_store(path) as builder:
+    """Build a store with the mentions of several corpora at once. RETURNS (KnowledgeBase): the store."""
+    with new_knowledge_base(path) as builder:
         for record in vocabulary:
             builder.add(record)
         for source, documents in batches:
             add_mentions(builder, documents, source)
         builder.finish({"licence": "MIT"})
-    return ConceptStore(path)
+    return KnowledgeBase(path)
 
 
 FIRST = ("first", [document("cancer of the breast, breast cancer", ("cancer of the breast", "D001943"))] * 2)
@@ -192,14 +192,14 @@ SECOND = (
 
 
 def test_joining_is_like_building_with_the_mentions_at_once(small_vocabulary, small_store, tmp_path):
-    joined = join_mentions(small_store, FIRST[1], "first", tmp_path / "joined.kb")
+    joined = add_training_mentions(small_store, FIRST[1], "first", tmp_path / "joined.kb")
     assert joined.fingerprint == with_mentions(small_vocabulary, tmp_path / "built.kb", FIRST).fingerprint
-    again = join_mentions(joined, SECOND[1], "second", tmp_path / "again.kb")
+    again = add_training_mentions(joined, SECOND[1], "second", tmp_path / "again.kb")
     assert again.fingerprint == with_mentions(small_vocabulary, tmp_path / "both.kb", FIRST, SECOND).fingerprint
 
 
 def test_a_joined_store_says_so(small_store, tmp_path):
-    joined = join_mentions(small_store, FIRST[1], "first", tmp_path / "joined.kb")
+    joined = add_training_mentions(small_store, FIRST[1], "first", tmp_path / "joined.kb")
     assert joined.meta["mentions"] == {"mentions added": 2}
     assert joined.meta["licence"] == small_store.meta["licence"]
     assert joined.n_names == small_store.n_names + 1
@@ -208,5 +208,5 @@ def test_a_joined_store_says_so(small_store, tmp_path):
 
 def test_names_that_only_a_corpus_has(small_store, tmp_path):
     assert small_store.annotated_only() == []
-    joined = join_mentions(small_store, SECOND[1], "second", tmp_path / "joined.kb")
+    joined = add_training_mentions(small_store, SECOND[1], "second", tmp_path / "joined.kb")
     assert [joined.name(row) for row in joined.annotated_only()] == ["mammary tumour"]

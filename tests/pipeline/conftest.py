@@ -6,11 +6,11 @@ import pytest
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from spacy_sapbert.kb.store import ConceptStore
+from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 
 
 @pytest.fixture(scope="session")
-def kb(small_store: ConceptStore) -> str:
+def kb(small_store: KnowledgeBase) -> str:
     """The path of the small vocabulary, as a component's setting wants it."""
     return str(small_store.path)
 

@@ -68,8 +68,8 @@ def test_running_again_changes_nothing(nlp, text):
 
 def test_predict_leaves_the_document_as_it_is(nlp):
     doc = nlp.make_doc(TEXT)
-    (uses,) = nlp.get_pipe("abbreviation_resolver").predict([doc])
-    assert len(uses) == 3
+    (occurrences,) = nlp.get_pipe("abbreviation_resolver").predict([doc])
+    assert len(occurrences) == 3
     assert doc.user_data == {}
 
 

@@ -6,25 +6,29 @@ from hypothesis import strategies as st
 from spacy.tokens import Doc, Span
 
 from spacy_sapbert.pipeline.attributes import (
+    get_abbreviation_occurrences,
     get_abbreviations,
+    get_composite_splits,
     get_concepts,
     get_kb_ents,
     get_links,
     get_long_form,
-    get_readings,
-    get_uses,
     register,
+    set_abbreviation_occurrences,
     set_abbreviations,
+    set_composite_splits,
     set_kb_ents,
     set_links,
-    set_readings,
-    set_uses,
 )
-from spacy_sapbert.text.abbreviations import Use
+from spacy_sapbert.text.abbreviations import AbbreviationOccurrence
 from spacy_sapbert.types import DocumentConcept, Link
 
 TEXT = "Atrial fibrillation (AF) is common. AF and AFs differ."
-DEFINED, LATER, INSIDE = Use(21, 23, TEXT[:19], 0, 19), Use(36, 38, TEXT[:19], 0, 19), Use(43, 45, TEXT[:19], 0, 19)
+DEFINED, LATER, INSIDE = (
+    AbbreviationOccurrence(21, 23, TEXT[:19], 0, 19),
+    AbbreviationOccurrence(36, 38, TEXT[:19], 0, 19),
+    AbbreviationOccurrence(43, 45, TEXT[:19], 0, 19),
+)
 VOCAB = spacy.blank("en").vocab
 
 
@@ -40,21 +44,21 @@ def span_of(doc, text):
 
 
 def test_uses_read_as_spans_and_long_forms(doc):
-    set_uses(doc, [DEFINED, LATER])
+    set_abbreviation_occurrences(doc, [DEFINED, LATER])
     assert [(span.text, span.start_char) for span in doc._.abbreviations] == [("AF", 21), ("AF", 36)]
     assert [span._.long_form.text for span in doc._.abbreviations] == ["Atrial fibrillation"] * 2
     assert span_of(doc, "common")._.long_form is None
 
 
 def test_a_short_form_inside_a_token_gives_the_whole_token(doc):
-    set_uses(doc, [INSIDE])
+    set_abbreviation_occurrences(doc, [INSIDE])
     (short,) = doc._.abbreviations
     assert short.text == "AFs"
     assert short._.long_form.text == "Atrial fibrillation"
 
 
 def test_a_long_form_that_the_text_does_not_hold_is_a_string(doc):
-    set_uses(doc, [Use(36, 38, "auricular fibrillation", None, None)])
+    set_abbreviation_occurrences(doc, [AbbreviationOccurrence(36, 38, "auricular fibrillation", None, None)])
     assert doc._.abbreviations[0]._.long_form == "auricular fibrillation"
 
 
@@ -62,17 +66,20 @@ def test_long_forms_can_be_set_replaced_and_removed(doc):
     last, first = doc[8:9], doc[3:4]
     last._.long_form = doc[0:2]
     first._.long_form = "auricular fibrillation"
-    assert get_uses(doc) == [Use(21, 23, "auricular fibrillation", None, None), LATER]
+    assert get_abbreviation_occurrences(doc) == [
+        AbbreviationOccurrence(21, 23, "auricular fibrillation", None, None),
+        LATER,
+    ]
     first._.long_form = doc[0:2]
-    assert get_uses(doc) == [DEFINED, LATER]
+    assert get_abbreviation_occurrences(doc) == [DEFINED, LATER]
     last._.long_form = None
-    assert get_uses(doc) == [DEFINED]
+    assert get_abbreviation_occurrences(doc) == [DEFINED]
 
 
 def test_assigning_abbreviations_forgets_the_others(doc):
-    set_uses(doc, [DEFINED, LATER])
+    set_abbreviation_occurrences(doc, [DEFINED, LATER])
     set_abbreviations(doc, [doc[8:9]])
-    assert get_uses(doc) == [LATER]
+    assert get_abbreviation_occurrences(doc) == [LATER]
     set_abbreviations(doc, [])
     assert get_abbreviations(doc) == []
 
@@ -80,8 +87,8 @@ def test_assigning_abbreviations_forgets_the_others(doc):
 def test_values_of_a_mention(doc):
     span = span_of(doc, "AF")
     link = Link("Atrial fibrillation", "D3", 0.9, "Atrial Fibrillation", "Atrial fibrillation", False, None)
-    span._.links, span._.kb_ents, span._.readings = [link], [("D3", 0.9)], [("a", "b")]
-    assert (span._.links, span._.kb_ents, span._.readings) == ([link], [("D3", 0.9)], [("a", "b")])
+    span._.links, span._.kb_ents, span._.composite_splits = [link], [("D3", 0.9)], [("a", "b")]
+    assert (span._.links, span._.kb_ents, span._.composite_splits) == ([link], [("D3", 0.9)], [("a", "b")])
     assert isinstance(span._.links[0], Link)
 
 
@@ -89,7 +96,7 @@ def test_what_was_never_set_is_empty(doc):
     assert get_concepts(doc) == []
     span = doc[0:2]
     assert doc._.abbreviations == []
-    assert (span._.links, span._.kb_ents, span._.readings, span._.long_form) == ([], [], [], None)
+    assert (span._.links, span._.kb_ents, span._.composite_splits, span._.long_form) == ([], [], [], None)
     assert doc.user_data == {}
 
 
@@ -135,7 +142,7 @@ def test_entries_of_other_kinds_are_read(doc):
         doc[3:4],
     ]
     doc.user_data["._.", "long_form", 21, 23] = doc[0:2]
-    assert get_uses(doc) == [DEFINED, LATER]
+    assert get_abbreviation_occurrences(doc) == [DEFINED, LATER]
     assert get_long_form(doc[8:9]).text == "Atrial fibrillation"
 
 
@@ -154,20 +161,20 @@ links = st.builds(Link, *named, st.booleans(), texts, scores, texts)
 
 @settings(deadline=None, max_examples=50)
 @given(st.lists(links, max_size=3), st.lists(st.tuples(texts, st.floats(0, 1))), st.lists(st.lists(texts).map(tuple)))
-def test_all_is_plain_data_that_reads_the_same_from_bytes(some_links, kb_ents, readings):
+def test_all_is_plain_data_that_reads_the_same_from_bytes(some_links, kb_ents, composite_splits):
     register()
     doc = Doc(VOCAB, TEXT.split(" "))
     set_links(doc[0:2], some_links)
     set_kb_ents(doc[0:2], kb_ents)
-    set_readings(doc[0:2], readings)
-    set_uses(doc, [DEFINED])
+    set_composite_splits(doc[0:2], composite_splits)
+    set_abbreviation_occurrences(doc, [DEFINED])
     for value in doc.user_data.values():
         assert srsly.msgpack_loads(srsly.msgpack_dumps(value)) == value
     again = Doc(doc.vocab).from_bytes(doc.to_bytes())
     assert get_links(again[0:2]) == some_links
     assert get_kb_ents(again[0:2]) == kb_ents
-    assert get_readings(again[0:2]) == readings
-    assert get_uses(again) == [DEFINED]
+    assert get_composite_splits(again[0:2]) == composite_splits
+    assert get_abbreviation_occurrences(again) == [DEFINED]
 
 
 def test_links_of_documents_from_before_there_were_probabilities_are_read(doc):

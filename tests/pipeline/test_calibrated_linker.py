@@ -7,7 +7,7 @@ import spacy
 from spacy.training import Example
 
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.ml.fitted import FITTED_FILE, THRESHOLD, Fitted
+from spacy_sapbert.linking.parameters import PARAMETERS_FILE, THRESHOLD, LinkerParameters
 from spacy_sapbert.pipeline.saving import MANIFEST_FILE
 
 TEXT = "some morphines"
@@ -25,8 +25,8 @@ def calibrated(config):
     nlp = spacy.blank("en")
     nlp.add_pipe("entity_ruler").add_patterns([{"label": "ANY", "pattern": "morphines"}])
     linker = nlp.add_pipe("sapbert_linker", config=config)
-    linker.fitted = Fitted(0.4, 0.3, POINTS, 0.0)
-    linker.fitted = Fitted(0.4, 0.3, POINTS, linker.generator.sparse_share)
+    linker.fitted = LinkerParameters(0.4, 0.3, POINTS, 0.0)
+    linker.fitted = LinkerParameters(0.4, 0.3, POINTS, linker.generator.sparse_share)
     return nlp
 
 
@@ -45,10 +45,10 @@ def probability(nlp):
 
 
 def test_probabilities_lie_between_the_points():
-    fitted = Fitted(probabilities=POINTS, sparse_share=0.0)
+    fitted = LinkerParameters(probabilities=POINTS, sparse_share=0.0)
     said = [fitted.probability(score) for score in (0.0, 0.2, 0.3, 0.8, 1.0, 1.1)]
     assert said == pytest.approx([0.1, 0.1, 0.2, 0.7, 0.9, 0.9])
-    assert Fitted().probability(0.5) is None
+    assert LinkerParameters().probability(0.5) is None
 
 
 def test_links_say_how_sure_they_are(nlp):
@@ -75,7 +75,7 @@ def test_round_trips(nlp, tmp_path):
     assert links(pickle.loads(pickle.dumps(nlp))) == expected
     linker = nlp.get_pipe("sapbert_linker")
     data, fitted = linker.to_bytes(), linker.fitted
-    linker.fitted = Fitted()
+    linker.fitted = LinkerParameters()
     assert linker.from_bytes(data).fitted == fitted
     assert links(nlp) == expected
     (doc,) = pickle.loads(pickle.dumps([nlp(TEXT)]))
@@ -130,16 +130,16 @@ def test_another_vocabulary(both, kb, tmp_path):
     shutil.copyfile(kb, tmp_path / "copy.kb")
     linker.set_kb(str(tmp_path / "copy.kb"))
     assert probability(both) is None
-    assert linker.fitted == Fitted(0.4)
+    assert linker.fitted == LinkerParameters(0.4)
 
 
 def test_learning(kb, tiny_encoder):
     loss = {"@losses": "spacy-sapbert.MarginalLikelihood.v1"}
     learning = {"@misc": "spacy-sapbert.BioSyn.v1", "loss": loss}
-    nlp = calibrated({"kb": kb, "encoder": str(tiny_encoder), "learning": learning})
+    nlp = calibrated({"kb": kb, "encoder": str(tiny_encoder), "training": learning})
     linker, doc = nlp.get_pipe("sapbert_linker"), nlp(TEXT)
     linker.initialize(lambda: [Example(nlp.make_doc(TEXT), doc)])
-    assert linker.fitted == Fitted(0.4, annotated=linker.fitted.annotated, prior_weight=0.1)
+    assert linker.fitted == LinkerParameters(0.4, annotated=linker.fitted.annotated, prior_weight=0.1)
 
 
 # --- what was saved is damaged
@@ -170,16 +170,16 @@ def test_learning(kb, tiny_encoder):
 def test_damaged_values(both, tmp_path, values):
     linker = both.get_pipe("sapbert_linker")
     linker.to_disk(tmp_path)
-    fitted = json.loads((tmp_path / FITTED_FILE).read_text())
+    fitted = json.loads((tmp_path / PARAMETERS_FILE).read_text())
     text = json.dumps({**fitted, **values})
-    (tmp_path / FITTED_FILE).write_text(text)
+    (tmp_path / PARAMETERS_FILE).write_text(text)
     manifest = json.loads((tmp_path / MANIFEST_FILE).read_text())
-    manifest["files"][FITTED_FILE] = len(text)
+    manifest["files"][PARAMETERS_FILE] = len(text)
     (tmp_path / MANIFEST_FILE).write_text(json.dumps(manifest))
-    with pytest.raises(SapbertError, match=rf"E306.*{FITTED_FILE}"):
+    with pytest.raises(SapbertError, match=rf"E306.*{PARAMETERS_FILE}"):
         linker.from_disk(tmp_path)
 
 
 def test_a_file_from_before_there_were_probabilities(tmp_path):
-    (tmp_path / FITTED_FILE).write_text('{"sparse_weight": 0.4, "threshold": 0.7}')
-    assert Fitted.load(tmp_path) == Fitted(0.4, 0.7)
+    (tmp_path / PARAMETERS_FILE).write_text('{"sparse_weight": 0.4, "threshold": 0.7}')
+    assert LinkerParameters.load(tmp_path) == LinkerParameters(0.4, 0.7)

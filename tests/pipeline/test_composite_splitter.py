@@ -6,9 +6,9 @@ from spacy.tokens import Doc, DocBin, Span
 
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.pipeline import composite_splitter
-from spacy_sapbert.pipeline.attributes import set_uses
-from spacy_sapbert.text.abbreviations import Use
-from spacy_sapbert.text.composites import readings
+from spacy_sapbert.pipeline.attributes import set_abbreviation_occurrences
+from spacy_sapbert.text.abbreviations import AbbreviationOccurrence
+from spacy_sapbert.text.composites import composite_splits
 
 TEXT = "They had breast and ovarian cancer, then flu."
 EXPECTED = [("breast cancer", "ovarian cancer"), ("breast", "ovarian cancer")]
@@ -30,8 +30,8 @@ def nlp():
 
 def check(doc):
     composite, single = doc.ents
-    assert composite._.readings == EXPECTED
-    assert single._.readings == []
+    assert composite._.composite_splits == EXPECTED
+    assert single._.composite_splits == []
 
 
 def test_readings_of_entities(nlp):
@@ -45,7 +45,7 @@ def test_readings_of_a_span_group():
     doc.ents = [Span(doc, 9, 10, label="DISEASE")]
     doc.spans["found"] = [Span(doc, 2, 6, label="DISEASE"), Span(doc, 2, 3, label="ORGAN")]
     nlp(doc)
-    assert [span._.readings for span in doc.spans["found"]] == [EXPECTED[:1], []]
+    assert [span._.composite_splits for span in doc.spans["found"]] == [EXPECTED[:1], []]
     assert nlp("no such group here").spans == {}
 
 
@@ -57,33 +57,33 @@ def test_document_without_mentions_stays_as_it_is(nlp):
 def test_readings_of_the_expanded_mention_come_first(nlp):
     doc = nlp.make_doc("Atrial fibrillation (AF) is common. AF and flutter are not.")
     start = doc.text.index("AF and")
-    set_uses(doc, [Use(start, start + 2, "Atrial fibrillation", 0, 19)])
+    set_abbreviation_occurrences(doc, [AbbreviationOccurrence(start, start + 2, "Atrial fibrillation", 0, 19)])
     mention = nlp(doc).ents[0]
-    whole = mention._.readings
+    whole = mention._.composite_splits
     assert whole[0] == ("Atrial fibrillation", "Atrial flutter")
-    assert set(readings("AF and flutter")) <= set(whole)
+    assert set(composite_splits("AF and flutter")) <= set(whole)
     assert len(set(whole)) == len(whole)
 
 
 def test_an_abbreviation_can_stand_for_a_composite(nlp):
     doc = nlp.make_doc("CLP was seen.")
-    set_uses(doc, [Use(0, 3, "cleft lip and palate", None, None)])
-    assert nlp(doc).ents[0]._.readings[0] == ("cleft lip", "cleft palate")
+    set_abbreviation_occurrences(doc, [AbbreviationOccurrence(0, 3, "cleft lip and palate", None, None)])
+    assert nlp(doc).ents[0]._.composite_splits[0] == ("cleft lip", "cleft palate")
 
 
 def test_max_readings_counts_for_each_form(nlp):
     nlp.get_pipe("composite_splitter").max_readings = 1
     doc = nlp.make_doc("AF and flutter")
-    set_uses(doc, [Use(0, 2, "atrial fibrillation", None, None)])
-    assert len(nlp(doc).ents[0]._.readings) == 2
+    set_abbreviation_occurrences(doc, [AbbreviationOccurrence(0, 2, "atrial fibrillation", None, None)])
+    assert len(nlp(doc).ents[0]._.composite_splits) == 2
 
 
 def test_running_again_replaces_the_readings(nlp):
     doc = nlp(TEXT)
     nlp.get_pipe("composite_splitter").max_readings = 1
-    assert nlp.get_pipe("composite_splitter")(doc).ents[0]._.readings == EXPECTED[:1]
-    doc.ents[0]._.readings = []
-    assert doc.ents[0]._.readings == []
+    assert nlp.get_pipe("composite_splitter")(doc).ents[0]._.composite_splits == EXPECTED[:1]
+    doc.ents[0]._.composite_splits = []
+    assert doc.ents[0]._.composite_splits == []
 
 
 def test_predict_leaves_the_document_alone(nlp):
@@ -155,7 +155,7 @@ def test_error_handler_is_respected(nlp, monkeypatch):
     def fail_on_failure(text, *, max_readings):
         if "failure" in text:
             raise ValueError("no")
-        return readings(text, max_readings=max_readings)
+        return composite_splits(text, max_readings=max_readings)
 
     monkeypatch.setattr(composite_splitter, "readings", fail_on_failure)
     failed = []

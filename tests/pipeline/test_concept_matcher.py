@@ -8,10 +8,10 @@ from spacy.tokens import Span
 from spacy.training import Example
 
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.kb.build import build_store
-from spacy_sapbert.kb.store import ConceptStore
-from spacy_sapbert.pipeline.attributes import set_uses
-from spacy_sapbert.text.abbreviations import Use
+from spacy_sapbert.kb.build import build_knowledge_base
+from spacy_sapbert.kb.knowledge_base import KnowledgeBase
+from spacy_sapbert.pipeline.attributes import set_abbreviation_occurrences
+from spacy_sapbert.text.abbreviations import AbbreviationOccurrence
 from spacy_sapbert.types import Name, Record
 
 
@@ -73,7 +73,7 @@ def test_composites_are_one_mention(make):
 
 def test_labels_are_types(make, tmp_path):
     assert found(make(), "aspirin for seizures") == [("aspirin", "Chemical"), ("seizures", "Disease")]
-    build_store([Record("X1", (Name("untyped thing", "preferred", "one"),))], tmp_path / "one.kb")
+    build_knowledge_base([Record("X1", (Name("untyped thing", "preferred", "one"),))], tmp_path / "one.kb")
     assert found(make(kb=str(tmp_path / "one.kb")), "untyped things") == [("untyped things", "CONCEPT")]
 
 
@@ -123,8 +123,10 @@ def test_impossible_length():
 
 def test_the_vocabulary_is_asked_once_for_a_filter(make, monkeypatch):
     calls = []
-    owned = ConceptStore.owned
-    monkeypatch.setattr(ConceptStore, "owned", lambda self, *only: calls.append(only) or owned(self, *only))
+    matching_entries = KnowledgeBase.matching_entries
+    monkeypatch.setattr(
+        KnowledgeBase, "owned", lambda self, *filter: calls.append(filter) or matching_entries(self, *filter)
+    )
     nlp = make(types=["Disease"])
     for _ in range(3):
         nlp("cold")
@@ -140,7 +142,7 @@ def test_min_length_and_stop_names(make):
 
 def test_stop_names_are_stopped_in_the_plural_too(make, tmp_path):
     names = [Name(name, "exact", "one") for name in ("Drugs", "Strain", "drug allergy", "Diseases")]
-    build_store([Record("X1", tuple(names))], tmp_path / "one.kb")
+    build_knowledge_base([Record("X1", tuple(names))], tmp_path / "one.kb")
     text = "drugs, Drug, strains, drug allergies, disease"
     assert [name for name, _ in found(make(kb=str(tmp_path / "one.kb")), text)] == ["drug allergies"]
 
@@ -159,14 +161,20 @@ def test_stop_names_are_stopped_in_the_plural_too(make, tmp_path):
 def test_short_forms_stay_where_their_long_form_is_cut_short(make, long_form, names):
     nlp = make()
     doc = nlp.make_doc("Patients with ALS.")
-    set_uses(doc, [Use(14, 17, long_form, None, None)])
+    set_abbreviation_occurrences(doc, [AbbreviationOccurrence(14, 17, long_form, None, None)])
     assert [ent.text for ent in nlp(doc).ents] == names
 
 
 def test_short_forms_of_a_name_are_marked_whatever_their_length(make):
     nlp = make()
     doc = nlp.make_doc("BC was seen, and XY.")
-    set_uses(doc, [Use(0, 2, "breast cancer", None, None), Use(17, 19, "unknown thing", None, None)])
+    set_abbreviation_occurrences(
+        doc,
+        [
+            AbbreviationOccurrence(0, 2, "breast cancer", None, None),
+            AbbreviationOccurrence(17, 19, "unknown thing", None, None),
+        ],
+    )
     assert [(ent.text, ent.label_) for ent in nlp(doc).ents] == [("BC", "Disease")]
 
 
@@ -204,7 +212,7 @@ def test_a_span_group_takes_all_spans_and_leaves_the_entities(make):
 def test_another_vocabulary_can_be_set(make, tmp_path):
     nlp = make(types=["Disease"])
     assert [name for name, _ in found(nlp, "cold and gadget")] == ["cold"]
-    build_store([Record("X1", (Name("gadget", "preferred", "one"),), (), ("Disease",))], tmp_path / "one.kb")
+    build_knowledge_base([Record("X1", (Name("gadget", "preferred", "one"),), (), ("Disease",))], tmp_path / "one.kb")
     nlp.get_pipe("concept_matcher").set_kb(str(tmp_path / "one.kb"))
     assert [name for name, _ in found(nlp, "cold and gadget")] == ["gadget"]
 
@@ -229,7 +237,7 @@ ANY.add_pipe("concept_matcher", config={"spans_key": "names"})
 
 
 def test_a_vocabulary_of_punctuation(make, tmp_path):
-    build_store([Record("X1", (Name("?!", "preferred", "one"),))], tmp_path / "one.kb")
+    build_knowledge_base([Record("X1", (Name("?!", "preferred", "one"),))], tmp_path / "one.kb")
     assert found(make(kb=str(tmp_path / "one.kb")), "What?! ?! of") == []
 
 

@@ -8,7 +8,7 @@ from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.ml.signals.phrases import Phrases
+from spacy_sapbert.retrieval.signals.phrases import Phrases
 from spacy_sapbert.types import DocumentConcept
 
 TEXT = "Mucoviscidosis and cold. The breast cancers were treated with aspirin: cold and aspirin"
@@ -235,11 +235,11 @@ def test_nothing_is_opened_before_it_is_used(make):
 def test_rank_only_some(nlp):
     retriever, doc = retriever_of(nlp), nlp.make_doc(TEXT)
     whole = [one for one in retriever.rank([doc], 100)[0] if one.concept_id in ("D003550", "D009020", "D001241")]
-    some = retriever.rank([doc], 100, only=["OMIM:219700", "D009020", "X2", "D999999"])[0]
+    some = retriever.rank([doc], 100, filter=["OMIM:219700", "D009020", "X2", "D999999"])[0]
     assert {one.concept_id for one in some} <= {"D003550", "D009020", "D001241"}
     assert [one[:2] for one in some][:2] == [one[:2] for one in whole][:2]
-    assert retriever.rank([doc], 5, only=[]) == [[]]
-    assert retriever.rank([doc], 5, only=["D999999"]) == [[]]
+    assert retriever.rank([doc], 5, filter=[]) == [[]]
+    assert retriever.rank([doc], 5, filter=["D999999"]) == [[]]
     assert retriever.rank([], 5) == []
 
 
@@ -248,12 +248,12 @@ def test_each_signal_ranks_some(make, linking, signal):
     nlp = make(linking, signals=[signal])
     docs = list(nlp.pipe([TEXT, OTHER]))
     retriever = retriever_of(nlp)
-    only = {"D003550", "D008094", "D009369"}
-    whole, some = (retriever.rank(docs, 100, only=given) for given in (None, only))
+    filter = {"D003550", "D008094", "D009369"}
+    whole, some = (retriever.rank(docs, 100, filter=given) for given in (None, filter))
     for of_whole, of_some in zip(whole, some, strict=True):
         # where all are ranked, a sentence's nearest names may be of others
-        expected = {one.concept_id: round(one.score, 4) for one in of_whole if one.concept_id in only}
-        assert {one.concept_id for one in of_some} <= only
+        expected = {one.concept_id: round(one.score, 4) for one in of_whole if one.concept_id in filter}
+        assert {one.concept_id for one in of_some} <= filter
         assert expected.items() <= {one.concept_id: round(one.score, 4) for one in of_some}.items()
 
 
@@ -352,7 +352,7 @@ def test_a_saved_pipeline_needs_nothing_else(make, linking, small_store, tiny_en
     assert [content(doc) for doc in again.pipe([TEXT, OTHER])] == expected
     assert retriever_of(again).concept_ids == retriever_of(nlp).concept_ids
     assert [one[0] for one in content(again(OTHER))][:1] == [expected[1][0][0]]
-    some = retriever_of(again).rank([again.make_doc(TEXT)], 5, only=["D003550"])
+    some = retriever_of(again).rank([again.make_doc(TEXT)], 5, filter=["D003550"])
     assert [one.concept_id for one in some[0]] == ["D003550"]
 
 
@@ -361,9 +361,9 @@ def test_what_another_pipeline_says_is_forgotten(make, nlp, tmp_path):
     (tmp_path / "labels.txt").write_text("D001241\n")
     other = make(labels=str(tmp_path / "labels.txt"))
     retriever, doc = retriever_of(other), other.make_doc(TEXT)
-    assert [one.concept_id for one in retriever.rank([doc], 5, only=["D003550", "D001241"])[0]] == ["D001241"]
+    assert [one.concept_id for one in retriever.rank([doc], 5, filter=["D003550", "D001241"])[0]] == ["D001241"]
     retriever.from_bytes(retriever_of(nlp).to_bytes())
-    found = {one.concept_id for one in retriever.rank([doc], 5, only=["D003550", "D001241"])[0]}
+    found = {one.concept_id for one in retriever.rank([doc], 5, filter=["D003550", "D001241"])[0]}
     assert found == {"D003550", "D001241"}
 
 
@@ -381,7 +381,7 @@ def test_an_encoder_with_raw_vectors_is_compared_by_cosines(make_encoder, kb):
     nlp = spacy.blank("en")
     config = {
         "kb": kb,
-        "encoder": str(make_encoder(pooling="mean", normalised=False)),
+        "encoder": str(make_encoder(pooling="mean", l2_normalized=False)),
         "signals": ["document", "phrases"],
     }
     retriever = nlp.add_pipe("concept_retriever", config=config)

@@ -5,17 +5,17 @@ import pytest
 import spacy
 from spacy.cli.train import train as train_by_config
 from spacy.training import Example
+from spacy_sapbert.pipeline.training import LearningPipe
 from thinc.api import Adam
 
 from spacy_sapbert.corpora.docbin import write_docbin
 from spacy_sapbert.corpora.docs import to_doc
 from spacy_sapbert.corpora.examples import mention_corpus
+from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.ml.faiss_vectors import FaissVectors
-from spacy_sapbert.ml.name_vectors import NameVectors
-from spacy_sapbert.ml.transformer_encoder import TransformerEncoder
-from spacy_sapbert.pipeline.learning import LearningPipe
 from spacy_sapbert.types import AnnotatedDocument, Mention
+from spacy_sapbert.vectors.faiss_index import FaissVectors
+from spacy_sapbert.vectors.flat import NameVectors
 
 ROOT = Path(__file__).parents[2]
 LOSS = {"@losses": "spacy-sapbert.MarginalLikelihood.v1"}
@@ -53,7 +53,7 @@ def make(kb, tiny_encoder):
         nlp = spacy.blank("en")
         nlp.add_pipe("abbreviation_resolver")
         nlp.add_pipe("composite_splitter")
-        linker = {"kb": kb, "encoder": str(tiny_encoder), "learning": settings, **(config or {})}
+        linker = {"kb": kb, "encoder": str(tiny_encoder), "training": settings, **(config or {})}
         nlp.add_pipe("sapbert_linker", config=linker)
         return nlp
 
@@ -101,7 +101,7 @@ def test_what_the_mentions_stand_for_is_learnt(make, corpus):
     """Long forms, and the parts of composites; what the vocabulary lacks is counted."""
     nlp = make()
     train(nlp, corpus, steps=1)
-    counts = linker_of(nlp)._learner.counts
+    counts = linker_of(nlp)._trainer.counts
     # malignancy, airway (which its short form stands for as well), two tumours, weather, salt of lithium
     assert counts["mentions"] == 6
     assert counts["ids that the vocabulary lacks"] == 1
@@ -111,7 +111,7 @@ def test_what_the_mentions_stand_for_is_learnt(make, corpus):
 def test_a_composite_that_cannot_be_split_is_left_out_and_counted(make, nlp_of):
     nlp = make()
     nlp_of(nlp, "hereditary trouble", "D010051|D001943")
-    assert linker_of(nlp)._learner.counts["composites without as many parts as ids"] == 1
+    assert linker_of(nlp)._trainer.counts["composites without as many parts as ids"] == 1
 
 
 @pytest.fixture
@@ -160,13 +160,13 @@ def test_gradients_add_up_until_the_update_is_finished(make, corpus):
     examples = list(mention_corpus(corpus)(nlp))
     nlp.initialize(lambda: examples)
     linker = linker_of(nlp)
-    weights = [one.clone() for one in linker._learner.encoder.model.parameters()]
+    weights = [one.clone() for one in linker._trainer.encoder.model.parameters()]
     linker.update(examples)
     linker.update(examples)
-    assert all(one.equal(other) for one, other in zip(weights, linker._learner.encoder.model.parameters(), strict=True))
+    assert all(one.equal(other) for one, other in zip(weights, linker._trainer.encoder.model.parameters(), strict=True))
     linker.finish_update(Adam(1e-3))
     assert not all(
-        one.equal(other) for one, other in zip(weights, linker._learner.encoder.model.parameters(), strict=True)
+        one.equal(other) for one, other in zip(weights, linker._trainer.encoder.model.parameters(), strict=True)
     )
 
 
@@ -226,12 +226,12 @@ def encodings(monkeypatch):
 def test_candidates_are_renewed_once_an_epoch(make, corpus, encodings):
     train(make(), corpus, steps=4)  # each of all documents; the first has fresh ones
     assert len(encodings) == 3
-    train(make(renew_after=11), corpus, steps=6)
+    train(make(reencode_every=11), corpus, steps=6)
     assert len(encodings) == 3 + 1
 
 
 def test_scoring_renews_them_as_well(make, corpus, encodings):
-    nlp = make(renew_after=1000)
+    nlp = make(reencode_every=1000)
     train(nlp, corpus, steps=2)
     nlp.evaluate(list(mention_corpus(corpus)(nlp)))
     nlp.evaluate(list(mention_corpus(corpus)(nlp)))
@@ -239,7 +239,7 @@ def test_scoring_renews_them_as_well(make, corpus, encodings):
 
 
 def test_encoder_and_names_agree_in_what_is_saved(make, corpus, tmp_path):
-    nlp = make(join_mentions=False)
+    nlp = make(add_training_mentions=False)
     train(nlp, corpus)
     nlp.to_disk(tmp_path / "saved")
     again = spacy.load(tmp_path / "saved")
@@ -254,7 +254,7 @@ def test_an_encoder_in_half_precision_is_saved_in_full(make, corpus, tmp_path, t
     encoder = TransformerEncoder(str(tiny_encoder))
     encoder.dtype = "float16"
     encoder.save(tmp_path / "half")
-    nlp = make({"encoder": str(tmp_path / "half")}, join_mentions=False)
+    nlp = make({"encoder": str(tmp_path / "half")}, add_training_mentions=False)
     train(nlp, corpus, steps=3)
     nlp.to_disk(tmp_path / "saved")
     again = spacy.load(tmp_path / "saved")  # else its vectors would not be those of the encoder beside them
@@ -296,13 +296,13 @@ def test_what_was_learnt_is_noted_with_the_encoder(make, corpus, tmp_path):
 
 @pytest.mark.parametrize("copy", ["disk", "bytes", "pickle"])
 def test_a_learner_survives(make, corpus, tmp_path, copy):
-    nlp = make(join_mentions=False)
+    nlp = make(add_training_mentions=False)
     train(nlp, corpus)
     if copy == "disk":
         nlp.to_disk(tmp_path / "saved")
         again = spacy.load(tmp_path / "saved")
     elif copy == "bytes":
-        again = make(join_mentions=False).from_bytes(nlp.to_bytes())
+        again = make(add_training_mentions=False).from_bytes(nlp.to_bytes())
     else:
         again = pickle.loads(pickle.dumps(nlp))
     assert links(again) == links(nlp)
@@ -311,14 +311,14 @@ def test_a_learner_survives(make, corpus, tmp_path, copy):
 
 
 def test_a_saved_linker_can_learn_on(make, corpus, tmp_path):
-    nlp = make(join_mentions=False)
+    nlp = make(add_training_mentions=False)
     first = train(nlp, corpus, steps=3)
     nlp.to_disk(tmp_path / "saved")
     again = spacy.load(tmp_path / "saved")
     before = linker_of(again).sparse_weight
     assert before != 0.2
     train(again, corpus, steps=0)
-    assert linker_of(again)._learner.sparse_weight == pytest.approx(before)  # λ goes on from where it was
+    assert linker_of(again)._trainer.sparse_weight == pytest.approx(before)  # λ goes on from where it was
     losses = train(again, corpus, steps=3)
     assert losses[0] < first[0]
 
@@ -344,7 +344,7 @@ def test_another_vocabulary_ends_learning(make, corpus, kb):
 
 
 def test_learning_compares_with_all_names_and_the_index_is_made_when_it_is_saved(make, corpus, tmp_path):
-    nlp = make({"index": "HNSW"}, join_mentions=False)
+    nlp = make({"index": "HNSW"}, add_training_mentions=False)
     assert isinstance(linker_of(nlp).generator.vectors, FaissVectors)
     train(nlp, corpus, steps=2)
     assert type(linker_of(nlp).generator.vectors) is NameVectors
@@ -396,7 +396,7 @@ def test_spacy_train(corpus, kb, tiny_encoder, tmp_path, capsys):
         "training.eval_frequency": 30,
         "training.optimizer.learn_rate.initial_rate": 3e-3,
         "training.optimizer.learn_rate.warmup_steps": 1,
-        "components.sapbert_linker.learning.dropout": False,
+        "components.sapbert_linker.training.dropout": False,
     }
     train_by_config(ROOT / "configs" / "linker.cfg", tmp_path / "out", overrides=overrides)
     assert "LINK_LAMBDA" in capsys.readouterr().out

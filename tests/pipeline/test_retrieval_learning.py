@@ -49,7 +49,7 @@ def make(kb, tiny_encoder):
             "kb": kb,
             "encoder": str(tiny_encoder),
             "signals": ["document"],
-            "learning": {**LEARNING, **learning},
+            "training": {**LEARNING, **learning},
         }
         nlp = spacy.blank("en")
         nlp.add_pipe("concept_retriever", config={**settings, **(config or {})})
@@ -70,10 +70,10 @@ def retriever_of(nlp):
     return nlp.get_pipe("concept_retriever")
 
 
-def rankings(nlp, k=3, only=None):
+def rankings(nlp, k=3, filter=None):
     docs = [nlp.make_doc(document.text) for document in documents()]
     return [
-        [(one.concept_id, round(one.score, 4)) for one in of_doc] for of_doc in retriever_of(nlp).rank(docs, k, only)
+        [(one.concept_id, round(one.score, 4)) for one in of_doc] for of_doc in retriever_of(nlp).rank(docs, k, filter)
     ]
 
 
@@ -178,8 +178,8 @@ def test_what_is_annotated_is_counted_and_becomes_names(learnt):
     parts = retriever_of(learnt).parts
     assert parts.counts.concepts == dict.fromkeys(SAID, 4)
     assert parts.counts.marked["poppy juice"] == 4
-    assert parts.store.find_name("Sticky lungs") == ("D003550",)
-    assert len(parts.store.annotated_only()) == 4
+    assert parts.kb.find_name("Sticky lungs") == ("D003550",)
+    assert len(parts.kb.annotated_only()) == 4
 
 
 def test_signals_are_weighed_on_documents_held_out(learnt):
@@ -210,21 +210,21 @@ def test_documents_held_out_teach_the_encoder_nothing(make):
 
 def test_concepts_are_weighed_anew_where_only_some_are_ranked(make):
     nlp = make({"signals": ["phrases", "prior"]}, held_out=0.5)
-    doc, only = nlp.make_doc("Jerks"), ["D003550", "D012640"]
+    doc, filter = nlp.make_doc("Jerks"), ["D003550", "D012640"]
     retriever = retriever_of(nlp)
-    (before,) = retriever.rank([doc], 1, only)
+    (before,) = retriever.rank([doc], 1, filter)
     assert before[0].contributions == ()
     train(nlp, steps=1)
-    (after,) = retriever.rank([doc], 1, only)
+    (after,) = retriever.rank([doc], 1, filter)
     assert after[0].concept_id == "D012640"
     assert after[0].evidence[0].text == "Jerks"  # a name only since then
     assert dict(after[0].contributions)["prior"] == dict(retriever.rank([doc], 1)[0][0].contributions)["prior"]
 
 
 def test_mentions_need_not_join(make):
-    nlp = make({"signals": ["phrases"]}, join_mentions=False)
+    nlp = make({"signals": ["phrases"]}, add_training_mentions=False)
     train(nlp, steps=1)
-    assert retriever_of(nlp).parts.store.find_name("Sticky lungs") == ()
+    assert retriever_of(nlp).parts.kb.find_name("Sticky lungs") == ()
 
 
 def test_augmented_documents_are_weighted_and_never_held_out(make):
@@ -239,7 +239,7 @@ def test_augmented_documents_are_weighted_and_never_held_out(make):
         (losses[weight],) = train(nlp, examples, steps=1)
         counts = retriever_of(nlp).parts.counts
         assert counts.concepts == {"D003550": 1}  # what rules have annotated is not counted, and gives no names
-        assert retriever_of(nlp).parts.store.find_name("Poppy juice") == ()
+        assert retriever_of(nlp).parts.kb.find_name("Poppy juice") == ()
     own, augmented = losses[0.0], losses[0.5] - losses[0.0]
     assert losses[None] == pytest.approx(own + augmented / 2, rel=1e-3)
     nlp = make({"signals": ["phrases"]}, held_out=0.99)
@@ -262,10 +262,10 @@ def test_mentions_are_counted_once_however_often_it_is_initialised(make):
     nlp = make({"signals": ["phrases"]})
     examples = examples_of(nlp)
     nlp.initialize(lambda: examples)
-    once = retriever_of(nlp).kb.ownership.annotations.sum()
+    once = retriever_of(nlp).kb.name_concepts.annotations.sum()
     assert once > 0
     nlp.initialize(lambda: examples)
-    assert retriever_of(nlp).kb.ownership.annotations.sum() == once
+    assert retriever_of(nlp).kb.name_concepts.annotations.sum() == once
 
 
 def test_no_document_held_out_has_anything_right(make):
@@ -363,8 +363,8 @@ def test_spacy_train(kb, tiny_encoder, tmp_path, capsys):
         "training.eval_frequency": 10,
         "training.optimizer.learn_rate.initial_rate": 3e-3,
         "training.optimizer.learn_rate.warmup_steps": 1,
-        "components.concept_retriever.learning.dropout": False,
-        "components.concept_retriever.learning.held_out": 0.4,
+        "components.concept_retriever.training.dropout": False,
+        "components.concept_retriever.training.held_out": 0.4,
     }
     train_by_config(ROOT / "configs" / "concept_retriever.cfg", tmp_path / "out", overrides=overrides)
     assert "CONCEPTS_R" in capsys.readouterr().out

@@ -15,7 +15,7 @@ import srsly
 from spacy.tokens import Doc, DocBin
 
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.ml.fitted import THRESHOLD
+from spacy_sapbert.linking.parameters import THRESHOLD
 from spacy_sapbert.pipeline.saving import MANIFEST_FILE
 
 COMPONENTS = ("abbreviation_resolver", "concept_matcher", "composite_splitter", "sapbert_linker")
@@ -55,7 +55,7 @@ def forget(sources):
 def content(doc):
     """All that our components say of a document, as plain values."""
     return (
-        [(ent.text, ent.label_, ent.kb_id_, ent._.kb_ents, ent._.links, ent._.readings) for ent in doc.ents],
+        [(ent.text, ent.label_, ent.kb_id_, ent._.kb_ents, ent._.links, ent._.composite_splits) for ent in doc.ents],
         [(short.text, short.start, short._.long_form.text) for short in doc._.abbreviations],
     )
 
@@ -197,15 +197,15 @@ def test_no_setting_is_saved_outside_the_config(nlp, tmp_path):
 
 def test_a_saved_normal_form_goes_before_the_setting(kb, tmp_path):
     nlp = spacy.blank("en")
-    nlp.add_pipe("sapbert_linker", config={"kb": kb, "encoder": "none", "sparse_normaliser": "lower"})
+    nlp.add_pipe("sapbert_linker", config={"kb": kb, "encoder": "none", "text_normalizer": "lower"})
     nlp.to_disk(tmp_path)
-    assert spacy.load(tmp_path).get_pipe("sapbert_linker").generator.ngrams.normaliser == "lower"
+    assert spacy.load(tmp_path).get_pipe("sapbert_linker").generator.ngrams.text_normalizer == "lower"
     with pytest.warns(UserWarning, match="W401"):
-        again = spacy.load(tmp_path, config={"components": {"sapbert_linker": {"sparse_normaliser": "biosyn"}}})
+        again = spacy.load(tmp_path, config={"components": {"sapbert_linker": {"text_normalizer": "biosyn"}}})
     linker = again.get_pipe("sapbert_linker")
-    assert linker.generator.ngrams.normaliser == "lower"
+    assert linker.generator.ngrams.text_normalizer == "lower"
     linker.set_kb("starter")
-    assert linker.generator.ngrams.normaliser == "lower"
+    assert linker.generator.ngrams.text_normalizer == "lower"
 
 
 MISSPELT = "Patients had a brest cancer."
@@ -414,8 +414,8 @@ def test_span_groups(kb):
     for again in (Doc(nlp.vocab).from_bytes(doc.to_bytes()), pickle.loads(pickle.dumps(doc)), binned):
         group, expected = again.spans["all"], doc.spans["all"]
         assert len(group) == 2
-        assert [(span.text, span.kb_id_, span._.links, span._.readings) for span in group] == [
-            (span.text, span.kb_id_, span._.links, span._.readings) for span in expected
+        assert [(span.text, span.kb_id_, span._.links, span._.composite_splits) for span in group] == [
+            (span.text, span.kb_id_, span._.links, span._.composite_splits) for span in expected
         ]
 
 

@@ -13,15 +13,15 @@ from spacy.training import Example
 from thinc.api import ConfigValidationError
 
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.kb.build import build_store
-from spacy_sapbert.ml.candidates import CandidateGenerator
+from spacy_sapbert.kb.build import build_knowledge_base
+from spacy_sapbert.linking.candidates import CandidateGenerator
 from spacy_sapbert.pipeline.abbreviation_resolver import AbbreviationResolver
-from spacy_sapbert.pipeline.attributes import set_readings, set_uses
+from spacy_sapbert.pipeline.attributes import set_abbreviation_occurrences, set_composite_splits
 from spacy_sapbert.pipeline.composite_splitter import CompositeSplitter
 from spacy_sapbert.pipeline.concept_matcher import ConceptMatcher
 from spacy_sapbert.pipeline.sapbert_linker import SapbertLinker
 from spacy_sapbert.pipeline.settings import settings_of
-from spacy_sapbert.text.abbreviations import Use
+from spacy_sapbert.text.abbreviations import AbbreviationOccurrence
 from spacy_sapbert.types import NIL, Link, Name, Record
 
 TEXT = "The patient had high blood pressure and was given aspirin."
@@ -200,7 +200,7 @@ def test_normal_form_of_the_sparse_score(kb, mark):
     scores = {}
     for form in ("biosyn", "lower", "unpunctuated", "none"):
         nlp = spacy.blank("en")
-        nlp.add_pipe("sapbert_linker", config={"kb": kb, "encoder": "none", "sparse_normaliser": form})
+        nlp.add_pipe("sapbert_linker", config={"kb": kb, "encoder": "none", "text_normalizer": form})
         doc = nlp(mark(nlp, "ASPIRIN and cancer breast", "ASPIRIN", "cancer breast"))
         scores[form] = [ent._.links[0].score for ent in doc.ents]
     assert scores["biosyn"] == [1.0, 1.0]
@@ -256,8 +256,8 @@ def test_a_correction_that_is_no_better_is_not_taken(speller, mark, tmp_path):
 def test_parts_and_long_forms_are_corrected(speller, mark):
     nlp = speller("vocabulary")
     doc = mark(nlp, "brest and ovarain cancer, CF", "brest and ovarain cancer", "CF")
-    set_readings(doc.ents[0], [("brest cancer", "ovarain cancer")])
-    set_uses(doc, [Use(26, 28, "cystic fibosis", None, None)])
+    set_composite_splits(doc.ents[0], [("brest cancer", "ovarain cancer")])
+    set_abbreviation_occurrences(doc, [AbbreviationOccurrence(26, 28, "cystic fibosis", None, None)])
     composite, short = nlp(doc).ents
     assert [(link.text, link.split) for link in composite._.links] == [
         ("breast cancer", True),
@@ -269,7 +269,7 @@ def test_parts_and_long_forms_are_corrected(speller, mark):
 
 def test_words_of_another_vocabulary(speller, mark, tmp_path):
     record = Record("X", (Name("brest cancar", "preferred", "S"), Name("cystic", "exact", "S")))
-    build_store([record], tmp_path / "other.kb")
+    build_knowledge_base([record], tmp_path / "other.kb")
     nlp = speller("vocabulary")
     linker = nlp.get_pipe("sapbert_linker")
     assert linker.corrector("brest cancer") == "breast cancer"
@@ -280,13 +280,13 @@ def test_words_of_another_vocabulary(speller, mark, tmp_path):
 def composite(nlp, mark, *parts):
     text = " and ".join(parts)
     doc = mark(nlp, text, text)
-    set_readings(doc.ents[0], [parts])
+    set_composite_splits(doc.ents[0], [parts])
     return nlp(doc).ents[0]
 
 
 def test_parts_are_joined(nlp, mark):
     doc = mark(nlp, "breast and ovarian cancer", "breast and ovarian cancer")
-    set_readings(doc.ents[0], [("breast", "ovarian cancer"), ("breast cancer", "ovarian cancer")])
+    set_composite_splits(doc.ents[0], [("breast", "ovarian cancer"), ("breast cancer", "ovarian cancer")])
     (ent,) = nlp(doc).ents
     assert ent.kb_id_ == "D001943|D010051"
     assert [(link.text, link.concept_id, link.split) for link in ent._.links] == [
@@ -319,7 +319,7 @@ def test_composites_can_be_left_whole(nlp, linker, mark):
 
 def with_abbreviation(nlp, mark):
     doc = mark(nlp, "MV patients", "MV patients")
-    set_uses(doc, [Use(0, 2, "mucoviscidosis", None, None)])
+    set_abbreviation_occurrences(doc, [AbbreviationOccurrence(0, 2, "mucoviscidosis", None, None)])
     return nlp(doc).ents[0]
 
 
@@ -339,7 +339,7 @@ def test_long_forms_can_be_left_out(nlp, linker, mark):
 def test_a_better_short_form_is_linked(nlp, linker, mark):
     linker.short_form_margin = 0.1
     doc = mark(nlp, "ALL", "ALL")
-    set_uses(doc, [Use(0, 3, "7777", None, None)])
+    set_abbreviation_occurrences(doc, [AbbreviationOccurrence(0, 3, "7777", None, None)])
     (link,) = nlp(doc).ents[0]._.links
     assert (link.text, link.concept_id, link.long_form) == ("ALL", "D054198", None)
 
@@ -429,7 +429,7 @@ def ambiguous(tmp_path):
         Record(concept_id, tuple(Name(text, "exact", "s") for text in names.split("|")), types=(type,))
         for concept_id, type, names in SHARED
     ]
-    build_store(records, tmp_path / "shared.kb")
+    build_knowledge_base(records, tmp_path / "shared.kb")
     nlp = spacy.blank("en")
     nlp.add_pipe("sapbert_linker", config={"kb": str(tmp_path / "shared.kb"), "encoder": "none"})
     return nlp
@@ -454,7 +454,7 @@ def test_no_tie_is_told_where_nothing_is_linked(nlp, linker, mark):
 def test_no_tie_is_told_where_the_first_has_no_definition(tmp_path, mark):
     defined = Record("B", (Name("b", "preferred", "s"), Name("warm", "exact", "s")), definition="Not cold.")
     undefined = Record("A", (Name("warm", "preferred", "s"),))
-    build_store([undefined, defined], tmp_path / "a.kb")
+    build_knowledge_base([undefined, defined], tmp_path / "a.kb")
     nlp = spacy.blank("en")
     config = {"kb": str(tmp_path / "a.kb"), "encoder": "none", "threshold": 0.3, "no_definition_threshold": 1.0}
     linker = nlp.add_pipe("sapbert_linker", config=config)
@@ -522,7 +522,7 @@ def test_unknown_setting(name):
         ("threshold", 1.5),
         ("threshold", -0.5),
         ("no_definition_threshold", 95.0),
-        ("sparse_normaliser", "biosin"),
+        ("text_normalizer", "biosin"),
         ("spelling", ""),
     ],
 )
@@ -639,7 +639,7 @@ def test_the_vocabulary_as_scispacy_shows_it(linker):
 
 def test_another_vocabulary_can_be_set(nlp, linker, mark, tmp_path):
     assert nlp(mark(nlp, "aspirin", "aspirin")).ents[0].kb_id_ == "D001241"
-    build_store([Record("X1", (Name("aspirin", "preferred", "one"),))], tmp_path / "one.kb")
+    build_knowledge_base([Record("X1", (Name("aspirin", "preferred", "one"),))], tmp_path / "one.kb")
     linker.set_kb(str(tmp_path / "one.kb"))
     assert nlp(mark(nlp, "aspirin", "aspirin")).ents[0].kb_id_ == "X1"
     assert len(linker.kb) == 1
@@ -745,7 +745,7 @@ def test_odd_text(kb, tiny_encoder, text, dense):
 
 
 def test_a_vocabulary_of_one_concept(tmp_path, tiny_encoder, mark):
-    build_store([Record("X1", (Name("?", "preferred", "one"),))], tmp_path / "one.kb")
+    build_knowledge_base([Record("X1", (Name("?", "preferred", "one"),))], tmp_path / "one.kb")
     for encoder, sparse in (("none", True), (str(tiny_encoder), True), (str(tiny_encoder), False)):
         nlp = spacy.blank("en")
         config = {"kb": str(tmp_path / "one.kb"), "encoder": encoder, "sparse": sparse, "threshold": 0.999}

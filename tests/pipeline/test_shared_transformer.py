@@ -11,10 +11,10 @@ from spacy.util import registry
 from thinc.api import Adam, Config, fix_random_seed
 
 from spacy_sapbert.corpora.docs import to_doc
+from spacy_sapbert.encoders.projection import add_projection
+from spacy_sapbert.encoders.shared_transformer import shared_transformer
+from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.ml.projection import add_projection
-from spacy_sapbert.ml.shared_transformer import shared_transformer
-from spacy_sapbert.ml.transformer_encoder import TransformerEncoder
 from spacy_sapbert.types import AnnotatedDocument, Mention
 
 CONFIG = Path(__file__).parents[2] / "configs" / "concept_retriever.cfg"
@@ -40,7 +40,7 @@ def registered():
 def make(kb, tiny_encoder):
     """A function that makes a pipeline with a transformer and a retriever that shares it."""
 
-    def make(pooling="mean", grad_factor=1.0, learning=None, before=(), after=(), **config):
+    def make(pooling="mean", grad_factor=1.0, training=None, before=(), after=(), **config):
         nlp = spacy.blank("en")
         model = {
             "@architectures": "spacy-transformers.TransformerModel.v3",
@@ -53,7 +53,7 @@ def make(kb, tiny_encoder):
             nlp.add_pipe(name, config={"model": listening(name)})
         shared = {"@architectures": ARCHITECTURE, "pooling": pooling, "grad_factor": grad_factor}
         settings = {"kb": kb, "encoder": str(tiny_encoder), "signals": ["document"], "model": shared, "threshold": 0.0}
-        nlp.add_pipe("concept_retriever", config={**settings, "learning": learning, **config})
+        nlp.add_pipe("concept_retriever", config={**settings, "training": training, **config})
         for name in after:
             nlp.add_pipe(name, config={"model": listening(name)})
         return nlp
@@ -204,7 +204,7 @@ def test_gradients_are_slopes(make, pooling):
 
 
 def test_learning_reaches_the_transformer(make):
-    nlp = make(learning=LEARNING)
+    nlp = make(training=LEARNING)
     examples = start(nlp)
     before = weights_of(nlp).detach().clone()
     frozen = retriever_of(nlp).parts.encoder.model.state_dict()["embeddings.word_embeddings.weight"].clone()
@@ -217,19 +217,19 @@ def test_learning_reaches_the_transformer(make):
 
 
 def test_the_grad_factor_counts(make):
-    nlp = make(learning=LEARNING, grad_factor=0.0)
+    nlp = make(training=LEARNING, grad_factor=0.0)
     examples = start(nlp)
     before = weights_of(nlp).detach().clone()
     assert train(nlp, examples, steps=2)[0]["concept_retriever"] > 0
     assert weights_of(nlp).equal(before)
 
 
-@pytest.mark.parametrize("learning", [LEARNING, None])
+@pytest.mark.parametrize("training", [LEARNING, None])
 def test_others_learn_from_the_same_transformer(make, learning):
     """The last to listen takes the gradients of all back; the retriever has to, though it learns nothing itself."""
     gradients = []
     for place in ("before", "after"):
-        nlp = make(learning=learning, **{place: ["tagger"]})
+        nlp = make(training=learning, **{place: ["tagger"]})
         losses = train(nlp, start(nlp), steps=3)
         assert losses[-1]["tagger"] > 0
         gradients.append(weights_of(nlp).grad.numpy())  # of the last step
@@ -238,7 +238,7 @@ def test_others_learn_from_the_same_transformer(make, learning):
 
 
 def test_what_is_held_out_is_read_but_not_learnt(make):
-    nlp = make(learning={**LEARNING, "held_out": 0.5, "seed": 5}, signals=["document", "prior"])
+    nlp = make(training={**LEARNING, "held_out": 0.5, "seed": 5}, signals=["document", "prior"])
     examples = start(nlp)
     nlp.update(examples, sgd=Adam(1e-3))
     retriever = retriever_of(nlp)
@@ -250,7 +250,7 @@ def test_what_is_held_out_is_read_but_not_learnt(make):
 
 
 def test_a_frozen_transformer_has_to_annotate(make):
-    nlp = make(learning=LEARNING)
+    nlp = make(training=LEARNING)
     examples = start(nlp)
     before = weights_of(nlp).detach().clone()
     with pytest.raises(SapbertError, match=r"E647.*annotating components"):
@@ -262,7 +262,7 @@ def test_a_frozen_transformer_has_to_annotate(make):
 
 
 def test_a_batch_without_text(make):
-    nlp = make(learning=LEARNING)
+    nlp = make(training=LEARNING)
     start(nlp)
     empty = Example(nlp.make_doc(""), nlp.make_doc(""))
     assert nlp.update([empty], sgd=Adam(1e-3))["concept_retriever"] == 0.0
@@ -273,7 +273,7 @@ def test_a_batch_without_text(make):
 
 @pytest.mark.parametrize("copy", ["disk", "bytes", "pickle"])
 def test_a_learner_survives(make, tmp_path, copy):
-    nlp = make(learning=LEARNING)
+    nlp = make(training=LEARNING)
     examples = start(nlp)
     train(nlp, examples, steps=3)
     expected = [content(doc) for doc in nlp.pipe(TEXTS)]
@@ -281,7 +281,7 @@ def test_a_learner_survives(make, tmp_path, copy):
         nlp.to_disk(tmp_path)
         again = spacy.load(tmp_path)
     elif copy == "bytes":
-        again = make(learning=LEARNING).from_bytes(nlp.to_bytes())
+        again = make(training=LEARNING).from_bytes(nlp.to_bytes())
     else:
         again = pickle.loads(pickle.dumps(nlp))
     assert [content(doc) for doc in again.pipe(TEXTS)] == expected
@@ -304,7 +304,7 @@ def test_two_processes(make):
 
 def test_spacy_train(make, tmp_path):
     """The config as users run it, with the component's own encoder replaced by the pipeline's transformer."""
-    nlp = make(learning=LEARNING)
+    nlp = make(training=LEARNING)
     references = [example.reference for example in examples_of(nlp)] * 2
     DocBin(docs=references, store_user_data=True).to_disk(tmp_path / "train.spacy")
     config = Config().from_disk(CONFIG, interpolate=False)

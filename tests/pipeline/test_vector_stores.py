@@ -8,14 +8,14 @@ import pytest
 from spacy.tokens import Doc, Span
 from spacy.vocab import Vocab
 
-from spacy_sapbert.kb.build import build_store
-from spacy_sapbert.ml.candidates import ALL, CandidateGenerator, Filter
-from spacy_sapbert.ml.name_vectors import cached_name_vectors
-from spacy_sapbert.ml.open import open_encoder, open_generator
-from spacy_sapbert.ml.qdrant_collection import Address
-from spacy_sapbert.ml.qdrant_upload import upload
+from spacy_sapbert.kb.build import build_knowledge_base
+from spacy_sapbert.linking.candidates import ALL, CandidateGenerator, Filter
+from spacy_sapbert.linking.open import open_encoder, open_generator
 from spacy_sapbert.pipeline.sapbert_linker import SapbertLinker
 from spacy_sapbert.types import Name, Record
+from spacy_sapbert.vectors.flat import cached_name_vectors
+from spacy_sapbert.vectors.qdrant_collection import Address
+from spacy_sapbert.vectors.qdrant_upload import upload
 
 QDRANT = importlib.util.find_spec("qdrant_client") is not None
 WITHOUT_QDRANT = pytest.mark.skipif(not QDRANT, reason="qdrant-client is not installed")
@@ -39,8 +39,8 @@ def records():
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory):
-    return build_store(records(), tmp_path_factory.mktemp("store") / "names.kb")
+def kb(tmp_path_factory):
+    return build_knowledge_base(records(), tmp_path_factory.mktemp("store") / "names.kb")
 
 
 @pytest.fixture(scope="module")
@@ -49,17 +49,17 @@ def encoder(tiny_encoder):
 
 
 @pytest.fixture
-def exact(store, encoder):
-    return open_generator(store, encoder, sparse=True)
+def exact(kb, encoder):
+    return open_generator(kb, encoder, sparse=True)
 
 
 @pytest.fixture(scope="module")
-def database(store, encoder, tmp_path_factory):
+def database(kb, encoder, tmp_path_factory):
     """The folder of a database with two collections."""
     folder = tmp_path_factory.mktemp("database")
     for name in ("names", "centroids"):
-        vectors = cached_name_vectors(store, encoder)
-        upload(store, vectors, Address(str(folder), name), centroids=name == "centroids")
+        vectors = cached_name_vectors(kb, encoder)
+        upload(kb, vectors, Address(str(folder), name), centroids=name == "centroids")
     return folder
 
 
@@ -72,8 +72,8 @@ def index(request):
 
 
 @pytest.fixture
-def generator(index, store, encoder):
-    return open_generator(store, encoder, sparse=True, index=index)
+def generator(index, kb, encoder):
+    return open_generator(kb, encoder, sparse=True, index=index)
 
 
 def shown(candidates):
@@ -83,16 +83,16 @@ def shown(candidates):
 
 @pytest.mark.parametrize("only", [ALL, Filter(types=("Rare", "Other")), Filter(("Disease",), ("b",))])
 @pytest.mark.parametrize("sparse", [True, False])
-def test_the_candidates_are_those_of_all_names(generator, exact, only, sparse, index):
+def test_the_candidates_are_those_of_all_names(generator, exact, filter, sparse, index):
     ngrams = exact.ngrams if sparse else None
-    expected = CandidateGenerator(exact.store, ngrams, exact.vectors)(TEXTS, 5, only)
+    expected = CandidateGenerator(exact.kb, ngrams, exact.vectors)(TEXTS, 5, filter)
     for limit in (200_000, 0):  # with names that pass scored one and all, and searched in the index
-        found = CandidateGenerator(exact.store, ngrams, generator.vectors, exact_limit=limit)(TEXTS, 5, only)
+        found = CandidateGenerator(exact.kb, ngrams, generator.vectors, exact_limit=limit)(TEXTS, 5, filter)
         if sparse or "centroids" not in index:
             assert shown(found) == shown(expected)
             continue
         # for this encoder a concept's names are not alike, so their mean is near none of them; what is found is right
-        of_all = CandidateGenerator(exact.store, ngrams, exact.vectors)(TEXTS, 200, only)
+        of_all = CandidateGenerator(exact.kb, ngrams, exact.vectors)(TEXTS, 200, filter)
         for some, every in zip(shown(found), shown(of_all), strict=True):
             assert len(some) == 5
             assert [one for one in every if one in some] == some
@@ -122,8 +122,8 @@ MENTIONS = ["cell pain 56", "name 16 of cold"]
 
 
 @pytest.fixture(scope="module")
-def settings(store, tiny_encoder):
-    return {"kb": str(store.path), "encoder": str(tiny_encoder), "device": "cpu", "threshold": 0.5}
+def settings(kb, tiny_encoder):
+    return {"kb": str(kb.path), "encoder": str(tiny_encoder), "device": "cpu", "threshold": 0.5}
 
 
 def links(linker):

@@ -5,10 +5,10 @@ import json
 import numpy as np
 import pytest
 
-from spacy_sapbert.ml.encoder_info import describe
-from spacy_sapbert.ml.ngrams import NgramEncoder
-from spacy_sapbert.ml.transformer_encoder import TransformerEncoder
-from spacy_sapbert.starter import VOCABULARY, starter_store
+from spacy_sapbert.encoders.info import describe
+from spacy_sapbert.encoders.ngrams import NgramEncoder
+from spacy_sapbert.encoders.transformer import TransformerEncoder
+from spacy_sapbert.starter import VOCABULARY, starter_knowledge_base
 
 FOLDER = VOCABULARY.with_name("encoder")
 
@@ -44,8 +44,8 @@ def test_it_tells_how_it_was_made_and_not_where(starter):
 
 def test_it_knows_more_synonyms_than_spelling_tells(starter):
     """Is the name nearest to a name of the starter vocabulary, but for itself, one of the same concept?"""
-    store = starter_store()
-    names = [(name.text, concept_id) for concept_id in store.concept_ids() for name in store.names_of(concept_id)]
+    kb = starter_knowledge_base()
+    names = [(name.text, concept_id) for concept_id in kb.concept_ids() for name in kb.names_of(concept_id)]
     texts, owners = [text for text, _ in names], np.array([concept_id for _, concept_id in names])
     ngrams = NgramEncoder.fit(texts).encode(texts)
 

@@ -9,21 +9,27 @@ from hypothesis import strategies as st
 from spacy_sapbert.corpora.med1250 import read_med1250
 from spacy_sapbert.evaluation.abbreviations import evaluate_abbreviations
 from spacy_sapbert.text import abbreviations
-from spacy_sapbert.text.abbreviations import Definition, Use, expand, find_definitions, find_uses
+from spacy_sapbert.text.abbreviations import (
+    AbbreviationOccurrence,
+    Definition,
+    expand,
+    find_definitions,
+    find_occurrences,
+)
 
 
 def pairs(text: str, **settings: float) -> "list[tuple[str, str]]":
     return [(definition.short, definition.long) for definition in find_definitions(text, **settings)]
 
 
-def readings(text: str, **settings: object) -> "list[tuple[str, str]]":
-    uses = find_uses(text, find_definitions(text), **settings)
-    return [(text[use.start : use.end], use.long) for use in uses]
+def composite_splits(text: str, **settings: object) -> "list[tuple[str, str]]":
+    occurrences = find_occurrences(text, find_definitions(text), **settings)
+    return [(text[occurrence.start : occurrence.end], occurrence.long) for occurrence in occurrences]
 
 
 def expanded(text: str, mention: str, **known: str) -> str:
     start = text.rindex(mention)
-    return expand(text, start, start + len(mention), find_uses(text, find_definitions(text), known))
+    return expand(text, start, start + len(mention), find_occurrences(text, find_definitions(text), known))
 
 
 # --- definitions
@@ -181,7 +187,7 @@ def assert_linear(short: str, long: str) -> None:
 def min_seconds(text: str) -> float:
     def seconds() -> float:
         start = time.process_time()
-        find_uses(text, find_definitions(text))
+        find_occurrences(text, find_definitions(text))
         return time.process_time() - start
 
     # what else the process holds must not count: the garbage collector would walk through all of it
@@ -246,8 +252,8 @@ def test_any_characters_come_through_unharmed(text):
     definitions = find_definitions(text, min_precision=0)
     assert all(text[one.short_start : one.short_end] == one.short for one in definitions)
     assert all(text[one.long_start : one.long_end] == one.long for one in definitions)
-    uses = find_uses(text, definitions)
-    assert expand(text, 0, len(text), uses) == expand(text, 0, len(text), find_uses(text, definitions))
+    occurrences = find_occurrences(text, definitions)
+    assert expand(text, 0, len(text), occurrences) == expand(text, 0, len(text), find_occurrences(text, definitions))
 
 
 @given(st.text(st.characters(categories=["L"], max_codepoint=0x10FF), max_size=60))
@@ -260,15 +266,15 @@ def test_nothing_is_defined_without_brackets(text):
 
 def test_uses_are_words_of_their_own_with_their_case():
     text = "Cystic fibrosis (CF). CF-related, CFTR, CF, cf, aCF and CF1; CF's."
-    uses = find_uses(text, find_definitions(text))
-    assert [use.start for use in uses] == [17, 22, 40, text.index("CF's")]
-    assert {use[2:] for use in uses} == {("Cystic fibrosis", 0, 15)}
+    occurrences = find_occurrences(text, find_definitions(text))
+    assert [occurrence.start for occurrence in occurrences] == [17, 22, 40, text.index("CF's")]
+    assert {occurrence[2:] for occurrence in occurrences} == {("Cystic fibrosis", 0, 15)}
 
 
 def test_plurals_have_the_long_form_of_the_definition():
     text = "A proton pump inhibitor (PPI) and toll-like receptors (TLRs). PPIs and a TLR, but Cods of (cod)."
     long = {"PPI": "proton pump inhibitor", "TLRs": "toll-like receptors"}
-    assert readings(text) == [
+    assert composite_splits(text) == [
         ("PPI", long["PPI"]),
         ("TLRs", long["TLRs"]),
         ("PPIs", long["PPI"]),
@@ -279,12 +285,12 @@ def test_plurals_have_the_long_form_of_the_definition():
 def test_short_form_defined_twice_has_the_nearest_definition_before():
     text = "CF is here. Cystic fibrosis (CF). CF too. Cardiac failure (CF). CF last."
     first, second = "Cystic fibrosis", "Cardiac failure"
-    assert [long for _, long in readings(text)] == [first, first, first, second, second]
+    assert [long for _, long in composite_splits(text)] == [first, first, first, second, second]
 
 
 def test_letter_in_a_compound_is_no_use():
     text = "Serum testosterone (T) and T-cells, and low T."
-    assert readings(text) == [("T", "testosterone"), ("T", "testosterone")]
+    assert composite_splits(text) == [("T", "testosterone"), ("T", "testosterone")]
 
 
 def test_short_forms_that_share_a_coordination():
@@ -299,9 +305,12 @@ def test_short_forms_that_share_a_coordination():
     assert (second.short, second.long) == ("BMD", "Becker muscular dystrophy")
     assert text[first.short_start : first.short_end] == "DMD"
     assert text[second.long_start : second.long_end] == second.long
-    uses = find_uses(text, [first, second])
-    assert [(text[use.start : use.end], use.long) for use in uses[2:]] == [("DMD", first.long), ("BMD", second.long)]
-    assert expand(text, 63, 66, uses) == "Duchenne muscular dystrophy"
+    occurrences = find_occurrences(text, [first, second])
+    assert [(text[occurrence.start : occurrence.end], occurrence.long) for occurrence in occurrences[2:]] == [
+        ("DMD", first.long),
+        ("BMD", second.long),
+    ]
+    assert expand(text, 63, 66, occurrences) == "Duchenne muscular dystrophy"
 
 
 def test_longest_use_goes_first():
@@ -310,42 +319,42 @@ def test_longest_use_goes_first():
         Definition("IL-2", "interleukin 2", 0, 4, 0, 0, 1.0, ""),
         Definition("2R-b", "two-receptor b", 0, 4, 0, 0, 1.0, ""),
     ]
-    found = find_uses("IL-2R, IL-2, IL-2-R", definitions)
-    assert [use.long for use in found] == ["interleukin", "interleukin 2", "interleukin 2"]
+    found = find_occurrences("IL-2R, IL-2, IL-2-R", definitions)
+    assert [occurrence.long for occurrence in found] == ["interleukin", "interleukin 2", "interleukin 2"]
 
 
 def test_known_short_forms_come_after_those_of_the_text():
     known = {"CF": "cardiac failure", "MI": "myocardial infarction", "IL-2": "interleukin 2"}
     text = "Cystic fibrosis (CF), MIs, CF and IL-2."
-    uses = find_uses(text, find_definitions(text), known)
-    assert [(text[use.start : use.end], use.long) for use in uses] == [
+    occurrences = find_occurrences(text, find_definitions(text), known)
+    assert [(text[occurrence.start : occurrence.end], occurrence.long) for occurrence in occurrences] == [
         ("CF", "Cystic fibrosis"),
         ("MIs", "myocardial infarction"),
         ("CF", "Cystic fibrosis"),
         ("IL-2", "interleukin 2"),
     ]
-    assert [use.long_start for use in uses] == [0, None, 0, None]
+    assert [occurrence.long_start for occurrence in occurrences] == [0, None, 0, None]
 
 
 @given(TEXTS)
 def test_uses_stand_where_they_say(text):
     definitions = find_definitions(text, min_precision=0)
-    for use in find_uses(text, definitions):
-        short = {text[use.start : use.end].removesuffix("s"), text[use.start : use.end]}
-        assert any(use[2:] == (one.long, one.long_start, one.long_end) for one in definitions)
+    for occurrence in find_occurrences(text, definitions):
+        short = {text[occurrence.start : occurrence.end].removesuffix("s"), text[occurrence.start : occurrence.end]}
+        assert any(occurrence[2:] == (one.long, one.long_start, one.long_end) for one in definitions)
         assert any(one.short in short or one.short.removesuffix("s") in short for one in definitions)
-        assert text[use.long_start : use.long_end] == use.long
+        assert text[occurrence.long_start : occurrence.long_end] == occurrence.long
 
 
 @given(TEXTS, st.dictionaries(st.text("abAB1s-", min_size=1, max_size=4), st.just("long"), max_size=4))
 def test_few_and_many_short_forms_are_found_alike(text, known):
     definitions = find_definitions(text, min_precision=0)
-    uses = find_uses(text, definitions, known)
+    occurrences = find_occurrences(text, definitions, known)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(abbreviations, "FEW", -1)
-        assert find_uses(text, definitions, known) == uses
-    assert uses == sorted(uses, key=lambda use: use.start)
-    assert all(use.end <= following.start for use, following in pairwise(uses))
+        assert find_occurrences(text, definitions, known) == occurrences
+    assert occurrences == sorted(occurrences, key=lambda occurrence: occurrence.start)
+    assert all(occurrence.end <= following.start for occurrence, following in pairwise(occurrences))
 
 
 # --- expansion
@@ -382,10 +391,10 @@ def test_expansion(mention, expected):
 
 def test_mention_that_cuts_a_use_keeps_it():
     text = "With toll-like receptor (TLR-4) and TLR-4."
-    uses = [Use(36, 41, "toll-like receptor", 5, 23)]
+    occurrences = [AbbreviationOccurrence(36, 41, "toll-like receptor", 5, 23)]
     assert text[36:41] == "TLR-4"
-    assert expand(text, 36, 39, uses) == "TLR"
-    assert expand(text, 38, 42, uses) == "R-4."
+    assert expand(text, 36, 39, occurrences) == "TLR"
+    assert expand(text, 38, 42, occurrences) == "R-4."
 
 
 def test_short_form_in_a_long_form_is_expanded():
@@ -420,8 +429,8 @@ def test_repeated_word_inside_a_long_form():
 
 
 def test_definitions_in_terms_of_each_other_come_to_an_end():
-    uses = [Use(0, 1, "B", 2, 3), Use(2, 3, "A", 0, 1)]
-    assert expand("A B", 0, 3, uses) == "A B"
+    occurrences = [AbbreviationOccurrence(0, 1, "B", 2, 3), AbbreviationOccurrence(2, 3, "A", 0, 1)]
+    assert expand("A B", 0, 3, occurrences) == "A B"
 
 
 def test_known_short_form_is_expanded():
@@ -431,6 +440,6 @@ def test_known_short_form_is_expanded():
 @given(TEXTS, st.integers(0, 80), st.integers(0, 80))
 def test_mention_without_uses_stays_as_it_is(text, start, end):
     start, end = sorted((min(start, len(text)), min(end, len(text))))
-    uses = find_uses(text, find_definitions(text, min_precision=0))
-    if not any(use.start < end and start < use.end for use in uses):
-        assert expand(text, start, end, uses) == text[start:end]
+    occurrences = find_occurrences(text, find_definitions(text, min_precision=0))
+    if not any(occurrence.start < end and start < occurrence.end for occurrence in occurrences):
+        assert expand(text, start, end, occurrences) == text[start:end]

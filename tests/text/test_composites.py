@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_sapbert.text.composites import MAX_CHARACTERS, MAX_CONJUNCTS, MAX_WORDS, readings
+from spacy_sapbert.text.composites import MAX_CHARACTERS, MAX_CONJUNCTS, MAX_WORDS, composite_splits
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ from spacy_sapbert.text.composites import MAX_CHARACTERS, MAX_CONJUNCTS, MAX_WOR
     ],
 )  # fmt: skip
 def test_first_reading(text, expected):
-    assert readings(text)[0] == expected
+    assert composite_splits(text)[0] == expected
 
 
 @pytest.mark.parametrize(
@@ -106,46 +106,46 @@ def test_first_reading(text, expected):
     ],
 )
 def test_no_reading_without_a_connector(text):
-    assert readings(text) == []
+    assert composite_splits(text) == []
 
 
 def test_further_readings_follow_the_best():
-    assert ("breast", "ovarian cancer") in readings("breast and ovarian cancer")
-    assert ("cancer of the renal pelvis", "cancer of the renal bladder") in readings(
+    assert ("breast", "ovarian cancer") in composite_splits("breast and ovarian cancer")
+    assert ("cancer of the renal pelvis", "cancer of the renal bladder") in composite_splits(
         "cancer of the renal pelvis and bladder"
     )
 
 
 def test_implausible_readings_are_not_offered():
-    assert readings("pleural and pericardial effusion") == [("pleural effusion", "pericardial effusion")]
+    assert composite_splits("pleural and pericardial effusion") == [("pleural effusion", "pericardial effusion")]
 
 
 def test_max_readings_keeps_the_best():
     text = "impairment of left renal and right hepatic vein function in women"
-    everything = readings(text, max_readings=100)
+    everything = composite_splits(text, max_readings=100)
     assert len(everything) > 6
-    assert readings(text) == everything[:6]
-    assert readings(text, max_readings=1) == everything[:1]
+    assert composite_splits(text) == everything[:6]
+    assert composite_splits(text, max_readings=1) == everything[:1]
 
 
 def test_chemical_name_stays_whole_beside_a_connector():
-    assert readings("N, N'-dimethylurea and atropine") == [("N, N'-dimethylurea", "atropine")]
-    assert readings("1,3-butadiene and benzene exposure")[0] == ("1,3-butadiene exposure", "benzene exposure")
+    assert composite_splits("N, N'-dimethylurea and atropine") == [("N, N'-dimethylurea", "atropine")]
+    assert composite_splits("1,3-butadiene and benzene exposure")[0] == ("1,3-butadiene exposure", "benzene exposure")
 
 
 def test_blanks_are_folded():
-    assert readings("breast\n and   ovarian\tcancer")[0] == ("breast cancer", "ovarian cancer")
+    assert composite_splits("breast\n and   ovarian\tcancer")[0] == ("breast cancer", "ovarian cancer")
 
 
 def test_number_of_conjuncts_is_bounded():
     organs = [f"organ{number}" for number in range(MAX_CONJUNCTS + 1)]
-    assert len(readings(f"{', '.join(organs[1:-1])} and {organs[-1]} pain")[0]) == MAX_CONJUNCTS
-    assert readings(f"{', '.join(organs[:-1])} and {organs[-1]} pain") == []
+    assert len(composite_splits(f"{', '.join(organs[1:-1])} and {organs[-1]} pain")[0]) == MAX_CONJUNCTS
+    assert composite_splits(f"{', '.join(organs[:-1])} and {organs[-1]} pain") == []
 
 
 def test_number_of_words_is_bounded():
-    assert readings("very " * (MAX_WORDS - 3) + "bad and worse")
-    assert readings("very " * (MAX_WORDS - 2) + "bad and worse") == []
+    assert composite_splits("very " * (MAX_WORDS - 3) + "bad and worse")
+    assert composite_splits("very " * (MAX_WORDS - 2) + "bad and worse") == []
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_number_of_words_is_bounded():
 )
 def test_hostile_text_is_quick(text):
     start = time.perf_counter()
-    readings(text)
+    composite_splits(text)
     assert time.perf_counter() - start < 0.5
 
 
@@ -193,8 +193,8 @@ MENTIONS = st.lists(WORDS, max_size=14).map(" ".join)
 
 @given(st.one_of(st.text(max_size=60), MENTIONS, st.lists(st.one_of(WORDS, ELLIPSES), max_size=10).map(" ".join)))
 def test_readings_are_well_formed(text):
-    offered = readings(text)
-    assert offered == readings(text)
+    offered = composite_splits(text)
+    assert offered == composite_splits(text)
     assert len(offered) <= 6
     assert len(set(offered)) == len(offered)
     for reading in offered:
@@ -206,6 +206,6 @@ def test_readings_are_well_formed(text):
 @given(MENTIONS)
 def test_parts_hold_only_words_of_the_whole(text):
     pieces = set(text.replace("/", " ").replace(",", " ").split())
-    for reading in readings(text):
+    for reading in composite_splits(text):
         for part in reading:
             assert set(part.replace("/", " ").replace(",", " ").split()) <= pieces

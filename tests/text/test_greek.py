@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_sapbert.text.greek import spell_out_greek
-from spacy_sapbert.text.normalise import NORMALISERS
+from spacy_sapbert.text.normalize import TEXT_NORMALIZERS
 
 ALPHABET = "αβγδεζηθικλμνξοπρστυφχψω"
 
@@ -86,7 +86,7 @@ def test_letters_apart_become_words(letters):
 @given(st.text())
 def test_forms_with_greek_are_the_forms_of_what_is_spelled_out(text):
     for name in ("none", "lower", "unpunctuated", "biosyn", "american"):
-        assert NORMALISERS[f"{name}+greek"](text) == NORMALISERS[name](spell_out_greek(text))
+        assert TEXT_NORMALIZERS[f"{name}+greek"](text) == TEXT_NORMALIZERS[name](spell_out_greek(text))
 
 
 @pytest.mark.parametrize("text", ["α" * 300_000, "α " * 150_000, "α" + "\u0301" * 300_000, "αα\u0301-" * 100_000])

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_sapbert.text.greek import spell_out_greek
-from spacy_sapbert.text.normalise import american
+from spacy_sapbert.text.normalize import american
 from spacy_sapbert.text.words import FUNCTION_WORDS, Word, is_acronym, singular, word_keys, words
 
 

@@ -5,13 +5,13 @@ import json
 
 import pytest
 
-from spacy_sapbert.kb.pair_files import Pair
-from spacy_sapbert.ml.transformer_encoder import TransformerEncoder
+from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.training.batching import shuffled_batches
 from spacy_sapbert.training.logs import json_lines
 from spacy_sapbert.training.losses import multi_similarity
 from spacy_sapbert.training.mining import hard_triplets
 from spacy_sapbert.training.optimizing import adamw, warmup_linear
+from spacy_sapbert.training.pair_files import Pair
 from spacy_sapbert.training.pair_table import PairTable
 from spacy_sapbert.training.self_alignment import SelfAlignment
 

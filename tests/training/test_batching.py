@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.kb.pair_files import Pair
 from spacy_sapbert.training.batching import shuffled_batches
+from spacy_sapbert.training.pair_files import Pair
 from spacy_sapbert.training.pair_table import PairTable
 
 PAIRS = PairTable(Pair(f"C{number}", f"a{number}", f"b{number}") for number in range(23))

@@ -4,16 +4,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from thinc.api import Adam
 
+from spacy_sapbert.encoders.ngrams import NgramEncoder
+from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.kb.build import build_store, new_store
-from spacy_sapbert.kb.store import ConceptStore
-from spacy_sapbert.ml.candidates import CandidateGenerator, Filter
-from spacy_sapbert.ml.name_vectors import cached_name_vectors
-from spacy_sapbert.ml.ngrams import NgramEncoder
-from spacy_sapbert.ml.transformer_encoder import TransformerEncoder
+from spacy_sapbert.kb.build import build_knowledge_base, new_knowledge_base
+from spacy_sapbert.kb.knowledge_base import KnowledgeBase
+from spacy_sapbert.linking.candidates import CandidateGenerator, Filter
 from spacy_sapbert.training.biosyn import BioSyn, Learner, TrainingMention
 from spacy_sapbert.training.candidate_losses import marginal_likelihood
 from spacy_sapbert.types import Name, Record
+from spacy_sapbert.vectors.flat import cached_name_vectors
 
 NO_FILTER = Filter()
 
@@ -23,21 +23,21 @@ def generator(small_store, make_encoder):
     return generator_of(small_store, make_encoder(pooling="mean"))
 
 
-def generator_of(store, encoder, sparse=True):
-    ngrams = NgramEncoder.fit(store.names()) if sparse else None
-    return CandidateGenerator(store, ngrams, cached_name_vectors(store, TransformerEncoder(str(encoder))))
+def generator_of(kb, encoder, sparse=True):
+    ngrams = NgramEncoder.fit(kb.names()) if sparse else None
+    return CandidateGenerator(kb, ngrams, cached_name_vectors(kb, TransformerEncoder(str(encoder))))
 
 
 def biosyn(**others):
     return BioSyn(marginal_likelihood, **{"k": 6, "dropout": False, **others})
 
 
-def mention(store, text, *ids, only=NO_FILTER):
-    return TrainingMention(text, frozenset(row for one in ids for row in store.concept_rows(one)), only)
+def mention(kb, text, *ids, filter=NO_FILTER):
+    return TrainingMention(text, frozenset(row for one in ids for row in kb.concept_rows(one)), filter)
 
 
-def names_at(store, rows):
-    return [store.name(int(row)) for row in rows]
+def names_at(kb, rows):
+    return [kb.name(int(row)) for row in rows]
 
 
 def order(scores):
@@ -50,8 +50,8 @@ def order(scores):
 @pytest.mark.parametrize(("dense_share", "n_sparse"), [(0.0, 6), (0.5, 3), (0.34, 4), (1.0, 0)])
 def test_candidates_are_sparse_ones_topped_up_with_dense_ones(generator, dense_share, n_sparse):
     text = "tumours of the breast"
-    learner = Learner(generator, biosyn(dense_share=dense_share, add_right=False))
-    scores, _ = learner.begin_update([mention(generator.store, text, "D001943")])
+    learner = Learner(generator, biosyn(dense_share=dense_share, inject_gold=False))
+    scores, _ = learner.begin_update([mention(generator.kb, text, "D001943")])
     (dense,), (sparse,) = generator.similarities([text])
     by_sparse = order(sparse)[:n_sparse]
     wanted = by_sparse + [row for row in order(dense) if row not in by_sparse][: 6 - n_sparse]
@@ -61,63 +61,63 @@ def test_candidates_are_sparse_ones_topped_up_with_dense_ones(generator, dense_s
 def test_scores_are_dense_and_weighted_sparse_similarity_by_temperature(float32, generator):
     learner = Learner(generator, biosyn(sparse_weight=0.7, temperature=0.1))
     texts = ["Breast Cancer", "a cold"]
-    scores, _ = learner.begin_update([mention(generator.store, text, "D001943") for text in texts])
+    scores, _ = learner.begin_update([mention(generator.kb, text, "D001943") for text in texts])
     dense, sparse = generator.similarities(texts)
     wanted = np.take_along_axis((dense + 0.7 * sparse) / 0.1, scores.rows, axis=1)
     assert scores.scores == pytest.approx(wanted, abs=1e-4)
 
 
 def test_right_are_all_names_of_the_concepts(generator):
-    store = generator.store
-    learner = Learner(generator, biosyn(k=store.n_names))
-    scores, _ = learner.begin_update([mention(store, "breast cancer", "OMIM:114480")])  # an alternative id of D001943
-    right = {name for name, is_right in zip(names_at(store, scores.rows[0]), scores.right[0], strict=True) if is_right}
-    assert right == {name.text for name in store.names_of("D001943")}
+    kb = generator.kb
+    learner = Learner(generator, biosyn(k=kb.n_names))
+    scores, _ = learner.begin_update([mention(kb, "breast cancer", "OMIM:114480")])  # an alternative id of D001943
+    right = {name for name, is_right in zip(names_at(kb, scores.rows[0]), scores.right[0], strict=True) if is_right}
+    assert right == {name.text for name in kb.names_of("D001943")}
 
 
 def test_ids_are_compared_as_ids(small_vocabulary, tmp_path, tiny_encoder):
     """D001 is a part of D0010, and of nothing else."""
     records = [Record(one, (Name(f"name {one}", "preferred", "X"),)) for one in ("D001", "D0010", "X1")]
-    store = build_store(records, tmp_path / "ids.kb")
-    learner = Learner(generator_of(store, tiny_encoder), biosyn(k=3))
-    scores, _ = learner.begin_update([mention(store, "name", "D001")])
-    assert names_at(store, scores.rows[0][scores.right[0]]) == ["name D001"]
+    kb = build_knowledge_base(records, tmp_path / "ids.kb")
+    learner = Learner(generator_of(kb, tiny_encoder), biosyn(k=3))
+    scores, _ = learner.begin_update([mention(kb, "name", "D001")])
+    assert names_at(kb, scores.rows[0][scores.right[0]]) == ["name D001"]
 
 
 def test_a_mention_is_never_among_its_own_candidates(small_vocabulary, tmp_path, tiny_encoder):
-    with new_store(tmp_path / "annotated.kb") as builder:
+    with new_knowledge_base(tmp_path / "annotated.kb") as builder:
         for record in small_vocabulary:
             builder.add(record)
         for text in ("Mammary-Cancer", "mammary tumour"):
             builder.add_mention("D001943", Name(text, "mention", "corpus"))
         builder.finish({})
-    generator = generator_of(ConceptStore(tmp_path / "annotated.kb"), tiny_encoder)
-    store = generator.store
-    learner = Learner(generator, biosyn(k=store.n_names))
+    generator = generator_of(KnowledgeBase(tmp_path / "annotated.kb"), tiny_encoder)
+    kb = generator.kb
+    learner = Learner(generator, biosyn(k=kb.n_names))
     texts = ["mammary cancer", "mammary tumour", "breast cancer"]
-    (annotated, tumour, known), _ = learner._candidates([mention(store, text, "D001943") for text in texts])
+    (annotated, tumour, known), _ = learner._candidates([mention(kb, text, "D001943") for text in texts])
     # the same but for case and punctuation; a name of the vocabulary itself stays
-    assert "Mammary-Cancer" not in names_at(store, annotated)
-    assert "mammary tumour" in names_at(store, annotated)
-    assert "mammary tumour" not in names_at(store, tumour)
-    assert "breast cancer" in names_at(store, known)
+    assert "Mammary-Cancer" not in names_at(kb, annotated)
+    assert "mammary tumour" in names_at(kb, annotated)
+    assert "mammary tumour" not in names_at(kb, tumour)
+    assert "breast cancer" in names_at(kb, known)
 
 
 def test_candidates_pass_the_filter(generator):
-    store = generator.store
+    kb = generator.kb
     learner = Learner(generator, biosyn(k=4))
     scores, _ = learner.begin_update(
-        [mention(store, "cold", "D003139", only=Filter(("Chemical",))), mention(store, "cold", "D003139")]
+        [mention(kb, "cold", "D003139", filter=Filter(("Chemical",))), mention(kb, "cold", "D003139")]
     )
-    chemicals = {name.text for one in ("D008094", "D001241", "D009020") for name in store.names_of(one)}
-    assert set(names_at(store, scores.rows[0])) <= chemicals
-    assert "cold" in names_at(store, scores.rows[1])
+    chemicals = {name.text for one in ("D008094", "D001241", "D009020") for name in kb.names_of(one)}
+    assert set(names_at(kb, scores.rows[0])) <= chemicals
+    assert "cold" in names_at(kb, scores.rows[1])
 
 
 def test_a_narrow_filter_makes_fewer_candidates(generator):
     learner = Learner(generator, biosyn(k=6))
-    only = Filter(("Phenomenon",))  # one concept with two names
-    scores, _ = learner.begin_update([mention(generator.store, "cold", "D003080", only=only)])
+    filter = Filter(("Phenomenon",))  # one concept with two names
+    scores, _ = learner.begin_update([mention(generator.kb, "cold", "D003080", filter=filter)])
     assert scores.rows.shape == (1, 2)
 
 
@@ -135,46 +135,46 @@ def small_generator(small_store, tiny_encoder):
     return generator_of(small_store, tiny_encoder)
 
 
-@pytest.mark.parametrize("each_once", [True, False])
-def test_each_mention_is_picked_once_until_names_are_renewed(generator, each_once):
-    learner = Learner(generator, biosyn(each_once=each_once))
-    one, other = mention(generator.store, "cold", "D003139"), mention(generator.store, "cold", "D003080")
+@pytest.mark.parametrize("deduplicate_mentions", [True, False])
+def test_each_mention_is_picked_once_until_names_are_renewed(generator, deduplicate_mentions):
+    learner = Learner(generator, biosyn(deduplicate_mentions=deduplicate_mentions))
+    one, other = mention(generator.kb, "cold", "D003139"), mention(generator.kb, "cold", "D003080")
     assert learner.pick([one, one, other]) == [one, other]
-    assert learner.pick([other, one]) == ([] if each_once else [other, one])
+    assert learner.pick([other, one]) == ([] if deduplicate_mentions else [other, one])
     learner.names_are_renewed()
     assert learner.pick([other]) == [other]
 
 
 def test_mentions_that_no_name_is_compared_with_are_not_picked(generator):
-    nowhere = mention(generator.store, "cold", "D003139", only=Filter(types=("Nothing",)))
+    nowhere = mention(generator.kb, "cold", "D003139", filter=Filter(types=("Nothing",)))
     assert Learner(generator, biosyn()).pick([nowhere]) == []
 
 
 def test_mentions_without_a_right_candidate_are_counted(generator):
-    learner = Learner(generator, biosyn(k=1, dense_share=0.0, add_right=False))
-    learner.begin_update([mention(generator.store, "cold", "D003139"), mention(generator.store, "cold", "D008094")])
+    learner = Learner(generator, biosyn(k=1, dense_share=0.0, inject_gold=False))
+    learner.begin_update([mention(generator.kb, "cold", "D003139"), mention(generator.kb, "cold", "D008094")])
     assert learner.counts == {"mentions": 2, "without a right candidate": 1}
 
 
 def test_a_right_name_that_is_missing_takes_the_last_place(generator):
-    mentions = [mention(generator.store, "cold", "D003139"), mention(generator.store, "cold", "D008094")]
+    mentions = [mention(generator.kb, "cold", "D003139"), mention(generator.kb, "cold", "D008094")]
     learner = Learner(generator, biosyn(k=3, dense_share=0.0))
-    without, _ = Learner(generator, biosyn(k=3, dense_share=0.0, add_right=False)).begin_update(mentions)
+    without, _ = Learner(generator, biosyn(k=3, dense_share=0.0, inject_gold=False)).begin_update(mentions)
     scores, _ = learner.begin_update(mentions)
     assert scores.rows[0].tolist() == without.rows[0].tolist()
     assert scores.rows[1, :2].tolist() == without.rows[1, :2].tolist()
     assert scores.right[1].tolist() == [False, False, True]
     (dense,), _ = generator.similarities(["cold"])
-    right = [row for row, name in enumerate(generator.store.names()) if "D008094" in generator.store.find_name(name)]
+    right = [row for row, name in enumerate(generator.kb.names()) if "D008094" in generator.kb.find_name(name)]
     assert scores.rows[1, 2] == max(right, key=lambda row: dense[row])
     assert learner.counts == {"mentions": 2, "without a right candidate": 0, "right candidates added": 1}
 
 
 def test_no_right_name_is_added_that_does_not_pass_the_filter(generator):
-    of_cold, of_lithium = (generator.store.get(one).types for one in ("D003139", "D008094"))
+    of_cold, of_lithium = (generator.kb.get(one).types for one in ("D003139", "D008094"))
     assert not set(of_cold) & set(of_lithium)
     learner = Learner(generator, biosyn(k=3))
-    scores, _ = learner.begin_update([mention(generator.store, "cold", "D008094", only=Filter(types=of_cold))])
+    scores, _ = learner.begin_update([mention(generator.kb, "cold", "D008094", filter=Filter(types=of_cold))])
     assert not scores.right.any()
 
 
@@ -188,7 +188,7 @@ def loss_of(learner, mentions):
 
 def test_gradients_are_slopes_of_the_loss(generator):
     learner = Learner(generator, biosyn(temperature=0.2))
-    mentions = [mention(generator.store, "breast tumor", "D001943"), mention(generator.store, "chill", "D003139")]
+    mentions = [mention(generator.kb, "breast tumor", "D001943"), mention(generator.kb, "chill", "D003139")]
     scores, backprop = learner.begin_update(mentions)
     backprop(marginal_likelihood(scores.scores, scores.right)[1])
     weights = learner.encoder.model.encoder.layer[0].output.dense.weight
@@ -217,9 +217,9 @@ def test_gradients_are_slopes_of_the_loss(generator):
 
 
 def test_learning_brings_right_names_nearer(generator):
-    store = generator.store
-    mentions = [mention(store, "mammary tumor", "D001943"), mention(store, "salt of lithium", "D008094")]
-    learner = Learner(generator, biosyn(weight_rate=0.0))
+    kb = generator.kb
+    mentions = [mention(kb, "mammary tumor", "D001943"), mention(kb, "salt of lithium", "D008094")]
+    learner = Learner(generator, biosyn(score_learning_rate=0.0))
     before, optimizer = loss_of(learner, mentions), Adam(3e-3, L2=0.0)
     for _ in range(20):
         scores, backprop = learner.begin_update(mentions)
@@ -230,8 +230,8 @@ def test_learning_brings_right_names_nearer(generator):
 
 
 def test_the_weight_of_the_sparse_score_is_learnt_by_its_own_rate(generator):
-    learner = Learner(generator, biosyn(dense_share=0.0, weight_rate=0.05))
-    mentions = [mention(generator.store, "breast cancers", "D001943")]
+    learner = Learner(generator, biosyn(dense_share=0.0, score_learning_rate=0.05))
+    mentions = [mention(generator.kb, "breast cancers", "D001943")]
     for _ in range(3):
         scores, backprop = learner.begin_update(mentions)
         backprop(marginal_likelihood(scores.scores, scores.right)[1])
@@ -241,9 +241,9 @@ def test_the_weight_of_the_sparse_score_is_learnt_by_its_own_rate(generator):
 
 
 def test_the_weight_of_the_sparse_score_stays_0_or_more(generator):
-    learner = Learner(generator, biosyn(sparse_weight=0.01, weight_rate=0.1, dense_share=0.0))
+    learner = Learner(generator, biosyn(sparse_weight=0.01, score_learning_rate=0.1, dense_share=0.0))
     for _ in range(3):
-        scores, backprop = learner.begin_update([mention(generator.store, "breast cancer", "D003080")])
+        scores, backprop = learner.begin_update([mention(generator.kb, "breast cancer", "D003080")])
         backprop(np.where(scores.right, -1.0, 1.0).astype(np.float32) * 0.1)
         learner._gradient[0] = 1.0
         learner.finish_update(Adam(0.0))
@@ -275,9 +275,9 @@ def test_without_an_encoder_nothing_can_learn(small_store):
         ("dense_share", 1.5),
         ("sparse_weight", -0.1),
         ("temperature", 0.0),
-        ("weight_rate", -1.0),
+        ("score_learning_rate", -1.0),
         ("trained_layers", 0),
-        ("renew_after", 0),
+        ("reencode_every", 0),
         ("prior_weight", -0.1),
         ("prior_weight", float("inf")),
     ],

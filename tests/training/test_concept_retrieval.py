@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.training.concept_retrieval import AnnotatedPlaces, ConceptRetrieval, RetrievalLearner
+from spacy_sapbert.training.concept_retrieval import AnnotatedPlaces, ConceptRetrieval, RetrieverTrainer
 
 N, DIM = 30, 8
 
@@ -34,7 +34,7 @@ def segments(seed=0, n=3):
 
 
 def learner(model=None, n=N, **others):
-    return RetrievalLearner(model, Vectors(n), ConceptRetrieval(**others))
+    return RetrieverTrainer(model, Vectors(n), ConceptRetrieval(**others))
 
 
 @settings(max_examples=25, deadline=None)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.kb.build import build_store
+from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.training import development
 from spacy_sapbert.training.development import NearestName
 from spacy_sapbert.types import Name, Record
@@ -21,7 +21,7 @@ PLACES = {
 class Stub:
     """Puts texts at places that are known, whatever their case."""
 
-    normaliser = "lower"
+    text_normalizer = "lower"
 
     def encode(self, texts, *, fast=False):
         angles = np.radians([PLACES[text.lower()] for text in texts])
@@ -38,7 +38,7 @@ def kb(tmp_path_factory):
         Record(one, tuple(Name(text, "exact", "t") for text in names), ALTERNATIVE.get(one, ()))
         for one, names in VOCABULARY.items()
     ]
-    return str(build_store(records, tmp_path_factory.mktemp("kb") / "small.kb").path)
+    return str(build_knowledge_base(records, tmp_path_factory.mktemp("kb") / "small.kb").path)
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
+from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.ml.transformer_encoder import TransformerEncoder
 from spacy_sapbert.training.distillation import Teacher
 from spacy_sapbert.training.losses import multi_similarity
 
@@ -39,7 +39,7 @@ def test_the_same_vectors_cost_nothing(other):
 
 
 def test_a_teacher_whose_vectors_are_raw_teaches_their_directions(other, make_encoder):
-    raw = str(make_encoder(seed=7, pooling="mean", normalised=False))
+    raw = str(make_encoder(seed=7, pooling="mean", l2_normalized=False))
     vectors = random_vectors()
     assert Teacher(raw)(NAMES, vectors).item() == pytest.approx(Teacher(other)(NAMES, vectors).item(), rel=1e-5)
 

@@ -9,8 +9,8 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.ml.transformer_encoder import TransformerEncoder
 from spacy_sapbert.training.losses import multiple_negatives_ranking, triplet
 from spacy_sapbert.training.mining import given_triplets, in_batch_negatives
 from spacy_sapbert.training.pair_table import PairWithNegatives

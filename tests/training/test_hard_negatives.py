@@ -10,28 +10,28 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.kb.build import build_store
-from spacy_sapbert.kb.pair_files import Pair, SharedName
-from spacy_sapbert.ml.name_vectors import cached_name_vectors
-from spacy_sapbert.ml.transformer_encoder import TransformerEncoder
+from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.text.hashing import hash64
-from spacy_sapbert.text.normalise import NORMALISERS
+from spacy_sapbert.text.normalize import TEXT_NORMALIZERS
 from spacy_sapbert.training.hard_negatives import MINED_COUNTS, HardNegatives
+from spacy_sapbert.training.pair_files import Pair, SharedName
 from spacy_sapbert.types import Name, Record
+from spacy_sapbert.vectors.flat import cached_name_vectors
 
 
 class Plane:
     """Vectors of names: unit vectors at given angles, or at one that hangs on the normal form."""
 
-    def __init__(self, names, degrees=None, normaliser="lower", normalised=True):
-        self.encoder = SimpleNamespace(name="plane", normaliser=normaliser, normalised=normalised)
+    def __init__(self, names, degrees=None, text_normalizer="lower", l2_normalized=True):
+        self.encoder = SimpleNamespace(name="plane", text_normalizer=text_normalizer, l2_normalized=l2_normalized)
         self.degrees = degrees or {}
         self.vectors = self.encode(list(names))
         self.asked = []
 
     def encode(self, texts):
-        forms = map(NORMALISERS[self.encoder.normaliser], texts)
+        forms = map(TEXT_NORMALIZERS[self.encoder.text_normalizer], texts)
         angles = np.deg2rad([self.degrees.get(form, hash64(form) % 360) for form in forms])
         return np.stack((np.cos(angles), np.sin(angles)), axis=1).astype(np.float32)
 
@@ -46,7 +46,7 @@ class Plane:
 
 
 def make_store(path, **names):
-    return build_store(
+    return build_knowledge_base(
         (
             Record(concept_id, tuple(Name(text, "exact", "s") for text in texts.split("|")))
             for concept_id, texts in names.items()
@@ -59,7 +59,7 @@ DEGREES = {"cold": 0, "chill": 5, "common cold": 10, "flu": 15, "cool": 20, "hea
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory):
+def kb(tmp_path_factory):
     """C1 and C2 share "cold" (in another case); "Flu" and "flu" are two names of two concepts that read alike."""
     return make_store(
         tmp_path_factory.mktemp("store") / "a.kb",
@@ -71,10 +71,10 @@ def store(tmp_path_factory):
     )
 
 
-def mine(store, *pairs, neighbors=3, shared=(), **settings):
+def mine(kb, *pairs, neighbors=3, shared=(), **settings):
     counts = Counter()
-    vectors = Plane(store.names(), DEGREES, **settings)
-    triples = HardNegatives(store, vectors, neighbors=neighbors, shared=shared).of(pairs, counts)
+    vectors = Plane(kb.names(), DEGREES, **settings)
+    triples = HardNegatives(kb, vectors, neighbors=neighbors, shared=shared).of(pairs, counts)
     assert counts.keys() <= set(MINED_COUNTS)
     return triples, counts
 
@@ -83,9 +83,9 @@ def negatives(triples):
     return [triple.negative for triple in triples]
 
 
-def test_the_names_nearest_to_the_positive(store):
+def test_the_names_nearest_to_the_positive(kb):
     """None of C1, and of C2 none since "cold" belongs to it as well; "Flu" and "flu" are one name of two concepts."""
-    triples, counts = mine(store, Pair("C1", "cold", "common cold"))
+    triples, counts = mine(kb, Pair("C1", "cold", "common cold"))
     assert [triple[:4] for triple in triples] == [
         ("C1", "cold", "common cold", name) for name in ("flu", "cool", "heat")
     ]
@@ -103,65 +103,65 @@ def test_the_names_nearest_to_the_positive(store):
     }
 
 
-def test_what_only_the_concept_of_the_pair_excludes(store):
+def test_what_only_the_concept_of_the_pair_excludes(kb):
     """Of the names of the pair none is shared, so that the other concept of "cold" may be a negative by "low heat"."""
-    triples, _ = mine(store, Pair("C1", "chill", "common cold"))
+    triples, _ = mine(kb, Pair("C1", "chill", "common cold"))
     assert negatives(triples) == ["flu", "cool", "low heat"]
 
 
 @pytest.mark.parametrize("pair", [Pair("C1", "shivers", "common cold"), Pair("C1", "common cold", "Common  COLD")])
-def test_a_mention_that_is_no_name_of_the_vocabulary(store, pair):
-    assert negatives(mine(store, pair, neighbors=1)[0]) == ["flu"]
+def test_a_mention_that_is_no_name_of_the_vocabulary(kb, pair):
+    assert negatives(mine(kb, pair, neighbors=1)[0]) == ["flu"]
 
 
-def test_shared_names_that_the_vocabulary_does_not_know(store):
+def test_shared_names_that_the_vocabulary_does_not_know(kb):
     """A mention may be annotated with several concepts, and a name with another one than the vocabulary says."""
     mention = SharedName("shivers", ("C1", "C4"))
-    assert negatives(mine(store, Pair("C1", "shivers", "chill"), shared=[mention])[0]) == ["low heat", "heat", "far"]
+    assert negatives(mine(kb, Pair("C1", "shivers", "chill"), shared=[mention])[0]) == ["low heat", "heat", "far"]
     name = SharedName("cool", ("C1", "C4"))
-    assert negatives(mine(store, Pair("C1", "chill", "common cold"), shared=[name])[0]) == ["flu", "low heat", "heat"]
+    assert negatives(mine(kb, Pair("C1", "chill", "common cold"), shared=[name])[0]) == ["flu", "low heat", "heat"]
 
 
-def test_fewer_than_asked_for(store):
-    triples, counts = mine(store, Pair("C1", "cold", "chill"), Pair("C5", "heat", "far"), neighbors=5)
+def test_fewer_than_asked_for(kb):
+    triples, counts = mine(kb, Pair("C1", "cold", "chill"), Pair("C5", "heat", "far"), neighbors=5)
     assert negatives(triples)[:4] == ["flu", "cool", "heat", "far"]
     assert len(negatives(triples)) == 9
     assert counts["pairs_with_fewer_negatives"] == 1
 
 
-def test_pairs_whose_concept_is_not_there(store):
-    triples, counts = mine(store, Pair("C9", "cold", "chill"), Pair("C3", "flu", "grippe"))
+def test_pairs_whose_concept_is_not_there(kb):
+    triples, counts = mine(kb, Pair("C9", "cold", "chill"), Pair("C3", "flu", "grippe"))
     assert {triple.concept_id for triple in triples} == {"C3"}
     assert (counts["pairs"], counts["pairs_of_unknown_concepts"]) == (2, 1)
 
 
 def test_the_normal_form_of_the_encoder_decides_what_reads_alike(tmp_path):
-    store = make_store(tmp_path / "b.kb", C1="tumour a", C2="Tumor A", C3="tumor b")
+    kb = make_store(tmp_path / "b.kb", C1="tumour a", C2="Tumor A", C3="tumor b")
     pair = Pair("C1", "tumour a", "ta")
-    assert negatives(mine(store, pair)[0]) != ["tumor b"]
-    assert negatives(mine(store, pair, normaliser="american")[0]) == ["tumor b"]
+    assert negatives(mine(kb, pair)[0]) != ["tumor b"]
+    assert negatives(mine(kb, pair, text_normalizer="american")[0]) == ["tumor b"]
 
 
-def test_cased_encoders_read_names_of_another_case_as_others(store):
+def test_cased_encoders_read_names_of_another_case_as_others(kb):
     """But what only differs in case is no negative all the same."""
-    triples, _ = mine(store, Pair("C1", "cold", "chill"), neighbors=4, normaliser="none")
+    triples, _ = mine(kb, Pair("C1", "cold", "chill"), neighbors=4, text_normalizer="none")
     assert sorted(negatives(triples)) == ["cool", "far", "flu", "heat"]
 
 
 def test_more_neighbours_are_asked_for_where_too_many_are_skipped(tmp_path):
     names = {f"name {number}": number / 10 for number in range(120)}
-    store = make_store(tmp_path / "c.kb", C1="|".join(names), C2="other", C3="third")
-    vectors = Plane(store.names(), {**names, "other": 20, "third": 30})
-    found = HardNegatives(store, vectors, neighbors=1).of(
+    kb = make_store(tmp_path / "c.kb", C1="|".join(names), C2="other", C3="third")
+    vectors = Plane(kb.names(), {**names, "other": 20, "third": 30})
+    found = HardNegatives(kb, vectors, neighbors=1).of(
         [Pair("C1", "name 1", "name 0"), Pair("C1", "name 2", "name 0"), Pair("C2", "a", "other")], Counter()
     )
     assert negatives(found) == ["other", "other", "name 119"]
     assert vectors.asked == [(2, 21), (1, 84), (1, 122)]
 
 
-def test_vectors_that_are_not_of_unit_length_are_refused(store):
-    with pytest.raises(SapbertError, match=r"E345.*plane.*normalised = true"):
-        HardNegatives(store, Plane(store.names(), normalised=False))
+def test_vectors_that_are_not_of_unit_length_are_refused(kb):
+    with pytest.raises(SapbertError, match=r"E345.*plane.*l2_normalized = true"):
+        HardNegatives(kb, Plane(kb.names(), l2_normalized=False))
 
 
 VOCABULARIES = st.lists(st.lists(st.text("aAbB ", min_size=1, max_size=3), min_size=1), min_size=2, max_size=6)
@@ -172,11 +172,11 @@ VOCABULARIES = st.lists(st.lists(st.text("aAbB ", min_size=1, max_size=3), min_s
 def test_a_negative_shares_no_concept_with_the_pair(tmp_path_factory, vocabulary, data, neighbors):
     """Compared with going through all names, one by one."""
     names = {f"C{i}": [f"x{text}" for text in texts] for i, texts in enumerate(vocabulary)}
-    store = make_store(tmp_path_factory.mktemp("any") / "a.kb", **{key: "|".join(one) for key, one in names.items()})
+    kb = make_store(tmp_path_factory.mktemp("any") / "a.kb", **{key: "|".join(one) for key, one in names.items()})
     forms = {key: {" ".join(text.lower().split()) for text in texts} for key, texts in names.items()}
     concept_id = data.draw(st.sampled_from(sorted(forms)))
     anchor, positive = (data.draw(st.sampled_from(sorted(forms[concept_id]))) for _ in range(2))
-    triples, counts = mine(store, Pair(concept_id, anchor, positive), neighbors=neighbors)
+    triples, counts = mine(kb, Pair(concept_id, anchor, positive), neighbors=neighbors)
     excluded = {key for key, texts in forms.items() if texts & {anchor, positive}}
     allowed = {text for texts in forms.values() for text in texts if not any(text in forms[key] for key in excluded)}
     assert set(negatives(triples)) <= allowed

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from spacy_sapbert.ml.transformer_encoder import TransformerEncoder
+from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.training.optimizing import adamw, warmup_linear
 
 

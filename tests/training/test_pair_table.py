@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.kb.pair_files import Pair
-from spacy_sapbert.kb.triple_files import HEADINGS, Triple, as_line
+from spacy_sapbert.training.pair_files import Pair
 from spacy_sapbert.training.pair_table import PairTable, PairWithNegatives, read_pair_file, read_triple_file
+from spacy_sapbert.training.triple_files import HEADINGS, Triple, as_line
 
 
 def table(*lines, owners=None):

@@ -12,12 +12,12 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.kb.pair_files import Pair
-from spacy_sapbert.ml.transformer_encoder import TransformerEncoder
 from spacy_sapbert.training.losses import multi_similarity
 from spacy_sapbert.training.mining import hard_triplets
 from spacy_sapbert.training.optimizing import adamw, warmup_linear
+from spacy_sapbert.training.pair_files import Pair
 
 
 def weights(output, folder="model-last"):
@@ -112,8 +112,8 @@ def test_settings_that_make_no_sense(make_run, setting, value):
 
 
 def test_raw_vectors_are_refused(make_run, make_encoder):
-    folder = make_encoder(pooling="mean", normalised=False)
-    with pytest.raises(SapbertError, match=rf"E345.*{folder}.*normalised = true"):
+    folder = make_encoder(pooling="mean", l2_normalized=False)
+    with pytest.raises(SapbertError, match=rf"E345.*{folder}.*l2_normalized = true"):
         make_run(encoder=folder)
 
 
@@ -472,9 +472,9 @@ def test_names_that_the_encoder_reads_alike_are_no_negatives(make_run, make_enco
         return hard_triplets(None)(vectors, batch)
 
     pairs = [Pair("C1", "tumour", "growth"), Pair("C2", "tumor", "swelling")]
-    for normaliser, synonyms in (("lower", [1, 1, 1, 1]), ("american", [1, 1, 2, 2])):
-        encoder = make_encoder(pooling="mean", normaliser=normaliser)
-        make_run(pairs, encoder, miner=miner).train(tmp_path / normaliser)
+    for text_normalizer, synonyms in (("lower", [1, 1, 1, 1]), ("american", [1, 1, 2, 2])):
+        encoder = make_encoder(pooling="mean", text_normalizer=text_normalizer)
+        make_run(pairs, encoder, miner=miner).train(tmp_path / text_normalizer)
         assert sorted(found[-1].sum(1).tolist()) == synonyms
         assert not found[-1].diagonal().any()
 
@@ -517,7 +517,7 @@ for name in names.split():
 
 from pathlib import Path
 from spacy_sapbert.ml import adapter, embedding, encoder_info, shrink
-from spacy_sapbert.ml.transformer_encoder import TransformerEncoder
+from spacy_sapbert.encoders.transformer import TransformerEncoder
 
 folder, pairs, output = sys.argv[1:]
 encoder = TransformerEncoder(folder, device="cpu")

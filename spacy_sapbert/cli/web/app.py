@@ -21,10 +21,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ...corpora.source import BrokenRecord
 from ...errors import SapbertError
-from ..documents import Document, Reading, fault, json_document
-from ..formats import InputFormat
-from ..linked import LinkedDocument, LinkingPipeline
-from ..outputs import linked_record
+from ...io.documents import Document, Reading, fault, json_document
+from ...io.formats import InputFormat
+from ...io.outputs import linked_record
+from ...io.pipelines import LinkedDocument, LinkingPipeline
 from .page import POLICY, Page
 
 EXAMPLE = (
@@ -105,8 +105,8 @@ class _Site:
     def __init__(self, linking: LinkingPipeline, name: str, max_chars: int) -> None:
         self.linking = linking
         self.max_chars = max_chars
-        self.page = Page(linking.store, name, max_chars)
-        self.health = {"status": "ok", "pipeline": name, "concepts": len(linking.store)}
+        self.page = Page(linking.kb, name, max_chars)
+        self.health = {"status": "ok", "pipeline": name, "concepts": len(linking.kb)}
         self._worker = ThreadPoolExecutor(max_workers=1)
         # what is slow or missing at the first text shows now, and not to the first visitor
         self._example = next(linking([Document("", EXAMPLE, "the example")]), None)

@@ -14,12 +14,12 @@ from markupsafe import Markup
 from spacy.tokens import Span
 from spacy.util import filter_spans
 
-from ...kb.store import ConceptStore
-from ...pipeline.attributes import get_kb_ents, get_links, get_readings, get_uses
-from ...text.abbreviations import Use
+from ...io.html import concept_url
+from ...io.pipelines import LinkedDocument
+from ...kb.knowledge_base import KnowledgeBase
+from ...pipeline.attributes import get_abbreviation_occurrences, get_composite_splits, get_kb_ents, get_links
+from ...text.abbreviations import AbbreviationOccurrence
 from ...types import Concept, Link
-from ..html import concept_url
-from ..linked import LinkedDocument
 
 _FOLDER = Path(__file__).parent
 _STYLE = (_FOLDER / "page.css").read_text(encoding="utf8")
@@ -57,9 +57,9 @@ class Card(NamedTuple):
     colour (int): that of its label, from 0.
     parts (list[tuple[Link, Shown | None]]): what each part was linked to; None where it was not.
     others (list[Shown]): concepts above the threshold that were not taken, best first.
-    uses (list[Use]): the short forms in it.
+    occurrences (list[Use]): the short forms in it.
     chosen (tuple[str, ...]): the parts that it was split into; empty where it was kept whole.
-    readings (list[tuple[str, ...]]): the other ways to split it, likeliest first.
+    composite_splits (list[tuple[str, ...]]): the other ways to split it, likeliest first.
     """
 
     number: int
@@ -67,9 +67,9 @@ class Card(NamedTuple):
     colour: int
     parts: list[tuple[Link, Shown | None]]
     others: list[Shown]
-    uses: list[Use]
+    occurrences: list[AbbreviationOccurrence]
     chosen: tuple[str, ...]
-    readings: list[tuple[str, ...]]
+    composite_splits: list[tuple[str, ...]]
 
     @property
     def linked(self) -> bool:
@@ -79,14 +79,14 @@ class Card(NamedTuple):
 class Page:
     """Renders the page.
 
-    store (ConceptStore): the linker's vocabulary.
+    kb (KnowledgeBase): the linker's vocabulary.
     name (str): what the pipeline is called.
     max_chars (int): the longest text that is taken.
     """
 
-    def __init__(self, store: ConceptStore, name: str, max_chars: int) -> None:
-        self.store = store
-        self.about = {"name": name, "concepts": len(store), "max_chars": max_chars}
+    def __init__(self, kb: KnowledgeBase, name: str, max_chars: int) -> None:
+        self.kb = kb
+        self.about = {"name": name, "concepts": len(kb), "max_chars": max_chars}
         self._colours: dict[str, int] = {}  # a label keeps its colour from one text to the next
         environment = Environment(
             loader=FileSystemLoader(_FOLDER),
@@ -125,18 +125,22 @@ class Page:
         taken = {link.concept_id for link in links}
         others = [self._shown(*found) for found in get_kb_ents(mention) if found[0] not in taken]
         chosen = tuple(link.text for link in links if link.split)
-        readings = [reading for reading in get_readings(mention) if reading != chosen]
+        composite_splits = [reading for reading in get_composite_splits(mention) if reading != chosen]
         colour = self._colours.setdefault(mention.label_, len(self._colours) % _N_COLOURS)
-        return Card(number, mention, colour, parts, others, _uses(mention), chosen, readings)
+        return Card(number, mention, colour, parts, others, _uses(mention), chosen, composite_splits)
 
     def _shown(self, concept_id: str, score: float | None) -> Shown:
-        concept = self.store.get(concept_id) or Concept(concept_id, concept_id)
+        concept = self.kb.get(concept_id) or Concept(concept_id, concept_id)
         return Shown(concept, concept_url(concept_id), score)
 
 
-def _uses(mention: Span) -> list[Use]:
+def _uses(mention: Span) -> list[AbbreviationOccurrence]:
     start, end = mention.start_char, mention.end_char
-    return [use for use in get_uses(mention.doc) if start <= use.start and use.end <= end]
+    return [
+        occurrence
+        for occurrence in get_abbreviation_occurrences(mention.doc)
+        if start <= occurrence.start and occurrence.end <= end
+    ]
 
 
 def _pieces(text: str, cards: Sequence[Card]) -> Iterator[tuple[str, Card | None]]:

@@ -12,6 +12,7 @@ from ...files import without_gz
 from ...types import Record
 from .babelon import read_babelon
 from .biosyn import read_biosyn
+from .context import Reading
 from .ctd import read_ctd
 from .discovered import read_discovered
 from .huner import read_huner
@@ -20,7 +21,6 @@ from .meddra import read_meddra
 from .medic import read_medic
 from .obo import read_obo
 from .obograph import read_obograph
-from .reading import Reading
 from .report import BrokenRow, ReadReport
 from .scispacy import read_scispacy
 from .sniff import sniff_json, sniff_tsv

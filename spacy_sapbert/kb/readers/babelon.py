@@ -12,9 +12,9 @@ from dataclasses import replace
 
 from ...errors import Errors, SapbertError
 from ...types import Record
+from .context import Reading
 from .curies import curie
 from .delimited import name_cells, read_cells
-from .reading import Reading
 
 _COLUMNS = {
     "id": ("subject_id", "source_id"),

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 
 from ...types import Record
 from ..ids import split_ids
-from .reading import Reading
+from .context import Reading
 
 
 def read_biosyn(reading: Reading) -> Iterator[Record]:

@@ -11,8 +11,8 @@ from typing import TextIO
 
 from ...errors import Errors, SapbertError
 from ...types import Record
+from .context import Reading
 from .delimited import name_cells, read_cells
-from .reading import Reading
 
 _STARTS = (["DiseaseName", "DiseaseID"], ["ChemicalName", "ChemicalID"])
 # CTD hangs its trees on rows of their own, "Diseases" and "Chemicals"; MeSH has no such descriptors.

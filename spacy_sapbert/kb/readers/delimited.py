@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterable, Iterator
 
-from .reading import Reading
+from .context import Reading
 
 
 def read_cells(

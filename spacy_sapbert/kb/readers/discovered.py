@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from ...errors import Errors, SapbertError
 from ...types import Record
+from .context import Reading
 from .delimited import name_cells, read_cells
-from .reading import Reading
 
 COLUMNS = (
     "keep",

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from ...types import Record
 from .biosyn import read_rows
-from .reading import Reading
+from .context import Reading
 
 
 def read_huner(reading: Reading) -> Iterator[Record]:

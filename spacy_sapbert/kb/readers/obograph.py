@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 from ...errors import Errors, SapbertError
 from ...files import parse_json
 from ...types import Record
+from .context import Reading
 from .curies import curie, has_prefix, without_release
 from .json_text import field, fields, parse, read_text
 from .obsolete import Obsolete, replaced_ids
-from .reading import Reading
 
 _SCOPE = re.compile(r"has(Exact|Narrow|Broad|Related)Synonym$")
 # a node's id or label; a value that is broken may be a number, or a list or an object without others in it

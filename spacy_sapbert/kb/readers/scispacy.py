@@ -8,7 +8,7 @@ from typing import Any
 
 from ...files import parse_json
 from ...types import Record
-from .reading import Reading
+from .context import Reading
 
 # what scispaCy wants of a field, and whether a line may leave it out or null
 _FIELDS: dict[str, tuple[type, bool]] = {

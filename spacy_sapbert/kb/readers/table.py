@@ -10,9 +10,9 @@ from itertools import chain, islice
 from ...errors import Errors, SapbertError
 from ...files import without_gz
 from ...types import Record
+from .context import Reading
 from .curies import curie, without_release
 from .delimited import name_cells, read_cells
-from .reading import Reading
 
 FIELDS = ("id", "name", "synonyms", "alternative_ids", "types", "definition", "parents", "xrefs", "source")
 _DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}

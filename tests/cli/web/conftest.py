@@ -10,10 +10,10 @@ import uvicorn
 from rich.console import Console
 from spacy.language import Language
 
-from spacy_sapbert.cli.documents import Problems
-from spacy_sapbert.cli.linked import LinkingPipeline
 from spacy_sapbert.cli.web.app import make_app
-from spacy_sapbert.kb.build import build_store
+from spacy_sapbert.io.documents import Problems
+from spacy_sapbert.io.pipelines import LinkingPipeline
+from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.types import Name, Record
 
 EVIL = "<script>alert('1')</script>\"'>"
@@ -37,7 +37,7 @@ def web_store(small_vocabulary, tmp_path_factory):
         types=(EVIL,),
         definition=EVIL,
     )
-    return build_store([*small_vocabulary, hostile], tmp_path_factory.mktemp("web") / "web.kb")
+    return build_knowledge_base([*small_vocabulary, hostile], tmp_path_factory.mktemp("web") / "web.kb")
 
 
 @pytest.fixture(scope="session")

@@ -6,10 +6,10 @@ from html import unescape
 import pytest
 from spacy.tokens import Span
 
-from spacy_sapbert.cli.documents import Document
-from spacy_sapbert.cli.linked import LinkedDocument
 from spacy_sapbert.cli.web.page import Page
-from spacy_sapbert.pipeline.attributes import set_kb_ents, set_links, set_readings
+from spacy_sapbert.io.documents import Document
+from spacy_sapbert.io.pipelines import LinkedDocument
+from spacy_sapbert.pipeline.attributes import set_composite_splits, set_kb_ents, set_links
 from spacy_sapbert.types import Link
 
 EVIL = "<script>alert('1')</script>\"'>"
@@ -37,13 +37,13 @@ def words(html):
     return [unescape(" ".join(re.sub(r"<[^>]*>", " ", card).split())) for card in cards]
 
 
-def linked(nlp, text, *links, kb_ents=(), readings=(), label="Disease"):
+def linked(nlp, text, *links, kb_ents=(), composite_splits=(), label="Disease"):
     doc = nlp.make_doc(text)
     doc.ents = [Span(doc, 0, len(doc), label=label)]
     mention = doc.ents[0]
     set_links(mention, links)
     set_kb_ents(mention, kb_ents)
-    set_readings(mention, readings)
+    set_composite_splits(mention, composite_splits)
     return LinkedDocument(Document("", text, ""), doc, [mention])
 
 
@@ -77,7 +77,7 @@ def test_a_tie_and_other_candidates_are_shown(show):
 
 
 def test_a_mention_that_was_linked_as_one(page, web_nlp):
-    item = linked(web_nlp, "CF and cold", Link("CF and cold", "D003550", 0.9, "CF"), readings=[("CF", "cold")])
+    item = linked(web_nlp, "CF and cold", Link("CF and cold", "D003550", 0.9, "CF"), composite_splits=[("CF", "cold")])
     assert "Linked as one; it could be read as: CF + cold ." in words(page.render("", item))[0]
 
 
@@ -129,7 +129,9 @@ def test_nothing_hostile_becomes_markup(page, web_nlp, linking):
     scripts = plain.count("<script>")
     from_vocabulary = page.render(EVIL, next(linking([Document("", f"{EVIL} hostile {EVIL}", "")])), EVIL)
     link = Link(EVIL, f"OMIM:{EVIL}", 1.0, EVIL, EVIL, True, EVIL, tie=EVIL)
-    from_links = page.render(EVIL, linked(web_nlp, EVIL, link, readings=[(EVIL,)], kb_ents=[(EVIL, 1)], label=EVIL))
+    from_links = page.render(
+        EVIL, linked(web_nlp, EVIL, link, composite_splits=[(EVIL,)], kb_ents=[(EVIL, 1)], label=EVIL)
+    )
     for html in (from_vocabulary, from_links):
         assert "alert(&#39;1&#39;)" in html
         assert html.count("<script>") == html.count("</script>") == scripts == 1

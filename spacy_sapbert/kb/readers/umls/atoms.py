@@ -6,7 +6,7 @@ from collections import defaultdict
 from typing import NamedTuple
 
 from ....files import parse_int
-from ..reading import Reading
+from ..context import Reading
 from .settings import UmlsSettings
 from .tables import RrfTable
 

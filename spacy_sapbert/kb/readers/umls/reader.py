@@ -11,11 +11,11 @@ from operator import attrgetter
 
 from ....errors import Errors, SapbertError
 from ....types import Name, Record
-from ..reading import Reading
+from ..context import Reading
 from .atoms import CUI, Atom, AtomReader, Ranks, Selection
-from .beside import Beside, Told
 from .files import Release, find_release
 from .settings import UmlsSettings
+from .supplements import Beside, Told
 from .tables import COLUMNS, Row, RrfTable
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from ....errors import Errors, SapbertError
-from ..reading import Reading
+from ..context import Reading
 from .packed import RrfPart
 
 Row = tuple[int, list[bytes]]

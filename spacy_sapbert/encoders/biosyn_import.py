@@ -1,0 +1,138 @@
+"""Models that BioSyn's own code saved (Sung et al. 2020), made into encoder folders.
+
+Beside the encoder such a folder holds a pickled `TfidfVectorizer` of character n-grams and λ as a tensor.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import Errors, SapbertError
+from ..linking.parameters import LinkerParameters
+from .lexical_model import LexicalModel
+from .ngrams import NgramEncoder
+from .safe_pickle import Array, Matrix, Transformer, read_vectorizer
+from .transformer import TransformerEncoder
+
+VECTORIZER_FILE = "sparse_encoder.pk"
+WEIGHT_FILE = "sparse_weight.pt"
+MAX_LENGTH = 25
+TEXT_NORMALIZER = "biosyn"
+
+# what `NgramEncoder` does; names are in lower case already, so that it does not matter whether they are put in it
+_WANTED = {
+    "input": "content",
+    "analyzer": "char",
+    "strip_accents": None,
+    "preprocessor": None,
+    "binary": False,
+    "norm": "l2",
+    "use_idf": True,
+    "sublinear_tf": False,
+}
+
+
+def import_biosyn(folder: Path, output: Path) -> TransformerEncoder:
+    """Write a published BioSyn model as an encoder folder, to which its n-grams and λ belong.
+
+    Its vectors stay as they are, not l2_normalized. BioSyn links every mention, so the threshold becomes 0.
+    RAISES (SapbertError): E302 the encoder cannot be loaded, E314 and E315 the output cannot be written, E343 the
+        pickle names what it should not, E344 a file is missing or not what it should be.
+    """
+    for file in ("config.json", VECTORIZER_FILE, WEIGHT_FILE):
+        if not (folder / file).is_file():
+            reason = f"there is no {file}" if folder.is_dir() else "there is no such folder"
+            raise _refused(folder, reason)
+    weight = _read_weight(folder)
+    ngrams = _read_ngrams(folder)
+    encoder = TransformerEncoder(
+        str(folder),
+        pooling="cls",
+        max_length=MAX_LENGTH,
+        text_normalizer=TEXT_NORMALIZER,
+        l2_normalized=False,
+        device="cpu",
+    )
+    encoder.lexical_model = LexicalModel(ngrams, LinkerParameters(sparse_weight=weight, threshold=0.0))
+    encoder.record("import biosyn", sparse_weight=weight, ngrams=len(ngrams.ngrams))
+    encoder.save(output)
+    return encoder
+
+
+def _read_weight(folder: Path) -> float:
+    """RETURNS (float): λ. RAISES (SapbertError): E344."""
+    import torch
+
+    try:
+        found = torch.load(folder / WEIGHT_FILE, map_location="cpu", weights_only=True)
+        weight = float(found.item())  # a tensor of one element
+    except Exception as error:  # torch raises nearly anything for a damaged file, and tells at length what it refuses
+        reason = f"{WEIGHT_FILE} holds no number: {type(error).__name__}: {str(error).partition(chr(10))[0]}"
+        raise _refused(folder, reason) from error
+    if not (math.isfinite(weight) and weight >= 0):
+        raise _refused(folder, f"the weight in {WEIGHT_FILE} is {weight}, which should be 0 or more")
+    return weight
+
+
+def _read_ngrams(folder: Path) -> NgramEncoder:
+    """RAISES (SapbertError): E343, E344."""
+    state = read_vectorizer(folder / VECTORIZER_FILE).state
+    inner = state.get("_tfidf") if isinstance(state, dict) else None
+    if not isinstance(inner, Transformer) or not isinstance(inner.state, dict):
+        raise _refused(folder, f"the vectorizer in {VECTORIZER_FILE} was not fitted")
+    settings = {**state, **inner.state}
+    wrong = {name: settings.get(name) for name, value in _WANTED.items() if settings.get(name, value) != value}
+    if wrong:
+        raise _refused(folder, f"its n-grams are not weighted as here: {wrong}")
+    try:
+        shortest, longest = settings["ngram_range"]
+        ngrams = _in_order(settings["vocabulary_"], shortest, longest)
+        idf = _idf(inner.state, len(ngrams))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise _refused(folder, f"{VECTORIZER_FILE} does not fit together: {error!r}") from error
+    return NgramEncoder(ngrams, idf, (shortest, longest), TEXT_NORMALIZER)
+
+
+def _in_order(columns: Mapping[str, int], shortest: int, longest: int) -> list[str]:
+    """RETURNS (list[str]): the n-grams by their columns."""
+    ngrams = sorted(columns, key=columns.__getitem__)
+    if sorted(columns.values()) != list(range(len(ngrams))):
+        raise ValueError("the n-grams do not have the columns from 0 on")
+    if not all(isinstance(ngram, str) and shortest <= len(ngram) <= longest for ngram in ngrams):
+        raise ValueError(f"an n-gram is no text of {shortest} to {longest} characters")
+    return ngrams
+
+
+def _idf(state: Mapping[str, Any], n: int) -> np.ndarray:
+    """Take the weights of the n-grams; older versions of scikit-learn kept them as a diagonal matrix.
+
+    RETURNS (float64, shape (n,)): above 0.
+    """
+    stored = state["idf_"] if "idf_" in state else _diagonal(state["_idf_diag"], n)
+    idf = np.asarray(_values(stored), dtype=np.float64)
+    if idf.shape != (n,) or not (np.isfinite(idf).all() and (idf > 0).all()):
+        raise ValueError(f"{n} n-grams do not have as many weights above 0")
+    return idf
+
+
+def _diagonal(matrix: Matrix, n: int) -> Array:
+    indices, indptr = _values(matrix.state["indices"]), _values(matrix.state["indptr"])
+    if not (np.array_equal(indices, np.arange(n)) and np.array_equal(indptr, np.arange(n + 1))):
+        raise ValueError("the matrix of weights is not diagonal")
+    found: Array = matrix.state["data"]
+    return found
+
+
+def _values(stored: Any) -> np.ndarray:
+    if not isinstance(stored, Array):
+        raise TypeError(f"{type(stored).__name__} is no array")
+    return stored.values
+
+
+def _refused(folder: Path, reason: str) -> SapbertError:
+    return SapbertError(Errors.E344.format(path=folder, reason=reason))

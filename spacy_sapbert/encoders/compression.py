@@ -1,0 +1,169 @@
+"""Smaller and faster encoders: a vocabulary that fits the names, fewer layers, fewer positions, half precision."""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..errors import Errors, SapbertError
+from ..text.normalize import TEXT_NORMALIZERS
+from .adapter import has_adapter
+from .projection import PROJECTION, get_projection, set_projection
+from .transformer import TransformerEncoder
+from .wordpieces import Words, cut_words, indispensable, with_vocabulary
+
+if TYPE_CHECKING:
+    import torch
+
+# encoder.layer.0.… in BERT and ELECTRA, transformer.layer.0.… in DistilBERT
+LAYER = re.compile(r"^(.*\blayer)\.(\d+)\.(.*)$")
+HALF = ("float16", "bfloat16")
+_POSITIONS = "embeddings.position_embeddings.weight"
+
+
+def prune_vocabulary(
+    encoder: TransformerEncoder,
+    names: Iterable[str],
+    *,
+    min_count: int = 1,
+    keep_pieces: int | None = None,
+    add_pieces: int = 0,
+) -> dict[str, float]:
+    """Fit an encoder's vocabulary to names: pieces that they do not use go, words that they use often may come.
+
+    A name whose pieces all stay, and that holds no new word, keeps its vector.
+    Special tokens and single characters always stay, so that any text can still be cut.
+
+    names (Iterable[str]): read in the encoder's normal form; one that comes twice counts twice.
+    min_count (int): a piece stays that occurs so often in the names, once the new words are pieces.
+    keep_pieces (int | None): at most so many pieces in all; the rarest go.
+    add_pieces (int): so many words become pieces, those that save most wordpieces; each starts as the mean of the
+        embeddings of the pieces that it replaces, and wants training.
+    RETURNS (dict[str, float]): names, pieces, and mean pieces a name without special tokens, before and after.
+    RAISES (SapbertError): E310 the tokenizer has no wordpieces, E311 `keep_pieces` is too small.
+    """
+    normalize = TEXT_NORMALIZERS[encoder.text_normalizer]
+    old = encoder.tokenizer
+    words = Words(old, map(normalize, names))
+    new_words = words.worth_adding(add_pieces)
+    widest = with_vocabulary(old, [*_by_id(old), *new_words])
+    kept = _kept(widest, words, min_count, keep_pieces, set(new_words))
+    ids = old.get_vocab()
+    rows = [[ids[piece]] for piece in _by_id(old) if piece in kept]
+    rows += cut_words(old, new_words).values()
+    pruned = with_vocabulary(widest, [piece for piece in _by_id(widest) if piece in kept])
+    encoder.replace(_with_embeddings(encoder.model, rows, pruned.pad_token_id), pruned)
+    return {
+        "names": words.n_names,
+        "pieces_before": len(ids),
+        "pieces": len(rows),
+        "added": len(new_words),
+        "pieces_per_name_before": round(words.pieces_per_name(old), 3),
+        "pieces_per_name": round(words.pieces_per_name(pruned), 3),
+    }
+
+
+def keep_layers(encoder: TransformerEncoder, layers: Sequence[int]) -> None:
+    """Leave only these layers in an encoder, by their numbers from 0, in this order.
+
+    RAISES (SapbertError): E312 there is no such layer, or it is named twice, or none is left.
+    """
+    state = encoder.model.state_dict()
+    known = {int(found[2]) for found in map(LAYER.match, state) if found}
+    if not layers or not known.issuperset(layers) or len(set(layers)) < len(layers):
+        raise SapbertError(Errors.E312.format(layers=",".join(map(str, layers)), known=len(known)))
+    kept = {key: value for key, value in state.items() if not LAYER.match(key)}
+    for place, layer in enumerate(layers):
+        for key, value in state.items():
+            found = LAYER.match(key)
+            if found and int(found[2]) == layer:
+                kept[f"{found[1]}.{place}.{found[3]}"] = value
+    encoder.replace(_rebuilt(encoder.model, kept, num_hidden_layers=len(layers)))
+
+
+def spread_layers(encoder: TransformerEncoder, n: int) -> list[int]:
+    """RETURNS (list[int]): n of an encoder's layers, the first and the last among them, the others evenly between."""
+    last = encoder.model.config.num_hidden_layers - 1
+    return [0] if n == 1 else [round(place * last / (n - 1)) for place in range(n)]
+
+
+def cut_positions(encoder: TransformerEncoder, n: int) -> None:
+    """Leave embeddings for texts of n wordpieces.
+
+    RAISES (SapbertError): E313 the encoder has fewer, or reads longer names.
+    """
+    state = encoder.model.state_dict()
+    keys = [key for key in state if key.endswith(_POSITIONS)]
+    module = encoder.model.get_submodule(keys[0].removesuffix(".weight")) if keys else None
+    # RoBERTa and MPNet count positions from the padding's id on
+    rows = n if module is None or module.padding_idx is None else n + module.padding_idx + 1
+    if not keys or not encoder.max_length <= n or rows > len(state[keys[0]]):
+        known = len(state[keys[0]]) if keys else 0
+        raise SapbertError(Errors.E313.format(n=n, known=known, max_length=encoder.max_length))
+    cut = {**state, keys[0]: state[keys[0]][:rows]}
+    encoder.replace(_rebuilt(encoder.model, cut, max_position_embeddings=rows))
+    encoder.tokenizer.model_max_length = n
+
+
+def quantize(encoder: TransformerEncoder, dtype: str) -> None:
+    """Round an encoder's weights to half precision, in which they are stored from then on.
+
+    dtype (str): "float16" is the more exact one, "bfloat16" has the range of float32.
+    RAISES (SapbertError): E317 another type, E318 a weight is beyond the range of the type.
+    """
+    import torch
+
+    if dtype not in HALF:
+        raise SapbertError(Errors.E317.format(dtype=dtype, known=", ".join(HALF)))
+    largest = max(float(weights.detach().abs().max()) for weights in encoder.model.parameters())
+    if largest > torch.finfo(getattr(torch, dtype)).max:
+        raise SapbertError(Errors.E318.format(dtype=dtype, largest=largest))
+    encoder.replace(encoder.model.to(getattr(torch, dtype)).float())
+    encoder.dtype = dtype
+
+
+def _kept(tokenizer: Any, words: Words, min_count: int, keep_pieces: int | None, added: set[str]) -> set[str]:
+    """RETURNS (set[str]): what must stay, and what the names use often enough."""
+    always = indispensable(tokenizer) | added
+    counts = words.piece_counts(tokenizer)
+    others = sorted(
+        (piece for piece, count in counts.items() if count >= min_count and piece not in always),
+        key=lambda piece: (-counts[piece], piece),
+    )
+    if keep_pieces is not None:
+        if keep_pieces < len(always):
+            raise SapbertError(Errors.E311.format(wanted=keep_pieces, always=len(always)))
+        others = others[: keep_pieces - len(always)]
+    return always.union(others)
+
+
+def _by_id(tokenizer: Any) -> list[str]:
+    vocabulary: dict[str, int] = tokenizer.get_vocab()
+    return sorted(vocabulary, key=vocabulary.__getitem__)
+
+
+def _with_embeddings(model: Any, rows: Sequence[Sequence[int]], pad: int) -> Any:
+    """Make a model like another one with other wordpieces, each the mean of these rows of the embeddings."""
+    import torch
+
+    old = model.get_input_embeddings().weight
+    key = next(name for name, weights in model.named_parameters() if weights is old)
+    new = torch.stack([old.detach()[list(ids)].mean(0) for ids in rows])
+    return _rebuilt(model, {**model.state_dict(), key: new}, vocab_size=len(rows), pad_token_id=pad)
+
+
+def _rebuilt(model: Any, state: Mapping[str, torch.Tensor], **changes: int) -> Any:
+    """Make a model of the same class with other weights, and a config that fits them."""
+    if has_adapter(model):
+        raise SapbertError(Errors.E316.format(wanted="another vocabulary, layers or positions"))
+    config = copy.deepcopy(model.config)
+    for name, value in changes.items():
+        setattr(config, name, value)
+    rebuilt = type(model)(config)
+    if getattr(model, "pooler", None) is None and hasattr(rebuilt, "pooler"):
+        rebuilt.pooler = None
+    rebuilt.load_state_dict({key: weights for key, weights in state.items() if not key.startswith(PROJECTION)})
+    set_projection(rebuilt, get_projection(model))
+    return rebuilt.to(model.device, model.dtype).eval()

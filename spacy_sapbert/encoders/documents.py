@@ -1,0 +1,53 @@
+"""Documents to the vectors of their segments, by an encoder of the component's own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from spacy.tokens import Doc
+
+from ..text.normalize import TEXT_NORMALIZERS
+from .segments import segments
+from .transformer import TransformerEncoder
+
+DOCS_PER_BATCH = 32
+
+
+class DocumentEncoder:
+    """Reads documents in segments.
+
+    encoder (TransformerEncoder): its weights are used, and trained, in place.
+    length (int): wordpieces of a segment at most; no more are read than the encoder has positions for.
+    """
+
+    def __init__(self, encoder: TransformerEncoder, length: int) -> None:
+        self.encoder = encoder
+        self._length = length
+
+    @property
+    def length(self) -> int:
+        positions = getattr(self.encoder.model.config, "max_position_embeddings", self._length)
+        return min(self._length, int(positions))
+
+    def pieces(self, docs: Sequence[Doc]) -> list[list[list[int]]]:
+        """RETURNS (list[list[list[int]]]): the wordpieces of each segment of each document."""
+        normalize = TEXT_NORMALIZERS[self.encoder.text_normalizer]  # as concepts are encoded
+        return [segments(doc, self.encoder.tokenizer, self.length, normalize) for doc in docs]
+
+    def __call__(self, docs: Sequence[Doc]) -> list[np.ndarray]:
+        """RETURNS (list[float32, shape (segments, dim)]): unit vectors, for each document."""
+        import torch
+
+        vectors: list[np.ndarray] = []
+        for start in range(0, len(docs), DOCS_PER_BATCH):
+            of_docs = self.pieces(docs[start : start + DOCS_PER_BATCH])
+            with torch.inference_mode():  # in which weights that shall learn must not be opened
+                encoded = self.encoder.embed_by_length([piece for of_doc in of_docs for piece in of_doc])
+            vectors += split(encoded.cpu().numpy(), of_docs)
+        return vectors
+
+
+def split(vectors: np.ndarray, of_docs: Sequence[Sequence[object]]) -> list[np.ndarray]:
+    """RETURNS (list[ndarray]): rows of one array, as many for each document as it has segments."""
+    return np.split(vectors, np.cumsum([len(of_doc) for of_doc in of_docs[:-1]])) if of_docs else []

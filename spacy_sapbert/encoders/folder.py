@@ -1,0 +1,355 @@
+"""What lies in the folder of an encoder: Hugging Face's files, our settings, and what sentence-transformers wants.
+
+The folder loads with `AutoModel.from_pretrained` and with `SentenceTransformer`, too.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ..errors import Errors, SapbertError
+from ..text.normalize import TEXT_NORMALIZERS
+from .adapter import has_adapter, load_adapter, save_adapter
+from .lexical_model import NGRAMS_FOLDER, LexicalModel
+from .projection import get_projection, load_projection, save_projection, set_projection
+
+STARTER = "starter"
+"""The name that stands for the encoder in the package."""
+_STARTER_FOLDER = Path(__file__).parents[1] / "starter" / "encoder"
+
+SETTINGS_FILE = "spacy_sapbert.json"
+MODULES_FILE = "modules.json"
+POOLING_FILE = "1_Pooling/config.json"
+SENTENCE_FILE = "sentence_bert_config.json"
+ADAPTER_FOLDER = "adapter"
+PROJECTION_FOLDER = "2_Dense"  # as sentence-transformers calls it
+POOLER = "pooler."
+"""Where the keys of weights begin that do not enter the vectors."""
+WEIGHT_FILES = ("model.safetensors", "pytorch_model.bin", "model.safetensors.index.json")
+
+_POOLING_MODES = {"cls": "cls_token", "mean": "mean_tokens"}  # as sentence-transformers calls them
+_DTYPES = {"F32": "float32", "F16": "float16", "BF16": "bfloat16"}  # as safetensors calls them
+_OTHER_MODES = ("max_tokens", "mean_sqrt_len_tokens")
+_MODULES = {"1_Pooling": "Pooling", PROJECTION_FOLDER: "Dense", "2_Normalize": "Normalize"}
+_LICENCES = ("LICEN[CS]E*", "NOTICE*")
+_CARDS = ("README*", *_LICENCES)
+_FOLDERS = (ADAPTER_FOLDER, NGRAMS_FOLDER, *_MODULES)
+_PARTS = ("*.json", "*.safetensors", "*.bin", "*.model", "vocab.txt", "merges.txt", *_FOLDERS, *_CARDS)
+
+
+def resolve(name: str) -> str:
+    """RETURNS (str): the folder of the encoder in the package for "starter"; any other name as it is."""
+    return str(_STARTER_FOLDER) if name == STARTER else name
+
+
+def read_settings(name: str) -> dict[str, Any]:
+    """What an encoder says of pooling, length, normal form and vectors: our own file, or that of sentence-transformers.
+
+    Of the latter only the pooling is taken: without a Normalize module, too, vectors are mostly compared by cosines.
+
+    name (str): a folder or hub name.
+    RETURNS (dict[str, Any]): what it says; nothing where it says nothing, or is not there.
+    RAISES (SapbertError): E302 a file is not what it should be.
+    """
+    try:
+        settings: dict[str, Any] = _read_json(_find(name, SETTINGS_FILE), {})
+        wrong = {
+            "max_length": settings.get("max_length", 1) < 1,
+            "adapter": settings.get("adapter", ADAPTER_FOLDER) != ADAPTER_FOLDER,
+            "projection": settings.get("projection", PROJECTION_FOLDER) != PROJECTION_FOLDER,
+            "ngrams": settings.get("ngrams", NGRAMS_FOLDER) != NGRAMS_FOLDER,
+            "trained": not isinstance(settings.get("trained", {}), dict),
+            "l2_normalized": not isinstance(settings.get("l2_normalized", True), bool),
+        }
+        if any(wrong.values()):
+            raise ValueError(f"{SETTINGS_FILE} has a wrong value of {[key for key in wrong if wrong[key]]}")
+        if settings or not (pooling := _find(name, POOLING_FILE)):
+            return settings
+        return {"pooling": _pooling(_read_json(pooling, {}), _read_json(_find(name, MODULES_FILE), []))}
+    except (ValueError, TypeError, AttributeError, KeyError) as error:
+        raise SapbertError(Errors.E302.format(path=name, reason=error)) from error
+
+
+def _find(name: str, file: str) -> Path | None:
+    """RETURNS (Path | None): a file of an encoder that not all have."""
+    if Path(name).exists():
+        return path if (path := Path(name) / file).is_file() else None
+    from huggingface_hub import try_to_load_from_cache
+    from transformers.utils import cached_file
+
+    try:
+        known = try_to_load_from_cache(name, file)  # asking the hub takes long where there is no network
+        found = cached_file(name, file) if known is None else known
+    except (OSError, ValueError):  # it is not there; or nothing of that name is, which loading the model tells
+        return None
+    return Path(found) if isinstance(found, str) else None
+
+
+def read_lexical_model(name: str, settings: Mapping[str, Any]) -> LexicalModel | None:
+    """Read the n-grams that belong to an encoder, if its settings say that there are any.
+
+    RAISES (SapbertError): E302 they cannot be had by the name of a hub, E306 they are missing or damaged.
+    """
+    if "ngrams" not in settings:
+        return None
+    if not Path(name).is_dir():
+        reason = "it has n-grams of its own; download the repository, and give its folder"
+        raise SapbertError(Errors.E302.format(path=name, reason=reason))
+    return LexicalModel.load(Path(name))
+
+
+def read_licences(folder: Path) -> dict[str, bytes]:
+    """RETURNS (dict[str, bytes]): the files in a folder that must go with the weights wherever they go, by name."""
+    return {path.name: path.read_bytes() for pattern in _LICENCES for path in sorted(folder.glob(pattern))}
+
+
+def _read_json(path: Path | None, default: Any) -> Any:
+    return json.loads(path.read_text(encoding="utf-8")) if path else default
+
+
+def _pooling(config: Mapping[str, Any], modules: list[dict[str, str]]) -> str:
+    """RETURNS (str): "cls", "mean", or the names of all that makes it neither, such as a layer after the pooling."""
+    ours = {mode: pooling for pooling, mode in _POOLING_MODES.items()}
+    if "pooling_mode" in config:  # from sentence-transformers 6 on; before, a switch for each mode
+        named = config["pooling_mode"]
+        modes = [named] if isinstance(named, str) else list(named)
+    else:
+        switches = [key for key, on in config.items() if key.startswith("pooling_mode_") and on]
+        modes = [ours.get(mode, mode) for mode in (key.removeprefix("pooling_mode_") for key in switches)]
+    kinds = (module["type"].rpartition(".")[2] for module in modules)
+    return ", ".join([*modes, *(kind for kind in kinds if kind not in ("Transformer", "Pooling", "Normalize"))])
+
+
+def load_tokenizer(name: str) -> Any:
+    """Load the tokenizer of a folder or hub name.
+
+    RAISES (SapbertError): see `load_model`.
+    """
+    from transformers import AutoTokenizer
+
+    return _load(name, lambda options: AutoTokenizer.from_pretrained(name, **options))
+
+
+def load_model(name: str, *, adapter: bool = False, projection: bool = False) -> Any:
+    """Load the model of a folder or hub name, in float32: a CPU computes half precision slowly, and less exactly.
+
+    adapter, projection (bool): whether one lies in the folder, too.
+    RAISES (SapbertError): E301 neither a folder nor to be had from the hub, E302 a folder that cannot be loaded,
+        E308 the folder was cut off while it was replaced, E309 the library for adapters is not installed.
+    """
+    import torch
+    import transformers
+
+    # the older name is one that version 5 warns of, the newer one is not known before 4.56
+    dtype = {"torch_dtype" if transformers.__version__.startswith("4.") else "dtype": torch.float32}
+
+    def load(options: dict[str, bool]) -> Any:
+        model, info = transformers.AutoModel.from_pretrained(name, output_loading_info=True, **dtype, **options)
+        missing = sorted(info["missing_keys"])
+        others = [weights for weights in missing if not weights.startswith(POOLER)]
+        if others:  # transformers would leave them random
+            raise ValueError(f"it has no weights for {others[0]}")
+        if missing:  # the pooler does not enter the vectors; without weights of its own it is random
+            model.pooler = None
+        if (adapter or projection) and not Path(name).is_dir():
+            raise ValueError("it has an adapter or a projection; download the repository, and give its folder")
+        if adapter:
+            load_adapter(model, Path(name) / ADAPTER_FOLDER)
+        if projection:
+            set_projection(model, load_projection(Path(name) / PROJECTION_FOLDER))
+        return model
+
+    return _load(name, load)
+
+
+def local_folder(name: str) -> Path:
+    """RETURNS (Path): the folder of an encoder that was loaded, in the cache if its name is one of the hub."""
+    from transformers.utils import cached_file
+
+    return Path(name) if Path(name).is_dir() else Path(cached_file(name, "config.json", local_files_only=True)).parent
+
+
+def stored_dtype(name: str) -> str:
+    """RETURNS (str): the type in which the weights of an encoder are stored, e.g. "float16"."""
+    from safetensors import safe_open
+
+    for path in sorted(local_folder(name).glob("model*.safetensors")):
+        with safe_open(path, framework="numpy") as weights:
+            kinds = {str(weights.get_slice(key).get_dtype()) for key in weights.keys()}  # noqa: SIM118
+        if found := kinds.intersection(_DTYPES):
+            return _DTYPES[found.pop()] if len(found) == 1 else "float32"
+    return "float32"
+
+
+def _load(name: str, load: Callable[[dict[str, bool]], Any]) -> Any:
+    folder = Path(name)
+    is_folder = folder.is_dir()
+    if folder.is_file():  # the hub would be asked for it, again and again
+        raise SapbertError(Errors.E301.format(name=name, reason="it is a file"))
+    if not is_folder and _aside(folder).is_dir():
+        raise SapbertError(Errors.E308.format(path=folder, aside=_aside(folder)))
+    if is_folder and not any((folder / file).is_file() for file in WEIGHT_FILES):
+        raise SapbertError(Errors.E302.format(path=name, reason=f"none of {', '.join(WEIGHT_FILES)} is in it"))
+    try:
+        return load({"local_files_only": is_folder, "trust_remote_code": False})
+    except SapbertError:
+        raise
+    except Exception as error:  # transformers raises nearly anything for a damaged folder
+        message = (
+            Errors.E302.format(path=name, reason=error) if is_folder else Errors.E301.format(name=name, reason=error)
+        )
+        raise SapbertError(message) from error
+
+
+def write_folder(
+    folder: Path,
+    model: Any,
+    tokenizer: Any,
+    dtype: str,
+    settings: Mapping[str, Any],
+    licences: Mapping[str, bytes],
+    lexical_model: LexicalModel | None = None,
+) -> None:
+    """Write all that an encoder is; a folder that is there already is replaced when the new one is complete.
+
+    dtype (str): in which the weights are stored, e.g. "float16".
+    settings (Mapping[str, Any]): at least pooling, max_length, text_normalizer and l2_normalized.
+    licences (Mapping[str, bytes]): what `read_licences` found where the encoder came from.
+    lexical_model (LexicalModel | None): the n-grams that belong to it.
+    RAISES (SapbertError): E314 the folder holds what is no part of an encoder, E315 it cannot be written.
+    """
+    with _replacing(folder) as new:
+        _save_model(model, dtype, new)
+        tokenizer.save_pretrained(new)
+        parts = {"adapter": ADAPTER_FOLDER} if has_adapter(model) else {}
+        if get_projection(model) is not None:
+            parts["projection"] = PROJECTION_FOLDER
+        if lexical_model:
+            lexical_model.save(new)
+            parts["ngrams"] = NGRAMS_FOLDER
+        _write_json(new / SETTINGS_FILE, {**settings, **parts})
+        for name, content in licences.items():
+            (new / name).write_bytes(content)
+        _write_for_sentence_transformers(new, model, settings)
+
+
+def _save_model(model: Any, dtype: str, folder: Path) -> None:
+    import torch
+
+    stored = getattr(torch, dtype)
+    if model.dtype != stored:
+        model = copy.deepcopy(model).to(stored)
+    projection = get_projection(model)
+    if has_adapter(model):
+        save_adapter(model, folder / ADAPTER_FOLDER)
+    if projection is not None:
+        save_projection(projection, folder / PROJECTION_FOLDER)
+    if has_adapter(model) or projection is not None:
+        model.save_pretrained(folder, state_dict=_without_additions(model))
+    else:
+        model.save_pretrained(folder)
+    config = _read_json(folder / "config.json", {})
+    config.pop("adapters", None)
+    # the type to compute in: others load the weights as the config says, from transformers 5 on
+    config.update({key: "float32" for key in ("torch_dtype", "dtype") if key in config})
+    _write_json(folder / "config.json", config)
+    for weights in folder.rglob("*.safetensors"):  # safetensors lets nobody else read them
+        weights.chmod((folder / "config.json").stat().st_mode)
+
+
+def _without_additions(model: Any) -> dict[str, Any]:
+    """RETURNS (dict[str, Any]): the weights of the model alone, so that it loads without adapter and projection."""
+    import torch
+    from transformers import AutoModel
+
+    with torch.device("meta"):
+        plain = AutoModel.from_config(model.config).state_dict()
+    return {key: weights for key, weights in model.state_dict().items() if key in plain}
+
+
+def _write_for_sentence_transformers(folder: Path, model: Any, settings: Mapping[str, Any]) -> None:
+    """The files of its first versions, which all later ones read."""
+    dim = int(model.config.hidden_size)
+    modes = dict.fromkeys((*_POOLING_MODES.values(), *_OTHER_MODES), False) | {
+        _POOLING_MODES[settings["pooling"]]: True
+    }
+    pooling = {f"pooling_mode_{mode}": on for mode, on in modes.items()}
+    wanted = {"Pooling": True, "Dense": get_projection(model) is not None, "Normalize": settings["l2_normalized"]}
+    modules = [("", "Transformer"), *((path, kind) for path, kind in _MODULES.items() if wanted[kind])]
+    content: dict[str, Any] = {
+        MODULES_FILE: [
+            {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
+            for i, (path, kind) in enumerate(modules)
+        ],
+        POOLING_FILE: {"word_embedding_dimension": dim, **pooling},
+        SENTENCE_FILE: {
+            "max_seq_length": settings["max_length"],
+            "do_lower_case": TEXT_NORMALIZERS[settings["text_normalizer"]]("A") == "a",
+        },
+    }
+    (folder / POOLING_FILE).parent.mkdir()
+    for name, value in content.items():
+        _write_json(folder / name, value)
+
+
+def _write_json(path: Path, content: Any) -> None:
+    path.write_text(json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+@contextmanager
+def _replacing(folder: Path) -> Iterator[Path]:
+    """Make a folder under another name, and put it into its place when the block ends without an error.
+
+    What was there steps aside just then; cut off in between, it is there still, and loading says where.
+    """
+    from safetensors import SafetensorError
+
+    folder = folder.resolve()  # a link keeps pointing to where the folder is
+    new = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
+    try:
+        cards = _check_replaceable(folder)
+        new.mkdir(parents=True)
+        yield new
+        for card in cards:
+            shutil.copyfile(card, new / card.name)
+        _put_in_place(new, folder)
+    except (OSError, SafetensorError) as error:
+        raise SapbertError(Errors.E315.format(path=folder, reason=error)) from error
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+
+
+def _put_in_place(new: Path, folder: Path) -> None:
+    aside = _aside(folder)
+    if folder.exists():
+        shutil.rmtree(aside, ignore_errors=True)
+        folder.rename(aside)
+    try:
+        new.rename(folder)
+    except OSError:
+        if aside.exists():
+            aside.rename(folder)
+        raise
+    shutil.rmtree(aside, ignore_errors=True)
+
+
+def _aside(folder: Path) -> Path:
+    """RETURNS (Path): where a folder lies while another takes its place."""
+    folder = folder.resolve()
+    return folder.with_name(f".{folder.name}.replaced")
+
+
+def _check_replaceable(folder: Path) -> list[Path]:
+    """RETURNS (list[Path]): model card and licences, which stay."""
+    entries = sorted(folder.iterdir()) if folder.exists() else []
+    foreign = [entry.name for entry in entries if not any(entry.match(part) for part in _PARTS)]
+    if foreign:
+        raise SapbertError(Errors.E314.format(path=folder, foreign=foreign[0]))
+    return [entry for entry in entries if any(entry.match(card) for card in _CARDS)]

@@ -1,0 +1,24 @@
+"""Forked processes, such as those of `nlp.pipe(n_process=2)`: torch and faiss must not hang in them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from functools import cache
+
+
+@cache
+def use_one_thread_after_fork() -> None:
+    """Let every process that is forked from now on compute with one thread. To be called before torch or faiss is used.
+
+    OpenMP keeps the threads that it has once started. A forked child has none of them but waits for them, for ever.
+    """
+    if hasattr(os, "register_at_fork"):  # Windows never forks
+        os.register_at_fork(after_in_child=_use_one_thread)
+
+
+def _use_one_thread() -> None:
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(1)
+    if "faiss" in sys.modules:
+        sys.modules["faiss"].omp_set_num_threads(1)

@@ -1,0 +1,74 @@
+"""What an encoder is, in figures."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from .adapter import has_adapter
+from .compression import LAYER
+from .folder import local_folder
+from .projection import PROJECTION, activation_of, get_projection
+from .transformer import TransformerEncoder
+
+
+def describe(encoder: TransformerEncoder) -> dict[str, Any]:
+    """RETURNS (dict[str, Any]): architecture, sizes, settings and history of an encoder.
+
+    "parameters" counts weights: "embeddings", "layers", "adapter", "projection", "other" (the pooler) and "all".
+    "bytes" is the size of all files of the encoder, "weight_bytes" that of the weights among them. "projection" is its
+    activation; None where there is none. "lexical_model" has the number of n-grams that belong to it, and what was fitted
+    with them; it is None where none do.
+    """
+    config = encoder.model.config
+    projection = get_projection(encoder.model)
+    files = [path for path in local_folder(encoder.name).rglob("*") if path.is_file()]
+    return {
+        "encoder": encoder.name,
+        "architecture": type(encoder.model).__name__,
+        "layers": config.num_hidden_layers,
+        "dim": encoder.dim,
+        "vocabulary": len(encoder.tokenizer.get_vocab()),
+        "positions": getattr(config, "max_position_embeddings", None),
+        "parameters": _parameters(encoder.model),
+        "bytes": sum(path.stat().st_size for path in files),
+        "weight_bytes": sum(path.stat().st_size for path in files if path.suffix in (".safetensors", ".bin")),
+        "dtype": encoder.dtype,
+        **encoder.settings,
+        "adapter": has_adapter(encoder.model),
+        "projection": None if projection is None else activation_of(projection),
+        "lexical_model": _sparse_part(encoder),
+        "trained": encoder.trained,
+        "fingerprint": encoder.fingerprint,
+    }
+
+
+def _sparse_part(encoder: TransformerEncoder) -> dict[str, float] | None:
+    part = encoder.lexical_model
+    if part is None:
+        return None
+    return {
+        "ngrams": len(part.ngrams.ngrams),
+        "sparse_weight": part.fitted.sparse_weight,
+        "threshold": part.fitted.threshold,
+    }
+
+
+def _parameters(model: Any) -> dict[str, int]:
+    counts: Counter[str] = Counter()
+    for name, weights in model.named_parameters():
+        counts[_part(name)] += weights.numel()
+    return {
+        **{part: counts[part] for part in ("embeddings", "layers", "adapter", "projection", "other")},
+        "all": counts.total(),
+    }
+
+
+def _part(name: str) -> str:
+    if "adapters." in name:
+        return "adapter"
+    if name.startswith(PROJECTION):
+        return "projection"
+    if LAYER.match(name):
+        return "layers"
+    return "embeddings" if "embeddings" in name else "other"

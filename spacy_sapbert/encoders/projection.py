@@ -1,0 +1,101 @@
+"""A linear layer behind an encoder, which turns the pooled vector of a name into another one.
+
+github.com/sujitpal/kg-aligned-entity-linker trains such a layer together with its encoders. In the folder of an encoder
+it lies as a Dense module of sentence-transformers, which takes it into account as well.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import Errors, SapbertError
+
+if TYPE_CHECKING:
+    from .transformer import TransformerEncoder
+
+ACTIVATIONS = {
+    "tanh": "torch.nn.modules.activation.Tanh",
+    "relu": "torch.nn.modules.activation.ReLU",
+    "none": "torch.nn.modules.linear.Identity",
+}
+"""What follows the linear layer, and how sentence-transformers calls it."""
+
+_ATTRIBUTE = "name_projection"
+PROJECTION = f"{_ATTRIBUTE}."
+"""Where the keys of its weights begin, among those of the model."""
+
+_CONFIG_FILE = "config.json"
+_WEIGHTS_FILE = "model.safetensors"
+
+
+def add_projection(encoder: TransformerEncoder, activation: str = "tanh", dim: int | None = None) -> None:
+    """Put a new projection behind an encoder; it is saved and loaded with it. Its first weights are random.
+
+    activation (str): one of `ACTIVATIONS`.
+    dim (int | None): the length of the new vectors; None keeps that of the old ones.
+    RAISES (SapbertError): E335 there is no such activation, E348 there is a projection already.
+    """
+    if activation not in ACTIVATIONS:
+        raise SapbertError(Errors.E335.format(name="projection", value=activation, wanted=", ".join(ACTIVATIONS)))
+    if get_projection(encoder.model) is not None:
+        raise SapbertError(Errors.E348.format(name=encoder.name))
+    set_projection(encoder.model, _new(encoder.dim, dim or encoder.dim, activation))
+    encoder.replace(encoder.model)
+
+
+def get_projection(model: Any) -> Any:
+    """RETURNS (torch.nn.Module | None): the projection of a model."""
+    return getattr(model, _ATTRIBUTE, None)
+
+
+def set_projection(model: Any, projection: Any) -> None:
+    """projection (torch.nn.Module | None): None for none."""
+    setattr(model, _ATTRIBUTE, projection)
+
+
+def activation_of(projection: Any) -> str:
+    """RETURNS (str): one of `ACTIVATIONS`."""
+    return next(name for name, path in ACTIVATIONS.items() if path == _path_of(projection.activation))
+
+
+def save_projection(projection: Any, folder: Path) -> None:
+    from safetensors.torch import save_file
+
+    folder.mkdir()
+    config = {
+        "in_features": projection.linear.in_features,
+        "out_features": projection.linear.out_features,
+        "bias": True,
+        "activation_function": _path_of(projection.activation),
+    }
+    (folder / _CONFIG_FILE).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+    save_file(projection.state_dict(), folder / _WEIGHTS_FILE)
+
+
+def load_projection(folder: Path) -> Any:
+    """Read a projection, in float32.
+
+    RETURNS (torch.nn.Module): the projection.
+    RAISES (OSError, SafetensorError): a file is missing or damaged. (KeyError, RuntimeError): it is no projection.
+    """
+    from safetensors.torch import load_file
+
+    config = json.loads((folder / _CONFIG_FILE).read_text(encoding="utf-8"))
+    names = {path: name for name, path in ACTIVATIONS.items()}
+    projection = _new(config["in_features"], config["out_features"], names[config["activation_function"]])
+    projection.load_state_dict(load_file(folder / _WEIGHTS_FILE))
+    return projection
+
+
+def _new(n_in: int, n_out: int, activation: str) -> Any:
+    from torch import nn
+
+    kinds = {"tanh": nn.Tanh, "relu": nn.ReLU, "none": nn.Identity}
+    return nn.Sequential(OrderedDict(linear=nn.Linear(n_in, n_out), activation=kinds[activation]()))
+
+
+def _path_of(module: Any) -> str:
+    return f"{type(module).__module__}.{type(module).__name__}"

@@ -1,0 +1,122 @@
+"""A transformer encoder as a layer of thinc, so that spaCy's optimizers train it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from thinc.api import ArgsKwargs, Model, Optimizer
+from thinc.types import Floats2d, FloatsXd
+
+from ..errors import Errors, SapbertError
+from .compression import LAYER
+from .documents import DocumentEncoder, split
+from .projection import PROJECTION
+from .transformer import TransformerEncoder
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc
+    from thinc.api import PyTorchShim
+
+Pieces = list[list[int]]
+DocumentModel = Model[list["Doc"], list[Floats2d]]
+
+
+def thinc_encoder(
+    encoder: TransformerEncoder, *, trained_layers: int | None = None, dropout: bool = True
+) -> Model[Pieces, Floats2d]:
+    """Wrap an encoder; both share the weights. The layer turns tokenised names into vectors.
+
+    trained_layers (int | None): train so many of the upper layers and nothing below them; None trains all weights.
+    dropout (bool): as much as the model's config says, or none.
+    RAISES (SapbertError): E341 the encoder has fewer layers.
+    """
+    _freeze(encoder.model, trained_layers)
+    return Model("names", _forward, shims=[_shim(encoder, dropout)])
+
+
+def _forward(
+    model: Model[Pieces, Floats2d], pieces: Pieces, is_train: bool
+) -> tuple[Floats2d, Callable[[Floats2d], Pieces]]:
+    vectors, backprop = model.shims[0](ArgsKwargs(args=(pieces,), kwargs={}), is_train)
+
+    def learn(gradient: Floats2d) -> Pieces:
+        import torch
+
+        given = torch.from_numpy(np.ascontiguousarray(gradient, dtype=np.float32)).to(vectors.device)
+        backprop(ArgsKwargs(args=((vectors,),), kwargs={"grad_tensors": (given,)}))
+        return []
+
+    return cast(Floats2d, vectors.detach().cpu().numpy()), learn
+
+
+def document_model(
+    documents: DocumentEncoder, *, trained_layers: int | None = None, dropout: bool = True
+) -> DocumentModel:
+    """Wrap a document encoder; both share the weights. The layer turns documents into the vectors of their segments.
+
+    trained_layers, dropout: see `thinc_encoder`.
+    """
+    names = thinc_encoder(documents.encoder, trained_layers=trained_layers, dropout=dropout)
+    return Model("documents", _forward_documents, layers=[names], attrs={"pieces": documents.pieces})
+
+
+def _forward_documents(
+    model: DocumentModel, docs: list[Doc], is_train: bool
+) -> tuple[list[Floats2d], Callable[[list[Floats2d]], list[Doc]]]:
+    of_docs = model.attrs["pieces"](docs)
+    vectors, backprop = model.layers[0]([piece for of_doc in of_docs for piece in of_doc], is_train)
+
+    def learn(gradients: list[Floats2d]) -> list[Doc]:
+        backprop(cast(Floats2d, np.concatenate([np.asarray(one) for one in gradients])))
+        return []
+
+    return cast("list[Floats2d]", split(vectors, of_docs)), learn
+
+
+def _shim(encoder: TransformerEncoder, dropout: bool) -> PyTorchShim:
+    import torch
+    from thinc.api import PyTorchShim
+
+    class Names(torch.nn.Module):
+        """The encoder's model, which is in training mode only while it reads a batch to learn from."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = encoder.model
+
+        def forward(self, pieces: Pieces) -> torch.Tensor:
+            self.model.train(dropout and torch.is_grad_enabled())
+            try:
+                return encoder.embed_by_length(pieces)
+            finally:
+                self.model.eval()
+
+    class InPlace(PyTorchShim):
+        """Changes the weights where they are. Thinc's own shim puts new tensors in their place, each of which keeps the
+        one before alive (seen with thinc 8.3 and torch 2.13), so that memory grows with every update."""
+
+        def finish_update(self, optimizer: Optimizer) -> None:
+            for name, weights in self._model.named_parameters():
+                if weights.grad is not None:
+                    arrays = (cast(FloatsXd, one.detach().cpu().numpy()) for one in (weights, weights.grad))
+                    changed, _ = optimizer((self.id, name), *arrays)
+                    weights.data.copy_(torch.from_numpy(changed))
+                    weights.grad = None
+
+    return InPlace(Names(), device=torch.device(encoder.device))
+
+
+def _freeze(module: Any, trained_layers: int | None) -> None:
+    """Let gradients flow into the uppermost layers only, and into a projection above them."""
+    module.requires_grad_(trained_layers is None)
+    if trained_layers is None:
+        return
+    layers = {name: int(found[2]) for name, _ in module.named_parameters() if (found := LAYER.match(name))}
+    n_layers = len(set(layers.values()))
+    if not 1 <= trained_layers <= n_layers:
+        raise SapbertError(Errors.E341.format(wanted=trained_layers, layers=n_layers))
+    for name, weights in module.named_parameters():
+        is_above = layers.get(name, -1) >= n_layers - trained_layers or name.startswith(PROJECTION)
+        weights.requires_grad_(is_above)

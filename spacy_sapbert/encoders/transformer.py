@@ -1,0 +1,261 @@
+"""Names to vectors by a BERT-like encoder from a folder or a model hub."""
+
+# no postponed annotations here: the settings of a registered class could not be checked
+
+import copy
+import hashlib
+import json
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import Errors, SapbertError
+from ..text.normalize import TEXT_NORMALIZERS
+from .folder import (
+    POOLER,
+    load_model,
+    load_tokenizer,
+    read_lexical_model,
+    read_licences,
+    read_settings,
+    resolve,
+    stored_dtype,
+    write_folder,
+)
+from .fork_safety import use_one_thread_after_fork
+from .projection import activation_of, get_projection
+
+if TYPE_CHECKING:
+    import torch
+
+TOKENS_PER_BATCH = 4096
+# while gradients are kept: on a CPU padding costs more than many small parts do
+_CPU_TOKENS, _GPU_TOKENS = 1024, 16384
+
+
+class TransformerEncoder:
+    """A Hugging Face encoder whose pooled output stands for a name. Weights and tokenizer are read at the first use.
+
+    name (str): a folder, a hub name such as `cambridgeltl/SapBERT-from-PubMedBERT-fulltext`, or "starter" for the one
+        in the package.
+    pooling (str | None): "cls" or "mean"; None takes what the encoder says, else "cls", as SapBERT's models want.
+    max_length (int | None): wordpieces a name is cut to; None takes what the encoder says, else 25.
+    text_normalizer (str | None): normal form in which names are read; None takes what the encoder says, else
+        "lower+greek".
+    l2_normalized (bool | None): whether vectors are brought to unit length, so that inner products are cosines; None takes
+        what the encoder says, else True. BioSyn (Sung et al. 2020) compares them as they are.
+    device (str): "cpu", "cuda", "cuda:1", …; "auto" takes a GPU where there is one.
+    lexical_model (LexicalModel | None): the n-grams and λ that belong to it, as to a published BioSyn model.
+    trained (dict[str, Any]): on what, by which settings, and a `history` of the steps; it is saved with the encoder.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        pooling: str | None = None,
+        max_length: int | None = None,
+        text_normalizer: str | None = None,
+        l2_normalized: bool | None = None,
+        device: str = "auto",
+    ) -> None:
+        self.name = resolve(name)
+        settings = read_settings(self.name)
+        self.pooling = pooling or settings.get("pooling", "cls")
+        self.max_length = max_length or int(settings.get("max_length", 25))
+        self.text_normalizer = text_normalizer or settings.get("text_normalizer", "lower+greek")
+        self.l2_normalized: bool = settings.get("l2_normalized", True) if l2_normalized is None else l2_normalized
+        self.trained: dict[str, Any] = dict(settings.get("trained", {}))
+        as_it_says = self.l2_normalized == settings.get("l2_normalized", True)
+        self.lexical_model = (
+            read_lexical_model(self.name, settings) if as_it_says else None
+        )  # λ fits vectors of one kind
+        self._licences = read_licences(Path(self.name))
+        self._additions = {part: part in settings for part in ("adapter", "projection")}
+        self._device = device
+        if self.pooling not in ("cls", "mean") or self.text_normalizer not in TEXT_NORMALIZERS:
+            known = ", ".join(TEXT_NORMALIZERS)
+            raise SapbertError(
+                Errors.E303.format(pooling=self.pooling, text_normalizer=self.text_normalizer, known=known)
+            )
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return {
+            "pooling": self.pooling,
+            "max_length": self.max_length,
+            "text_normalizer": self.text_normalizer,
+            "l2_normalized": self.l2_normalized,
+        }
+
+    @property
+    def dim(self) -> int:
+        """RETURNS (int): the length of a vector."""
+        projection = get_projection(self.model)
+        return int(self.model.config.hidden_size if projection is None else projection.linear.out_features)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of weights, vocabulary and settings: equal ones give equal vectors."""
+        # unit vectors were once the only ones: what was made of them by then is still theirs
+        settings = {name: value for name, value in self.settings.items() if (name, value) != ("l2_normalized", True)}
+        projection = get_projection(self.model)
+        if projection is not None:
+            settings["projection"] = activation_of(projection)
+        digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
+        for name, tensor in sorted(self.model.state_dict().items()):
+            # the pooler does not enter the vectors, and gets random weights where the folder has none for it
+            if not name.startswith(POOLER):
+                digest.update(name.encode())
+                digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
+        digest.update(json.dumps(sorted(self.tokenizer.get_vocab().items())).encode())
+        return digest.hexdigest()
+
+    @cached_property
+    def device(self) -> str:
+        import torch
+
+        if self._device == "auto":
+            return "cuda" if torch.cuda.is_available() else "cpu"
+        return self._device
+
+    @cached_property
+    def tokenizer(self) -> Any:
+        return load_tokenizer(self.name)
+
+    @cached_property
+    def model(self) -> Any:
+        use_one_thread_after_fork()
+        model = load_model(self.name, **self._additions)
+        _ = self.dtype  # read while the folder is there, since the model may outlive it
+        return model.to(self.device).eval()
+
+    @cached_property
+    def dtype(self) -> str:
+        """The type in which the weights are stored, and will be: "float32", "float16" or "bfloat16"."""
+        return stored_dtype(self.name)
+
+    def encode(self, texts: Sequence[str], *, fast: bool = False) -> np.ndarray:
+        """Encode names, sorted by length and padded only to the longest of their batch.
+
+        fast (bool): use bfloat16 where the hardware has it; cosines then differ in the third decimal.
+        RETURNS (float32, shape (len(texts), dim)): vectors, of unit length if `l2_normalized`.
+        """
+        normalize = TEXT_NORMALIZERS[self.text_normalizer]
+        forms = [normalize(text) for text in texts]
+        unique = {form: row for row, form in enumerate(dict.fromkeys(forms))}
+        vectors = np.zeros((len(unique), self.dim), dtype=np.float32)
+        if not unique:
+            return vectors
+        pieces = self.tokenize(list(unique))
+        for rows in batches_by_length([len(ids) for ids in pieces]):
+            vectors[rows] = self._forward([pieces[row] for row in rows], fast)
+        return vectors[[unique[form] for form in forms]]
+
+    def tokenize(self, forms: Sequence[str]) -> list[list[int]]:
+        """RETURNS (list[list[int]]): the wordpieces of each name, special ones included, cut to `max_length`."""
+        pieces: list[list[int]] = self.tokenizer(list(forms), truncation=True, max_length=self.max_length)["input_ids"]
+        return pieces
+
+    def embed(self, batch: Sequence[Sequence[int]]) -> "torch.Tensor":
+        """Encode tokenised names, padded to the longest of them; gradients flow where the caller lets them.
+
+        RETURNS (float32, shape (len(batch), dim)): vectors, of unit length if `l2_normalized`, on the encoder's device.
+        """
+        import torch
+
+        longest = max(map(len, batch))
+        ids = torch.full((len(batch), longest), self.tokenizer.pad_token_id)
+        mask = torch.zeros((len(batch), longest), dtype=torch.long)
+        for row, pieces in enumerate(batch):
+            ids[row, : len(pieces)] = torch.tensor(pieces)
+            mask[row, : len(pieces)] = 1
+        ids, mask = ids.to(self.device), mask.to(self.device)
+        hidden = self.model(input_ids=ids, attention_mask=mask).last_hidden_state
+        vectors = self._pool(hidden.float(), mask)
+        projection = get_projection(self.model)
+        if projection is not None:
+            vectors = projection(vectors).float()
+        return torch.nn.functional.normalize(vectors, dim=-1) if self.l2_normalized else vectors
+
+    def embed_by_length(self, pieces: Sequence[Sequence[int]]) -> "torch.Tensor":
+        """Encode tokenised names as `embed` does, in parts of about equal length, each padded to its own longest.
+
+        RETURNS (float32, shape (len(pieces), dim)): in the order of the names; there may be none.
+        """
+        import torch
+
+        tokens = _CPU_TOKENS if self.device == "cpu" else _GPU_TOKENS
+        parts = batches_by_length([len(ids) for ids in pieces], tokens)
+        if not parts:
+            return torch.zeros((0, self.dim), device=self.device)
+        vectors = torch.cat([self.embed([pieces[place] for place in part]) for part in parts])
+        return vectors[torch.from_numpy(np.concatenate(parts).argsort()).to(vectors.device)]
+
+    def copy(self) -> "TransformerEncoder":
+        """RETURNS (TransformerEncoder): one with weights of its own, in single precision, so that it can learn."""
+        other = TransformerEncoder(self.name, **self.settings, device=self.device)
+        other.replace(copy.deepcopy(self.model), self.tokenizer)
+        other.trained = copy.deepcopy(self.trained)
+        other.dtype = "float32"
+        return other
+
+    def replace(self, model: Any, tokenizer: Any = None) -> None:
+        """Put another model, and perhaps another tokenizer, in the place of this one's."""
+        self.model = model.to(self.device).eval()
+        self.tokenizer = tokenizer or self.tokenizer
+        self.__dict__.pop("fingerprint", None)
+
+    def record(self, step: str, **details: Any) -> None:
+        """Note in `trained` what was done to the encoder; what was noted before stays."""
+        self.trained.setdefault("base", Path(self.name).name if Path(self.name).is_dir() else self.name)
+        self.trained.setdefault("history", []).append({"step": step, **details})
+
+    def save(self, folder: Path) -> None:
+        """Write weights, tokenizer and settings; the folder can be given as `name` afterwards.
+
+        The weights are stored in `dtype`. A folder that is there already is replaced when the new one is complete.
+        RAISES (SapbertError): E314 it holds what is no part of an encoder, E315 it cannot be written.
+        """
+        self.tokenize([""])  # a tokenizer saves how it was used last
+        settings = {**self.settings, "trained": self.trained}
+        write_folder(folder, self.model, self.tokenizer, self.dtype, settings, self._licences, self.lexical_model)
+
+    def _forward(self, batch: list[list[int]], fast: bool) -> np.ndarray:
+        import torch
+
+        half = torch.autocast(
+            self.device.split(":")[0], dtype=torch.bfloat16, enabled=fast and has_bfloat16(self.device)
+        )
+        with torch.inference_mode(), half:
+            vectors: np.ndarray = self.embed(batch).float().cpu().numpy()
+        return vectors
+
+    def _pool(self, hidden: "torch.Tensor", mask: "torch.Tensor") -> "torch.Tensor":
+        if self.pooling == "cls":
+            return hidden[:, 0]
+        weights = mask.unsqueeze(-1).to(hidden.dtype)
+        return (hidden * weights).sum(1) / weights.sum(1)
+
+
+def batches_by_length(lengths: list[int], tokens: int = TOKENS_PER_BATCH) -> list[np.ndarray]:
+    """RETURNS: rows sorted by length, cut so that a padded batch holds at most so many wordpieces."""
+    order = np.argsort(np.asarray(lengths), kind="stable")[::-1]
+    batches, start = [], 0
+    while start < len(order):
+        size = max(1, tokens // lengths[order[start]])
+        batches.append(order[start : start + size])
+        start += size
+    return batches
+
+
+def has_bfloat16(device: str) -> bool:
+    """Whether a device computes in bfloat16 by instructions of its own; emulated, it is slower than float32."""
+    import torch
+
+    if device.startswith("cuda"):
+        return torch.cuda.is_bf16_supported()
+    return torch.backends.mkldnn.is_available() and bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())

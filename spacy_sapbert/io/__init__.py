@@ -1,0 +1,1 @@
+"""Documents in, links out: files, folders, tables and pages."""

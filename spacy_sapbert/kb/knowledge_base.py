@@ -1,0 +1,392 @@
+"""`KnowledgeBase`: a vocabulary in one SQLite file, opened read-only."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import Errors, SapbertError
+from ..types import Concept, Name
+from .ids import SUPPLEMENTARY
+
+FORMAT = 2
+
+# Rows count from 0 without gaps, in the order in which concepts and names came first: a name's row is also its row in
+# every matrix of name vectors.
+SCHEMA = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE concepts (row INTEGER PRIMARY KEY, id TEXT NOT NULL, preferred INTEGER NOT NULL, definition TEXT);
+CREATE TABLE ids (id TEXT, concept INTEGER, PRIMARY KEY (id, concept)) WITHOUT ROWID;
+CREATE TABLE types (concept INTEGER, type TEXT, PRIMARY KEY (concept, type)) WITHOUT ROWID;
+CREATE TABLE parents (concept INTEGER, parent TEXT, PRIMARY KEY (concept, parent)) WITHOUT ROWID;
+CREATE TABLE xrefs (concept INTEGER, xref TEXT, PRIMARY KEY (concept, xref)) WITHOUT ROWID;
+CREATE TABLE names (row INTEGER PRIMARY KEY, text TEXT NOT NULL);
+CREATE TABLE synonyms (
+    name INTEGER, concept INTEGER, source TEXT, scope TEXT NOT NULL,
+    annotations INTEGER NOT NULL,  -- how often a corpus annotates the name with the concept
+    PRIMARY KEY (name, concept, source)
+) WITHOUT ROWID;
+CREATE TABLE totals (of TEXT, value TEXT, count INTEGER NOT NULL, PRIMARY KEY (of, value)) WITHOUT ROWID;
+CREATE TABLE arrays (name TEXT PRIMARY KEY, data BLOB NOT NULL);  -- `NameConceptMap`, little-endian
+"""
+
+# Made when the tables are full: an index that grows with its table costs a search a row.
+INDEXES = (
+    "CREATE UNIQUE INDEX concepts_by_id ON concepts (id)",
+    "CREATE INDEX ids_by_concept ON ids (concept)",
+    "CREATE INDEX xrefs_by_xref ON xrefs (xref)",
+    "CREATE UNIQUE INDEX names_by_text ON names (text)",
+    "CREATE INDEX synonyms_by_concept ON synonyms (concept)",
+)
+
+ARRAYS = {"names": "<i4", "concepts": "<i4", "preferred": "?", "annotations": "<i4"}
+"""The arrays of `NameConceptMap` and the types of their values in the file."""
+
+
+class NameConceptMap:
+    """Which concepts own which names, as parallel arrays sorted by name row.
+
+    names, concepts (int32, shape (n,)): the rows of a name and of a concept that owns it.
+    preferred (bool, shape (n,)): whether it is the concept's preferred name.
+    annotations (int32, shape (n,)): how often corpora annotate the name with the concept.
+    """
+
+    def __init__(self, names: np.ndarray, concepts: np.ndarray, preferred: np.ndarray, annotations: np.ndarray) -> None:
+        self.names = names
+        self.concepts = concepts
+        self.preferred = preferred
+        self.annotations = annotations
+
+    def of(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """RETURNS: for the given name rows, positions in `rows` and positions in these arrays, one pair an owner."""
+        rows = rows.astype(self.names.dtype, copy=False)  # else the millions of names would be converted to its type
+        starts = np.searchsorted(self.names, rows, side="left")
+        counts = np.searchsorted(self.names, rows, side="right") - starts
+        which = np.repeat(np.arange(len(rows)), counts)
+        firsts = np.repeat(np.cumsum(counts) - counts, counts)
+        return which, np.repeat(starts, counts) + np.arange(len(which)) - firsts
+
+
+class KnowledgeBase:
+    """Concepts, their names and what is known of them; safe to use after a fork and from several threads.
+
+    `len(kb)` is the number of concepts.
+
+    path (Path): a file written by `spacy_sapbert.kb.build.build_knowledge_base`.
+    RAISES (SapbertError): E101 no such file, E102 damaged or not a store, E103 written in another format version.
+    """
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = Path(path).absolute()
+        self._local = threading.local()
+        if not self.path.is_file():
+            raise SapbertError(Errors.E101.format(path=self.path))
+        self._check_size()
+        if self.meta.get("format") != FORMAT:
+            raise SapbertError(Errors.E103.format(path=self.path, found=self.meta.get("format"), wanted=FORMAT))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return KnowledgeBase, (self.path,)
+
+    def __len__(self) -> int:
+        """RETURNS (int): the number of concepts."""
+        return int(self.meta["concepts"])
+
+    @property
+    def n_names(self) -> int:
+        """The number of unique names."""
+        return int(self.meta["names"])
+
+    @property
+    def uri(self) -> str:
+        """How SQLite opens the file: for reading only."""
+        return f"{self.path.as_uri()}?mode=ro&immutable=1"
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of all the content: two stores that hold the same have the same."""
+        return str(self.meta["fingerprint"])
+
+    @cached_property
+    def meta(self) -> dict[str, Any]:
+        """What the store says of itself: sources, licence, counts, settings, rows read and dropped."""
+        return {key: json.loads(value) for key, value in self.query("SELECT key, value FROM meta ORDER BY key")}
+
+    # --- names
+
+    def names(self) -> Iterator[str]:
+        """YIELDS (str): every unique name, by row."""
+        for (text,) in self._rows("SELECT text FROM names ORDER BY row"):
+            yield text
+
+    def name(self, row: int) -> str:
+        """RETURNS (str): the name in this row."""
+        return str(self._one("SELECT text FROM names WHERE row = ?", row)[0])
+
+    def names_of(self, concept_id: str) -> list[Name]:
+        """RETURNS (list[Name]): all names of a concept, the preferred one first."""
+        return [
+            Name(*row)
+            for row in self.query(
+                "SELECT n.text, s.scope, s.source FROM concepts c JOIN synonyms s ON s.concept = c.row "
+                "JOIN names n ON n.row = s.name WHERE c.id = ? ORDER BY s.name != c.preferred, s.name, s.source",
+                concept_id,
+            )
+        ]
+
+    def name_rows(self, concept_id: str) -> list[int]:
+        """RETURNS (list[int]): the rows of all names of the concept with this primary id."""
+        rows = self.query(
+            "SELECT DISTINCT s.name FROM concepts c JOIN synonyms s ON s.concept = c.row "
+            "WHERE c.id = ? ORDER BY s.name",
+            concept_id,
+        )
+        return [row[0] for row in rows]
+
+    def annotated_only(self) -> list[int]:
+        """RETURNS (list[int]): the rows of the names that no vocabulary has, but only the mentions of a corpus."""
+        rows = self.query("SELECT name FROM synonyms GROUP BY name HAVING min(scope = 'mention') ORDER BY name")
+        return [row[0] for row in rows]
+
+    @cached_property
+    def name_concepts(self) -> NameConceptMap:
+        """Read when first asked for: 13 bytes for every name of every concept."""
+        blobs = dict(self.query("SELECT name, data FROM arrays"))
+        return NameConceptMap(*(np.frombuffer(blobs[name], dtype=dtype) for name, dtype in ARRAYS.items()))
+
+    @cached_property
+    def tie_ranks(self) -> np.ndarray:
+        """What speaks for a concept where names say nothing; made when first asked for.
+
+        A main descriptor goes before a supplementary record, then the concept with more annotations, then the one with
+        more names, then the smaller id.
+
+        RETURNS (int32, shape (concepts,)): by row, 0 for the concept that goes before all others.
+        """
+        by_id = np.fromiter((row[0] for row in self._rows("SELECT row FROM concepts ORDER BY id")), dtype=np.int32)
+        forms = " OR ".join(["id GLOB ?"] * len(SUPPLEMENTARY))
+        found = self._rows(f"SELECT row FROM concepts WHERE {forms}", *SUPPLEMENTARY)
+        supplementary = np.zeros(len(self), dtype=bool)
+        supplementary[np.fromiter((row[0] for row in found), dtype=np.int32)] = True
+        concepts = self.name_concepts.concepts
+        annotations = np.bincount(concepts, weights=self.name_concepts.annotations, minlength=len(self))
+        names = np.bincount(concepts, minlength=len(self))
+        keys = (-names, -annotations, supplementary)
+        ranks = np.empty(len(self), dtype=np.int32)
+        ranks[by_id[np.lexsort([key[by_id] for key in keys])]] = np.arange(len(self))
+        return ranks
+
+    def tie_order(self, entries: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """What decides between owners of names that are equally like a text.
+
+        entries (int64): places in `name_concepts`.
+        RETURNS (tuple[np.ndarray, ...]): keys for `np.lexsort`, in which the last one counts first: `tie_ranks`, whose
+            preferred name it is, and how often corpora annotate the name with the concept. The lowest goes first.
+        """
+        name_concepts = self.name_concepts
+        ranks = self.tie_ranks[name_concepts.concepts[entries]]
+        return ranks, ~name_concepts.preferred[entries], -name_concepts.annotations[entries]
+
+    def matching_entries(self, types: Sequence[str] = (), sources: Sequence[str] = ()) -> np.ndarray:
+        """The entries of `name_concepts` that pass a filter.
+
+        types (Sequence[str]): the concept has one of these; empty for all concepts.
+        sources (Sequence[str]): the name comes, for this concept, from one of these; empty for all.
+        RETURNS (bool, shape (len(ownership.names),)): whether each entry passes.
+        """
+        passing = np.ones(len(self.name_concepts.names), dtype=bool)
+        if types:
+            sql = f"SELECT concept FROM types WHERE type IN ({_marks(types)})"
+            typed = np.zeros(len(self), dtype=bool)
+            typed[np.fromiter((row[0] for row in self._rows(sql, *types)), dtype=np.int32)] = True
+            passing &= typed[self.name_concepts.concepts]
+        if sources:
+            sql = f"SELECT name << 32 | concept FROM synonyms WHERE source IN ({_marks(sources)})"
+            pairs = np.fromiter((row[0] for row in self._rows(sql, *sources)), dtype=np.int64)
+            named = np.zeros_like(passing)
+            named[np.searchsorted(_pair_key(self.name_concepts), pairs)] = True
+            passing &= named
+        return passing
+
+    # --- concepts
+
+    def concept_ids(self) -> Iterator[str]:
+        """YIELDS (str): every primary id, by concept row."""
+        for (concept_id,) in self._rows("SELECT id FROM concepts ORDER BY row"):
+            yield concept_id
+
+    def concept_id(self, row: int) -> str:
+        """RETURNS (str): the primary id of the concept in this row."""
+        return str(self._one("SELECT id FROM concepts WHERE row = ?", row)[0])
+
+    def ids(self, concept_id: str) -> tuple[str, ...]:
+        """RETURNS (tuple[str, ...]): the primary id and the alternative ids of the concept with this primary id."""
+        rows = self.query(
+            "SELECT i.id FROM concepts c JOIN ids i ON i.concept = c.row WHERE c.id = ? ORDER BY i.id != c.id, i.id",
+            concept_id,
+        )
+        return tuple(row[0] for row in rows)
+
+    def find_id(self, concept_id: str) -> tuple[str, ...]:
+        """RETURNS (tuple[str, ...]): primary ids of the concepts with this primary or alternative id."""
+        rows = self.query(
+            "SELECT c.id FROM ids i JOIN concepts c ON c.row = i.concept WHERE i.id = ? ORDER BY c.id != i.id, c.id",
+            concept_id,
+        )
+        return tuple(row[0] for row in rows)
+
+    def concept_rows(self, concept_id: str) -> tuple[int, ...]:
+        """RETURNS (tuple[int, ...]): the rows of the concepts with this primary or alternative id."""
+        return tuple(row[0] for row in self.query("SELECT concept FROM ids WHERE id = ? ORDER BY concept", concept_id))
+
+    def find_name(self, text: str) -> tuple[str, ...]:
+        """RETURNS (tuple[str, ...]): primary ids of the concepts with exactly this name."""
+        rows = self.query(
+            "SELECT DISTINCT c.id FROM names n JOIN synonyms s ON s.name = n.row JOIN concepts c ON c.row = s.concept "
+            "WHERE n.text = ? ORDER BY c.preferred != n.row, c.id",
+            text,
+        )
+        return tuple(row[0] for row in rows)
+
+    def annotations(self, concept_id: str, name: str | None = None) -> int:
+        """How often corpora annotate a concept.
+
+        concept_id (str): its primary id.
+        name (str | None): count this name alone, exactly so written; None counts all.
+        """
+        rows = self.query(
+            "SELECT total(s.annotations) FROM concepts c JOIN synonyms s ON s.concept = c.row "
+            "JOIN names n ON n.row = s.name WHERE c.id = ? AND (? IS NULL OR n.text = ?)",
+            concept_id,
+            name,
+            name,
+        )
+        return int(rows[0][0])
+
+    def get(self, concept_id: str) -> Concept | None:
+        """RETURNS (Concept | None): the concept with this primary id."""
+        found = self.query("SELECT row, definition FROM concepts WHERE id = ?", concept_id)
+        for row, definition in found:
+            names = list(dict.fromkeys(name.text for name in self.names_of(concept_id)))
+            return Concept(
+                concept_id,
+                names[0],
+                tuple(names[1:]),
+                self._strings("SELECT type FROM types WHERE concept = ? ORDER BY type", row),
+                definition,
+                self.ids(concept_id)[1:],
+                self._strings("SELECT parent FROM parents WHERE concept = ? ORDER BY parent", row),
+            )
+        return None
+
+    def xrefs(self, concept_id: str) -> tuple[str, ...]:
+        """RETURNS (tuple[str, ...]): ids in other vocabularies of the concept with this primary id."""
+        return self._strings(
+            "SELECT x.xref FROM concepts c JOIN xrefs x ON x.concept = c.row WHERE c.id = ? ORDER BY x.xref", concept_id
+        )
+
+    def find_xref(self, xref: str) -> tuple[str, ...]:
+        """RETURNS (tuple[str, ...]): primary ids of the concepts that refer to this id of another vocabulary."""
+        return self._strings(
+            "SELECT c.id FROM xrefs x JOIN concepts c ON c.row = x.concept WHERE x.xref = ? ORDER BY c.id", xref
+        )
+
+    def type_counts(self) -> dict[str, int]:
+        """RETURNS (dict[str, int]): the number of concepts of each type."""
+        return self._totals("types")
+
+    def source_counts(self) -> dict[str, int]:
+        """RETURNS (dict[str, int]): the number of name–concept pairs from each source."""
+        return self._totals("sources")
+
+    def _totals(self, of: str) -> dict[str, int]:
+        return dict(self.query("SELECT value, count FROM totals WHERE of = ? ORDER BY value", of))
+
+    # --- scispaCy's view
+
+    @cached_property
+    def cui_to_entity(self) -> Mapping[str, Concept]:
+        """Concepts by primary id, read when asked for."""
+        return _Lazy(self.get, self.concept_ids, self.__len__)
+
+    @cached_property
+    def alias_to_cuis(self) -> Mapping[str, set[str]]:
+        """Primary ids by name, read when asked for."""
+        return _Lazy(lambda alias: set(self.find_name(alias)) or None, self.names, lambda: self.n_names)
+
+    # --- the file
+
+    def query(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
+        """RETURNS (list[tuple]): all rows of a read-only query."""
+        return list(self._rows(sql, *values))
+
+    def _rows(self, sql: str, *values: Any) -> Iterator[tuple[Any, ...]]:
+        """YIELDS (tuple): the rows one by one; those of millions of names would not fit into a list."""
+        try:
+            yield from self._connection().execute(sql, values)
+        except sqlite3.DatabaseError as error:
+            raise SapbertError(Errors.E102.format(path=self.path, reason=error)) from error
+
+    def _one(self, sql: str, *values: Any) -> tuple[Any, ...]:
+        rows = self.query(sql, *values)
+        if not rows:
+            raise IndexError(values[0])
+        return rows[0]
+
+    def _strings(self, sql: str, *values: Any) -> tuple[str, ...]:
+        return tuple(row[0] for row in self.query(sql, *values))
+
+    def _connection(self) -> sqlite3.Connection:
+        # a connection must not be shared with a forked child or with another thread
+        if getattr(self._local, "pid", None) != os.getpid():
+            self._local.connection = sqlite3.connect(self.uri, uri=True)
+            self._local.pid = os.getpid()
+        connection: sqlite3.Connection = self._local.connection
+        return connection
+
+    def _check_size(self) -> None:
+        """SQLite opens a file that was cut off and fails much later, so compare with the size in its header."""
+        with self.path.open("rb") as file:
+            header = file.read(100)
+        pages = int.from_bytes(header[28:32], "big")
+        page_size = int.from_bytes(header[16:18], "big")
+        page_size = 65536 if page_size == 1 else page_size
+        if not header.startswith(b"SQLite format 3\0"):
+            raise SapbertError(Errors.E102.format(path=self.path, reason="no SQLite header"))
+        if self.path.stat().st_size < pages * page_size:
+            raise SapbertError(Errors.E102.format(path=self.path, reason="the end is missing"))
+
+
+class _Lazy(Mapping[str, Any]):
+    """A mapping whose values are read when asked for."""
+
+    def __init__(self, get: Any, keys: Any, length: Any) -> None:
+        self._get, self._keys, self._length = get, keys, length
+
+    def __getitem__(self, key: str) -> Any:
+        value = self._get(key)
+        if value is None:
+            raise KeyError(key)
+        return value
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._keys())
+
+    def __len__(self) -> int:
+        return int(self._length())
+
+
+def _marks(values: Sequence[str]) -> str:
+    return ",".join("?" * len(values))
+
+
+def _pair_key(name_concepts: NameConceptMap) -> np.ndarray:
+    return name_concepts.names.astype(np.int64) << 32 | name_concepts.concepts

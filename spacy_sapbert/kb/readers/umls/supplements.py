@@ -1,0 +1,114 @@
+"""What the tables beside `MRCONSO` tell of concepts: types, definitions, parents, names of brands."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import NamedTuple
+
+from ..context import Reading
+from ..report import ReadReport
+from .atoms import AUI, CUI, LAT, Atom, AtomReader, Ranks, Selection
+from .packed import RrfPart
+from .relations import Relations, read_relations
+from .settings import UmlsSettings
+from .tables import ByConcept, Row, RrfTable
+
+_TUI = 1
+_DEF_AUI, _DEF_SAB, _DEF, _DEF_SUPPRESS = 1, 4, 5, 6
+
+
+class Told(NamedTuple):
+    """What is told of one concept."""
+
+    types: tuple[str, ...]
+    definition: str | None
+    parents: tuple[str, ...]
+    trade_names: list[Atom]
+
+
+class Beside:
+    """The tables beside `MRCONSO`, as many as there are, asked concept by concept in the order of `MRCONSO`."""
+
+    def __init__(
+        self,
+        tables: Mapping[str, RrfTable],
+        names: tuple[RrfPart, ...],
+        reading: Reading,
+        settings: UmlsSettings,
+        selection: Selection,
+        ranks: Ranks,
+    ) -> None:
+        """Read the relations, and begin with the others.
+
+        names (tuple[RrfPart, ...]): the parts of `MRCONSO`, where the names of brands are looked up.
+        """
+        self._tables, self._reading, self._selection, self._ranks = tables, reading, selection, ranks
+        self._notes = reading.report.notes
+        relations = Relations({}, iter(()))
+        if "MRREL" in tables:
+            relations = read_relations(tables["MRREL"], settings, selection, self._notes)
+        self._trade_names = self._names_of_brands(names, relations.drugs)
+        self._rows = {
+            "MRSTY": ByConcept(tables["MRSTY"].by_concept(settings.sort) if "MRSTY" in tables else iter(())),
+            "MRDEF": ByConcept(tables["MRDEF"].by_concept(settings.sort) if "MRDEF" in tables else iter(())),
+            "MRREL": ByConcept(relations.parents),
+        }
+
+    def of(self, cui: bytes, names: list[Row]) -> Told:
+        """RETURNS (Told): what is told of a concept.
+
+        names (list[Row]): all its rows in `MRCONSO`.
+        """
+        tuis = (self._tables["MRSTY"].decode(line, cells[_TUI]) for line, cells in self._rows["MRSTY"].take(cui))
+        definitions = self._rows["MRDEF"].take(cui)
+        parents = tuple(cells[1].decode() for _, cells in self._rows["MRREL"].take(cui))
+        return Told(
+            tuple(dict.fromkeys(filter(None, tuis))),
+            self._definition(definitions, names) if definitions else None,
+            parents,
+            self._trade_names.get(cui, []),
+        )
+
+    def finish(self) -> None:
+        """Read the tables to their ends, and count what belongs to no concept."""
+        for name, rows in self._rows.items():
+            rows.finish()
+            self._notes[f"{name} rows of concepts that MRCONSO does not have"] += rows.n_unknown
+
+    def _definition(self, definitions: list[Row], names: list[Row]) -> str | None:
+        """RETURNS (str | None): the definition of the best source. Its language is that of the atom that it is for."""
+        languages = self._selection.languages
+        foreign = {cells[AUI] for _, cells in names if languages and cells[LAT] not in languages}
+        taken = []
+        for line, cells in definitions:
+            reason = self._selection.of_source(cells[_DEF_SAB], cells[_DEF_SUPPRESS])
+            if cells[_DEF_AUI] in foreign:
+                reason = "language"
+            if reason:
+                self._notes[f"MRDEF rows left out: {reason}"] += 1
+            else:
+                taken.append((line, cells))
+        if not taken:
+            return None
+        line, cells = max(taken, key=lambda row: self._ranks.sources.get(row[1][_DEF_SAB], 0))
+        return self._reading.clean(self._tables["MRDEF"].decode(line, cells[_DEF]) or "") or None
+
+    def _names_of_brands(
+        self, parts: tuple[RrfPart, ...], drugs: Mapping[bytes, set[bytes]]
+    ) -> Mapping[bytes, list[Atom]]:
+        """RETURNS (Mapping[bytes, list[Atom]]): the names of the brands of each drug."""
+        drug_of = {brand: next(iter(of)) for brand, of in drugs.items() if len(of) == 1}
+        self._notes["brands of several drugs, not taken as trade names"] += len(drugs) - len(drug_of)
+        names: defaultdict[bytes, list[Atom]] = defaultdict(list)
+        if drug_of:
+            # these rows are read again with all others, and are reported then
+            quiet = replace(self._reading, report=ReadReport(), strict=False)
+            table = RrfTable("MRCONSO", parts, quiet)
+            reader = AtomReader(table, quiet, self._selection, self._ranks)
+            for line, cells in table.rows(lambda line: line.split(b"|", 1)[0] in drug_of):
+                atom = reader.atom(line, cells)
+                if atom:
+                    names[drug_of[cells[CUI]]].append(atom)
+        return names

@@ -1,0 +1,1 @@
+"""Linking: from a mention to a concept, without spaCy."""

@@ -1,0 +1,1 @@
+"""Measures: gold annotations and predictions in, numbers out."""

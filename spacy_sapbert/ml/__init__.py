@@ -1,1 +1,0 @@
-"""Names to vectors, near vectors, and the candidates they give."""

@@ -1,0 +1,42 @@
+"""The scorer of `concept_retriever`: what `spacy train` and `spacy evaluate` show of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from spacy.training import Example
+
+
+def make_concepts_scorer() -> Callable[..., dict[str, Any]]:
+    """Measure how a `concept_retriever` ranks the gold concepts of documents, as `score_concepts` does it."""
+    return score_concepts
+
+
+def score_concepts(examples: Iterable[Example], *, retriever: Any, **_: Any) -> dict[str, Any]:
+    """Measure the ranking of each document's gold concepts, without a threshold.
+
+    The predicted documents are ranked as they are. The gold concepts are the ids of the reference's entities, as far as
+    the vocabulary has them; documents without any do not count.
+
+    retriever: a component with `rank(docs, k)` and `kb`.
+    RETURNS (dict[str, Any]): "concepts_p", "concepts_r" and "concepts_f" at 10, and "concepts_r5", as
+        `evaluate concepts` has them, but from 0 to 1; left out where there is no such document.
+    """
+    from ..corpora.docs import from_doc
+    from ..evaluation.concepts import PLACES, score_ranking
+    from ..evaluation.document_gold import gold_of, primary_id
+
+    primary = lru_cache(maxsize=100_000)(lambda concept_id: primary_id(concept_id, retriever.kb))
+    pairs = list(examples)
+    measured = []
+    for pair, ranked in zip(pairs, retriever.rank([pair.predicted for pair in pairs], PLACES), strict=True):
+        gold = [one for one in gold_of(from_doc(pair.reference), primary) if retriever.kb.find_id(one)]
+        if gold:
+            measured.append(score_ranking([concept.concept_id for concept in ranked], gold))
+    if not measured:
+        return {}
+    p, r, few_r, _ = (sum(column) / len(measured) for column in zip(*measured, strict=True))
+    return {"concepts_p": p, "concepts_r": r, "concepts_f": 2 * p * r / (p + r) if p + r else 0.0, "concepts_r5": few_r}

@@ -1,0 +1,53 @@
+"""What a linked document says of names: each text that was linked, the concept, and where it stands."""
+
+import re
+from typing import Iterator, List
+
+from spacy.tokens import Span
+
+from ..kb.discovery import LinkedOccurrence
+from .attributes import get_abbreviation_occurrences, get_composite_splits, get_links
+
+MARGIN = 80  # characters on each side of an example
+
+
+def linked_occurrences(mention: Span) -> Iterator[LinkedOccurrence]:
+    """YIELDS (LinkedOccurrence): one for each part of a mention that was linked. Of an abbreviation it is the long form."""
+    short_forms = _short_forms_in(mention)
+    as_it_stands = {mention.text, *(part for reading in get_composite_splits(mention) for part in reading)}
+    for link in get_links(mention):
+        if link.concept_id is not None and link.name is not None and link.score is not None:
+            is_corrected = link.text not in (link.long_form, *as_it_stands)
+            yield LinkedOccurrence(
+                link.text,
+                link.concept_id,
+                link.name,
+                link.score,
+                _example(mention.doc.text, mention.start_char, mention.end_char),
+                (link.long_form or mention.text) if is_corrected else "",
+                link.long_form is None and any(_has_word(link.text, short) for short in short_forms),
+            )
+
+
+def _short_forms_in(mention: Span) -> List[str]:
+    """RETURNS (List[str]): the short forms in a mention whose long forms are known."""
+    start, end = mention.start_char, mention.end_char
+    return [
+        mention.doc.text[occurrence.start : occurrence.end]
+        for occurrence in get_abbreviation_occurrences(mention.doc)
+        if start <= occurrence.start < occurrence.end <= end
+    ]
+
+
+def _has_word(text: str, word: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text) is not None
+
+
+def _example(text: str, start: int, end: int) -> str:
+    """RETURNS (str): the mention between asterisks, with whole words around it."""
+    before, after = text[max(0, start - MARGIN) : start], text[end : end + MARGIN]
+    if start > MARGIN:
+        before = f"… {before.partition(' ')[2]}"
+    if end + MARGIN < len(text):
+        after = f"{after.rpartition(' ')[0]} …"
+    return " ".join(f"{before}**{text[start:end]}**{after}".split())

@@ -1,0 +1,1 @@
+"""Retrieval: the concepts of a whole document."""

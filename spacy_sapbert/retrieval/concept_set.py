@@ -1,0 +1,69 @@
+"""The concepts that can be named for a document: all of a vocabulary, or those of a list."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from ..kb.knowledge_base import KnowledgeBase
+from ..linking.candidates import Filter, FilterMask
+
+
+class ConceptSet:
+    """Some concepts of a store, each with a place, in the order of their rows.
+
+    kb (KnowledgeBase): the vocabulary.
+    ids (Collection[str] | None): primary or alternative ids; None for all. Those the store lacks are left out.
+    types (Sequence[str]): concepts of these types only; empty for all.
+
+    rows (int64, shape (n,)): their rows in the store, rising.
+    """
+
+    def __init__(self, kb: KnowledgeBase, ids: Collection[str] | None = None, types: Sequence[str] = ()) -> None:
+        self.kb = kb
+        chosen = np.ones(len(kb), dtype=bool)
+        if ids is not None:
+            known = [row for one in ids for row in kb.concept_rows(one)]
+            chosen = np.zeros(len(kb), dtype=bool)
+            chosen[known] = True
+        if types:
+            typed = np.zeros(len(kb), dtype=bool)
+            typed[kb.name_concepts.concepts[kb.matching_entries(types)]] = True
+            chosen &= typed
+        self.rows = np.flatnonzero(chosen)
+        self._places = np.full(len(kb), -1)
+        self._places[self.rows] = np.arange(len(self.rows))
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @cached_property
+    def ids(self) -> list[str]:
+        """The primary ids, by place."""
+        chosen = set(self.rows.tolist())
+        return [concept_id for row, concept_id in enumerate(self.kb.concept_ids()) if row in chosen]
+
+    def places_of(self, concept_id: str) -> list[int]:
+        """RETURNS (list[int]): the places of the concepts of the set with this primary or alternative id."""
+        places = (int(self._places[row]) for row in self.kb.concept_rows(concept_id))
+        return [place for place in places if place >= 0]
+
+    @cached_property
+    def names(self) -> FilterMask | None:
+        """Which names are theirs, for `Index.nearest`; None where all are."""
+        if len(self) == len(self.kb):
+            return None
+        entries = self._places[self.kb.name_concepts.concepts] >= 0
+        return FilterMask(Filter(), entries, np.unique(self.kb.name_concepts.names[entries]))
+
+    @property
+    def n_names(self) -> int:
+        return self.kb.n_names if self.names is None else len(self.names.rows)
+
+    def owners(self, names: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """RETURNS: for the given name rows, positions in `names` and places of concepts, one pair an owner."""
+        which, owners = self.kb.name_concepts.of(names)
+        places = self._places[self.kb.name_concepts.concepts[owners]]
+        return which[places >= 0], places[places >= 0]

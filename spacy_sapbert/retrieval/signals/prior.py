@@ -1,0 +1,65 @@
+"""The prior: in how many training documents a concept is annotated, whatever this document says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+from spacy.tokens import Doc
+
+from ..concept_set import ConceptSet
+from ..training_counts import NOTHING, DocumentCounts, TrainingCounts
+from .signal import Characters, View
+
+
+class Prior:
+    """How often annotators mean a concept.
+
+    concepts (ConceptSet): those that count.
+    counts (TrainingCounts | None): of the training data.
+    """
+
+    name = "prior"
+    features: tuple[str, ...] = ("annotated", "never annotated")
+    threshold = 0.5
+
+    def __init__(self, concepts: ConceptSet, counts: TrainingCounts | None = None) -> None:
+        self.concepts = concepts
+        self.counts = counts
+
+    def read(self, docs: Sequence[Doc], own: Sequence[DocumentCounts] | None = None) -> list[View]:
+        return [PriorView(self, one) for one in own or [NOTHING] * len(docs)]
+
+    @cached_property
+    def frequent(self) -> np.ndarray:
+        """RETURNS (int64): the places of annotated concepts, the most frequent first."""
+        counts = self.counts.concepts if self.counts else {}
+        found: dict[int, int] = {}
+        for concept_id, n in counts.items():
+            for place in self.concepts.places_of(concept_id):
+                found[place] = found.get(place, 0) + n
+        return np.array(sorted(found, key=lambda place: (-found[place], place)), dtype=np.int64)
+
+    def n_documents(self, place: int, own: DocumentCounts) -> int:
+        if self.counts is None:
+            return 0
+        return self.counts.documents_with(self.concepts.kb.ids(self.concepts.ids[place]), own)
+
+
+class PriorView:
+    """The same for every document, but that the document itself does not count."""
+
+    def __init__(self, prior: Prior, own: DocumentCounts) -> None:
+        self._prior = prior
+        self._own = own
+
+    def nearest(self, n: int) -> np.ndarray:
+        return self._prior.frequent[:n]
+
+    def features(self, places: np.ndarray) -> np.ndarray:
+        counts = np.array([self._prior.n_documents(int(place), self._own) for place in places], dtype=np.float32)
+        return np.stack([np.log1p(counts), counts == 0], axis=1).astype(np.float32)
+
+    def evidence(self, place: int) -> list[Characters]:
+        return []

@@ -1,0 +1,318 @@
+"""Draw the pairs of names for one concept on which self-alignment trains an encoder (SapBERT: Liu et al. 2021)."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
+from itertools import groupby
+from math import comb, isqrt
+from operator import itemgetter
+from random import Random
+from typing import NamedTuple, TypeVar
+
+from ..corpora.mention_types import has_type
+from ..errors import Errors, SapbertError
+from ..kb.knowledge_base import KnowledgeBase
+from ..text.normalize import lower
+from ..types import AnnotatedDocument, Mention
+from .pair_files import Pair, SharedName, is_writable
+
+T = TypeVar("T")
+
+SYNONYM_COUNTS = (
+    "concepts",
+    "concepts_with_one_name",
+    "concepts_with_enough_names",
+    "names",
+    "duplicate_names",
+    "long_names",
+    "unwritable_names",
+    "unwritable_ids",
+    "pairs",
+)
+MENTION_COUNTS = (
+    "mentions",
+    "mentions_of_other_types",
+    "mentions_without_id",
+    "composite_mentions",
+    "mentions_not_in_vocabulary",
+    "unwritable_mentions",
+    "repeated_mentions",
+    "mentions_without_another_name",
+    "pairs",
+)
+
+_CONCEPTS_AT_ONCE = 1000
+_NAMES_OF_CONCEPTS = (
+    "SELECT c.id, n.text FROM concepts c JOIN synonyms s ON s.concept = c.row JOIN names n ON n.row = s.name "
+    "WHERE c.row >= ? AND c.row < ? GROUP BY c.row, s.name ORDER BY c.row, s.name"
+)
+
+
+class Synonyms(NamedTuple):
+    """A concept with its unique names, in normal form and in the order of the store."""
+
+    concept_id: str
+    names: list[str]
+
+
+class GoldMention(NamedTuple):
+    """A mention in normal form, and the primary id of the concept that it is annotated with."""
+
+    concept_id: str
+    text: str
+
+
+class Selection(NamedTuple):
+    """Which pairs of a vocabulary are drawn; the defaults are those of SapBERT's published data.
+
+    max_pairs (int): of a concept; one with fewer gives all that it has.
+    min_pairs (int | None): the number for a concept is drawn between this and `max_pairs`; None for `max_pairs`.
+    min_names (int): a concept with fewer gives no pair; at least 2.
+    max_length (int | None): names with more characters, such as systematic names of chemicals, are left out.
+    concepts (int | None): so many are drawn of those with enough names; None for all of them.
+    eval_pairs (int): so many pairs are set aside for evaluation.
+    plot_pairs (int): so many of those stand in a file of their own as well, for a heat map.
+    """
+
+    max_pairs: int = 50
+    min_pairs: int | None = None
+    min_names: int = 2
+    max_length: int | None = None
+    concepts: int | None = None
+    eval_pairs: int = 0
+    plot_pairs: int = 0
+
+
+SELECTIONS = {
+    "all": Selection(),
+    # README of github.com/sujitpal/kg-aligned-entity-linker, "Data Preparation"; its code wants more than 5 names
+    "kg-aligned": Selection(max_pairs=5, min_pairs=3, min_names=5, concepts=5000, eval_pairs=100, plot_pairs=10),
+}
+
+
+# --- pairs of a vocabulary
+
+
+def synonym_pairs(
+    kb: KnowledgeBase, selection: Selection, counts: Counter[str], *, seed: int = 0
+) -> Iterator[tuple[str, Pair]]:
+    """Draw pairs of names from a vocabulary. Which pairs a concept gives depends on its names, its id and the seed.
+
+    The memory taken does not grow with the number of concepts, but with those that `selection` draws or sets aside.
+    Pairs are set aside from among all: the same concept may have others in training, as in kg-aligned's data.
+
+    counts (Counter[str]): takes `SYNONYM_COUNTS`.
+    YIELDS (tuple[str, Pair]): "train", "eval" or "plot", and the pair; those to train on come first.
+    RAISES (SapbertError): E181 too few concepts have enough names, E182 no pair is left to train on, E183 no pair.
+    """
+    concepts = _with_enough_names(synonyms(kb, counts, selection.max_length), selection.min_names, counts)
+    if selection.concepts is not None:
+        concepts = iter(_draw_concepts(concepts, selection, Random(f"{seed} concepts")))
+    pairs = (pair for concept in concepts for pair in draw_pairs(concept, selection, seed))
+    aside: list[Pair] = []
+    rng = Random(f"{seed} evaluation")
+    for pair in set_aside(_counted(pairs, counts), selection.eval_pairs, rng, aside):
+        yield "train", pair
+    if counts["pairs"] == len(aside):
+        raise SapbertError(Errors.E182.format(found=len(aside), wanted=selection.eval_pairs))
+    yield from (("eval", pair) for pair in aside)
+    yield from (("plot", pair) for pair in rng.sample(aside, selection.plot_pairs))
+
+
+def synonyms(kb: KnowledgeBase, counts: Counter[str], max_length: int | None = None) -> Iterator[Synonyms]:
+    """Read the concepts of a store with their names in normal form, in the order of the store.
+
+    Left out is what a file of pairs cannot hold: names and ids that contain `||`, or end in a bar that would run
+    together with the next two. Line breaks cannot occur: in normal form they are blanks.
+
+    counts (Counter[str]): takes the counts of concepts and names.
+    max_length (int | None): names with more characters are left out.
+    """
+    for first in range(0, len(kb), _CONCEPTS_AT_ONCE):
+        rows = kb.query(_NAMES_OF_CONCEPTS, first, first + _CONCEPTS_AT_ONCE)
+        for concept_id, group in groupby(rows, key=itemgetter(0)):
+            counts["concepts"] += 1
+            if not is_writable(concept_id):
+                counts["unwritable_ids"] += 1
+                continue
+            texts = [text for _, text in group]
+            unique = dict.fromkeys(map(lower, texts))
+            writable = [name for name in unique if is_writable(name)]
+            names = [name for name in writable if max_length is None or len(name) <= max_length]
+            counts["names"] += len(names)
+            counts["long_names"] += len(writable) - len(names)
+            counts["duplicate_names"] += len(texts) - len(unique)
+            counts["unwritable_names"] += len(unique) - len(writable)
+            counts["concepts_with_one_name"] += len(names) == 1
+            yield Synonyms(concept_id, names)
+
+
+def draw_pairs(concept: Synonyms, selection: Selection, seed: int = 0) -> Iterator[Pair]:
+    """Draw pairs of a concept uniformly and without replacement; which name goes first is drawn as well.
+
+    The pairs are drawn by their numbers, since those of a concept with thousands of names are too many to list.
+    """
+    rng = Random(f"{seed} {concept.concept_id}")
+    at_most = (
+        selection.max_pairs if selection.min_pairs is None else rng.randint(selection.min_pairs, selection.max_pairs)
+    )
+    numbers = range(comb(len(concept.names), 2))
+    for number in numbers if len(numbers) <= at_most else sorted(rng.sample(numbers, at_most)):
+        names = [concept.names[place] for place in nth_combination(number)]
+        if rng.random() < 0.5:
+            names.reverse()
+        yield Pair(concept.concept_id, *names)
+
+
+def nth_combination(number: int) -> tuple[int, int]:
+    """The pair at a place in the order (0, 1), (0, 2), (1, 2), (0, 3), … of all pairs of different numbers from 0 on.
+
+    With b > a, the pair (a, b) stands at b(b - 1)/2 + a: the combinatorial number system (Knuth, The Art of Computer
+    Programming 4A, section 7.2.1.3). From b(b - 1)/2 <= number < (b + 1)b/2 follows (2b - 1)² <= 8 number + 1 <
+    (2b + 1)², which the root below solves without rounding.
+    """
+    b = (isqrt(8 * number + 1) + 1) // 2
+    return number - comb(b, 2), b
+
+
+def set_aside(items: Iterable[T], n: int, rng: Random, aside: list[T]) -> Iterator[T]:
+    """Draw `n` items uniformly and without replacement from a stream of unknown length (Vitter 1985, algorithm R).
+
+    aside (list[T]): takes the drawn items; complete when the stream has ended, and shorter where it is.
+    YIELDS (T): all other items.
+    """
+    for seen, item in enumerate(items, start=1):
+        if len(aside) < n:
+            aside.append(item)
+            continue
+        place = rng.randrange(seen)
+        if place < n:
+            aside[place], item = item, aside[place]
+        yield item
+
+
+def _with_enough_names(concepts: Iterable[Synonyms], min_names: int, counts: Counter[str]) -> Iterator[Synonyms]:
+    for concept in concepts:
+        if len(concept.names) >= min_names:
+            counts["concepts_with_enough_names"] += 1
+            yield concept
+
+
+def _draw_concepts(concepts: Iterable[Synonyms], selection: Selection, rng: Random) -> list[Synonyms]:
+    """RAISES (SapbertError): E181 there are not as many as `selection` wants."""
+    wanted = selection.concepts or 0
+    drawn: list[Synonyms] = []
+    for _ in set_aside(concepts, wanted, rng, drawn):
+        pass
+    if len(drawn) < wanted:
+        raise SapbertError(Errors.E181.format(found=len(drawn), min_names=selection.min_names, wanted=wanted))
+    return drawn
+
+
+# --- pairs of a corpus
+
+
+def gold_mentions(
+    kb: KnowledgeBase, documents: Iterable[AnnotatedDocument], counts: Counter[str], types: Collection[str] = ()
+) -> list[GoldMention]:
+    """The annotated mentions of a corpus that have one id, and that in the vocabulary.
+
+    types (Collection[str]): take mentions of these types only; empty for all.
+    counts (Counter[str]): takes `MENTION_COUNTS`; each mention that is left out counts once, by the first reason.
+    RETURNS (list[GoldMention]): each mention with each of its concepts once, in the order of the corpus. An id that
+        is an alternative one of several concepts stands for all of them.
+    """
+    found: dict[GoldMention, None] = {}
+    for mention in (mention for document in documents for mention in document.mentions):
+        counts["mentions"] += 1
+        concept_ids = kb.find_id(mention.ids[0]) if mention.ids else ()
+        gold = [GoldMention(concept_id, lower(mention.text)) for concept_id in concept_ids]
+        reason = _left_out(mention, gold, types)
+        if reason is None and all(one in found for one in gold):
+            reason = "repeated_mentions"
+        if reason:
+            counts[reason] += 1
+        else:
+            found.update(dict.fromkeys(gold))
+    return list(found)
+
+
+def _left_out(mention: Mention, gold: list[GoldMention], types: Collection[str]) -> str | None:
+    """RETURNS (str | None): which of `MENTION_COUNTS` says why a mention cannot be used."""
+    reasons = {
+        "mentions_of_other_types": bool(types) and not has_type(mention.label, types),
+        "mentions_without_id": not mention.ids,
+        "composite_mentions": len(mention.ids) > 1,
+        "mentions_not_in_vocabulary": not gold,
+        "unwritable_mentions": not all(is_writable(text) for one in gold for text in one),
+    }
+    return next((reason for reason, holds in reasons.items() if holds), None)
+
+
+def mention_pairs(
+    kb: KnowledgeBase, mentions: Iterable[GoldMention], counts: Counter[str], *, max_pairs: int = 50, seed: int = 0
+) -> Iterator[tuple[str, Pair]]:
+    """Pair each mention with the names of its concept, save the one that it equals.
+
+    max_pairs (int): of a mention; where its concept has more names, they are drawn uniformly.
+    counts (Counter[str]): takes the counts of pairs, and of mentions without any.
+    YIELDS (tuple[str, Pair]): "train" and the pair, the mention first.
+    RAISES (SapbertError): E183 there is no pair.
+    """
+    pairs = (pair for mention in mentions for pair in _pairs_of_mention(kb, mention, counts, max_pairs, seed))
+    yield from (("train", pair) for pair in _counted(pairs, counts))
+
+
+def _pairs_of_mention(
+    kb: KnowledgeBase, mention: GoldMention, counts: Counter[str], max_pairs: int, seed: int
+) -> list[Pair]:
+    unique = dict.fromkeys(lower(name.text) for name in kb.names_of(mention.concept_id))
+    names = [name for name in unique if name != mention.text and is_writable(name)]
+    if len(names) > max_pairs:
+        names = Random(f"{seed} {mention.concept_id} {mention.text}").sample(names, max_pairs)
+    counts["mentions_without_another_name"] += not names
+    return [Pair(mention.concept_id, mention.text, name) for name in names]
+
+
+# --- names of several concepts
+
+
+def shared_names(kb: KnowledgeBase, mentions: Iterable[GoldMention] = ()) -> Iterator[SharedName]:
+    """Find the names, in normal form, that several concepts of a vocabulary own.
+
+    They are sorted in a database on disk that vanishes afterwards, so that millions of names take no memory.
+
+    mentions (Iterable[GoldMention]): taken for names as well.
+    YIELDS (SharedName): in the order of the names, and each with its concepts by id.
+    RAISES (SapbertError): E184 there is no room for the database.
+    """
+    connection = sqlite3.connect("", isolation_level=None)  # SQLite's name for such a database
+    try:
+        connection.execute("CREATE TABLE owners (name TEXT, concept TEXT)")
+        connection.execute("BEGIN")
+        for concept_id, names in synonyms(kb, Counter()):
+            connection.executemany("INSERT INTO owners VALUES (?, ?)", ((name, concept_id) for name in names))
+        connection.executemany(
+            "INSERT INTO owners VALUES (?, ?)", ((text, concept_id) for concept_id, text in mentions)
+        )
+        rows = connection.execute("SELECT name, concept FROM owners ORDER BY name, concept")
+        for name, group in groupby(rows, key=itemgetter(0)):
+            concept_ids = tuple(dict.fromkeys(concept_id for _, concept_id in group))
+            if len(concept_ids) > 1:
+                yield SharedName(name, concept_ids)
+    except sqlite3.OperationalError as error:
+        raise SapbertError(Errors.E184.format(reason=error)) from error
+    finally:
+        connection.close()
+
+
+def _counted(pairs: Iterable[Pair], counts: Counter[str]) -> Iterator[Pair]:
+    """RAISES (SapbertError): E183 there was none."""
+    for pair in pairs:
+        counts["pairs"] += 1
+        yield pair
+    if not counts["pairs"]:
+        told = ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in counts.items() if count)
+        raise SapbertError(Errors.E183.format(counts=told or "nothing read"))

@@ -1,0 +1,1 @@
+"""Vector indexes: the names nearest to a vector."""

@@ -1,0 +1,359 @@
+from __future__ import annotations
+
+import json
+import pickle
+import shutil
+from collections import defaultdict
+
+import numpy as np
+import pytest
+import spacy
+import torch
+import transformers
+from scipy.sparse import diags
+from sklearn.feature_extraction.text import TfidfTransformer, TfidfVectorizer
+from spacy.tokens import Span
+from spacy.training import Example
+from thinc.api import Adam
+
+from spacy_sapbert.encoders.biosyn_import import import_biosyn
+from spacy_sapbert.encoders.compression import quantize
+from spacy_sapbert.encoders.folder import read_lexical_model
+from spacy_sapbert.encoders.transformer import TransformerEncoder
+from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.kb.build import build_knowledge_base
+from spacy_sapbert.linking.open import open_encoder, open_generator, with_mentions
+from spacy_sapbert.pipeline.sapbert_linker import SapbertLinker
+from spacy_sapbert.text.normalize import biosyn
+from spacy_sapbert.training.biosyn import BioSyn
+from spacy_sapbert.training.candidate_losses import marginal_likelihood
+from spacy_sapbert.types import AnnotatedDocument, Mention, Name, Record
+
+MENTIONS = [
+    "Breast Cancers",
+    "gastric-cancer",
+    "CF",
+    "lithium",
+    "colds",
+    "zzz",
+    "a carcinoma, of the breast",
+    "Seizures",
+]
+
+
+@pytest.fixture(scope="module")
+def imported(biosyn_model, tmp_path_factory):
+    """The folder of the encoder that the published model becomes."""
+    folder = tmp_path_factory.mktemp("imported") / "encoder"
+    import_biosyn(biosyn_model.folder, folder)
+    return folder
+
+
+@pytest.fixture
+def copied(biosyn_model, tmp_path):
+    return shutil.copytree(biosyn_model.folder, tmp_path / "biosyn-tiny")
+
+
+def refused(folder, match):
+    with pytest.raises(SapbertError, match=match):
+        import_biosyn(folder, folder.parent / "out")
+    assert not (folder.parent / "out").exists()
+
+
+# --- the same as theirs
+
+
+def published_scores(model, texts, names):
+    """Inner products of [CLS] vectors and of tf-idf vectors, as BioSyn's code computes them.
+
+    RETURNS (tuple): both, each of shape (len(texts), len(names)).
+    """
+    encoder = transformers.AutoModel.from_pretrained(model.folder).eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(model.folder)
+
+    def dense(some):
+        options = {"padding": "max_length", "max_length": 25, "truncation": True, "return_tensors": "pt"}
+        with torch.no_grad():
+            return encoder(**tokenizer(some, **options))[0][:, 0].numpy()
+
+    def sparse(some):
+        return model.vectorizer.transform(some).toarray().astype(np.float32)
+
+    return dense(texts) @ dense(names).T, sparse(texts) @ sparse(names).T
+
+
+def test_the_candidates_are_those_of_the_published_model(float32, biosyn_model, imported, small_store):
+    names = list(small_store.names())
+    dense, sparse = published_scores(biosyn_model, list(map(biosyn, MENTIONS)), list(map(biosyn, names)))
+    scores = dense + biosyn_model.weight * sparse
+    generator = open_generator(small_store, open_encoder(str(imported), device="cpu"), sparse=True)
+    assert np.ptp(np.linalg.norm(generator.vectors.vectors, axis=1)) > 0.01
+    for text, own_dense, own_sparse, own in zip(MENTIONS, dense, sparse, scores, strict=True):
+        best = defaultdict(lambda: -np.inf)
+        for i, passes in enumerate(small_store.matching_entries((), ())):
+            concept = small_store.concept_id(int(small_store.name_concepts.concepts[i]))
+            best[concept] = max(best[concept], own[small_store.name_concepts.names[i]]) if passes else best[concept]
+        found = generator([text], 99)[0]
+        assert [best[c.concept_id] for c in found] == pytest.approx(sorted(best.values(), reverse=True), abs=1e-3)
+        for candidate in found:
+            row = names.index(candidate.name)
+            assert candidate.dense == pytest.approx(own_dense[row], rel=1e-5, abs=1e-4)
+            assert candidate.sparse == pytest.approx(own_sparse[row], abs=1e-5)
+            assert own[row] == pytest.approx(best[candidate.concept_id], abs=1e-3)
+            assert candidate.score <= 1
+
+
+def test_what_the_folder_says(imported, biosyn_model):
+    encoder = TransformerEncoder(str(imported), device="cpu")
+    assert encoder.settings == {"pooling": "cls", "max_length": 25, "text_normalizer": "biosyn", "l2_normalized": False}
+    assert encoder.lexical_model.fitted[:2] == (pytest.approx(1.7), 0)
+    assert encoder.lexical_model.ngrams.ngrams == biosyn_model.vectorizer.get_feature_names_out().tolist()
+    (step,) = encoder.trained["history"]
+    assert encoder.trained["base"] == "biosyn-tiny"
+    assert (step["step"], step["sparse_weight"]) == ("import biosyn", pytest.approx(1.7))
+
+
+# --- what belongs to the encoder stays with it
+
+
+def test_a_pipeline_takes_n_grams_and_weight_and_keeps_them(imported, biosyn_model, small_store, tmp_path):
+    nlp = spacy.blank("en")
+    linker = nlp.add_pipe("sapbert_linker", config={"kb": str(small_store.path), "encoder": str(imported)})
+    texts = ["breast cancers", "colds"]
+    before = linker.generator(texts, 5)
+    ngrams = biosyn_model.vectorizer.get_feature_names_out().tolist()
+    assert (linker.sparse_weight, linker.threshold) == (pytest.approx(1.7), 0)
+    assert linker.generator.ngrams.ngrams == ngrams
+    nlp.to_disk(tmp_path / "pipeline")
+    loaded = spacy.load(tmp_path / "pipeline").get_pipe("sapbert_linker")
+    assert loaded.generator(texts, 5) == before
+    assert (loaded.sparse_weight, loaded.threshold) == (pytest.approx(1.7), 0)
+    other = build_knowledge_base([Record("X", (Name("xylophone", "preferred", "s"),))], tmp_path / "other.kb")
+    for component in (linker, loaded):
+        component.set_kb(str(other.path))
+        assert component.generator.ngrams.ngrams == ngrams
+        assert component.generator.sparse_weight == pytest.approx(1.7)
+    unpickled = pickle.loads(pickle.dumps(loaded))
+    assert unpickled.generator.ngrams.ngrams == ngrams
+
+
+def test_mentions_that_join_the_vocabulary_do_not_change_them(imported, small_store, tmp_path):
+    generator = open_generator(small_store, open_encoder(str(imported), device="cpu"), sparse=True)
+    document = AnnotatedDocument("1", "Xyz", (Mention(0, 3, "Xyz", "Disease", ("D003139",)),))
+    joined = with_mentions(generator, [document], tmp_path)
+    assert joined.kb.n_names == small_store.n_names + 1
+    assert joined.ngrams.fingerprint == generator.ngrams.fingerprint
+
+
+def test_a_smaller_encoder_keeps_them(imported, tmp_path):
+    encoder = TransformerEncoder(str(imported), device="cpu")
+    quantize(encoder, "float16")
+    encoder.save(tmp_path / "small")
+    kept = TransformerEncoder(str(tmp_path / "small"))
+    assert kept.lexical_model.fitted == encoder.lexical_model.fitted
+    assert kept.lexical_model.ngrams.fingerprint == encoder.lexical_model.ngrams.fingerprint
+    encoder.save(tmp_path / "small")  # over itself
+
+
+def test_they_are_not_taken_for_unit_vectors(imported, small_store):
+    encoder = TransformerEncoder(str(imported), l2_normalized=True, device="cpu")
+    assert encoder.lexical_model is None
+    assert open_generator(small_store, encoder, sparse=True).sparse_weight == 0.2
+
+
+def test_what_is_learnt_further_goes_with_the_encoder(imported, small_store, tmp_path):
+    nlp = spacy.blank("en")
+    learning = BioSyn(marginal_likelihood, k=4, sparse_weight=1.7, temperature=1.0, score_learning_rate=0.1)
+    linker = SapbertLinker(nlp.vocab, kb=str(small_store.path), encoder=str(imported), training=learning)
+    doc = nlp.make_doc("breast cancers and colds")
+    gold = doc.copy()
+    gold.ents = [Span(gold, 0, 2, "Disease", kb_id="D001943"), Span(gold, 3, 4, "Disease", kb_id="D003139")]
+    examples = [Example(doc, gold)]
+    linker.initialize(lambda: examples, nlp=nlp)
+    losses = linker.update(examples, sgd=Adam(1e-3))
+    assert losses[linker.name] > 0
+    assert linker.sparse_weight != pytest.approx(1.7, abs=0.05)
+    linker.to_disk(tmp_path / "linker")
+    saved = TransformerEncoder(str(tmp_path / "linker" / "encoder"), device="cpu")
+    assert saved.l2_normalized is False
+    assert saved.lexical_model.fitted[:2] == (pytest.approx(linker.sparse_weight), 0)
+
+
+def test_they_cannot_be_had_by_the_name_of_a_hub():
+    assert read_lexical_model("someone/model", {}) is None
+    with pytest.raises(SapbertError, match=r"E302.*someone/model.*download"):
+        read_lexical_model("someone/model", {"ngrams": "ngrams"})
+
+
+def test_they_are_missing_or_damaged(imported, tmp_path):
+    folder = shutil.copytree(imported, tmp_path / "encoder")
+    shutil.rmtree(folder / "ngrams")
+    with pytest.raises(SapbertError, match="E306"):
+        TransformerEncoder(str(folder))
+
+
+# --- other forms of the same
+
+
+def test_a_folder_of_the_time_of_the_published_models(biosyn_model, copied):
+    """Then the weights were a diagonal matrix, modules had other names, and torch wrote another format."""
+    vectorizer = pickle.loads(pickle.dumps(biosyn_model.vectorizer))
+    for setting in ("norm", "use_idf", "smooth_idf", "sublinear_tf"):
+        delattr(vectorizer, setting)
+    idf = biosyn_model.vectorizer.idf_
+    vectorizer._tfidf = TfidfTransformer()
+    vectorizer._tfidf._idf_diag = diags(idf, offsets=0, shape=(len(idf), len(idf)), format="csr")
+    vectorizer.stop_words_ = set()
+    content = pickle.dumps(vectorizer, protocol=3)
+    content = content.replace(b"cscipy.sparse._csr\n", b"cscipy.sparse.csr\n").replace(b"numpy._core", b"numpy.core")
+    assert b"cscipy.sparse.csr\ncsr_matrix\n" in content
+    assert b"cnumpy.core.multiarray\n_reconstruct\n" in content
+    (copied / "sparse_encoder.pk").write_bytes(content)
+    torch.save(torch.tensor([0.25]), copied / "sparse_weight.pt", _use_new_zipfile_serialization=False)
+    part = import_biosyn(copied, copied.parent / "out").lexical_model
+    assert part.fitted.sparse_weight == 0.25
+    np.testing.assert_array_equal(part.ngrams.idf, idf)
+    expected = biosyn_model.vectorizer.transform(["breast colds"]).toarray()
+    np.testing.assert_allclose(part.ngrams.encode(["Breast, colds!"]).toarray(), expected, atol=1e-6)
+
+
+def test_safetensors_and_files_of_newer_tokenizers(biosyn_model, imported, copied, tmp_path):
+    for part in (transformers.AutoModel, transformers.AutoTokenizer):
+        part.from_pretrained(biosyn_model.folder).save_pretrained(copied)
+    (copied / "pytorch_model.bin").unlink()
+    assert (copied / "model.safetensors").is_file()
+    assert (copied / "tokenizer_config.json").is_file()
+    encoder = import_biosyn(copied, tmp_path / "out")
+    assert encoder.fingerprint == TransformerEncoder(str(imported)).fingerprint
+
+
+# --- what is refused
+
+
+def test_no_folder_and_missing_files(tmp_path, copied):
+    refused(tmp_path / "none", r"E344.*none.*no such folder")
+    for file in ("sparse_weight.pt", "sparse_encoder.pk", "config.json"):
+        (copied / file).unlink()
+        refused(copied, rf"E344.*there is no {file}")
+
+
+def test_no_weights_of_the_encoder(copied):
+    (copied / "pytorch_model.bin").unlink()
+    refused(copied, "E302")
+
+
+class Hostile:
+    def __init__(self, marker):
+        self.marker = marker
+
+    def __reduce__(self):
+        return __import__("os").system, (f"touch {self.marker}",)
+
+
+@pytest.mark.parametrize("file", ["sparse_encoder.pk", "sparse_weight.pt"])
+def test_files_that_would_run_something(copied, tmp_path, file):
+    marker = tmp_path / "ran"
+    if file == "sparse_encoder.pk":
+        (copied / file).write_bytes(pickle.dumps(Hostile(marker)))
+        refused(copied, r"E343.*sparse_encoder\.pk names (posix|nt)\.system")
+    else:
+        torch.save(Hostile(marker), copied / file)
+        refused(copied, r"E344.*sparse_weight\.pt holds no number")
+    assert not marker.exists()
+
+
+def test_a_pickle_that_was_cut_off(copied):
+    path = copied / "sparse_encoder.pk"
+    path.write_bytes(path.read_bytes()[:-100])
+    refused(copied, r"E344.*sparse_encoder\.pk is damaged or cut off")
+
+
+@pytest.mark.parametrize("value", ["text", {}, torch.tensor([1.0, 2.0]), torch.tensor([1j]), None])
+def test_a_weight_that_is_no_number(copied, value):
+    torch.save(value, copied / "sparse_weight.pt")
+    refused(copied, r"E344.*sparse_weight\.pt holds no number")
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -0.5])
+def test_a_weight_that_weighs_nothing_sensible(copied, value):
+    torch.save(torch.nn.Parameter(torch.tensor([value])), copied / "sparse_weight.pt")
+    refused(copied, rf"E344.*weight in sparse_weight\.pt is {value}")
+
+
+def test_a_weight_file_that_is_none(copied):
+    (copied / "sparse_weight.pt").write_bytes(b"PK\x03\x04 and so on")
+    refused(copied, r"E344.*sparse_weight\.pt holds no number")
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"analyzer": "word"}, r"analyzer.*word"),
+        ({"analyzer": "char_wb"}, r"analyzer.*char_wb"),
+        ({"norm": "l1"}, r"norm.*l1"),
+        ({"norm": None}, r"norm.*None"),
+        ({"sublinear_tf": True}, r"sublinear_tf"),
+        ({"binary": True}, r"binary"),
+        ({"strip_accents": "unicode"}, r"strip_accents"),
+        ({"use_idf": False}, r"use_idf"),
+    ],
+)
+def test_n_grams_that_are_counted_otherwise(copied, settings, told):
+    options = {"analyzer": "char", "ngram_range": (1, 2), **settings}
+    (copied / "sparse_encoder.pk").write_bytes(pickle.dumps(TfidfVectorizer(**options).fit(["cold", "fits"])))
+    refused(copied, rf"E344.*not weighted as here.*{told}")
+
+
+def test_other_lengths_of_n_grams_are_taken(copied):
+    vectorizer = TfidfVectorizer(analyzer="char", ngram_range=(2, 3), lowercase=False).fit(["cold", "fits"])
+    (copied / "sparse_encoder.pk").write_bytes(pickle.dumps(vectorizer))
+    ngrams = import_biosyn(copied, copied.parent / "out").lexical_model.ngrams
+    assert ngrams.ngram_range == (2, 3)
+    np.testing.assert_allclose(ngrams.encode(["Cold"]).toarray(), vectorizer.transform(["cold"]).toarray(), atol=1e-6)
+
+
+def without(vectorizer, name):
+    delattr(vectorizer, name)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda fitted: without(fitted, "vocabulary_"),
+        lambda fitted: without(fitted._tfidf, "idf_"),
+        lambda fitted: fitted.vocabulary_.update(c=99),
+        lambda fitted: fitted.vocabulary_.update({b"q": len(fitted.vocabulary_)}),
+        lambda fitted: fitted.vocabulary_.pop("c"),
+        lambda fitted: setattr(fitted, "vocabulary_", ["c"]),
+        lambda fitted: setattr(fitted, "ngram_range", 2),
+        lambda fitted: setattr(fitted, "ngram_range", (1, 1)),
+        lambda fitted: setattr(fitted._tfidf, "idf_", fitted._tfidf.idf_[:-1]),
+        lambda fitted: setattr(fitted._tfidf, "idf_", fitted._tfidf.idf_ * np.nan),
+        lambda fitted: setattr(fitted._tfidf, "idf_", [1.0]),
+    ],
+)
+def test_a_vectorizer_that_does_not_fit_together(biosyn_model, copied, damage):
+    vectorizer = pickle.loads(pickle.dumps(biosyn_model.vectorizer))
+    damage(vectorizer)
+    (copied / "sparse_encoder.pk").write_bytes(pickle.dumps(vectorizer))
+    refused(copied, r"E344.*does not fit together")
+
+
+def test_a_matrix_that_is_not_diagonal(biosyn_model, copied):
+    vectorizer = pickle.loads(pickle.dumps(biosyn_model.vectorizer))
+    n = len(vectorizer.vocabulary_)
+    vectorizer._tfidf = TfidfTransformer()
+    vectorizer._tfidf._idf_diag = diags(np.ones(n - 1), offsets=1, shape=(n, n), format="csr")
+    (copied / "sparse_encoder.pk").write_bytes(pickle.dumps(vectorizer))
+    refused(copied, r"E344.*not diagonal")
+
+
+def test_a_vectorizer_that_was_not_fitted(copied):
+    (copied / "sparse_encoder.pk").write_bytes(pickle.dumps(TfidfVectorizer(analyzer="char")))
+    refused(copied, r"E344.*not fitted")
+
+
+def test_the_published_folder_is_not_written_over(copied):
+    with pytest.raises(SapbertError, match=r"E314.*sparse_encoder\.pk"):
+        import_biosyn(copied, copied)
+    assert json.loads((copied / "config.json").read_text())["hidden_size"] == 32

@@ -1,0 +1,249 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import torch
+import transformers
+
+from spacy_sapbert.encoders.compression import cut_positions, keep_layers, prune_vocabulary, quantize, spread_layers
+from spacy_sapbert.encoders.transformer import TransformerEncoder
+from spacy_sapbert.errors import SapbertError
+
+NAMES = ["breast cancer", "Breast  Neoplasms", "zoster"]
+
+
+@pytest.fixture
+def encoder(tiny_encoder):
+    return TransformerEncoder(str(tiny_encoder), device="cpu")
+
+
+@pytest.fixture
+def original(tiny_encoder):
+    return TransformerEncoder(str(tiny_encoder), device="cpu")
+
+
+def reloaded(encoder, tmp_path):
+    encoder.save(tmp_path / "saved")
+    return TransformerEncoder(str(tmp_path / "saved"), device="cpu")
+
+
+def make(kind, folder):
+    """A random model of another architecture, with the tiny encoder's tokenizer."""
+    sizes = {"vocab_size": 82, "max_position_embeddings": 66, "hidden_size": 32, "num_hidden_layers": 3}
+    others = {"num_attention_heads": 4, "intermediate_size": 64}
+    if kind == "DistilBert":
+        config = transformers.DistilBertConfig(
+            vocab_size=82, max_position_embeddings=66, dim=32, n_layers=3, n_heads=4, hidden_dim=64
+        )
+    else:
+        config = getattr(transformers, f"{kind}Config")(**sizes, **others)
+    torch.manual_seed(0)
+    getattr(transformers, f"{kind}Model")(config).save_pretrained(folder)
+
+
+# --- vocabulary
+
+
+def test_names_whose_pieces_stay_keep_their_vectors(encoder, original, tmp_path):
+    before = original.encode([*NAMES, "cold"])
+    report = prune_vocabulary(encoder, NAMES)
+    after = encoder.encode([*NAMES, "cold"])
+    np.testing.assert_allclose(after[:3], before[:3], atol=1e-5)
+    assert np.abs(after[3] - before[3]).max() > 0.01  # "cold" is c ##o ##l ##d now
+    assert report["pieces_before"] - report["pieces"] == 1
+    loaded = reloaded(encoder, tmp_path)
+    np.testing.assert_array_equal(loaded.encode([*NAMES, "cold"]), after)
+    assert loaded.fingerprint == encoder.fingerprint != original.fingerprint
+    assert loaded.model.config.vocab_size == len(loaded.tokenizer.get_vocab()) == report["pieces"]
+
+
+def test_any_text_can_still_be_read(encoder):
+    prune_vocabulary(encoder, ["breast"])
+    assert encoder.tokenizer.tokenize("cold neoplasms 42") == [
+        *("c", "##o", "##l", "##d"),
+        *("n", "##e", "##o", "##p", "##l", "##a", "##s", "##m", "##s"),
+        *("4", "##2"),
+    ]
+
+
+def test_the_report(encoder):
+    # breast cancer 2, breast neo ##plasm ##s 4, z ##o ##s ##t ##e ##r 6
+    report = prune_vocabulary(encoder, NAMES, add_pieces=1)
+    assert report == {
+        "names": 3,
+        "pieces_before": 82,
+        "pieces": 82,  # "zoster" comes, "cold" goes
+        "added": 1,
+        "pieces_per_name_before": 4,
+        "pieces_per_name": pytest.approx(7 / 3, abs=1e-3),
+    }
+    assert encoder.tokenizer.tokenize("zoster") == ["zoster"]
+
+
+def test_a_new_word_starts_as_the_mean_of_its_pieces(encoder, original):
+    prune_vocabulary(encoder, NAMES, add_pieces=2)
+    assert encoder.tokenizer.tokenize("neoplasms") == ["neoplasms"]
+    old, new = (each.model.get_input_embeddings().weight.detach() for each in (original, encoder))
+    ids = original.tokenizer.convert_tokens_to_ids(["neo", "##plasm", "##s"])
+    torch.testing.assert_close(new[encoder.tokenizer.convert_tokens_to_ids("neoplasms")], old[ids].mean(0))
+    row, same = (each.tokenizer.convert_tokens_to_ids("breast") for each in (encoder, original))
+    assert torch.equal(new[row], old[same])
+
+
+def test_pieces_that_only_stood_in_new_words_go(encoder):
+    prune_vocabulary(encoder, NAMES, add_pieces=2)
+    assert not {"neo", "##plasm"} & set(encoder.tokenizer.get_vocab())
+
+
+def test_rare_pieces_go(encoder):
+    prune_vocabulary(encoder, ["breast", "breast", "cancer"], min_count=2)
+    assert "breast" in encoder.tokenizer.get_vocab()
+    assert "cancer" not in encoder.tokenizer.get_vocab()
+
+
+def test_the_most_used_pieces_stay(encoder):
+    always = 5 + 2 * 36
+    report = prune_vocabulary(encoder, ["breast", "cancer", "cancer", "zoster"], keep_pieces=always + 2, add_pieces=1)
+    assert report["pieces"] == always + 2
+    assert {"zoster", "cancer"} <= set(encoder.tokenizer.get_vocab())
+    with pytest.raises(SapbertError, match=f"E311.*{always} must stay"):
+        prune_vocabulary(encoder, ["breast"], keep_pieces=always - 1)
+
+
+def test_names_are_read_in_the_encoders_normal_form(tiny_encoder):
+    encoder = TransformerEncoder(str(tiny_encoder), text_normalizer="biosyn", device="cpu")
+    assert prune_vocabulary(encoder, ["breast,cancer"])["pieces_per_name"] == 2
+
+
+def test_no_names(encoder):
+    assert prune_vocabulary(encoder, [])["pieces"] == 5 + 2 * 36
+
+
+def test_the_pooler_stays_as_it_was(make_encoder, tmp_path):
+    with_pooler = TransformerEncoder(str(make_encoder()), device="cpu")
+    weights = with_pooler.model.pooler.dense.weight.detach().clone()
+    prune_vocabulary(with_pooler, NAMES)
+    loaded = reloaded(with_pooler, tmp_path)
+    assert torch.equal(loaded.model.pooler.dense.weight, weights)
+    without = TransformerEncoder(str(make_encoder(model="BertForMaskedLM")), device="cpu")
+    prune_vocabulary(without, NAMES)
+    assert without.model.pooler is None
+
+
+# --- layers and positions
+
+
+def test_layers_that_stay(encoder, original):
+    before = {key: value.clone() for key, value in original.model.state_dict().items()}
+    keep_layers(encoder, [1])
+    after = encoder.model.state_dict()
+    assert encoder.model.config.num_hidden_layers == 1
+    assert torch.equal(after["encoder.layer.0.output.dense.weight"], before["encoder.layer.1.output.dense.weight"])
+    assert not any(key.startswith("encoder.layer.1.") for key in after)
+    assert np.abs(encoder.encode(NAMES) - original.encode(NAMES)).max() > 0.01
+
+
+def test_the_first_layer_alone_gives_its_hidden_states(encoder, original):
+    keep_layers(encoder, [0])
+    ids = torch.tensor(original.tokenize(["breast cancer"]))
+    hidden = original.model(ids, output_hidden_states=True).hidden_states[1].detach().mean(1).numpy()
+    np.testing.assert_allclose(encoder.encode(["breast cancer"]), hidden / np.linalg.norm(hidden), atol=1e-5)
+
+
+def test_all_layers_in_their_order_change_nothing(encoder, original):
+    keep_layers(encoder, [0, 1])
+    np.testing.assert_array_equal(encoder.encode(NAMES), original.encode(NAMES))
+    assert encoder.fingerprint == original.fingerprint
+
+
+@pytest.mark.parametrize("layers", [[], [2], [-1], [0, 0], [0, 1, 2]])
+def test_layers_that_are_not_there(encoder, layers):
+    with pytest.raises(SapbertError, match=r"E312.*has 2 layers"):
+        keep_layers(encoder, layers)
+
+
+@pytest.mark.parametrize(
+    ("n", "of", "expected"),
+    [(1, 6, [0]), (2, 6, [0, 5]), (3, 6, [0, 2, 5]), (4, 6, [0, 2, 3, 5]), (6, 6, [0, 1, 2, 3, 4, 5]), (1, 1, [0])],
+)
+def test_layers_are_spread(encoder, n, of, expected):
+    encoder.model.config.num_hidden_layers = of
+    assert spread_layers(encoder, n) == expected
+
+
+def test_more_layers_than_there_are(encoder):
+    with pytest.raises(SapbertError, match="E312"):
+        keep_layers(encoder, spread_layers(encoder, 3))
+
+
+def test_positions(encoder, original, tmp_path):
+    cut_positions(encoder, 25)
+    np.testing.assert_allclose(encoder.encode([*NAMES, "x " * 50]), original.encode([*NAMES, "x " * 50]), atol=1e-5)
+    loaded = reloaded(encoder, tmp_path)
+    assert loaded.model.config.max_position_embeddings == 25
+    plain = transformers.AutoTokenizer.from_pretrained(tmp_path / "saved")
+    assert plain.model_max_length == 25
+
+
+@pytest.mark.parametrize("n", [24, 65])
+def test_positions_that_cannot_be(encoder, n):
+    with pytest.raises(SapbertError, match=r"E313.*has 64.*up to 25"):
+        cut_positions(encoder, n)
+
+
+@pytest.mark.parametrize(("kind", "rows"), [("DistilBert", 30), ("Electra", 30), ("MPNet", 32)])
+def test_other_architectures(tiny_encoder, tmp_path, kind, rows):
+    make(kind, tmp_path / "model")
+    for name in ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"):
+        (tmp_path / "model" / name).write_bytes((tiny_encoder / name).read_bytes())
+    encoder, original = (TransformerEncoder(str(tmp_path / "model"), device="cpu") for _ in range(2))
+    prune_vocabulary(encoder, NAMES)
+    cut_positions(encoder, 30)
+    np.testing.assert_allclose(encoder.encode(NAMES), original.encode(NAMES), atol=1e-5)
+    keep_layers(encoder, [0, 2])
+    loaded = reloaded(encoder, tmp_path)
+    np.testing.assert_array_equal(loaded.encode(NAMES), encoder.encode(NAMES))
+    assert loaded.model.config.max_position_embeddings == rows
+    assert loaded.model.config.num_hidden_layers == 2
+
+
+# --- half precision
+
+
+@pytest.mark.parametrize(("dtype", "close"), [("float16", 1e-2), ("bfloat16", 5e-2)])
+def test_half_precision(encoder, original, tmp_path, dtype, close):
+    quantize(encoder, dtype)
+    loaded = reloaded(encoder, tmp_path)
+    np.testing.assert_array_equal(loaded.encode(NAMES), encoder.encode(NAMES))
+    assert loaded.fingerprint == encoder.fingerprint != original.fingerprint
+    assert 0 < np.abs(loaded.encode(NAMES) - original.encode(NAMES)).max() < close
+    assert loaded.model.dtype == torch.float32
+    assert loaded.dtype == dtype
+
+
+def test_half_the_size(encoder, original, tmp_path):
+    original.save(tmp_path / "whole")
+    quantize(encoder, "float16")
+    encoder.save(tmp_path / "half")
+    whole, half = ((tmp_path / name / "model.safetensors").stat().st_size for name in ("whole", "half"))
+    assert half < 0.6 * whole
+    # and it stays so
+    TransformerEncoder(str(tmp_path / "half")).save(tmp_path / "again")
+    assert (tmp_path / "again" / "model.safetensors").stat().st_size == half
+    # but whoever else loads it computes as we do
+    assert json.loads((tmp_path / "again" / "config.json").read_text()).get("torch_dtype", "float32") == "float32"
+
+
+def test_a_weight_beyond_the_range(encoder):
+    with torch.no_grad():
+        encoder.model.get_input_embeddings().weight[7, 7] = -1e5
+    with pytest.raises(SapbertError, match=r"E318.*100000.*bfloat16"):
+        quantize(encoder, "float16")
+    quantize(encoder, "bfloat16")
+
+
+def test_no_such_type(encoder):
+    with pytest.raises(SapbertError, match=r"E317.*int8.*float16, bfloat16"):
+        quantize(encoder, "int8")

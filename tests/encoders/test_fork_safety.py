@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import multiprocessing
+
+import numpy as np
+import pytest
+import torch
+
+from spacy_sapbert.encoders.transformer import TransformerEncoder
+from spacy_sapbert.vectors.flat import NameVectors, build_name_vectors
+
+
+@pytest.fixture
+def threads():
+    """Several threads for torch, whatever the other tests have."""
+    import faiss
+
+    before = torch.get_num_threads(), faiss.omp_get_max_threads()
+    torch.set_num_threads(4)
+    faiss.omp_set_num_threads(4)
+    yield
+    torch.set_num_threads(before[0])
+    faiss.omp_set_num_threads(before[1])
+
+
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="no fork here")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+@pytest.mark.usefixtures("threads")
+def test_a_forked_child_computes_after_its_parent_has(small_store, tiny_encoder, tmp_path):
+    encoder = TransformerEncoder(str(tiny_encoder), device="cpu")
+    build_name_vectors(small_store, encoder, tmp_path)
+    vectors = NameVectors(tmp_path, small_store, encoder)
+
+    def compute():
+        large = torch.ones(600, 600)  # large enough for several threads
+        queries = np.repeat(vectors.encode(["a new text"]), 64, axis=0)
+        return float((large @ large).sum()), encoder.encode(["more"]).tolist(), vectors.nearest(queries, 3)[1].tolist()
+
+    expected = compute()
+    context = multiprocessing.get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+    child = context.Process(target=lambda: sender.send(compute()), daemon=True)
+    child.start()
+    try:
+        assert receiver.poll(60), "the child hangs"
+        assert receiver.recv() == expected
+    finally:
+        child.kill()

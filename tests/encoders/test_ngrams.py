@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.feature_extraction.text import TfidfVectorizer
+
+from spacy_sapbert.encoders.ngrams import IDF_FILE, SETTINGS_FILE, NgramEncoder
+from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.text.normalize import TEXT_NORMALIZERS, biosyn
+
+NAMES = ["Breast Cancer", "breast-cancer", "Cancer, Breast", "β-thalassemia (minor)", "IL-2", "??", "\u2028x"]
+TEXTS = ["breast  cancers", "BREAST CANCER", "thalassemia", "il 2", "qqq", ""]
+
+
+@pytest.fixture(scope="module")
+def encoder():
+    return NgramEncoder.fit(NAMES)
+
+
+def test_vectors_are_those_of_sklearn(encoder):
+    vectorizer = TfidfVectorizer(analyzer="char", ngram_range=(1, 2))
+    normalize = TEXT_NORMALIZERS["biosyn+greek"]
+    vectorizer.fit(sorted({normalize(name) for name in NAMES} - {""}))
+    expected = vectorizer.transform([normalize(text) for text in TEXTS])
+    assert encoder.ngrams == vectorizer.get_feature_names_out().tolist()
+    np.testing.assert_allclose(encoder.encode(TEXTS).toarray(), expected.toarray(), atol=1e-6)
+
+
+def test_weights_by_hand():
+    """idf = ln((1 + names) / (1 + names with the n-gram)) + 1; "ab" and "AB" are one name."""
+    encoder = NgramEncoder.fit(["ab", "AB", "b"])
+    assert encoder.ngrams == ["a", "ab", "b"]
+    rare, frequent = np.log(3 / 2) + 1, 1.0
+    np.testing.assert_allclose(encoder.idf, [rare, rare, frequent])
+    np.testing.assert_allclose(encoder.encode(["B"]).toarray(), [[0, 0, 1]])
+    length = np.sqrt(2 * rare**2 + frequent**2)
+    np.testing.assert_allclose(encoder.encode(["ab"]).toarray()[0], np.array([rare, rare, frequent]) / length, 1e-6)
+
+
+def test_shape_and_type(encoder):
+    vectors = encoder.encode(TEXTS)
+    assert vectors.shape == (len(TEXTS), len(encoder.ngrams))
+    assert vectors.dtype == np.float32
+    assert encoder.encode([]).shape == (0, len(encoder.ngrams))
+
+
+def test_what_has_no_known_ngram_has_a_zero_row(encoder):
+    assert encoder.encode(["", "-", "жж", "qq"]).nnz == 0
+
+
+@given(st.lists(st.text("aBc -я", max_size=8), min_size=1, max_size=5))
+def test_rows_have_unit_length_or_none(texts):
+    encoder = NgramEncoder.fit(["Ab", "b c", "a"])
+    lengths = np.sqrt(encoder.encode(texts).power(2).sum(axis=1)).A1
+    known = [bool(set(biosyn(text)) - {"я"}) for text in texts]
+    np.testing.assert_allclose(lengths, np.array(known, dtype=float), atol=1e-6)
+
+
+def test_order_and_repetition_of_names_do_not_count(encoder):
+    assert NgramEncoder.fit(iter([*reversed(NAMES), *NAMES])).fingerprint == encoder.fingerprint
+
+
+def test_names_without_any_ngram():
+    encoder = NgramEncoder.fit(["-", "?!"])
+    assert encoder.encode(["a", "b"]).shape == (2, 0)
+
+
+@pytest.mark.parametrize("names", [NAMES, ["-"]])
+def test_saved_and_loaded(tmp_path, names):
+    encoder = NgramEncoder.fit(names, ngram_range=(2, 3), text_normalizer="lower")
+    encoder.save(tmp_path / "new" / "ngrams")
+    loaded = NgramEncoder.load(tmp_path / "new" / "ngrams")
+    assert loaded.fingerprint == encoder.fingerprint
+    assert (loaded.ngram_range, loaded.text_normalizer) == ((2, 3), "lower")
+    assert (loaded.encode(TEXTS) != encoder.encode(TEXTS)).nnz == 0
+
+
+def test_what_changes_the_fingerprint(encoder):
+    others = [
+        NgramEncoder.fit([*NAMES, "more"]),
+        NgramEncoder.fit(NAMES[:-1]),
+        NgramEncoder.fit(NAMES, ngram_range=(1, 3)),
+        NgramEncoder.fit(NAMES, text_normalizer="lower"),
+    ]
+    assert len({other.fingerprint for other in [encoder, *others]}) == 5
+
+
+@pytest.mark.parametrize("name", [SETTINGS_FILE, IDF_FILE])
+@pytest.mark.parametrize("kept", [None, 0, 0.5])
+def test_missing_and_cut_off_files(encoder, tmp_path, name, kept):
+    encoder.save(tmp_path)
+    content = (tmp_path / name).read_bytes()
+    (tmp_path / name).unlink()
+    if kept is not None:
+        (tmp_path / name).write_bytes(content[: int(len(content) * kept)])
+    with pytest.raises(SapbertError, match="E306"):
+        NgramEncoder.load(tmp_path)
+
+
+def test_greek_letters_are_their_names():
+    encoder = NgramEncoder.fit(["alpha-thalassemia", "β-thalassemia", "TNFα"])
+    assert encoder.text_normalizer == "biosyn+greek"
+    letters = encoder.encode(["α-thalassemia", "β-Thalassemia", "TNF\U0001d6fc"]).toarray()
+    names = encoder.encode(["alpha-thalassemia", "beta-thalassemia", "TNFalpha"]).toarray()
+    np.testing.assert_array_equal(letters, names)
+    assert not any("α" in ngram or "β" in ngram for ngram in encoder.ngrams)
+
+
+def test_a_form_without_greek_keeps_the_letters(tmp_path):
+    encoder = NgramEncoder.fit(["α-thalassemia", "alpha"], text_normalizer="biosyn")
+    encoder.save(tmp_path)
+    for one in (encoder, NgramEncoder.load(tmp_path)):
+        assert "α" in one.ngrams
+        vectors = one.encode(["α-thalassemia", "alpha-thalassemia"])
+        assert (vectors[0] @ vectors[1].T).toarray()[0, 0] < 0.999

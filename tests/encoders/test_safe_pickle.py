@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+import os
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_matrix
+from sklearn.feature_extraction.text import TfidfVectorizer
+
+from spacy_sapbert.encoders.safe_pickle import _ADMITTED, Inert, read_vectorizer
+from spacy_sapbert.errors import SapbertError
+
+NAMES = ["breast cancer", "cold", "fits"]
+FITTED = TfidfVectorizer(analyzer="char", ngram_range=(1, 2)).fit(NAMES)
+
+
+class Calls:
+    """What is pickled as a call."""
+
+    def __init__(self, function, *arguments):
+        self.call = function, arguments
+
+    def __reduce__(self):
+        return self.call
+
+
+@pytest.fixture
+def write(tmp_path):
+    """A function that writes the content of a pickle, and gives its path."""
+
+    def write(content):
+        path = tmp_path / "sparse_encoder.pk"
+        path.write_bytes(content)
+        return path
+
+    return write
+
+
+@pytest.mark.parametrize("protocol", [3, 4, 5])
+def test_a_fitted_vectorizer(write, protocol):
+    found = read_vectorizer(write(pickle.dumps(FITTED, protocol))).state
+    assert found["vocabulary_"] == FITTED.vocabulary_
+    assert (found["ngram_range"], found["analyzer"], found["lowercase"]) == ((1, 2), "char", True)
+    np.testing.assert_array_equal(found["_tfidf"].state["idf_"].values, FITTED.idf_)
+    assert isinstance(found["_tfidf"], Inert)
+
+
+def test_numbers_in_every_form(write):
+    """Numbers of numpy, arrays by columns and of another byte order, sets and sparse matrices."""
+    vectorizer = TfidfVectorizer()
+    vectorizer.vocabulary_ = {"a": np.int64(1), "b": np.float32(0.5)}
+    vectorizer.table = np.asfortranarray(np.arange(6, dtype=">i4").reshape(2, 3))
+    vectorizer.stop_words_ = {"x", "y"}
+    vectorizer.matrix = csr_matrix(np.diag([1.5, 2.5]))
+    for protocol in (3, 4, 5):
+        found = read_vectorizer(write(pickle.dumps(vectorizer, protocol))).state
+        assert found["vocabulary_"] == {"a": 1, "b": 0.5}
+        assert found["table"].values.tolist() == [[0, 1, 2], [3, 4, 5]]
+        assert found["stop_words_"] == {"x", "y"}
+        assert found["matrix"].state["data"].values.tolist() == [1.5, 2.5]
+
+
+@pytest.mark.parametrize(
+    ("call", "refused"),
+    [
+        (Calls(os.system, "touch {marker}"), rf"{os.system.__module__}\.system"),
+        (Calls(exec, "open('{marker}', 'w')"), r"builtins\.exec"),
+        (Calls(getattr, np.ndarray, "tofile"), r"builtins\.getattr"),
+        (np.save, r"numpy\.save"),
+        (np.ndarray.tofile, r"builtins\.getattr|numpy\.ndarray\.tofile"),
+        (Inert, r"spacy_sapbert\.ml\.safe_pickle\.Inert"),
+    ],
+)
+@pytest.mark.parametrize("protocol", [3, 4])
+def test_nothing_that_is_named_runs(write, tmp_path, call, refused, protocol):
+    marker = tmp_path / "ran"
+    if isinstance(call, Calls):
+        function, arguments = call.call
+        call = Calls(function, *(a.format(marker=marker) if isinstance(a, str) else a for a in arguments))
+    vectorizer = TfidfVectorizer().set_params(preprocessor=call)
+    with pytest.raises(SapbertError, match=rf"E343.*sparse_encoder\.pk names ({refused}),"):
+        read_vectorizer(write(pickle.dumps(vectorizer, protocol)))
+    assert not marker.exists()
+
+
+def test_a_pickle_by_hand(write, tmp_path):
+    """It would call os.system before anything else is read."""
+    marker = tmp_path / "ran"
+    content = b"cposix\nsystem\n(S'touch %s'\ntR." % os.fsencode(marker)
+    pickle.loads(content.replace(b"posix\nsystem", os.system.__module__.encode() + b"\nsystem"))
+    assert marker.exists()
+    marker.unlink()
+    with pytest.raises(SapbertError, match=r"E343.*posix\.system"):
+        read_vectorizer(write(content))
+    assert not marker.exists()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"cnumpy\nndarray\n(N}S'made'\nI1\nstb.",  # attributes for a class itself
+        b"cnumpy.core.multiarray\nscalar\n(N}S'made'\nI1\nstb.",
+        b"cbuiltins\nset\n(N}S'made'\nI1\nstb.",
+        b"S'id'\nP.",
+        b"P1\n.",
+        b"\x82\x01.",
+    ],
+)
+def test_what_the_stand_ins_are_does_not_change(write, content):
+    with pytest.raises(SapbertError, match=r"E344.*sparse_encoder\.pk is damaged"):
+        read_vectorizer(write(content))
+    assert not any(hasattr(stand_in, "made") for stand_in in _ADMITTED.values())
+
+
+@pytest.mark.parametrize("thing", [3, None, FITTED._tfidf, {"vocabulary_": {}}, [FITTED]])
+def test_something_else(write, thing):
+    with pytest.raises(SapbertError, match=r"E344.*holds no TfidfVectorizer"):
+        read_vectorizer(write(pickle.dumps(thing)))
+
+
+@pytest.mark.parametrize("dtype", [object, "f8,i4", "U3", "M8[s]", "c16"])
+def test_arrays_of_anything_but_numbers(write, dtype):
+    vectorizer = TfidfVectorizer()
+    vectorizer.array = np.zeros(2, dtype)
+    array = read_vectorizer(write(pickle.dumps(vectorizer))).state["array"]
+    with pytest.raises((ValueError, TypeError)):
+        _ = array.values
+
+
+def outcome(path):
+    try:
+        read_vectorizer(path)
+    except SapbertError as error:
+        return str(error)[:6]
+    return "read"
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.sampled_from([3, 4]), st.floats(0, 1, exclude_max=True), st.integers(0, 255))
+def test_a_damaged_pickle_is_told(tmp_path_factory, protocol, place, byte):
+    """Cut off or with a byte changed, it is read or refused: no other error comes out."""
+    content = pickle.dumps(FITTED, protocol)
+    place = int(place * len(content))
+    path = tmp_path_factory.mktemp("damaged") / "sparse_encoder.pk"
+    path.write_bytes(content[:place])
+    assert outcome(path) in ("[E343]", "[E344]")
+    path.write_bytes(content[:place] + bytes([byte]) + content[place + 1 :])
+    assert outcome(path) in ("[E343]", "[E344]", "read")

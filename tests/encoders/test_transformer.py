@@ -1,0 +1,430 @@
+from __future__ import annotations
+
+import json
+import shutil
+import tracemalloc
+
+import numpy as np
+import pytest
+import torch
+import transformers
+
+from spacy_sapbert.encoders import transformer as transformer_encoder
+from spacy_sapbert.encoders.transformer import TransformerEncoder
+from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.text.greek import spell_out_greek
+
+TEXTS = [
+    "Breast  Cancer",
+    "cold",
+    "",
+    "a very long name of some kind of neoplasms that goes on and on",
+    "cold",
+    "Cold!",
+    "ζ unknown",
+    "b",
+]
+
+
+@pytest.fixture
+def copied(tiny_encoder, tmp_path):
+    """A folder of an encoder that a test may damage."""
+    return shutil.copytree(tiny_encoder, tmp_path / "encoder")
+
+
+def expected_vectors(folder, texts, pooling, max_length=25):
+    """One text at a time through the plain model."""
+    tokenizer = transformers.BertTokenizerFast.from_pretrained(folder)
+    model = transformers.BertModel.from_pretrained(folder).eval()
+    vectors = []
+    for text in texts:
+        pieces = tokenizer.tokenize(" ".join(spell_out_greek(text).lower().split()))[: max_length - 2]
+        ids = tokenizer.convert_tokens_to_ids(["[CLS]", *pieces, "[SEP]"])
+        with torch.no_grad():
+            hidden = model(torch.tensor([ids])).last_hidden_state[0].numpy()
+        vector = hidden[0] if pooling == "cls" else hidden.mean(axis=0)
+        vectors.append(vector / np.linalg.norm(vector))
+    return np.array(vectors)
+
+
+# --- vectors
+
+
+@pytest.mark.parametrize("pooling", ["cls", "mean"])
+@pytest.mark.parametrize("max_length", [8, 25])
+def test_vectors_are_those_of_a_plain_forward_pass(tiny_encoder, pooling, max_length):
+    encoder = TransformerEncoder(str(tiny_encoder), pooling=pooling, max_length=max_length, device="cpu")
+    vectors = encoder.encode(TEXTS)
+    assert vectors.dtype == np.float32
+    assert vectors.shape == (len(TEXTS), encoder.dim) == (len(TEXTS), 32)
+    np.testing.assert_allclose(vectors, expected_vectors(tiny_encoder, TEXTS, pooling, max_length), atol=1e-5)
+
+
+def test_random_weights_tell_texts_apart(tiny_encoder):
+    """Else the other tests here would compare vectors that are all the same."""
+    vectors = TransformerEncoder(str(tiny_encoder)).encode(["breast", "cold", "neoplasm"])
+    assert (vectors @ vectors.T)[np.triu_indices(3, 1)].max() < 0.98
+
+
+def test_neither_order_nor_batches_count(tiny_encoder, monkeypatch):
+    encoder = TransformerEncoder(str(tiny_encoder))
+    together = encoder.encode(TEXTS)
+    np.testing.assert_allclose(encoder.encode(TEXTS[::-1])[::-1], together, atol=1e-5)
+    monkeypatch.setattr(transformer_encoder, "TOKENS_PER_BATCH", 12)
+    np.testing.assert_allclose(encoder.encode(TEXTS), together, atol=1e-5)
+    alone = np.concatenate([encoder.encode([text]) for text in TEXTS])
+    np.testing.assert_allclose(alone, together, atol=1e-5)
+
+
+def test_a_text_is_encoded_once(tiny_encoder, monkeypatch):
+    encoder = TransformerEncoder(str(tiny_encoder))
+    rows = []
+    forward = encoder._forward
+    monkeypatch.setattr(encoder, "_forward", lambda batch, fast: rows.extend(batch) or forward(batch, fast))
+    vectors = encoder.encode(["Cold", "cold", " cold ", "b"])
+    assert len(rows) == 2
+    assert (vectors[0] == vectors[1]).all()
+    assert (vectors[0] == vectors[2]).all()
+    assert not np.allclose(vectors[0], vectors[3])
+
+
+def test_no_texts(tiny_encoder):
+    assert TransformerEncoder(str(tiny_encoder)).encode([]).shape == (0, 32)
+
+
+def test_names_are_cut_to_the_length(tiny_encoder):
+    encoder = TransformerEncoder(str(tiny_encoder), max_length=6)
+    long, short, shorter = encoder.encode(["a b c d e f g", "a b c d", "a b c"])
+    np.testing.assert_allclose(long, short, atol=1e-5)
+    assert not np.allclose(long, shorter, atol=1e-3)
+
+
+def test_one_very_long_name_does_not_blow_up_its_batch(tiny_encoder):
+    encoder = TransformerEncoder(str(tiny_encoder))
+    texts = ["x " * 50_000, *map(str, range(300))]
+    encoder.encode(texts[1:])
+    tracemalloc.start()
+    vectors = encoder.encode(texts)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 30e6
+    np.testing.assert_allclose(vectors[0], encoder.encode(["x " * 30])[0], atol=1e-5)
+
+
+def test_fast_vectors_are_close(tiny_encoder):
+    encoder = TransformerEncoder(str(tiny_encoder))
+    fast = encoder.encode(TEXTS, fast=True)
+    assert fast.dtype == np.float32
+    assert np.sum(fast * encoder.encode(TEXTS), axis=1).min() > 0.99
+
+
+def test_normaliser(tiny_encoder):
+    encoder = TransformerEncoder(str(tiny_encoder), text_normalizer="biosyn")
+    one, other = encoder.encode(["Cold, common!", "cold common"])
+    assert (one == other).all()
+
+
+@pytest.mark.parametrize("pooling", ["cls", "mean"])
+def test_raw_vectors_have_the_direction_of_unit_ones(tiny_encoder, pooling):
+    raw = TransformerEncoder(str(tiny_encoder), pooling=pooling, l2_normalized=False).encode(TEXTS)
+    lengths = np.linalg.norm(raw, axis=1, keepdims=True)
+    assert lengths.min() > 1.5
+    unit = TransformerEncoder(str(tiny_encoder), pooling=pooling).encode(TEXTS)
+    np.testing.assert_allclose(raw / lengths, unit, atol=1e-5)
+
+
+# --- what a folder says
+
+
+def test_defaults_are_those_of_sapbert(make_encoder):
+    encoder = TransformerEncoder(str(make_encoder()))
+    assert encoder.settings == {
+        "pooling": "cls",
+        "max_length": 25,
+        "text_normalizer": "lower+greek",
+        "l2_normalized": True,
+    }
+
+
+def test_settings_of_the_folder_and_those_that_are_given(make_encoder):
+    said = {"pooling": "mean", "max_length": 12, "text_normalizer": "biosyn", "l2_normalized": False}
+    folder = str(make_encoder(**said))
+    assert TransformerEncoder(folder).settings == said
+    given = {"pooling": "cls", "max_length": 9, "text_normalizer": "none", "l2_normalized": True}
+    assert TransformerEncoder(folder, **given).settings == given
+
+
+def write_pooling(folder, *modes):
+    known = ("cls_token", "mean_tokens", "max_tokens")
+    content = {"word_embedding_dimension": 32, **{f"pooling_mode_{mode}": mode in modes for mode in known}}
+    write_json(folder, "1_Pooling/config.json", content)
+
+
+def write_json(folder, name, content):
+    (folder / name).parent.mkdir(exist_ok=True)
+    (folder / name).write_text(json.dumps(content))
+
+
+@pytest.mark.parametrize(("mode", "pooling"), [("cls_token", "cls"), ("mean_tokens", "mean")])
+def test_pooling_of_sentence_transformers(make_encoder, mode, pooling):
+    folder = make_encoder()
+    write_pooling(folder, mode)
+    encoder = TransformerEncoder(str(folder))
+    assert encoder.pooling == pooling
+    np.testing.assert_allclose(encoder.encode(TEXTS), expected_vectors(folder, TEXTS, pooling), atol=1e-5)
+
+
+@pytest.mark.parametrize("mode", ["cls", "mean", ["mean"]])
+def test_pooling_of_sentence_transformers_from_version_6_on(make_encoder, mode):
+    folder = make_encoder()
+    write_json(folder, "1_Pooling/config.json", {"embedding_dimension": 32, "pooling_mode": mode})
+    assert TransformerEncoder(str(folder)).pooling == (mode if isinstance(mode, str) else mode[0])
+
+
+@pytest.mark.parametrize("modes", [("max_tokens",), ("cls_token", "mean_tokens"), ()])
+def test_a_pooling_that_we_have_not_is_no_other_one(make_encoder, modes):
+    folder = make_encoder()
+    write_pooling(folder, *modes)
+    with pytest.raises(SapbertError, match=r"E303.*'cls' or 'mean'"):
+        TransformerEncoder(str(folder))
+    assert TransformerEncoder(str(folder), pooling="mean").pooling == "mean"
+
+
+def test_a_layer_after_the_pooling_is_not_left_out_silently(make_encoder):
+    folder = make_encoder()
+    write_pooling(folder, "mean_tokens")
+    package = "sentence_transformers.sentence_transformer.modules"
+    kinds = ["transformer.Transformer", "pooling.Pooling", "normalize.Normalize"]
+    write_json(folder, "modules.json", [{"type": f"{package}.{kind}"} for kind in kinds])
+    assert TransformerEncoder(str(folder)).pooling == "mean"
+    write_json(folder, "modules.json", [{"type": f"{package}.{kind}"} for kind in [*kinds, "dense.Dense"]])
+    with pytest.raises(SapbertError, match=r"E303.*'mean, Dense'"):
+        TransformerEncoder(str(folder))
+
+
+def test_our_settings_go_before_those_of_sentence_transformers(copied):
+    write_pooling(copied, "cls_token")
+    assert TransformerEncoder(str(copied)).pooling == "mean"
+
+
+def test_wrong_settings(tiny_encoder):
+    for wrong in ({"pooling": "max"}, {"text_normalizer": "upper"}):
+        with pytest.raises(SapbertError, match="E303"):
+            TransformerEncoder(str(tiny_encoder), **wrong)
+
+
+def test_nothing_is_read_before_the_first_use(tmp_path):
+    assert TransformerEncoder(str(tmp_path / "not there"), device="cuda:7").pooling == "cls"
+
+
+# --- saved and loaded
+
+
+def test_saved_and_loaded(tiny_encoder, tmp_path):
+    encoder = TransformerEncoder(str(tiny_encoder), max_length=7)
+    encoder.save(tmp_path / "saved")
+    loaded = TransformerEncoder(str(tmp_path / "saved"))
+    assert loaded.settings == encoder.settings
+    assert (loaded.pooling, loaded.max_length, loaded.text_normalizer, loaded.l2_normalized) == (
+        "mean",
+        7,
+        "lower+greek",
+        True,
+    )
+    assert loaded.fingerprint == encoder.fingerprint
+    assert (loaded.encode(TEXTS) == encoder.encode(TEXTS)).all()
+    assert not [path for path in (tmp_path / "saved").rglob("*") if path.suffix in (".bin", ".pt", ".pkl")]
+
+
+def test_what_is_saved_does_not_go_by_what_was_done_before(tiny_encoder, tmp_path):
+    used = TransformerEncoder(str(tiny_encoder))
+    used.encode(TEXTS)
+    used.save(tmp_path / "used")
+    TransformerEncoder(str(tiny_encoder)).save(tmp_path / "new")
+    saved = [
+        {path.relative_to(tmp_path / folder): path.read_bytes() for path in (tmp_path / folder).rglob("*.*")}
+        for folder in ("used", "new")
+    ]
+    assert saved[0] == saved[1]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_half_precision_of_others_is_computed_in_full(tiny_encoder, copied, tmp_path, dtype):
+    model = transformers.AutoModel.from_pretrained(tiny_encoder).to(getattr(torch, dtype))
+    model.save_pretrained(copied)
+    assert json.loads((copied / "config.json").read_text())["torch_dtype"] == dtype
+    encoder = TransformerEncoder(str(copied), device="cpu")
+    assert encoder.dtype == dtype
+    assert {weights.dtype for weights in encoder.model.parameters()} == {torch.float32}
+    whole = TransformerEncoder(str(tiny_encoder), device="cpu")
+    whole.replace(model.float())
+    assert (encoder.encode(TEXTS) == whole.encode(TEXTS)).all()
+    encoder.save(tmp_path / "saved")
+    assert TransformerEncoder(str(tmp_path / "saved")).dtype == dtype
+
+
+def test_what_is_known_of_the_training_stays(tiny_encoder, tmp_path):
+    encoder = TransformerEncoder(str(tiny_encoder))
+    assert encoder.trained == {}
+    encoder.trained["names"] = "MeSH 2020"
+    encoder.record("pretrain", steps=100)
+    encoder.save(tmp_path / "first")
+    again = TransformerEncoder(str(tmp_path / "first"))
+    again.record("prune", layers=[0])
+    again.save(tmp_path / "second")
+    assert TransformerEncoder(str(tmp_path / "second")).trained == {
+        "names": "MeSH 2020",
+        "base": tiny_encoder.name,
+        "history": [{"step": "pretrain", "steps": 100}, {"step": "prune", "layers": [0]}],
+    }
+
+
+def test_another_model_in_its_place(tiny_encoder, make_encoder):
+    encoder, other = (
+        TransformerEncoder(str(tiny_encoder)),
+        TransformerEncoder(str(make_encoder(seed=1, pooling="mean"))),
+    )
+    before = encoder.fingerprint
+    encoder.replace(other.model)
+    assert (encoder.encode(TEXTS) == other.encode(TEXTS)).all()
+    assert encoder.fingerprint == other.fingerprint != before
+
+
+def test_what_changes_the_fingerprint(make_encoder, copied):
+    encoders = [
+        TransformerEncoder(str(copied)),
+        TransformerEncoder(str(copied), pooling="cls"),
+        TransformerEncoder(str(copied), max_length=9),
+        TransformerEncoder(str(copied), text_normalizer="biosyn"),
+        TransformerEncoder(str(copied), l2_normalized=False),
+        TransformerEncoder(str(make_encoder(seed=1, pooling="mean"))),
+    ]
+    assert len({encoder.fingerprint for encoder in encoders}) == 6
+    assert TransformerEncoder(str(copied)).fingerprint == encoders[0].fingerprint
+
+
+def test_other_wordpieces_change_the_fingerprint(copied):
+    before = TransformerEncoder(str(copied)).fingerprint
+    tokenizer = copied / "tokenizer.json"
+    tokenizer.write_text(tokenizer.read_text().replace('"breast"', '"broast"'))
+    assert TransformerEncoder(str(copied)).fingerprint != before
+
+
+def test_weights_that_are_missing_but_not_used(make_encoder):
+    """The folder of a masked language model has no pooler; transformers makes a random one each time."""
+    folder = str(make_encoder(model="BertForMaskedLM"))
+    one, other = TransformerEncoder(folder), TransformerEncoder(folder)
+    assert (one.encode(TEXTS) == other.encode(TEXTS)).all()
+    assert one.fingerprint == other.fingerprint
+
+
+# --- what cannot be loaded
+
+
+def damage(folder, name, change):
+    content = json.loads((folder / name).read_text())
+    content.update(change)
+    (folder / name).write_text(json.dumps(content))
+
+
+def test_a_folder_without_weights(copied):
+    (copied / "model.safetensors").unlink()
+    with pytest.raises(SapbertError, match=r"E302.*model\.safetensors"):
+        TransformerEncoder(str(copied)).encode(["a"])
+
+
+@pytest.mark.parametrize("config", ["", "{", "{}", '{"model_type": "none such"}', "[]"])
+def test_a_broken_config(copied, config):
+    (copied / "config.json").write_text(config)
+    with pytest.raises(SapbertError, match=r"(?s)E302.*needs config\.json"):
+        TransformerEncoder(str(copied)).encode(["a"])
+
+
+def test_no_config_and_no_tokenizer(copied):
+    for pattern in ("config.json", "[tv]o*"):
+        for path in copied.glob(pattern):
+            path.unlink()
+        with pytest.raises(SapbertError, match="E302"):
+            TransformerEncoder(str(copied)).encode(["a"])
+        (copied / "config.json").write_text(json.dumps({"model_type": "bert"}))
+
+
+@pytest.mark.parametrize("change", [{"hidden_size": 64}, {"num_hidden_layers": 3}, {"vocab_size": 7}])
+def test_weights_of_another_shape(copied, change):
+    damage(copied, "config.json", change)
+    with pytest.raises(SapbertError, match="E302"):
+        TransformerEncoder(str(copied)).encode(["a"])
+
+
+@pytest.mark.parametrize("kept", [0, 100, 0.5])
+def test_weights_that_were_cut_off(copied, kept):
+    path = copied / "model.safetensors"
+    content = path.read_bytes()
+    path.write_bytes(content[: kept if isinstance(kept, int) else int(len(content) * kept)])
+    with pytest.raises(SapbertError, match="E302"):
+        TransformerEncoder(str(copied)).encode(["a"])
+
+
+@pytest.mark.parametrize("name", ["spacy_sapbert.json", "1_Pooling/config.json"])
+def test_broken_settings(make_encoder, name):
+    folder = make_encoder()
+    (folder / name).parent.mkdir(exist_ok=True)
+    (folder / name).write_text('{"pooling": ')
+    with pytest.raises(SapbertError, match="E302"):
+        TransformerEncoder(str(folder))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "[]",
+        '{"max_length": "long"}',
+        '{"max_length": 0}',
+        '{"max_length": null}',
+        '{"trained": 3}',
+        '{"l2_normalized": "no"}',
+        '{"l2_normalized": 0}',
+        '{"ngrams": "../ngrams"}',
+        "3",
+    ],
+)
+def test_settings_of_another_kind(make_encoder, content):
+    folder = make_encoder()
+    (folder / "spacy_sapbert.json").write_text(content)
+    with pytest.raises(SapbertError, match="E302"):
+        TransformerEncoder(str(folder))
+
+
+def test_a_file_is_no_encoder(tmp_path):
+    (tmp_path / "model.bin").touch()
+    with pytest.raises(SapbertError, match=r"E301.*model\.bin.*it is a file"):
+        TransformerEncoder(str(tmp_path / "model.bin")).encode(["a"])
+
+
+@pytest.mark.parametrize("name", ["nobody/no-such-encoder", "no/such/folder", "nowhere"])
+def test_a_name_that_is_nowhere(name):
+    with pytest.raises(SapbertError, match=rf"(?s)E301.*'{name}'.*'none' for the sparse score"):
+        TransformerEncoder(name).encode(["a"])
+
+
+# --- Greek letters
+
+
+def test_greek_letters_are_their_names(tiny_encoder):
+    folding, keeping = (TransformerEncoder(str(tiny_encoder), text_normalizer=form) for form in (None, "lower"))
+    letters, names = ["α-thalassemia", "TNFβ"], ["alpha-thalassemia", "TNFbeta"]
+    np.testing.assert_array_equal(folding.encode(letters), folding.encode(names))
+    assert not np.allclose(keeping.encode(letters), keeping.encode(names))
+    assert folding.fingerprint != keeping.fingerprint
+
+
+def test_the_starter_encoder_spells_out_greek_letters():
+    assert TransformerEncoder("starter").text_normalizer == "american+greek"
+
+
+@pytest.mark.parametrize("form", ["lower", "lower+greek"])
+def test_an_encoder_keeps_what_it_does_with_greek_letters(tiny_encoder, tmp_path, form):
+    encoder = TransformerEncoder(str(tiny_encoder), text_normalizer=form)
+    encoder.save(tmp_path / "saved")
+    saved = TransformerEncoder(str(tmp_path / "saved"))
+    assert (saved.text_normalizer, saved.fingerprint) == (form, encoder.fingerprint)

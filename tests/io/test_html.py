@@ -1,0 +1,167 @@
+from html.parser import HTMLParser
+
+import pytest
+import spacy
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from spacy.tokens import Span
+
+from spacy_sapbert.io.html import concept_url, render_page
+from spacy_sapbert.kb.build import build_knowledge_base
+from spacy_sapbert.pipeline.attributes import set_links
+from spacy_sapbert.types import Link, Name, Record
+
+NLP = spacy.blank("en")
+EVIL = "<script>alert('1')</script>\"'><img src=x onerror=alert(1)>&lt;{0}"
+ATTRIBUTES = {
+    "html": {"lang"},
+    "meta": {"charset", "name", "content", "http-equiv"},
+    "div": {"class", "style"},
+    "mark": {"class", "style"},
+    "span": {"style"},
+    "a": {"style", "href"},
+    "td": {"id", "rowspan", "class"},
+}
+PLAIN = {
+    *("head", "title", "style", "body", "h1", "h2", "section", "p", "br"),
+    *("table", "thead", "tbody", "tr", "th"),
+}
+
+
+class Page(HTMLParser):
+    """What a browser would find: tags with attributes, the cells of tables, addresses, and the text of each tag."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.tags, self.cells, self.addresses, self.texts = [], [], [], {}
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, {name for name, _ in attributes}))
+        self.addresses += [value for name, value in attributes if name == "href"]
+        if tag == "td":
+            self.cells.append("")
+        self.texts.setdefault(tag, []).append("")
+
+    def handle_data(self, data):
+        if self.tags[-1:] and self.cells:
+            self.cells[-1] += data
+        if self.tags:
+            self.texts[self.tags[-1][0]][-1] += data
+
+
+def linked(text, label="Disease", kb_id="D001943", links=(), doc_id=""):
+    doc = NLP.make_doc(text)
+    doc.ents = [Span(doc, 0, len(doc), label=label, kb_id=kb_id)]
+    set_links(doc.ents[0], links)
+    doc.user_data["doc_id"] = doc_id
+    return doc
+
+
+def check(page):
+    parsed = Page(page)
+    for tag, attributes in parsed.tags:
+        assert tag in PLAIN or tag in ATTRIBUTES
+        assert attributes <= ATTRIBUTES.get(tag, set())
+    assert all(address.startswith(("https://", "http://", "#")) for address in parsed.addresses)
+    return parsed
+
+
+@pytest.fixture(scope="module")
+def evil_store(tmp_path_factory):
+    record = Record(f"OMIM:{EVIL}", (Name(EVIL, "preferred", "x"),))
+    return build_knowledge_base([record], tmp_path_factory.mktemp("evil") / "evil.kb")
+
+
+def test_page_of_a_composite_mention(small_store):
+    links = [
+        Link("breast cancer", "D001943", 0.98765, "breast cancer", None, True, None, 0.91234),
+        Link("ovary thing", None, 0.3, "ovarian cancer", None, True, "best score 0.30 is not above the threshold"),
+    ]
+    doc = linked("breast cancer and ovary thing", links=links, doc_id="42")
+    parsed = check(render_page([doc], small_store, "My page"))
+    assert parsed.texts["title"] == parsed.texts["h1"]
+    assert [text.strip() for text in parsed.texts["h1"]] == ["My page"]
+    assert [text.strip() for text in parsed.texts["h2"]] == ["42"]
+    assert [cell.strip() for cell in parsed.cells] == [
+        *("breast cancer and ovary thing", "Disease"),
+        *("", "breast cancer", "D001943 Breast Neoplasms", "breast cancer", "0.988", "0.912", ""),
+        *("", "ovary thing", "", "ovarian cancer", "0.300", "", "best score 0.30 is not above the threshold"),
+    ]
+    assert parsed.addresses == ["https://meshb.nlm.nih.gov/record/ui?ui=D001943"] * 2
+
+
+def test_the_page_says_how_a_tie_was_decided(small_store):
+    link = Link("cold", "D003080", 1.0, "cold", tie="same score as D003139; chosen because <its preferred name>")
+    assert check(render_page([linked("cold", links=[link])], small_store, "t")).cells[-1].strip() == link.tie
+
+
+def test_several_ids_lead_to_the_row_of_the_table(small_store):
+    links = [Link("a", "D001943", 1.0, "a", None, True), Link("b", "D010051", 1.0, "b", None, True)]
+    doc = linked("a and b", kb_id="D001943|D010051", links=links)
+    page = render_page([linked("x"), doc], small_store, "t")
+    assert check(page).addresses[1] == "#d2m1"
+    assert 'id="d2m1"' in page
+
+
+def test_long_form_and_long_name_are_shown(small_store):
+    doc = linked("CF", links=[Link("Cystic fibrosis", "D003550", 1.0, "Cystic Fibrosis", "Cystic fibrosis")])
+    cells = [cell.strip() for cell in check(render_page([doc], small_store, "t")).cells]
+    assert cells[2:5] == ["Cystic fibrosis", "", "D003550 Cystic Fibrosis"]
+
+
+def test_overlapping_mentions_are_all_in_the_table(small_store):
+    doc = NLP("breast cancer patients")
+    doc.spans["all"] = [Span(doc, 0, 2, "A"), Span(doc, 0, 3, "B")]
+    page = render_page([doc], small_store, "t", spans_key="all")
+    assert page.count("<mark") == 1
+    assert [cell for cell in check(page).cells if cell.strip() in ("A", "B")] == ["A", "B"]
+
+
+def test_a_text_without_mentions(small_store):
+    page = render_page([NLP("nothing\n& more")], small_store, "t")
+    assert "No mention was found." in page
+    assert "nothing<br>&amp; more" in page
+    assert check(page).texts["h2"][0].strip() == "Document 1"
+
+
+def test_nothing_hostile_becomes_markup(evil_store):
+    links = [Link(EVIL, f"OMIM:{EVIL}", 1.0, EVIL, EVIL, True, EVIL)]
+    doc = linked(EVIL, label=EVIL, kb_id=f"OMIM:{EVIL}", links=links, doc_id=EVIL)
+    parsed = check(render_page([doc], evil_store, EVIL))
+    assert parsed.cells[0] == EVIL
+    assert parsed.cells[2:6] == [EVIL, EVIL, f"OMIM:{EVIL} {EVIL}", EVIL]
+    assert parsed.texts["h2"][0].strip() == EVIL
+
+
+@settings(deadline=None)
+@given(
+    *[st.text(st.one_of(st.sampled_from("<>&\"'{}/=: a"), st.characters(exclude_categories=["Cs"])), min_size=1)] * 4
+)
+@example("<b>", "</mark>", "javascript:alert(1)", '"><script>')
+def test_no_string_becomes_markup(small_store, text, label, kb_id, name):
+    links = [Link(text, kb_id, 0.5, name, name, True, name)]
+    check(render_page([linked(text, label, kb_id, links, name)], small_store, name))
+
+
+@pytest.mark.parametrize(
+    ("concept_id", "address"),
+    [
+        ("D009369", "https://meshb.nlm.nih.gov/record/ui?ui=D009369"),
+        ("C565588", "https://meshb.nlm.nih.gov/record/ui?ui=C565588"),
+        ("C000600000", "https://meshb.nlm.nih.gov/record/ui?ui=C000600000"),
+        ("C0012634", "https://uts.nlm.nih.gov/uts/umls/concept/C0012634"),
+        ("OMIM:145250", "https://omim.org/entry/145250"),
+        ("HP:0000118", "https://hpo.jax.org/browse/term/HP:0000118"),
+        ("DOID:1612", "https://disease-ontology.org/?id=DOID:1612"),
+        ("ORPHA:558", "https://www.orpha.net/en/disease/detail/558"),
+        ('OMIM:"><b>/..', "https://omim.org/entry/%22%3E%3Cb%3E%2F.."),
+        ("X:1", None),
+        ("javascript:alert(1)", None),
+        ("NIL", None),
+        ("", None),
+    ],
+)
+def test_addresses_of_concepts(concept_id, address):
+    assert concept_url(concept_id) == address

@@ -1,0 +1,343 @@
+from __future__ import annotations
+
+import multiprocessing
+import pickle
+import shutil
+import sqlite3
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.kb.build import build_knowledge_base, new_knowledge_base
+from spacy_sapbert.kb.ids import is_supplementary
+from spacy_sapbert.kb.knowledge_base import FORMAT, KnowledgeBase
+from spacy_sapbert.types import Concept, Name, Record
+
+
+@pytest.fixture
+def copied(small_store, tmp_path):
+    """A path of a store that a test may damage."""
+    return shutil.copyfile(small_store.path, tmp_path / "copied.kb")
+
+
+# --- lookups
+
+
+def test_a_concept_with_all_that_is_known_of_it(small_store):
+    assert small_store.get("D001943") == Concept(
+        "D001943",
+        "Breast Neoplasms",
+        ("breast cancer", "Cancer, Breast", "carcinoma of the breast"),
+        ("Disease",),
+        None,
+        ("OMIM:114480",),
+        ("D009369",),
+    )
+    assert small_store.get("D009369").definition == "New abnormal growth of tissue."
+    assert small_store.get("OMIM:114480") is None
+    assert small_store.get("D1") is None
+
+
+def test_ids(small_store):
+    assert small_store.ids("D001241") == ("D001241", "X1", "X2")
+    assert small_store.ids("X1") == ()
+    assert small_store.find_id("X2") == small_store.find_id("D001241") == ("D001241",)
+    assert small_store.find_id("X3") == ()
+    assert [small_store.concept_id(row) for row in range(len(small_store))] == list(small_store.concept_ids())
+
+
+def test_primary_id_goes_before_the_same_alternative_one(tmp_path):
+    names = (Name("a", "exact", "t"),)
+    kb = build_knowledge_base([Record("A", names, ("C",)), Record("B", names), Record("C", names)], tmp_path / "a.kb")
+    assert kb.find_id("C") == ("C", "A")
+
+
+def test_names_of_a_concept_preferred_first(small_store):
+    assert small_store.names_of("D003080") == [
+        Name("cold", "preferred", "MEDIC"),
+        Name("Cold Temperature", "exact", "MEDIC"),
+    ]
+    assert small_store.names_of("D003139")[0].text == "Common Cold"
+    assert small_store.names_of("X1") == []
+
+
+def test_homonyms_are_found_by_who_prefers_them_then_by_id(small_store):
+    assert small_store.find_name("cold") == ("D003080", "D003139")
+    assert small_store.find_name("Seizures") == ("D012640", "HP:0001250")
+    assert small_store.find_name("seizures") == ()
+
+
+def test_names_have_rows_without_gaps(small_store, small_vocabulary):
+    names = list(small_store.names())
+    assert names == list(dict.fromkeys(name.text for record in small_vocabulary for name in record.names))
+    assert [small_store.name(row) for row in range(small_store.n_names)] == names
+    for row in (-1, len(names)):
+        with pytest.raises(IndexError):
+            small_store.name(row)
+
+
+def test_counts(small_store):
+    assert len(small_store) == 15
+    assert small_store.type_counts() == {"Chemical": 3, "Disease": 10, "Drug": 2, "Phenomenon": 1, "Phenotype": 1}
+    assert small_store.source_counts() == {"CTD": 7, "HPO": 3, "MEDIC": 26}
+    assert {key: small_store.meta[key] for key in ("concepts", "names", "format", "licence")} == {
+        "concepts": 15,
+        "names": 34,
+        "format": FORMAT,
+        "licence": "MIT",
+    }
+
+
+def test_cross_references(tmp_path):
+    names = (Name("a", "exact", "t"),)
+    xrefs = {"A": ("C0000002", "OMIM:1"), "B": (), "C": ("OMIM:1",)}
+    kb = build_knowledge_base((Record(id_, names, xrefs=of) for id_, of in xrefs.items()), tmp_path / "a.kb")
+    assert {id_: kb.xrefs(id_) for id_ in (*xrefs, "OMIM:1")} == {**xrefs, "OMIM:1": ()}
+    assert kb.find_xref("OMIM:1") == ("A", "C")
+    assert kb.find_xref("C0000002") == ("A",)
+    assert kb.find_xref("A") == ()
+
+
+# --- ownership
+
+
+@pytest.fixture
+def owned_store(tmp_path):
+    """Names by row: 0 "a" of A and B, 1 "b" of B (preferred) and A, 2 "c" of B by two sources."""
+    with new_knowledge_base(tmp_path / "owned.kb") as builder:
+        builder.add(Record("A", (Name("a", "exact", "s"), Name("b", "exact", "t")), types=("T",)))
+        builder.add(
+            Record("B", (Name("b", "exact", "s"), Name("a", "exact", "s"), Name("c", "exact", "s")), types=("U",))
+        )
+        builder.add_mention("B", Name("c", "mention", "corpus"))
+        builder.add_mention("B", Name("c", "mention", "corpus"))
+        builder.add_mention("B", Name("c", "mention", "other"))
+        builder.finish({})
+    return KnowledgeBase(tmp_path / "owned.kb")
+
+
+def test_ownership(owned_store):
+    name_concepts = owned_store.name_concepts
+    assert name_concepts.names.tolist() == [0, 0, 1, 1, 2]
+    assert name_concepts.concepts.tolist() == [0, 1, 0, 1, 1]
+    assert name_concepts.preferred.tolist() == [True, False, False, True, False]
+    assert name_concepts.annotations.tolist() == [0, 0, 0, 0, 3]
+
+
+@pytest.mark.parametrize(
+    ("concept_id", "name", "times"),
+    [
+        *(("B", "c", 3), ("B", "a", 0), ("A", "c", 0), ("A", "C", 0), ("X", "c", 0)),
+        *(("B", None, 3), ("A", None, 0), ("X", None, 0)),
+    ],
+)
+def test_annotations_of_a_name(owned_store, concept_id, name, times):
+    assert owned_store.annotations(concept_id, name) == times
+
+
+SOME_IDS = ["C000001", "C000002", "C0000001", "D000001", "OMIM:1", "é", "Z"]
+
+
+@settings(max_examples=30)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(SOME_IDS), st.integers(1, 3), st.integers(0, 2)),
+        unique_by=lambda one: one[0],
+        min_size=1,
+    )
+)
+def test_which_concepts_go_first_where_names_say_nothing(drawn):
+    with TemporaryDirectory() as folder:
+        with new_knowledge_base(Path(folder) / "a.kb") as builder:
+            for concept_id, n_names, _ in drawn:
+                builder.add(Record(concept_id, tuple(Name(f"name {i}", "exact", "s") for i in range(n_names))))
+            for concept_id, _, n_annotations in drawn:
+                for _ in range(n_annotations):
+                    builder.add_mention(concept_id, Name("name 0", "mention", "corpus"))
+            builder.finish({})
+        kb = KnowledgeBase(Path(folder) / "a.kb")
+        expected = sorted(drawn, key=lambda one: (is_supplementary(one[0]), -one[2], -one[1], one[0]))
+        order = np.argsort(kb.tie_ranks)
+        assert [kb.concept_id(row) for row in order.tolist()] == [concept_id for concept_id, *_ in expected]
+        assert sorted(kb.tie_ranks.tolist()) == list(range(len(drawn)))
+
+
+def test_who_prefers_a_name_goes_before_others(owned_store):
+    assert owned_store.find_name("b") == ("B", "A")
+    assert owned_store.find_name("a") == ("A", "B")
+
+
+def test_owners_of_names(owned_store):
+    which, owners = owned_store.name_concepts.of(np.array([2, 0, 2]))
+    assert which.tolist() == [0, 1, 1, 2]
+    assert owners.tolist() == [4, 0, 1, 4]
+    which, owners = owned_store.name_concepts.of(np.array([], dtype=np.int32))
+    assert which.tolist() == owners.tolist() == []
+
+
+@pytest.mark.parametrize(
+    ("types", "sources", "passing"),
+    [
+        ((), (), [1, 1, 1, 1, 1]),
+        (("T",), (), [1, 0, 1, 0, 0]),
+        (("T", "U"), (), [1, 1, 1, 1, 1]),
+        ((), ("t",), [0, 0, 1, 0, 0]),
+        ((), ("t", "other"), [0, 0, 1, 0, 1]),
+        (("U",), ("t",), [0, 0, 0, 0, 0]),
+        (("X",), (), [0, 0, 0, 0, 0]),
+    ],
+)
+def test_filters_of_types_and_sources(owned_store, types, sources, passing):
+    assert owned_store.matching_entries(types, sources).astype(int).tolist() == passing
+
+
+# --- scispaCy's view
+
+
+def test_concepts_by_id(small_store):
+    assert small_store.cui_to_entity["D010051"].canonical_name == "Ovarian Neoplasms"
+    assert small_store.cui_to_entity["D010051"] == small_store.get("D010051")
+    assert list(small_store.cui_to_entity) == list(small_store.concept_ids())
+    assert len(small_store.cui_to_entity) == 15
+    assert "OMIM:114480" not in small_store.cui_to_entity
+    with pytest.raises(KeyError):
+        small_store.cui_to_entity["OMIM:114480"]
+
+
+def test_ids_by_name(small_store):
+    assert small_store.alias_to_cuis["cold"] == {"D003139", "D003080"}
+    assert dict(small_store.alias_to_cuis)["CF"] == {"D003550"}
+    assert len(small_store.alias_to_cuis) == small_store.n_names
+    assert "no name" not in small_store.alias_to_cuis
+
+
+def test_opening_reads_nothing_of_the_names(small_store, monkeypatch):
+    asked = []
+    query = KnowledgeBase._rows
+    monkeypatch.setattr(KnowledgeBase, "_rows", lambda kb, sql, *values: asked.append(sql) or query(kb, sql, *values))
+    assert len(KnowledgeBase(small_store.path)) == 15
+    assert asked == ["SELECT key, value FROM meta ORDER BY key"]
+
+
+def test_mappings_read_nothing_before_they_are_asked(small_store, monkeypatch):
+    kb = KnowledgeBase(small_store.path)
+    monkeypatch.setattr(KnowledgeBase, "_connection", lambda kb: pytest.fail("the file was read"))
+    assert len(kb.cui_to_entity) == 15
+    assert len(kb.alias_to_cuis) == 34
+
+
+# --- the file
+
+
+def test_the_file_is_only_read(copied):
+    copied.parent.chmod(0o555)
+    copied.chmod(0o444)
+    before = copied.read_bytes()
+    kb = KnowledgeBase(copied)
+    assert kb.find_name("CF") == ("D003550",)
+    with pytest.raises(SapbertError, match="E102"):
+        kb.query("DELETE FROM names")
+    copied.parent.chmod(0o755)
+    assert copied.read_bytes() == before
+    assert list(copied.parent.iterdir()) == [copied]
+
+
+@pytest.mark.parametrize("name", ["with blank.kb", "50%41?mode=rw#.kb", "Wörter für Γ.kb"])
+def test_odd_paths(small_store, tmp_path, name):
+    shutil.copyfile(small_store.path, tmp_path / name)
+    assert KnowledgeBase(tmp_path / name).find_name("CF") == ("D003550",)
+
+
+def test_relative_paths_outlive_a_change_of_folder(copied, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    kb = KnowledgeBase("copied.kb")
+    monkeypatch.chdir("/")
+    assert kb.find_name("CF") == ("D003550",)
+
+
+def _look_up_all(kb):
+    return [(name, kb.find_name(name)) for name in kb.names()]
+
+
+def test_threads(small_store):
+    kb = KnowledgeBase(small_store.path)
+    expected = _look_up_all(small_store)
+    with ThreadPoolExecutor(4) as pool:
+        results = list(pool.map(lambda _: [_look_up_all(kb), kb.name_concepts.names.tolist()], range(12)))
+    assert all(found == expected for found, _ in results)
+    assert all(names == small_store.name_concepts.names.tolist() for _, names in results)
+
+
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="no fork here")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_forked_child_after_the_parent_has_read(small_store):
+    kb = KnowledgeBase(small_store.path)
+    expected = _look_up_all(kb)
+    context = multiprocessing.get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+    connection = kb._connection()
+    child = context.Process(target=lambda: sender.send((kb._connection() is connection, _look_up_all(kb))))
+    child.start()
+    assert _look_up_all(kb) == expected
+    assert receiver.poll(30)
+    assert receiver.recv() == (False, expected)
+    child.join(30)
+    assert child.exitcode == 0
+    assert _look_up_all(kb) == expected
+
+
+def test_pickle(small_store):
+    _look_up_all(small_store)
+    again = pickle.loads(pickle.dumps(small_store))
+    assert again.path == small_store.path
+    assert _look_up_all(again) == _look_up_all(small_store)
+
+
+# --- what is no store
+
+
+def test_no_file(tmp_path):
+    for path in (tmp_path / "missing.kb", tmp_path):
+        with pytest.raises(SapbertError, match=r"E101.*kb build"):
+            KnowledgeBase(path)
+
+
+def test_not_a_store(tmp_path):
+    (tmp_path / "text.kb").write_text("D009369||Neoplasms\n" * 1000)
+    with pytest.raises(SapbertError, match=r"E102.*text\.kb.*no SQLite header"):
+        KnowledgeBase(tmp_path / "text.kb")
+    with sqlite3.connect(tmp_path / "other.kb") as connection:
+        connection.execute("CREATE TABLE t (a)")
+    with pytest.raises(SapbertError, match=r"E102.*no such table"):
+        KnowledgeBase(tmp_path / "other.kb")
+
+
+@pytest.mark.parametrize("kept", [0, 10, 16, 20, 40, 100, 101, 4096, 0.5, 0.9, -4096, -1])
+def test_a_file_that_was_cut_off(copied, kept):
+    content = copied.read_bytes()
+    length = int(len(content) * kept) if isinstance(kept, float) else kept % len(content)
+    copied.write_bytes(content[:length])
+    with pytest.raises(SapbertError, match=r"E102.*copied\.kb"):
+        KnowledgeBase(copied)
+
+
+def test_a_page_that_was_overwritten(copied):
+    kb = KnowledgeBase(copied)
+    content = bytearray(copied.read_bytes())
+    content[4096 * 2 :] = b"\xff" * (len(content) - 4096 * 2)
+    copied.write_bytes(content)
+    with pytest.raises(SapbertError, match="E102"):
+        list(kb.names())
+
+
+def test_another_format_version(copied):
+    with sqlite3.connect(copied) as connection:
+        connection.execute("UPDATE meta SET value = '99' WHERE key = 'format'")
+    with pytest.raises(SapbertError, match=r"E103.*format 99; this version reads format 2"):
+        KnowledgeBase(copied)

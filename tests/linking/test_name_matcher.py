@@ -1,0 +1,333 @@
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.kb.build import build_knowledge_base
+from spacy_sapbert.linking.name_matcher import HASHES_FILE, MAX_WORDS, ROWS_FILE, Match, NameMatcher
+from spacy_sapbert.text.words import is_acronym, words
+from spacy_sapbert.types import Name, Record
+
+
+def matcher_of(folder, *names):
+    record = Record("D1", tuple(Name(name, "exact", "test") for name in names))
+    return NameMatcher.build(build_knowledge_base([record], Path(folder) / "names.kb"))
+
+
+@pytest.fixture
+def marked(tmp_path):
+    """A function that gives what of a text is marked: (text, name)."""
+
+    def find(text, *names):
+        matcher = matcher_of(tmp_path, *names)
+        return [(text[match.start : match.end], matcher.kb.name(match.row)) for match in matcher.find(text)]
+
+    return find
+
+
+@pytest.fixture(scope="module")
+def small_matcher(small_store):
+    return NameMatcher.build(small_store)
+
+
+# --- what counts as a name
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("BREAST cancer", "Breast Cancer"),
+        ("breast cancers", "Breast Cancer"),
+        ("lymph node", "Lymph Nodes"),
+        ("liver metastases", "metastasis, liver"),
+        ("cancer of the breast", "breast cancer"),
+        ("breast cancer", "Cancer, Breast"),
+        ("Cancer, Breast", "Cancer, Breast"),
+        ("breast-cancer", "breast cancer"),
+        ("breast\ncancer", "breast cancer"),
+        ("Parkinson disease", "Parkinson's Disease"),
+        ("PARKINSON'S DISEASES", "Parkinson’s Disease"),
+        ("IL-2", "il 2"),
+        ("hepatitis A", "Hepatitis A"),
+        ("β-thalassemia", "Β thalassemia"),
+        ("ALL", "ALL"),
+        ("SAMe", "SAMe"),
+        ("disease due to iron", "Iron disease from"),
+        ("susceptibility to cancer", "Cancer, Susceptibility To"),
+        ("deficiency of the iron", "iron deficiency"),
+    ],
+)
+def test_the_same_name(marked, text, name):
+    assert marked(text, name) == [(text, name)]
+    assert marked(f"The {text}, and so on.", name) == [(text, name)]
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("all of them", "ALL"),
+        ("All", "ALL"),
+        ("ALLS", "ALL"),
+        ("breast, cancer", "cancer breast"),
+        ("breast. Cancer", "breast cancer"),
+        ("breast; cancer", "breast cancer"),
+        ("breast (cancer)", "breast cancer"),
+        ("breast “cancer”", "breast cancer"),
+        ("breast cancer cancer", "cancer cancer breast breast"),
+        ("a hepatitis", "Hepatitis A"),
+        ("hepatitis in a child", "Hepatitis A"),
+        ("2 IL", "IL 2"),
+        ("breast and cancer", "breast cancer"),
+        ("cancerous", "cancer"),
+        ("", "cancer"),
+        ("of the in", "cancer"),
+        ("same", "SAMe"),
+        ("lip with cleft", "Cleft lip"),
+        ("disorder to chromosome", "Disorder, Chromosome"),
+        ("infection in HIV", "HIV Infection"),
+    ],
+)
+def test_not_the_same_name(marked, text, name):
+    assert marked(text, name) == []
+
+
+def test_the_longest_names(marked):
+    names = ("cancer", "breast cancer", "cancer cell", "cell", "Cancer of the breast in mice")
+    assert marked("Breast cancer cell of mice", *names) == [("Breast cancer", names[1]), ("cancer cell", names[2])]
+    assert marked("mice with breast cancer; cancer", *names) == [
+        ("mice with breast cancer", names[4]),
+        ("cancer", "cancer"),
+    ]
+
+
+def test_the_first_of_several_names(marked):
+    assert marked("breast cancers", "x", "Cancer, Breast", "breast cancer") == [("breast cancers", "Cancer, Breast")]
+    assert marked("CF", "cf", "CF") == [("CF", "CF")]
+    assert marked("Cf", "cf", "CF") == [("Cf", "cf")]
+
+
+def test_names_of_function_words_and_signs_are_never_found(marked):
+    assert marked("of the + in ?", "of the", "+", "in") == []
+
+
+def test_names_have_up_to_twelve_words(marked):
+    names = [" ".join(f"w{i}" for i in range(n)) for n in (MAX_WORDS, MAX_WORDS + 1)]
+    assert marked(names[0], names[0]) == [(names[0], names[0])]
+    assert marked(names[1], names[1]) == []
+
+
+def test_match_of_a_whole_text(small_matcher, small_store):
+    def name(text):
+        row = small_matcher.match(text)
+        return None if row is None else small_store.name(row)
+
+    assert name("Breast cancers") == "breast cancer"
+    assert name("cancers of the breast") == "breast cancer"
+    assert name("the breast cancer") is None
+    assert name("breast cancer cells") is None
+    assert name("all") is None
+    assert name("") is name(" - ") is None
+
+
+# --- the same by looking everywhere
+
+
+WORDS = ["b", "cell", "cells", "type", "of", "in", "AB", "ab", "2", "the", "type's"]
+JOINTS = [" ", " ", " ", "-", ", ", ". ", " (", ") ", ","]
+phrases = st.lists(st.tuples(st.sampled_from(WORDS), st.sampled_from(JOINTS)), min_size=1, max_size=4).map(
+    lambda pairs: "".join(word + joint for word, joint in pairs)
+)
+
+
+def same(name, text, window):
+    """Whether a window of the words of a text is a name."""
+    written = text[window[0].start : window[-1].end]
+    if is_acronym(name):
+        return written == name
+    keys, name_keys = [word.key for word in window], [word.key for word in words(name)]
+    if keys == name_keys or any(len(key) == 1 for key in keys):
+        return keys == name_keys
+    joined = ["in" in re.findall(r"\w+", some) for some in (written, name)]  # the one of WORDS that says how
+    if joined == [True, False]:
+        return False
+    keys, name_keys = ([key for key in found if key] for found in (keys, name_keys))
+    return keys == name_keys or (not any(word.comma for word in window[1:]) and sorted(keys) == sorted(name_keys))
+
+
+def reference(names, text):
+    found = words(text)
+    matches = {}
+    for start in range(len(found)):
+        for end in range(start + 1, min(len(found), start + MAX_WORDS) + 1):
+            window = found[start:end]
+            if window[0].key and window[-1].key and not any(word.broken for word in window[1:]):
+                rows = [row for row, name in enumerate(names) if same(name, text, window)]
+                if rows:
+                    matches[start, end] = min(rows, key=lambda row: (not is_acronym(names[row]), row))
+    return [
+        Match(found[start].start, found[end - 1].end, row)
+        for (start, end), row in sorted(matches.items())
+        if not any(s <= start and end <= e and (s, e) != (start, end) for s, e in matches)
+    ]
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(phrases, min_size=1, max_size=6, unique=True), st.lists(st.lists(phrases, max_size=4), max_size=6))
+def test_every_place_is_looked_at(names, texts):
+    with TemporaryDirectory() as folder:
+        matcher = matcher_of(folder, *names)
+        names = list(matcher.kb.names())
+        for text in ["".join(phrases) for phrases in texts]:
+            assert matcher.find(text) == reference(names, text)
+
+
+def test_names_that_share_a_hash_are_told_apart(tmp_path):
+    matcher = matcher_of(tmp_path, "breast cancer", "lung cancer")
+    same_hash = NameMatcher(matcher.kb, matcher.hashes[[0, 0]], np.array([0, 1], dtype=np.int32))
+    text = ["breast cancer", "lung cancer"][int(matcher.rows[0])]
+    assert [matcher.kb.name(match.row) for match in same_hash.find(text)] == [text]
+
+
+# --- composites
+
+
+@pytest.mark.parametrize(
+    ("text", "composites"),
+    [
+        ("breast and ovarian cancer in women", ["breast and ovarian cancer"]),
+        ("of breast/ovarian cancer", ["breast/ovarian cancer"]),
+        ("gastric or colorectal cancers", ["gastric or colorectal cancers"]),
+        ("breast cancer and ovarian cancer", []),
+        ("pain and ovarian cancer", []),
+        ("breast. And ovarian cancer", []),
+        ("breast, ovarian cancer", []),
+        ("cold and", []),
+        ("", []),
+    ],
+)
+def test_composites(small_matcher, text, composites):
+    found = small_matcher.find_composites(text, small_matcher.find(text))
+    assert [text[match.start : match.end] for match in found] == composites
+
+
+def test_a_composite_has_the_row_of_its_first_part(small_matcher, small_store):
+    (match,) = small_matcher.find_composites(
+        "breast and ovarian cancer", small_matcher.find("breast and ovarian cancer")
+    )
+    assert small_store.name(match.row) == "breast cancer"
+
+
+# --- size
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["breast cancer in transgenic laboratory animals. " * 21_000, "a" * 1_000_000, "a " * 100_000, "(" * 1_000_000],
+    ids=["names", "letters", "short words", "brackets"],
+)
+def test_a_megabyte(small_matcher, text):
+    start = time.monotonic()
+    matches = small_matcher.find(text)
+    assert time.monotonic() - start < 60
+    assert len(matches) == text.count("breast cancer")
+
+
+def test_many_connectors(small_matcher):
+    text = "breast and ovarian cancer or " * 200 + "cold/" * 500 + " and" * 1000
+    start = time.monotonic()
+    assert len(small_matcher.find_composites(text, small_matcher.find(text))) == 200
+    assert time.monotonic() - start < 60
+
+
+# --- saved
+
+
+def test_saved_and_loaded(small_matcher, small_store, tmp_path):
+    small_matcher.save(tmp_path)
+    loaded = NameMatcher.load(small_store, tmp_path)
+    text = "Breast and ovarian cancer, CF, ALL but not all colds."
+    assert loaded.find(text) == small_matcher.find(text)
+    assert len(loaded.find(text)) == 4
+    assert loaded.find_composites(text, loaded.find(text)) == small_matcher.find_composites(
+        text, small_matcher.find(text)
+    )
+
+
+@pytest.mark.parametrize("name", [HASHES_FILE, ROWS_FILE])
+@pytest.mark.parametrize("kept", [None, 0, 100, -1])
+def test_missing_and_cut_off_files(small_matcher, small_store, tmp_path, name, kept):
+    small_matcher.save(tmp_path)
+    content = (tmp_path / name).read_bytes()
+    (tmp_path / name).unlink()
+    if kept is not None:
+        (tmp_path / name).write_bytes(content[:kept])
+    with pytest.raises(SapbertError, match="E306"):
+        NameMatcher.load(small_store, tmp_path)
+
+
+# --- names of several concepts
+
+
+def records(*concepts):
+    for concept_id, *names in concepts:
+        scopes = ["preferred", *["exact"] * len(names)]
+        yield Record(concept_id, tuple(Name(name, scope, "s") for name, scope in zip(names, scopes, strict=False)))
+
+
+@pytest.mark.parametrize(
+    ("concepts", "expected"),
+    [
+        ([("D000001", "other", "breast cancers"), ("D000002", "Breast Cancer")], "Breast Cancer"),
+        ([("C000001", "other", "breast cancers", "more"), ("D000001", "own", "Breast Cancer")], "Breast Cancer"),
+        ([("D000001", "other", "breast cancers"), ("D000002", "own", "Breast Cancer", "more")], "Breast Cancer"),
+        ([("D000001", "other", "breast cancers"), ("D000002", "own", "Breast Cancer")], "breast cancers"),
+        ([("D000002", "own", "Breast Cancer"), ("D000001", "other", "breast cancers")], "breast cancers"),
+    ],
+)
+def test_of_several_names_that_of_the_concept_with_the_best_claim(tmp_path, concepts, expected):
+    kb = build_knowledge_base(records(*concepts), tmp_path / "a.kb")
+    for matcher in (NameMatcher.build(kb), reloaded(NameMatcher.build(kb), tmp_path)):
+        assert matcher.kb.name(matcher.match("cancer of the breast")) == expected
+
+
+def reloaded(matcher, folder):
+    matcher.save(folder)
+    return NameMatcher.load(matcher.kb, folder)
+
+
+def test_a_name_as_it_is_written_goes_before_another_with_a_better_claim(tmp_path):
+    kb = build_knowledge_base(records(("D000001", "other", "Seizures"), ("D000002", "Seizure")), tmp_path / "a.kb")
+    matcher = NameMatcher.build(kb)
+    found = [kb.name(match.row) for match in matcher.find("seizures and a SEIZURE")]
+    assert found == ["Seizures", "Seizure"]
+
+
+# --- Greek letters
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("with α-thalassemia since", "alpha-Thalassemia"),
+        ("with alpha thalassemia since", "Thalassemia, α"),
+        ("serum TNFα levels", "TNFalpha"),
+        ("serum TNFalpha levels", "TNFα"),
+        ("levels of IL-1β rose", "IL-1beta"),
+        ("a 𝛽-Thalassaemia", "beta-thalassemia"),
+    ],
+)
+def test_greek_letters_are_their_names(marked, text, name):
+    ((found, matched),) = marked(text, name)
+    assert (found in text, matched) == (True, name)
+
+
+def test_other_letters_are_others(marked):
+    assert marked("with β-thalassemia", "alpha-thalassemia") == []

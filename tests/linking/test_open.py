@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import shutil
+
+import numpy as np
+import pytest
+
+from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.linking.open import (
+    NGRAMS_FOLDER,
+    STORE_FILE,
+    VECTORS_FOLDER,
+    check_filters,
+    load_generator,
+    load_knowledge_base,
+    open_encoder,
+    open_generator,
+    save_generator,
+    with_mentions,
+)
+
+TEXTS = ["breast cancers", "cold", "CF", "zzz"]
+
+
+@pytest.fixture
+def generator(small_store, tiny_encoder):
+    return open_generator(small_store, open_encoder(str(tiny_encoder)), sparse=True)
+
+
+@pytest.fixture
+def saved(generator, tmp_path):
+    (tmp_path / "saved").mkdir()
+    save_generator(generator, tmp_path / "saved")
+    return tmp_path / "saved"
+
+
+def test_stores(small_store):
+    assert load_knowledge_base(str(small_store.path)).fingerprint == small_store.fingerprint
+    starter = load_knowledge_base("starter")
+    assert len(starter) > 100
+    assert load_knowledge_base("starter").path == starter.path
+    with pytest.raises(SapbertError, match="E101"):
+        load_knowledge_base("missing.kb")
+
+
+def test_encoders(tiny_encoder):
+    assert open_encoder("none") is None
+    assert open_encoder(str(tiny_encoder)).pooling == "mean"
+    assert open_encoder(str(tiny_encoder), pooling="cls", device="cpu").pooling == "cls"
+    assert (open_encoder("starter").pooling, open_encoder("starter").dim) == ("mean", 384)
+
+
+def test_filters(small_store):
+    check_filters(small_store, ["Disease", "Drug"], {"MEDIC"})
+    check_filters(small_store, [], [])
+    with pytest.raises(SapbertError, match=r"E404.*\['Plant', 'Rock'\].*'Chemical', 'Disease'"):
+        check_filters(small_store, ["Rock", "Disease", "Plant"], [])
+    with pytest.raises(SapbertError, match=r"E405.*\['medic'\].*'CTD', 'HPO', 'MEDIC'"):
+        check_filters(small_store, ["Disease"], ["medic"])
+
+
+def test_one_score_or_both(small_store, generator, tiny_encoder):
+    candidate = generator(["cold"], 1)[0][0]
+    assert candidate.dense == pytest.approx(1, abs=1e-5)
+    assert candidate.sparse == pytest.approx(1)
+    assert open_generator(small_store, None, sparse=True)(["cold"], 1)[0][0].dense is None
+    assert open_generator(small_store, open_encoder(str(tiny_encoder)), sparse=False)(["cold"], 1)[0][0].sparse is None
+
+
+def test_saved_and_loaded(generator, saved):
+    loaded = load_generator(saved, sparse=True)
+    assert loaded(TEXTS, 5) == generator(TEXTS, 5)
+    assert loaded.kb.path == saved / STORE_FILE
+    np.testing.assert_array_equal(loaded.vectors.vectors, generator.vectors.vectors)
+
+
+def test_sparse_score_is_taken_or_left_when_loaded(small_store, generator, saved):
+    without = load_generator(saved, sparse=False)
+    assert without.ngrams is None
+    assert without(["cold"], 1)[0][0].sparse is None
+    shutil.rmtree(saved / NGRAMS_FOLDER)
+    assert load_generator(saved, sparse=True)(TEXTS, 5) == generator(TEXTS, 5)
+
+
+def test_normal_form_of_the_sparse_score(small_store, tmp_path):
+    lower = open_generator(small_store, None, sparse=True, text_normalizer="lower")
+    biosyn = open_generator(small_store, None, sparse=True)
+    assert (lower.ngrams.text_normalizer, biosyn.ngrams.text_normalizer) == ("lower", "biosyn+greek")
+    assert biosyn(["cancer breast"], 1)[0][0].score > lower(["cancer breast"], 1)[0][0].score
+    assert with_mentions(lower, [], tmp_path).ngrams.text_normalizer == "lower"
+
+
+def test_saved_ngrams_go_before_the_setting(saved, recwarn):
+    assert load_generator(saved, sparse=True).ngrams.text_normalizer == "biosyn+greek"
+    assert not recwarn.list
+    with pytest.warns(UserWarning, match=r"\[W401\].*normal form biosyn.*text_normalizer \(lower\)"):
+        loaded = load_generator(saved, sparse=True, text_normalizer="lower")
+    assert loaded.ngrams.text_normalizer == "biosyn+greek"
+    shutil.rmtree(saved / NGRAMS_FOLDER)
+    assert load_generator(saved, sparse=True, text_normalizer="lower").ngrams.text_normalizer == "lower"
+
+
+def test_saved_without_an_encoder(small_store, tmp_path):
+    generator = open_generator(small_store, None, sparse=True)
+    save_generator(generator, tmp_path)
+    loaded = load_generator(tmp_path, sparse=True)
+    assert loaded.vectors is None
+    assert loaded(TEXTS, 5) == generator(TEXTS, 5)
+
+
+@pytest.mark.parametrize(
+    ("name", "code"), [(STORE_FILE, "E101"), (VECTORS_FOLDER, "E306"), ("encoder/model.safetensors", "E302")]
+)
+def test_missing_parts(saved, name, code):
+    path = saved / name
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
+    with pytest.raises(SapbertError, match=code):
+        load_generator(saved, sparse=True)
+
+
+def test_a_store_that_was_exchanged(saved):
+    shutil.copyfile(load_knowledge_base("starter").path, saved / STORE_FILE)
+    with pytest.raises(SapbertError, match="E305"):
+        load_generator(saved, sparse=True)

@@ -1,0 +1,281 @@
+from itertools import permutations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spacy_sapbert.kb.build import new_knowledge_base
+from spacy_sapbert.kb.knowledge_base import KnowledgeBase
+from spacy_sapbert.linking.ties import RULES, TieBreaker, TieEvidence, explain, n_tied, rank
+from spacy_sapbert.types import Candidate, LinkedPart, Name, Record
+
+PREFERRED, TYPE, DOCUMENT = {"preferred": True}, {"type": True}, {"document": True}
+
+
+# --- the order of the rules
+
+
+@pytest.mark.parametrize(
+    ("stronger", "weaker"),
+    [
+        ({"annotations": 2}, {"annotations": 1, **PREFERRED, **TYPE, **DOCUMENT}),
+        (PREFERRED, {**TYPE, **DOCUMENT}),
+        (TYPE, DOCUMENT),
+        (DOCUMENT, {"annotations_in_all": 9, "names": 9}),
+        ({**DOCUMENT, "main": False}, {}),
+        ({}, {"main": False, "annotations_in_all": 9, "names": 9}),
+        ({"annotations_in_all": 2}, {"annotations_in_all": 1, "names": 9}),
+        ({"names": 3}, {"names": 2}),
+    ],
+)
+def test_the_earlier_rule_decides(stronger, weaker):
+    best, other = TieEvidence("Z", **stronger), TieEvidence("A", **weaker)
+    assert rank([other, best]) == [best, other]
+
+
+def test_the_next_rule_decides_between_equals():
+    claims = [
+        TieEvidence("A", 3),
+        TieEvidence("B", 3, **TYPE),
+        TieEvidence("C", 3, **TYPE, **DOCUMENT),
+        TieEvidence("D", 2, **PREFERRED),
+    ]
+    assert [claim.concept_id for claim in rank(claims)] == ["C", "B", "A", "D"]
+
+
+def test_the_id_decides_in_the_end():
+    assert [claim.concept_id for claim in rank([TieEvidence("B", 1), TieEvidence("A", 1)])] == ["A", "B"]
+
+
+def test_rules_can_be_left_out():
+    claims = [TieEvidence("A", 5), TieEvidence("B", **DOCUMENT)]
+    assert rank(claims, ["document"])[0].concept_id == "B"
+    assert rank(claims, [])[0].concept_id == "A"
+
+
+claims = st.lists(
+    st.builds(
+        TieEvidence,
+        st.text("ABC", min_size=1),
+        st.integers(0, 2),
+        *[st.booleans()] * 4,
+        st.integers(0, 2),
+        st.integers(1, 3),
+    ),
+    unique_by=lambda claim: claim.concept_id,
+    min_size=2,
+    max_size=5,
+)
+
+
+@given(claims, st.permutations(RULES), st.randoms())
+def test_the_order_in_which_claims_come_does_not_count(some, rules, random):
+    shuffled = random.sample(some, len(some))
+    assert rank(shuffled, rules) == rank(some, rules)
+    assert set(rank(some, rules)) == set(some)
+
+
+@given(claims, st.permutations(RULES))
+def test_nothing_speaks_more_for_another_by_the_rule_that_decided(some, rules):
+    best, *others = rank(some, rules)
+    for other in others:
+        differs = [rule for rule in rules if getattr(best, rule) != getattr(other, rule)]
+        if differs:
+            assert getattr(best, differs[0]) > getattr(other, differs[0])
+        else:
+            assert best.concept_id < other.concept_id
+
+
+# --- the explanation
+
+
+@pytest.mark.parametrize(
+    ("best", "reason"),
+    [
+        (TieEvidence("Z", 1200), "annotators mean it most often by this name (1,200)"),
+        (TieEvidence("Z", **PREFERRED), "this is its preferred name"),
+        (TieEvidence("Z", **TYPE), "its type goes with the label"),
+        (TieEvidence("Z", **DOCUMENT), "it is linked elsewhere in the document"),
+        (TieEvidence("Z", annotations_in_all=1200), "it is annotated more often in all (1,200)"),
+        (TieEvidence("Z", names=12), "it has more names (12)"),
+    ],
+)
+def test_the_reason_is_what_decided(best, reason):
+    assert explain(rank([TieEvidence("A"), best])) == f"same score as A; chosen because {reason}"
+
+
+def test_the_reason_is_what_the_runner_up_lacks():
+    claims = rank([TieEvidence("A", 3, **TYPE), TieEvidence("B", 3), TieEvidence("C", 1)])
+    assert explain(claims) == "same score as B, C; chosen because its type goes with the label"
+
+
+def test_the_reason_is_the_kind_of_record():
+    reason = "it is a main descriptor, not a supplementary record"
+    claims = rank([TieEvidence("C565588", main=False), TieEvidence("D000001")])
+    assert explain(claims) == f"same score as C565588; chosen because {reason}"
+
+
+def test_nothing_but_the_id():
+    assert explain([TieEvidence("A", 2), TieEvidence("B", 2)]) == "same score as B; chosen because its id comes first"
+
+
+def test_many_rivals_are_counted():
+    assert explain([TieEvidence(name) for name in "ABCDEF"]).startswith("same score as B, C, D and 2 more; ")
+
+
+# --- a document
+
+
+@pytest.fixture(scope="module")
+def kb(tmp_path_factory):
+    """A, B and C own "x", which is nobody's preferred name; A and D own "y", which is D's; B is annotated as "z".
+
+    C000001, a supplementary record, and D000001 to D000003 own "v"; D000003 is annotated by another name.
+    """
+    path = tmp_path_factory.mktemp("homonyms") / "a.kb"
+    with new_knowledge_base(path) as builder:
+        for concept_id, names, types in (
+            ("A", "a|x|y|z", "Disease"),
+            ("B", "b|x|z|b2", "Drug"),
+            ("C", "c|x|c2|c3", "Disease|Symptom"),
+            ("D", "y", "Symptom"),
+            ("C000001", "v0|v|v5|v6", "Rare"),
+            ("D000001", "v1|v", "Rare"),
+            ("D000002", "v2|v|v4", "Rare"),
+            ("D000003", "v3|v", "Rare"),
+        ):
+            texts = names.split("|")
+            records = tuple(Name(text, "exact" if i else "preferred", "s") for i, text in enumerate(texts))
+            builder.add(Record(concept_id, records, types=tuple(types.split("|"))))
+        builder.add_mention("B", Name("z", "mention", "corpus"))
+        builder.add_mention("A", Name("a", "mention", "corpus"))
+        builder.add_mention("C", Name("c", "mention", "corpus"))
+        builder.add_mention("D000003", Name("v3", "mention", "corpus"))
+        builder.finish({})
+    return KnowledgeBase(path)
+
+
+def part(name, ids, score=1.0, others=()):
+    return LinkedPart(name, None, tuple(Candidate(concept_id, score, name) for concept_id in ids) + tuple(others))
+
+
+def above(limit):
+    return lambda candidates: [candidate for candidate in candidates if candidate.score > limit]
+
+
+def decide(kb, *mentions, labels=None, label_types=None, limit=0.5):
+    homonyms = TieBreaker(kb, above(limit), label_types or {})
+    return homonyms.decide([(mention,) for mention in mentions], labels or [""] * len(mentions))
+
+
+def first_ids(decided):
+    return [parts[0].candidates[0].concept_id for parts in decided]
+
+
+def test_only_ties_are_touched(kb):
+    untied = part("a", "A", others=[Candidate("B", 0.9, "b"), Candidate("C", 0.9, "c")])
+    nothing = LinkedPart("?", None, ())
+    assert decide(kb, untied, nothing) == [(untied,), (nothing,)]
+    assert decide(kb) == []
+
+
+def test_scores_and_candidates_stay(kb):
+    rest = (Candidate("D", 0.7, "y"), Candidate("X", 0.7, "q"))
+    tied = part("z", "AB", others=rest)
+    ((decided,),) = decide(kb, tied)
+    assert decided.candidates == (tied.candidates[1], tied.candidates[0], *rest)
+    assert (decided.text, decided.long_form) == ("z", None)
+    assert decided.tie == "same score as A; chosen because annotators mean it most often by this name (1)"
+
+
+def test_whose_preferred_name_it_is(kb):
+    assert first_ids(decide(kb, part("y", "AD"))) == ["D"]
+
+
+@pytest.mark.parametrize(
+    ("ids", "first", "reason"),
+    [
+        (("C000001", "D000001"), "D000001", "it is a main descriptor, not a supplementary record"),
+        (("D000001", "D000002", "D000003"), "D000003", "it is annotated more often in all (1)"),
+        (("D000001", "D000002"), "D000002", "it has more names (3)"),
+    ],
+)
+def test_what_is_known_of_the_concept(kb, ids, first, reason):
+    for order in permutations(ids):
+        ((decided,),) = decide(kb, part("v", order))
+        assert decided.candidates[0].concept_id == first
+        assert decided.tie.endswith(f"chosen because {reason}")
+
+
+@pytest.mark.parametrize(
+    ("label", "label_types", "expected"),
+    [
+        ("", {}, "A"),
+        ("DRUG", {}, "B"),
+        ("Symptom", {}, "C"),
+        ("GENE", {}, "A"),
+        ("GENE", {"GENE": ["Gene", "Symptom"]}, "C"),
+        ("Drug", {"Drug": ["Symptom"]}, "C"),
+        ("Drug", {"Drug": []}, "A"),
+    ],
+)
+def test_types_that_go_with_the_label(kb, label, label_types, expected):
+    assert first_ids(decide(kb, part("x", "ABC"), labels=[label], label_types=label_types)) == [expected]
+
+
+def test_a_concept_that_is_linked_elsewhere_in_the_document(kb):
+    decided = decide(kb, part("x", "ABC"), part("c", "C", 0.8), part("x", "BA"))
+    assert first_ids(decided) == ["C", "C", "A"]
+    assert decided[0][0].tie == "same score as A, B; chosen because it is linked elsewhere in the document"
+
+
+def test_what_is_not_linked_or_tied_itself_says_nothing(kb):
+    assert first_ids(decide(kb, part("x", "ABC"), part("c", "C", 0.5))) == ["A", "C"]
+    assert first_ids(decide(kb, part("x", "ABC"), part("y", "CB"))) == ["A", "B"]
+
+
+def test_the_parts_of_a_mention_are_context_for_one_another(kb):
+    ((one, other),) = TieBreaker(kb, above(0.5)).decide([(part("x", "ABC"), part("b", "B"))], [""])
+    assert (one.candidates[0].concept_id, other.tie) == ("B", None)
+
+
+@pytest.mark.parametrize("ids", list(permutations("ABC")))
+def test_the_order_of_the_candidates_does_not_count(kb, ids):
+    assert decide(kb, part("x", ids), part("b", "B")) == decide(kb, part("x", "ABC"), part("b", "B"))
+
+
+@given(st.lists(st.sampled_from(["xABC", "xAB", "yAD", "zAB", "aA", "bB", "cC"]), max_size=6), st.randoms())
+def test_the_order_of_the_mentions_does_not_count(kb, drawn, random):
+    places = random.sample(range(len(drawn)), len(drawn))
+    straight = decide(kb, *(part(one[0], one[1:]) for one in drawn))
+    mixed = decide(kb, *(part(drawn[i][0], drawn[i][1:]) for i in places))
+    assert mixed == [straight[i] for i in places]
+
+
+@given(st.lists(st.sampled_from(["xABC", "yAD", "zAB", "bB", "cC"]), max_size=6))
+def test_deciding_again_changes_nothing(kb, drawn):
+    once = decide(kb, *(part(one[0], one[1:]) for one in drawn))
+    assert TieBreaker(kb, above(0.5)).decide(once, [""] * len(once)) == once
+
+
+def test_n_tied():
+    assert [n_tied(part("x", ids, others=[Candidate("Q", 0.9, "q")])) for ids in ("A", "AB", "ABC")] == [1, 2, 3]
+    assert n_tied(LinkedPart("x", None, ())) == 0
+
+
+def test_a_label_for_each_mention(kb):
+    with pytest.raises(ValueError, match="zip"):
+        decide(kb, part("x", "AB"), labels=["a", "b"])
+
+
+def test_what_the_prior_has_decided_is_told(kb):
+    def weighed(*given):
+        return LinkedPart("text", None, tuple(Candidate(*one[:2], "text", *one[2:]) for one in given))
+
+    a, b = ("A:1", 0.9, 0.8, 0.5, 0.7), ("A:2", 0.8, 0.8, 0.5, 0.0)
+    ((found,),) = decide(kb, weighed(a, b))
+    assert found.tie == "a name as like as that of A:2; chosen because annotated more often"
+    less_like = ("A:2", 0.8, 0.7, 0.5, 0.0)
+    without_prior = [(*one[:4], None) for one in (a, b)]
+    for part in (weighed(a, less_like), weighed(*without_prior), weighed(a), weighed()):
+        assert decide(kb, part) == [(part,)]

@@ -1,0 +1,237 @@
+from collections import Counter
+
+import numpy as np
+import pytest
+import spacy
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spacy_sapbert.kb.mentions import add_training_mentions
+from spacy_sapbert.retrieval.concept_set import ConceptSet
+from spacy_sapbert.retrieval.signals.near_names import NearNames
+from spacy_sapbert.retrieval.signals.phrases import (
+    LONGEST,
+    Phrases,
+    _apart,
+    _Covered,
+    count_document,
+    end_of_beginning,
+    phrases,
+)
+from spacy_sapbert.retrieval.training_counts import DocumentCounts, TrainingCounts
+from spacy_sapbert.types import AnnotatedDocument, Mention
+
+NLP = spacy.blank("en")
+FEATURES = {name: place for place, name in enumerate(Phrases.features)}
+TABLE = {
+    "chill": {"cold": 0.9, "Common Cold": 0.6},
+    "cold": {"cold": 1.0, "Common Cold": 0.7},
+    "spasm": {"fits": 0.7},
+    "fitting": {"fits": 0.8, "epileptic seizure": 0.95},
+    "winter": {"Cold Temperature": 0.8},
+}
+
+
+def read(index, concepts, text, counts=None, own=None):
+    (view,) = Phrases(NearNames(index, concepts), counts).read([NLP.make_doc(text)], own and [own])
+    return view
+
+
+def features(view, concepts, concept_id):
+    row = view.features(np.array(concepts.places_of(concept_id)))[0]
+    return {name: float(row[place]) for name, place in FEATURES.items()}
+
+
+def forms(text):
+    return {phrase.text: phrase.spans for phrase in phrases(NLP.make_doc(text))}
+
+
+# --- phrases
+
+
+def test_phrases_by_hand():
+    found = forms("Colds of the lung. In 12 Men: X colds")
+    assert found == {
+        "colds": [(0, 5), (32, 37)],
+        "colds of the lung": [(0, 17)],
+        "lung": [(13, 17)],
+        "12 men": [(22, 28)],  # "12" is a number, "x" a letter
+        "men": [(25, 28)],
+        "x colds": [(30, 37)],
+    }
+
+
+def test_phrases_stay_in_their_clause():
+    assert set(forms("cold; fits, (of) men\n\nlung")) == {
+        "cold", "fits", "fits, (of) men", "men", "lung",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ["", ".", "the of", " \n", "12", "x of"])
+def test_nothing_but_stop_words_and_numbers(text):
+    assert phrases(NLP.make_doc(text)) == []
+
+
+@settings(max_examples=50)
+@given(st.lists(st.sampled_from(["cold", "Fits", "the", ",", ".", "12", "x", "\n"]), max_size=25))
+def test_phrases_are_short_runs_of_the_text(words):
+    doc = NLP.make_doc(" ".join(words))
+    for phrase in phrases(doc):
+        assert {doc.text[start:end].lower() for start, end in phrase.spans} == {phrase.text}
+        assert all(1 <= len(doc.char_span(*span)) <= LONGEST for span in phrase.spans)
+        assert phrase.spans == sorted(set(phrase.spans))
+        assert phrase.text.split()[0] not in ("the", ",")
+        assert "." not in phrase.text
+
+
+@pytest.mark.parametrize(
+    ("text", "end"), [("Dr. A cold was seen. Fits", 19), ("cold " * 40, 125), ("cold fits", 9), ("", 0)]
+)
+def test_the_beginning(text, end):
+    assert end_of_beginning(NLP.make_doc(text)) == end
+
+
+def test_what_is_in_the_beginning():
+    found = {phrase.text: phrase.in_beginning for phrase in phrases(NLP.make_doc("Men had a cold. Fits, cold"))}
+    assert (found["cold"], found["fits"]) == (True, False)
+
+
+def test_parts_of_composites():
+    text = "Breast and ovarian cancer, breast and ovarian cancer"
+    found = forms(text)
+    assert found["breast cancer"] == [(0, 25)]  # at the shortest run that it is a part of
+    assert found["ovarian cancer"] == [(11, 25), (38, 52)]  # which stands there as it is
+
+
+# --- views
+
+
+def test_a_phrase_speaks_for_the_concepts_whose_name_is_most_like_it(table_index, concepts):
+    view = read(table_index(TABLE), concepts, "fitting")
+    # the nearest name is of one concept; a further one, "fits", is of another
+    assert features(view, concepts, "HP:0001250")["likeness"] == pytest.approx(0.95)
+    assert features(view, concepts, "D012640")["likeness"] == pytest.approx(0.4)
+    assert [concepts.ids[place] for place in view.nearest(5)] == ["HP:0001250", "D012640"]
+    assert [concepts.ids[place] for place in view.nearest(1)] == ["HP:0001250"]
+
+
+def test_a_homonym_speaks_for_both(table_index, concepts):
+    view = read(table_index(TABLE), concepts, "cold")
+    assert {concepts.ids[place] for place in view.nearest(2)} == {"D003139", "D003080"}
+    for one in ("D003139", "D003080"):
+        assert features(view, concepts, one)["a name"] == 1
+        assert features(view, concepts, one)["likeness"] == 1
+
+
+def test_features_by_hand(table_index, concepts):
+    seen = features(read(table_index(TABLE), concepts, "Seen a chill. Cold, chill, winter"), concepts, "D003139")
+    assert seen == pytest.approx(
+        {
+            "likeness": 1.0,
+            "near": 0.5,
+            "nearer": 1.0,
+            "a name": 1.0,
+            "often": np.log(4),  # "cold" once, "chill" twice: both are surely names
+            "in the beginning": 1.0,
+            "marked": 0.0,
+            "known": 0.0,
+            "a name but unknown": 0.0,
+            "often and marked": 0.0,
+            "words": 1.0,
+            "length": np.log(4),
+            "inside another": 0.0,
+        }
+    )
+    unlike = features(read(table_index(TABLE), concepts, "winter"), concepts, "D003080")
+    assert unlike == pytest.approx({**dict.fromkeys(FEATURES, 0.0), "likeness": 0.8, "near": 0.3, "in the beginning": 1,
+                                    "words": 1.0, "length": np.log(6)})  # fmt: skip
+
+
+def test_what_is_inside_a_longer_name(table_index, concepts):
+    table = {"cold": {"cold": 1.0}, "cold fits": {"epileptic seizure": 0.96}, "cold weather": {"Cold Temperature": 0.9}}
+    view = read(table_index(table), concepts, "Cold fits. Cold weather. Cold")
+    assert features(view, concepts, "D003139")["inside another"] == pytest.approx(1 / 3)
+    assert features(view, concepts, "HP:0001250")["inside another"] == 0
+
+
+def test_what_is_not_seen_has_no_features(table_index, concepts):
+    view = read(table_index(TABLE), concepts, "chill")
+    assert not view.features(np.array(concepts.places_of("D009369"))).any()
+    assert view.evidence(concepts.places_of("D009369")[0]) == []
+    assert view.features(np.zeros(0, np.int64)).shape == (0, len(FEATURES))
+    empty = read(table_index(TABLE), concepts, "")
+    assert len(empty.nearest(5)) == 0
+
+
+def test_evidence(table_index, concepts):
+    view = read(table_index(TABLE), concepts, "Chill and cold and chill. Winter, spasm")
+    place = {one: concepts.places_of(one)[0] for one in ("D003139", "D003080", "D012640")}
+    assert view.evidence(place["D003139"]) == [(10, 14), (0, 5), (19, 24)]  # the best first
+    assert view.evidence(place["D003080"]) == [(10, 14), (0, 5), (19, 24)]  # "winter" is not like enough
+    assert view.evidence(place["D012640"]) == [(34, 39)]  # for want of a better one
+
+
+def test_counts(table_index, concepts):
+    counts = TrainingCounts({}, {"cold": 40, "chill": 2}, {"cold": 30}, share=0.05)
+    seen = features(read(table_index(TABLE), concepts, "cold, chill", counts), concepts, "D003139")
+    assert seen["marked"] == pytest.approx(counts.log_odds("cold"))
+    assert seen["known"] == 1
+    assert seen["a name but unknown"] == 0
+    assert seen["often and marked"] == pytest.approx(np.log(3))
+    own = DocumentCounts(frozenset(), Counter(cold=40, chill=2), Counter(cold=30))
+    left_out = features(read(table_index(TABLE), concepts, "cold, chill", counts, own), concepts, "D003139")
+    assert (left_out["marked"], left_out["known"], left_out["a name but unknown"]) == (0, 0, 1)
+
+
+# --- what the training data knows from the document itself
+
+
+def test_count_document():
+    doc = NLP.make_doc("Cold. A cold and fits of the")
+    counted = count_document(doc, ["cold", "Cold", "fits of the"], ["D1", "D2", "D1"])
+    assert counted.concepts == {"D1", "D2"}
+    assert counted.texts == {"cold": 2, "cold and fits": 1, "fits": 1, "fits of the": 1}
+    assert counted.marked == {"cold": 2, "fits of the": 1}
+
+
+def test_names_that_come_from_the_document_alone_are_left_out(small_store, table_index, tmp_path):
+    """As a name, a mention of the very document would speak for its concept with a likeness of 1."""
+    texts = ["Sniffles.", "Sniffles and grippe"]
+    mentions = [("Sniffles",), ("Sniffles", "grippe")]
+    documents = [
+        AnnotatedDocument(
+            "",
+            text,
+            tuple(Mention(text.index(one), text.index(one) + len(one), one, "", ("D003139",)) for one in found),
+        )
+        for text, found in zip(texts, mentions, strict=True)
+    ]
+    kb = add_training_mentions(small_store, documents, "training", tmp_path / "joined.kb")
+    concepts = ConceptSet(kb)
+    index = type(table_index(TABLE))(kb, {"sniffles": {"Sniffles": 1.0}, "grippe": {"grippe": 1.0}})
+    own = [count_document(NLP.make_doc(text), found, ["D003139"]) for text, found in zip(texts, mentions, strict=True)]
+    counts = TrainingCounts.of(own)
+
+    def names(text, own=None):
+        view = read(index, concepts, text, counts, own)
+        return [concepts.ids[place] for place in view.nearest(5)]
+
+    assert names("grippe") == names("Sniffles") == ["D003139"]
+    assert names("Sniffles", own[0]) == ["D003139"]  # another document has it as well
+    assert names("grippe", own[1]) == []
+
+
+places = st.lists(st.tuples(st.integers(0, 12), st.integers(1, 6)).map(lambda one: (one[0], one[0] + one[1])))
+
+
+@given(places, places)
+def test_what_longer_names_hide_and_what_overlaps(names, spans):
+    covered = _Covered(names)
+    for start, end in spans:
+        longer = any(first <= start and end <= last and (first, last) != (start, end) for first, last in names)
+        assert covered.hide((start, end)) == longer
+    kept = []
+    for start, end in spans:
+        if all(last <= start or end <= first for first, last in kept):
+            kept.append((start, end))
+    assert _apart(spans) == kept

@@ -1,0 +1,187 @@
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from spacy_sapbert.encoders.transformer import TransformerEncoder
+from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.kb.build import build_knowledge_base
+from spacy_sapbert.retrieval import concept_vectors
+from spacy_sapbert.retrieval.concept_set import ConceptSet
+from spacy_sapbert.retrieval.concept_vectors import (
+    INDEX_FILE,
+    MANIFEST_FILE,
+    VECTORS_FILE,
+    ConceptVectors,
+    build_concept_vectors,
+    cached_concept_vectors,
+)
+from spacy_sapbert.types import Name, Record
+
+
+@pytest.fixture(scope="module")
+def encoder(tiny_encoder):
+    return TransformerEncoder(str(tiny_encoder))
+
+
+@pytest.fixture(scope="module")
+def concepts(small_store):
+    return ConceptSet(small_store)
+
+
+@pytest.fixture(scope="module")
+def packed(concepts, encoder, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("packed")
+    build_concept_vectors(concepts, encoder, "packed", folder)
+    return ConceptVectors(folder, concepts)
+
+
+def test_packed_texts(packed, encoder, concepts):
+    texts = {
+        "D009369": "neoplasms; cancer; tumors; New abnormal growth of tissue.",
+        "D001943": "breast neoplasms; breast cancer; carcinoma of the breast",  # one is an inversion
+    }
+    for one, text in texts.items():
+        vector = packed.vectors[concepts.places_of(one)[0]]
+        assert vector == pytest.approx(encoder.encode([text])[0], abs=1e-2)
+
+
+def test_mean_of_the_names(concepts, encoder, tmp_path):
+    build_concept_vectors(concepts, encoder, "mean", tmp_path)
+    vectors = ConceptVectors(tmp_path, concepts)
+    assert vectors.kind == "mean"
+    # "Cancer, Breast" is "breast cancer", and counts once
+    names = encoder.encode(["breast neoplasms", "breast cancer", "carcinoma of the breast"])
+    mean = names.mean(axis=0) / np.linalg.norm(names.mean(axis=0))
+    assert vectors.vectors[concepts.places_of("D001943")[0]] == pytest.approx(mean, abs=1e-2)
+    assert np.linalg.norm(vectors.vectors, axis=1) == pytest.approx(np.ones(len(concepts)), abs=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["packed", "mean"])
+def test_concepts_are_encoded_in_parts(concepts, encoder, tmp_path, monkeypatch, kind):
+    build_concept_vectors(concepts, encoder, kind, tmp_path / "whole")
+    monkeypatch.setattr(concept_vectors, "CHUNK", 4)
+    build_concept_vectors(concepts, encoder, kind, tmp_path / "parts")
+    whole, parts = (np.load(tmp_path / name / VECTORS_FILE) for name in ("whole", "parts"))
+    assert parts == pytest.approx(whole, abs=1e-2)  # in half precision, where the hardware has it
+
+
+def test_vectors_stay_on_disk(packed):
+    assert isinstance(packed.vectors, np.memmap)
+    assert not packed.vectors.flags.writeable
+    assert not (packed.folder / INDEX_FILE).exists()
+
+
+def test_nearest_and_similarities(packed, concepts):
+    queries = np.asarray(packed.vectors[[2, 5]])
+    cosines, places = packed.nearest(queries, 4)
+    expected = np.argsort(-(queries @ packed.vectors.T), axis=1)[:, :4]
+    assert places.tolist() == expected.tolist()
+    assert places[:, 0].tolist() == [2, 5]
+    similarities = packed.similarities(queries, places[0])
+    assert similarities.shape == (2, 4)
+    assert similarities[0] == pytest.approx(cosines[0], abs=1e-5)
+    assert packed.nearest(queries, 10_000)[1].shape == (2, len(concepts))
+
+
+def test_some_of_the_concepts(packed, small_store, tmp_path):
+    some = ConceptSet(small_store, ["D003550", "D009020", "D001943"])
+    chosen = packed.of(some, tmp_path)
+    for one in some.ids:
+        own, whole = chosen.vectors[some.places_of(one)[0]], packed.vectors[packed.concepts.places_of(one)[0]]
+        assert np.array_equal(own, whole)
+    none = packed.of(ConceptSet(small_store, []), tmp_path / "none")
+    assert none.nearest(np.asarray(packed.vectors[:2]), 3)[1].shape == (2, 0)
+
+
+def test_a_saved_copy(packed, concepts, small_store, tmp_path):
+    packed.save(tmp_path / "saved")
+    again = ConceptVectors(tmp_path / "saved", concepts)
+    assert np.array_equal(again.vectors, packed.vectors)
+    with pytest.raises(SapbertError, match="E305"):
+        ConceptVectors(tmp_path / "saved", ConceptSet(small_store, types=["Disease"]))
+
+
+@pytest.mark.parametrize("damage", ["{", None])
+@pytest.mark.parametrize("name", [MANIFEST_FILE, VECTORS_FILE])
+def test_something_is_missing_or_damaged(packed, concepts, tmp_path, name, damage):
+    packed.save(tmp_path)
+    (tmp_path / name).unlink()
+    if damage:
+        (tmp_path / name).write_text(damage)
+    with pytest.raises(SapbertError, match="E306"):
+        ConceptVectors(tmp_path, concepts)
+
+
+@pytest.mark.parametrize("manifest", ["[]", "{}", '{"concepts": "x"}'])
+def test_a_manifest_that_says_something_else(packed, concepts, tmp_path, manifest):
+    packed.save(tmp_path)
+    (tmp_path / MANIFEST_FILE).write_text(manifest)
+    with pytest.raises(SapbertError, match=r"E30[56]"):
+        ConceptVectors(tmp_path, concepts)
+
+
+def test_the_cache_is_used(concepts, encoder, monkeypatch):
+    first = cached_concept_vectors(concepts, encoder, "packed")
+    monkeypatch.setattr(concept_vectors, "build_concept_vectors", None)
+    assert cached_concept_vectors(concepts, encoder, "packed").folder == first.folder
+    monkeypatch.setattr(concept_vectors, "build_concept_vectors", build_concept_vectors)
+    others = {cached_concept_vectors(concepts, encoder, "mean").folder}
+    others.add(cached_concept_vectors(ConceptSet(concepts.kb, types=["Drug"]), encoder, "packed").folder)
+    assert len(others - {first.folder}) == 2
+
+
+def test_what_was_cut_off_is_made_anew(concepts, encoder, monkeypatch, tmp_path):
+    monkeypatch.setenv("SPACY_SAPBERT_CACHE", str(tmp_path))
+    finish = concept_vectors._finish
+    monkeypatch.setattr(concept_vectors, "_finish", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        cached_concept_vectors(concepts, encoder, "packed")
+    monkeypatch.setattr(concept_vectors, "_finish", finish)
+    assert len(cached_concept_vectors(concepts, encoder, "packed").vectors) == len(concepts)
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory):
+    records = [Record(f"D{i:05}", (Name(f"name {i}", "exact", "s"),)) for i in range(1600)]
+    return ConceptSet(build_knowledge_base(records, tmp_path_factory.mktemp("kb") / "many.kb"))
+
+
+def test_many_concepts_get_an_index(many, tmp_path, monkeypatch):
+    """Vectors in clusters, as those of concepts are; cells and codes for a vocabulary as small as this."""
+    centres = np.random.default_rng(0).normal(size=(60, 64))
+
+    def encode(texts, *, fast):
+        rows = np.array([int(text.split()[1]) for text in texts])
+        vectors = centres[rows % 60] + 0.5 * np.random.default_rng(rows[0]).normal(size=(len(rows), 64))
+        return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+
+    monkeypatch.setattr(concept_vectors, "EXACT_LIMIT", 1500)
+    monkeypatch.setattr(concept_vectors, "CELLS", "IVF,PQ16x4")
+    build_concept_vectors(many, SimpleNamespace(dim=64, encode=encode), "packed", tmp_path)
+    vectors = ConceptVectors(tmp_path, many)
+    assert (tmp_path / INDEX_FILE).is_file()
+    queries = np.asarray(vectors.vectors[:50])
+    cosines, places = vectors.nearest(queries, 10)
+    exact = np.argsort(-(queries @ vectors.vectors.T), axis=1)[:, :10]
+    share = np.mean([len(set(found) & set(right)) / 10 for found, right in zip(places, exact, strict=True)])
+    assert share > 0.8
+    assert places[:, 0].tolist() == list(range(50))
+    for query, found, scores in zip(queries, places, cosines, strict=True):
+        assert scores == pytest.approx(vectors.similarities(query[None], found)[0], abs=1e-5)
+    vectors.save(tmp_path / "saved")
+    assert ConceptVectors(tmp_path / "saved", many).nearest(queries, 10)[1].tolist() == places.tolist()
+    (tmp_path / "saved" / INDEX_FILE).write_bytes(b"x")
+    with pytest.raises(SapbertError, match="E306"):
+        ConceptVectors(tmp_path / "saved", many)
+
+
+def test_an_index_that_finds_no_more(many, tmp_path, monkeypatch):
+    build_concept_vectors(
+        many, SimpleNamespace(dim=4, encode=lambda texts, fast: np.eye(4)[[0] * len(texts)]), "packed", tmp_path
+    )
+    vectors = ConceptVectors(tmp_path, many)
+    vectors._index = SimpleNamespace(search=lambda queries, n: (None, np.array([[7, 3] + [-1] * (n - 2)])))
+    cosines, places = vectors.nearest(np.eye(4, dtype=np.float32)[:1], 3)
+    assert places.tolist() == [[7, 3, -1]]
+    assert cosines.tolist() == [[1, 1, -np.inf]]

@@ -1,0 +1,60 @@
+import math
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spacy_sapbert.retrieval.training_counts import DocumentCounts, TrainingCounts
+
+WORDS = ["cold", "fits", "cancer", "the", "of"]
+
+
+def counts(concepts="", texts="", marked=""):
+    return DocumentCounts(frozenset(concepts.split()), Counter(texts.split()), Counter(marked.split()))
+
+
+@st.composite
+def documents(draw):
+    texts = Counter(draw(st.lists(st.sampled_from(WORDS), max_size=8)))
+    marked = Counter({text: draw(st.integers(0, n)) for text, n in texts.items()})
+    return DocumentCounts(frozenset(draw(st.sets(st.sampled_from("ABC")))), texts, +marked)
+
+
+def test_documents_are_added_up():
+    summed = TrainingCounts.of([counts("A B", "cold cold fits rare", "cold"), counts("B", "cold lone fits", "lone")])
+    assert summed.concepts == {"A": 1, "B": 2}
+    assert summed.texts == {"cold": 3, "fits": 2, "lone": 1}  # "rare" comes once and is not marked
+    assert summed.marked == {"cold": 1, "lone": 1}
+    assert summed.share == (2 + 1) / (7 + 2)
+    assert summed.documents_with(["A", "B", "C"]) == 3
+
+
+def test_log_odds():
+    summed = TrainingCounts.of([counts("", "cold cold cold fits fits fits", "cold cold cold")])
+    share = 4 / 8
+    marked, unmarked = (3 + 3 * share) / 6, (0 + 3 * share) / 6
+    assert summed.log_odds("cold") == pytest.approx(math.log(marked / (1 - marked)))
+    assert summed.log_odds("fits") == pytest.approx(math.log(unmarked / (1 - unmarked)))
+    assert summed.log_odds("other") == 0.0
+
+
+@settings(max_examples=50)
+@given(st.lists(documents(), min_size=1, max_size=6))
+def test_a_document_can_be_left_out(given_documents):
+    own, others = given_documents[0], given_documents[1:]
+    summed = TrainingCounts.of(given_documents)
+    for text in own.texts:
+        n, marked = (sum(other[place][text] for other in others) for place in (1, 2))
+        assert summed.occurrences(text, own) == n
+        without = TrainingCounts({}, {text: n}, {text: marked}, summed.share)
+        assert summed.log_odds(text, own) == without.log_odds(text)
+    for one in "ABC":
+        assert summed.documents_with([one], own) == sum(one in other.concepts for other in others)
+
+
+@settings(max_examples=20)
+@given(st.lists(documents(), min_size=1, max_size=3))
+def test_counts_survive_as_json(given_documents):
+    summed = TrainingCounts.of(given_documents)
+    assert vars(TrainingCounts(**summed.as_json())) == vars(summed)

@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import gzip
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.kb.build import build_knowledge_base
+from spacy_sapbert.training.pair_files import Pair, SharedName, as_line, read_pairs, read_shared_names
+from spacy_sapbert.training.pairs import Selection, shared_names, synonym_pairs
+from spacy_sapbert.types import Name, Record
+
+
+def record(concept_id, *names):
+    return Record(concept_id, tuple(Name(text, "exact", "s") for text in names))
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_pairs_of_others_are_read(tmp_path, packed):
+    data = b"\xef\xbb\xbfC1||a b||c\r\n\r\n C2 || D  e || f | g \nC3|||x|||y"
+    path = tmp_path / "pairs.txt"
+    path.write_bytes(gzip.compress(data) if packed else data)
+    assert list(read_pairs(path)) == [Pair("C1", "a b", "c"), Pair("C2", "D  e", "f | g"), Pair("C3", "|x", "|y")]
+
+
+@pytest.mark.parametrize("line", ["C1", "C1||a", "C1||a||b||c", "||a||b", "C1|| ||b", "C1||a||", "C1|a|b"])
+def test_a_broken_pair_is_told_with_its_line(tmp_path, line):
+    path = tmp_path / "pairs.txt"
+    path.write_text(f"C0||a||b\n\n{line}\nC2||a||b\n")
+    pairs = read_pairs(path)
+    assert next(pairs) == Pair("C0", "a", "b")
+    with pytest.raises(SapbertError, match=r"E180.*pairs.txt, line 3: .*id\|\|name\|\|name"):
+        next(pairs)
+
+
+@pytest.mark.parametrize("line", ["cold", "cold||C1", "cold||C1||", "||C1||C2", "cold||C1|| ||C2"])
+def test_a_broken_shared_name_is_told_with_its_line(tmp_path, line):
+    path = tmp_path / "pairs.shared.txt"
+    path.write_text(f"flu||C1||C2||C3\n{line}\n")
+    names = read_shared_names(path)
+    assert next(names) == SharedName("flu", ("C1", "C2", "C3"))
+    with pytest.raises(SapbertError, match=r"E180.*line 2: .*name\|\|id\|\|id"):
+        next(names)
+
+
+def test_shared_names_make_a_table(tmp_path):
+    path = tmp_path / "pairs.shared.txt"
+    path.write_text("cold||C1||C2\nflu||C2||C3\n")
+    assert dict(read_shared_names(path)) == {"cold": ("C1", "C2"), "flu": ("C2", "C3")}
+
+
+# letters that could be taken for something else, and any others
+TEXTS = st.text(
+    st.sampled_from("|aB \n\t\r\x0b\x0c\x1c\x1f\x85\u2028\u2029\ufeff\u00a0İß") | st.characters(), min_size=1
+)
+VOCABULARIES = st.lists(st.tuples(TEXTS, st.lists(TEXTS, min_size=1, max_size=5)), min_size=1, max_size=5)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    VOCABULARIES.filter(lambda concepts: any(name.strip() for _, names in concepts for name in names)), st.booleans()
+)
+def test_what_is_written_is_read_again(tmp_path_factory, concepts, packed):
+    folder = tmp_path_factory.mktemp("round_trip")
+    kb = build_knowledge_base((record(concept_id, *names) for concept_id, names in concepts), folder / "a.kb")
+    counts: Counter[str] = Counter()
+    try:
+        pairs = [pair for _, pair in synonym_pairs(kb, Selection(), counts)]
+    except SapbertError:
+        assert not counts["pairs"]
+        pairs = []
+    shared = list(shared_names(kb))
+    opened = gzip.open if packed else open
+    with opened(folder / "pairs.txt", "wt", encoding="utf8", newline="") as file:
+        file.writelines(as_line(*pair) for pair in pairs)
+    with opened(folder / "shared.txt", "wt", encoding="utf8", newline="") as file:
+        file.writelines(as_line(name, *concept_ids) for name, concept_ids in shared)
+    assert list(read_pairs(folder / "pairs.txt")) == pairs
+    assert list(read_shared_names(folder / "shared.txt")) == shared
+    if not counts["unwritable_ids"]:
+        told = counts["unwritable_names"] + counts["duplicate_names"] + counts["names"]
+        assert told == len(kb.query("SELECT DISTINCT concept, name FROM synonyms"))

@@ -1,0 +1,432 @@
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter
+from itertools import combinations
+from math import comb
+from pathlib import Path
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.kb.build import build_knowledge_base
+from spacy_sapbert.kb.export import stream_records
+from spacy_sapbert.training.pair_files import Pair, SharedName, shared_names_path
+from spacy_sapbert.training.pairs import (
+    MENTION_COUNTS,
+    SYNONYM_COUNTS,
+    GoldMention,
+    Selection,
+    Synonyms,
+    draw_pairs,
+    gold_mentions,
+    mention_pairs,
+    nth_combination,
+    set_aside,
+    shared_names,
+    synonym_pairs,
+)
+from spacy_sapbert.types import AnnotatedDocument, Mention, Name, Record
+
+CHI_SQUARE_9 = 27.88  # what chi-square with 9 degrees of freedom exceeds in one of 1,000 cases
+
+
+def record(concept_id, *names, source="s", **others):
+    return Record(concept_id, tuple(Name(text, "exact", source) for text in names), **others)
+
+
+@pytest.fixture
+def store_of(tmp_path):
+    """A function that makes a store of concepts given as id and names."""
+
+    def make(*concepts):
+        path = tmp_path / "made.kb"
+        return build_knowledge_base([one if isinstance(one, Record) else record(*one) for one in concepts], path)
+
+    return make
+
+
+def drawn(kb, selection=None, seed=0):
+    """All pairs of a store by part, and what was counted."""
+    counts: Counter[str] = Counter()
+    found = {"train": [], "eval": [], "plot": []}
+    for part, pair in synonym_pairs(kb, selection or Selection(), counts, seed=seed):
+        found[part].append(pair)
+    assert set(counts) <= set(SYNONYM_COUNTS)
+    return found, {name: number for name, number in counts.items() if number}
+
+
+def unordered(pairs):
+    return {(pair.concept_id, frozenset(pair[1:])) for pair in pairs}
+
+
+# --- drawing
+
+
+def test_combinations_come_in_the_stated_order():
+    assert [nth_combination(number) for number in range(7)] == [(0, 1), (0, 2), (1, 2), (0, 3), (1, 3), (2, 3), (0, 4)]
+
+
+def test_the_first_numbers_are_all_pairs_of_the_first_names():
+    for n in range(2, 40):
+        assert {nth_combination(number) for number in range(comb(n, 2))} == set(combinations(range(n), 2))
+
+
+@given(st.integers(min_value=0, max_value=10**40))
+def test_the_number_of_a_combination_can_be_told_from_it(number):
+    a, b = nth_combination(number)
+    assert 0 <= a < b
+    assert b * (b - 1) // 2 + a == number
+
+
+@pytest.mark.parametrize("number", [2**53 - 1, 2**53, comb(10**9, 2) - 1, comb(10**9, 2)])
+def test_large_combinations_are_not_rounded(number):
+    a, b = nth_combination(number)
+    assert a < b
+    assert comb(b, 2) + a == number
+
+
+def test_all_pairs_are_taken_where_they_are_few_enough():
+    pairs = list(draw_pairs(Synonyms("C1", list("abcde")), Selection(max_pairs=10)))
+    assert len(pairs) == 10
+    assert unordered(pairs) == {("C1", frozenset(names)) for names in combinations("abcde", 2)}
+
+
+def test_no_pair_is_drawn_twice():
+    names = [f"name {number}" for number in range(12)]
+    for seed in range(50):
+        pairs = list(draw_pairs(Synonyms("C1", names), Selection(max_pairs=50), seed))
+        assert len(pairs) == len(unordered(pairs)) == 50
+        assert all(pair.name1 != pair.name2 for pair in pairs)
+
+
+def test_every_pair_is_drawn_as_often():
+    """Three of ten, so the counts of the ten vary less than those of independent draws: by (10 - 3) / (10 - 1)."""
+    runs = 3000
+    times = Counter(
+        names
+        for seed in range(runs)
+        for names in unordered(draw_pairs(Synonyms("C", list("abcde")), Selection(3), seed))
+    )
+    expected = runs * 3 / 10
+    assert len(times) == 10
+    assert sum((count - expected) ** 2 / expected for count in times.values()) * 9 / 7 < CHI_SQUARE_9
+
+
+def test_pairs_of_a_concept_of_many_names_come_from_all_of_them():
+    names = [str(number) for number in range(100_000)]
+    pairs = [pair for seed in range(40) for pair in draw_pairs(Synonyms("C", names), Selection(50), seed)]
+    tenths = Counter(int(name) // 10_000 for pair in pairs for name in pair[1:])
+    expected = len(pairs) * 2 / 10
+    assert sum((tenths[tenth] - expected) ** 2 / expected for tenth in range(10)) < CHI_SQUARE_9
+
+
+def test_either_name_goes_first_as_often():
+    firsts = Counter(
+        pair.name1 for seed in range(1000) for pair in draw_pairs(Synonyms("C", ["a", "b"]), Selection(), seed)
+    )
+    assert 450 < firsts["a"] < 550  # a deviation of 50 is more than three standard deviations
+    assert firsts["a"] + firsts["b"] == 1000
+
+
+def test_the_number_of_pairs_is_drawn_between_the_bounds():
+    selection = Selection(max_pairs=5, min_pairs=3)
+    concepts = [Synonyms(f"C{number}", list("abcde")) for number in range(600)]
+    numbers = Counter(len(list(draw_pairs(concept, selection))) for concept in concepts)
+    assert set(numbers) == {3, 4, 5}
+    assert all(150 < number < 250 for number in numbers.values())
+
+
+def test_a_seed_gives_the_same_pairs_in_every_version_of_python():
+    concept = Synonyms("D001943", ["breast cancer", "breast neoplasms", "cancer of the breast", "mammary cancer"])
+    assert [pair[1:] for pair in draw_pairs(concept, Selection(max_pairs=3), seed=7)] == [
+        ("breast cancer", "cancer of the breast"),
+        ("mammary cancer", "breast neoplasms"),
+        ("cancer of the breast", "mammary cancer"),
+    ]
+
+
+def test_setting_aside_is_uniform():
+    times: Counter[int] = Counter()
+    for seed in range(3000):
+        aside: list[int] = []
+        rest = list(set_aside(range(10), 3, Random(seed), aside))
+        assert sorted(rest + aside) == list(range(10))
+        assert len(aside) == 3
+        times.update(aside)
+    assert sum((times[number] - 900) ** 2 / 900 for number in range(10)) * 9 / 7 < CHI_SQUARE_9
+
+
+@pytest.mark.parametrize(("n", "n_rest"), [(0, 4), (4, 0), (9, 0)])
+def test_setting_aside_nothing_or_all(n, n_rest):
+    aside: list[str] = []
+    assert len(list(set_aside("abcd", n, Random(0), aside))) == n_rest
+    assert len(aside) == 4 - n_rest
+
+
+# --- a vocabulary
+
+
+def test_names_are_lower_cased_folded_and_unique(store_of):
+    kb = store_of(("C1", "Breast  Cancer", "breast cancer", "BREAST\tCANCER", "Mamma-Ca"), ("C2", "Flu", "FLU"))
+    found, counts = drawn(kb)
+    assert unordered(found["train"]) == {("C1", frozenset({"breast cancer", "mamma-ca"}))}
+    assert counts == {
+        "concepts": 2,
+        "concepts_with_one_name": 1,
+        "concepts_with_enough_names": 1,
+        "names": 3,
+        "duplicate_names": 3,
+        "pairs": 1,
+    }
+
+
+def test_a_name_of_two_sources_is_one_name(store_of):
+    found, counts = drawn(store_of(record("C1", "flu", "grippe"), record("C1", "flu", source="other")))
+    assert len(found["train"]) == 1
+    assert "duplicate_names" not in counts
+
+
+def test_what_a_line_cannot_hold_is_left_out_and_counted(store_of):
+    names = ("good", "a||b", "ends with |", "\ufeffmark", "|begins", "a | b", "two\nlines")
+    found, counts = drawn(
+        store_of(("C1", *names), ("C||2", "a", "b"), ("C3|", "a", "b"), ("\ufeffC4", "a", "b"), ("C 5", "a", "b"))
+    )
+    kept = {name for pair in found["train"] for name in pair[1:]}
+    assert kept == {"good", "|begins", "a | b", "two lines", "a", "b"}
+    assert {pair.concept_id for pair in found["train"]} == {"C1", "C 5"}
+    assert (counts["unwritable_names"], counts["unwritable_ids"], counts["names"]) == (3, 3, 6)
+
+
+def test_all_concepts_are_read_however_many(store_of):
+    found, counts = drawn(store_of(*((f"C{number}", "a", f"b{number}") for number in range(2500))))
+    assert counts["concepts"] == len(found["train"]) == 2500
+    assert [pair.concept_id for pair in found["train"]] == [f"C{number}" for number in range(2500)]
+
+
+def test_a_seed_draws_the_same_again_and_another_one_not(store_of):
+    kb = store_of(*((f"C{number}", *map(str, range(20))) for number in range(5)))
+    assert drawn(kb, seed=3) == drawn(kb, seed=3)
+    assert drawn(kb, seed=3)[0] != drawn(kb, seed=4)[0]
+
+
+def test_the_pairs_of_a_concept_do_not_depend_on_the_others(tmp_path):
+    concept = record("C1", *map(str, range(30)))
+    alone = build_knowledge_base([concept], tmp_path / "alone.kb")
+    among = build_knowledge_base([record("C0", "a", "b"), concept], tmp_path / "among.kb")
+    assert drawn(alone)[0]["train"] == drawn(among)[0]["train"][1:]
+
+
+def test_concepts_without_enough_names_are_left_out(store_of):
+    kb = store_of(("C1", "a", "b"), ("C2", "a", "b", "c"), ("C3", "a", "b", "c", "d"))
+    found, counts = drawn(kb, Selection(min_names=3))
+    assert Counter(pair.concept_id for pair in found["train"]) == {"C2": 3, "C3": 6}
+    assert counts["concepts_with_enough_names"] == 2
+
+
+def test_long_names_are_left_out_and_counted(store_of):
+    kb = store_of(("C1", "aa", "bbb", "cccc"), ("C2", "dddd", "ee"))
+    found, counts = drawn(kb, Selection(max_length=3))
+    assert unordered(found["train"]) == {("C1", frozenset({"aa", "bbb"}))}
+    assert counts["long_names"] == 2
+    assert counts["names"] == 3
+
+
+def test_a_selection_of_concepts_with_pairs_set_aside(store_of):
+    concepts = [(f"C{number}", *(f"{number} {letter}" for letter in "abcdef")) for number in range(40)]
+    kb = store_of(*concepts, ("few", "a", "b", "c", "d"))
+    selection = Selection(max_pairs=5, min_pairs=3, min_names=5, concepts=20, eval_pairs=10, plot_pairs=4)
+    found, counts = drawn(kb, selection)
+    pairs = found["train"] + found["eval"]
+    per_concept = Counter(pair.concept_id for pair in pairs)
+    assert len(per_concept) == 20
+    assert "few" not in per_concept
+    assert set(per_concept.values()) == {3, 4, 5}
+    assert len(unordered(pairs)) == len(pairs) == counts["pairs"]
+    assert (len(found["eval"]), len(set(found["plot"]))) == (10, 4)
+    assert set(found["plot"]) < set(found["eval"])
+    assert counts["concepts_with_enough_names"] == 40
+    assert drawn(kb, selection) == (found, counts)
+    assert {pair.concept_id for pair in drawn(kb, selection, seed=1)[0]["train"]} != set(per_concept)
+
+
+def test_too_few_concepts_are_told_with_their_number(store_of):
+    kb = store_of(("C1", "a", "b", "c"), ("C2", "a", "b", "c"), ("C3", "a", "b"))
+    with pytest.raises(SapbertError, match=r"E181.* 2 have 3 names or more; 5 were"):
+        drawn(kb, Selection(min_names=3, concepts=5))
+
+
+def test_too_few_pairs_to_set_aside_are_told_with_their_number(store_of):
+    kb = store_of(("C1", "a", "b", "c"))
+    assert len(drawn(kb, Selection(eval_pairs=2))[0]["train"]) == 1
+    for wanted in (3, 4):
+        with pytest.raises(SapbertError, match=rf"E182.* 3 pairs.* {wanted} are set aside"):
+            drawn(kb, Selection(eval_pairs=wanted))
+
+
+def test_no_pair_at_all_is_an_error(store_of):
+    with pytest.raises(SapbertError, match=r"E183.*concepts with one name 2"):
+        drawn(store_of(("C1", "a"), ("C2", "b", "B")))
+
+
+def test_medic_gives_as_many_pairs_as_counted_without_drawing(medic_store):
+    names: dict[str, set[str]] = {}
+    for one in stream_records(medic_store):
+        names.setdefault(one.concept_id, set()).update(" ".join(name.text.lower().split()) for name in one.names)
+    found, counts = drawn(medic_store)
+    assert len(found["train"]) == sum(min(50, comb(len(texts), 2)) for texts in names.values())
+    assert counts["names"] == sum(map(len, names.values()))
+    assert all({pair.name1, pair.name2} <= names[pair.concept_id] for pair in found["train"])
+
+
+# --- names of several concepts
+
+
+def test_shared_names_are_found_in_normal_form(store_of):
+    kb = store_of(
+        ("C2", "Cold", "common cold"), ("C1", "cold", "COLD  temperature"), ("C3", "cold temperature"), ("C4", "x", "X")
+    )
+    assert list(shared_names(kb)) == [
+        SharedName("cold", ("C1", "C2")),
+        SharedName("cold temperature", ("C1", "C3")),
+    ]
+
+
+def test_a_name_of_two_sources_of_one_concept_is_not_shared(store_of):
+    kb = store_of(record("C1", "flu", "grippe"), record("C1", "flu", source="other"), record("C2", "cold"))
+    assert list(shared_names(kb)) == []
+
+
+def test_mentions_count_as_names(store_of):
+    kb = store_of(("C1", "cold"), ("C2", "flu"))
+    mentions = [GoldMention("C1", "flu"), GoldMention("C2", "flu"), GoldMention("C1", "bug"), GoldMention("C2", "bug")]
+    assert list(shared_names(kb, mentions)) == [SharedName("bug", ("C1", "C2")), SharedName("flu", ("C1", "C2"))]
+
+
+def test_a_full_disk_is_told(store_of, monkeypatch):
+    kb = store_of(*((f"C{number}", *(f"{number} {other}" for other in range(50))) for number in range(100)))
+    connect = sqlite3.connect
+
+    def connect_small(path, **options):
+        connection = connect(path, **options)
+        if not path:
+            connection.execute("PRAGMA max_page_count = 4")
+        return connection
+
+    monkeypatch.setattr(sqlite3, "connect", connect_small)
+    with pytest.raises(SapbertError, match=r"E184.*full"):
+        list(shared_names(kb))
+
+
+@pytest.mark.parametrize(
+    ("pairs", "shared"),
+    [
+        ("pairs.txt", "pairs.shared.txt"),
+        ("a/b.c.txt.gz", "a/b.c.shared.txt.gz"),
+        ("pairs", "pairs.shared"),
+        ("pairs.GZ", "pairs.shared.GZ"),
+    ],
+)
+def test_shared_names_lie_beside_the_pairs(pairs, shared):
+    assert shared_names_path(Path(pairs)) == Path(shared)
+
+
+# --- mentions
+
+
+def mention(text, ids="", label="Disease"):
+    return Mention(0, len(text), text, label, tuple(ids.split("|")) if ids else ())
+
+
+def documents(*mentions):
+    return [AnnotatedDocument("1", "", tuple(mentions))]
+
+
+@pytest.fixture
+def cold_store(store_of):
+    return store_of(
+        ("C1", "Cold", "common cold", "Coryza"),
+        record("C2", "influenza", "flu", alternative_ids=("A1", "A2")),
+        record("C3", "fever", alternative_ids=("A2",)),
+    )
+
+
+def gold(kb, *mentions, types=()):
+    counts: Counter[str] = Counter()
+    found = gold_mentions(kb, documents(*mentions), counts, types)
+    assert set(counts) <= set(MENTION_COUNTS)
+    return found, dict(counts)
+
+
+def test_mentions_with_one_id_of_the_vocabulary_are_taken_once(cold_store):
+    found, counts = gold(
+        cold_store,
+        mention("Head\n cold", "C1"),
+        mention("head cold", "C1"),
+        mention("grippe", "A1"),
+        mention("x", "C9"),
+    )
+    assert found == [GoldMention("C1", "head cold"), GoldMention("C2", "grippe")]
+    assert counts == {"mentions": 4, "repeated_mentions": 1, "mentions_not_in_vocabulary": 1}
+
+
+def test_a_mention_that_is_left_out_counts_once(cold_store):
+    found, counts = gold(
+        cold_store,
+        mention("a"),
+        mention("b", "C1|C2"),
+        mention("c", "C9|C8", label="Other"),
+        mention("d||e", "C1"),
+        mention("f|", "C1"),
+        types=["Disease"],
+    )
+    assert found == []
+    assert counts == {
+        "mentions": 5,
+        "mentions_without_id": 1,
+        "composite_mentions": 1,
+        "mentions_of_other_types": 1,
+        "unwritable_mentions": 2,
+    }
+
+
+def test_an_id_of_two_concepts_stands_for_both(cold_store):
+    assert gold(cold_store, mention("hot", "A2"))[0] == [GoldMention("C2", "hot"), GoldMention("C3", "hot")]
+
+
+def paired(kb, *mentions, max_pairs=50, seed=0):
+    counts: Counter[str] = Counter()
+    pairs = [pair for _, pair in mention_pairs(kb, mentions, counts, max_pairs=max_pairs, seed=seed)]
+    return pairs, dict(counts)
+
+
+def test_a_mention_is_paired_with_the_other_names_of_its_concept(cold_store):
+    pairs, counts = paired(
+        cold_store, GoldMention("C1", "head cold"), GoldMention("C2", "flu"), GoldMention("C3", "fever")
+    )
+    assert pairs == [
+        Pair("C1", "head cold", "cold"),
+        Pair("C1", "head cold", "common cold"),
+        Pair("C1", "head cold", "coryza"),
+        Pair("C2", "flu", "influenza"),
+    ]
+    assert counts == {"pairs": 4, "mentions_without_another_name": 1}
+
+
+def test_the_names_for_a_mention_are_drawn(cold_store):
+    names = Counter()
+    for seed in range(300):
+        pairs, _ = paired(cold_store, GoldMention("C1", "head cold"), max_pairs=2, seed=seed)
+        assert len({pair.name2 for pair in pairs}) == 2
+        names.update(pair.name2 for pair in pairs)
+    assert all(170 < names[name] < 230 for name in ("cold", "common cold", "coryza"))
+
+
+def test_mentions_without_a_pair_are_an_error(cold_store):
+    with pytest.raises(SapbertError, match=r"E183.*mentions without another name 1"):
+        paired(cold_store, GoldMention("C3", "fever"))
+    with pytest.raises(SapbertError, match=r"E183.*nothing read"):
+        paired(cold_store)

@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from spacy_sapbert.encoders.transformer import TransformerEncoder
+from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.linking.candidates import Filter, FilterMask
+from spacy_sapbert.vectors.faiss_index import build_index, index_kind, open_faiss, save_faiss
+from spacy_sapbert.vectors.flat import NameVectors, cached_name_vectors
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("SPACY_SAPBERT_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def vectors(small_store, tiny_encoder):
+    return cached_name_vectors(small_store, TransformerEncoder(str(tiny_encoder)))
+
+
+def files(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("index", "kind"),
+    [
+        ("HNSW32", ("HNSW32", "")),
+        ("HNSW", ("HNSW32", "")),
+        ("IVF", ("IVF300,Flat", "")),
+        ("IVF,PQ", ("IVF300,PQ48", "")),
+        (" IVFPQ; nprobe=3 ", ("IVF300,PQ48", "nprobe=3")),
+        ("IVF,SQ8;nprobe=3", ("IVF300,SQ8", "nprobe=3")),
+        ("IVF1024,PQ48x4fs", ("IVF1024,PQ48x4fs", "")),
+        ("OPQ48_192,IVF256_HNSW32,PQ", ("OPQ48_192,IVF256_HNSW32,PQ48", "")),
+    ],
+)
+def test_kinds(index, kind):
+    assert index_kind(index, 90_000, 384) == kind
+
+
+def test_parts_of_a_vector_divide_its_dimensions():
+    assert [index_kind("PQ", 100, dim)[0] for dim in (768, 100, 7)] == ["PQ96", "PQ10", "PQ1"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        ("FLAT", r"E320.*'FLAT' \(could not parse index string FLAT\)"),
+        ("PCA33", "E320"),
+        ("PQ5", r"E321.*32 dimensions.* 2, 4, 8, 16\."),
+        ("IVF4,PQ7", "E321"),
+        ("IVF4,Flat", "E322.*at least 156 names.*has 34"),
+        ("IVF4_HNSW32,SQ8", "E322.*at least 156 names"),
+        ("PQ8x4", "E322.*at least 624 names"),
+        ("IVF4,PQ8", "E322.*at least 9984 names"),
+        ("HNSW32_PQ8x4", "E322.*at least 624 names"),
+    ],
+)
+def test_kinds_that_cannot_be_made(vectors, kind, message, tmp_path):
+    with pytest.raises(SapbertError, match=message):
+        build_index(vectors.vectors, kind, tmp_path / "index")
+    assert files(tmp_path) == ["cache"]
+
+
+@pytest.mark.parametrize("parameters", ["nprobe=3", "efSearch", "efSearch=many", "k_factor=3"])
+def test_parameters_that_an_index_has_not(vectors, small_store, parameters):
+    with pytest.raises(SapbertError, match=f"E323.*'{re.escape(parameters)}'.*'HNSW32'"):
+        open_faiss(vectors, small_store, f"HNSW;{parameters}")
+
+
+def test_how_much_is_searched(vectors, small_store):
+    assert open_faiss(vectors, small_store, "HNSW")._index.hnsw.efSearch == 256
+    assert open_faiss(vectors, small_store, "HNSW;efSearch=7")._index.hnsw.efSearch == 7
+
+
+def test_it_is_made_once_beside_the_vectors(vectors, small_store, monkeypatch):
+    first = open_faiss(vectors, small_store, "HNSW")
+    assert files(vectors.folder) == ["HNSW32.faiss", "hashes.npy", "vectors.json", "vectors.npy"]
+    monkeypatch.setattr("spacy_sapbert.vectors.faiss_index.build_index", None)
+    again = open_faiss(vectors, small_store, "HNSW32;efSearch=16")
+    queries = vectors.encode(["breast", "cold"])
+    for found, expected in zip(again.nearest(queries, 3), first.nearest(queries, 3), strict=True):
+        np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(again.encode(["new"]), vectors.encode(["new"]))
+
+
+def test_a_folder_without_the_index_leaves_it_to_the_cache(vectors, small_store, tmp_path):
+    open_faiss(vectors, small_store, "SQ8").save(tmp_path / "saved")
+    saved = NameVectors(tmp_path / "saved", small_store, vectors.encoder)
+    assert files(saved.folder) == ["SQ8.faiss", "hashes.npy", "vectors.json", "vectors.npy"]
+    open_faiss(saved, small_store, "HNSW")
+    assert "HNSW32.faiss" not in files(saved.folder)
+    assert files(vectors.folder) == ["HNSW32.faiss", "SQ8.faiss", "hashes.npy", "vectors.json", "vectors.npy"]
+
+
+def test_another_kind_is_made_when_it_is_saved(vectors, small_store, tmp_path):
+    for given in (vectors, open_faiss(vectors, small_store, "HNSW")):
+        save_faiss(given, "SQ8", tmp_path / "saved")
+        assert "SQ8.faiss" in files(tmp_path / "saved")
+    assert "SQ8.faiss" not in files(vectors.folder)
+
+
+@pytest.mark.parametrize("kept", [0, 10, 500, -1])
+def test_a_damaged_index(vectors, small_store, kept):
+    path = open_faiss(vectors, small_store, "HNSW")._path
+    path.write_bytes(path.read_bytes()[:kept])
+    with pytest.raises(SapbertError, match=r"E306.*HNSW32\.faiss"):
+        open_faiss(vectors, small_store, "HNSW")
+
+
+def test_an_index_of_other_names(vectors, small_store):
+    build_index(vectors.vectors[:20], "HNSW32", vectors.folder / "HNSW32.faiss")
+    with pytest.raises(SapbertError, match=r"E306.*20 of 34 names"):
+        open_faiss(vectors, small_store, "HNSW")
+
+
+def passing(rows):
+    return FilterMask(Filter(types=("any",)), np.zeros(0, dtype=bool), np.array(rows, dtype=np.int32))
+
+
+@pytest.mark.parametrize("kind", ["HNSW32", "IVF2,Flat", "PCA16,IVF2,SQ8", "SQ8"])
+def test_the_nearest_of_those_that_pass(kind, vectors, small_store, monkeypatch):
+    monkeypatch.setattr("spacy_sapbert.vectors.faiss_index._names_needed", lambda index: 0)
+    opened = open_faiss(vectors, small_store, kind)
+    queries = vectors.encode(["cold", "breast cancer"])
+    rows = np.array([3, 8, 20, 33])
+    for index in (opened, vectors):
+        products, found = index.nearest(queries, 3, passing(rows))
+        assert (np.diff(products) <= 0).all()
+        assert set(found.flat) <= set(rows)
+    best = np.argsort(-vectors.similarities(queries, rows))[:, :3]
+    np.testing.assert_array_equal(found, rows[best])
+
+
+def test_some_kinds_cannot_choose(vectors, small_store, monkeypatch):
+    monkeypatch.setattr("spacy_sapbert.vectors.faiss_index._names_needed", lambda index: 0)
+    opened = open_faiss(vectors, small_store, "PQ8x2")
+    assert opened.nearest(vectors.encode(["cold"]), 3)[1].shape == (1, 3)
+    with pytest.raises(SapbertError, match=r"E324.*'PQ8x2'"):
+        opened.nearest(vectors.encode(["cold"]), 3, passing([1, 2, 3]))

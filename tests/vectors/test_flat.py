@@ -1,0 +1,275 @@
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from spacy_sapbert.encoders.transformer import TransformerEncoder
+from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.kb.build import build_knowledge_base
+from spacy_sapbert.text.hashing import hash64
+from spacy_sapbert.types import Name, Record
+from spacy_sapbert.vectors import flat as name_vectors
+from spacy_sapbert.vectors.flat import (
+    HASHES_FILE,
+    MANIFEST_FILE,
+    VECTORS_FILE,
+    NameVectors,
+    build_name_vectors,
+    cached_name_vectors,
+)
+
+
+class CountingEncoder:
+    """Gives every text a direction of its own, and remembers what it was asked."""
+
+    text_normalizer = "lower"
+    l2_normalized = True
+    dim = 8
+
+    def __init__(self, fingerprint="one"):
+        self.fingerprint = fingerprint.ljust(16, "x")
+        self.calls = []
+
+    def encode(self, texts, *, fast=False):
+        self.calls.append(list(texts))
+        return np.array([self.vector(text) for text in texts])
+
+    def vector(self, text):
+        vector = np.random.default_rng(hash64(text.lower())).normal(size=self.dim).astype(np.float32)
+        return vector / np.linalg.norm(vector)
+
+    @property
+    def n_texts(self):
+        return sum(map(len, self.calls))
+
+
+@pytest.fixture
+def encoder():
+    return CountingEncoder()
+
+
+@pytest.fixture(autouse=True)
+def small_chunks(monkeypatch):
+    monkeypatch.setattr(name_vectors, "NAMES_PER_CHUNK", 10)
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("SPACY_SAPBERT_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def built(small_store, encoder, tmp_path):
+    build_name_vectors(small_store, encoder, tmp_path / "built")
+    encoder.calls.clear()
+    return tmp_path / "built"
+
+
+# --- built
+
+
+def test_one_vector_a_name_in_its_row(small_store, encoder, built):
+    vectors = NameVectors(built, small_store, encoder).vectors
+    assert vectors.dtype == np.float32
+    assert vectors.shape == (small_store.n_names, 8)
+    for row, name in enumerate(small_store.names()):
+        np.testing.assert_array_equal(vectors[row], encoder.vector(name))
+    assert sorted(path.name for path in built.iterdir()) == sorted([HASHES_FILE, MANIFEST_FILE, VECTORS_FILE])
+
+
+def test_vectors_of_a_real_encoder(small_store, tiny_encoder, tmp_path, monkeypatch):
+    monkeypatch.setattr(name_vectors, "NAMES_PER_CHUNK", 8192)
+    encoder = TransformerEncoder(str(tiny_encoder))
+    build_name_vectors(small_store, encoder, tmp_path / "built")
+    names = list(small_store.names())
+    vectors = NameVectors(tmp_path / "built", small_store, encoder).vectors
+    np.testing.assert_array_equal(vectors, encoder.encode(names, fast=True))
+    assert np.sum(vectors * encoder.encode(names), axis=1).min() > 0.99
+
+
+def test_progress(small_store, encoder, tmp_path):
+    told = []
+    build_name_vectors(small_store, encoder, tmp_path / "built", lambda done, total: told.append((done, total)))
+    assert told == [(10, 34), (20, 34), (30, 34), (34, 34)]
+
+
+def stop_after(chunks):
+    def progress(done, total):
+        if done == 10 * chunks:
+            raise KeyboardInterrupt
+
+    return progress
+
+
+def test_a_build_that_was_cut_off_goes_on(small_store, encoder, tmp_path):
+    folder = tmp_path / "built"
+    with pytest.raises(KeyboardInterrupt):
+        build_name_vectors(small_store, encoder, folder, stop_after(2))
+    with pytest.raises(SapbertError, match="E306"):
+        NameVectors(folder, small_store, encoder)
+    assert encoder.n_texts == 20
+    build_name_vectors(small_store, encoder, folder)
+    assert encoder.n_texts == 34
+    assert [name for call in encoder.calls for name in call] == list(small_store.names())
+    whole = CountingEncoder()
+    build_name_vectors(small_store, whole, tmp_path / "whole")
+    for name in (HASHES_FILE, MANIFEST_FILE, VECTORS_FILE):
+        assert (folder / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+    assert not (folder / "parts").exists()
+
+
+def test_parts_of_another_encoder_are_not_taken(small_store, encoder, tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        build_name_vectors(small_store, CountingEncoder("other"), tmp_path / "built", stop_after(2))
+    build_name_vectors(small_store, encoder, tmp_path / "built")
+    assert encoder.n_texts == 34
+
+
+def test_a_part_that_was_half_written_is_made_again(small_store, encoder, tmp_path, monkeypatch):
+    folder = tmp_path / "built"
+
+    def failing(path, array, allow_pickle):
+        path.write_bytes(b"half")
+        raise OSError("disk full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(np, "save", failing)
+        with pytest.raises(OSError, match="disk full"):
+            build_name_vectors(small_store, encoder, folder)
+    build_name_vectors(small_store, encoder, folder)
+    assert NameVectors(folder, small_store, encoder).vectors.shape == (34, 8)
+
+
+# --- of something else, or damaged
+
+
+def test_vectors_of_another_store_or_encoder(small_store, encoder, built, tmp_path):
+    other = build_knowledge_base([Record("D1", (Name("a", "exact", "t"),))], tmp_path / "other.kb")
+    for kb, another in ((other, encoder), (small_store, CountingEncoder("other"))):
+        with pytest.raises(SapbertError, match=r"E305.*another vocabulary or encoder"):
+            NameVectors(built, kb, another)
+
+
+@pytest.mark.parametrize("name", [HASHES_FILE, MANIFEST_FILE, VECTORS_FILE])
+@pytest.mark.parametrize("kept", [None, 0, 5, -4])
+def test_missing_and_cut_off_files(small_store, encoder, built, name, kept):
+    content = (built / name).read_bytes()
+    (built / name).unlink()
+    if kept is not None:
+        (built / name).write_bytes(content[:kept])
+    with pytest.raises(SapbertError, match=r"E306.*built"):
+        NameVectors(built, small_store, encoder)
+
+
+# --- used
+
+
+def test_names_are_not_encoded_again(small_store, encoder, built):
+    vectors = NameVectors(built, small_store, encoder)
+    texts = ["breast  CANCER", "new", "CF", "new", "Cold"]
+    np.testing.assert_array_equal(vectors.encode(texts), [encoder.vector(" ".join(text.split())) for text in texts])
+    assert encoder.calls == [["new", "new"]]
+    encoder.calls.clear()
+    vectors.encode(["cf", "ALS"])
+    assert vectors.encode([]).shape == (0, 8)
+    assert encoder.calls == []
+
+
+def test_similarities_and_nearest(small_store, encoder, built):
+    vectors = NameVectors(built, small_store, encoder)
+    queries = np.array([encoder.vector(text) for text in ("breast cancer", "new", "other")])
+    cosines = queries @ np.array([encoder.vector(name) for name in small_store.names()]).T
+    np.testing.assert_allclose(vectors.similarities(queries), cosines, atol=1e-6)
+    rows = np.array([7, 0, 7])
+    np.testing.assert_allclose(vectors.similarities(queries, rows), cosines[:, rows], atol=1e-6)
+    scores, nearest = vectors.nearest(queries, 5)
+    np.testing.assert_array_equal(nearest, np.argsort(-cosines, axis=1)[:, :5])
+    np.testing.assert_allclose(scores, -np.sort(-cosines, axis=1)[:, :5], atol=1e-6)
+    scores, nearest = vectors.nearest(queries, small_store.n_names)
+    assert [sorted(row) for row in nearest] == [list(range(small_store.n_names))] * 3
+
+
+def test_the_highest_inner_product(small_store, encoder, built):
+    vectors = NameVectors(built, small_store, encoder)
+    queries = np.array([[3, 4, 0, 0, 0, 0, 0, 0], [0] * 8], dtype=np.float32)
+    assert vectors.highest(queries) == [1, 1]
+    encoder.l2_normalized = False
+    assert vectors.longest == pytest.approx(1)
+    vectors.longest = 0.25
+    highest, lowest = vectors.highest(queries)
+    assert highest == 1.25
+    assert 0 < lowest < 1e-30
+
+
+def test_the_longest_vector_is_in_any_chunk(small_store, encoder, built):
+    for row in (0, 9, 10, small_store.n_names - 1):
+        vectors = NameVectors(built, small_store, encoder)
+        vectors.known.vectors = vectors.known.vectors.copy()
+        vectors.known.vectors[row] *= 3
+        assert vectors.longest == pytest.approx(3)
+
+
+def test_saved_and_opened(small_store, encoder, built, tmp_path):
+    NameVectors(built, small_store, encoder).save(tmp_path / "new" / "saved")
+    shutil.rmtree(built)
+    opened = NameVectors(tmp_path / "new" / "saved", small_store, encoder)
+    np.testing.assert_array_equal(opened.encode(["CF"]), [encoder.vector("CF")])
+    assert encoder.calls == []
+
+
+# --- the cache
+
+
+def test_the_cache_is_filled_once(small_store, encoder):
+    first = cached_name_vectors(small_store, encoder)
+    assert encoder.n_texts == 34
+    again = cached_name_vectors(small_store, encoder)
+    assert encoder.n_texts == 34
+    assert again.folder == first.folder
+    cached_name_vectors(small_store, CountingEncoder("other"))
+    np.testing.assert_array_equal(cached_name_vectors(small_store, encoder).vectors, first.vectors)
+
+
+def test_names_of_another_store_in_the_cache_are_not_encoded_again(small_store, encoder, tmp_path):
+    cached_name_vectors(small_store, encoder)
+    encoder.calls.clear()
+    record = Record("D1", tuple(Name(text, "exact", "t") for text in ("COLD", "new", "ALS", "newer")))
+    other = build_knowledge_base([record], tmp_path / "other.kb")
+    vectors = cached_name_vectors(other, encoder).vectors
+    assert encoder.calls == [["new", "newer"]]
+    np.testing.assert_array_equal(vectors, [encoder.vector(name) for name in other.names()])
+    stranger = CountingEncoder("other")
+    cached_name_vectors(other, stranger)
+    assert stranger.n_texts == 4
+
+
+def test_damaged_vectors_in_the_cache_are_told(small_store, encoder, tmp_path):
+    folder = cached_name_vectors(small_store, encoder).folder
+    (folder / VECTORS_FILE).write_bytes(b"")
+    other = build_knowledge_base([Record("D1", (Name("a", "exact", "t"),))], tmp_path / "other.kb")
+    for kb in (small_store, other):
+        with pytest.raises(SapbertError, match=rf"E306.*{folder.name}.*Delete it if it lies in the cache"):
+            cached_name_vectors(kb, encoder)
+
+
+def test_several_at_once_build_the_cache_once(small_store, encoder):
+    class SlowEncoder(CountingEncoder):
+        def encode(self, texts, *, fast=False):
+            time.sleep(0.02)
+            return super().encode(texts, fast=fast)
+
+    encoder = SlowEncoder()
+    found = []
+    threads = [
+        threading.Thread(target=lambda: found.append(cached_name_vectors(small_store, encoder))) for _ in range(3)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert len(found) == 3
+    assert encoder.n_texts == 34

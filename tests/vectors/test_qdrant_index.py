@@ -1,0 +1,345 @@
+from __future__ import annotations
+
+import http.server
+import multiprocessing
+import re
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+from spacy_sapbert.encoders.transformer import TransformerEncoder
+from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.kb.build import build_knowledge_base
+from spacy_sapbert.linking.candidates import CandidateGenerator, Filter
+from spacy_sapbert.linking.open import exact_vectors
+from spacy_sapbert.types import Name, Record
+from spacy_sapbert.vectors import qdrant_collection
+from spacy_sapbert.vectors.flat import cached_name_vectors
+from spacy_sapbert.vectors.qdrant_collection import ABOUT_ID, CONCEPT, NAME, Address, Collection, is_address
+from spacy_sapbert.vectors.qdrant_index import QdrantVectors, name_ids
+from spacy_sapbert.vectors.qdrant_upload import concept_point, upload
+
+pytest.importorskip("qdrant_client")
+
+
+@pytest.fixture(scope="module")
+def encoder(tiny_encoder):
+    return TransformerEncoder(str(tiny_encoder), device="cpu")
+
+
+@pytest.fixture
+def address(tmp_path):
+    return Address(str(tmp_path / "database"), "small")
+
+
+@pytest.fixture
+def put(encoder, address):
+    """A function that uploads a store."""
+
+    def put(kb, encoder=encoder, **options):
+        return upload(kb, cached_name_vectors(kb, encoder), address, **options)
+
+    return put
+
+
+@pytest.fixture
+def versions(tmp_path):
+    """Two versions of a vocabulary: of five names one stays, one gets another owner, one another type, two go."""
+
+    def record(concept_id, names, kind="Disease"):
+        return Record(concept_id, tuple(Name(name, "exact", "s") for name in names), types=(kind,))
+
+    old = [record("A", ["same", "given"]), record("B", ["retyped"]), record("C", ["gone", "gone too"])]
+    new = [record("X", ["new"]), record("A", ["same"]), record("B", ["retyped"], "Drug"), record("D", ["given"])]
+    return build_knowledge_base(old, tmp_path / "old.kb"), build_knowledge_base(new, tmp_path / "new.kb")
+
+
+def points(address):
+    """RETURNS (dict): the payloads of a collection, by the name or the concept of a point."""
+    with Collection(address).asking() as client:
+        records, _ = client.scroll(address.collection, limit=1000)
+    payloads = [record.payload for record in records if record.id != ABOUT_ID]
+    return {payload.get("name") or payload["concept"]: payload for payload in payloads}
+
+
+# --- addresses
+
+
+@pytest.mark.parametrize(
+    ("index", "location", "collection"),
+    [
+        ("qdrant:some/folder", "some/folder", "spacy-sapbert"),
+        ("qdrant:/a#medic", "/a", "medic"),
+        ("http://host:6333", "http://host:6333", "spacy-sapbert"),
+        ("https://host/prefix#medic", "https://host/prefix", "medic"),
+    ],
+)
+def test_addresses(index, location, collection):
+    address = Address.parse(index)
+    assert is_address(index)
+    assert address == (location, collection)
+    assert Address.parse(str(address)) == address
+    assert address.is_url == location.startswith("http")
+
+
+def test_kinds_of_faiss_are_no_addresses():
+    assert not any(map(is_address, ("Flat", "HNSW32", "IVF,PQ;nprobe=3")))
+
+
+# --- uploads
+
+
+def test_points(small_store, encoder, put, address):
+    assert put(small_store) == {"added": 34, "changed": 0, "unchanged": 0, "removed": 0}
+    found = points(address)
+    assert len(found) == small_store.n_names
+    assert found["Seizures"]["owners"] == [
+        {"concept": "D012640", "types": ["Disease"], "sources": ["MEDIC"]},
+        {"concept": "HP:0001250", "types": ["Phenotype"], "sources": ["HPO"]},
+    ]
+    vectors = Collection(address).vectors(name_ids(small_store).tolist())
+    expected = cached_name_vectors(small_store, encoder).vectors
+    np.testing.assert_array_equal([vectors[one] for one in name_ids(small_store).tolist()], expected)
+
+
+def test_points_of_concepts(small_store, encoder, put, address):
+    assert put(small_store, centroids=True)["added"] == 34 + 15
+    assert points(address)["D001241"] == {
+        "concept": "D001241",
+        "names": ["ASA", "Aspirin", "acetylsalicylic acid"],
+        "types": ["Chemical", "Drug"],
+        "sources": ["CTD"],
+    }
+    with Collection(address).asking() as client:
+        (record,) = client.retrieve(address.collection, [concept_point("D001241")], with_vectors=True)
+    rows = small_store.name_rows("D001241")
+    mean = cached_name_vectors(small_store, encoder).vectors[rows].mean(axis=0)
+    np.testing.assert_allclose(record.vector[CONCEPT], mean / np.linalg.norm(mean), atol=1e-5)
+    assert NAME not in record.vector
+    assert put(small_store) == {"added": 0, "changed": 0, "unchanged": 34, "removed": 15}
+
+
+def test_again(small_store, put, address):
+    put(small_store, centroids=True)
+    before = points(address)
+    assert put(small_store, centroids=True) == {"added": 0, "changed": 0, "unchanged": 49, "removed": 0}
+    assert points(address) == before
+
+
+def test_a_newer_version_changes_what_changed(versions, put, address, encoder):
+    old, new = versions
+    put(old, centroids=True)
+    # names: one added, two changed, one as before, two gone; concepts: two added, two changed, one gone
+    assert put(new, centroids=True) == {"added": 3, "changed": 4, "unchanged": 1, "removed": 3}
+    updated, other = points(address), Address(address.location, "other")
+    upload(new, cached_name_vectors(new, encoder), other, centroids=True)
+    assert points(other) == updated
+    assert CandidateGenerator(new, None, QdrantVectors(address, new, encoder))(["given"], 1)[0][0].concept_id == "D"
+
+
+def test_an_upload_that_was_cut_off_goes_on(small_store, encoder, put, address, monkeypatch):
+    monkeypatch.setattr("spacy_sapbert.vectors.qdrant_upload.POINTS_PER_BATCH", 10)
+
+    def stop(done, total):
+        if done == 20:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        put(small_store, progress=stop)
+    with pytest.raises(SapbertError, match=r"E327.*20 of 34 points.*kb upload"):
+        QdrantVectors(address, small_store, encoder).nearest(np.zeros((1, 32), np.float32), 1)
+    told = []
+    counts = put(small_store, progress=lambda *done: told.append(done))
+    assert counts == {"added": 14, "changed": 0, "unchanged": 20, "removed": 0}
+    assert told == [(10, 34), (20, 34), (30, 34), (34, 34)]
+
+
+def test_vectors_of_another_encoder_are_replaced(small_store, make_encoder, put, address):
+    put(small_store)
+    other = TransformerEncoder(str(make_encoder(seed=5)), device="cpu")
+    assert put(small_store, encoder=other)["added"] == 34
+    assert Collection(address).about().encoder == other.fingerprint
+
+
+def test_a_collection_of_something_else_is_left_alone(small_store, put, address):
+    from qdrant_client import models
+
+    with Collection(address).asking() as client:
+        size = models.VectorParams(size=2, distance=models.Distance.DOT)
+        client.create_collection(address.collection, vectors_config=size)
+    with pytest.raises(SapbertError, match=r"E548.*#small"):
+        put(small_store)
+
+
+# --- what cannot be linked with
+
+
+@pytest.fixture
+def asked(small_store, encoder, address):
+    """A function that asks for the nearest names."""
+
+    def ask(kb=small_store, encoder=encoder):
+        return QdrantVectors(address, kb, encoder).nearest(np.ones((1, 32), np.float32), 2)
+
+    return ask
+
+
+def test_no_folder_and_no_collection(asked, put, versions, address, encoder, small_store):
+    command = f"kb upload {small_store.path} --encoder {encoder.name} --to {address.location} --collection small"
+    with pytest.raises(SapbertError, match=f"E326.*it is not there.*{re.escape(command)}"):
+        asked()
+    upload(versions[0], cached_name_vectors(versions[0], encoder), Address(address.location, "other"))
+    with pytest.raises(SapbertError, match=r"E326.*it is not there"):
+        asked()
+
+
+def test_a_collection_of_something_else(asked, address):
+    from qdrant_client import models
+
+    with Collection(address).asking() as client:
+        size = models.VectorParams(size=2, distance=models.Distance.DOT)
+        client.create_collection(address.collection, vectors_config=size)
+    with pytest.raises(SapbertError, match=r"E326.*not made by an upload"):
+        asked()
+
+
+def test_of_another_vocabulary_or_encoder(asked, put, versions, small_store, make_encoder, monkeypatch):
+    put(small_store)
+    asked()
+    with pytest.raises(SapbertError, match=r"E328.*another vocabulary than.*kb upload \S+old\.kb"):
+        asked(kb=versions[0])
+    other = TransformerEncoder(str(make_encoder(seed=6)), device="cpu")
+    with pytest.raises(SapbertError, match=rf"E328.*another encoder than.*--encoder {other.name}"):
+        asked(encoder=other)
+    monkeypatch.setattr(TransformerEncoder, "dim", 64)
+    with pytest.raises(SapbertError, match=r"another encoder \(32 dimensions, not 64\)"):
+        asked(encoder=other)
+
+
+def test_names_that_are_missing(asked, put, small_store, address, encoder):
+    put(small_store)
+    vectors = QdrantVectors(address, small_store, encoder)
+    rows = np.arange(small_store.n_names)
+    assert vectors.similarities(np.ones((2, 32), np.float32)).shape == (2, 34)
+    with Collection(address).asking() as client:
+        client.delete(address.collection, name_ids(small_store)[:3].tolist())
+    with pytest.raises(SapbertError, match=r"E327.*3 names have no vector"):
+        vectors.similarities(np.ones((2, 32), np.float32), rows)
+    with pytest.raises(SapbertError, match=r"E327.*31 of 34 points"):
+        asked()
+
+
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="no fork here")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_folder_serves_one_process(asked, put, small_store, address, encoder):
+    put(small_store)
+    vectors = QdrantVectors(address, small_store, encoder)
+    expected = vectors.nearest(np.ones((1, 32), np.float32), 2)[1].tolist()
+    context = multiprocessing.get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+
+    def answer():
+        with pytest.raises(SapbertError) as raised:
+            vectors.nearest(np.ones((1, 32), np.float32), 2)
+        sender.send(str(raised.value))
+
+    child = context.Process(target=answer, daemon=True)
+    child.start()
+    try:
+        assert receiver.poll(60)
+        assert re.search("E329.*n_process=2.*Qdrant server", receiver.recv())
+    finally:
+        child.kill()
+    assert asked()[1].tolist() == expected
+
+
+# --- a server
+
+
+def test_how_a_server_is_connected_to(monkeypatch):
+    monkeypatch.setenv("QDRANT_API_KEY", "secret")
+    made = []
+    monkeypatch.setattr("qdrant_client.QdrantClient", lambda **settings: made.append(settings) or monkeypatch)
+    with Collection(Address.parse("https://host:6333#medic")).asking():
+        pass
+    assert made == [{"url": "https://host:6333", "api_key": "secret", "check_compatibility": False, "timeout": 60}]
+    assert "secret" not in str(Address.parse("https://host:6333#medic"))
+
+
+class Refusing(http.server.BaseHTTPRequestHandler):
+    """A server that says to every question that it is not allowed."""
+
+    def do_GET(self):
+        self.send_response(401)
+        self.end_headers()
+        self.wfile.write(b"Must provide an API key")
+
+    def log_message(self, *_):
+        pass
+
+
+def test_a_server_that_refuses(small_store, encoder):
+    server = http.server.HTTPServer(("127.0.0.1", 0), Refusing)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    address = Address(f"http://127.0.0.1:{server.server_port}")
+    try:
+        with pytest.raises(SapbertError, match=r"E325.*401.*Must provide an API key.*QDRANT_API_KEY"):
+            QdrantVectors(address, small_store, encoder).nearest(np.ones((1, 32), np.float32), 2)
+    finally:
+        server.shutdown()
+        server.server_close()
+    with pytest.raises(SapbertError, match=r"E325.*#spacy-sapbert does not answer.*[Rr]efused"):
+        upload(small_store, cached_name_vectors(small_store, encoder), address)
+
+
+def test_without_the_client(monkeypatch, small_store, encoder):
+    monkeypatch.setitem(sys.modules, "qdrant_client", None)
+    with pytest.raises(SapbertError, match=r"E542.*spacy-sapbert\[qdrant\]"):
+        QdrantVectors(Address("http://host"), small_store, encoder).nearest(np.ones((1, 32), np.float32), 2)
+
+
+# --- used
+
+
+def test_nothing_is_connected_to_before_the_first_use(small_store, encoder, monkeypatch):
+    monkeypatch.setattr(qdrant_collection, "_connect", lambda address: 1 / 0)
+    vectors = QdrantVectors(Address("http://host"), small_store, encoder)
+    assert vectors.encode(["cold"]).shape == (1, 32)
+    with pytest.raises(ZeroDivisionError):
+        vectors.nearest(np.ones((1, 32), np.float32), 2)
+
+
+def test_types_and_sources_are_those_of_one_owner(put, small_store, encoder, address):
+    """The name "Seizures" belongs to a disease of MEDIC and to a phenotype of HPO."""
+    put(small_store)
+    vectors = QdrantVectors(address, small_store, encoder)
+    generator = CandidateGenerator(small_store, None, vectors)
+    row = [*small_store.names()].index("Seizures")
+    for filter, passes in (
+        (Filter(("Disease",), ("MEDIC",)), True),
+        (Filter(("Phenotype",), ("HPO",)), True),
+        (Filter(("Disease",), ("HPO",)), False),
+    ):
+        passing = generator._passing(filter)
+        _, rows = vectors.nearest(encoder.encode(["Seizures"]), 34, passing)
+        assert (row in rows) == passes
+        assert set(rows[rows >= 0]) == set(passing.rows)
+
+
+def test_raw_vectors(small_store, make_encoder, address):
+    raw = TransformerEncoder(str(make_encoder(seed=7, l2_normalized=False)), device="cpu")
+    exact = cached_name_vectors(small_store, raw)
+    upload(small_store, exact, address)
+    vectors = QdrantVectors(address, small_store, raw)
+    queries = raw.encode(["cold", "new"])
+    assert vectors.longest == pytest.approx(exact.longest)
+    np.testing.assert_allclose(vectors.highest(queries), exact.highest(queries), rtol=1e-5)
+    expected, found = (CandidateGenerator(small_store, None, one)(["new"], 5)[0] for one in (exact, vectors))
+    assert [one.concept_id for one in found] == [one.concept_id for one in expected]
+
+
+def test_the_vectors_to_learn_with_are_here(small_store, encoder, address):
+    vectors = exact_vectors(QdrantVectors(address, small_store, encoder), small_store)
+    np.testing.assert_array_equal(vectors.vectors, cached_name_vectors(small_store, encoder).vectors)
