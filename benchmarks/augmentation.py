@@ -24,7 +24,7 @@ from spacy_sapbert.augmentation.matching import MatcherAnnotator
 from spacy_sapbert.augmentation.rare import primary_ids
 from spacy_sapbert.corpora.reader import read_corpus
 from spacy_sapbert.kb.labels import read_labels
-from spacy_sapbert.linking.open import load_knowledge_base
+from spacy_sapbert.kb.storage import load_knowledge_base
 
 
 def main() -> None:

@@ -100,9 +100,9 @@ def measure(nlp: Language, dev: list[Example]) -> dict[str, Any]:
     linker: Any = nlp.get_pipe("sapbert_linker")
     results = {}
     for what, weight in (("with the prior", None), ("without", 0.0)):
-        linker.prior_weight = weight
+        linker.settings.candidates.prior_weight = weight
         results[what] = {name: round(100 * value, 2) for name, value in linker.score(dev).items()}
-    linker.prior_weight = None
+    linker.settings.candidates.prior_weight = None
     return results
 
 

@@ -39,7 +39,11 @@ def main() -> None:
     nlp = spacy.blank("en")
     nlp.add_pipe("abbreviation_resolver")
     nlp.add_pipe("composite_splitter")
-    config = {"kb": arguments.kb, "encoder": arguments.encoder, "sparse_weight": arguments.sparse_weight}
+    config = {
+        "kb": arguments.kb,
+        "encoder": arguments.encoder,
+        "candidates": {"sparse_weight": arguments.sparse_weight},
+    }
     linker = nlp.add_pipe("sapbert_linker", config=config)
     documents = list(diseases(arguments.data / CORPUS))
     # identifiers of BC5CDR are unique

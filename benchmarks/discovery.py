@@ -16,7 +16,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from spacy_sapbert.corpora.reader import read_corpus
-from spacy_sapbert.linking.open import load_knowledge_base
+from spacy_sapbert.kb.storage import load_knowledge_base
 from spacy_sapbert.text.abbreviations import expand, find_definitions, find_occurrences
 from spacy_sapbert.text.composites import composite_splits
 from spacy_sapbert.text.words import word_keys

@@ -17,7 +17,7 @@ import torch
 
 from spacy_sapbert.encoders.info import describe
 from spacy_sapbert.encoders.transformer import TransformerEncoder, has_bfloat16
-from spacy_sapbert.linking.open import load_knowledge_base
+from spacy_sapbert.kb.storage import load_knowledge_base
 
 
 def main() -> None:

@@ -28,10 +28,12 @@ import numpy as np
 import spacy
 from spacy.tokens import DocBin
 
+from spacy_sapbert.encoders.transformer import open_encoder
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
-from spacy_sapbert.linking.open import FLAT, load_knowledge_base, open_encoder
+from spacy_sapbert.kb.storage import load_knowledge_base
 from spacy_sapbert.vectors.faiss_index import FaissVectors, build_index, index_kind
 from spacy_sapbert.vectors.flat import NameVectors, cached_name_vectors
+from spacy_sapbert.vectors.storage import FLAT
 
 KINDS = (FLAT, "SQ8", "IVF", "IVF,SQ8", "IVF,PQ", "HNSW", "HNSW32_SQ8")
 K, ASKED = 10, 120

@@ -109,14 +109,14 @@ def measure(nlp: Language, corpus: Corpus, data: Path, predictions: Path | None)
 
 def measure_oracle(nlp: Language, documents: list[AnnotatedDocument]) -> dict[str, Any]:
     linker: Any = nlp.get_pipe(LINKER)
-    margin = linker.split_margin
+    margin = linker.settings.selection.split_margin
     counts: Counter[str] = Counter()
     for several, split_margin in ((False, BEYOND), (True, -BEYOND)):
-        linker.split_margin = split_margin
+        linker.settings.selection.split_margin = split_margin
         result = evaluate_linking(nlp, [with_ids(document, several) for document in documents])
         counts["covered"] += result["covered"]
         counts.update({m: round(result[m]["acc@1"] * result["covered"] / 100) for m in ("lenient", "strict")})
-    linker.split_margin = margin
+    linker.settings.selection.split_margin = margin
     return {m: {"acc@1": round(100 * counts[m] / counts["covered"], 2)} for m in ("lenient", "strict")}
 
 

@@ -45,7 +45,7 @@ def pipeline(kb: Path, encoder: str, device: str, **settings: Any) -> Language:
     nlp.add_pipe("composite_splitter")
     config = {"kb": str(kb), "encoder": encoder, "device": device, **settings}
     linker: Any = nlp.add_pipe("sapbert_linker", config=config)
-    linker.generator.cache_size = 100_000  # most texts are looked up in every setting
+    linker.linker.generator.cache_size = 100_000  # most texts are looked up in every setting
     return nlp
 
 

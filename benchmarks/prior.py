@@ -29,9 +29,9 @@ def measure(
     nlp = pipeline(kb, encoder, "auto")
     linker: Any = nlp.get_pipe("sapbert_linker")
     results = {}
-    linker.generator.cache_size = KEPT_TEXTS
+    linker.linker.generator.cache_size = KEPT_TEXTS
     for weight in PRIOR_WEIGHTS:
-        with nlp.select_pipes(enable=ABLATION["+ composites"]), linker.weighing(count_concepts(train), weight):
+        with nlp.select_pipes(enable=ABLATION["+ composites"]), linker.linker.weighing(count_concepts(train), weight):
             by_others = documents is train
             linked = link_by_others(nlp, train, weight) if by_others else link_gold_mentions(nlp, documents)
             judged = judge(linked, linker)

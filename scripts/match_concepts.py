@@ -26,7 +26,7 @@ from spacy_sapbert.files import open_output, open_text
 from spacy_sapbert.kb.export import stream_records
 from spacy_sapbert.kb.ids import canonical_id
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
-from spacy_sapbert.kb.mapping import Equivalents, Link, one_to_one, read_mappings, vocabulary_of
+from spacy_sapbert.kb.mapping import Equivalents, MappedIds, one_to_one, read_mappings, vocabulary_of
 from spacy_sapbert.text.normalize import biosyn, lower
 from spacy_sapbert.types import Record
 
@@ -207,7 +207,7 @@ def _as_neoplasm(name: str) -> str:
 
 def cross_referenced(terms: dict[str, Term], known: Equivalents) -> Pairs:
     """known (Equivalents): what a cross-reference means, where it is to a vocabulary that is not there itself."""
-    links = [Link(0, term.concept_id, known.find(xref)) for term in terms.values() for xref in term.xrefs]
+    links = [MappedIds(0, term.concept_id, known.find(xref)) for term in terms.values() for xref in term.xrefs]
     referring: defaultdict[str, list[Term]] = defaultdict(list)
     for link in one_to_one(links)[0]:
         referring[link.xref].append(terms[link.concept_id])

@@ -8,6 +8,8 @@ if TYPE_CHECKING:
     from spacy.tokens import Span
 
 NIL = "NIL"
+SCORE_DIGITS = 5
+"""Scores are rounded, so that rounding errors of the hardware never decide between two names."""
 
 
 class Name(NamedTuple):

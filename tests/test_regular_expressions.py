@@ -111,8 +111,14 @@ PATTERNS: dict[str, tuple[str, list[tuple[str, str, str]]]] = {
     "kb.readers.umls.files._FILE": ("fullmatch", [("MRCONSO.RRF.", "a", "")]),
     "kb.readers.umls.files._RELEASE_IN_PATH": ("findall", [("", "2024A", ""), ("", "20", "")]),
     "linking.name_matcher._ANY_WORD": ("finditer", [("", "a", "/"), ("", "a/", "")]),
-    "linking.name_matcher._BEFORE": ("search", [("", "a ", "x"), ("", "a and ", "x"), ("a and", " ", "x"), ("", "a", "!")]),
-    "linking.name_matcher._AFTER": ("match", [("", " ", "x"), (" and", " ", ""), (" and ", "a", ""), (" and ", "a ", "/")]),
+    "linking.name_matcher._BEFORE": (
+        "search",
+        [("", "a ", "x"), ("", "a and ", "x"), ("a and", " ", "x"), ("", "a", "!")],
+    ),
+    "linking.name_matcher._AFTER": (
+        "match",
+        [("", " ", "x"), (" and", " ", ""), (" and ", "a", ""), (" and ", "a ", "/")],
+    ),
     "encoders.segments._SENTENCE_END": ("finditer", [("a.", " ", "a"), ("", ". ", "a"), ("a.", "\n", "a")]),
     "encoders.compression.LAYER": ("match", [("", "layer.1", ""), ("layer.", "1", ""), ("", "layer", "")]),
     "retrieval.signals.phrases._CONNECTOR": ("search", [("", "an ", "")]),

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.tokens import Doc
 
-Filter = Callable[[str, Sequence[Annotation]], list[Annotation]]
+AnnotationFilter = Callable[[str, Sequence[Annotation]], list[Annotation]]
 
 SEGMENTS_AT_ONCE = 500
 _UNTYPED = "CONCEPT"  # as the `concept_matcher` has it
@@ -55,7 +55,7 @@ class RuleAnnotation:
     """Annotates segments; then maps ids and filters.
 
     mapping (IdMapping): to the ids of the vocabulary.
-    filters (Mapping[str, Filter]): by name, in the order in which they are used.
+    filters (Mapping[str, AnnotationFilter]): by name, in the order in which they are used.
     labels (Collection[str] | None): primary ids of the concepts whose annotations are kept; None for all.
     left (dict[str, int]): how many annotations were left after each step, in order.
     without_answer (int): segments for which the annotator has none.
@@ -65,14 +65,14 @@ class RuleAnnotation:
         self,
         annotator: Annotator,
         mapping: IdMapping,
-        filters: Mapping[str, Filter],
+        filters: Mapping[str, AnnotationFilter],
         labels: Collection[str] | None = None,
     ) -> None:
         self.name = annotator.name
         self.filters = tuple(filters)
         self.without_answer = 0
         self._annotator = annotator
-        self._steps: dict[str, Filter] = {
+        self._steps: dict[str, AnnotationFilter] = {
             "found": lambda _, found: list(found),
             "mapped": lambda text, found: list(filter(None, (mapping.map(text, one) for one in found))),
             **{f"after_{name}": step for name, step in filters.items()},
@@ -119,7 +119,7 @@ class TrainingDocs:
 
     def __init__(self, nlp: Language, kb: KnowledgeBase, weight: float, made_by: RuleAnnotation) -> None:
         self._nlp = nlp
-        self._store = kb
+        self._kb = kb
         self._weight = weight
         self._made_by = made_by
         self._labels: dict[str, str] = {}
@@ -147,7 +147,7 @@ class TrainingDocs:
 
     def _label(self, concept_id: str) -> str:
         if concept_id not in self._labels:
-            concept = self._store.get(concept_id)
+            concept = self._kb.get(concept_id)
             self._labels[concept_id] = concept.types[0] if concept and concept.types else _UNTYPED
         return self._labels[concept_id]
 

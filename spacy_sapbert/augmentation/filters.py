@@ -22,7 +22,7 @@ class FalseAbbreviations:
     """
 
     def __init__(self, kb: KnowledgeBase) -> None:
-        self._store = kb
+        self._kb = kb
         self._names = lru_cache(maxsize=1 << 16)(self._find_names)
 
     def __call__(self, text: str, annotations: Sequence[Annotation]) -> list[Annotation]:
@@ -46,7 +46,7 @@ class FalseAbbreviations:
 
     def _find_names(self, concept_id: str) -> dict[str, list[str]]:
         names: dict[str, list[str]] = {}
-        for name in self._store.names_of(concept_id):
+        for name in self._kb.names_of(concept_id):
             names.setdefault(name.text.lower(), []).append(name.text)
         return names
 
@@ -71,7 +71,7 @@ class InvertedNames:
     """
 
     def __init__(self, kb: KnowledgeBase) -> None:
-        self._store = kb
+        self._kb = kb
         self._orders = lru_cache(maxsize=1 << 16)(self._find_orders)
 
     def __call__(self, text: str, annotations: Sequence[Annotation]) -> list[Annotation]:
@@ -86,7 +86,7 @@ class InvertedNames:
 
     def _find_orders(self, concept_id: str) -> list[tuple[str, ...]]:
         """RETURNS (list[tuple[str, ...]]): the words of the names without a comma."""
-        return [_order(name.text) for name in self._store.names_of(concept_id) if "," not in name.text]
+        return [_order(name.text) for name in self._kb.names_of(concept_id) if "," not in name.text]
 
 
 def _order(text: str) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ class IdMapping:
     def __init__(
         self, kb: KnowledgeBase, equivalents: Equivalents | None = None, between: KnowledgeBase | None = None
     ) -> None:
-        self._store = kb
+        self._kb = kb
         self._equivalents = equivalents or Equivalents()
         self._between = between
         self._classes: defaultdict[str, set[str]] = defaultdict(set)
@@ -51,17 +51,17 @@ class IdMapping:
         return next(named, next(iter(targets), None))
 
     def _find_name(self, concept_id: str) -> str:
-        return fold(self._store.names_of(concept_id)[0].text)
+        return fold(self._kb.names_of(concept_id)[0].text)
 
     def _find_targets(self, concept_id: str) -> tuple[str, ...]:
         """RETURNS (tuple[str, ...]): primary ids of the store, sorted; those that are surest, where there are any."""
-        if own := self._store.find_id(concept_id):
+        if own := self._kb.find_id(concept_id):
             return tuple(sorted(own))
-        found = {*self._store.find_xref(concept_id)}
+        found = {*self._kb.find_xref(concept_id)}
         if concept_id in self._equivalents:
             found |= self._classes[self._equivalents.find(concept_id)]
         for row in self._between.find_id(concept_id) if self._between else ():
             assert self._between
             for other in (*self._between.ids(row), *self._between.xrefs(row)):
-                found.update(self._store.find_id(other))
+                found.update(self._kb.find_id(other))
         return tuple(sorted(found))

@@ -35,7 +35,7 @@ class MatcherAnnotator:
     name = "concept_matcher"
 
     def __init__(self, kb: KnowledgeBase) -> None:
-        self._store = kb
+        self._kb = kb
         self._nlp = spacy.blank("en")
         self._nlp.add_pipe("abbreviation_resolver")
         config = {"kb": str(kb.path), "spans_key": _SPANS}
@@ -55,7 +55,7 @@ class MatcherAnnotator:
     def _annotations(self, span: Span) -> list[Annotation]:
         name = get_matched_name(span)
         if name is None:
-            names = [self._store.name(row) for row in self._matcher.composite_rows(span.text)]
+            names = [self._kb.name(row) for row in self._matcher.composite_rows(span.text)]
             ids = tuple(dict.fromkeys(self._owners(part)[0] for part in names))
             return [Annotation(span.start_char, span.end_char, ids, "|".join(names))] if ids else []
         return [Annotation(span.start_char, span.end_char, (owner,), name) for owner in self._owners(name)]
@@ -63,13 +63,13 @@ class MatcherAnnotator:
     def _find_owners(self, name: str) -> list[str]:
         """RETURNS (list[str]): primary ids of the concepts for which most speaks, by id."""
         # a name with its case, and else all that the matcher takes for the same name
-        found = list(self._store.find_name(name)) if is_acronym(name) else self._names.owners(name)
-        preferred = {concept_id: self._store.names_of(concept_id)[0].text for concept_id in found}
+        found = list(self._kb.find_name(name)) if is_acronym(name) else self._names.owners(name)
+        preferred = {concept_id: self._kb.names_of(concept_id)[0].text for concept_id in found}
         preferring = {one for one in found if preferred[one] == name}
         preferring = preferring or {one for one in found if word_keys(preferred[one]) == word_keys(name)}
-        claims = [
-            TieEvidence(one, self._store.annotations(one, name), one in preferring, main=not is_supplementary(one))
+        evidence = [
+            TieEvidence(one, self._kb.annotations(one, name), one in preferring, main=not is_supplementary(one))
             for one in found
         ]
-        best = rank(claims)[0]._replace(concept_id="")
-        return sorted(claim.concept_id for claim in claims if claim._replace(concept_id="") == best)
+        best = rank(evidence)[0]._replace(concept_id="")
+        return sorted(one.concept_id for one in evidence if one._replace(concept_id="") == best)

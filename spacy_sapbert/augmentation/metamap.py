@@ -14,7 +14,7 @@ from .annotations import Annotation
 from .documents import fold
 
 
-class Ranked(NamedTuple):
+class RankedAnnotation(NamedTuple):
     """A concept that MetaMapLite proposes for a span.
 
     start, length (int): in UTF-16 code units, as Java counts.
@@ -42,12 +42,12 @@ _BRAT_SPAN = re.compile(r"(T\d+)\t\S+ (\d+) (\d+)(?:;\d+ (\d+))*\t.*")
 _BRAT_CONCEPT = re.compile(r"N\d+\tReference (T\d+) (\w+):(\S*)\t(.*)")
 
 
-def read_mmi(source: Source) -> Iterator[Ranked]:
+def read_mmi(source: Source) -> Iterator[RankedAnnotation]:
     """Read the fielded MMI format; a line is a concept with all its places.
 
     A mention in several pieces is taken from the first to the last.
 
-    YIELDS (Ranked): in the order of the file, which is that of the scores. Broken lines are reported.
+    YIELDS (RankedAnnotation): in the order of the file, which is that of the scores. Broken lines are reported.
     RAISES (SapbertError): E12x the file cannot be read, E201 a broken line in strict reading.
     """
     for number, line in source.lines():
@@ -64,7 +64,7 @@ def read_mmi(source: Source) -> Iterator[Ranked]:
         if len(names) != len(places):
             names = [""] * len(places)
         for (start, length), name in zip(places, names, strict=True):
-            yield Ranked(start, length, canonical_id(found.cui), score, found.preferred, name)
+            yield RankedAnnotation(start, length, canonical_id(found.cui), score, found.preferred, name)
 
 
 class _Mmi(NamedTuple):
@@ -119,10 +119,10 @@ def _whole(place: str) -> tuple[int, int]:
     return first, last - first
 
 
-def read_json(source: Source) -> Iterator[Ranked]:
+def read_json(source: Source) -> Iterator[RankedAnnotation]:
     """Read the JSON format: a list of spans with their concepts. Broken entries are reported under line 1.
 
-    YIELDS (Ranked): in the order of the file.
+    YIELDS (RankedAnnotation): in the order of the file.
     RAISES (SapbertError): as `read_mmi`.
     """
     text = "\n".join(line for _, line in source.lines())
@@ -141,19 +141,19 @@ def read_json(source: Source) -> Iterator[Ranked]:
             source.broken(1, f"entity {number} is not as MetaMapLite writes it ({type(error).__name__}: {error})")
 
 
-def _evidence(item: dict[str, Any]) -> Ranked:
+def _evidence(item: dict[str, Any]) -> RankedAnnotation:
     info = item["conceptinfo"]
     start, length, score = item["start"], item["length"], item.get("score", 0)
     texts = [info["cui"], info.get("preferredname", ""), info.get("conceptstring", "")]
     if not (type(start) is type(length) is int and all(isinstance(text, str) for text in texts)):
         raise TypeError("a value of another type")
-    return Ranked(start, length, canonical_id(texts[0]), parse_float(str(score)), *texts[1:])
+    return RankedAnnotation(start, length, canonical_id(texts[0]), parse_float(str(score)), *texts[1:])
 
 
-def read_brat(source: Source) -> Iterator[Ranked]:
+def read_brat(source: Source) -> Iterator[RankedAnnotation]:
     """Read BRAT's standoff format; several concepts of a span have no ranks there.
 
-    YIELDS (Ranked): in the order of the file.
+    YIELDS (RankedAnnotation): in the order of the file.
     RAISES (SapbertError): as `read_mmi`.
     """
     spans: dict[str, tuple[int, int]] = {}
@@ -176,10 +176,10 @@ def read_brat(source: Source) -> Iterator[Ranked]:
         except BrokenRecord as reason:
             source.broken(number, reason)
     for key, cui, preferred in found:
-        yield Ranked(*spans[key], canonical_id(cui), scores.get(key, 0.0), preferred)
+        yield RankedAnnotation(*spans[key], canonical_id(cui), scores.get(key, 0.0), preferred)
 
 
-READERS: dict[str, Callable[[Source], Iterator[Ranked]]] = {
+READERS: dict[str, Callable[[Source], Iterator[RankedAnnotation]]] = {
     ".mmi": read_mmi,
     ".json": read_json,
     ".ann": read_brat,
@@ -207,9 +207,9 @@ def read_output(path: Path, text: str, source: Source | None = None) -> list[Ann
     ]
 
 
-def _best(found: Iterable[Ranked], text: str, units: list[int]) -> list[Ranked]:
-    """RETURNS (list[Ranked]): of each span the concept with the highest score; then one whose name is preferred."""
-    best: dict[tuple[int, int], tuple[tuple[float, bool], Ranked]] = {}
+def _best(found: Iterable[RankedAnnotation], text: str, units: list[int]) -> list[RankedAnnotation]:
+    """RETURNS (list[RankedAnnotation]): of each span the concept with the highest score; then one whose name is preferred."""
+    best: dict[tuple[int, int], tuple[tuple[float, bool], RankedAnnotation]] = {}
     for ranked in found:
         words = text[units[ranked.start] : units[ranked.start + ranked.length]]
         key = -ranked.score, fold(ranked.preferred) != fold(words)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ..augmentation.annotations import Annotator
-    from ..augmentation.augment import Filter, RuleAnnotation, Segment
+    from ..augmentation.augment import AnnotationFilter, RuleAnnotation, Segment
     from ..augmentation.choice import Choice
     from ..augmentation.documents import Tokenize
     from ..augmentation.exclusion import EvaluationSets
@@ -88,7 +88,7 @@ def augment(
     from ..augmentation.choice import choose
     from ..augmentation.exclusion import EvaluationSets
     from ..corpora.report import Report
-    from ..linking.open import load_knowledge_base
+    from ..kb.storage import load_knowledge_base
 
     console, knowledge_base, report = stderr_console(), load_knowledge_base(kb), Report()
     wanted = _Wanted(knowledge_base, train or [], labels, None if all_ else k)
@@ -249,15 +249,15 @@ def _annotator(
 def _id_mapping(knowledge_base: KnowledgeBase, mappings: Sequence[Path] | None, between: str | None) -> IdMapping:
     from ..augmentation.id_mapping import IdMapping
     from ..kb.mapping import read_mappings
-    from ..linking.open import load_knowledge_base
+    from ..kb.storage import load_knowledge_base
 
     return IdMapping(knowledge_base, read_mappings(mappings or []), load_knowledge_base(between) if between else None)
 
 
-def _filters(knowledge_base: KnowledgeBase, *chosen: bool) -> dict[str, Filter]:
+def _filters(knowledge_base: KnowledgeBase, *chosen: bool) -> dict[str, AnnotationFilter]:
     from ..augmentation.filters import FalseAbbreviations, InvertedNames, Overlaps, Verbs
 
-    filters: dict[str, Filter] = {
+    filters: dict[str, AnnotationFilter] = {
         "false_abbreviations": FalseAbbreviations(knowledge_base),
         "verbs": Verbs(),
         "inverted_names": InvertedNames(knowledge_base),
@@ -267,7 +267,7 @@ def _filters(knowledge_base: KnowledgeBase, *chosen: bool) -> dict[str, Filter]:
 
 
 def _annotation(
-    annotator: Annotator, mapping: IdMapping, filters: dict[str, Filter], labels: list[str] | None
+    annotator: Annotator, mapping: IdMapping, filters: dict[str, AnnotationFilter], labels: list[str] | None
 ) -> RuleAnnotation:
     from ..augmentation.augment import RuleAnnotation
 

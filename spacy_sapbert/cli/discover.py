@@ -13,7 +13,7 @@ import typer
 
 from ..errors import Errors, SapbertError
 from ..files import open_output
-from ..io.documents import Problems, Reading, read_documents
+from ..io.documents import Problems, ReadOptions, read_documents
 from ..io.formats import InputFormat
 from ..types import NIL
 from .inputs import BatchSize, Column, Format, Gold, IdKey, Inputs, NProcess, Pipeline, Strict, TextKey, with_formats
@@ -64,7 +64,7 @@ def discover(
     """
     console = stderr_console()
     problems = Problems(console, strict=strict)
-    sources = with_formats(corpus, format, Reading(InputFormat.text, text_key, id_key, column, gold))
+    sources = with_formats(corpus, format, ReadOptions(InputFormat.text, text_key, id_key, column, gold))
     from ..io.pipelines import LinkingPipeline
     from ..kb.discovery import Discovery, table_lines
 
@@ -73,7 +73,7 @@ def discover(
         _check_finds_new_names(linking, pipeline)
     if similarity is not None:
         linking.set_threshold(similarity)
-    documents = chain.from_iterable(read_documents(path, reading, problems) for path, reading in sources)
+    documents = chain.from_iterable(read_documents(path, options, problems) for path, options in sources)
     counts: Counter[str] = Counter()
     with open_output(output) as write:
         discovery = Discovery(linking.kb)

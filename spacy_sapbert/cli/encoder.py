@@ -134,7 +134,7 @@ def quantize(
 
 
 def _open(name: str, pooling: str | None, device: str = "cpu") -> TransformerEncoder:
-    from ..linking.open import open_encoder
+    from ..encoders.transformer import open_encoder
 
     opened = open_encoder(name, pooling=pooling, device=device)
     if opened is None:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from ..errors import Errors, SapbertError
-from ..io.documents import Reading
+from ..io.documents import ReadOptions
 from ..io.formats import STDIN, InputFormat, input_format
 
 _FORMAT_HELP = (
@@ -29,12 +29,14 @@ Column = Annotated[int, typer.Option(min=1, help="The tab-separated column of th
 Gold = Annotated[bool, typer.Option(help="Link the annotated mentions of pubtator, not what is found.")]
 
 
-def with_formats(inputs: Sequence[Path], format: InputFormat | None, reading: Reading) -> list[tuple[Path, Reading]]:
+def with_formats(
+    inputs: Sequence[Path], format: InputFormat | None, options: ReadOptions
+) -> list[tuple[Path, ReadOptions]]:
     """Look at all inputs before the first is read, so that a wrong name does not come up after hours."""
     for path in inputs:
         if path != STDIN and not path.is_file():
             raise SapbertError(Errors.E504.format(path=path))
-    sources = [(path, reading._replace(format=format or input_format(path))) for path in inputs]
-    if reading.gold and any(reading.format is not InputFormat.pubtator for _, reading in sources):
+    sources = [(path, options._replace(format=format or input_format(path))) for path in inputs]
+    if options.gold and any(options.format is not InputFormat.pubtator for _, options in sources):
         raise typer.BadParameter("only documents in the format pubtator have annotated mentions", param_hint="--gold")
     return sources

@@ -44,8 +44,9 @@ def search(
     encoder: Annotated[str, typer.Option(help="'starter', a folder, a hub name, or 'none'.")] = "none",
 ) -> None:
     """Show the concepts whose names are most like a text; first the one whose id it is, if it is one."""
+    from ..encoders.transformer import open_encoder
     from ..kb.ids import canonical_id
-    from ..linking.open import open_encoder, open_generator
+    from ..linking.storage import open_generator
 
     opened = _open(knowledge_base)
     generator = open_generator(opened, open_encoder(encoder), sparse=True)
@@ -112,6 +113,6 @@ def check(knowledge_base: Store) -> None:
 
 
 def _open(knowledge_base: str) -> KnowledgeBase:
-    from ..linking.open import load_knowledge_base
+    from ..kb.storage import load_knowledge_base
 
     return load_knowledge_base(knowledge_base)

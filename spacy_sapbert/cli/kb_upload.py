@@ -26,7 +26,8 @@ def upload(
 
     What is printed as `index` is the linker's setting. The key of a server is read from QDRANT_API_KEY.
     """
-    from ..linking.open import load_knowledge_base, open_encoder
+    from ..encoders.transformer import open_encoder
+    from ..kb.storage import load_knowledge_base
     from ..vectors import qdrant_upload
     from ..vectors.flat import cached_name_vectors
     from ..vectors.qdrant_collection import COLLECTION, URL_PREFIXES, Address

@@ -14,7 +14,7 @@ import typer
 
 from ..errors import Errors, SapbertError
 from ..files import open_output
-from ..io.documents import Problems, Reading, read_documents
+from ..io.documents import Problems, ReadOptions, read_documents
 from ..io.formats import InputFormat, OutputFormat, output_format
 from ..types import NIL
 from .inputs import BatchSize, Column, Format, Gold, IdKey, Inputs, NProcess, Pipeline, Strict, TextKey, with_formats
@@ -48,12 +48,12 @@ def link(
     """
     console = stderr_console()
     problems = Problems(console, strict=strict)
-    sources = with_formats(inputs, format, Reading(InputFormat.text, text_key, id_key, column, gold))
+    sources = with_formats(inputs, format, ReadOptions(InputFormat.text, text_key, id_key, column, gold))
     from ..io.outputs import write_linked
     from ..io.pipelines import LinkingPipeline
 
     linking = LinkingPipeline(pipeline, problems, given=gold or format is InputFormat.names)
-    documents = chain.from_iterable(read_documents(path, reading, problems) for path, reading in sources)
+    documents = chain.from_iterable(read_documents(path, options, problems) for path, options in sources)
     counts: Counter[str] = Counter()
     shown = output is not None or not sys.stdout.isatty()
     with (

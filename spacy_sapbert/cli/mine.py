@@ -48,11 +48,12 @@ def mine(
     The cosines of positives and negatives are counted in steps of 0.05, under the lower end of each.
     """
     from ..encoders.transformer import TransformerEncoder
-    from ..linking.open import load_knowledge_base, open_index
+    from ..kb.storage import load_knowledge_base
     from ..training.hard_negatives import HardNegatives
     from ..training.pair_files import read_pairs, read_shared_names, shared_names_path
     from ..training.partial_file import PartialFile
     from ..vectors.flat import cached_name_vectors
+    from ..vectors.storage import open_index
 
     knowledge_base, opened = (
         load_knowledge_base(kb),

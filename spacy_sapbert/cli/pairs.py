@@ -18,7 +18,7 @@ from .progress import show_values, stderr_console, track
 
 if TYPE_CHECKING:
     from ..training.pair_files import Pair, SharedName
-    from ..training.pairs import Selection
+    from ..training.pairs import PairSelection
 
 
 class SelectionName(str, Enum):
@@ -70,7 +70,7 @@ def pairs(
     `name||id||id…`: they are no negatives of one another.
     With --mentions, each mention is paired with up to --max-pairs names of its concept, and goes first.
     """
-    from ..linking.open import load_knowledge_base
+    from ..kb.storage import load_knowledge_base
     from ..training.pairs import (
         MENTION_COUNTS,
         SYNONYM_COUNTS,
@@ -106,14 +106,14 @@ def pairs(
     show_values(result)
 
 
-def _selection(name: str, numbers: Mapping[str, int | None]) -> Selection:
-    """RETURNS (Selection): the one with this name, with the numbers that were given in place of its own."""
+def _selection(name: str, numbers: Mapping[str, int | None]) -> PairSelection:
+    """RETURNS (PairSelection): the one with this name, with the numbers that were given in place of its own."""
     from ..training.pairs import SELECTIONS
 
     return SELECTIONS[name]._replace(**{field: number for field, number in numbers.items() if number is not None})
 
 
-def _check_options(chosen: Selection, mentions: Path | None, *, given: bool) -> None:
+def _check_options(chosen: PairSelection, mentions: Path | None, *, given: bool) -> None:
     """given (bool): whether there are settings for mentions. RAISES (SapbertError): E533 settings do not fit."""
     reasons = {
         "--min-pairs is above --max-pairs": (chosen.min_pairs or 0) > chosen.max_pairs,
@@ -127,7 +127,7 @@ def _check_options(chosen: Selection, mentions: Path | None, *, given: bool) -> 
             raise SapbertError(Errors.E533.format(reason=reason))
 
 
-def _paths(output: Path, chosen: Selection) -> dict[str, Path]:
+def _paths(output: Path, chosen: PairSelection) -> dict[str, Path]:
     """RETURNS (dict[str, Path]): the files to write, by what goes into them."""
     from ..training.pair_files import shared_names_path
 

@@ -64,7 +64,7 @@ def _open(names: Sequence[str], labels: Sequence[str] | None) -> dict[str, Trans
 
     RAISES (SapbertError): E519 two are called the same, or one has no label, E547 there is no such encoder.
     """
-    from ..linking.open import open_encoder
+    from ..encoders.transformer import open_encoder
 
     labels = labels or names
     if len(set(labels)) != len(names) or len(labels) != len(names):

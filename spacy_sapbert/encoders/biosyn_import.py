@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from ..errors import Errors, SapbertError
-from ..linking.parameters import LinkerParameters
 from .lexical_model import LexicalModel
 from .ngrams import NgramEncoder
 from .safe_pickle import Array, Matrix, Transformer, read_vectorizer
@@ -58,7 +57,7 @@ def import_biosyn(folder: Path, output: Path) -> TransformerEncoder:
         l2_normalized=False,
         device="cpu",
     )
-    encoder.lexical_model = LexicalModel(ngrams, LinkerParameters(sparse_weight=weight, threshold=0.0))
+    encoder.lexical_model = LexicalModel(ngrams, sparse_weight=weight, threshold=0.0)
     encoder.record("import biosyn", sparse_weight=weight, ngrams=len(ngrams.ngrams))
     encoder.save(output)
     return encoder

@@ -37,20 +37,20 @@ def describe(encoder: TransformerEncoder) -> dict[str, Any]:
         **encoder.settings,
         "adapter": has_adapter(encoder.model),
         "projection": None if projection is None else activation_of(projection),
-        "lexical_model": _sparse_part(encoder),
+        "lexical_model": _lexical_model(encoder),
         "trained": encoder.trained,
         "fingerprint": encoder.fingerprint,
     }
 
 
-def _sparse_part(encoder: TransformerEncoder) -> dict[str, float] | None:
+def _lexical_model(encoder: TransformerEncoder) -> dict[str, float] | None:
     part = encoder.lexical_model
     if part is None:
         return None
     return {
         "ngrams": len(part.ngrams.ngrams),
-        "sparse_weight": part.fitted.sparse_weight,
-        "threshold": part.fitted.threshold,
+        "sparse_weight": part.sparse_weight,
+        "threshold": part.threshold,
     }
 
 

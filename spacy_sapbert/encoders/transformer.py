@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     import torch
 
 TOKENS_PER_BATCH = 4096
+ENCODER_FOLDER = "encoder"
+"""Where a saved pipeline keeps its encoder."""
 # while gradients are kept: on a CPU padding costs more than many small parts do
 _CPU_TOKENS, _GPU_TOKENS = 1024, 16384
 
@@ -259,3 +261,16 @@ def has_bfloat16(device: str) -> bool:
     if device.startswith("cuda"):
         return torch.cuda.is_bf16_supported()
     return torch.backends.mkldnn.is_available() and bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
+
+
+def open_encoder(
+    encoder: str, *, pooling: str | None = None, l2_normalized: bool | None = None, device: str = "auto"
+) -> "TransformerEncoder | None":
+    """Open the encoder that a setting names.
+
+    encoder (str): "starter", a folder or a hub name; "none" for no encoder.
+    RAISES (SapbertError): E301 a setting that cannot be. Weights are read at the first use.
+    """
+    if encoder == "none":
+        return None
+    return TransformerEncoder(encoder, pooling=pooling, l2_normalized=l2_normalized, device=device)

@@ -14,13 +14,13 @@ from spacy.language import Language
 from ..corpora.mention_types import has_type, types_of
 from ..errors import Errors, SapbertError
 from ..linking.parameters import LinkerParameters
-from ..pipeline.settings import settings_of
 from ..types import AnnotatedDocument
 from .confidence import brier_score, calibration_error, reliability, risk_points, risks, threshold_curve
 from .linking import LinkedMention, find_linker, gold_concepts, lenient_at, link_gold_mentions, strict_at
 
 if TYPE_CHECKING:
-    from ..pipeline.sapbert_linker import SapbertLinker
+    from ..linking.linker import Linker
+from ..linking.settings import CandidateSettings
 
 SPARSE_WEIGHTS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.2, 1.6)
 PRIOR_WEIGHTS = (0.0, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.15, 0.2, 0.3)
@@ -85,7 +85,7 @@ def calibrate(
     nlp (Language): the pipeline.
     documents (Iterable[AnnotatedDocument]): with gold ids.
     type (str | None): only mentions with this label.
-    prior (bool): fit how much it counts how often a concept is annotated; see `spacy_sapbert.linking.prior.Prior`.
+    prior (bool): fit how much it counts how often a concept is annotated; see `spacy_sapbert.linking.prior.ConceptPrior`.
     precision (float | None): the precision of links that the threshold is for, between 0 and 1; None for the
         threshold of best F1.
     method (str): "isotonic" or "platt", see `fit_probabilities`.
@@ -101,7 +101,7 @@ def calibrate(
     RAISES (SapbertError): E510 the pipeline has no linker, E511 no mention with a gold id, E520 no threshold has that
         precision, E521 a part of the documents whose links are not both right and wrong.
     """
-    linker = find_linker(nlp)
+    linker = find_linker(nlp).linker
     fitting, measuring = split_documents(_of_type(documents, type), held_out, seed)
 
     def link(part: Documents, what: str) -> Iterator[LinkedMention]:
@@ -111,13 +111,13 @@ def calibrate(
     _check_kinds(before, "held-out")
     report = {"before": _measured(before, linker)}
     values = {name: getattr(linker, name) for name in ("sparse_weight", "prior_weight", "threshold")}
-    with _weights_kept(linker):
+    with _weights_kept(linker.settings.candidates) as settings:
         if prior:
-            linker.prior_weight = 0.0  # what it knew is not to choose λ
+            settings.prior_weight = 0.0  # what it knew is not to choose λ
         weights = _try_weights(linker, fitting, link)
-        linker.sparse_weight = weight = _best(weights, values["sparse_weight"])
+        settings.sparse_weight = weight = _best(weights, values["sparse_weight"])
         priors = _try_priors(nlp, fitting, follow) if prior else {values["prior_weight"]: weights[weight]}
-    counts = count_concepts(fitting) if prior else linker.fitted.annotated
+    counts = count_concepts(fitting) if prior else linker.stored_parameters.annotated
     prior_weight = _best(priors, None)
     judged = priors[prior_weight]
     _check_kinds(judged, "fitted")
@@ -157,7 +157,7 @@ def _of_type(documents: Iterable[AnnotatedDocument], type: str | None) -> Docume
     return kept
 
 
-def judge(mentions: Iterable[LinkedMention], linker: SapbertLinker) -> Judged:
+def judge(mentions: Iterable[LinkedMention], linker: Linker) -> Judged:
     """Compare linked mentions with their gold ids.
 
     RETURNS (Judged): in the order of mentions and parts.
@@ -191,22 +191,21 @@ def _check_kinds(judged: Judged, part: str) -> None:
 
 
 @contextmanager
-def _weights_kept(linker: SapbertLinker) -> Iterator[None]:
-    given = {name: settings_of(linker)[name] for name in ("sparse_weight", "prior_weight")}
+def _weights_kept(settings: CandidateSettings) -> Iterator[CandidateSettings]:
+    given = settings.sparse_weight, settings.prior_weight
     try:
-        yield
+        yield settings
     finally:
-        for name, value in given.items():
-            setattr(linker, name, value)
+        settings.sparse_weight, settings.prior_weight = given
 
 
-def _try_weights(linker: SapbertLinker, documents: Documents, link: Link) -> Tried:
+def _try_weights(linker: Linker, documents: Documents, link: Link) -> Tried:
     """RETURNS (Tried): by λ, rising; by the present one where there is one score only."""
     present = linker.sparse_weight
     both = linker.generator.ngrams is not None and linker.generator.vectors is not None
     tried = {}
     for weight in sorted({*SPARSE_WEIGHTS, present}) if both else [present]:
-        linker.sparse_weight = weight
+        linker.settings.candidates.sparse_weight = weight
         what = f"documents linked with λ = {weight:g}" if both else "documents linked"
         tried[weight] = judge(link(documents, what), linker)
     return tried
@@ -214,7 +213,7 @@ def _try_weights(linker: SapbertLinker, documents: Documents, link: Link) -> Tri
 
 def _try_priors(nlp: Language, documents: Documents, follow: Follow) -> Tried:
     """RETURNS (Tried): by μ, rising."""
-    linker, tried = find_linker(nlp), {}
+    linker, tried = find_linker(nlp).linker, {}
     before, linker.generator.cache_size = linker.generator.cache_size, KEPT_TEXTS
     try:
         for weight in PRIOR_WEIGHTS:
@@ -233,7 +232,7 @@ def link_by_others(
     follow: see `calibrate`.
     YIELDS (LinkedMention): in the order of the documents.
     """
-    linker, counts = find_linker(nlp), count_concepts(documents)
+    linker, counts = find_linker(nlp).linker, count_concepts(documents)
     own: dict[str, Counter[str]] = {}
     for document in documents:
         own.setdefault(document.doc_id, Counter()).update(count_concepts([document]))
@@ -312,13 +311,16 @@ def fit_threshold(judged: Judged, precision: float | None) -> float:
     return float(curve.thresholds[reached[0]])
 
 
-def _set(nlp: Language, linker: SapbertLinker, fitted: LinkerParameters) -> None:
+def _set(nlp: Language, linker: Linker, fitted: LinkerParameters) -> None:
     """Make what was fitted count, also when the pipeline is saved: else its config would go before it."""
-    linker.sparse_weight = fitted.sparse_weight
-    linker.fitted = fitted._replace(sparse_share=linker.generator.sparse_share)
-    linker.sparse_weight = linker.prior_weight = linker.threshold = None
-    (name,) = (name for name, component in nlp.pipeline if component is linker)
-    nlp.get_pipe_config(name).update(sparse_weight=None, prior_weight=None, threshold=None)
+    settings = linker.settings
+    settings.threshold = settings.candidates.sparse_weight = settings.candidates.prior_weight = None
+    linker.stored_parameters = fitted
+    linker.stored_parameters = fitted._replace(sparse_share=linker.generator.sparse_share)
+    (name,) = (name for name, one in nlp.pipeline if getattr(one, "linker", None) is linker)
+    config = nlp.get_pipe_config(name)
+    config["threshold"] = None
+    config.setdefault("candidates", {}).update(sparse_weight=None, prior_weight=None)
 
 
 # --- measuring
@@ -328,8 +330,8 @@ def _accuracies(judged: Judged) -> dict[str, float | None]:
     return {"lenient": _percent(_share(judged.lenient)), "strict": _percent(_share(judged.strict))}
 
 
-def _measured(judged: Judged, linker: SapbertLinker) -> dict[str, Any]:
-    scores, right, fitted = judged.scores, judged.right, linker.fitted
+def _measured(judged: Judged, linker: Linker) -> dict[str, Any]:
+    scores, right, fitted = judged.scores, judged.right, linker.parameters
     said = [fitted.probability(score) for score in scores]
     probabilities = scores if fitted.probabilities is None else np.array(said, dtype=float)
     table, curve = reliability(probabilities, right), risks(scores, right)

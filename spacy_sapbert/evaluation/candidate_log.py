@@ -47,7 +47,7 @@ def candidate_log(
         log_beside, finalize = other(nlp, stdout, stderr)
         if path is None:
             return log_beside, finalize
-        linker = find_linker(nlp)
+        linker = find_linker(nlp).linker
         with open_output(Path(path)):
             pass  # a place that cannot be written to is told before training
 

@@ -35,7 +35,7 @@ def decide_by(kb: str, encoder: str = "starter") -> Split:
     nlp = spacy.blank("en")
     splitter: Any = nlp.add_pipe("composite_splitter", config={"spans_key": SPANS_KEY})
     linker: Any = nlp.add_pipe("sapbert_linker", config={"kb": kb, "encoder": encoder, "spans_key": SPANS_KEY})
-    assert linker.generator  # opened now, not after the corpus was read
+    assert linker.linker  # opened now, not after the corpus was read
 
     def split(text: str) -> Sequence[str]:
         doc = nlp.make_doc(text)

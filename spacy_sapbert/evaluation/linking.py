@@ -260,15 +260,15 @@ class _Scorer:
     """Judges linked mentions by what the store knows of ids and names."""
 
     def __init__(self, kb: KnowledgeBase) -> None:
-        self._store = kb
+        self._kb = kb
         self._names = NameIndex(kb, biosyn)
         self._ids = lru_cache(maxsize=100_000)(lambda concept_id: frozenset(kb.ids(concept_id)))
 
     def __call__(self, linked: LinkedMention) -> MentionScore:
-        gold = gold_concepts(linked.mention.ids, self._store)
+        gold = gold_concepts(linked.mention.ids, self._kb)
         parts = [[self._ids(candidate.concept_id) for candidate in part.candidates] for part in linked.parts]
         return MentionScore(
-            all(self._store.find_id(concept_id) for concept_id in linked.mention.ids),
+            all(self._kb.find_id(concept_id) for concept_id in linked.mention.ids),
             {k: lenient_at(k, gold, parts) for k in (*CUTOFFS, RECALL_CUTOFF)},
             {k: strict_at(k, gold, parts) for k in CUTOFFS},
             self._is_exact_match(linked, gold),

@@ -195,14 +195,14 @@ class _Concepts:
     """What a store knows of the concepts of an error."""
 
     def __init__(self, kb: KnowledgeBase) -> None:
-        self._store = kb
+        self._kb = kb
         self._get = lru_cache(maxsize=100_000)(kb.get)
         self._ids = lru_cache(maxsize=100_000)(lambda concept_id: frozenset(kb.ids(concept_id)))
         self._ancestors = lru_cache(maxsize=10_000)(lambda concept_id: ancestors(concept_id, kb, self._get))
 
     def judge(self, linked: LinkedMention) -> LinkingError:
         """linked (LinkedMention): one that is wrong by the lenient measure, with gold ids that the store has."""
-        gold = gold_concepts(linked.mention.ids, self._store)
+        gold = gold_concepts(linked.mention.ids, self._kb)
         found = [[self._ids(candidate.concept_id) for candidate in part.candidates] for part in linked.parts]
         wrong = [place for place, ids in enumerate(found) if not lenient_at(1, gold, [ids])]
         if not wrong:
@@ -220,7 +220,7 @@ class _Concepts:
         return self._all([[concept_id]])[0].canonical_name
 
     def _all(self, groups: Iterable[Iterable[str]]) -> tuple[Concept, ...]:
-        found = dict.fromkeys(concept for ids in groups for one in sorted(ids) for concept in self._store.find_id(one))
+        found = dict.fromkeys(concept for ids in groups for one in sorted(ids) for concept in self._kb.find_id(one))
         return tuple(concept for concept_id in found if (concept := self._get(concept_id)))
 
     def _relation(self, predicted: Concept | None, gold: Collection[Concept]) -> str | None:

@@ -21,7 +21,7 @@ from ..types import Mention
 from .formats import PUBTATOR_TITLE, STDIN, InputFormat
 
 
-class Document(NamedTuple):
+class InputDocument(NamedTuple):
     """A document to be linked.
 
     place (str): where it stands, for messages: file and line.
@@ -57,7 +57,7 @@ class Problems:
         self.console.print(f"{place}: {reason}; left out")
 
 
-class Reading(NamedTuple):
+class ReadOptions(NamedTuple):
     """How to read documents.
 
     text_key, id_key (str): the keys of text and id in JSON lines.
@@ -113,17 +113,17 @@ class _PubtatorSource(DocumentSource):
             yield number, line
 
 
-def read_documents(path: Path, reading: Reading, problems: Problems) -> Iterator[Document]:
+def read_documents(path: Path, options: ReadOptions, problems: Problems) -> Iterator[InputDocument]:
     """Read one input as a stream.
 
     path (Path): a file, plain or gzipped; `-` is standard input.
-    YIELDS (Document): in the order of the file. Without an id of its own, a document is named "file name:line".
+    YIELDS (InputDocument): in the order of the file. Without an id of its own, a document is named "file name:line".
     RAISES (SapbertError): E120, E121 the file cannot be read or unpacked; E506 a broken record in strict reading.
     """
-    return _READERS[reading.format](DocumentSource(path, problems=problems), reading)
+    return _READERS[options.format](DocumentSource(path, problems=problems), options)
 
 
-def sound(documents: Iterable[Document], problems: Problems, max_length: int) -> Iterator[Document]:
+def sound(documents: Iterable[InputDocument], problems: Problems, max_length: int) -> Iterator[InputDocument]:
     """Leave out, and report, what is no text or too long.
 
     max_length (int): in characters.
@@ -148,49 +148,49 @@ def fault(text: str, max_length: int) -> str | None:
     return None
 
 
-def _read_text(source: DocumentSource, reading: Reading) -> Iterator[Document]:
+def _read_text(source: DocumentSource, options: ReadOptions) -> Iterator[InputDocument]:
     for number, line in source.lines():
         if line.strip():
-            yield Document(f"{source.name}:{number}", line, source.place(number))
+            yield InputDocument(f"{source.name}:{number}", line, source.place(number))
 
 
-def _read_names(source: DocumentSource, reading: Reading) -> Iterator[Document]:
+def _read_names(source: DocumentSource, options: ReadOptions) -> Iterator[InputDocument]:
     for number, line in source.lines():
         columns = line.split("\t")
         if not line.strip():
             continue
-        name = columns[reading.column - 1].strip() if len(columns) >= reading.column else ""
+        name = columns[options.column - 1].strip() if len(columns) >= options.column else ""
         if name:
             mentions = (Mention(0, len(name), name, UNTYPED),)
-            yield Document(f"{source.name}:{number}", name, source.place(number), mentions=mentions)
+            yield InputDocument(f"{source.name}:{number}", name, source.place(number), mentions=mentions)
         else:
-            source.broken(number, f"no name in column {reading.column}")
+            source.broken(number, f"no name in column {options.column}")
 
 
-def _read_jsonl(source: DocumentSource, reading: Reading) -> Iterator[Document]:
+def _read_jsonl(source: DocumentSource, options: ReadOptions) -> Iterator[InputDocument]:
     for number, line in source.lines():
         if line.strip():
             try:
-                yield json_document(line, f"{source.name}:{number}", source.place(number), reading)
+                yield json_document(line, f"{source.name}:{number}", source.place(number), options)
             except BrokenRecord as reason:
                 source.broken(number, reason)
 
 
-def json_document(raw: str | bytes, name: str, place: str, reading: Reading) -> Document:
+def json_document(raw: str | bytes, name: str, place: str, options: ReadOptions) -> InputDocument:
     """Read a document that is written as a JSON object.
 
     name (str): its id, where the object has none.
     RAISES (BrokenRecord): it is no such object.
     """
     record = _json_object(raw)
-    text = _string(record, reading.text_key)
-    has_title = reading.text_key != "title" and record.get("title") is not None
+    text = _string(record, options.text_key)
+    has_title = options.text_key != "title" and record.get("title") is not None
     title = _string(record, "title") if has_title else ""
-    doc_id = record.get(reading.id_key)
+    doc_id = record.get(options.id_key)
     if isinstance(doc_id, bool) or not isinstance(doc_id, (str, int, type(None))):
-        raise BrokenRecord(f"the value of {reading.id_key!r} is neither a string nor a whole number")
-    meta = {key: value for key, value in record.items() if key not in (reading.text_key, reading.id_key)}
-    return Document(
+        raise BrokenRecord(f"the value of {options.id_key!r} is neither a string nor a whole number")
+    meta = {key: value for key, value in record.items() if key not in (options.text_key, options.id_key)}
+    return InputDocument(
         name if doc_id in (None, "") else str(doc_id),
         " ".join(part for part in (title, text) if part),
         place,
@@ -219,20 +219,20 @@ def _string(record: Mapping[str, Any], key: str) -> str:
     return value
 
 
-def _read_pubtator(source: DocumentSource, reading: Reading) -> Iterator[Document]:
+def _read_pubtator(source: DocumentSource, options: ReadOptions) -> Iterator[InputDocument]:
     titled = _PubtatorSource(source.path, problems=source.problems)
     for document in read_pubtator(titled):
         number, title = titled.titles.popleft()
-        mentions = document.mentions if reading.gold else None
-        yield Document(document.doc_id, document.text, source.place(number), title, {"title": title}, mentions)
+        mentions = document.mentions if options.gold else None
+        yield InputDocument(document.doc_id, document.text, source.place(number), title, {"title": title}, mentions)
     report = titled.report
-    if reading.gold and report.mismatched:
+    if options.gold and report.mismatched:
         moved = f"{report.moved:,} of them were moved to where their text stands close by"
         told = f"{report.mismatched:,} annotated mentions have another text than that at their offsets; {moved}"
         source.problems.console.print(f"{source.path}: {told}")
 
 
-_READERS: dict[InputFormat, Callable[[DocumentSource, Reading], Iterator[Document]]] = {
+_READERS: dict[InputFormat, Callable[[DocumentSource, ReadOptions], Iterator[InputDocument]]] = {
     InputFormat.text: _read_text,
     InputFormat.jsonl: _read_jsonl,
     InputFormat.pubtator: _read_pubtator,

@@ -18,7 +18,7 @@ from ..errors import Errors, SapbertError
 from ..kb.knowledge_base import KnowledgeBase
 from ..pipeline.mentions import mentions_of
 from ..types import AnnotatedDocument
-from .documents import Document, Problems, sound
+from .documents import InputDocument, Problems, sound
 
 LINKER = "sapbert_linker"
 MATCHER = "concept_matcher"
@@ -33,7 +33,7 @@ _NO_LIMIT = 1 << 62
 class LinkedDocument(NamedTuple):
     """A document with its linked mentions, in order of their offsets."""
 
-    document: Document
+    document: InputDocument
     doc: Doc
     mentions: list[Span]
 
@@ -59,21 +59,21 @@ class _Feed:
     it be broken off: in both cases it ends early.
 
     stream (Generator): inputs with their numbers; where one run of `nlp.pipe` fails, the next takes what follows.
-    pending (dict[int, Document]): what went in and has not come out, in order.
+    pending (dict[int, InputDocument]): what went in and has not come out, in order.
     taken (int): how many went in.
     ended (bool): there is nothing more to come.
     failure (Exception | None): why it ended early.
     """
 
-    def __init__(self, documents: Iterable[Document], make_input: Callable[[Document], str | Doc]) -> None:
-        self.pending: dict[int, Document] = {}
+    def __init__(self, documents: Iterable[InputDocument], make_input: Callable[[InputDocument], str | Doc]) -> None:
+        self.pending: dict[int, InputDocument] = {}
         self.taken = 0
         self.ended = False
         self.failure: Exception | None = None
         self.stream = self._generate(documents, make_input)
 
     def _generate(
-        self, documents: Iterable[Document], make_input: Callable[[Document], str | Doc]
+        self, documents: Iterable[InputDocument], make_input: Callable[[InputDocument], str | Doc]
     ) -> Generator[tuple[str | Doc, int], None, None]:
         try:
             for number, document in enumerate(documents):
@@ -86,8 +86,8 @@ class _Feed:
             self.failure = error
         self.ended = True
 
-    def taken_before(self, number: int | None) -> Iterator[Document]:
-        """YIELDS (Document): what went in before this one (None: anything) and is pending; it no longer is."""
+    def taken_before(self, number: int | None) -> Iterator[InputDocument]:
+        """YIELDS (InputDocument): what went in before this one (None: anything) and is pending; it no longer is."""
         for earlier in list(takewhile(lambda other: number is None or other < number, self.pending)):
             yield self.pending.pop(earlier)
 
@@ -132,7 +132,7 @@ class LinkingPipeline:
             linker.threshold = threshold
 
     def __call__(
-        self, documents: Iterable[Document], *, batch_size: int | None = None, n_process: int = 1
+        self, documents: Iterable[InputDocument], *, batch_size: int | None = None, n_process: int = 1
     ) -> Generator[LinkedDocument, None, None]:
         """Link documents as a stream.
 
@@ -187,19 +187,19 @@ class LinkingPipeline:
             if hasattr(component, "spans_key"):
                 component.spans_key = _GIVEN
 
-    def _input(self, document: Document) -> str | Doc:
+    def _input(self, document: InputDocument) -> str | Doc:
         if document.mentions is None:
             return document.text
         annotated = AnnotatedDocument(document.doc_id, document.text, document.mentions)
         return to_doc(self.nlp, annotated, spans_key=_GIVEN, split_tokens=True)
 
-    def _one_by_one(self, documents: Iterable[Document]) -> Iterator[LinkedDocument]:
+    def _one_by_one(self, documents: Iterable[InputDocument]) -> Iterator[LinkedDocument]:
         for document in documents:
             doc = self._alone(document)
             if doc is not None:
                 yield self._linked(document, doc)
 
-    def _alone(self, document: Document) -> Doc | None:
+    def _alone(self, document: InputDocument) -> Doc | None:
         self.nlp.default_error_handler = raise_error
         try:
             return self.nlp(self._input(document))
@@ -211,7 +211,7 @@ class LinkingPipeline:
         finally:
             self.nlp.default_error_handler = _leave_in_feed
 
-    def _linked(self, document: Document, doc: Doc) -> LinkedDocument:
+    def _linked(self, document: InputDocument, doc: Doc) -> LinkedDocument:
         doc.user_data[DOC_ID] = document.doc_id
         mentions = [mention for spans_key in self.spans_keys for mention in mentions_of(doc, spans_key)]
         return LinkedDocument(document, doc, sorted(mentions, key=lambda span: (span.start_char, span.end_char)))

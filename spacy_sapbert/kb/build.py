@@ -27,7 +27,7 @@ from filelock import FileLock, Timeout
 from ..errors import Errors, SapbertError
 from ..types import Name, Record
 from .knowledge_base import ARRAYS, FORMAT, INDEXES, SCHEMA, KnowledgeBase
-from .mapping import Equivalents, Link, merge, one_to_one, vocabulary, vocabulary_of
+from .mapping import Equivalents, MappedIds, merge, one_to_one, vocabulary, vocabulary_of
 
 # What was read, in the order in which it was read; numbers count from 0 without gaps.
 _READ = """
@@ -241,8 +241,8 @@ class KnowledgeBaseBuilder:
         self.counts += Counter({"concepts joined by a later record": n_joined})
         return merged[firsts]
 
-    def _links(self) -> list[Link]:
-        """RETURNS (list[Link]): the cross-references that merge concepts."""
+    def _links(self) -> list[MappedIds]:
+        """RETURNS (list[MappedIds]): the cross-references that merge concepts."""
         if not self._merge_xrefs:
             return []
         rows = self._db.execute(
@@ -251,7 +251,7 @@ class KnowledgeBaseBuilder:
         )
         known: Counter[str] = Counter()
         links = []
-        for link in map(Link._make, rows):
+        for link in map(MappedIds._make, rows):
             referred = vocabulary_of(link.xref)
             known[referred] += 1
             if referred in self._merge_xrefs:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from ..errors import Errors, SapbertError
 from ..files import without_gz
 from .ids import NO_ID, canonical_id
-from .readers.context import Reading
+from .readers.context import ReaderContext
 from .readers.delimited import name_cells, read_cells
 from .readers.report import ReadReport
 
@@ -83,7 +83,7 @@ def read_mappings(paths: Iterable[Path], *, report: ReadReport | None = None, st
     equivalents = Equivalents()
     paths = [Path(path) for path in paths]
     for path in paths:
-        for one, other in _pairs(Reading(path, source=path.name, strict=strict, report=report)):
+        for one, other in _pairs(ReaderContext(path, source=path.name, strict=strict, report=report)):
             equivalents.join(one, other)
     if paths and not equivalents:
         dropped = dict(report.rows_dropped)
@@ -91,21 +91,21 @@ def read_mappings(paths: Iterable[Path], *, report: ReadReport | None = None, st
     return equivalents
 
 
-def _pairs(reading: Reading) -> Iterator[tuple[str, str]]:
+def _pairs(context: ReaderContext) -> Iterator[tuple[str, str]]:
     """YIELDS (tuple[str, str]): two canonical ids that stand for the same concept."""
-    name = without_gz(reading.path).name.lower()
-    with reading.open(newline="") as lines:
+    name = without_gz(context.path).name.lower()
+    with context.open(newline="") as lines:
         n_comments, rest = _after_comments(lines)
-        rows = read_cells(reading, rest, "," if name.endswith(".csv") else "\t", quoted=True, n_before=n_comments)
+        rows = read_cells(context, rest, "," if name.endswith(".csv") else "\t", quoted=True, n_before=n_comments)
         first = next(rows, None)
         if first is None:
             return
         columns = [cell.strip() for cell in first[1]]
         if ".sssom." in name or not set(columns).isdisjoint(_SSSOM_COLUMNS):
-            yield from _sssom(reading, rows, columns)
+            yield from _sssom(context, rows, columns)
         else:
-            for line, cells in name_cells(reading, chain([first], rows), [_SUBJECT, _OBJECT]):
-                yield from _pair(reading, line, cells)
+            for line, cells in name_cells(context, chain([first], rows), [_SUBJECT, _OBJECT]):
+                yield from _pair(context, line, cells)
 
 
 def _after_comments(lines: Iterable[str]) -> tuple[int, Iterator[str]]:
@@ -117,31 +117,33 @@ def _after_comments(lines: Iterable[str]) -> tuple[int, Iterator[str]]:
     return 0, iter(())
 
 
-def _sssom(reading: Reading, rows: Iterator[tuple[int, list[str]]], columns: list[str]) -> Iterator[tuple[str, str]]:
+def _sssom(
+    context: ReaderContext, rows: Iterator[tuple[int, list[str]]], columns: list[str]
+) -> Iterator[tuple[str, str]]:
     missing = [column for column in _SSSOM_COLUMNS if column not in columns]
     if missing:
-        raise SapbertError(Errors.E106.format(path=reading.path, missing=", ".join(missing), columns=columns))
-    for line, cells in name_cells(reading, rows, columns):
+        raise SapbertError(Errors.E106.format(path=context.path, missing=", ".join(missing), columns=columns))
+    for line, cells in name_cells(context, rows, columns):
         predicate = cells[_PREDICATE].strip()
         if not predicate:
-            reading.drop_broken(line, f"no {_PREDICATE}")
+            context.drop_broken(line, f"no {_PREDICATE}")
         elif predicate.lower() not in EXACT:
-            reading.drop(predicate)
+            context.drop(predicate)
         elif cells.get(_MODIFIER, "").strip():  # "Not" is the one there is
-            reading.drop(f"{cells[_MODIFIER].strip()} {predicate}")
+            context.drop(f"{cells[_MODIFIER].strip()} {predicate}")
         else:
-            yield from _pair(reading, line, cells)
+            yield from _pair(context, line, cells)
 
 
-def _pair(reading: Reading, line: int, cells: dict[str, str]) -> Iterator[tuple[str, str]]:
+def _pair(context: ReaderContext, line: int, cells: dict[str, str]) -> Iterator[tuple[str, str]]:
     ids = []
     for column in (_SUBJECT, _OBJECT):
         if cells[column].strip().lower() == _NO_TERM:
-            reading.drop("no term found")
+            context.drop("no term found")
             return
-        concept_id = canonical_id(reading.clean(cells[column]))
+        concept_id = canonical_id(context.clean(cells[column]))
         if concept_id in NO_ID:
-            reading.drop_broken(line, f"no {column}")
+            context.drop_broken(line, f"no {column}")
             return
         ids.append(concept_id)
     yield ids[0], ids[1]
@@ -171,7 +173,7 @@ def vocabulary_of(concept_id: str) -> str:
     return "MESH" if _MESH_ID.fullmatch(concept_id) else ""
 
 
-class Link(NamedTuple):
+class MappedIds(NamedTuple):
     """A cross-reference of a record: the record's number, its id and the id that it refers to."""
 
     record: int
@@ -179,15 +181,15 @@ class Link(NamedTuple):
     xref: str
 
 
-def one_to_one(links: Iterable[Link]) -> tuple[list[Link], int]:
+def one_to_one(links: Iterable[MappedIds]) -> tuple[list[MappedIds], int]:
     """Leave out cross-references that cannot mean the same concept.
 
     Where a concept refers to two ids of one vocabulary, or two concepts of one vocabulary to the same id, they say that
     something is broader or narrower. Merged by them, concepts that a vocabulary tells apart would become one.
 
-    RETURNS (tuple[list[Link], int]): those that are one to one, in their order, and the number of the others.
+    RETURNS (tuple[list[MappedIds], int]): those that are one to one, in their order, and the number of the others.
     """
-    unique: dict[tuple[str, str], Link] = {}
+    unique: dict[tuple[str, str], MappedIds] = {}
     for link in links:
         unique.setdefault((link.concept_id, link.xref), link)
     referring = Counter((one, vocabulary_of(other)) for one, other in unique)
@@ -201,7 +203,7 @@ def one_to_one(links: Iterable[Link]) -> tuple[list[Link], int]:
 
 
 def merge(
-    firsts: Iterable[tuple[str, int]], equivalents: Equivalents, links: Sequence[Link]
+    firsts: Iterable[tuple[str, int]], equivalents: Equivalents, links: Sequence[MappedIds]
 ) -> tuple[dict[int, int], int]:
     """Find out which records are one concept though their ids differ.
 

@@ -15,6 +15,8 @@ from .export import stream_records
 from .knowledge_base import KnowledgeBase
 
 SCOPE = "mention"
+TRAINING_SOURCE = "training"
+"""The source of names that are mentions of the training data."""
 _ANNOTATED = (
     "SELECT s.concept, s.annotations, n.text, s.scope, s.source FROM synonyms s JOIN names n ON n.row = s.name "
     "WHERE s.annotations > 0 ORDER BY s.name, s.concept, s.source"

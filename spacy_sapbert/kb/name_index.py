@@ -18,7 +18,7 @@ class NameIndex:
 
     def __init__(self, kb: KnowledgeBase, normalize: Callable[[str], str]) -> None:
         hashes = np.fromiter((hash64(normalize(name)) for name in kb.names()), dtype=np.uint64)
-        self._store = kb
+        self._kb = kb
         self._normalise = normalize
         self._rows = np.argsort(hashes, kind="stable")
         self._hashes = hashes[self._rows]
@@ -30,5 +30,5 @@ class NameIndex:
             return []
         wanted = np.uint64(hash64(form))
         first, last = np.searchsorted(self._hashes, wanted), np.searchsorted(self._hashes, wanted, side="right")
-        _, entries = self._store.name_concepts.of(self._rows[first:last])
-        return [self._store.concept_id(int(row)) for row in np.unique(self._store.name_concepts.concepts[entries])]
+        _, entries = self._kb.name_concepts.of(self._rows[first:last])
+        return [self._kb.concept_id(int(row)) for row in np.unique(self._kb.name_concepts.concepts[entries])]

@@ -3,43 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
 
 from ..encoders.ngrams import NgramEncoder
+from ..kb.filters import ALL, Filter, FilterMask, filter_mask
 from ..kb.knowledge_base import KnowledgeBase
-from ..types import Candidate
+from ..types import SCORE_DIGITS, Candidate
 from ..vectors.index import Index
 
 EXACT_LIMIT = 200_000  # up to so many names, every name is scored
 FEW = 64  # so many of the nearest names are asked for at first, or four for each candidate
 TEXTS_PER_BATCH = 64
 CACHE_SIZE = 4096  # texts; with 30 candidates each about 40 MB
-DIGITS = 5  # scores are rounded, so that rounding errors of the hardware never decide between two names
-
-
-class Filter(NamedTuple):
-    """Which concepts and names may be candidates; empty lists let all pass."""
-
-    types: tuple[str, ...] = ()
-    sources: tuple[str, ...] = ()
-
-
-ALL = Filter()
-
-
-class FilterMask(NamedTuple):
-    """What a filter lets pass.
-
-    entries (bool): which entries of the store's `name_concepts`.
-    rows (int32): the rows of the names that they are of, in order.
-    """
-
-    filter: Filter
-    entries: np.ndarray
-    rows: np.ndarray
 
 
 class _Scored(NamedTuple):
@@ -87,7 +65,7 @@ class CandidateGenerator:
         self.exact_limit = exact_limit
         self.cache_size = cache_size
         self._cache: dict[tuple[str, int, Filter, float], list[Candidate]] = {}
-        self._passing = lru_cache(maxsize=64)(self._let_pass)
+        self._mask = lru_cache(maxsize=64)(partial(filter_mask, kb))
 
     @property
     def sparse_share(self) -> float:
@@ -112,11 +90,11 @@ class CandidateGenerator:
         return [list(known[text]) for text in texts]
 
     def _find(self, texts: Sequence[str], k: int, filter: Filter) -> Iterator[tuple[str, list[Candidate]]]:
-        passing = self._passing(filter)
+        mask = self._mask(filter)
         for start in range(0, len(texts), TEXTS_PER_BATCH):
             batch = texts[start : start + TEXTS_PER_BATCH]
-            for text, scored in zip(batch, self._score(batch, k, passing), strict=True):
-                yield text, self._best(scored, k, passing)
+            for text, scored in zip(batch, self._score(batch, k, mask), strict=True):
+                yield text, self._best(scored, k, mask)
 
     def renew(self, vectors: Index) -> None:
         """Take other vectors of the names, since the encoder has learnt."""
@@ -132,39 +110,33 @@ class CandidateGenerator:
         sparse = self._sparse(texts, None)
         return dense, np.stack([np.zeros(shape[1], np.float32) if one is None else one for one in sparse])
 
-    def passing_names(self, filter: Filter) -> np.ndarray | None:
+    def names_that_pass(self, filter: Filter) -> np.ndarray | None:
         """RETURNS (bool, shape (names,)): which names pass a filter; None where all do."""
-        passing = self._passing(filter)
-        if passing is None:
+        mask = self._mask(filter)
+        if mask is None:
             return None
         names = np.zeros(self.kb.n_names, dtype=bool)
-        names[passing.rows] = True
+        names[mask.rows] = True
         return names
 
-    def _let_pass(self, filter: Filter) -> FilterMask | None:
-        if filter == ALL:
-            return None
-        entries = self.kb.matching_entries(filter.types, filter.sources)
-        return FilterMask(filter, entries, np.unique(self.kb.name_concepts.names[entries]))
-
-    def _score(self, texts: Sequence[str], k: int, passing: FilterMask | None) -> list[_Scored]:
-        rows = None if passing is None else passing.rows
+    def _score(self, texts: Sequence[str], k: int, mask: FilterMask | None) -> list[_Scored]:
+        rows = None if mask is None else mask.rows
         sparse = self._sparse(texts, rows)
         if self.vectors is None:
             return [self._combine(None, scores, rows) for scores in sparse]
         queries = self.vectors.encode(texts)
-        if not self._scores_all(k, passing):
-            return self._union(queries, sparse, k, passing)
+        if not self._scores_all(k, mask):
+            return self._union(queries, sparse, k, mask)
         dense, highest = self.vectors.similarities(queries, rows), self.vectors.highest(queries)
         return [self._combine(dense[i], sparse[i], rows, highest[i]) for i in range(len(texts))]
 
-    def _scores_all(self, k: int, passing: FilterMask | None) -> bool:
+    def _scores_all(self, k: int, mask: FilterMask | None) -> bool:
         """Whether all names that pass are scored; else those that are nearest by either score are."""
         assert self.vectors is not None
-        if passing is None:
+        if mask is None:
             return self.vectors.exact and self.kb.n_names <= self.exact_limit
         limit = self.exact_limit if self.vectors.local else _few(k)
-        return self.vectors.exact or len(passing.rows) <= limit
+        return self.vectors.exact or len(mask.rows) <= limit
 
     def _sparse(self, texts: Sequence[str], rows: np.ndarray | None) -> Sequence[np.ndarray | None]:
         if self.ngrams is None:
@@ -185,7 +157,7 @@ class CandidateGenerator:
         return self._ngram_columns.T.tocsr()
 
     def _union(
-        self, queries: np.ndarray, sparse: Sequence[np.ndarray | None], k: int, passing: FilterMask | None
+        self, queries: np.ndarray, sparse: Sequence[np.ndarray | None], k: int, mask: FilterMask | None
     ) -> list[_Scored]:
         """Score the names nearest by either score, as many as it takes to be sure of the k best concepts.
 
@@ -194,19 +166,19 @@ class CandidateGenerator:
         this holds as far as the index finds the nearest.
         """
         assert self.vectors is not None
-        n_names = self.kb.n_names if passing is None else len(passing.rows)
+        n_names = self.kb.n_names if mask is None else len(mask.rows)
         highest, scored, n = self.vectors.highest(queries), {}, _few(k)
         unsure = list(range(len(queries)))
         while unsure:
             n = min(n, n_names)
             asked, unsure = unsure, []
-            for i, products, rows in zip(asked, *self.vectors.nearest(queries[asked], n, passing), strict=True):
+            for i, products, rows in zip(asked, *self.vectors.nearest(queries[asked], n, mask), strict=True):
                 listed = rows >= 0
                 nearest = products[listed], rows[listed]
-                scored[i], bound = self._score_lists(queries[i : i + 1], nearest, sparse[i], n, passing, highest[i])
-                best = self._best(scored[i], k, passing)
+                scored[i], bound = self._score_lists(queries[i : i + 1], nearest, sparse[i], n, mask, highest[i])
+                best = self._best(scored[i], k, mask)
                 # one unit in the last digit, because scores are rounded
-                sure = len(best) == k and best[-1].score > bound + 10**-DIGITS
+                sure = len(best) == k and best[-1].score > bound + 10**-SCORE_DIGITS
                 if not sure and n < n_names and listed.all():
                     unsure.append(i)
             n *= 4
@@ -218,7 +190,7 @@ class CandidateGenerator:
         nearest: tuple[np.ndarray, np.ndarray],
         sparse: np.ndarray | None,
         n: int,
-        passing: FilterMask | None,
+        mask: FilterMask | None,
         highest: float,
     ) -> tuple[_Scored, float]:
         """RETURNS: the scores of the names in the lists, and what another name can score at most."""
@@ -228,9 +200,9 @@ class CandidateGenerator:
         bound = last / highest
         if sparse is not None:
             places = np.argpartition(-sparse, n - 1)[:n]
-            rows = np.union1d(rows, places if passing is None else passing.rows[places])
+            rows = np.union1d(rows, places if mask is None else mask.rows[places])
             bound = (last + self.sparse_weight * sparse[places].min()) / (highest + self.sparse_weight)
-            sparse = sparse[rows if passing is None else np.searchsorted(passing.rows, rows)]
+            sparse = sparse[rows if mask is None else np.searchsorted(mask.rows, rows)]
         dense = self.vectors.similarities(query, rows)[0]
         return self._combine(dense, sparse, rows, highest), bound
 
@@ -244,11 +216,11 @@ class CandidateGenerator:
         else:
             scores = (dense + self.sparse_weight * sparse) / (highest + self.sparse_weight)
         assert scores is not None
-        return _Scored(np.arange(len(scores)) if rows is None else rows, scores.round(DIGITS), dense, sparse)
+        return _Scored(np.arange(len(scores)) if rows is None else rows, scores.round(SCORE_DIGITS), dense, sparse)
 
     # --- from names to concepts
 
-    def _best(self, scored: _Scored, k: int, passing: FilterMask | None) -> list[Candidate]:
+    def _best(self, scored: _Scored, k: int, mask: FilterMask | None) -> list[Candidate]:
         """The k best concepts: each has the score of its best name."""
         n = 4 * k
         while True:
@@ -256,8 +228,8 @@ class CandidateGenerator:
             if self.vectors is None or self.vectors.encoder.l2_normalized:
                 places = places[scored.scores[places] > 0]  # no similarity at all proposes nothing
             which, owners = self.kb.name_concepts.of(scored.rows[places])
-            if passing is not None:
-                entitled = passing.entries[owners]
+            if mask is not None:
+                entitled = mask.entries[owners]
                 which, owners = which[entitled], owners[entitled]
             concepts = self.kb.name_concepts.concepts[owners]
             if len(np.unique(concepts)) >= k or n >= len(scored.scores):
@@ -272,7 +244,7 @@ class CandidateGenerator:
     def _candidate(self, scored: _Scored, place: int, concept: int) -> Candidate:
         return Candidate(
             self.kb.concept_id(concept),
-            round(float(scored.scores[place]), DIGITS),
+            round(float(scored.scores[place]), SCORE_DIGITS),
             self.kb.name(int(scored.rows[place])),
             None if scored.dense is None else float(scored.dense[place]),
             None if scored.sparse is None else float(scored.sparse[place]),

@@ -28,7 +28,7 @@ _BEFORE = re.compile(rf"(?<![^\s(,;]){_WORDS}{_CONNECTOR}$")
 _AFTER = re.compile(rf"{_CONNECTOR}{_WORDS}")
 
 
-class Match(NamedTuple):
+class NameMatch(NamedTuple):
     """Characters `start:end` of a text are the name at `row` of the store."""
 
     start: int
@@ -58,25 +58,25 @@ class NameMatcher:
         order = np.lexsort((_tie_ranks(kb)[rows], keys[rows]))
         return cls(kb, keys[rows][order], rows[order])
 
-    def find(self, text: str) -> list[Match]:
-        """RETURNS (list[Match]): all matches that lie in no longer one, by position; they may overlap."""
+    def find(self, text: str) -> list[NameMatch]:
+        """RETURNS (list[NameMatch]): all matches that lie in no longer one, by position; they may overlap."""
         found = words(text)
         reach = [0] * len(found)  # the end of the match that a word lies in, in words
-        matches: list[Match] = []
+        matches: list[NameMatch] = []
         for start, end in self._windows(text, found):
             row = None if reach[start] >= end else self._verify(text, found[start:end])
             if row is not None:
-                matches.append(Match(found[start].start, found[end - 1].end, row))
+                matches.append(NameMatch(found[start].start, found[end - 1].end, row))
                 reach[start:end] = [max(end, other) for other in reach[start:end]]
         return sorted(matches)
 
-    def find_composites(self, text: str, matches: Sequence[Match]) -> list[Match]:
+    def find_composites(self, text: str, matches: Sequence[NameMatch]) -> list[NameMatch]:
         """Find composite mentions: a match, a connector and words that need a part of the match to be a name.
 
         In "breast and ovarian cancer" only "ovarian cancer" is written as such; the whole is found because both of its
         single mentions are names.
 
-        RETURNS (list[Match]): each with the row of its first single mention.
+        RETURNS (list[NameMatch]): each with the row of its first single mention.
         """
         found = []
         for match in matches:
@@ -84,7 +84,7 @@ class NameMatcher:
                 window = words(text[start:end])
                 rows = self.composite_rows(text[start:end]) if window[0].key and window[-1].key else []
                 if rows:
-                    found.append(Match(start, end, rows[0]))
+                    found.append(NameMatch(start, end, rows[0]))
                     break
         return found
 
@@ -172,7 +172,7 @@ def _tie_ranks(kb: KnowledgeBase) -> np.ndarray:
     return ranks
 
 
-def _extensions(text: str, match: Match) -> Iterator[tuple[int, int]]:
+def _extensions(text: str, match: NameMatch) -> Iterator[tuple[int, int]]:
     """YIELDS (tuple[int, int]): the match with a connector and 1 to `MAX_ADDED` words on either side, few first."""
     before = _BEFORE.search(text, max(0, match.start - 80), match.start)
     if before:

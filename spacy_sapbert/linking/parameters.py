@@ -18,7 +18,7 @@ PARAMETERS_FILE = "fitted.json"
 # Fitted on the training parts of BC5CDR and NCBI Disease. The threshold is within 0.1 points of the best F1 of links
 # when their gold mentions are linked to the starter vocabulary: precision 95.2, recall 88.9 with the starter encoder,
 # 95.3 and 85.8 with the sparse score alone (`benchmarks/thresholds.py`). On MEDIC F1 is 82.2 there, and 83.5 at best
-# (0.775). The weight has the best mean accuracy on MEDIC with the starter encoder (`benchmarks/decisions.py`).
+# (0.775). The weight has the best mean accuracy on MEDIC with the starter encoder (`benchmarks/variants.py`).
 THRESHOLD = 0.85
 SPARSE_WEIGHT = 0.2
 
@@ -33,7 +33,7 @@ class LinkerParameters(NamedTuple):
     sparse_share (float | None): how much of a score was the sparse one, from 0 to 1, when threshold and probabilities
         were fitted. They say nothing about scores that are made up in another way. None: they were not fitted.
     annotated (Mapping[str, int] | None): how often the training data has each concept, by the id that it has there.
-    prior_weight (float): μ, how much that counts; see `spacy_sapbert.linking.prior.Prior`.
+    prior_weight (float): μ, how much that counts; see `spacy_sapbert.linking.prior.ConceptPrior`.
     """
 
     sparse_weight: float = SPARSE_WEIGHT

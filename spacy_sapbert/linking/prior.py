@@ -7,11 +7,10 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 
 from ..kb.knowledge_base import KnowledgeBase
-from ..types import Candidate
-from .candidates import DIGITS
+from ..types import SCORE_DIGITS, Candidate
 
 
-class Prior:
+class ConceptPrior:
     """Puts the concepts that annotators mean more often before others that a text is nearly as like.
 
     A candidate's score S becomes (S + μ · prior) / (1 + μ), which is at most 1 as S is. The prior of a concept that
@@ -29,13 +28,13 @@ class Prior:
     def __init__(self, counts: Mapping[str, int], weight: float, kb: KnowledgeBase) -> None:
         self._counts = counts
         self._weight = weight
-        self._store = kb
+        self._kb = kb
         self._highest = math.log1p(max(counts.values(), default=1))
         self._known: dict[str, float] = {}  # a text proposes many concepts, and texts propose the same ones
 
     def is_of(self, counts: Mapping[str, int], weight: float, kb: KnowledgeBase) -> bool:
         """Whether it was made of just these."""
-        return self._counts is counts and self._weight == weight and self._store is kb
+        return self._counts is counts and self._weight == weight and self._kb is kb
 
     def __call__(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         """RETURNS (list[Candidate]): the same with new scores and their `prior`, best first; equal ones keep their
@@ -47,7 +46,7 @@ class Prior:
     def of(self, concept_id: str) -> float:
         """RETURNS (float): from 0 to 1."""
         if concept_id not in self._known:
-            n = sum(self._counts.get(one, 0) for one in self._store.ids(concept_id))
+            n = sum(self._counts.get(one, 0) for one in self._kb.ids(concept_id))
             self._known[concept_id] = min(1.0, math.log1p(n) / self._highest)
         return self._known[concept_id]
 
@@ -55,12 +54,12 @@ class Prior:
         """Score candidates that had one score."""
         priors = [self.of(candidate.concept_id) for candidate in tied]
         if len(tied) > 1 and any(priors):
-            annotated = [self._store.annotations(candidate.concept_id, candidate.name) for candidate in tied]
+            annotated = [self._kb.annotations(candidate.concept_id, candidate.name) for candidate in tied]
             most = max(annotated)
             highest = max(prior for prior, n in zip(priors, annotated, strict=True) if n == most)
             priors = [min(prior, highest) for prior in priors]
         scores = [(tied[0].score + self._weight * prior) / (1 + self._weight) for prior in priors]
         return [
-            candidate._replace(score=round(score, DIGITS), prior=prior)
+            candidate._replace(score=round(score, SCORE_DIGITS), prior=prior)
             for candidate, score, prior in zip(tied, scores, priors, strict=True)
         ]

@@ -1,31 +1,23 @@
-"""From the setting `spelling`, or from a saved folder, to what corrects misspelt words, and back to a folder."""
+"""Files of spelling correctors: lists of corrections, and the words of a vocabulary."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ..errors import Errors, SapbertError
 from ..files import open_text
 from ..text.spelling import CorrectionList, Corrector, KnownWords, is_word
 
-if TYPE_CHECKING:
-    from ..kb.knowledge_base import KnowledgeBase
-
-VOCABULARY = "vocabulary"
-CORRECTIONS_FILE = "spelling.txt"
+CORRECTIONS_FILE = "corrections.txt"
+WORDS_FILE = "words.tsv"
 _SEPARATOR = "||"
-
-
-def open_corrector(spelling: str, kb: KnowledgeBase) -> Corrector:
-    """spelling (str): "vocabulary" for the words that the store knows, or the path of a list."""
-    return KnownWords(kb.names()) if spelling == VOCABULARY else read_corrections(Path(spelling))
 
 
 def read_corrections(path: Path) -> CorrectionList:
     """Read a list of lines `wrong||right`, the format of the list for NCBI Disease that BioSyn uses.
 
-    The wrong side is one word; empty lines are left out. RAISES (SapbertError): E120 no such file, E411 a bad line.
+    The wrong side is one word; empty lines are left out.
+    RAISES (SapbertError): E120 no such file, E411 a bad line.
     """
     pairs: dict[str, str] = {}
     with open_text(path) as lines:
@@ -53,13 +45,23 @@ def _pair(line: str, path: Path, number: int) -> tuple[str, str]:
     return wrong.lower(), right
 
 
-def save_corrections(corrections: CorrectionList, folder: Path) -> None:
-    """Write a list into a folder, where `load_corrections` finds it."""
-    lines = (f"{wrong}{_SEPARATOR}{right}\n" for wrong, right in corrections.pairs.items())
-    (folder / CORRECTIONS_FILE).write_text("".join(lines), encoding="utf-8")
+def save_corrector(corrector: Corrector, folder: Path) -> None:
+    """Write a corrector into a folder, where `load_corrector` finds it."""
+    if isinstance(corrector, CorrectionList):
+        lines = (f"{wrong}{_SEPARATOR}{right}\n" for wrong, right in corrector.pairs.items())
+        (folder / CORRECTIONS_FILE).write_text("".join(lines), encoding="utf-8")
+    elif isinstance(corrector, KnownWords):
+        lines = (f"{word}\t{count}\n" for word, count in corrector.counts.items())
+        (folder / WORDS_FILE).write_text("".join(lines), encoding="utf-8")
 
 
-def load_corrections(folder: Path) -> CorrectionList | None:
-    """RETURNS (CorrectionList | None): None where no list was saved."""
-    path = folder / CORRECTIONS_FILE
-    return read_corrections(path) if path.is_file() else None
+def load_corrector(folder: Path) -> CorrectionList | KnownWords:
+    """RETURNS (CorrectionList | KnownWords): what `save_corrector` wrote. RAISES (SapbertError): E306 it is damaged."""
+    if (folder / CORRECTIONS_FILE).is_file():
+        return read_corrections(folder / CORRECTIONS_FILE)
+    path = folder / WORDS_FILE
+    try:
+        rows = (line.split("\t") for line in path.read_text(encoding="utf-8").splitlines())
+        return KnownWords({word: int(count) for word, count in rows})
+    except (OSError, ValueError) as error:
+        raise SapbertError(Errors.E306.format(path=path, reason=error)) from error

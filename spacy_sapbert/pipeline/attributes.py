@@ -5,7 +5,7 @@ scispaCy registers `abbreviations`, `long_form` and `kb_ents` by force, as bare 
 """
 
 from bisect import bisect_left
-from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 
 from spacy.tokens import Doc, Span
 
@@ -23,7 +23,8 @@ def register() -> None:
         Span: {
             "long_form": (get_long_form, set_long_form),
             "matched_name": (get_matched_name, set_matched_name),
-            "readings": (get_composite_splits, set_composite_splits),
+            "composite_splits": (get_composite_splits, set_composite_splits),
+            "corrections": (get_corrections, set_corrections),
             "kb_ents": (get_kb_ents, set_kb_ents),
             "links": (get_links, set_links),
         },
@@ -120,7 +121,7 @@ def set_long_form(span: Span, long_form: Union[Span, str, None]) -> None:
     )
 
 
-# --- matched names, readings, candidates and links
+# --- matched names, composite splits, corrections, candidates and links
 
 
 def get_matched_name(span: Span) -> Optional[str]:
@@ -133,12 +134,21 @@ def set_matched_name(span: Span, name: str) -> None:
 
 
 def get_composite_splits(span: Span) -> List[Tuple[str, ...]]:
-    """RETURNS (List[Tuple[str, ...]]): the mention's readings as several single mentions, best first."""
-    return [tuple(reading) for reading in _get(span, "readings")]
+    """RETURNS (List[Tuple[str, ...]]): the single mentions that a composite may stand for, the most plausible first."""
+    return [tuple(split) for split in _get(span, "composite_splits")]
 
 
 def set_composite_splits(span: Span, composite_splits: Iterable[Sequence[str]]) -> None:
-    _set(span, "readings", [list(reading) for reading in composite_splits])
+    _set(span, "composite_splits", [list(split) for split in composite_splits])
+
+
+def get_corrections(span: Span) -> Dict[str, str]:
+    """RETURNS (Dict[str, str]): variants of the mention that seem misspelt, each with its correction."""
+    return dict(_get(span, "corrections"))
+
+
+def set_corrections(span: Span, corrections: Mapping[str, str]) -> None:
+    _set(span, "corrections", [list(pair) for pair in corrections.items()])
 
 
 def get_kb_ents(span: Span) -> List[Tuple[str, float]]:

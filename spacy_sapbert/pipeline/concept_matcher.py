@@ -136,8 +136,8 @@ class ConceptMatcher(FolderPipe):
     def matcher(self) -> "NameMatcher":
         """Finds the names. The vocabulary that the config names is opened here, at the first use."""
         if self._matcher is None:
+            from ..kb.storage import load_knowledge_base
             from ..linking.name_matcher import NameMatcher
-            from ..linking.open import load_knowledge_base
 
             self._matcher = NameMatcher.build(load_knowledge_base(self._kb))
         return self._matcher
@@ -224,7 +224,7 @@ class ConceptMatcher(FolderPipe):
         """
         filter = (tuple(self.types), tuple(self.sources))
         if self._filtered is None or self._filtered[0] != filter:
-            from ..linking.open import check_filters
+            from ..kb.filters import check_filters
 
             check_filters(self.kb, *filter)
             self._filtered = filter, self.kb.matching_entries(*filter)
@@ -235,14 +235,14 @@ class ConceptMatcher(FolderPipe):
         return found.types[0] if found and found.types else "CONCEPT"
 
     def _save(self, folder: Path) -> None:
-        from ..linking.open import copy_knowledge_base
+        from ..kb.storage import copy_knowledge_base
 
         copy_knowledge_base(self.kb, folder)
         self.matcher.save(folder)
 
     def _load(self, folder: Path) -> None:
+        from ..kb.storage import open_saved_knowledge_base
         from ..linking.name_matcher import NameMatcher
-        from ..linking.open import open_saved_knowledge_base
 
         self._matcher, self._filtered = NameMatcher.load(open_saved_knowledge_base(folder), folder), None
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ..kb.knowledge_base import KnowledgeBase
     from ..retrieval.concept_set import ConceptSet
     from ..retrieval.parts import RetrieverParts
-    from ..retrieval.retriever import Ranked, Retriever
+    from ..retrieval.retriever import RankedConcept, Retriever
 
 CONCEPT_TEXTS = ("packed", "mean")
 
@@ -168,14 +168,14 @@ class ConceptRetriever(RetrievalPipe):
 
     # --- retrieving
 
-    def predict(self, docs: Sequence[Doc]) -> List[List["Ranked"]]:
-        """RETURNS (List[List[Ranked]]): for each document the k best concepts above the threshold, best first."""
+    def predict(self, docs: Sequence[Doc]) -> List[List["RankedConcept"]]:
+        """RETURNS (List[List[RankedConcept]]): for each document the k best concepts above the threshold, best first."""
         threshold = self.threshold
         ranked = self.retriever.rank(docs, self.k)
         named = [[concept for concept in of_doc if concept.score > threshold] for of_doc in ranked]
         return list(map(self._lowest, named)) if self.most_specific else named
 
-    def set_annotations(self, docs: Sequence[Doc], predictions: Sequence[Sequence["Ranked"]]) -> None:
+    def set_annotations(self, docs: Sequence[Doc], predictions: Sequence[Sequence["RankedConcept"]]) -> None:
         """Write `_.concepts` of every document."""
         register()  # another plugin may have replaced the attribute since
         for doc, ranked in zip(docs, predictions):
@@ -214,15 +214,15 @@ class ConceptRetriever(RetrievalPipe):
         """The primary ids of all concepts that can be named."""
         return tuple(self.parts.concepts.ids)
 
-    def _lowest(self, named: Sequence["Ranked"]) -> List["Ranked"]:
-        """RETURNS (List[Ranked]): those concepts of a document that are above none of the others."""
+    def _lowest(self, named: Sequence["RankedConcept"]) -> List["RankedConcept"]:
+        """RETURNS (List[RankedConcept]): those concepts of a document that are above none of the others."""
         from ..kb.hierarchy import below
 
         ids = [self.parts.concepts.ids[concept.place] for concept in named]
         lowest = below(ids, self.kb)
         return [concept for concept, concept_id in zip(named, ids) if concept_id in lowest]
 
-    def _told(self, doc: Doc, concept: "Ranked", retriever: "Retriever") -> DocumentConcept:
+    def _told(self, doc: Doc, concept: "RankedConcept", retriever: "Retriever") -> DocumentConcept:
         concept_id = retriever.concepts.ids[concept.place]
         known = self.kb.get(concept_id)
         assert known is not None  # the set has concepts of the store only

@@ -51,7 +51,7 @@ def _score_candidates(pairs: Sequence[Example], linker: SapbertLinker) -> dict[s
                 at_first = lenient_at(1, gold, parts), strict_at(1, gold, parts)
                 measured.append((*at_first, lenient_at(RECALL_CUTOFF, gold, parts)))
     shares = (sum(right) / len(measured) for right in zip(*measured, strict=True))
-    return {**dict(zip(MEASURES, shares, strict=False)), "link_lambda": linker.sparse_weight}
+    return {**dict(zip(MEASURES, shares, strict=False)), "link_lambda": linker.linker.sparse_weight}
 
 
 def _score_ids(pairs: Sequence[Example], linker: SapbertLinker) -> dict[str, Any]:

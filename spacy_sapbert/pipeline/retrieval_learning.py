@@ -95,7 +95,7 @@ class RetrievalPipe(BatchedPipe):
     def parts(self) -> "RetrieverParts":
         """What concepts are ranked by. What the config names is opened here, at the first use."""
         if self._parts is None:
-            from ..linking.open import open_encoder
+            from ..encoders.transformer import open_encoder
             from ..retrieval.parts import open_parts
 
             self._parts = open_parts(

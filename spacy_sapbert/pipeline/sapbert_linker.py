@@ -1,46 +1,40 @@
 """`sapbert_linker`: from mentions to concepts."""
 
-import math
+from collections import Counter
+from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Callable, Dict, Iterable, List, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple
 
 from spacy.language import Language
-from spacy.tokens import Doc, Span
+from spacy.tokens import Doc
+from spacy.training import Example, validate_examples
 from spacy.vocab import Vocab
 
+from ..corpora.docs import from_doc
 from ..errors import Errors, SapbertError
-from ..linking.spelling import VOCABULARY, load_corrections, open_corrector, save_corrections
-from ..text.abbreviations import expand
-from ..text.normalize import TEXT_NORMALIZERS
-from ..text.spelling import CorrectionList, Corrector
+from ..linking.settings import CandidateSettings, LinkerSettings, SelectionSettings, SettingsBlock, VectorSettings
 from ..training.biosyn import BioSyn
-from ..types import NIL, Candidate, Link, LinkedPart
-from .attributes import (
-    get_abbreviation_occurrences,
-    get_composite_splits,
-    get_matched_name,
-    register,
-    set_kb_ents,
-    set_links,
-)
-from .learning import LearningPipe
+from ..types import NIL, LinkedPart
+from .attributes import register, set_kb_ents, set_links
+from .batched import BatchedPipe
+from .gold_mentions import gold_ids, place_of, with_gold_mentions
 from .linking_scorer import score_links
 from .mentions import mentions_of, set_kb_ids
 from .settings import check_setting
+from .variants import variants_of
 
 if TYPE_CHECKING:
-    from ..kb.knowledge_base import KnowledgeBase
-    from ..linking.candidates import CandidateGenerator, Filter
-    from ..linking.variants import MentionVariants
+    import numpy as np
+    from thinc.api import Optimizer
 
-# Fitted on the training parts of BC5CDR and NCBI Disease (`benchmarks/decisions.py`).
-SHORT_FORM_MARGIN = 0.25
-SPLIT_MARGIN = 0.0
-# Fitted there as well: of the 141 mentions that the words of MEDIC would correct, 5 more are right with the starter
-# encoder, 1 more with the sparse score, and for that 0 to 0.05 are alike where each mention has been misspelt.
-SPELLING_MARGIN = 0.02
+    from ..kb.knowledge_base import KnowledgeBase
+    from ..linking.candidates import CandidateGenerator
+    from ..linking.linker import Linker, MentionQuery
+    from ..training.linker_trainer import CandidateScores, LinkerTrainer
+    from ..training.name_candidates import TrainingMention
 
 Parts = Tuple[LinkedPart, ...]
+_DEFAULTS = LinkerSettings()
 
 
 @Language.factory(
@@ -49,29 +43,21 @@ Parts = Tuple[LinkedPart, ...]
     default_config={
         "kb": "starter",
         "encoder": "starter",
-        "pooling": None,
         "device": "auto",
         "index": "Flat",
-        "sparse": True,
-        "text_normalizer": "biosyn+greek",
-        "sparse_weight": None,
-        "prior_weight": None,
-        "batch_size": 128,
-        "k": 30,
+        "k": _DEFAULTS.k,
         "threshold": None,
-        "max_entities_per_mention": 5,
+        "max_entities_per_mention": _DEFAULTS.max_entities_per_mention,
         "spans_key": None,
         "types": [],
         "sources": [],
         "label_types": {},
         "resolve_abbreviations": True,
-        "split_composites": True,
-        "short_form_margin": SHORT_FORM_MARGIN,
-        "split_margin": SPLIT_MARGIN,
-        "spelling": None,
-        "spelling_margin": SPELLING_MARGIN,
         "filter_for_definitions": False,
-        "no_definition_threshold": 0.95,
+        "no_definition_threshold": _DEFAULTS.no_definition_threshold,
+        "candidates": CandidateSettings().as_dict(),
+        "selection": SelectionSettings().as_dict(),
+        "vectors": VectorSettings().as_dict(),
         "training": None,
         "scorer": {"@scorers": "spacy-sapbert.linking_scorer.v1"},
     },
@@ -82,14 +68,8 @@ def make_sapbert_linker(
     name: str,
     kb: str,
     encoder: str,
-    pooling: Optional[str],
     device: str,
     index: str,
-    sparse: bool,
-    text_normalizer: str,
-    sparse_weight: Optional[float],
-    prior_weight: Optional[float],
-    batch_size: int,
     k: int,
     threshold: Optional[float],
     max_entities_per_mention: int,
@@ -98,70 +78,92 @@ def make_sapbert_linker(
     sources: List[str],
     label_types: Dict[str, List[str]],
     resolve_abbreviations: bool,
-    split_composites: bool,
-    short_form_margin: float,
-    split_margin: float,
-    spelling: Optional[str],
-    spelling_margin: float,
     filter_for_definitions: bool,
     no_definition_threshold: float,
-    learning: Optional[BioSyn],
+    candidates: Dict[str, Any],
+    selection: Dict[str, Any],
+    vectors: Dict[str, Any],
+    training: Optional[BioSyn],
     scorer: Optional[Callable],
 ) -> "SapbertLinker":
-    settings = locals()
-    return SapbertLinker(settings.pop("nlp").vocab, **settings)
+    return SapbertLinker(
+        nlp.vocab,
+        name,
+        kb=kb,
+        encoder=encoder,
+        device=device,
+        index=index,
+        k=k,
+        threshold=threshold,
+        max_entities_per_mention=max_entities_per_mention,
+        spans_key=spans_key,
+        types=types,
+        sources=sources,
+        label_types=label_types,
+        resolve_abbreviations=resolve_abbreviations,
+        filter_for_definitions=filter_for_definitions,
+        no_definition_threshold=no_definition_threshold,
+        candidates=candidates,
+        selection=selection,
+        vectors=vectors,
+        training=training,
+        scorer=scorer,
+    )
 
 
-class SapbertLinker(LearningPipe):
-    """Links every mention to the concepts whose names are most like it.
+def _linker_setting(name: str) -> Any:
+    """A setting that the component shares with its linker, so that it can be changed at any time."""
 
-    A mention is looked up as it stands, with its abbreviations expanded, and part by part where the
-    `composite_splitter` offers readings. Where it was learnt or fitted how often annotators mean a concept, that counts
-    beside the likeness of names (`spacy_sapbert.linking.prior.Prior`). `spacy_sapbert.linking.variants.VariantSelector` says which of
-    the forms is linked, and `spacy_sapbert.linking.ties.TieBreaker` to which of several concepts with the same score.
+    def get(component: "SapbertLinker") -> Any:
+        return getattr(component.settings, name)
 
-    kb (str): "starter", or the path of a store that `spacy-sapbert kb build` made.
+    def set(component: "SapbertLinker", value: Any) -> None:
+        setattr(component.settings, name, value)
+
+    return property(get, set)
+
+
+class SapbertLinker(BatchedPipe):
+    """Links every mention to the concepts whose names are most similar.
+
+    `linking.linker.Linker` does the work. The component reads the mentions of documents and writes the links.
+
+    kb (str): "starter", or the path of a knowledge base that `spacy-sapbert kb build` made.
     encoder (str): "starter", a folder or a hub name; "none" for the sparse score alone.
-    pooling (str | None): "cls" or "mean"; None takes what the encoder says.
     device (str): where the encoder runs: "auto", "cpu", "cuda", …
-    index (str): how the names nearest by the dense score are found: "Flat" compares with all of them; "HNSW", "IVF",
-        "IVF,PQ", "SQ8" and other kinds that faiss knows are faster or smaller, and may miss some (see
-        `spacy_sapbert.vectors.faiss_index.index_kind`). "qdrant:FOLDER" or a URL searches a Qdrant database that
-        `spacy-sapbert kb upload` filled.
-    sparse (bool): use the sparse score.
-    text_normalizer (str): the normal form in which it reads names: "biosyn+greek" (lower-case without punctuation,
-        Greek letters spelled out), or another of `TEXT_NORMALIZERS`, such as "lower+greek", "unpunctuated+greek" or "none".
-        Without "+greek", Greek letters stay. A saved pipeline keeps the one it has, and so does an encoder to which
-        n-grams belong.
-    sparse_weight (float | None): its weight λ beside the dense score; None takes what was learnt, here or with a
-        published encoder, else 0.2.
-    prior_weight (float | None): the weight μ of how often annotators meant a concept; None takes what was learnt or
-        fitted. It counts only where that was, see `spacy_sapbert.linking.prior.Prior`.
-    batch_size (int): documents whose mentions are looked up together.
+    index (str): how the nearest names are found. "Flat" compares with all of them. "HNSW", "IVF", "IVF,PQ", "SQ8" and
+        other kinds of faiss are faster or smaller, and may miss some. "qdrant:FOLDER" or a URL searches a Qdrant
+        database that `spacy-sapbert kb upload` filled.
     k (int): candidates for each text that is looked up.
-    threshold (float | None): a link needs a higher score; None takes what was fitted (see `fitted`), else 0.85.
-    max_entities_per_mention (int): how many candidates `span._.kb_ents` holds, for each part.
+    threshold (float | None): a link needs a higher score. None takes the fitted threshold, else 0.85.
+    max_entities_per_mention (int): candidates in `span._.kb_ents`, for each part of a mention.
     spans_key (str | None): link `doc.spans[spans_key]` instead of `doc.ents`.
-    types, sources (List[str]): only concepts of these types, only names from these sources; filtered before the k
-        best are taken. Empty lists let all pass.
-    label_types (Dict[str, List[str]]): types for mentions with this label, in place of `types`.
-    resolve_abbreviations, split_composites (bool): use what `abbreviation_resolver` and `composite_splitter` found.
-    spelling (str | None): look up misspelt words corrected as well: "vocabulary" by the words that it has (see
-        `KnownWords`), the path of a list by that (see `read_corrections`); None for not at all.
-    short_form_margin (float): a mention as it stands goes before its long form only where its score is by more than
-        this higher.
-    split_margin (float): the parts of a mention go before the whole only where their score is by more than this higher;
-        `VariantSelector` says how they are scored.
-    spelling_margin (float): a correction goes before what is written only where its score is by more than this higher.
-    filter_for_definitions (bool): whether a concept without a definition needs a higher score than others.
-    no_definition_threshold (float): the score that it needs then, at least.
-    learning (BioSyn | None): how it learns from annotated documents in `spacy train`; None for not at all.
-    scorer (Callable | None): measures predicted documents beside annotated ones.
+    types, sources (List[str]): only concepts of these types, only names from these sources. The filter comes before the
+        k best are taken. Empty lists let all pass.
+    label_types (Dict[str, List[str]]): types for mentions with this label, instead of `types`.
+    resolve_abbreviations (bool): expand the short forms that `abbreviation_resolver` found.
+    filter_for_definitions (bool): whether a concept without a definition needs a score of `no_definition_threshold`.
+    no_definition_threshold (float): that score.
+    candidates (Dict): for experts, see `linking.settings.CandidateSettings`.
+    selection (Dict): for experts, see `linking.settings.SelectionSettings`.
+    vectors (Dict): for experts, see `linking.settings.VectorSettings`.
+    training (BioSyn | None): how `spacy train` trains the linker on annotated documents; None for not at all.
+    scorer (Callable | None): compares predicted documents with annotated ones.
 
-    All settings but the first three, `device`, `index`, `sparse`, `text_normalizer` and `spelling` can be changed at
-    any time; the change is not saved.
-    RAISES (SapbertError): E406 a setting that cannot be; E407 neither encoder nor sparse score.
+    These can be changed at any time; the change is not saved: `k`, `threshold`, `max_entities_per_mention`, `spans_key`,
+    `types`, `sources`, `label_types`, `resolve_abbreviations`, both about definitions, and in `settings` the blocks
+    `candidates` (but for `sparse` and `text_normalizer`) and `selection`.
+    RAISES (SapbertError): E406 a setting cannot have its value; E407 neither encoder nor sparse score.
     """
+
+    k = _linker_setting("k")
+    threshold = _linker_setting("threshold")
+    max_entities_per_mention = _linker_setting("max_entities_per_mention")
+    types = _linker_setting("types")
+    sources = _linker_setting("sources")
+    label_types = _linker_setting("label_types")
+    filter_for_definitions = _linker_setting("filter_for_definitions")
+    no_definition_threshold = _linker_setting("no_definition_threshold")
 
     def __init__(
         self,
@@ -170,89 +172,101 @@ class SapbertLinker(LearningPipe):
         *,
         kb: str = "starter",
         encoder: str = "starter",
-        pooling: Optional[str] = None,
         device: str = "auto",
         index: str = "Flat",
-        sparse: bool = True,
-        text_normalizer: str = "biosyn+greek",
-        sparse_weight: Optional[float] = None,
-        prior_weight: Optional[float] = None,
-        batch_size: int = 128,
-        k: int = 30,
+        k: int = _DEFAULTS.k,
         threshold: Optional[float] = None,
-        max_entities_per_mention: int = 5,
+        max_entities_per_mention: int = _DEFAULTS.max_entities_per_mention,
         spans_key: Optional[str] = None,
         types: Sequence[str] = (),
         sources: Sequence[str] = (),
         label_types: Optional[Dict[str, List[str]]] = None,
         resolve_abbreviations: bool = True,
-        split_composites: bool = True,
-        short_form_margin: float = SHORT_FORM_MARGIN,
-        split_margin: float = SPLIT_MARGIN,
-        spelling: Optional[str] = None,
-        spelling_margin: float = SPELLING_MARGIN,
         filter_for_definitions: bool = False,
-        no_definition_threshold: float = 0.95,
-        learning: Optional[BioSyn] = None,
+        no_definition_threshold: float = _DEFAULTS.no_definition_threshold,
+        candidates: Optional[Dict[str, Any]] = None,
+        selection: Optional[Dict[str, Any]] = None,
+        vectors: Optional[Dict[str, Any]] = None,
+        training: Optional[BioSyn] = None,
         scorer: Optional[Callable] = score_links,
     ) -> None:
-        super().__init__(learning, scorer)
         self.vocab = vocab
         self.name = name
+        self.model: Any = None  # until it is trained
         self._kb = kb
         self._encoder = encoder
-        self._pooling = pooling
         self._device = device
         self._index = index
-        self._sparse = sparse
-        self._sparse_normaliser = text_normalizer
-        self._sparse_weight = sparse_weight
-        self._prior_weight = prior_weight
-        self.batch_size = batch_size
-        self.k = k
-        self._threshold = threshold
-        self.max_entities_per_mention = max_entities_per_mention
         self.spans_key = spans_key
-        self.types = list(types)
-        self.sources = list(sources)
-        self.label_types = dict(label_types or {})
         self.resolve_abbreviations = resolve_abbreviations
-        self.split_composites = split_composites
-        self.short_form_margin = short_form_margin
-        self.split_margin = split_margin
-        self._spelling = spelling
-        self.spelling_margin = spelling_margin
-        self.filter_for_definitions = filter_for_definitions
-        self.no_definition_threshold = no_definition_threshold
-        self._corrector: Optional[Corrector] = None
-        self._check_settings()
+        self.training = training
+        self.scorer = scorer
+        self._vectors = VectorSettings.read(name, "vectors", vectors or {})
+        self.settings = LinkerSettings(
+            k=k,
+            threshold=threshold,
+            max_entities_per_mention=max_entities_per_mention,
+            types=list(types),
+            sources=list(sources),
+            label_types=dict(label_types or {}),
+            filter_for_definitions=filter_for_definitions,
+            no_definition_threshold=no_definition_threshold,
+            candidates=CandidateSettings.read(name, "candidates", candidates or {}),
+            selection=SelectionSettings.read(name, "selection", selection or {}),
+        )
+        self.settings.check(name)
+        if not self.settings.candidates.sparse and encoder == "none":
+            raise SapbertError(Errors.E407)
+        check_setting(self, "index", encoder != "none" or index == "Flat", "'Flat' where encoder is 'none'")
+        self._linker: Optional[Linker] = None
+        self._trainer: Optional[LinkerTrainer] = None
         register()
+
+    @property
+    def candidates(self) -> SettingsBlock:
+        """The block of settings."""
+        return self.settings.candidates
+
+    @property
+    def selection(self) -> SettingsBlock:
+        """The block of settings."""
+        return self.settings.selection
+
+    @property
+    def batch_size(self) -> int:  # type: ignore[override]
+        """Documents whose mentions are looked up together."""
+        return self.settings.candidates.batch_size
 
     # --- linking
 
+    @property
+    def linker(self) -> "Linker":
+        """Does the work. What the config names is opened here, at the first use."""
+        if self._linker is None:
+            from ..encoders.transformer import open_encoder
+            from ..kb.storage import load_knowledge_base
+
+            encoder = open_encoder(self._encoder, pooling=self._vectors.pooling, device=self._device)
+            self._use(self._open(load_knowledge_base(self._kb), encoder, self.settings.candidates.text_normalizer))
+            assert self._linker is not None
+            if encoder and (model := encoder.lexical_model):
+                fitted = self._linker.stored_parameters
+                self._linker.stored_parameters = fitted._replace(
+                    sparse_weight=model.sparse_weight, threshold=model.threshold
+                )
+        if self._trainer:
+            self._trainer.refresh()
+        return self._linker
+
+    @property
+    def kb(self) -> "KnowledgeBase":
+        """The vocabulary; `kb.cui_to_entity` and `kb.alias_to_cuis` read it as scispaCy's linker does."""
+        return self.linker.kb
+
     def predict(self, docs: Sequence[Doc]) -> List[List[Parts]]:
         """RETURNS (List[List[Parts]]): for each mention of each document its parts, with candidates of any score."""
-        from ..linking.ties import TieBreaker
-        from ..linking.variants import VariantSelector
-
-        forms = [self._forms(doc) for doc in docs]
-        filters = [[self._filter(mention) for mention in mentions_of(doc, self.spans_key)] for doc in docs]
-        found = self._look_up(
-            (filter, text)
-            for variants_of_doc, filters_of_doc in zip(forms, filters)
-            for form, filter in zip(variants_of_doc, filters_of_doc)
-            for text in form.texts()
-        )
-        decision = VariantSelector(self.short_form_margin, self.split_margin, self.spelling_margin)
-        predicted = [
-            [decision.decide(form, found[filter].__getitem__) for form, filter in zip(variants_of_doc, filters_of_doc)]
-            for variants_of_doc, filters_of_doc in zip(forms, filters)
-        ]
-        if not found:
-            return predicted
-        homonyms = TieBreaker(self.kb, self._passing, self.label_types)
-        labels = [[mention.label_ for mention in mentions_of(doc, self.spans_key)] for doc in docs]
-        return [homonyms.decide(mentions, labels_of_doc) for mentions, labels_of_doc in zip(predicted, labels)]
+        queries = [self._queries(doc) for doc in docs]
+        return self.linker.link(queries) if any(queries) else [[] for _ in docs]
 
     def set_annotations(self, docs: Sequence[Doc], predictions: Sequence[Sequence[Parts]]) -> None:
         """Write `kb_id_`, `_.kb_ents` and `_.links` of every mention."""
@@ -260,146 +274,165 @@ class SapbertLinker(LearningPipe):
         for doc, predicted in zip(docs, predictions):
             kb_ids = []
             for mention, parts in zip(mentions_of(doc, self.spans_key), predicted):
-                links = [self._link(part, mention, split=len(parts) > 1) for part in parts]
+                links = self.linker.links(parts, mention.label_)
                 set_links(mention, links)
-                set_kb_ents(mention, self._kb_ents(parts))
+                set_kb_ents(mention, self.linker.kb_ents(parts))
                 kb_ids.append("|".join(dict.fromkeys(link.concept_id for link in links if link.concept_id)) or NIL)
             set_kb_ids(doc, kb_ids, self.spans_key)
 
-    @property
-    def threshold(self) -> float:
-        """As it was set, else as it was fitted."""
-        return self.fitted.threshold if self._threshold is None else self._threshold
+    def set_kb(self, kb: str) -> None:
+        """Link to another vocabulary from now on, with the encoder that is open. A calibration is dropped.
 
-    @threshold.setter
-    def threshold(self, value: Optional[float]) -> None:
-        self._threshold = value
+        kb (str): "starter", or the path of a knowledge base.
+        """
+        from ..kb.storage import load_knowledge_base
 
-    @property
-    def corrector(self) -> Optional[Corrector]:
-        """What corrects misspelt words, as `spelling` says; made at the first use."""
-        if self._corrector is None and self._spelling is not None:
-            self._corrector = open_corrector(self._spelling, self.kb)
-        return self._corrector
+        linker = self.linker
+        vectors, ngrams = linker.generator.vectors, linker.generator.ngrams
+        normalizer = ngrams.text_normalizer if ngrams else self.settings.candidates.text_normalizer
+        if self._trainer:
+            self._trainer.note()
+        self._use(self._open(load_knowledge_base(kb), vectors.encoder if vectors else None, normalizer))
+        assert self._linker is not None
+        self._linker.stored_parameters = linker.stored_parameters.without_calibration()
 
-    # --- one mention
+    def _queries(self, doc: Doc) -> List["MentionQuery"]:
+        from ..linking.linker import MentionQuery
 
-    def _forms(self, doc: Doc) -> List["MentionVariants"]:
-        from ..linking.variants import MentionVariants
+        variants = variants_of(doc, self.spans_key, resolve_abbreviations=self.resolve_abbreviations)
+        mentions = mentions_of(doc, self.spans_key)
+        return [MentionQuery(of_mention, mention.label_) for of_mention, mention in zip(variants, mentions)]
 
-        text = doc.text  # which spaCy puts together anew each time
-        occurrences = get_abbreviation_occurrences(doc) if self.resolve_abbreviations else []
-        forms = []
-        for mention in mentions_of(doc, self.spans_key):
-            expanded = expand(text, mention.start_char, mention.end_char, occurrences) if occurrences else mention.text
-            long_form = expanded if expanded != mention.text else None
-            composite_splits = get_composite_splits(mention) if self.split_composites else []
-            form = MentionVariants(mention.text, long_form, composite_splits, get_matched_name(mention))
-            forms.append(form._replace(corrections=self._corrections(form)))
-        return forms
+    def _open(self, kb: "KnowledgeBase", encoder: Any, text_normalizer: str) -> "CandidateGenerator":
+        from ..linking.storage import open_generator
 
-    def _corrections(self, form: "MentionVariants") -> Dict[str, str]:
-        if self.corrector is None or form.name is not None:
-            return {}
-        corrected = {text: self.corrector(text) for text in form.texts()}
-        return {text: right for text, right in corrected.items() if right != text}
+        sparse = self.settings.candidates.sparse
+        return open_generator(kb, encoder, sparse=sparse, text_normalizer=text_normalizer, index=self._index)
 
     def _use(self, generator: "CandidateGenerator") -> None:
-        super()._use(generator)
-        if self._spelling == VOCABULARY:
-            self._corrector = None
+        from ..kb.filters import check_filters
+        from ..linking.linker import Linker
+
+        check_filters(generator.kb, {*self.types}.union(*self.label_types.values()), {*self.sources})
+        self._linker = Linker(generator, self.settings)
+        self._trainer = self.model = None  # they belong to the linker before
+
+    # --- training
+
+    def initialize(self, get_examples: Callable[[], Iterable[Example]], *, nlp: Optional[Language] = None) -> None:
+        """Get ready for training; a component without `training` stays as it is.
+
+        get_examples (Callable[[], Iterable[Example]]): gives the training data.
+        RAISES (SapbertError): E406 λ or μ is set, but is to be trained; E342 there is no encoder; E346 no mention has a
+            concept of the vocabulary.
+        """
+        if self.training is None:
+            return
+        for setting in ("sparse_weight", "prior_weight"):
+            value = getattr(self.settings.candidates, setting)
+            if value is not None:
+                wanted = "null: its start is a setting of `training`"
+                message = Errors.E406.format(component=self.name, setting=setting, value=value, wanted=wanted)
+                raise SapbertError(message)
+        examples = list(get_examples())
+        validate_examples(examples, f"{type(self).__name__}.initialize")
+        gold = (gold_ids(example.reference, self.spans_key).values() for example in examples)
+        annotated = Counter(one for of_doc in gold for ids in of_doc for one in ids)
+        documents = [from_doc(example.reference, spans_key=self.spans_key or "") for example in examples]
+        self._start_training().begin(annotated, documents)
+
+    def update(
+        self,
+        examples: Iterable[Example],
+        *,
+        drop: float = 0.0,
+        sgd: Optional["Optimizer"] = None,
+        losses: Optional[Dict[str, float]] = None,
+    ) -> Dict[str, float]:
+        """Train on the gold mentions of examples.
+
+        examples (Iterable[Example]): with mentions in the predicted documents, or else the gold ones are taken. Let the
+            resolver and the splitter annotate, so that long forms and composite splits are there.
+        drop (float): not used; dropout is a setting of `training`.
+        RETURNS (Dict[str, float]): `losses`, to which the mean loss of a mention was added.
+        """
+        losses = {} if losses is None else losses
+        losses.setdefault(self.name, 0.0)
+        examples = list(examples)
+        validate_examples(examples, f"{type(self).__name__}.update")
+        mentions = self._training_mentions(examples) if self.is_trainable else []
+        if mentions:
+            scores, backprop = self._start_training().begin_update(mentions)
+            loss, gradient = self.get_loss(examples, scores)
+            backprop(gradient)
+            losses[self.name] += loss
+            if sgd not in (None, False):
+                self.finish_update(sgd)
+        return losses
+
+    def get_loss(self, examples: Iterable[Example], scores: "CandidateScores") -> Tuple[float, "np.ndarray"]:
+        """RETURNS (Tuple[float, float32]): the mean loss of a mention, and its gradient by the scores."""
+        return self._start_training().loss(scores)
+
+    def finish_update(self, sgd: "Optimizer") -> None:
+        """Change the weights. Names are encoded anew when they are needed next, or after as many documents as set."""
+        if self._trainer is not None:
+            self._trainer.finish_update(sgd)
+
+    def score(self, examples: Iterable[Example], **settings: Any) -> Dict[str, Any]:
+        """RETURNS (Dict[str, Any]): what the `scorer` measures; it is given the component as `linker`."""
+        return self.scorer(examples, linker=self, **settings) if self.scorer else {}
+
+    def _start_training(self) -> "LinkerTrainer":
+        from ..training.linker_trainer import LinkerTrainer
+
+        if self._trainer is None:
+            assert self.training is not None
+            self._trainer = LinkerTrainer(self.linker, self.training)
+            self.model = self._trainer.model
+        return self._trainer
+
+    def _training_mentions(self, examples: Sequence[Example]) -> List["TrainingMention"]:
+        trainer = self._start_training()
+        trainer.count_documents(len(examples))
+        found: List[TrainingMention] = []
+        for example in examples:
+            doc = with_gold_mentions(example, self.spans_key)
+            gold = gold_ids(example.reference, self.spans_key)
+            for mention, query in zip(mentions_of(doc, self.spans_key), self._queries(doc)):
+                found += trainer.mentions(query, gold.get(place_of(mention), ()))
+        return trainer.pick(found)
+
+    # --- saving
 
     def _save(self, folder: Path) -> None:
-        super()._save(folder)
-        if self._spelling != VOCABULARY and isinstance(self.corrector, CorrectionList):
-            save_corrections(self.corrector, folder)
+        from ..linking.storage import save_generator
+
+        linker = self.linker
+        parameters = linker.stored_parameters
+        encoder = linker.generator.vectors.encoder if linker.generator.vectors else None
+        if encoder and encoder.lexical_model:  # the encoder's folder must not say what was true before the training
+            encoder.lexical_model = encoder.lexical_model._replace(
+                sparse_weight=parameters.sparse_weight, threshold=parameters.threshold
+            )
+        trained = self._trainer.trained_generator() if self._trainer else nullcontext(linker.generator)
+        with trained as generator:
+            save_generator(generator, folder, self._index)
+        parameters.save(folder)
 
     def _load(self, folder: Path) -> None:
-        super()._load(folder)
-        if self._spelling not in (None, VOCABULARY):
-            self._corrector = load_corrections(folder)
+        from ..linking.parameters import LinkerParameters
+        from ..linking.storage import load_generator
 
-    def _check_filters(self, kb: "KnowledgeBase") -> None:
-        from ..linking.open import check_filters
-
-        check_filters(kb, set(self.types).union(*self.label_types.values()), set(self.sources))
-
-    def _filter(self, mention: Span) -> "Filter":
-        from ..linking.candidates import Filter
-
-        types = self.label_types.get(mention.label_, self.types)
-        return Filter(tuple(sorted(types)), tuple(sorted(self.sources)))
-
-    def _look_up(self, wanted: Iterable[Tuple["Filter", str]]) -> Dict["Filter", Dict[str, List[Candidate]]]:
-        texts: Dict[Filter, Dict[str, None]] = {}
-        for filter, text in wanted:
-            texts.setdefault(filter, {})[text] = None
-        weighed = self.prior or list
-        return {
-            filter: dict(zip(unique, map(weighed, self.generator(list(unique), self.k, filter))))
-            for filter, unique in texts.items()
-        }
-
-    def _link(self, part: LinkedPart, mention: Span, *, split: bool) -> Link:
-        passing = self._passing(part.candidates)
-        best = passing[0] if passing else next(iter(part.candidates), None)
-        return Link(
-            part.text,
-            passing[0].concept_id if passing else None,
-            best.score if best else None,
-            best.name if best else None,
-            part.long_form,
-            split,
-            None if passing else self._reason(part, mention),
-            self.fitted.probability(best.score) if best else None,
-            part.tie if passing and passing[0] is part.candidates[0] else None,
+        parameters = LinkerParameters.load(folder)
+        candidates = self.settings.candidates
+        generator = load_generator(
+            folder,
+            sparse=candidates.sparse,
+            text_normalizer=candidates.text_normalizer,
+            index=self._index,
+            device=self._device,
         )
-
-    def _kb_ents(self, parts: Parts) -> List[Tuple[str, float]]:
-        kept = [c for part in parts for c in self._passing(part.candidates)[: self.max_entities_per_mention]]
-        kept.sort(key=lambda candidate: -candidate.score)
-        best: Dict[str, float] = {}
-        for candidate in kept:
-            best.setdefault(candidate.concept_id, candidate.score)
-        return list(best.items())
-
-    def _passing(self, candidates: Sequence[Candidate]) -> List[Candidate]:
-        threshold = self.threshold
-        return self.linkable([candidate for candidate in candidates if candidate.score > threshold])
-
-    def linkable(self, candidates: Sequence[Candidate]) -> List[Candidate]:
-        """RETURNS (List[Candidate]): those that `filter_for_definitions` lets pass; it is for the threshold to come."""
-        if not self.filter_for_definitions:
-            return list(candidates)
-        return [
-            candidate
-            for candidate in candidates
-            if candidate.score >= self.no_definition_threshold or self._is_defined(candidate.concept_id)
-        ]
-
-    def _is_defined(self, concept_id: str) -> bool:
-        concept = self.kb.get(concept_id)
-        return concept is not None and concept.definition is not None
-
-    def _reason(self, part: LinkedPart, mention: Span) -> str:
-        if not part.candidates:
-            filter = self._filter(mention)
-            asked = [f"{what} {', '.join(names)}" for what, names in filter._asdict().items() if names]
-            return "no name is like it" + (f" among {' and '.join(asked)}" if asked else "")
-        if part.candidates[0].score <= self.threshold:
-            return f"best score {part.candidates[0].score:.2f} is not above the threshold {self.threshold:.2f}"
-        return "no candidate above the threshold has a definition"
-
-    def _check_settings(self) -> None:
-        if not self._sparse and self._encoder == "none":
-            raise SapbertError(Errors.E407)
-        check_setting(self, "index", self._encoder != "none" or self._index == "Flat", "'Flat' where encoder is 'none'")
-        for setting in ("k", "batch_size", "max_entities_per_mention"):
-            check_setting(self, setting, getattr(self, setting) >= 1, "at least 1")
-        known = f"one of {', '.join(TEXT_NORMALIZERS)}"
-        check_setting(self, "text_normalizer", self._sparse_normaliser in TEXT_NORMALIZERS, known)
-        check_setting(self, "spelling", self._spelling != "", "null, 'vocabulary' or the path of a list")
-        check_setting(self, "sparse_weight", 0 <= self.sparse_weight < math.inf, "0 or more")
-        check_setting(self, "prior_weight", 0 <= self.prior_weight < math.inf, "0 or more")
-        check_setting(self, "threshold", 0 <= self.threshold <= 1, "from 0 to 1")
-        check_setting(self, "no_definition_threshold", 0 <= self.no_definition_threshold <= 1, "from 0 to 1")
+        self._use(generator)
+        assert self._linker is not None
+        self._linker.stored_parameters = parameters

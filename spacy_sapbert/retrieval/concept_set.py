@@ -7,8 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
+from ..kb.filters import Filter, FilterMask
 from ..kb.knowledge_base import KnowledgeBase
-from ..linking.candidates import Filter, FilterMask
 
 
 class ConceptSet:

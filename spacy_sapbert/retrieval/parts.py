@@ -10,37 +10,28 @@ from pathlib import Path
 from typing import Any
 
 from ..encoders.documents import DocumentEncoder
-from ..encoders.transformer import TransformerEncoder
+from ..encoders.transformer import ENCODER_FOLDER, TransformerEncoder
 from ..errors import Errors, SapbertError
 from ..files import replacing
 from ..kb.knowledge_base import KnowledgeBase
 from ..kb.labels import read_labels, write_labels
-from ..kb.mentions import add_training_mentions
-from ..linking.open import (
-    ENCODER_FOLDER,
-    MENTIONS_SOURCE,
-    STORE_FILE,
-    VECTORS_FOLDER,
-    copy_knowledge_base,
-    load_knowledge_base,
-    open_index,
-    open_saved_knowledge_base,
-    save_index,
-)
+from ..kb.mentions import TRAINING_SOURCE, add_training_mentions
+from ..kb.storage import KB_FILE, copy_knowledge_base, load_knowledge_base, open_saved_knowledge_base
 from ..types import AnnotatedDocument
 from ..vectors.flat import NameVectors, build_name_vectors
 from ..vectors.index import Index
+from ..vectors.storage import VECTORS_FOLDER, open_index, save_index
 from .concept_set import ConceptSet
 from .concept_vectors import ConceptVectors, cached_concept_vectors
 from .retriever import Retriever
 from .signal_weights import SignalWeights
 from .signals import OF_NAMES
-from .signals.document import Document, EncodeDocuments
-from .signals.mentions import Mentions
+from .signals.document import DocumentSignal, EncodeDocuments
+from .signals.mentions import MentionsSignal
 from .signals.near_names import NearNames
-from .signals.phrases import Phrases
-from .signals.prior import Prior
-from .signals.sentences import Sentences
+from .signals.phrases import PhrasesSignal
+from .signals.prior import PriorSignal
+from .signals.sentences import SentencesSignal
 from .signals.signal import Signal
 from .training_counts import TrainingCounts
 
@@ -109,7 +100,7 @@ class RetrieverParts:
         of the concepts stay as they are."""
         folder = self.folder()
         self._before_joining = self._before_joining or self.kb
-        knowledge_base = add_training_mentions(self._before_joining, documents, MENTIONS_SOURCE, folder / STORE_FILE)
+        knowledge_base = add_training_mentions(self._before_joining, documents, TRAINING_SOURCE, folder / KB_FILE)
         if self.names and self.encoder:
             known = [self.names.known] if isinstance(self.names, NameVectors) else []
             build_name_vectors(knowledge_base, self.encoder, folder / VECTORS_FOLDER, known=known)
@@ -118,11 +109,11 @@ class RetrieverParts:
 
     def _signal(self, name: str, spans_key: str | None, encode: EncodeDocuments | None) -> Signal:
         make: dict[str, Callable[[], Signal]] = {
-            "document": lambda: Document(_given(encode), _given(self.vectors)),
-            "sentences": lambda: Sentences(NearNames(_given(self.names), self.concepts, NAMES_FOR_A_SENTENCE)),
-            "phrases": lambda: Phrases(NearNames(_given(self.names), self.concepts), self.counts),
-            "mentions": lambda: Mentions(self.concepts, spans_key),
-            "prior": lambda: Prior(self.concepts, self.counts),
+            "document": lambda: DocumentSignal(_given(encode), _given(self.vectors)),
+            "sentences": lambda: SentencesSignal(NearNames(_given(self.names), self.concepts, NAMES_FOR_A_SENTENCE)),
+            "phrases": lambda: PhrasesSignal(NearNames(_given(self.names), self.concepts), self.counts),
+            "mentions": lambda: MentionsSignal(self.concepts, spans_key),
+            "prior": lambda: PriorSignal(self.concepts, self.counts),
         }
         return make[name]()
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from spacy.tokens import Doc
 
-from ..linking.candidates import DIGITS
+from ..types import SCORE_DIGITS
 from .concept_set import ConceptSet
 from .signal_weights import SignalWeights
 from .signals.signal import Characters, Signal, View
@@ -17,7 +17,7 @@ from .training_counts import DocumentCounts
 CANDIDATES = 60  # of each signal
 
 
-class Ranked(NamedTuple):
+class RankedConcept(NamedTuple):
     """A concept of one document, by its place in the set."""
 
     place: int
@@ -56,8 +56,8 @@ class Retriever:
         """What a score must be above, as fitted, or else as the only signal has it by default."""
         return self.weights.threshold if self.weights else self.signals[0].threshold
 
-    def rank(self, docs: Sequence[Doc], k: int) -> list[list[Ranked]]:
-        """RETURNS (list[list[Ranked]]): the k best concepts of each document, whatever their score; of
+    def rank(self, docs: Sequence[Doc], k: int) -> list[list[RankedConcept]]:
+        """RETURNS (list[list[RankedConcept]]): the k best concepts of each document, whatever their score; of
         equal ones a main descriptor goes first, see `KnowledgeBase.tie_ranks`."""
         used = self.signals if self.weights else self.signals[:1]
         return [self._rank(candidates, k) for candidates in self.candidates(docs, signals=used, n=max(k, CANDIDATES))]
@@ -78,16 +78,18 @@ class Retriever:
         of_signals = [signal.read(docs, own) for signal in (self.signals if signals is None else signals)]
         return [_candidates(list(views), n) for views in zip(*of_signals, strict=True)]
 
-    def _rank(self, candidates: Candidates, k: int) -> list[Ranked]:
+    def _rank(self, candidates: Candidates, k: int) -> list[RankedConcept]:
         places, features, views = candidates
         if not len(places):
             return []
-        ranks = (self.weights.scores(features) if self.weights else features[:, 0].astype(np.float64)).round(DIGITS)
+        ranks = (self.weights.scores(features) if self.weights else features[:, 0].astype(np.float64)).round(
+            SCORE_DIGITS
+        )
         scores = ranks.clip(0, 1)
         best = np.lexsort((self.concepts.kb.tie_ranks[self.concepts.rows[places]], -ranks))[:k]
         told = self.weights.contributions(features[best]) if self.weights else [()] * len(best)
         return [
-            Ranked(int(places[i]), float(scores[i]), _evidence(views, int(places[i])), contributions)
+            RankedConcept(int(places[i]), float(scores[i]), _evidence(views, int(places[i])), contributions)
             for i, contributions in zip(best, told, strict=True)
         ]
 

@@ -150,7 +150,7 @@ PRECISIONS = _parse_table(_TABLE)
 REORDERED, REORDERED_PRECISION = "FirstLetReordered", 0.95
 
 
-class Match(NamedTuple):
+class LongFormMatch(NamedTuple):
     """A long form: where it starts in the words that were searched, and how it was found."""
 
     start: int
@@ -175,7 +175,7 @@ class _Words(NamedTuple):
     stops: list[bool]
 
 
-def find_long_form(short: str, words: str, min_precision: float) -> Match | None:
+def find_long_form(short: str, words: str, min_precision: float) -> LongFormMatch | None:
     """Find the long form of a short form at the end of the words before it.
 
     short (str): the short form, with a letter in it.
@@ -193,11 +193,11 @@ def find_long_form(short: str, words: str, min_precision: float) -> Match | None
         pos = _find_start(letters, searched, STRATEGIES[name], rows)
         start = None if pos is None else _start_of_long_form(searched, pos)
         if start is not None and _plausible(short, words[start:]):
-            return Match(start, precision, name)
+            return LongFormMatch(start, precision, name)
     return None
 
 
-def _find_reordered(short: str, words: str, folded: str) -> Match | None:
+def _find_reordered(short: str, words: str, folded: str) -> LongFormMatch | None:
     """Take as many words as the short form has letters, stop words left out, if their initials are its letters."""
     if len(short) < 2 or not (short.isalpha() and short.isupper()):
         return None
@@ -206,7 +206,7 @@ def _find_reordered(short: str, words: str, folded: str) -> Match | None:
         return None
     start = content[0].start()
     same = sorted(word[0][0] for word in content) == sorted(_fold(short))
-    return Match(start, REORDERED_PRECISION, REORDERED) if same and _plausible(short, words[start:]) else None
+    return LongFormMatch(start, REORDERED_PRECISION, REORDERED) if same and _plausible(short, words[start:]) else None
 
 
 def short_form_class(short: str) -> str:

@@ -54,16 +54,21 @@ class KnownWords:
     names as the next. Plurals and British spelling of known words are known. Left as they are: words of under
     `MIN_LETTERS` letters, with a digit or an inner capital; all, where the mention has several words and none is known.
 
-    names (Iterable[str]): all names of the vocabulary.
+    counts (Mapping[str, int]): in how many names each word is, in lower case.
     """
 
-    def __init__(self, names: Iterable[str]) -> None:
-        counts = Counter(word for name in names for word in set(_WORD.findall(name.lower())) if word.isalpha())
+    def __init__(self, counts: Mapping[str, int]) -> None:
+        self.counts = counts
         self._keys = {_key(word) for word in counts}
         initials: dict[str, list[str]] = {}
         for word in counts:
             initials.setdefault(word[0], []).append(word)
         self._lists = {initial: _WordList.of(words, counts) for initial, words in initials.items()}
+
+    @classmethod
+    def of_names(cls, names: Iterable[str]) -> KnownWords:
+        """names (Iterable[str]): all names of the vocabulary."""
+        return cls(Counter(word for name in names for word in set(_WORD.findall(name.lower())) if word.isalpha()))
 
     def __call__(self, text: str) -> str:
         words = _WORD.findall(text)

@@ -64,7 +64,7 @@ class GoldMention(NamedTuple):
     text: str
 
 
-class Selection(NamedTuple):
+class PairSelection(NamedTuple):
     """Which pairs of a vocabulary are drawn; the defaults are those of SapBERT's published data.
 
     max_pairs (int): of a concept; one with fewer gives all that it has.
@@ -86,9 +86,9 @@ class Selection(NamedTuple):
 
 
 SELECTIONS = {
-    "all": Selection(),
+    "all": PairSelection(),
     # README of github.com/sujitpal/kg-aligned-entity-linker, "Data Preparation"; its code wants more than 5 names
-    "kg-aligned": Selection(max_pairs=5, min_pairs=3, min_names=5, concepts=5000, eval_pairs=100, plot_pairs=10),
+    "kg-aligned": PairSelection(max_pairs=5, min_pairs=3, min_names=5, concepts=5000, eval_pairs=100, plot_pairs=10),
 }
 
 
@@ -96,7 +96,7 @@ SELECTIONS = {
 
 
 def synonym_pairs(
-    kb: KnowledgeBase, selection: Selection, counts: Counter[str], *, seed: int = 0
+    kb: KnowledgeBase, selection: PairSelection, counts: Counter[str], *, seed: int = 0
 ) -> Iterator[tuple[str, Pair]]:
     """Draw pairs of names from a vocabulary. Which pairs a concept gives depends on its names, its id and the seed.
 
@@ -149,7 +149,7 @@ def synonyms(kb: KnowledgeBase, counts: Counter[str], max_length: int | None = N
             yield Synonyms(concept_id, names)
 
 
-def draw_pairs(concept: Synonyms, selection: Selection, seed: int = 0) -> Iterator[Pair]:
+def draw_pairs(concept: Synonyms, selection: PairSelection, seed: int = 0) -> Iterator[Pair]:
     """Draw pairs of a concept uniformly and without replacement; which name goes first is drawn as well.
 
     The pairs are drawn by their numbers, since those of a concept with thousands of names are too many to list.
@@ -200,7 +200,7 @@ def _with_enough_names(concepts: Iterable[Synonyms], min_names: int, counts: Cou
             yield concept
 
 
-def _draw_concepts(concepts: Iterable[Synonyms], selection: Selection, rng: Random) -> list[Synonyms]:
+def _draw_concepts(concepts: Iterable[Synonyms], selection: PairSelection, rng: Random) -> list[Synonyms]:
     """RAISES (SapbertError): E181 there are not as many as `selection` wants."""
     wanted = selection.concepts or 0
     drawn: list[Synonyms] = []

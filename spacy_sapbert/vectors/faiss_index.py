@@ -18,7 +18,7 @@ from ..kb.knowledge_base import KnowledgeBase
 from .flat import NAMES_PER_CHUNK, NameVectors, vectors_cache
 
 if TYPE_CHECKING:
-    from ..linking.candidates import FilterMask
+    from ..kb.filters import FilterMask
 
 PROBED_SHARE = 8  # of an index of cells, every so many-th cell is searched, but these at least
 LEAST_PROBED = 32

@@ -24,7 +24,7 @@ from ..text.normalize import TEXT_NORMALIZERS
 from .index import Index
 
 if TYPE_CHECKING:
-    from ..linking.candidates import FilterMask
+    from ..kb.filters import FilterMask
 
 logger = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from ..encoders.transformer import TransformerEncoder
-    from ..linking.candidates import FilterMask
+    from ..kb.filters import FilterMask
 
 
 class Index(Protocol):

@@ -18,7 +18,7 @@ from .index import Index
 from .qdrant_collection import CONCEPT, NAME, About, Address, Collection
 
 if TYPE_CHECKING:
-    from ..linking.candidates import Filter, FilterMask
+    from ..kb.filters import Filter, FilterMask
 
 
 class QdrantVectors(Index):
@@ -37,7 +37,7 @@ class QdrantVectors(Index):
 
     def __init__(self, address: Address, kb: KnowledgeBase, encoder: TransformerEncoder) -> None:
         self.encoder = encoder
-        self._store = kb
+        self._kb = kb
         self._collection = Collection(address)
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
@@ -87,14 +87,14 @@ class QdrantVectors(Index):
         """RETURNS (dict[int, float]): the rows of the names of concepts, with the similarity of the nearest one."""
         found: dict[int, float] = {}
         for point in points:
-            rows = self._store.name_rows(point.payload[CONCEPT])
+            rows = self._kb.name_rows(point.payload[CONCEPT])
             for row in rows if passing is None else np.intersect1d(rows, passing.rows).tolist():
                 found.setdefault(row, point.score)
         return found
 
     @cached_property
     def _ids(self) -> np.ndarray:
-        return name_ids(self._store)
+        return name_ids(self._kb)
 
     @cached_property
     def _known_ids(self) -> HashTable:
@@ -108,7 +108,7 @@ class QdrantVectors(Index):
         if about is None:
             reason = "it was not made by an upload" if exists else "it is not there"
             raise SapbertError(Errors.E326.format(**self._told(about), reason=reason))
-        if (about.kb, about.encoder) != (self._store.fingerprint, self.encoder.fingerprint):
+        if (about.kb, about.encoder) != (self._kb.fingerprint, self.encoder.fingerprint):
             what = "vocabulary" if about.encoder == self.encoder.fingerprint else "encoder"
             dims = f" ({about.dim} dimensions, not {self.encoder.dim})" if about.dim != self.encoder.dim else ""
             raise SapbertError(Errors.E328.format(**self._told(about), what=what + dims))
@@ -123,7 +123,7 @@ class QdrantVectors(Index):
     def _told(self, about: About | None) -> dict[str, Any]:
         """What errors tell: where the collection is looked for, and the command that makes it."""
         address = self._collection.address
-        command = ["spacy-sapbert", "kb", "upload", str(self._store.path), "--encoder", self.encoder.name]
+        command = ["spacy-sapbert", "kb", "upload", str(self._kb.path), "--encoder", self.encoder.name]
         command += ["--to", address.location, "--collection", address.collection]
         return {"address": address, "command": shlex.join(command + ["--centroids"] * bool(about and about.concepts))}
 

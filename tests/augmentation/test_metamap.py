@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_sapbert.augmentation.annotations import Annotation
-from spacy_sapbert.augmentation.metamap import Ranked, read_brat, read_json, read_mmi, read_output
+from spacy_sapbert.augmentation.metamap import RankedAnnotation, read_brat, read_json, read_mmi, read_output
 from spacy_sapbert.corpora.report import Report
 from spacy_sapbert.corpora.source import Source
 from spacy_sapbert.errors import SapbertError
@@ -102,7 +102,7 @@ names = st.text('abc é|-,"', min_size=1).map(str.strip).filter(bool)
 plain = st.text("abc é-,'", min_size=1).map(str.strip).filter(bool)
 found = st.lists(
     st.builds(
-        Ranked,
+        RankedAnnotation,
         st.integers(0, 10**6),
         st.integers(1, 99),
         st.integers(0, 9999999).map("C{:07}".format),

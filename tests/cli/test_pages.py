@@ -92,7 +92,7 @@ class SmallGenerator:
     """Stands for the candidates of scispaCy's linker, whose vocabularies must be downloaded."""
 
     def __init__(self, name=None):
-        from spacy_sapbert.starter import starter_knowledge_base
+        from spacy_sapbert.kb.storage import starter_knowledge_base
 
         assert name == "mesh"
         self.kb = starter_knowledge_base()

@@ -19,10 +19,10 @@ from thinc.api import Adam
 from spacy_sapbert.encoders.biosyn_import import import_biosyn
 from spacy_sapbert.encoders.compression import quantize
 from spacy_sapbert.encoders.folder import read_lexical_model
-from spacy_sapbert.encoders.transformer import TransformerEncoder
+from spacy_sapbert.encoders.transformer import TransformerEncoder, open_encoder
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.build import build_knowledge_base
-from spacy_sapbert.linking.open import open_encoder, open_generator, with_mentions
+from spacy_sapbert.linking.storage import open_generator, with_mentions
 from spacy_sapbert.pipeline.sapbert_linker import SapbertLinker
 from spacy_sapbert.text.normalize import biosyn
 from spacy_sapbert.training.biosyn import BioSyn

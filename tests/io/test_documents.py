@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.io.documents import Document, Problems, Reading, read_documents, sound
+from spacy_sapbert.io.documents import InputDocument, Problems, ReadOptions, read_documents, sound
 from spacy_sapbert.io.formats import InputFormat, OutputFormat, input_format, output_format
 
 # no surrogates: they are no Unicode text
@@ -39,7 +39,7 @@ def read(path, content, reading):
 @example(format=InputFormat.jsonl, gold=False, content=b'{"text": "a"}\r\n\xef\xbb\xbf{}')
 def test_any_bytes_are_read_or_told_of(folder, format, gold, content):
     assume(not content.startswith(b"\x1f\x8b"))  # which would be gzipped
-    documents, found = read(folder / "any", content, Reading(format, gold=gold))
+    documents, found = read(folder / "any", content, ReadOptions(format, gold=gold))
     assert all(document.text.startswith(document.title) for document in documents)
     told = found.console.file.getvalue()
     assert told.count("left out") == found.count
@@ -52,7 +52,7 @@ def test_any_bytes_are_read_or_told_of(folder, format, gold, content):
 @given(records=st.lists(st.fixed_dictionaries({"id": st.text(), "text": st.text()}, optional={"extra": JSON})))
 def test_every_json_object_with_a_text_is_read(folder, records):
     content = "".join(json.dumps(record) + "\n" for record in records).encode()
-    documents, found = read(folder / "a.jsonl", content, Reading(InputFormat.jsonl))
+    documents, found = read(folder / "a.jsonl", content, ReadOptions(InputFormat.jsonl))
     assert found.count == 0
     for number, (document, record) in enumerate(zip(documents, records, strict=True), start=1):
         assert document.doc_id == (record["id"] or f"a.jsonl:{number}")
@@ -61,13 +61,13 @@ def test_every_json_object_with_a_text_is_read(folder, records):
 
 
 def test_a_byte_order_mark_is_no_text(folder):
-    documents, _ = read(folder / "bom.txt", "\ufeffone\n\ufefftwo".encode(), Reading(InputFormat.text))
+    documents, _ = read(folder / "bom.txt", "\ufeffone\n\ufefftwo".encode(), ReadOptions(InputFormat.text))
     assert [document.text for document in documents] == ["one", "\ufefftwo"]
 
 
 def test_pubtator_documents_know_their_line_and_title(folder):
     content = b"\n1|t|A\n1|a|b c\n1\t0\t1\tA\tX\tD1\n2|t|\n2|a|d\n3|t|e\n"
-    documents, _ = read(folder / "a.txt", content, Reading(InputFormat.pubtator))
+    documents, _ = read(folder / "a.txt", content, ReadOptions(InputFormat.pubtator))
     found = [(document.doc_id, document.title, document.text, document.place[-6:]) for document in documents]
     assert found == [("1", "A", "A b c", "line 2"), ("2", "", " d", "line 5"), ("3", "e", "e", "line 7")]
     assert all(document.mentions is None for document in documents)
@@ -76,7 +76,7 @@ def test_pubtator_documents_know_their_line_and_title(folder):
 def test_what_is_no_text_or_too_long_is_left_out():
     texts = ["", " \n", "\0", "long", "ok"]
     found = problems()
-    kept = list(sound((Document(text, text, "here") for text in texts), found, max_length=3))
+    kept = list(sound((InputDocument(text, text, "here") for text in texts), found, max_length=3))
     assert [document.text for document in kept] == ["ok"]
     assert found.count == 4
 
@@ -123,7 +123,7 @@ def test_output_formats_by_name(tmp_path):
     ],
 )
 def test_json_that_cannot_be_held_costs_its_line_only(folder, line):
-    documents, found = read(folder / "deep", f'{line}\n{{"text": "b"}}\n'.encode(), Reading(InputFormat.jsonl))
+    documents, found = read(folder / "deep", f'{line}\n{{"text": "b"}}\n'.encode(), ReadOptions(InputFormat.jsonl))
     assert [document.text for document in documents] == ["b"]
     assert found.count == 1
     assert "line 1: this is not JSON" in found.console.file.getvalue()
@@ -138,7 +138,7 @@ RECORDS = st.lists(st.tuples(st.sampled_from(["text", "id", "title", "a"]), VALU
 @given(lines=st.lists(RECORDS | st.text()))
 def test_any_json_lines_are_read_or_told_of(folder, lines):
     text = "\n".join(lines).encode(errors="replace")
-    documents, found = read(folder / "lines", text, Reading(InputFormat.jsonl))
+    documents, found = read(folder / "lines", text, ReadOptions(InputFormat.jsonl))
     filled = [line for line in text.decode().split("\n") if line.removeprefix("\ufeff").strip()]
     assert len(documents) + found.count == len(filled)
     for document in documents:

@@ -8,7 +8,7 @@ from rich.console import Console
 from spacy.tokens import Span
 
 from spacy_sapbert.corpora.reader import read_corpus
-from spacy_sapbert.io.documents import Problems, Reading, read_documents
+from spacy_sapbert.io.documents import Problems, ReadOptions, read_documents
 from spacy_sapbert.io.formats import InputFormat, OutputFormat
 from spacy_sapbert.io.outputs import write_linked
 from spacy_sapbert.io.pipelines import LinkingPipeline
@@ -34,7 +34,7 @@ def linking(linking_folder):
 def linked(linking, folder, records):
     path = folder / "in.jsonl"
     path.write_text("".join(json.dumps(record) + "\n" for record in records))
-    return list(linking(read_documents(path, Reading(InputFormat.jsonl), linking.problems)))
+    return list(linking(read_documents(path, ReadOptions(InputFormat.jsonl), linking.problems)))
 
 
 def written(linking, items, format):

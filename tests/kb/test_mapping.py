@@ -10,15 +10,7 @@ from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.files import open_text
 from spacy_sapbert.kb.build import new_knowledge_base
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
-from spacy_sapbert.kb.mapping import (
-    Equivalents,
-    Link,
-    merge,
-    one_to_one,
-    read_mappings,
-    vocabulary,
-    vocabulary_of,
-)
+from spacy_sapbert.kb.mapping import Equivalents, MappedIds, merge, one_to_one, read_mappings, vocabulary, vocabulary_of
 from spacy_sapbert.kb.readers import ReadReport
 from spacy_sapbert.types import Name, Record
 
@@ -218,14 +210,14 @@ def test_prefixes_of_vocabularies(prefix, expected):
 
 
 def test_links_that_are_one_to_one():
-    kept = [Link(0, "A:1", "U:1"), Link(0, "A:1", "M:1"), Link(2, "B:1", "U:1")]
-    others = [Link(3, "A:2", "U:2"), Link(3, "A:2", "U:3"), Link(4, "A:3", "U:3")]
-    assert one_to_one([*kept, *others, Link(9, "A:1", "U:1")]) == (kept, 3)
+    kept = [MappedIds(0, "A:1", "U:1"), MappedIds(0, "A:1", "M:1"), MappedIds(2, "B:1", "U:1")]
+    others = [MappedIds(3, "A:2", "U:2"), MappedIds(3, "A:2", "U:3"), MappedIds(4, "A:3", "U:3")]
+    assert one_to_one([*kept, *others, MappedIds(9, "A:1", "U:1")]) == (kept, 3)
 
 
 def test_merged_records():
     firsts = [("A:1", 4), ("B:1", 1), ("C:1", 2), ("D:1", 3), ("E:1", 5)]
-    links = [Link(4, "A:1", "B:1"), Link(4, "A:1", "C:1"), Link(4, "A:1", "X:1")]
+    links = [MappedIds(4, "A:1", "B:1"), MappedIds(4, "A:1", "C:1"), MappedIds(4, "A:1", "X:1")]
     assert merge(firsts, Equivalents(), links) == ({4: 1, 1: 1, 2: 1}, 1)
     assert merge(firsts, Equivalents([("D:1", "Y:1"), ("Y:1", "C:1")]), []) == ({2: 2, 3: 2}, 0)
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.build import build_knowledge_base
-from spacy_sapbert.linking.name_matcher import HASHES_FILE, MAX_WORDS, ROWS_FILE, Match, NameMatcher
+from spacy_sapbert.linking.name_matcher import HASHES_FILE, MAX_WORDS, ROWS_FILE, NameMatch, NameMatcher
 from spacy_sapbert.text.words import is_acronym, words
 from spacy_sapbert.types import Name, Record
 
@@ -173,7 +173,7 @@ def reference(names, text):
                 if rows:
                     matches[start, end] = min(rows, key=lambda row: (not is_acronym(names[row]), row))
     return [
-        Match(found[start].start, found[end - 1].end, row)
+        NameMatch(found[start].start, found[end - 1].end, row)
         for (start, end), row in sorted(matches.items())
         if not any(s <= start and end <= e and (s, e) != (start, end) for s, e in matches)
     ]

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from spacy_sapbert.kb.build import new_knowledge_base
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
-from spacy_sapbert.linking.prior import Prior
+from spacy_sapbert.linking.prior import ConceptPrior
 from spacy_sapbert.types import Candidate, Name, Record
 
 NAMES = {"A:1": "one", "A:2": "two", "A:3": "three"}
@@ -29,7 +29,7 @@ def candidates(*scores):
 
 
 def test_scores_and_priors_by_hand(kb):
-    prior = Prior({"A:2": 1, "A:3": 7}, 0.25, kb)
+    prior = ConceptPrior({"A:2": 1, "A:3": 7}, 0.25, kb)
     assert prior.of("A:2") == pytest.approx(math.log(2) / math.log(8))
     assert prior(candidates(0.9, 0.8, 0.7)) == [
         Candidate("A:3", 0.76, "three", prior=1.0),  # (0.7 + 0.25) / 1.25
@@ -39,13 +39,13 @@ def test_scores_and_priors_by_hand(kb):
 
 
 def test_ids_are_those_of_the_vocabulary(kb):
-    prior = Prior({"OLD:2": 3, "A:2": 4, "B:9": 127}, 0.1, kb)
+    prior = ConceptPrior({"OLD:2": 3, "A:2": 4, "B:9": 127}, 0.1, kb)
     assert [prior.of(concept_id) for concept_id in NAMES] == [0, pytest.approx(3 / 7), 0]
-    assert Prior({"OLD:2": 3, "A:2": 4}, 0.1, kb).of("A:2") == 1
+    assert ConceptPrior({"OLD:2": 3, "A:2": 4}, 0.1, kb).of("A:2") == 1
 
 
 def test_of_nothing_the_order_stays(kb):
-    assert Prior({"B:9": 100}, 0.1, kb)(candidates(0.9, 0.9, 0.1)) == [
+    assert ConceptPrior({"B:9": 100}, 0.1, kb)(candidates(0.9, 0.9, 0.1)) == [
         candidate._replace(score=pytest.approx(candidate.score / 1.1, abs=1e-5), prior=0.0)
         for candidate in candidates(0.9, 0.9, 0.1)
     ]
@@ -53,7 +53,7 @@ def test_of_nothing_the_order_stays(kb):
 
 def test_what_is_annotated_with_the_very_name_is_not_overtaken_by_another_owner(kb):
     """The vocabulary knows that A:2 is meant by "shared"; A:3 is annotated more often, but by other names."""
-    prior = Prior({"A:2": 2, "A:3": 100, "A:1": 1}, 0.1, kb)
+    prior = ConceptPrior({"A:2": 2, "A:3": 100, "A:1": 1}, 0.1, kb)
     tied = [Candidate(id, 0.9, "shared") for id in ("A:2", "A:1", "A:3")]
     first, second, third = prior(tied)
     assert [first.concept_id, second.concept_id, third.concept_id] == ["A:2", "A:3", "A:1"]
@@ -68,7 +68,7 @@ def test_what_is_annotated_with_the_very_name_is_not_overtaken_by_another_owner(
 )
 def test_properties(kb, scores, counts, weight):
     given = sorted(candidates(*scores), key=lambda candidate: -candidate.score)
-    found = Prior(counts, weight, kb)(given)
+    found = ConceptPrior(counts, weight, kb)(given)
     assert sorted(one.concept_id for one in found) == sorted(NAMES)
     assert all(0 <= one.score <= 1 and 0 <= one.prior <= 1 for one in found)
     assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
@@ -76,13 +76,13 @@ def test_properties(kb, scores, counts, weight):
 
 def test_without_weight_nothing_changes(kb):
     given = candidates(0.91234, 0.5, 0.2)
-    found = Prior({"A:3": 5}, 0.0, kb)(given)
+    found = ConceptPrior({"A:3": 5}, 0.0, kb)(given)
     assert [one[:2] for one in found] == [one[:2] for one in given]
 
 
 def test_of_what_it_was_made(kb):
     counts = {"A:1": 1}
-    prior = Prior(counts, 0.1, kb)
+    prior = ConceptPrior(counts, 0.1, kb)
     assert prior.is_of(counts, 0.1, kb)
     assert not prior.is_of({"A:1": 1}, 0.1, kb)  # another mapping may come to hold something else
     assert not prior.is_of(counts, 0.2, kb)

@@ -34,26 +34,26 @@ def test_the_earlier_rule_decides(stronger, weaker):
 
 
 def test_the_next_rule_decides_between_equals():
-    claims = [
+    evidence = [
         TieEvidence("A", 3),
         TieEvidence("B", 3, **TYPE),
         TieEvidence("C", 3, **TYPE, **DOCUMENT),
         TieEvidence("D", 2, **PREFERRED),
     ]
-    assert [claim.concept_id for claim in rank(claims)] == ["C", "B", "A", "D"]
+    assert [one.concept_id for one in rank(evidence)] == ["C", "B", "A", "D"]
 
 
 def test_the_id_decides_in_the_end():
-    assert [claim.concept_id for claim in rank([TieEvidence("B", 1), TieEvidence("A", 1)])] == ["A", "B"]
+    assert [one.concept_id for one in rank([TieEvidence("B", 1), TieEvidence("A", 1)])] == ["A", "B"]
 
 
 def test_rules_can_be_left_out():
-    claims = [TieEvidence("A", 5), TieEvidence("B", **DOCUMENT)]
-    assert rank(claims, ["document"])[0].concept_id == "B"
-    assert rank(claims, [])[0].concept_id == "A"
+    evidence = [TieEvidence("A", 5), TieEvidence("B", **DOCUMENT)]
+    assert rank(evidence, ["document"])[0].concept_id == "B"
+    assert rank(evidence, [])[0].concept_id == "A"
 
 
-claims = st.lists(
+evidence = st.lists(
     st.builds(
         TieEvidence,
         st.text("ABC", min_size=1),
@@ -62,20 +62,20 @@ claims = st.lists(
         st.integers(0, 2),
         st.integers(1, 3),
     ),
-    unique_by=lambda claim: claim.concept_id,
+    unique_by=lambda one: one.concept_id,
     min_size=2,
     max_size=5,
 )
 
 
-@given(claims, st.permutations(RULES), st.randoms())
+@given(evidence, st.permutations(RULES), st.randoms())
 def test_the_order_in_which_claims_come_does_not_count(some, rules, random):
     shuffled = random.sample(some, len(some))
     assert rank(shuffled, rules) == rank(some, rules)
     assert set(rank(some, rules)) == set(some)
 
 
-@given(claims, st.permutations(RULES))
+@given(evidence, st.permutations(RULES))
 def test_nothing_speaks_more_for_another_by_the_rule_that_decided(some, rules):
     best, *others = rank(some, rules)
     for other in others:
@@ -94,7 +94,7 @@ def test_nothing_speaks_more_for_another_by_the_rule_that_decided(some, rules):
     [
         (TieEvidence("Z", 1200), "annotators mean it most often by this name (1,200)"),
         (TieEvidence("Z", **PREFERRED), "this is its preferred name"),
-        (TieEvidence("Z", **TYPE), "its type goes with the label"),
+        (TieEvidence("Z", **TYPE), "its type fits the label"),
         (TieEvidence("Z", **DOCUMENT), "it is linked elsewhere in the document"),
         (TieEvidence("Z", annotations_in_all=1200), "it is annotated more often in all (1,200)"),
         (TieEvidence("Z", names=12), "it has more names (12)"),
@@ -105,14 +105,14 @@ def test_the_reason_is_what_decided(best, reason):
 
 
 def test_the_reason_is_what_the_runner_up_lacks():
-    claims = rank([TieEvidence("A", 3, **TYPE), TieEvidence("B", 3), TieEvidence("C", 1)])
-    assert explain(claims) == "same score as B, C; chosen because its type goes with the label"
+    evidence = rank([TieEvidence("A", 3, **TYPE), TieEvidence("B", 3), TieEvidence("C", 1)])
+    assert explain(evidence) == "same score as B, C; chosen because its type fits the label"
 
 
 def test_the_reason_is_the_kind_of_record():
     reason = "it is a main descriptor, not a supplementary record"
-    claims = rank([TieEvidence("C565588", main=False), TieEvidence("D000001")])
-    assert explain(claims) == f"same score as C565588; chosen because {reason}"
+    evidence = rank([TieEvidence("C565588", main=False), TieEvidence("D000001")])
+    assert explain(evidence) == f"same score as C565588; chosen because {reason}"
 
 
 def test_nothing_but_the_id():
@@ -165,7 +165,7 @@ def above(limit):
 
 def decide(kb, *mentions, labels=None, label_types=None, limit=0.5):
     homonyms = TieBreaker(kb, above(limit), label_types or {})
-    return homonyms.decide([(mention,) for mention in mentions], labels or [""] * len(mentions))
+    return homonyms.break_ties([(mention,) for mention in mentions], labels or [""] * len(mentions))
 
 
 def first_ids(decided):
@@ -235,7 +235,7 @@ def test_what_is_not_linked_or_tied_itself_says_nothing(kb):
 
 
 def test_the_parts_of_a_mention_are_context_for_one_another(kb):
-    ((one, other),) = TieBreaker(kb, above(0.5)).decide([(part("x", "ABC"), part("b", "B"))], [""])
+    ((one, other),) = TieBreaker(kb, above(0.5)).break_ties([(part("x", "ABC"), part("b", "B"))], [""])
     assert (one.candidates[0].concept_id, other.tie) == ("B", None)
 
 
@@ -255,7 +255,7 @@ def test_the_order_of_the_mentions_does_not_count(kb, drawn, random):
 @given(st.lists(st.sampled_from(["xABC", "yAD", "zAB", "bB", "cC"]), max_size=6))
 def test_deciding_again_changes_nothing(kb, drawn):
     once = decide(kb, *(part(one[0], one[1:]) for one in drawn))
-    assert TieBreaker(kb, above(0.5)).decide(once, [""] * len(once)) == once
+    assert TieBreaker(kb, above(0.5)).break_ties(once, [""] * len(once)) == once
 
 
 def test_n_tied():
@@ -274,7 +274,7 @@ def test_what_the_prior_has_decided_is_told(kb):
 
     a, b = ("A:1", 0.9, 0.8, 0.5, 0.7), ("A:2", 0.8, 0.8, 0.5, 0.0)
     ((found,),) = decide(kb, weighed(a, b))
-    assert found.tie == "a name as like as that of A:2; chosen because annotated more often"
+    assert found.tie == "its name is as similar as that of A:2; chosen because annotated more often"
     less_like = ("A:2", 0.8, 0.7, 0.5, 0.0)
     without_prior = [(*one[:4], None) for one in (a, b)]
     for part in (weighed(a, less_like), weighed(*without_prior), weighed(a), weighed()):

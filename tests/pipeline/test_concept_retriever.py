@@ -8,7 +8,7 @@ from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.retrieval.signals.phrases import Phrases
+from spacy_sapbert.retrieval.signals.phrases import PhrasesSignal
 from spacy_sapbert.types import DocumentConcept
 
 TEXT = "Mucoviscidosis and cold. The breast cancers were treated with aspirin: cold and aspirin"
@@ -172,7 +172,7 @@ def test_k_and_threshold(make):
     retriever.threshold = 0.0
     assert len(ids(nlp(TEXT))) > 5
     retriever.threshold = None
-    assert retriever.threshold == Phrases.threshold
+    assert retriever.threshold == PhrasesSignal.threshold
     assert make(threshold=1.0)(TEXT)._.concepts == []
 
 

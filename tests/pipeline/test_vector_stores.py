@@ -8,9 +8,11 @@ import pytest
 from spacy.tokens import Doc, Span
 from spacy.vocab import Vocab
 
+from spacy_sapbert.encoders.transformer import open_encoder
 from spacy_sapbert.kb.build import build_knowledge_base
-from spacy_sapbert.linking.candidates import ALL, CandidateGenerator, Filter
-from spacy_sapbert.linking.open import open_encoder, open_generator
+from spacy_sapbert.kb.filters import ALL, Filter
+from spacy_sapbert.linking.candidates import CandidateGenerator
+from spacy_sapbert.linking.storage import open_generator
 from spacy_sapbert.pipeline.sapbert_linker import SapbertLinker
 from spacy_sapbert.types import Name, Record
 from spacy_sapbert.vectors.flat import cached_name_vectors

@@ -8,7 +8,8 @@ import pytest
 from spacy_sapbert.encoders.info import describe
 from spacy_sapbert.encoders.ngrams import NgramEncoder
 from spacy_sapbert.encoders.transformer import TransformerEncoder
-from spacy_sapbert.starter import VOCABULARY, starter_knowledge_base
+from spacy_sapbert.kb.storage import starter_knowledge_base
+from spacy_sapbert.starter import VOCABULARY
 
 FOLDER = VOCABULARY.with_name("encoder")
 

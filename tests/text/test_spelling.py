@@ -21,7 +21,7 @@ NAMES = [
     "Diabetes insipidus",
     "Macrosomia",
 ]
-KNOWN = KnownWords(NAMES)
+KNOWN = KnownWords.of_names(NAMES)
 words = st.text(string.ascii_lowercase, min_size=1, max_size=14)
 known_words = st.sampled_from(["breast", "carcinoma", "hemorrhage", "dystonia", "diabetes", "syndrome"])
 
@@ -91,20 +91,20 @@ def test_a_word_of_its_own_needs_no_company():
 
 
 def test_the_nearer_one_then_the_clearly_more_frequent():
-    assert KnownWords(["carcinoma", "carcinoids", "carcinoids 2"]).nearest("carcinomd") == "carcinoma"
-    assert KnownWords(["carcinoma", "carcinomx"]).nearest("carcinomd") is None
+    assert KnownWords.of_names(["carcinoma", "carcinoids", "carcinoids 2"]).nearest("carcinomd") == "carcinoma"
+    assert KnownWords.of_names(["carcinoma", "carcinomx"]).nearest("carcinomd") is None
     frequent = [f"carcinoma {number}" for number in range(10)]
-    assert KnownWords([*frequent, "carcinomx"]).nearest("carcinomd") == "carcinoma"
-    assert KnownWords([*frequent[:9], "carcinomx"]).nearest("carcinomd") is None
+    assert KnownWords.of_names([*frequent, "carcinomx"]).nearest("carcinomd") == "carcinoma"
+    assert KnownWords.of_names([*frequent[:9], "carcinomx"]).nearest("carcinomd") is None
 
 
 def test_numbers_of_one_word_are_no_rivals():
-    assert KnownWords(["neoplasm", "neoplasms", "neoplasms 2"]).nearest("neoplams") == "neoplasms"
+    assert KnownWords.of_names(["neoplasm", "neoplasms", "neoplasms 2"]).nearest("neoplams") == "neoplasms"
 
 
 def test_without_names():
-    assert KnownWords([])("brest cancer") == "brest cancer"
-    assert KnownWords(["", "12", "?"])("brest") == "brest"
+    assert KnownWords.of_names([])("brest cancer") == "brest cancer"
+    assert KnownWords.of_names(["", "12", "?"])("brest") == "brest"
 
 
 def test_it_can_be_pickled():
@@ -132,7 +132,7 @@ def test_known_words_stay_and_others_change_by_the_allowed_edits(text):
 @settings(max_examples=50)
 @given(names=st.lists(texts))
 def test_a_name_is_never_corrected(names):
-    known = KnownWords(names)
+    known = KnownWords.of_names(names)
     assert [known(name) for name in names] == names
     assert [known(name.upper()) for name in names] == [name.upper() for name in names]
 
@@ -142,7 +142,7 @@ def test_nearest_is_what_comparing_with_all_gives(names, word):
     limit = 2 if len(word) >= LONG else 1
     distances = {name: edit_distance(word, name, limit) for name in names if name[0] == word[0]}
     near = {name for name, distance in distances.items() if distance == min(distances.values()) <= limit}
-    found = KnownWords(names).nearest(word)
+    found = KnownWords.of_names(names).nearest(word)
     assert found in near | {None}
     if len(near) == 1 and not word.startswith(("hyp", "ma", "mi", "int", "ant")):
         assert found in near

@@ -8,8 +8,9 @@ from spacy_sapbert.encoders.ngrams import NgramEncoder
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.build import build_knowledge_base, new_knowledge_base
+from spacy_sapbert.kb.filters import Filter
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
-from spacy_sapbert.linking.candidates import CandidateGenerator, Filter
+from spacy_sapbert.linking.candidates import CandidateGenerator
 from spacy_sapbert.training.biosyn import BioSyn, Learner, TrainingMention
 from spacy_sapbert.training.candidate_losses import marginal_likelihood
 from spacy_sapbert.types import Name, Record

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.training.pair_files import Pair, SharedName, as_line, read_pairs, read_shared_names
-from spacy_sapbert.training.pairs import Selection, shared_names, synonym_pairs
+from spacy_sapbert.training.pairs import PairSelection, shared_names, synonym_pairs
 from spacy_sapbert.types import Name, Record
 
 
@@ -68,7 +68,7 @@ def test_what_is_written_is_read_again(tmp_path_factory, concepts, packed):
     kb = build_knowledge_base((record(concept_id, *names) for concept_id, names in concepts), folder / "a.kb")
     counts: Counter[str] = Counter()
     try:
-        pairs = [pair for _, pair in synonym_pairs(kb, Selection(), counts)]
+        pairs = [pair for _, pair in synonym_pairs(kb, PairSelection(), counts)]
     except SapbertError:
         assert not counts["pairs"]
         pairs = []

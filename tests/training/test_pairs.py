@@ -19,7 +19,7 @@ from spacy_sapbert.training.pairs import (
     MENTION_COUNTS,
     SYNONYM_COUNTS,
     GoldMention,
-    Selection,
+    PairSelection,
     Synonyms,
     draw_pairs,
     gold_mentions,
@@ -53,7 +53,7 @@ def drawn(kb, selection=None, seed=0):
     """All pairs of a store by part, and what was counted."""
     counts: Counter[str] = Counter()
     found = {"train": [], "eval": [], "plot": []}
-    for part, pair in synonym_pairs(kb, selection or Selection(), counts, seed=seed):
+    for part, pair in synonym_pairs(kb, selection or PairSelection(), counts, seed=seed):
         found[part].append(pair)
     assert set(counts) <= set(SYNONYM_COUNTS)
     return found, {name: number for name, number in counts.items() if number}
@@ -90,7 +90,7 @@ def test_large_combinations_are_not_rounded(number):
 
 
 def test_all_pairs_are_taken_where_they_are_few_enough():
-    pairs = list(draw_pairs(Synonyms("C1", list("abcde")), Selection(max_pairs=10)))
+    pairs = list(draw_pairs(Synonyms("C1", list("abcde")), PairSelection(max_pairs=10)))
     assert len(pairs) == 10
     assert unordered(pairs) == {("C1", frozenset(names)) for names in combinations("abcde", 2)}
 
@@ -98,7 +98,7 @@ def test_all_pairs_are_taken_where_they_are_few_enough():
 def test_no_pair_is_drawn_twice():
     names = [f"name {number}" for number in range(12)]
     for seed in range(50):
-        pairs = list(draw_pairs(Synonyms("C1", names), Selection(max_pairs=50), seed))
+        pairs = list(draw_pairs(Synonyms("C1", names), PairSelection(max_pairs=50), seed))
         assert len(pairs) == len(unordered(pairs)) == 50
         assert all(pair.name1 != pair.name2 for pair in pairs)
 
@@ -109,7 +109,7 @@ def test_every_pair_is_drawn_as_often():
     times = Counter(
         names
         for seed in range(runs)
-        for names in unordered(draw_pairs(Synonyms("C", list("abcde")), Selection(3), seed))
+        for names in unordered(draw_pairs(Synonyms("C", list("abcde")), PairSelection(3), seed))
     )
     expected = runs * 3 / 10
     assert len(times) == 10
@@ -118,7 +118,7 @@ def test_every_pair_is_drawn_as_often():
 
 def test_pairs_of_a_concept_of_many_names_come_from_all_of_them():
     names = [str(number) for number in range(100_000)]
-    pairs = [pair for seed in range(40) for pair in draw_pairs(Synonyms("C", names), Selection(50), seed)]
+    pairs = [pair for seed in range(40) for pair in draw_pairs(Synonyms("C", names), PairSelection(50), seed)]
     tenths = Counter(int(name) // 10_000 for pair in pairs for name in pair[1:])
     expected = len(pairs) * 2 / 10
     assert sum((tenths[tenth] - expected) ** 2 / expected for tenth in range(10)) < CHI_SQUARE_9
@@ -126,14 +126,14 @@ def test_pairs_of_a_concept_of_many_names_come_from_all_of_them():
 
 def test_either_name_goes_first_as_often():
     firsts = Counter(
-        pair.name1 for seed in range(1000) for pair in draw_pairs(Synonyms("C", ["a", "b"]), Selection(), seed)
+        pair.name1 for seed in range(1000) for pair in draw_pairs(Synonyms("C", ["a", "b"]), PairSelection(), seed)
     )
     assert 450 < firsts["a"] < 550  # a deviation of 50 is more than three standard deviations
     assert firsts["a"] + firsts["b"] == 1000
 
 
 def test_the_number_of_pairs_is_drawn_between_the_bounds():
-    selection = Selection(max_pairs=5, min_pairs=3)
+    selection = PairSelection(max_pairs=5, min_pairs=3)
     concepts = [Synonyms(f"C{number}", list("abcde")) for number in range(600)]
     numbers = Counter(len(list(draw_pairs(concept, selection))) for concept in concepts)
     assert set(numbers) == {3, 4, 5}
@@ -142,7 +142,7 @@ def test_the_number_of_pairs_is_drawn_between_the_bounds():
 
 def test_a_seed_gives_the_same_pairs_in_every_version_of_python():
     concept = Synonyms("D001943", ["breast cancer", "breast neoplasms", "cancer of the breast", "mammary cancer"])
-    assert [pair[1:] for pair in draw_pairs(concept, Selection(max_pairs=3), seed=7)] == [
+    assert [pair[1:] for pair in draw_pairs(concept, PairSelection(max_pairs=3), seed=7)] == [
         ("breast cancer", "cancer of the breast"),
         ("mammary cancer", "breast neoplasms"),
         ("cancer of the breast", "mammary cancer"),
@@ -222,14 +222,14 @@ def test_the_pairs_of_a_concept_do_not_depend_on_the_others(tmp_path):
 
 def test_concepts_without_enough_names_are_left_out(store_of):
     kb = store_of(("C1", "a", "b"), ("C2", "a", "b", "c"), ("C3", "a", "b", "c", "d"))
-    found, counts = drawn(kb, Selection(min_names=3))
+    found, counts = drawn(kb, PairSelection(min_names=3))
     assert Counter(pair.concept_id for pair in found["train"]) == {"C2": 3, "C3": 6}
     assert counts["concepts_with_enough_names"] == 2
 
 
 def test_long_names_are_left_out_and_counted(store_of):
     kb = store_of(("C1", "aa", "bbb", "cccc"), ("C2", "dddd", "ee"))
-    found, counts = drawn(kb, Selection(max_length=3))
+    found, counts = drawn(kb, PairSelection(max_length=3))
     assert unordered(found["train"]) == {("C1", frozenset({"aa", "bbb"}))}
     assert counts["long_names"] == 2
     assert counts["names"] == 3
@@ -238,7 +238,7 @@ def test_long_names_are_left_out_and_counted(store_of):
 def test_a_selection_of_concepts_with_pairs_set_aside(store_of):
     concepts = [(f"C{number}", *(f"{number} {letter}" for letter in "abcdef")) for number in range(40)]
     kb = store_of(*concepts, ("few", "a", "b", "c", "d"))
-    selection = Selection(max_pairs=5, min_pairs=3, min_names=5, concepts=20, eval_pairs=10, plot_pairs=4)
+    selection = PairSelection(max_pairs=5, min_pairs=3, min_names=5, concepts=20, eval_pairs=10, plot_pairs=4)
     found, counts = drawn(kb, selection)
     pairs = found["train"] + found["eval"]
     per_concept = Counter(pair.concept_id for pair in pairs)
@@ -256,15 +256,15 @@ def test_a_selection_of_concepts_with_pairs_set_aside(store_of):
 def test_too_few_concepts_are_told_with_their_number(store_of):
     kb = store_of(("C1", "a", "b", "c"), ("C2", "a", "b", "c"), ("C3", "a", "b"))
     with pytest.raises(SapbertError, match=r"E181.* 2 have 3 names or more; 5 were"):
-        drawn(kb, Selection(min_names=3, concepts=5))
+        drawn(kb, PairSelection(min_names=3, concepts=5))
 
 
 def test_too_few_pairs_to_set_aside_are_told_with_their_number(store_of):
     kb = store_of(("C1", "a", "b", "c"))
-    assert len(drawn(kb, Selection(eval_pairs=2))[0]["train"]) == 1
+    assert len(drawn(kb, PairSelection(eval_pairs=2))[0]["train"]) == 1
     for wanted in (3, 4):
         with pytest.raises(SapbertError, match=rf"E182.* 3 pairs.* {wanted} are set aside"):
-            drawn(kb, Selection(eval_pairs=wanted))
+            drawn(kb, PairSelection(eval_pairs=wanted))
 
 
 def test_no_pair_at_all_is_an_error(store_of):

@@ -7,7 +7,7 @@ import pytest
 
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.linking.candidates import Filter, FilterMask
+from spacy_sapbert.kb.filters import Filter, FilterMask
 from spacy_sapbert.vectors.faiss_index import build_index, index_kind, open_faiss, save_faiss
 from spacy_sapbert.vectors.flat import NameVectors, cached_name_vectors
 

@@ -12,14 +12,15 @@ import pytest
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.build import build_knowledge_base
-from spacy_sapbert.linking.candidates import CandidateGenerator, Filter
-from spacy_sapbert.linking.open import exact_vectors
+from spacy_sapbert.kb.filters import Filter
+from spacy_sapbert.linking.candidates import CandidateGenerator
 from spacy_sapbert.types import Name, Record
 from spacy_sapbert.vectors import qdrant_collection
 from spacy_sapbert.vectors.flat import cached_name_vectors
 from spacy_sapbert.vectors.qdrant_collection import ABOUT_ID, CONCEPT, NAME, Address, Collection, is_address
 from spacy_sapbert.vectors.qdrant_index import QdrantVectors, name_ids
 from spacy_sapbert.vectors.qdrant_upload import concept_point, upload
+from spacy_sapbert.vectors.storage import exact_vectors
 
 pytest.importorskip("qdrant_client")
 

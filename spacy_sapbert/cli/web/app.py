@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ...corpora.source import BrokenRecord
 from ...errors import SapbertError
-from ...io.documents import Document, Reading, fault, json_document
+from ...io.documents import InputDocument, ReadOptions, fault, json_document
 from ...io.formats import InputFormat
 from ...io.outputs import linked_record
 from ...io.pipelines import LinkedDocument, LinkingPipeline
@@ -109,7 +109,7 @@ class _Site:
         self.health = {"status": "ok", "pipeline": name, "concepts": len(linking.kb)}
         self._worker = ThreadPoolExecutor(max_workers=1)
         # what is slow or missing at the first text shows now, and not to the first visitor
-        self._example = next(linking([Document("", EXAMPLE, "the example")]), None)
+        self._example = next(linking([InputDocument("", EXAMPLE, "the example")]), None)
 
     async def show_example(self, request: Request) -> Response:
         return HTMLResponse(self.page.render(EXAMPLE, self._example))
@@ -118,7 +118,7 @@ class _Site:
         text = ""
         try:
             text = _form_text(await self._body(request))
-            item = await self._linked(Document("", text, _PLACE))
+            item = await self._linked(InputDocument("", text, _PLACE))
         except Refused as refused:
             return HTMLResponse(self.page.render(text, message=refused.message), refused.status)
         return HTMLResponse(self.page.render(text, item))
@@ -145,7 +145,7 @@ class _Site:
             raise Refused(400, "The text was broken off.") from error
         return bytes(body)
 
-    async def _linked(self, document: Document) -> LinkedDocument:
+    async def _linked(self, document: InputDocument) -> LinkedDocument:
         """RAISES (Refused): the text cannot be taken, or the pipeline fails on it."""
         if len(document.text) > self.max_chars:
             raise self._too_long()
@@ -157,7 +157,7 @@ class _Site:
             raise Refused(500, "The pipeline failed on this text. Where the server was started stands why.")
         return item
 
-    def _link(self, document: Document) -> LinkedDocument | None:
+    def _link(self, document: InputDocument) -> LinkedDocument | None:
         try:
             return next(self.linking([document]), None)
         except SapbertError as error:
@@ -174,9 +174,9 @@ def _form_text(body: bytes) -> str:
     return texts[0].replace("\r\n", "\n")
 
 
-def _json_document(body: bytes) -> Document:
+def _json_document(body: bytes) -> InputDocument:
     """RAISES (Refused): this is no JSON object with a text."""
     try:
-        return json_document(body, "", _PLACE, Reading(InputFormat.jsonl))
+        return json_document(body, "", _PLACE, ReadOptions(InputFormat.jsonl))
     except BrokenRecord as reason:
         raise Refused(400, f"Send a JSON object with the key 'text': {reason}.") from reason

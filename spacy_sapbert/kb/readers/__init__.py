@@ -12,7 +12,7 @@ from ...files import without_gz
 from ...types import Record
 from .babelon import read_babelon
 from .biosyn import read_biosyn
-from .context import Reading
+from .context import ReaderContext
 from .ctd import read_ctd
 from .discovered import read_discovered
 from .huner import read_huner
@@ -27,10 +27,10 @@ from .sniff import sniff_json, sniff_tsv
 from .table import read_table
 from .umls import read_umls
 
-__all__ = ["READERS", "BrokenRow", "ReadReport", "Reader", "Reading", "guess_format", "read_vocabulary"]
+__all__ = ["READERS", "BrokenRow", "ReadReport", "Reader", "ReaderContext", "guess_format", "read_vocabulary"]
 
 Reader = Callable[..., Iterator[Record]]
-"""A reader takes a `Reading` and, by keyword, the options of its format."""
+"""A reader takes a `ReaderContext` and, by keyword, the options of its format."""
 
 READERS: dict[str, Reader] = {
     "babelon": read_babelon,
@@ -85,8 +85,8 @@ def read_vocabulary(
     if format not in READERS:
         raise SapbertError(Errors.E125.format(format=format, formats=_formats()))
     _check_options(format, options)
-    reading = Reading(path, source or without_gz(path).stem, tuple(types), id_prefix, encoding, strict, report)
-    return _counted(READERS[format](reading, **options), report)
+    context = ReaderContext(path, source or without_gz(path).stem, tuple(types), id_prefix, encoding, strict, report)
+    return _counted(READERS[format](context, **options), report)
 
 
 def guess_format(path: Path) -> str:

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from ...errors import Errors, SapbertError
 from ...types import Record
-from .context import Reading
+from .context import ReaderContext
 from .curies import curie
 from .delimited import name_cells, read_cells
 
@@ -37,7 +37,7 @@ _SCOPES = {
 }
 
 
-def read_babelon(reading: Reading, *, languages: Sequence[str] = ()) -> Iterator[Record]:
+def read_babelon(context: ReaderContext, *, languages: Sequence[str] = ()) -> Iterator[Record]:
     """Read the translated names; each has its language at the end of its source: "HPO-es".
 
     Translations of definitions, and rows that are marked as not translated, are left out and counted.
@@ -46,19 +46,19 @@ def read_babelon(reading: Reading, *, languages: Sequence[str] = ()) -> Iterator
     YIELDS (Record): one a row.
     RAISES (SapbertError): E162 a column is missing.
     """
-    with reading.open(newline="") as lines:
+    with context.open(newline="") as lines:
         # quoted: notes of several lines stand in quotation marks
-        rows = read_cells(reading, lines, "\t", quoted=True)
+        rows = read_cells(context, lines, "\t", quoted=True)
         header = next((cells for _, cells in rows if not cells[0].startswith("#")), [])
-        columns = _columns(reading, header)
-        for line, row in name_cells(reading, rows, header):
+        columns = _columns(context, header)
+        for line, row in name_cells(context, rows, header):
             cells = {name: row[column].strip() for name, column in columns.items()}
             reason = _reason_to_drop(cells, languages)
             if reason:
-                reading.drop(reason)
+                context.drop(reason)
             else:
                 name = (cells["text"], _SCOPES[_last_part(cells["property"])])
-                yield from _with_language(reading, cells["language"]).record(line, curie(cells["id"]), [name])
+                yield from _with_language(context, cells["language"]).record(line, curie(cells["id"]), [name])
 
 
 def _reason_to_drop(cells: dict[str, str], languages: Sequence[str]) -> str | None:
@@ -77,7 +77,7 @@ def is_babelon(header: Sequence[str]) -> bool:
     return all(any(heading in header for heading in headings) for headings in needed)
 
 
-def _columns(reading: Reading, header: Sequence[str]) -> dict[str, str]:
+def _columns(context: ReaderContext, header: Sequence[str]) -> dict[str, str]:
     """RETURNS (dict[str, str]): the headings of the columns that are needed."""
     columns = {}
     for name, headings in _COLUMNS.items():
@@ -86,15 +86,15 @@ def _columns(reading: Reading, header: Sequence[str]) -> dict[str, str]:
             columns[name] = found[0]
         elif name not in _OPTIONAL:
             names, given = " or ".join(headings), ", ".join(header)
-            raise SapbertError(Errors.E162.format(path=reading.path, field=name, names=names, columns=given))
+            raise SapbertError(Errors.E162.format(path=context.path, field=name, names=names, columns=given))
     return columns
 
 
-def _with_language(reading: Reading, language: str) -> Reading:
-    source = reading.source.removesuffix(".babelon")
+def _with_language(context: ReaderContext, language: str) -> ReaderContext:
+    source = context.source.removesuffix(".babelon")
     if language and not source.endswith(f"-{language}"):
         source = f"{source}-{language}"
-    return replace(reading, source=source)
+    return replace(context, source=source)
 
 
 def _last_part(iri: str) -> str:

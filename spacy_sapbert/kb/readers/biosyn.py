@@ -19,43 +19,43 @@ from collections.abc import Callable, Iterator
 
 from ...types import Record
 from ..ids import split_ids
-from .context import Reading
+from .context import ReaderContext
 
 
-def read_biosyn(reading: Reading) -> Iterator[Record]:
+def read_biosyn(context: ReaderContext) -> Iterator[Record]:
     """YIELDS (Record): one for each concept of a line. Its name is "exact": the format tells of no preferred name."""
-    return read_rows(reading, lambda cell: [cell])
+    return read_rows(context, lambda cell: [cell])
 
 
-def read_rows(reading: Reading, split_names: Callable[[str], list[str]]) -> Iterator[Record]:
+def read_rows(context: ReaderContext, split_names: Callable[[str], list[str]]) -> Iterator[Record]:
     """Read lines of `ids||names`. The file is gone through three times: its ids must be known before its names.
 
     split_names (Callable[[str], list[str]]): the names in what follows a line's first `||`.
     """
-    leaders = _leaders(reading)
-    for number, ids, cell in _rows(reading):
-        reading.report.rows_read += 1
+    leaders = _leaders(context)
+    for number, ids, cell in _rows(context):
+        context.report.rows_read += 1
         if not ids:
-            reading.drop_broken(number, "no id and || before the name")
+            context.drop_broken(number, "no id and || before the name")
             continue
-        names = reading.names((name, "exact") for name in split_names(cell))
+        names = context.names((name, "exact") for name in split_names(cell))
         if not names:
-            reading.drop("no name")
+            context.drop("no name")
             continue
         concepts: dict[str, list[str]] = defaultdict(list)
         for concept_id in ids:
             concepts[leaders.get(concept_id, concept_id)].append(concept_id)
         for leader, members in concepts.items():
             alternatives = tuple(member for member in members if member != leader)
-            yield Record(leader, names, alternatives, reading.types)
+            yield Record(leader, names, alternatives, context.types)
 
 
-def _leaders(reading: Reading) -> dict[str, str]:
+def _leaders(context: ReaderContext) -> dict[str, str]:
     """RETURNS (dict[str, str]): for ids that are ever joined to others, the first id that stands in the same lines."""
-    joined = {concept_id for _, ids, _ in _rows(reading) if len(ids) > 1 for concept_id in ids}
+    joined = {concept_id for _, ids, _ in _rows(context) if len(ids) > 1 for concept_id in ids}
     # one number stands for the set of an id's lines; a hash of numbers is the same in every process
     lines: dict[str, int] = {}
-    for number, ids, _ in _rows(reading):
+    for number, ids, _ in _rows(context):
         for concept_id in ids:
             if concept_id in joined:
                 lines[concept_id] = hash((lines.get(concept_id, 0), number))
@@ -63,10 +63,10 @@ def _leaders(reading: Reading) -> dict[str, str]:
     return {concept_id: first.setdefault(of, concept_id) for concept_id, of in lines.items()}
 
 
-def _rows(reading: Reading) -> Iterator[tuple[int, tuple[str, ...], str]]:
+def _rows(context: ReaderContext) -> Iterator[tuple[int, tuple[str, ...], str]]:
     """YIELDS: line number, canonical ids (none where there is no `||`), and the rest of the line."""
-    with reading.open() as lines:
+    with context.open() as lines:
         for number, line in enumerate(lines, start=1):
             ids, bars, cell = line.partition("||")
             if line.strip():
-                yield number, split_ids(ids, reading.id_prefix) if bars else (), cell
+                yield number, split_ids(ids, context.id_prefix) if bars else (), cell

@@ -1,4 +1,4 @@
-"""`Reading`: one run of a reader over one file, and what all readers do in the same way."""
+"""`ReaderContext`: one run of a reader over one file, and what all readers do in the same way."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DECODED = "texts with HTML entities decoded"
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReaderContext:
     """What a reader needs to know, and where it reports.
 
     source (str): the vocabulary's name, for `Name.source`.

@@ -11,7 +11,7 @@ from typing import TextIO
 
 from ...errors import Errors, SapbertError
 from ...types import Record
-from .context import Reading
+from .context import ReaderContext
 from .delimited import name_cells, read_cells
 
 _STARTS = (["DiseaseName", "DiseaseID"], ["ChemicalName", "ChemicalID"])
@@ -19,30 +19,30 @@ _STARTS = (["DiseaseName", "DiseaseID"], ["ChemicalName", "ChemicalID"])
 _ROOTS = ("MESH:C", "MESH:D")
 
 
-def read_ctd(reading: Reading) -> Iterator[Record]:
+def read_ctd(context: ReaderContext) -> Iterator[Record]:
     """YIELDS (Record): one a row.
 
     RAISES (SapbertError): E131 no line names the columns.
     """
-    with reading.open(newline="") as lines:
-        n_before, columns, delimiter = _header(reading, lines)
-        rows = read_cells(reading, lines, delimiter, delimiter == ",", n_before)
+    with context.open(newline="") as lines:
+        n_before, columns, delimiter = _header(context, lines)
+        rows = read_cells(context, lines, delimiter, delimiter == ",", n_before)
         rows = (row for row in rows if not _is_comment(row[1]))
-        for line, row in name_cells(reading, rows, columns):
+        for line, row in name_cells(context, rows, columns):
             if row[columns[1]] in _ROOTS:
-                reading.drop("root of the tree")
+                context.drop("root of the tree")
             else:
-                yield from _record(reading, line, row)
+                yield from _record(context, line, row)
 
 
-def _record(reading: Reading, line: int, row: dict[str, str]) -> Iterator[Record]:
+def _record(context: ReaderContext, line: int, row: dict[str, str]) -> Iterator[Record]:
     name, concept_id, *_ = row.values()
     synonyms = [cell for column, cell in row.items() if column.endswith("Synonyms")]
     names = [(name, "preferred"), *((synonym, "exact") for cell in synonyms for synonym in _values(cell))]
     # CTD writes the ids of the Disease Ontology with a prefix more: DO:DOID:1612
     alternatives = [other.removeprefix("DO:") for other in _values(row.get("AltDiseaseIDs", ""))]
     parents = [parent for parent in _values(row.get("ParentIDs", "")) if parent not in _ROOTS]
-    return reading.record(
+    return context.record(
         line, concept_id, names, alternative_ids=alternatives, definition=row.get("Definition"), parents=parents
     )
 
@@ -51,14 +51,14 @@ def _values(cell: str) -> list[str]:
     return cell.split("|") if cell else []
 
 
-def _header(reading: Reading, lines: TextIO) -> tuple[int, list[str], str]:
+def _header(context: ReaderContext, lines: TextIO) -> tuple[int, list[str], str]:
     """RETURNS (tuple[int, list[str], str]): the line that names the columns, the columns, and what stands between."""
     for number, line in enumerate(lines, start=1):
         for delimiter in "\t,":
             columns = line.lstrip("# ").strip().split(delimiter)
             if columns[:2] in _STARTS:
                 return number, columns, delimiter
-    raise SapbertError(Errors.E131.format(path=reading.path))
+    raise SapbertError(Errors.E131.format(path=context.path))
 
 
 def _is_comment(cells: list[str]) -> bool:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterable, Iterator
 
-from .context import Reading
+from .context import ReaderContext
 
 
 def read_cells(
-    reading: Reading, lines: Iterable[str], delimiter: str, quoted: bool, n_before: int = 0
+    context: ReaderContext, lines: Iterable[str], delimiter: str, quoted: bool, n_before: int = 0
 ) -> Iterator[tuple[int, list[str]]]:
     """Split lines into cells; a row that cannot be split is reported. Empty rows are passed over.
 
@@ -27,23 +27,23 @@ def read_cells(
         except StopIteration:
             return
         except csv.Error as error:
-            reading.report.rows_read += 1
-            reading.drop_broken(line, str(error))
+            context.report.rows_read += 1
+            context.drop_broken(line, str(error))
             continue
         if any(cells):
             yield line, cells
 
 
 def name_cells(
-    reading: Reading, rows: Iterable[tuple[int, list[str]]], columns: list[str]
+    context: ReaderContext, rows: Iterable[tuple[int, list[str]]], columns: list[str]
 ) -> Iterator[tuple[int, dict[str, str]]]:
     """Count the rows and put the cells under their columns; a row with more or fewer cells is reported.
 
     YIELDS (tuple[int, dict[str, str]]): the line where a row starts, and its cells by column.
     """
     for line, cells in rows:
-        reading.report.rows_read += 1
+        context.report.rows_read += 1
         if len(cells) == len(columns):
             yield line, dict(zip(columns, cells, strict=True))
         else:
-            reading.drop_broken(line, f"{len(cells)} cells where {len(columns)} are wanted")
+            context.drop_broken(line, f"{len(cells)} cells where {len(columns)} are wanted")

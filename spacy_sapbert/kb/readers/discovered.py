@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from ...errors import Errors, SapbertError
 from ...types import Record
-from .context import Reading
+from .context import ReaderContext
 from .delimited import name_cells, read_cells
 
 COLUMNS = (
@@ -29,7 +29,7 @@ _SCOPES = {"y": "exact", "yes": "exact", "exact": "exact", "narrow": "narrow", "
 _REJECTED = ("", "n", "no")
 
 
-def read_discovered(reading: Reading) -> Iterator[Record]:
+def read_discovered(context: ReaderContext) -> Iterator[Record]:
     """Read the names that are marked in the column `keep`: `y` for a synonym, or `narrow`, `broad`, `related`.
 
     Rows with an empty cell there, or `n`, are left out and counted. Columns may change places, and others be added.
@@ -37,20 +37,20 @@ def read_discovered(reading: Reading) -> Iterator[Record]:
     YIELDS (Record): one a row, with that name alone.
     RAISES (SapbertError): E556 a column is missing.
     """
-    with reading.open(newline="") as lines:
-        rows = read_cells(reading, lines, "\t", quoted=False)
+    with context.open(newline="") as lines:
+        rows = read_cells(context, lines, "\t", quoted=False)
         _, header = next(rows, (0, []))
         missing = [column for column in _NEEDED if column not in header]
         if missing:
-            raise SapbertError(Errors.E556.format(path=reading.path, missing=", ".join(missing)))
-        for line, row in name_cells(reading, rows, header):
+            raise SapbertError(Errors.E556.format(path=context.path, missing=", ".join(missing)))
+        for line, row in name_cells(context, rows, header):
             mark = row["keep"].strip().lower()
             if mark in _SCOPES:
-                yield from reading.record(line, row["id"], [(row["name"], _SCOPES[mark])])
+                yield from context.record(line, row["id"], [(row["name"], _SCOPES[mark])])
             elif mark in _REJECTED:
-                reading.drop("not marked to be kept")
+                context.drop("not marked to be kept")
             else:
-                reading.drop_broken(line, f"'{mark}' in the column keep is none of: {', '.join(_SCOPES)}, n")
+                context.drop_broken(line, f"'{mark}' in the column keep is none of: {', '.join(_SCOPES)}, n")
 
 
 def is_discovered(header: Sequence[str]) -> bool:

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 from ...types import Record
 from .biosyn import read_rows
-from .context import Reading
+from .context import ReaderContext
 
 
-def read_huner(reading: Reading) -> Iterator[Record]:
+def read_huner(context: ReaderContext) -> Iterator[Record]:
     """YIELDS (Record): one for each concept of a line."""
-    return read_rows(reading, lambda cell: cell.split("|"))
+    return read_rows(context, lambda cell: cell.split("|"))

@@ -12,7 +12,7 @@ from typing import Any
 
 from ...errors import Errors, SapbertError
 from ...types import Record
-from .context import Reading
+from .context import ReaderContext
 from .curies import curie, without_release
 from .json_text import array_entries, field, fields, read_text
 
@@ -21,34 +21,34 @@ from .json_text import array_entries, field, fields, read_text
 _REST_OF_OBO = re.compile(r'(?P<text>.+)" (?P<scope>EXACT|BROAD|NARROW|RELATED)\b[^\["]*\[', re.DOTALL)
 
 
-def read_json(reading: Reading) -> Iterator[Record]:
+def read_json(context: ReaderContext) -> Iterator[Record]:
     """Read a list of terms. An id without a prefix takes the reading's `id_prefix`, or else the term's namespace.
 
     YIELDS (Record): one a term.
     RAISES (SapbertError): E160 it is no JSON, E161 it is no list.
     """
-    text = read_text(reading)
+    text = read_text(context)
     if not text.lstrip().startswith("["):
         reason = "it begins with no list of terms"
-        raise SapbertError(Errors.E161.format(path=reading.path, format="json", reason=reason, other="obograph"))
-    for line, entry in array_entries(reading, text):
-        reading.report.rows_read += 1
+        raise SapbertError(Errors.E161.format(path=context.path, format="json", reason=reason, other="obograph"))
+    for line, entry in array_entries(context, text):
+        context.report.rows_read += 1
         try:
             if not isinstance(entry, dict):
                 raise ValueError("not a JSON object")
-            term = _term(reading, entry)
+            term = _term(context, entry)
         except ValueError as error:
-            reading.drop_broken(line, str(error))
+            context.drop_broken(line, str(error))
         else:
-            yield from reading.record(line, **term)
+            yield from context.record(line, **term)
 
 
-def _term(reading: Reading, entry: dict[str, Any]) -> dict[str, Any]:
-    """RETURNS (dict[str, Any]): the arguments of `Reading.record`.
+def _term(context: ReaderContext, entry: dict[str, Any]) -> dict[str, Any]:
+    """RETURNS (dict[str, Any]): the arguments of `ReaderContext.record`.
 
     RAISES (ValueError): a value is of the wrong type.
     """
-    prefix = reading.id_prefix or field(entry, "namespace", str)
+    prefix = context.id_prefix or field(entry, "namespace", str)
     name = field(entry, "name", str)
     names = [(name, "preferred")] if name else []
     return {

@@ -9,18 +9,18 @@ from typing import Any, TypeVar
 
 from ...errors import Errors, SapbertError
 from ...files import parse_json, parse_json_at
-from .context import Reading
+from .context import ReaderContext
 
 _BLANK = re.compile(r"[ \t\r\n]*")
 _Kind = TypeVar("_Kind")
 
 
-def read_text(reading: Reading) -> str:
-    with reading.open() as file:
+def read_text(context: ReaderContext) -> str:
+    with context.open() as file:
         return file.read()
 
 
-def parse(reading: Reading, text: str) -> Any:
+def parse(context: ReaderContext, text: str) -> Any:
     """RETURNS (Any): the value of a JSON text.
 
     RAISES (SapbertError): E160 it is no JSON.
@@ -28,10 +28,10 @@ def parse(reading: Reading, text: str) -> Any:
     try:
         return parse_json(text)
     except json.JSONDecodeError as error:
-        raise _no_json(reading, error.lineno, error.msg) from error
+        raise _no_json(context, error.lineno, error.msg) from error
 
 
-def array_entries(reading: Reading, text: str) -> Iterator[tuple[int, Any]]:
+def array_entries(context: ReaderContext, text: str) -> Iterator[tuple[int, Any]]:
     """Go through a JSON array; its entries are made into objects one at a time.
 
     text (str): a JSON text that begins with `[`.
@@ -42,22 +42,22 @@ def array_entries(reading: Reading, text: str) -> Iterator[tuple[int, Any]]:
     at = _after_blanks(text, text.index("[") + 1)
     while text[at : at + 1] != "]":
         line, counted = line + text.count("\n", counted, at), at
-        entry, at = _entry(reading, text, at)
+        entry, at = _entry(context, text, at)
         yield line, entry
         at = _after_blanks(text, at)
         if text[at : at + 1] == ",":
             at = _after_blanks(text, at + 1)
         elif text[at : at + 1] != "]":
-            raise _no_json(reading, line, "no comma and no end of the array after the entry that begins here")
+            raise _no_json(context, line, "no comma and no end of the array after the entry that begins here")
     if _after_blanks(text, at + 1) != len(text):
-        raise _no_json(reading, line, "more text after the array")
+        raise _no_json(context, line, "more text after the array")
 
 
-def _entry(reading: Reading, text: str, at: int) -> tuple[Any, int]:
+def _entry(context: ReaderContext, text: str, at: int) -> tuple[Any, int]:
     try:
         return parse_json_at(text, at)
     except json.JSONDecodeError as error:
-        raise _no_json(reading, error.lineno, error.msg) from error
+        raise _no_json(context, error.lineno, error.msg) from error
 
 
 def field(entry: dict[str, Any], key: str, kind: type[_Kind]) -> _Kind | None:
@@ -87,5 +87,5 @@ def _after_blanks(text: str, at: int) -> int:
     return match.end() if match else at
 
 
-def _no_json(reading: Reading, line: int, reason: str) -> SapbertError:
-    return SapbertError(Errors.E160.format(path=reading.path, line=line, reason=reason))
+def _no_json(context: ReaderContext, line: int, reason: str) -> SapbertError:
+    return SapbertError(Errors.E160.format(path=context.path, line=line, reason=reason))

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ...types import Record
-from .context import Reading
+from .context import ReaderContext
 
 _LEVELS = ("pt", "hlt", "hlgt", "soc")
 # llt.asc: llt_code, llt_name, pt_code, …, llt_currency is the tenth; mdhier.asc begins with the codes of a PT's parents
@@ -30,20 +30,20 @@ class _LowestLevelTerm(NamedTuple):
     is_current: bool
 
 
-def read_meddra(reading: Reading, *, non_current: bool = False) -> Iterator[Record]:
+def read_meddra(context: ReaderContext, *, non_current: bool = False) -> Iterator[Record]:
     """Read a folder of MedDRA files, or the folder that a given file of them is in. Types are PT, HLT, HLGT and SOC.
 
     non_current (bool): take the names of LLTs that are not current as well; else they are left out and counted.
     YIELDS (Record): one a term, but for LLTs.
     RAISES (SapbertError): E120 a file is missing.
     """
-    reading = replace(reading, id_prefix=reading.id_prefix or "MEDDRA")
-    lowest = _lowest_level_terms(reading)
-    parents = _parents(reading)
+    context = replace(context, id_prefix=context.id_prefix or "MEDDRA")
+    lowest = _lowest_level_terms(context)
+    parents = _parents(context)
     for level in _LEVELS:
-        of_file = _of_file(reading, f"{level}.asc")
+        of_file = _of_file(context, f"{level}.asc")
         for line, cells in _lines(of_file):
-            reading.report.rows_read += 1
+            context.report.rows_read += 1
             if len(cells) < 2:
                 of_file.drop_broken(line, "no $ between code and name")
                 continue
@@ -51,20 +51,20 @@ def read_meddra(reading: Reading, *, non_current: bool = False) -> Iterator[Reco
             yield from of_file.record(
                 line,
                 cells[0],
-                [(cells[1], "preferred"), *_synonyms(reading, terms, cells[0], non_current)],
+                [(cells[1], "preferred"), *_synonyms(context, terms, cells[0], non_current)],
                 alternative_ids=[term.code for term in terms],
                 types=[level.upper()],
                 parents=parents.get((level, cells[0]), ()),
             )
     for code, terms in lowest.items():
         for term in terms:
-            _of_file(reading, "llt.asc").broken(term.line, f"there is no PT {code}")
+            _of_file(context, "llt.asc").broken(term.line, f"there is no PT {code}")
     names = [f"{name}.asc" for name in ("llt", *_LEVELS, "mdhier")]
-    reading.report.origins[reading.path] = {"files": [_manifest(_of_file(reading, name).path) for name in names]}
+    context.report.origins[context.path] = {"files": [_manifest(_of_file(context, name).path) for name in names]}
 
 
 def _synonyms(
-    reading: Reading, terms: list[_LowestLevelTerm], code: str, non_current: bool
+    context: ReaderContext, terms: list[_LowestLevelTerm], code: str, non_current: bool
 ) -> Iterator[tuple[str, str]]:
     for term in terms:
         # every PT is an LLT of its own as well
@@ -73,45 +73,45 @@ def _synonyms(
         if term.is_current or non_current:
             yield term.name, "exact"
         else:
-            reading.report.names_dropped["not current"] += 1
+            context.report.names_dropped["not current"] += 1
 
 
-def _lowest_level_terms(reading: Reading) -> dict[str, list[_LowestLevelTerm]]:
+def _lowest_level_terms(context: ReaderContext) -> dict[str, list[_LowestLevelTerm]]:
     """RETURNS (dict[str, list[_LowestLevelTerm]]): the lowest level terms by the code of their preferred term."""
     terms = defaultdict(list)
-    for line, cells in _rows(_of_file(reading, "llt.asc"), n_wanted=_CURRENCY + 1):
+    for line, cells in _rows(_of_file(context, "llt.asc"), n_wanted=_CURRENCY + 1):
         code, name, pt_code = cells[:3]
         terms[pt_code].append(_LowestLevelTerm(line, code, name, cells[_CURRENCY].strip() != "N"))
     return dict(terms)
 
 
-def _parents(reading: Reading) -> dict[tuple[str, str], dict[str, None]]:
+def _parents(context: ReaderContext) -> dict[tuple[str, str], dict[str, None]]:
     """RETURNS: codes of the parents, by the level and the code of a term; in order, each once."""
     parents: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
-    for _, cells in _rows(_of_file(reading, "mdhier.asc"), n_wanted=len(_LEVELS)):
+    for _, cells in _rows(_of_file(context, "mdhier.asc"), n_wanted=len(_LEVELS)):
         codes = cells[: len(_LEVELS)]
         for level, code, parent in zip(_LEVELS, codes, codes[1:], strict=False):
             parents[level, code][parent] = None
     return parents
 
 
-def _of_file(reading: Reading, name: str) -> Reading:
-    """RETURNS (Reading): the reading of one file of the folder, whose name may be in capitals."""
-    folder = reading.path if reading.path.is_dir() else reading.path.parent
-    return replace(reading, path=_present(folder, name))
+def _of_file(context: ReaderContext, name: str) -> ReaderContext:
+    """RETURNS (ReaderContext): the reading of one file of the folder, whose name may be in capitals."""
+    folder = context.path if context.path.is_dir() else context.path.parent
+    return replace(context, path=_present(folder, name))
 
 
-def _rows(reading: Reading, n_wanted: int) -> Iterator[tuple[int, list[str]]]:
-    for line, cells in _lines(reading):
+def _rows(context: ReaderContext, n_wanted: int) -> Iterator[tuple[int, list[str]]]:
+    for line, cells in _lines(context):
         if len(cells) >= n_wanted:
             yield line, cells
         else:
-            reading.broken(line, f"{len(cells)} cells where {n_wanted} are wanted")
+            context.broken(line, f"{len(cells)} cells where {n_wanted} are wanted")
 
 
-def _lines(reading: Reading) -> Iterator[tuple[int, list[str]]]:
+def _lines(context: ReaderContext) -> Iterator[tuple[int, list[str]]]:
     """YIELDS (tuple[int, list[str]]): number and cells of each line that is not empty."""
-    with reading.open() as lines:
+    with context.open() as lines:
         for number, line in enumerate(lines, start=1):
             if line.strip():
                 yield number, line.rstrip("\n").split("$")

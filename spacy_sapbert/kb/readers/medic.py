@@ -9,22 +9,22 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ...types import Record
-from .context import Reading
+from .context import ReaderContext
 
 
-def read_medic(reading: Reading) -> Iterator[Record]:
+def read_medic(context: ReaderContext) -> Iterator[Record]:
     """YIELDS (Record): one a line. Bare numbers are OMIM ids unless the reading gives another prefix."""
-    reading = replace(reading, id_prefix=reading.id_prefix or "OMIM")
-    with reading.open() as lines:
+    context = replace(context, id_prefix=context.id_prefix or "OMIM")
+    with context.open() as lines:
         for number, line in enumerate(lines, start=1):
             if not line.strip():
                 continue
-            reading.report.rows_read += 1
+            context.report.rows_read += 1
             ids, bars, names = line.partition("||")
             if not bars:
-                reading.drop_broken(number, "no || between ids and names")
+                context.drop_broken(number, "no || between ids and names")
                 continue
             concept_id, *alternatives = ids.split("|")
             preferred, *synonyms = names.split("|")
             pairs = [(preferred, "preferred"), *((synonym, "exact") for synonym in synonyms)]
-            yield from reading.record(number, concept_id, pairs, alternative_ids=alternatives)
+            yield from context.record(number, concept_id, pairs, alternative_ids=alternatives)

@@ -10,7 +10,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from ...types import Record
-from .context import Reading
+from .context import ReaderContext
 from .curies import curie, has_prefix, without_release
 from .obsolete import Obsolete, replaced_ids
 from .report import ReadReport
@@ -48,7 +48,9 @@ class _Stanza(NamedTuple):
     tags: dict[str, list[tuple[int, str]]]
 
 
-def read_obo(reading: Reading, *, default_scope: str = "related", prefixes: Sequence[str] = ()) -> Iterator[Record]:
+def read_obo(
+    context: ReaderContext, *, default_scope: str = "related", prefixes: Sequence[str] = ()
+) -> Iterator[Record]:
     """Read the terms that are not obsolete and have a name; their namespace is their type.
 
     The header's `default-namespace` holds for terms without a namespace, unless the reading gives types. The file is
@@ -58,40 +60,40 @@ def read_obo(reading: Reading, *, default_scope: str = "related", prefixes: Sequ
     prefixes (Sequence[str]): take terms with these id prefixes only; many files hold terms of other ontologies as well.
     YIELDS (Record): one a term.
     """
-    replaced = _replaced_ids(reading)
+    replaced = _replaced_ids(context)
     default_type: tuple[str, ...] = ()
-    with reading.open() as lines:
-        for stanza in _stanzas(reading, lines):
+    with context.open() as lines:
+        for stanza in _stanzas(context, lines):
             if not stanza.kind:
-                default_type = reading.types or tuple(_plain(value) for _, value in stanza.tags["default-namespace"])
+                default_type = context.types or tuple(_plain(value) for _, value in stanza.tags["default-namespace"])
                 continue
-            reading.report.rows_read += 1
-            reason = _reason_to_drop(reading, stanza, prefixes)
+            context.report.rows_read += 1
+            reason = _reason_to_drop(context, stanza, prefixes)
             if reason:
-                reading.drop(reason)
+                context.drop(reason)
             elif not stanza.tags["name"]:
-                reading.broken(stanza.line, "a term without a name")
-                reading.drop("no name")
+                context.broken(stanza.line, "a term without a name")
+                context.drop("no name")
             else:
-                yield from _term(reading, stanza, default_type, default_scope, replaced)
+                yield from _term(context, stanza, default_type, default_scope, replaced)
 
 
-def _reason_to_drop(reading: Reading, stanza: _Stanza, prefixes: Sequence[str]) -> str | None:
+def _reason_to_drop(context: ReaderContext, stanza: _Stanza, prefixes: Sequence[str]) -> str | None:
     if stanza.kind != "Term":
         return stanza.kind
     if _is_obsolete(stanza):
         return "obsolete"
-    ids = reading.ids(_ids(stanza, "id"))
+    ids = context.ids(_ids(stanza, "id"))
     if prefixes and ids and not has_prefix(ids[0], prefixes):
         return "other prefix"
     return None
 
 
-def _replaced_ids(reading: Reading) -> dict[str, list[str]]:
+def _replaced_ids(context: ReaderContext) -> dict[str, list[str]]:
     """RETURNS (dict[str, list[str]]): for terms that are in force, the ids of obsolete terms that they replace."""
     obsolete = {}
-    silent = replace(reading, strict=False, report=ReadReport())
-    with reading.open() as lines:
+    silent = replace(context, strict=False, report=ReadReport())
+    with context.open() as lines:
         for stanza in _stanzas(silent, lines):
             ids = silent.ids(chain(_ids(stanza, "id"), _ids(stanza, "alt_id")))
             if stanza.kind == "Term" and ids and _is_obsolete(stanza):
@@ -100,7 +102,7 @@ def _replaced_ids(reading: Reading) -> dict[str, list[str]]:
 
 
 def _term(
-    reading: Reading,
+    context: ReaderContext,
     stanza: _Stanza,
     default_type: tuple[str, ...],
     default_scope: str,
@@ -109,12 +111,12 @@ def _term(
     concept_id = next(_ids(stanza, "id"), "")
     texts = [_plain(value) for _, value in stanza.tags["name"]]
     names = [(text, "exact" if index else "preferred") for index, text in enumerate(texts)]
-    definitions = [text for text, _ in _quoted(reading, stanza, "def")]
+    definitions = [text for text, _ in _quoted(context, stanza, "def")]
     types = [_plain(value) for _, value in stanza.tags["namespace"]]
     for tag, scope in _SYNONYM_TAGS.items():
-        names += [(text, scope or written or default_scope) for text, written in _quoted(reading, stanza, tag)]
-    old_ids = (old_id for canonical in reading.ids([concept_id]) for old_id in replaced.get(canonical, ()))
-    return reading.record(
+        names += [(text, scope or written or default_scope) for text, written in _quoted(context, stanza, tag)]
+    old_ids = (old_id for canonical in context.ids([concept_id]) for old_id in replaced.get(canonical, ()))
+    return context.record(
         stanza.line,
         concept_id,
         names,
@@ -130,7 +132,7 @@ def _is_obsolete(stanza: _Stanza) -> bool:
     return any(_plain(value) == "true" for _, value in stanza.tags["is_obsolete"])
 
 
-def _stanzas(reading: Reading, lines: Iterable[str]) -> Iterator[_Stanza]:
+def _stanzas(context: ReaderContext, lines: Iterable[str]) -> Iterator[_Stanza]:
     """YIELDS (_Stanza): the header, then every stanza."""
     stanza = _Stanza("", 1, defaultdict(list))
     for number, line in _joined(lines):
@@ -142,7 +144,7 @@ def _stanzas(reading: Reading, lines: Iterable[str]) -> Iterator[_Stanza]:
         if colon:
             stanza.tags[tag.strip()].append((number, value.strip()))
         elif line and not line.startswith("!"):
-            reading.broken(number, "no tag")
+            context.broken(number, "no tag")
     yield stanza
 
 
@@ -158,14 +160,14 @@ def _joined(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
             held = []
 
 
-def _quoted(reading: Reading, stanza: _Stanza, tag: str) -> Iterator[tuple[str, str | None]]:
+def _quoted(context: ReaderContext, stanza: _Stanza, tag: str) -> Iterator[tuple[str, str | None]]:
     """YIELDS (tuple[str, str | None]): text and scope of each value of a tag whose values begin with a quoted text."""
     for line, value in stanza.tags[tag]:
         match = _QUOTED.match(value)
         if match:
             yield _unescape(match["text"]), (match["scope"] or "").lower() or None
         else:
-            reading.broken(line, f"{tag} without a text in quotation marks")
+            context.broken(line, f"{tag} without a text in quotation marks")
 
 
 def _ids(stanza: _Stanza, tag: str) -> Iterator[str]:

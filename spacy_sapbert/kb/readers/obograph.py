@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from ...errors import Errors, SapbertError
 from ...files import parse_json
 from ...types import Record
-from .context import Reading
+from .context import ReaderContext
 from .curies import curie, has_prefix, without_release
 from .json_text import field, fields, parse, read_text
 from .obsolete import Obsolete, replaced_ids
@@ -40,7 +40,7 @@ class _Graph(NamedTuple):
     types: tuple[str, ...]
 
 
-def read_obograph(reading: Reading, *, prefixes: Sequence[str] = (), imports: bool = False) -> Iterator[Record]:
+def read_obograph(context: ReaderContext, *, prefixes: Sequence[str] = (), imports: bool = False) -> Iterator[Record]:
     """Read the classes that are not obsolete and have a label; their OBO namespace is their type.
 
     prefixes (Sequence[str]): take classes with these id prefixes only; many files hold classes of other ontologies too.
@@ -48,43 +48,43 @@ def read_obograph(reading: Reading, *, prefixes: Sequence[str] = (), imports: bo
     YIELDS (Record): one a class.
     RAISES (SapbertError): E160 it is no JSON, E161 it is no graph document.
     """
-    text = read_text(reading)
+    text = read_text(context)
     lines = _Lines(text)
-    for number, graph in enumerate(_graphs(reading, text)):
+    for number, graph in enumerate(_graphs(context, text)):
         for node in graph.nodes:
-            reading.report.rows_read += 1
+            context.report.rows_read += 1
             if number and not imports:
-                reading.drop("imported")
+                context.drop("imported")
                 continue
             try:
-                reason = _reason_to_drop(reading, graph, node, prefixes)
-                class_ = {} if reason else _class(reading, graph, node)
+                reason = _reason_to_drop(context, graph, node, prefixes)
+                class_ = {} if reason else _class(context, graph, node)
             except ValueError as error:
-                reading.drop_broken(lines.of(node), str(error))
+                context.drop_broken(lines.of(node), str(error))
                 continue
             if reason:
-                reading.drop(reason)
+                context.drop(reason)
             else:
                 # `_class` has seen that there is an id, and nothing else would be reported with a line
-                yield from reading.record(1, **class_)
+                yield from context.record(1, **class_)
 
 
-def _reason_to_drop(reading: Reading, graph: _Graph, node: dict[str, Any], prefixes: Sequence[str]) -> str | None:
+def _reason_to_drop(context: ReaderContext, graph: _Graph, node: dict[str, Any], prefixes: Sequence[str]) -> str | None:
     if node.get("type") != "CLASS":
         return str(node.get("type") or "no type").lower()
     if _is_obsolete(graph.parents, node):
         return "obsolete"
-    if prefixes and not has_prefix(_id(reading, node), prefixes):
+    if prefixes and not has_prefix(_id(context, node), prefixes):
         return "other prefix"
     return None if field(node, "lbl", str) else "no name"
 
 
-def _class(reading: Reading, graph: _Graph, node: dict[str, Any]) -> dict[str, Any]:
-    """RETURNS (dict[str, Any]): the arguments of `Reading.record`.
+def _class(context: ReaderContext, graph: _Graph, node: dict[str, Any]) -> dict[str, Any]:
+    """RETURNS (dict[str, Any]): the arguments of `ReaderContext.record`.
 
     RAISES (ValueError): there is no id, or a value is of the wrong type.
     """
-    concept_id, meta = _id(reading, node), _meta(node)
+    concept_id, meta = _id(context, node), _meta(node)
     names = [(node["lbl"], "preferred")]
     for synonym in fields(meta, "synonyms", dict):
         scope = _SCOPE.search(field(synonym, "pred", str) or "")
@@ -101,17 +101,17 @@ def _class(reading: Reading, graph: _Graph, node: dict[str, Any]) -> dict[str, A
     }
 
 
-def _graphs(reading: Reading, text: str) -> Iterator[_Graph]:
-    document = parse(reading, text)
+def _graphs(context: ReaderContext, text: str) -> Iterator[_Graph]:
+    document = parse(context, text)
     try:
         if not isinstance(document, dict) or "graphs" not in document:
             raise ValueError("there is no key graphs")
         for graph in fields(document, "graphs", dict):
             nodes, parents = fields(graph, "nodes", dict), _parents(graph)
             default = _property(_meta(graph), "default-namespace")
-            yield _Graph(nodes, parents, _replaced_ids(reading, nodes, parents), reading.types or tuple(default))
+            yield _Graph(nodes, parents, _replaced_ids(context, nodes, parents), context.types or tuple(default))
     except ValueError as error:
-        message = Errors.E161.format(path=reading.path, format="obograph", reason=error, other="json")
+        message = Errors.E161.format(path=context.path, format="obograph", reason=error, other="json")
         raise SapbertError(message) from error
 
 
@@ -124,15 +124,17 @@ def _parents(graph: dict[str, Any]) -> dict[str, list[str]]:
     return dict(parents)
 
 
-def _replaced_ids(reading: Reading, nodes: list[dict[str, Any]], parents: dict[str, list[str]]) -> dict[str, list[str]]:
+def _replaced_ids(
+    context: ReaderContext, nodes: list[dict[str, Any]], parents: dict[str, list[str]]
+) -> dict[str, list[str]]:
     obsolete = {}
     for node in nodes:
         # a broken node is reported where nodes are read
         with suppress(ValueError):
             if _is_obsolete(parents, node):
-                concept_id, meta = _id(reading, node), _meta(node)
-                ids = reading.ids([concept_id, *_property(meta, "hasAlternativeId")])
-                obsolete[concept_id] = Obsolete(ids, reading.ids(_property(meta, "IAO_0100001")))
+                concept_id, meta = _id(context, node), _meta(node)
+                ids = context.ids([concept_id, *_property(meta, "hasAlternativeId")])
+                obsolete[concept_id] = Obsolete(ids, context.ids(_property(meta, "IAO_0100001")))
     return replaced_ids(obsolete)
 
 
@@ -141,8 +143,8 @@ def _is_obsolete(parents: dict[str, list[str]], node: dict[str, Any]) -> bool:
     return _meta(node).get("deprecated") is True or any(_OBSOLETE_CLASS.fullmatch(str(iri)) for iri in lineage)
 
 
-def _id(reading: Reading, node: dict[str, Any]) -> str:
-    ids = reading.ids([curie(field(node, "id", str) or "")])
+def _id(context: ReaderContext, node: dict[str, Any]) -> str:
+    ids = context.ids([curie(field(node, "id", str) or "")])
     if not ids:
         raise ValueError("no id")
     return ids[0]

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...files import parse_json
 from ...types import Record
-from .context import Reading
+from .context import ReaderContext
 
 # what scispaCy wants of a field, and whether a line may leave it out or null
 _FIELDS: dict[str, tuple[type, bool]] = {
@@ -20,20 +20,20 @@ _FIELDS: dict[str, tuple[type, bool]] = {
 }
 
 
-def read_scispacy(reading: Reading) -> Iterator[Record]:
+def read_scispacy(context: ReaderContext) -> Iterator[Record]:
     """YIELDS (Record): one a line. Keys that scispaCy does not know are passed over."""
-    with reading.open() as lines:
+    with context.open() as lines:
         for number, line in enumerate(lines, start=1):
             if not line.strip():
                 continue
-            reading.report.rows_read += 1
+            context.report.rows_read += 1
             try:
                 entity = _entity(line)
             except ValueError as error:
-                reading.drop_broken(number, str(error))
+                context.drop_broken(number, str(error))
                 continue
             names = [(entity["canonical_name"], "preferred"), *((alias, "exact") for alias in entity["aliases"] or ())]
-            yield from reading.record(
+            yield from context.record(
                 number, entity["concept_id"], names, types=entity["types"] or (), definition=entity["definition"]
             )
 

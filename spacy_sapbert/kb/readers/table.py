@@ -10,7 +10,7 @@ from itertools import chain, islice
 from ...errors import Errors, SapbertError
 from ...files import without_gz
 from ...types import Record
-from .context import Reading
+from .context import ReaderContext
 from .curies import curie, without_release
 from .delimited import name_cells, read_cells
 
@@ -26,7 +26,7 @@ _Row = tuple[int, list[str]]
 
 
 def read_table(
-    reading: Reading,
+    context: ReaderContext,
     *,
     columns: Mapping[str, str | Sequence[str]] | None = None,
     header: Sequence[str] | None = None,
@@ -54,22 +54,22 @@ def read_table(
     RAISES (SapbertError): E128 a column is missing, E129 there is no such field, E130 the delimiter is not plain,
         E132 it is not one character.
     """
-    delimiter = (delimiter or _delimiter(reading)).replace("\\t", "\t")
+    delimiter = (delimiter or _delimiter(context)).replace("\\t", "\t")
     if len(delimiter) != 1:
         raise SapbertError(Errors.E132.format(delimiter=delimiter))
     chosen = {field: [names] if isinstance(names, str) else list(names) for field, names in (columns or {}).items()}
     where = dict(where or {})
-    with reading.open(newline="") as lines:
+    with context.open(newline="") as lines:
         n_skipped = sum(1 for _ in islice(lines, skip))
-        rows = read_cells(reading, lines, delimiter, delimiter == "," if quoted is None else quoted, n_skipped)
+        rows = read_cells(context, lines, delimiter, delimiter == "," if quoted is None else quoted, n_skipped)
         found, rows = _header(rows, header, [*chain(*chosen.values()), *where])
-        fields = _fields(reading, chosen, found)
-        _require(reading, {"where": list(where)}, found)
-        for line, row in name_cells(reading, rows, found):
+        fields = _fields(context, chosen, found)
+        _require(context, {"where": list(where)}, found)
+        for line, row in name_cells(context, rows, found):
             if all(row[column] == cell for column, cell in where.items()):
-                yield from _record(reading, line, row, fields, separator)
+                yield from _record(context, line, row, fields, separator)
             else:
-                reading.drop("not selected")
+                context.drop("not selected")
 
 
 def _header(
@@ -95,7 +95,7 @@ def _term(cell: str) -> str:
 
 
 def _record(
-    reading: Reading, line: int, row: Mapping[str, str], fields: Mapping[str, Sequence[str]], separator: str
+    context: ReaderContext, line: int, row: Mapping[str, str], fields: Mapping[str, Sequence[str]], separator: str
 ) -> Iterator[Record]:
     def cells(field: str) -> list[str]:
         return [row[column] for column in fields.get(field, ())]
@@ -111,7 +111,7 @@ def _record(
     names = [(text, "exact" if index or not tells_preferred else "preferred") for index, text in enumerate(texts)]
     concept_id, *alternatives = map(curie, cells("id"))
     source = "".join(cells("source")).strip()
-    return (replace(reading, source=source) if source else reading).record(
+    return (replace(context, source=source) if source else context).record(
         line,
         concept_id,
         names,
@@ -123,28 +123,28 @@ def _record(
     )
 
 
-def _fields(reading: Reading, columns: Mapping[str, list[str]], header: Sequence[str]) -> dict[str, list[str]]:
+def _fields(context: ReaderContext, columns: Mapping[str, list[str]], header: Sequence[str]) -> dict[str, list[str]]:
     """RETURNS (dict[str, list[str]]): the columns that hold each field."""
     for field in columns:
         if field not in FIELDS:
             raise SapbertError(Errors.E129.format(field=field, fields=", ".join(FIELDS)))
     fields = {field: [field] for field in FIELDS if field in header or field in ("id", "name")}
     fields |= {field: names for field, names in columns.items() if names}
-    _require(reading, fields, header)
+    _require(context, fields, header)
     return fields
 
 
-def _require(reading: Reading, fields: Mapping[str, Sequence[str]], header: Sequence[str]) -> None:
+def _require(context: ReaderContext, fields: Mapping[str, Sequence[str]], header: Sequence[str]) -> None:
     for field, columns in fields.items():
         for column in columns:
             if column not in header:
                 names = ", ".join(header)
-                message = Errors.E128.format(path=reading.path, column=column, field=field, columns=names)
+                message = Errors.E128.format(path=context.path, column=column, field=field, columns=names)
                 raise SapbertError(message)
 
 
-def _delimiter(reading: Reading) -> str:
-    delimiter = _DELIMITERS.get(without_gz(reading.path).suffix.lower())
+def _delimiter(context: ReaderContext) -> str:
+    delimiter = _DELIMITERS.get(without_gz(context.path).suffix.lower())
     if not delimiter:
-        raise SapbertError(Errors.E130.format(path=reading.path))
+        raise SapbertError(Errors.E130.format(path=context.path))
     return delimiter

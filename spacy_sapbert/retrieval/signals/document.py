@@ -15,7 +15,7 @@ from .signal import Characters, View
 EncodeDocuments = Callable[[Sequence[Doc]], list[np.ndarray]]
 
 
-class Document:
+class DocumentSignal:
     """The cosine of a concept and that segment of the document which is nearest to it.
 
     encode (EncodeDocuments): encodes documents.

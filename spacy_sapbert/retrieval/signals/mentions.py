@@ -1,4 +1,4 @@
-"""Mentions: what components before this one have linked."""
+"""MentionsSignal: what components before this one have linked."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .signal import Characters, View
 FOR_ONE = 0.8  # how far one mention that is linked with a score of 1 goes
 
 
-class Mentions:
+class MentionsSignal:
     """Which concepts the mentions of a document are linked to.
 
     concepts (ConceptSet): those that count.
@@ -60,7 +60,7 @@ class MentionView:
         return places[order[:n]]
 
     def features(self, places: np.ndarray) -> np.ndarray:
-        features = np.zeros((len(places), len(Mentions.features)), dtype=np.float32)
+        features = np.zeros((len(places), len(MentionsSignal.features)), dtype=np.float32)
         for row, place in enumerate(map(int, places)):
             linked = self._linked.get(place, [])
             features[row] = (

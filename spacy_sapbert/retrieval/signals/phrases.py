@@ -1,4 +1,4 @@
-"""Phrases: every few words of a document, and the names that they are like. No mention need have been found."""
+"""PhrasesSignal: every few words of a document, and the names that they are like. No mention need have been found."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def end_of_beginning(doc: Doc) -> int:
     return len(doc.text)
 
 
-class Phrases:
+class PhrasesSignal:
     """Which concepts have names that phrases of a document are like.
 
     A phrase speaks for the concepts whose name is most like it; for others, whose names are only near, half as much.
@@ -177,7 +177,7 @@ class PhraseView:
         return np.array([place for _, place in sorted(scored)[:n]], dtype=np.int64)
 
     def features(self, places: np.ndarray) -> np.ndarray:
-        features = np.zeros((len(places), len(Phrases.features)), dtype=np.float32)
+        features = np.zeros((len(places), len(PhrasesSignal.features)), dtype=np.float32)
         for row, place in enumerate(places):
             seen = self._of_place.get(int(place))
             if seen:

@@ -13,7 +13,7 @@ from ..training_counts import NOTHING, DocumentCounts, TrainingCounts
 from .signal import Characters, View
 
 
-class Prior:
+class PriorSignal:
     """How often annotators mean a concept.
 
     concepts (ConceptSet): those that count.
@@ -50,7 +50,7 @@ class Prior:
 class PriorView:
     """The same for every document, but that the document itself does not count."""
 
-    def __init__(self, prior: Prior, own: DocumentCounts) -> None:
+    def __init__(self, prior: PriorSignal, own: DocumentCounts) -> None:
         self._prior = prior
         self._own = own
 

@@ -1,4 +1,4 @@
-"""Sentences: the names that whole sentences are most like."""
+"""SentencesSignal: the names that whole sentences are most like."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .near_names import NearNames
 from .signal import Characters, View
 
 
-class Sentences:
+class SentencesSignal:
     """The cosine of the best sentence and the best name of a concept.
 
     near_names (NearNames): finds the names; it wants many for each sentence, since most are of concepts like another.

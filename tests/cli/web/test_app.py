@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from spacy_sapbert.io.documents import Reading, json_document
+from spacy_sapbert.io.documents import ReadOptions, json_document
 from spacy_sapbert.io.formats import InputFormat, OutputFormat
 from spacy_sapbert.io.outputs import write_linked
 
@@ -72,7 +72,7 @@ def test_json_is_that_of_link(ask, linking):
     )
     status, headers, body = ask("POST", "/link", sent)
     assert (status, headers["Content-Type"]) == (200, "application/json")
-    document = json_document(sent, "", "", Reading(InputFormat.jsonl))
+    document = json_document(sent, "", "", ReadOptions(InputFormat.jsonl))
     assert json.loads(body) == json.loads("".join(write_linked(linking([document]), OutputFormat.jsonl, linking.kb)))
     assert [entity["kb_id"] for entity in json.loads(body)["entities"]][-1] == "D001943|D010051"
 

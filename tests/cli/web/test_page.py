@@ -7,7 +7,7 @@ import pytest
 from spacy.tokens import Span
 
 from spacy_sapbert.cli.web.page import Page
-from spacy_sapbert.io.documents import Document
+from spacy_sapbert.io.documents import InputDocument
 from spacy_sapbert.io.pipelines import LinkedDocument
 from spacy_sapbert.pipeline.attributes import set_composite_splits, set_kb_ents, set_links
 from spacy_sapbert.types import Link
@@ -25,7 +25,7 @@ def show(page, linking):
     """A function that gives the texts of the cards of a text."""
 
     def render(text):
-        item = next(linking([Document("", text, "")]))
+        item = next(linking([InputDocument("", text, "")]))
         return words(page.render(text, item))
 
     return render
@@ -44,7 +44,7 @@ def linked(nlp, text, *links, kb_ents=(), composite_splits=(), label="Disease"):
     set_links(mention, links)
     set_kb_ents(mention, kb_ents)
     set_composite_splits(mention, composite_splits)
-    return LinkedDocument(Document("", text, ""), doc, [mention])
+    return LinkedDocument(InputDocument("", text, ""), doc, [mention])
 
 
 def test_an_abbreviation_is_explained(show):
@@ -65,7 +65,7 @@ def test_what_is_not_linked_says_why(show, page, linking):
     (card,) = show("zebra")
     assert card.startswith("zebra Disease Not linked best score 0.")
     assert "Nearest name" in card
-    html = page.render("", next(linking([Document("", "a zebra with a cold", "")])))
+    html = page.render("", next(linking([InputDocument("", "a zebra with a cold", "")])))
     assert '<a class="mention c0 nil" href="#m1">zebra</a>' in html
     assert "not linked 1" in html
 
@@ -96,21 +96,21 @@ def test_concepts_that_the_vocabulary_does_not_have_are_shown_by_their_ids(page,
 
 
 def test_links_lead_to_the_site_of_the_vocabulary(page, linking):
-    html = page.render("", next(linking([Document("", "cystic fibrosis", "")])))
+    html = page.render("", next(linking([InputDocument("", "cystic fibrosis", "")])))
     assert 'href="https://meshb.nlm.nih.gov/record/ui?ui=D003550" target="_blank" rel="noreferrer"' in html
 
 
 def test_mentions_that_overlap_all_have_a_card(page, web_nlp):
     doc = web_nlp.make_doc("breast cancer patients")
     mentions = [Span(doc, 0, 2, "A"), Span(doc, 0, 3, "B")]
-    html = page.render("", LinkedDocument(Document("", doc.text, ""), doc, mentions))
+    html = page.render("", LinkedDocument(InputDocument("", doc.text, ""), doc, mentions))
     assert '<p class="text"><a class="mention c1 nil" href="#m2">breast cancer patients</a></p>' in html
     assert '<p class="unmarked">Inside others: <a class="mention c0 nil" href="#m1">breast cancer</a></p>' in html
 
 
 def test_a_text_without_mentions(page, web_nlp):
     doc = web_nlp.make_doc("nothing\n& more")
-    html = page.render(doc.text, LinkedDocument(Document("", doc.text, ""), doc, []))
+    html = page.render(doc.text, LinkedDocument(InputDocument("", doc.text, ""), doc, []))
     assert "No mention was found." in html
     assert '<p class="text">nothing\n&amp; more</p>' in html
 
@@ -125,9 +125,9 @@ def test_a_line_at_the_beginning_is_kept(page):
 
 
 def test_nothing_hostile_becomes_markup(page, web_nlp, linking):
-    plain = page.render("x", next(linking([Document("", "a cold", "")])))
+    plain = page.render("x", next(linking([InputDocument("", "a cold", "")])))
     scripts = plain.count("<script>")
-    from_vocabulary = page.render(EVIL, next(linking([Document("", f"{EVIL} hostile {EVIL}", "")])), EVIL)
+    from_vocabulary = page.render(EVIL, next(linking([InputDocument("", f"{EVIL} hostile {EVIL}", "")])), EVIL)
     link = Link(EVIL, f"OMIM:{EVIL}", 1.0, EVIL, EVIL, True, EVIL, tie=EVIL)
     from_links = page.render(
         EVIL, linked(web_nlp, EVIL, link, composite_splits=[(EVIL,)], kb_ents=[(EVIL, 1)], label=EVIL)

@@ -4,7 +4,7 @@ import spacy
 
 from spacy_sapbert.retrieval.concept_set import ConceptSet
 from spacy_sapbert.retrieval.concept_vectors import ConceptVectors, build_concept_vectors
-from spacy_sapbert.retrieval.signals.document import Document
+from spacy_sapbert.retrieval.signals.document import DocumentSignal
 
 
 class Corners:
@@ -27,7 +27,7 @@ def test_the_nearest_segment_counts(vectors):
     segments = np.zeros((2, 15), dtype=np.float32)
     segments[0, [3, 5]] = 0.8, 0.6
     segments[1, [5, 7]] = 0.96, 0.28
-    (view,) = Document(lambda docs: [segments], vectors).read([spacy.blank("en").make_doc("x")])
+    (view,) = DocumentSignal(lambda docs: [segments], vectors).read([spacy.blank("en").make_doc("x")])
     assert view.nearest(3).tolist() == [5, 3, 7]
     assert view.nearest(1).tolist() == [5]
     assert view.features(np.array([7, 3, 0])) == pytest.approx(

@@ -5,7 +5,7 @@ from spacy.tokens import Span
 
 from spacy_sapbert.pipeline.attributes import register
 from spacy_sapbert.retrieval.concept_set import ConceptSet
-from spacy_sapbert.retrieval.signals.mentions import FOR_ONE, Mentions
+from spacy_sapbert.retrieval.signals.mentions import FOR_ONE, MentionsSignal
 
 TEXT = "A cold was seen. Cold and fits. Spasm or colds"
 
@@ -31,7 +31,7 @@ def doc():
 
 
 def view_of(doc, concepts, spans_key=None):
-    (view,) = Mentions(concepts, spans_key).read([doc])
+    (view,) = MentionsSignal(concepts, spans_key).read([doc])
     return view
 
 

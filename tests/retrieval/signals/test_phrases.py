@@ -11,7 +11,7 @@ from spacy_sapbert.retrieval.concept_set import ConceptSet
 from spacy_sapbert.retrieval.signals.near_names import NearNames
 from spacy_sapbert.retrieval.signals.phrases import (
     LONGEST,
-    Phrases,
+    PhrasesSignal,
     _apart,
     _Covered,
     count_document,
@@ -22,7 +22,7 @@ from spacy_sapbert.retrieval.training_counts import DocumentCounts, TrainingCoun
 from spacy_sapbert.types import AnnotatedDocument, Mention
 
 NLP = spacy.blank("en")
-FEATURES = {name: place for place, name in enumerate(Phrases.features)}
+FEATURES = {name: place for place, name in enumerate(PhrasesSignal.features)}
 TABLE = {
     "chill": {"cold": 0.9, "Common Cold": 0.6},
     "cold": {"cold": 1.0, "Common Cold": 0.7},
@@ -33,7 +33,7 @@ TABLE = {
 
 
 def read(index, concepts, text, counts=None, own=None):
-    (view,) = Phrases(NearNames(index, concepts), counts).read([NLP.make_doc(text)], own and [own])
+    (view,) = PhrasesSignal(NearNames(index, concepts), counts).read([NLP.make_doc(text)], own and [own])
     return view
 
 

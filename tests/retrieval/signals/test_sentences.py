@@ -3,7 +3,7 @@ import pytest
 import spacy
 
 from spacy_sapbert.retrieval.signals.near_names import NearNames
-from spacy_sapbert.retrieval.signals.sentences import Sentences
+from spacy_sapbert.retrieval.signals.sentences import SentencesSignal
 
 TABLE = {
     "It was a chill.": {"cold": 0.6, "fits": 0.2},
@@ -14,7 +14,7 @@ TABLE = {
 def test_the_best_sentence_and_the_best_name(table_index, concepts):
     nlp = spacy.blank("en")
     docs = [nlp.make_doc(text) for text in ("It was a chill. Spasms were seen", "It was a chill.", "")]
-    both, one, none = Sentences(NearNames(table_index(TABLE), concepts)).read(docs)
+    both, one, none = SentencesSignal(NearNames(table_index(TABLE), concepts)).read(docs)
     place = {name: concepts.places_of(one)[0] for name, one in (("fits", "D012640"), ("lithium", "D008094"))}
     first, *colds = (concepts.ids[i] for i in both.nearest(3))
     assert (first, set(colds)) == ("D012640", {"D003080", "D003139"})

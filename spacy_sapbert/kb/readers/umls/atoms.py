@@ -6,7 +6,7 @@ from collections import defaultdict
 from typing import NamedTuple
 
 from ....files import parse_int
-from ..context import Reading
+from ..context import ReaderContext
 from .settings import UmlsSettings
 from .tables import RrfTable
 
@@ -54,7 +54,7 @@ class Ranks:
                 self.sources[source] = max(self.sources[source], number)
 
 
-class Selection:
+class AtomSelection:
     """Which rows the settings leave out, and why."""
 
     def __init__(self, settings: UmlsSettings) -> None:
@@ -87,9 +87,9 @@ class AtomReader:
     sources (dict[bytes, str]): the sources of the atoms so far.
     """
 
-    def __init__(self, table: RrfTable, reading: Reading, selection: Selection, ranks: Ranks) -> None:
+    def __init__(self, table: RrfTable, context: ReaderContext, selection: AtomSelection, ranks: Ranks) -> None:
         self.sources: dict[bytes, str] = {}
-        self._table, self._reading, self._selection, self._ranks = table, reading, selection, ranks
+        self._table, self._reading, self._selection, self._ranks = table, context, selection, ranks
 
     def atom(self, line: int, cells: list[bytes]) -> Atom | None:
         """RETURNS (Atom | None): the row's atom, if it is taken."""

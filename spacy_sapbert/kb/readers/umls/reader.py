@@ -11,15 +11,15 @@ from operator import attrgetter
 
 from ....errors import Errors, SapbertError
 from ....types import Name, Record
-from ..context import Reading
-from .atoms import CUI, Atom, AtomReader, Ranks, Selection
+from ..context import ReaderContext
+from .atoms import CUI, Atom, AtomReader, AtomSelection, Ranks
 from .files import Release, find_release
 from .settings import UmlsSettings
 from .supplements import Beside, Told
 from .tables import COLUMNS, Row, RrfTable
 
 
-def read_umls(reading: Reading, *, umls: UmlsSettings | None = None) -> Iterator[Record]:
+def read_umls(context: ReaderContext, *, umls: UmlsSettings | None = None) -> Iterator[Record]:
     """Read a UMLS release; what its path can be tells `files.find_release`.
 
     Names keep their sources (SAB). The preferred name is that of the release; where the settings leave it out, the next
@@ -38,29 +38,29 @@ def read_umls(reading: Reading, *, umls: UmlsSettings | None = None) -> Iterator
     """
     settings = umls or UmlsSettings()
     try:
-        codecs.lookup(reading.encoding)
+        codecs.lookup(context.encoding)
     except LookupError as error:
-        raise SapbertError(Errors.E123.format(path=reading.path, encoding=reading.encoding)) from error
-    release = find_release(reading.path)
+        raise SapbertError(Errors.E123.format(path=context.path, encoding=context.encoding)) from error
+    release = find_release(context.path)
     if settings.wanted_types() and "MRSTY" not in release.tables:
-        raise SapbertError(Errors.E148.format(path=reading.path))
-    return _UmlsReader(reading, release, settings).records()
+        raise SapbertError(Errors.E148.format(path=context.path))
+    return _UmlsReader(context, release, settings).records()
 
 
 class _UmlsReader:
-    def __init__(self, reading: Reading, release: Release, settings: UmlsSettings) -> None:
-        self._reading, self._release, self._settings = reading, release, settings
-        self._report = reading.report
+    def __init__(self, context: ReaderContext, release: Release, settings: UmlsSettings) -> None:
+        self._reading, self._release, self._settings = context, release, settings
+        self._report = context.report
         self._wanted_types = settings.wanted_types()
         unused = {"MRDEF": not settings.definitions, "MRREL": not (settings.trade_names or settings.parents)}
         used = [name for name in COLUMNS if not unused.get(name)]
         self._absent = [name for name in used if name not in release.tables]
-        self._tables = {name: RrfTable(name, release.tables[name], reading) for name in used if name in release.tables}
+        self._tables = {name: RrfTable(name, release.tables[name], context) for name in used if name in release.tables}
 
     def records(self) -> Iterator[Record]:
         self._report.bytes_total += sum(table.size for table in self._tables.values())
         names = self._tables["MRCONSO"]
-        selection, ranks = Selection(self._settings), Ranks(self._tables.get("MRRANK"))
+        selection, ranks = AtomSelection(self._settings), Ranks(self._tables.get("MRRANK"))
         parts = self._release.tables["MRCONSO"]
         beside = Beside(self._tables, parts, self._reading, self._settings, selection, ranks)
         reader = AtomReader(names, self._reading, selection, ranks)

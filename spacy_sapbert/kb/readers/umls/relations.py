@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from typing import NamedTuple
 
-from .atoms import Selection
+from .atoms import AtomSelection
 from .settings import UmlsSettings
 from .tables import Row, RrfTable, temporary_database
 
@@ -35,7 +35,7 @@ class Relations(NamedTuple):
     parents: Iterator[Row]
 
 
-def read_relations(table: RrfTable, settings: UmlsSettings, selection: Selection, notes: Counter[str]) -> Relations:
+def read_relations(table: RrfTable, settings: UmlsSettings, selection: AtomSelection, notes: Counter[str]) -> Relations:
     """Read what is wanted of the relations.
 
     notes (Counter[str]): where rows that are left out are counted.

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from ..context import Reading
+from ..context import ReaderContext
 from ..report import ReadReport
-from .atoms import AUI, CUI, LAT, Atom, AtomReader, Ranks, Selection
+from .atoms import AUI, CUI, LAT, Atom, AtomReader, AtomSelection, Ranks
 from .packed import RrfPart
 from .relations import Relations, read_relations
 from .settings import UmlsSettings
@@ -35,17 +35,17 @@ class Beside:
         self,
         tables: Mapping[str, RrfTable],
         names: tuple[RrfPart, ...],
-        reading: Reading,
+        context: ReaderContext,
         settings: UmlsSettings,
-        selection: Selection,
+        selection: AtomSelection,
         ranks: Ranks,
     ) -> None:
         """Read the relations, and begin with the others.
 
         names (tuple[RrfPart, ...]): the parts of `MRCONSO`, where the names of brands are looked up.
         """
-        self._tables, self._reading, self._selection, self._ranks = tables, reading, selection, ranks
-        self._notes = reading.report.notes
+        self._tables, self._reading, self._selection, self._ranks = tables, context, selection, ranks
+        self._notes = context.report.notes
         relations = Relations({}, iter(()))
         if "MRREL" in tables:
             relations = read_relations(tables["MRREL"], settings, selection, self._notes)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from ....errors import Errors, SapbertError
-from ..context import Reading
+from ..context import ReaderContext
 from .packed import RrfPart
 
 Row = tuple[int, list[bytes]]
@@ -29,14 +29,14 @@ class RrfTable:
     files (dict[str, dict[str, Any]]): of each part read to its end, its place below the release, size and checksum.
     """
 
-    def __init__(self, name: str, parts: tuple[RrfPart, ...], reading: Reading) -> None:
+    def __init__(self, name: str, parts: tuple[RrfPart, ...], context: ReaderContext) -> None:
         self.path = parts[0].place if len(parts) == 1 else parts[0].place.with_name(f"{name}.RRF")
         self.n_rows = 0
         self.n_broken = 0
         self.files: dict[str, dict[str, Any]] = {}
         self._parts = parts
         self._width = COLUMNS[name]
-        self._reading = replace(reading, path=self.path)
+        self._reading = replace(context, path=self.path)
 
     @property
     def size(self) -> int:

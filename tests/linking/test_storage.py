@@ -4,20 +4,14 @@ import shutil
 
 import numpy as np
 import pytest
+from spacy_sapbert.linking.open import NGRAMS_FOLDER
 
+from spacy_sapbert.encoders.transformer import open_encoder
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.linking.open import (
-    NGRAMS_FOLDER,
-    STORE_FILE,
-    VECTORS_FOLDER,
-    check_filters,
-    load_generator,
-    load_knowledge_base,
-    open_encoder,
-    open_generator,
-    save_generator,
-    with_mentions,
-)
+from spacy_sapbert.kb.filters import check_filters
+from spacy_sapbert.kb.storage import KB_FILE, load_knowledge_base
+from spacy_sapbert.linking.storage import load_generator, open_generator, save_generator, with_mentions
+from spacy_sapbert.vectors.storage import VECTORS_FOLDER
 
 TEXTS = ["breast cancers", "cold", "CF", "zzz"]
 
@@ -70,7 +64,7 @@ def test_one_score_or_both(small_store, generator, tiny_encoder):
 def test_saved_and_loaded(generator, saved):
     loaded = load_generator(saved, sparse=True)
     assert loaded(TEXTS, 5) == generator(TEXTS, 5)
-    assert loaded.kb.path == saved / STORE_FILE
+    assert loaded.kb.path == saved / KB_FILE
     np.testing.assert_array_equal(loaded.vectors.vectors, generator.vectors.vectors)
 
 
@@ -109,7 +103,7 @@ def test_saved_without_an_encoder(small_store, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "code"), [(STORE_FILE, "E101"), (VECTORS_FOLDER, "E306"), ("encoder/model.safetensors", "E302")]
+    ("name", "code"), [(KB_FILE, "E101"), (VECTORS_FOLDER, "E306"), ("encoder/model.safetensors", "E302")]
 )
 def test_missing_parts(saved, name, code):
     path = saved / name
@@ -119,6 +113,6 @@ def test_missing_parts(saved, name, code):
 
 
 def test_a_store_that_was_exchanged(saved):
-    shutil.copyfile(load_knowledge_base("starter").path, saved / STORE_FILE)
+    shutil.copyfile(load_knowledge_base("starter").path, saved / KB_FILE)
     with pytest.raises(SapbertError, match="E305"):
         load_generator(saved, sparse=True)

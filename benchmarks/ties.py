@@ -8,7 +8,7 @@ MEDIC's format, the chemicals of BC5CDR are linked as well, to both vocabularies
 Counted are the parts of mentions whose first candidate has the score of others, those of them where a gold concept is
 among the candidates with that score (`best_possible`), and those where each order of rules puts one first.
 
-    python benchmarks/homonyms.py [--data FOLDER] [--encoder NAME|FOLDER|none] [--chemicals FILE]
+    python benchmarks/ties.py [--data FOLDER] [--encoder NAME|FOLDER|none] [--chemicals FILE]
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def count(nlp: Language, documents: list[AnnotatedDocument]) -> Counter[str]:
     linker: Any = nlp.get_pipe("sapbert_linker")
 
     def passing(candidates: tuple[Candidate, ...]) -> list[Candidate]:
-        return [candidate for candidate in candidates if candidate.score > linker.threshold]
+        return [candidate for candidate in candidates if candidate.score > linker.linker.threshold]
 
     counts: Counter[str] = Counter()
     with_ids = (d._replace(mentions=tuple(m for m in d.mentions if m.ids)) for d in documents)
@@ -93,7 +93,7 @@ def count(nlp: Language, documents: list[AnnotatedDocument]) -> Counter[str]:
         possible = sum(any_right for _, any_right in judged)
         counts.update({"mentions": len(mentions), "tied": len(judged), "best_possible": possible})
         for order, rules in ORDERS.items():
-            decided = TieBreaker(linker.kb, passing, rules=rules).decide(
+            decided = TieBreaker(linker.kb, passing, rules=rules).break_ties(
                 [linked.parts for linked in mentions], [linked.mention.label for linked in mentions]
             )
             again = [linked._replace(parts=parts) for linked, parts in zip(mentions, decided, strict=True)]

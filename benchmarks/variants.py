@@ -51,7 +51,7 @@ def main() -> None:
     nlp.add_pipe("composite_splitter")
     config = {"kb": arguments.kb, "encoder": arguments.encoder, "spelling": arguments.spelling, "k": 20}
     linker = nlp.add_pipe("sapbert_linker", config=config)
-    linker.generator.cache_size = 1_000_000  # the settings differ only in what they make of the same candidates
+    linker.linker.generator.cache_size = 1_000_000  # the settings differ only in what they make of the same candidates
     corpora = {name: list(documents(arguments.data, name, arguments.every)) for name in CORPORA}
     if arguments.misspell:
         chance = random.Random(0)

@@ -1,0 +1,44 @@
+"""Knowledge bases by name: open the one a setting names, and keep a copy in a saved pipeline."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from pathlib import Path
+
+from ..files import cache_dir
+from ..starter import VOCABULARY
+from .build import build_knowledge_base
+from .knowledge_base import FORMAT, KnowledgeBase
+from .readers import ReadReport, read_vocabulary
+
+KB_FILE = "concepts.kb"
+
+
+def load_knowledge_base(kb: str | Path) -> KnowledgeBase:
+    """Open a knowledge base.
+
+    kb (str | Path): "starter" for the vocabulary in the package, or the path of a file that `kb build` wrote.
+    RAISES (SapbertError): E101 no such file, E102 damaged or no knowledge base, E103 written in another format version.
+    """
+    return starter_knowledge_base() if kb == "starter" else KnowledgeBase(kb)
+
+
+def starter_knowledge_base() -> KnowledgeBase:
+    """RETURNS (KnowledgeBase): the vocabulary in the package; its file is built in the cache folder at the first use."""
+    digest = hashlib.sha256(VOCABULARY.read_bytes()).hexdigest()
+    path = cache_dir() / f"starter-{digest[:16]}-format{FORMAT}.kb"
+    if path.is_file():
+        return KnowledgeBase(path)
+    records = read_vocabulary(VOCABULARY, "scispacy", report=ReadReport(), source="starter")
+    return build_knowledge_base(records, path, {"title": "spacy-sapbert starter vocabulary", "licence": "MIT"})
+
+
+def copy_knowledge_base(kb: KnowledgeBase, folder: Path) -> None:
+    """Copy the file into a folder, where `open_saved_knowledge_base` finds it."""
+    shutil.copyfile(kb.path, folder / KB_FILE)
+
+
+def open_saved_knowledge_base(folder: Path) -> KnowledgeBase:
+    """RETURNS (KnowledgeBase): what `copy_knowledge_base` put into a folder."""
+    return KnowledgeBase(folder / KB_FILE)

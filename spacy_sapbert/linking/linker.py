@@ -1,0 +1,208 @@
+"""`Linker`: from mentions to concepts, without spaCy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from ..kb.filters import Filter
+from ..kb.knowledge_base import KnowledgeBase
+from ..types import Candidate, Link, LinkedPart
+from .candidates import CandidateGenerator
+from .parameters import LinkerParameters
+from .prior import ConceptPrior
+from .settings import LinkerSettings
+from .ties import TieBreaker
+from .variants import MentionVariants, VariantSelector
+
+Parts = tuple[LinkedPart, ...]
+
+
+class MentionQuery(NamedTuple):
+    """A mention to be linked.
+
+    variants (MentionVariants): the texts to look up.
+    label (str): the type that an NER gave it.
+    """
+
+    variants: MentionVariants
+    label: str = ""
+
+
+class Linker:
+    """Links mentions to the concepts whose names are most similar.
+
+    A mention has variants: as written, with its abbreviations expanded, split into parts, with its spelling corrected.
+    `VariantSelector` chooses the variant, and `TieBreaker` one of several concepts with the same score.
+
+    generator (CandidateGenerator): finds the candidates of a text.
+    settings (LinkerSettings): shared with the caller, who may change them at any time.
+    parameters (LinkerParameters): fitted or trained values, for settings that are None.
+    """
+
+    def __init__(
+        self,
+        generator: CandidateGenerator,
+        settings: LinkerSettings | None = None,
+        parameters: LinkerParameters | None = None,
+    ) -> None:
+        self._generator = generator
+        self.settings = settings or LinkerSettings()
+        self.stored_parameters = parameters or LinkerParameters()
+        self._prior: ConceptPrior | None = None
+
+    @property
+    def kb(self) -> KnowledgeBase:
+        """The vocabulary."""
+        return self._generator.kb
+
+    @property
+    def generator(self) -> CandidateGenerator:
+        """Finds the candidates, with the present λ."""
+        self._generator.sparse_weight = self.sparse_weight
+        return self._generator
+
+    # --- linking
+
+    def link(self, documents: Sequence[Sequence[MentionQuery]]) -> list[list[Parts]]:
+        """Find the candidates of mentions; each different text is looked up once.
+
+        documents (Sequence[Sequence[MentionQuery]]): the mentions of each document.
+        RETURNS (list[list[Parts]]): for each mention its parts, with candidates of any score.
+        """
+        queries = [(query, self.filter_of(query.label)) for queries in documents for query in queries]
+        candidates = self._look_up((filter, text) for query, filter in queries for text in query.variants.texts())
+        select = VariantSelector(**self.settings.selection.as_dict()).select
+        selected = iter([select(query.variants, candidates[filter].__getitem__) for query, filter in queries])
+        breaker = TieBreaker(self.kb, self.above_threshold, self.settings.label_types)
+        return [
+            breaker.break_ties([next(selected) for _ in queries], [query.label for query in queries])
+            for queries in documents
+        ]
+
+    def links(self, parts: Parts, label: str = "") -> list[Link]:
+        """RETURNS (list[Link]): one for each part of a mention, with the reason where there is no concept."""
+        return [self._link(part, label, is_split=len(parts) > 1) for part in parts]
+
+    def kb_ents(self, parts: Parts) -> list[tuple[str, float]]:
+        """RETURNS (list[tuple[str, float]]): concept ids and scores of a mention, best first, in scispaCy's form."""
+        most = self.settings.max_entities_per_mention
+        kept = [candidate for part in parts for candidate in self.above_threshold(part.candidates)[:most]]
+        best: dict[str, float] = {}
+        for candidate in sorted(kept, key=lambda candidate: -candidate.score):
+            best.setdefault(candidate.concept_id, candidate.score)
+        return list(best.items())
+
+    def filter_of(self, label: str) -> Filter:
+        """RETURNS (Filter): which concepts and names a mention with this label may be linked to."""
+        types = self.settings.label_types.get(label, self.settings.types)
+        return Filter(tuple(sorted(types)), tuple(sorted(self.settings.sources)))
+
+    def above_threshold(self, candidates: Sequence[Candidate]) -> list[Candidate]:
+        """RETURNS (list[Candidate]): those that may be linked."""
+        threshold = self.threshold
+        return self.linkable([candidate for candidate in candidates if candidate.score > threshold])
+
+    def linkable(self, candidates: Sequence[Candidate]) -> list[Candidate]:
+        """RETURNS (list[Candidate]): those that `filter_for_definitions` lets pass, whatever the threshold is."""
+        if not self.settings.filter_for_definitions:
+            return list(candidates)
+        return [
+            candidate
+            for candidate in candidates
+            if candidate.score >= self.settings.no_definition_threshold or self._is_defined(candidate.concept_id)
+        ]
+
+    def _look_up(self, wanted: Iterable[tuple[Filter, str]]) -> dict[Filter, dict[str, list[Candidate]]]:
+        texts: dict[Filter, dict[str, None]] = {}
+        for filter, text in wanted:
+            texts.setdefault(filter, {})[text] = None
+        weigh = self.prior or list
+        return {
+            filter: dict(zip(unique, map(weigh, self.generator(list(unique), self.settings.k, filter)), strict=True))
+            for filter, unique in texts.items()
+        }
+
+    def _link(self, part: LinkedPart, label: str, *, is_split: bool) -> Link:
+        passing = self.above_threshold(part.candidates)
+        best = passing[0] if passing else next(iter(part.candidates), None)
+        return Link(
+            part.text,
+            passing[0].concept_id if passing else None,
+            best.score if best else None,
+            best.name if best else None,
+            part.long_form,
+            is_split,
+            None if passing else self._reason(part, label),
+            self.parameters.probability(best.score) if best else None,
+            part.tie if passing and passing[0] is part.candidates[0] else None,
+        )
+
+    def _reason(self, part: LinkedPart, label: str) -> str:
+        if not part.candidates:
+            wanted = self.filter_of(label)._asdict().items()
+            asked = " and ".join(f"{what} {', '.join(values)}" for what, values in wanted if values)
+            return "no name is similar" + (f" among {asked}" if asked else "")
+        score, threshold = part.candidates[0].score, self.threshold
+        if score <= threshold:
+            return f"best score {score:.2f} is not above the threshold {threshold:.2f}"
+        return "no candidate above the threshold has a definition"
+
+    def _is_defined(self, concept_id: str) -> bool:
+        concept = self.kb.get(concept_id)
+        return concept is not None and concept.definition is not None
+
+    # --- fitted values
+
+    @property
+    def sparse_weight(self) -> float:
+        """λ: the setting, else the fitted or trained weight."""
+        given = self.settings.candidates.sparse_weight
+        return self.stored_parameters.sparse_weight if given is None else given
+
+    @property
+    def prior_weight(self) -> float:
+        """μ: the setting, else the fitted or trained weight."""
+        given = self.settings.candidates.prior_weight
+        return self.stored_parameters.prior_weight if given is None else given
+
+    @property
+    def threshold(self) -> float:
+        """The setting, else the fitted threshold."""
+        given = self.settings.threshold
+        return self.parameters.threshold if given is None else given
+
+    @property
+    def parameters(self) -> LinkerParameters:
+        """The fitted or trained values, as far as they hold.
+
+        Threshold and probabilities hold for scores that are made up as they were when `calibrate` fitted them. With
+        another λ or μ, or without the sparse score, the default threshold counts and links have no probability.
+        """
+        stored = self.stored_parameters
+        if stored.sparse_share is None:
+            return stored
+        is_same = stored.sparse_share == self.generator.sparse_share and stored.prior_weight == self.prior_weight
+        return stored if is_same else stored.without_calibration()
+
+    @property
+    def prior(self) -> ConceptPrior | None:
+        """Weighs how often annotators mean a concept; None where that was neither fitted nor trained."""
+        counts, weight = self.stored_parameters.annotated, self.prior_weight
+        if not (counts and weight):
+            return None
+        if self._prior is None or not self._prior.is_of(counts, weight, self.kb):
+            self._prior = ConceptPrior(counts, weight, self.kb)
+        return self._prior
+
+    @contextmanager
+    def weighing(self, counts: Mapping[str, int], weight: float) -> Iterator[None]:
+        """Link for a while as if these annotation counts and this μ had been fitted."""
+        before = self.stored_parameters, self.settings.candidates.prior_weight
+        self.stored_parameters = self.stored_parameters._replace(annotated=counts)
+        self.settings.candidates.prior_weight = weight
+        try:
+            yield
+        finally:
+            self.stored_parameters, self.settings.candidates.prior_weight = before

@@ -1,0 +1,157 @@
+"""Settings of a linker: what everyone changes, and two blocks for experts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, TypeVar
+
+from ..encoders.ngrams import TEXT_NORMALIZER
+from ..errors import Errors, SapbertError
+
+# Fitted on the training parts of BC5CDR and NCBI Disease (`benchmarks/variants.py`).
+SHORT_FORM_MARGIN = 0.25
+SPLIT_MARGIN = 0.0
+# Fitted there as well. The words of MEDIC would correct 141 mentions: with this margin 5 more of them are right with
+# the starter encoder, and 1 more with the sparse score alone.
+SPELLING_MARGIN = 0.02
+
+Block = TypeVar("Block", bound="SettingsBlock")
+
+
+@dataclass
+class SettingsBlock:
+    """Settings that stand together in a component's config."""
+
+    @classmethod
+    def read(cls: type[Block], component: str, name: str, values: Mapping[str, Any]) -> Block:
+        """Make a block of what a config says.
+
+        component, name (str): of the component and of the block, for messages.
+        values (Mapping[str, Any]): settings by name; what is missing has its default.
+        RAISES (SapbertError): E406 a setting that does not exist or cannot have this value.
+        """
+        known = [one.name for one in fields(cls)]
+        for setting in values:
+            if setting not in known:
+                wanted = f"one of {', '.join(known)}"
+                raise SapbertError(
+                    Errors.E406.format(component=component, setting=name, value=repr(setting), wanted=wanted)
+                )
+        block = cls(**values)
+        block.check(component, f"{name}.")
+        return block
+
+    def check(self, component: str, prefix: str = "") -> None:
+        """RAISES (SapbertError): E406 a setting cannot have its value."""
+        for setting, holds, wanted in self.rules():
+            if not holds:
+                value = getattr(self, setting)
+                message = Errors.E406.format(component=component, setting=prefix + setting, value=value, wanted=wanted)
+                raise SapbertError(message)
+
+    def rules(self) -> Sequence[tuple[str, bool, str]]:
+        """RETURNS (Sequence[tuple[str, bool, str]]): setting, whether its value can be, and what it must be."""
+        return ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """RETURNS (dict[str, Any]): as a config has it."""
+        return asdict(self)
+
+
+@dataclass
+class CandidateSettings(SettingsBlock):
+    """How candidates are found and scored.
+
+    sparse (bool): use the score of character n-grams.
+    text_normalizer (str): the normal form in which that score reads names: "biosyn+greek" (lower case without punctuation,
+        Greek letters spelled out), or another of `TEXT_NORMALIZERS`. A saved pipeline keeps its own, and so does an
+        encoder with a lexical model.
+    sparse_weight (float | None): the weight λ of that score. None takes the fitted or trained weight, else 0.2.
+    prior_weight (float | None): the weight μ of how often annotators mean a concept. None takes the fitted or trained
+        weight. It has no effect without annotation counts, see `spacy_sapbert.linking.prior.ConceptPrior`.
+    batch_size (int): documents whose mentions are looked up together.
+    """
+
+    sparse: bool = True
+    text_normalizer: str = TEXT_NORMALIZER
+    sparse_weight: float | None = None
+    prior_weight: float | None = None
+    batch_size: int = 128
+
+    def rules(self) -> Sequence[tuple[str, bool, str]]:
+        from ..text.normalize import TEXT_NORMALIZERS
+
+        return (
+            ("text_normalizer", self.text_normalizer in TEXT_NORMALIZERS, f"one of {', '.join(TEXT_NORMALIZERS)}"),
+            ("sparse_weight", _is_weight(self.sparse_weight), "0 or more"),
+            ("prior_weight", _is_weight(self.prior_weight), "0 or more"),
+            ("batch_size", self.batch_size >= 1, "at least 1"),
+        )
+
+
+@dataclass
+class SelectionSettings(SettingsBlock):
+    """How the linker chooses between the variants of a mention; see `spacy_sapbert.linking.variants.VariantSelector`.
+
+    short_form_margin (float): a mention as written wins over its long form only if its score is higher by more than this.
+    split_margin (float): the parts of a mention win over the whole only if their score is higher by more than this.
+    spelling_margin (float): a corrected text wins over the written one only if its score is higher by more than this.
+    """
+
+    short_form_margin: float = SHORT_FORM_MARGIN
+    split_margin: float = SPLIT_MARGIN
+    spelling_margin: float = SPELLING_MARGIN
+
+
+@dataclass
+class VectorSettings(SettingsBlock):
+    """How the encoder makes vectors.
+
+    pooling (str | None): "cls" or "mean"; None takes what the encoder says.
+    """
+
+    pooling: str | None = None
+
+    def rules(self) -> Sequence[tuple[str, bool, str]]:
+        return (("pooling", self.pooling in (None, "cls", "mean"), "null, 'cls' or 'mean'"),)
+
+
+@dataclass
+class LinkerSettings(SettingsBlock):
+    """What a `Linker` does; each setting can be changed at any time.
+
+    k (int): candidates for each text that is looked up.
+    threshold (float | None): a link needs a higher score. None takes the fitted threshold, else 0.85.
+    max_entities_per_mention (int): candidates of each part in `Linker.kb_ents`.
+    types, sources (list[str]): only concepts of these types, only names from these sources. The filter comes before the
+        k best are taken. An empty list lets all pass.
+    label_types (dict[str, list[str]]): types for mentions with this label, instead of `types`.
+    filter_for_definitions (bool): whether a concept without a definition needs a score of `no_definition_threshold`.
+    no_definition_threshold (float): that score.
+    candidates (CandidateSettings), selection (SelectionSettings): for experts.
+    """
+
+    k: int = 30
+    threshold: float | None = None
+    max_entities_per_mention: int = 5
+    types: list[str] = field(default_factory=list)
+    sources: list[str] = field(default_factory=list)
+    label_types: dict[str, list[str]] = field(default_factory=dict)
+    filter_for_definitions: bool = False
+    no_definition_threshold: float = 0.95
+    candidates: CandidateSettings = field(default_factory=CandidateSettings)
+    selection: SelectionSettings = field(default_factory=SelectionSettings)
+
+    def rules(self) -> Sequence[tuple[str, bool, str]]:
+        return (
+            ("k", self.k >= 1, "at least 1"),
+            ("max_entities_per_mention", self.max_entities_per_mention >= 1, "at least 1"),
+            ("threshold", self.threshold is None or 0 <= self.threshold <= 1, "from 0 to 1"),
+            ("no_definition_threshold", 0 <= self.no_definition_threshold <= 1, "from 0 to 1"),
+        )
+
+
+def _is_weight(value: float | None) -> bool:
+    return value is None or 0 <= value < math.inf

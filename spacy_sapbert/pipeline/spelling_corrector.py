@@ -1,0 +1,106 @@
+"""`spelling_corrector`: proposes corrections of misspelt mentions, for the linker to choose from."""
+
+from pathlib import Path
+from typing import Dict, List, Optional
+
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.vocab import Vocab
+
+from ..text.spelling import CorrectionList, Corrector, KnownWords
+from .attributes import get_corrections, register, set_corrections
+from .mentions import mentions_of
+from .saving import FolderPipe
+from .settings import check_setting
+from .variants import variants_of
+
+
+@Language.factory(
+    "spelling_corrector",
+    assigns=["span._.corrections"],
+    default_config={"kb": "starter", "corrections": None, "spans_key": None},
+)
+def make_spelling_corrector(
+    nlp: Language, name: str, kb: str, corrections: Optional[str], spans_key: Optional[str]
+) -> "SpellingCorrector":
+    return SpellingCorrector(nlp.vocab, name, kb=kb, corrections=corrections, spans_key=spans_key)
+
+
+class SpellingCorrector(FolderPipe):
+    """Writes corrections of a mention, its long form and its composite splits to `span._.corrections`.
+
+    It stands after the `abbreviation_resolver` and the `composite_splitter`, and before the `sapbert_linker`. A mention
+    that the `concept_matcher` found is a name already and stays as it is.
+
+    kb (str): "starter", or the path of a knowledge base. Its words are taken as correct, see `KnownWords`.
+    corrections (str | None): the path of a list with `wrong||right` on each line, used instead of those words.
+    spans_key (str | None): the span group with the mentions; None for `doc.ents`.
+    RAISES (SapbertError): E406 `corrections` is empty.
+    """
+
+    def __init__(
+        self,
+        vocab: Vocab,
+        name: str = "spelling_corrector",
+        *,
+        kb: str = "starter",
+        corrections: Optional[str] = None,
+        spans_key: Optional[str] = None,
+    ) -> None:
+        self.vocab = vocab
+        self.name = name
+        self._kb = kb
+        self._corrections = corrections
+        self.spans_key = spans_key
+        self._corrector: Optional[Corrector] = None
+        check_setting(self, "corrections", corrections != "", "null, or the path of a list")
+        register()
+
+    def __call__(self, doc: Doc) -> Doc:
+        """Write the corrections of one document's mentions, in place of those they had."""
+        register()  # scispaCy may have replaced the attributes since
+        corrections = self._corrections_of(doc)
+        for mention, found in zip(mentions_of(doc, self.spans_key), corrections):
+            if found or get_corrections(mention):
+                set_corrections(mention, found)
+        return doc
+
+    @property
+    def corrector(self) -> Corrector:
+        """Corrects a text. The list or the vocabulary is read at the first use."""
+        if self._corrector is None:
+            from ..kb.storage import load_knowledge_base
+            from ..linking.spelling import read_corrections
+
+            if self._corrections is not None:
+                self._corrector = read_corrections(Path(self._corrections))
+            else:
+                self._corrector = KnownWords.of_names(load_knowledge_base(self._kb).names())
+        return self._corrector
+
+    def set_kb(self, kb: str) -> None:
+        """Take the words of another vocabulary as correct from now on; a list stays.
+
+        kb (str): "starter", or the path of a knowledge base.
+        """
+        self._kb = kb
+        if not isinstance(self._corrector, CorrectionList):
+            self._corrector = None
+
+    def _corrections_of(self, doc: Doc) -> List[Dict[str, str]]:
+        found = []
+        for variants in variants_of(doc, self.spans_key):
+            texts = [] if variants.name is not None else variants._replace(corrections={}).texts()
+            corrected = {text: self.corrector(text) for text in texts}
+            found.append({text: right for text, right in corrected.items() if right != text})
+        return found
+
+    def _save(self, folder: Path) -> None:
+        from ..linking.spelling import save_corrector
+
+        save_corrector(self.corrector, folder)
+
+    def _load(self, folder: Path) -> None:
+        from ..linking.spelling import load_corrector
+
+        self._corrector = load_corrector(folder)

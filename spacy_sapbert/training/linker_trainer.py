@@ -1,0 +1,252 @@
+"""`LinkerTrainer`: BioSyn (Sung et al. 2020). Encoder, λ and temperature learn which candidates are right."""
+
+from __future__ import annotations
+
+import copy
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import numpy as np
+
+from ..encoders.thinc_layer import thinc_encoder
+from ..errors import Errors, SapbertError
+from ..linking.candidates import CandidateGenerator
+from ..linking.linker import Linker, MentionQuery
+from ..linking.storage import with_mentions
+from ..text.normalize import TEXT_NORMALIZERS
+from ..types import AnnotatedDocument
+from ..vectors.flat import NameVectors, build_name_vectors
+from ..vectors.storage import exact_vectors
+from .biosyn import BioSyn
+from .name_candidates import NameCandidates, TrainingMention
+
+if TYPE_CHECKING:
+    from thinc.api import Optimizer
+    from thinc.types import Floats2d
+
+
+class CandidateScores(NamedTuple):
+    """rows (int64), scores (float32), right (bool), each of shape (mentions, candidates)."""
+
+    rows: np.ndarray
+    scores: np.ndarray
+    right: np.ndarray
+
+
+class LinkerTrainer:
+    """Trains the encoder, λ and the temperature of a linker.
+
+    The encoder is trained in place. The vectors of the names stay as they are until `refresh` encodes them anew.
+
+    linker (Linker): what is trained. Its calibration is dropped, and an index that is not exact is replaced.
+    settings (BioSyn): how it is trained.
+
+    counts (Counter[str]): "mentions" that were trained on, those of them "without a right candidate", and what was left
+        out.
+    RAISES (SapbertError): E342 the linker has no encoder.
+    """
+
+    def __init__(self, linker: Linker, settings: BioSyn) -> None:
+        from thinc.api import Adam
+
+        generator = linker.generator
+        if generator.vectors is None:
+            raise SapbertError(Errors.E342)
+        if not generator.vectors.exact:  # an index would be void after the first step
+            generator.renew(exact_vectors(generator.vectors, generator.kb))
+        linker.stored_parameters = linker.stored_parameters.without_calibration()
+        self.linker = linker
+        self.settings = settings
+        self.encoder = generator.vectors.encoder
+        self.encoder.dtype = "float32"  # stored in half precision, it would not be the one that encoded the names
+        self.model = thinc_encoder(self.encoder, trained_layers=settings.trained_layers, dropout=settings.dropout)
+        self.counts: Counter[str] = Counter()
+        self.steps = 0
+        self.reencode_every = settings.reencode_every
+        self._docs_since_refresh = 0
+        start = generator.sparse_weight if settings.sparse_weight is None else settings.sparse_weight
+        self._weights = np.array([start, np.log(settings.temperature)], dtype=np.float32)
+        self._gradient = np.zeros_like(self._weights)
+        self._adam = Adam(settings.score_learning_rate, L2=0.0, grad_clip=0.0)
+        self._picked: set[TrainingMention] = set()
+        self._candidates = NameCandidates(generator, settings, self.counts)
+        self._gold: list[AnnotatedDocument] = []
+        self._vectors_folder: tempfile.TemporaryDirectory[str] | None = None
+
+    @property
+    def sparse_weight(self) -> float:
+        """The present λ."""
+        return float(self._weights[0]) if self.linker.generator.ngrams else 0.0
+
+    @property
+    def temperature(self) -> float:
+        """By which scores are divided before the loss sees them."""
+        return float(np.exp(self._weights[1]))
+
+    # --- training data
+
+    def begin(self, annotated: Counter[str], documents: Sequence[AnnotatedDocument]) -> None:
+        """Take over what the training data says of concepts.
+
+        annotated (Counter[str]): how often each id is annotated.
+        documents (Sequence[AnnotatedDocument]): the training documents.
+        RAISES (SapbertError): E346 none of the ids is in the vocabulary.
+        """
+        if not any(map(self.linker.kb.concept_rows, annotated)):
+            some = ", ".join(list(annotated)[:3]) or "none"
+            raise SapbertError(Errors.E346.format(documents=len(documents), n=annotated.total(), some=some))
+        self.linker.stored_parameters = self.linker.stored_parameters._replace(
+            annotated=dict(annotated), prior_weight=self.settings.prior_weight
+        )
+        self.reencode_every = self.reencode_every or len(documents)
+        self._gold = list(documents) if self.settings.add_training_mentions else []
+
+    def mentions(self, query: MentionQuery, ids: Sequence[str]) -> Iterator[TrainingMention]:
+        """A gold mention as what is trained on: its long form where it has one, else the parts of a composite.
+
+        The parts of the first split with as many parts as there are ids take these in order.
+
+        ids (Sequence[str]): its gold ids.
+        YIELDS (TrainingMention): those with a concept of the vocabulary; the others are counted.
+        """
+        for text, concept_id in self._texts(query, ids):
+            concepts = frozenset(self.linker.kb.concept_rows(concept_id))
+            self.counts["ids that the vocabulary lacks"] += not concepts
+            if concepts:
+                yield TrainingMention(text, concepts, self.linker.filter_of(query.label))
+
+    def _texts(self, query: MentionQuery, ids: Sequence[str]) -> Iterator[tuple[str, str]]:
+        """YIELDS (tuple[str, str]): texts and the ids that are right for them."""
+        variants = query.variants
+        if len(ids) == 1:
+            yield variants.long_form or variants.text, ids[0]
+        elif ids:
+            split = next((split for split in variants.composite_splits if len(split) == len(ids)), ())
+            self.counts["composites without as many parts as ids"] += not split
+            yield from zip(split, ids, strict=False)
+
+    def pick(self, mentions: Iterable[TrainingMention]) -> list[TrainingMention]:
+        """RETURNS (list[TrainingMention]): each of them once, if there is a name to compare it with. Where mentions are
+        deduplicated, those that were picked since the names were encoded are left out."""
+        picked = [one for one in dict.fromkeys(mentions) if one not in self._picked and self._has_names(one)]
+        if self.settings.deduplicate_mentions:
+            self._picked.update(picked)
+        return picked
+
+    def _has_names(self, mention: TrainingMention) -> bool:
+        passing = self.linker.generator.names_that_pass(mention.filter)
+        return passing is None or bool(passing.any())
+
+    # --- a step
+
+    def begin_update(self, mentions: Sequence[TrainingMention]) -> tuple[CandidateScores, Callable[[np.ndarray], None]]:
+        """Score the candidates of mentions that `pick` gave.
+
+        RETURNS (tuple): the scores, divided by the temperature; and a function that takes their gradient back to the
+            weights, until `finish_update` changes these.
+        """
+        rows, sparse = self._candidates(mentions)
+        right = self._right(rows, mentions)
+        self.counts["mentions"] += len(mentions)
+        self.counts["without a right candidate"] += int((~right.any(axis=1)).sum())
+        texts, of_mentions, of_rows = self._unique_texts([mention.text for mention in mentions], rows)
+        encoded, backprop = self.model.begin_update(self.encoder.tokenize(texts))
+        vectors = np.asarray(encoded)
+        queries, names = vectors[of_mentions], vectors[of_rows]
+        temperature = self.temperature
+        scores = (np.einsum("md,mkd->mk", queries, names) + self.sparse_weight * sparse) / temperature
+
+        def backward(gradient: np.ndarray) -> None:
+            of_cosines = gradient / temperature
+            of_vectors = np.zeros_like(vectors)
+            np.add.at(of_vectors, of_mentions, np.einsum("mk,mkd->md", of_cosines, names))
+            np.add.at(of_vectors, of_rows, of_cosines[:, :, None] * queries[:, None, :])
+            backprop(cast("Floats2d", of_vectors))
+            self._gradient += np.array([(of_cosines * sparse).sum(), -(gradient * scores).sum()], dtype=np.float32)
+
+        return CandidateScores(rows, scores, right), backward
+
+    def loss(self, scores: CandidateScores) -> tuple[float, np.ndarray]:
+        """RETURNS (tuple[float, float32]): the mean loss of a mention, and its gradient by the scores."""
+        losses, gradients = self.settings.loss(scores.scores, scores.right)
+        return float(losses.mean()), gradients / len(gradients)
+
+    def finish_update(self, sgd: Optimizer) -> None:
+        """Change encoder, λ and temperature by what the steps have summed up; λ stays 0 or more."""
+        self.model.finish_update(sgd)
+        self._weights, _ = self._adam((id(self), "weights"), self._weights, self._gradient)
+        self._weights[0] = max(self._weights[0], 0)
+        self._gradient = np.zeros_like(self._weights)
+        self.linker.stored_parameters = self.linker.stored_parameters._replace(sparse_weight=self.sparse_weight)
+        self.steps += 1
+
+    def _unique_texts(self, texts: list[str], rows: np.ndarray) -> tuple[list[str], np.ndarray, np.ndarray]:
+        """Each text once, since a batch has many names twice, with the places of the mentions and of the names."""
+        normalize = TEXT_NORMALIZERS[self.encoder.text_normalizer]
+        unique, places = np.unique(rows, return_inverse=True)
+        of_names = [normalize(self.linker.kb.name(int(row))) for row in unique]
+        of_texts = [normalize(text) for text in texts]
+        known = {text: place for place, text in enumerate(dict.fromkeys([*of_texts, *of_names]))}
+        of_rows = np.array([known[text] for text in of_names])[places].reshape(rows.shape)
+        return list(known), np.array([known[text] for text in of_texts]), of_rows
+
+    def _right(self, rows: np.ndarray, mentions: Sequence[TrainingMention]) -> np.ndarray:
+        name_concepts = self.linker.kb.name_concepts
+        which, entries = name_concepts.of(rows.ravel())
+        right = np.zeros(rows.size, dtype=bool)
+        for place, concept in zip(which, name_concepts.concepts[entries], strict=True):
+            right[place] |= int(concept) in mentions[place // rows.shape[1]].concepts
+        return right.reshape(rows.shape)
+
+    # --- the vectors of the names
+
+    def count_documents(self, n: int) -> None:
+        """Count documents that are trained on next; names are encoded anew first where that is due."""
+        if self.reencode_every and self._docs_since_refresh >= self.reencode_every:
+            self.refresh()
+        self._docs_since_refresh += n
+
+    def refresh(self) -> None:
+        """Encode the names by the present weights, if anything was trained since they were encoded."""
+        if not self._docs_since_refresh:
+            return
+        self.encoder.replace(self.encoder.model)  # which has another fingerprint now
+        folder = tempfile.TemporaryDirectory(prefix="spacy_sapbert_", ignore_cleanup_errors=True)
+        build_name_vectors(self.linker.kb, self.encoder, Path(folder.name))
+        self.linker.generator.renew(NameVectors(Path(folder.name), self.linker.kb, self.encoder))
+        if self._vectors_folder:
+            self._vectors_folder.cleanup()
+        self._vectors_folder = folder
+        self._picked.clear()
+        self._docs_since_refresh = 0
+
+    # --- saving
+
+    @contextmanager
+    def trained_generator(self) -> Iterator[CandidateGenerator]:
+        """Give what is to be saved: the training mentions are names, and the encoder says how it was trained.
+
+        Training can go on afterwards: the linker itself stays as it is.
+        """
+        self.refresh()
+        generator = self.linker.generator
+        with ExitStack() as stack:
+            if self.steps:
+                before = copy.deepcopy(self.encoder.trained)
+                stack.callback(setattr, self.encoder, "trained", before)
+                self.note()
+            if self._gold:
+                folder = stack.enter_context(tempfile.TemporaryDirectory())
+                generator = with_mentions(generator, self._gold, Path(folder))
+            yield generator
+
+    def note(self) -> None:
+        """Record with the encoder how it was trained; nothing before the first step."""
+        if self.steps:
+            found = {"sparse_weight": self.sparse_weight, "temperature": self.temperature}
+            settings: dict[str, Any] = self.settings.described
+            self.encoder.record("BioSyn", steps=self.steps, **found, **dict(+self.counts), settings=settings)

@@ -1,0 +1,82 @@
+"""The names that a mention is compared with in training (Sung et al. 2020, section 3.3)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ..kb.filters import ALL, Filter
+from ..linking.candidates import CandidateGenerator, top
+from ..text.normalize import biosyn
+from .biosyn import BioSyn
+
+
+class TrainingMention(NamedTuple):
+    """A mention to learn from.
+
+    text (str): with its abbreviations expanded.
+    concepts (frozenset[int]): rows of the right concepts.
+    filter (Filter): which names may be its candidates.
+    """
+
+    text: str
+    concepts: frozenset[int]
+    filter: Filter = ALL
+
+
+class NameCandidates:
+    """The names that a mention is compared with; never the mention itself where it is a name from a corpus only."""
+
+    def __init__(self, generator: CandidateGenerator, settings: BioSyn, counts: Counter[str]) -> None:
+        self._generator = generator
+        self._n_dense = int(settings.dense_share * settings.k) if generator.ngrams else settings.k
+        self._k = settings.k
+        self._add_right = settings.inject_gold
+        self._counts = counts
+        self._annotated: dict[str, list[int]] = {}
+        for row in generator.kb.annotated_only():
+            self._annotated.setdefault(biosyn(generator.kb.name(row)), []).append(row)
+
+    def __call__(self, mentions: Sequence[TrainingMention]) -> tuple[np.ndarray, np.ndarray]:
+        """RETURNS (int64 and float32, shape (mentions, candidates)): the rows of the names, and their sparse scores.
+
+        A filter that lets fewer names pass than there shall be candidates makes fewer of all.
+        """
+        dense, sparse = self._generator.similarities([mention.text for mention in mentions])
+        for place, mention in enumerate(mentions):
+            passing = self._generator.names_that_pass(mention.filter)
+            for scores in (dense[place], sparse[place]):
+                scores[self._annotated.get(biosyn(mention.text), [])] = -np.inf
+                if passing is not None:
+                    scores[~passing] = -np.inf
+        chosen = [self._choose(dense[place], sparse[place]) for place in range(len(mentions))]
+        if self._add_right:
+            chosen = [self._with_right(*found) for found in zip(chosen, dense, mentions, strict=True)]
+        k = min(map(len, chosen))
+        rows = np.stack([rows[:k] for rows in chosen])
+        return rows, np.take_along_axis(sparse, rows, axis=1)
+
+    def _with_right(self, rows: np.ndarray, dense: np.ndarray, mention: TrainingMention) -> np.ndarray:
+        name_concepts = self._generator.kb.name_concepts
+        right = name_concepts.names[np.isin(name_concepts.concepts, list(mention.concepts))]
+        right = right[np.isfinite(dense[right])]
+        if not len(right) or np.isin(rows, right).any():
+            return rows
+        self._counts["right candidates added"] += 1
+        return np.append(rows[:-1], right[dense[right].argmax()])
+
+    def _choose(self, dense: np.ndarray, sparse: np.ndarray) -> np.ndarray:
+        by_sparse = _best(sparse, self._k - self._n_dense)
+        by_dense = _best(dense, self._k)
+        further = by_dense[~np.isin(by_dense, by_sparse)]
+        return np.concatenate([by_sparse, further[: self._k - len(by_sparse)]])
+
+
+def _best(scores: np.ndarray, n: int) -> np.ndarray:
+    """RETURNS (int64): the places of the n highest scores, best first; equal ones by place."""
+    places = top(scores, n) if n else np.zeros(0, dtype=np.int64)
+    places = places[np.isfinite(scores[places])]
+    return places[np.lexsort((places, -scores[places]))][:n]
