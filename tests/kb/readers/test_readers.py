@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.kb.readers import READERS, Reading, ReadReport, guess_format, read_vocabulary
+from spacy_sapbert.kb.readers import READERS, ReaderContext, ReadReport, guess_format, read_vocabulary
 from spacy_sapbert.kb.readers.report import MAX_EXAMPLES
 
 
@@ -143,12 +143,12 @@ def test_source_is_the_name_of_the_file_without_its_endings(tmp_path):
     ],
 )
 def test_entities(text, expected):
-    assert Reading(Path("a.txt"), "s").clean(text) == expected
+    assert ReaderContext(Path("a.txt"), "s").clean(text) == expected
 
 
 @given(st.text(alphabet="&;#xaptl3 '"))
 def test_only_what_ends_with_a_semicolon_can_be_an_entity(text):
-    reading = Reading(Path("a.txt"), "s")
+    reading = ReaderContext(Path("a.txt"), "s")
     cleaned = reading.clean(text.replace(";", ""))
     assert cleaned == " ".join(text.replace(";", "").split())
     assert not reading.report.notes
@@ -156,7 +156,7 @@ def test_only_what_ends_with_a_semicolon_can_be_an_entity(text):
 
 @given(st.text(st.characters(blacklist_categories=["Cc", "Cs"])).map(lambda text: " ".join(text.split())))
 def test_what_html_escapes_is_read_as_it_was(text):
-    assert Reading(Path("a.txt"), "s").clean(html.escape(text)) == text
+    assert ReaderContext(Path("a.txt"), "s").clean(html.escape(text)) == text
 
 
 @pytest.mark.parametrize(
