@@ -27,7 +27,7 @@ from ..errors import Errors, SapbertError, Warnings
 from ..text.hashing import hash64
 from ..training.concept_retrieval import ConceptRetrieval
 from ..types import AnnotatedDocument
-from .batched import BatchedPipe
+from .base import BatchedPipe
 
 if TYPE_CHECKING:
     import numpy as np

@@ -16,12 +16,11 @@ from ..linking.settings import CandidateSettings, LinkerSettings, SelectionSetti
 from ..training.biosyn import BioSyn
 from ..types import NIL, LinkedPart
 from .attributes import register, set_kb_ents, set_links
-from .batched import BatchedPipe
+from .base import BatchedPipe
 from .gold_mentions import gold_ids, place_of, with_gold_mentions
 from .linking_scorer import score_links
-from .mentions import mentions_of, set_kb_ids
+from .mentions import mentions_of, set_kb_ids, variants_of
 from .settings import check_setting
-from .variants import variants_of
 
 if TYPE_CHECKING:
     import numpy as np

@@ -9,10 +9,9 @@ from spacy.vocab import Vocab
 
 from ..text.spelling import CorrectionList, Corrector, KnownWords
 from .attributes import get_corrections, register, set_corrections
-from .mentions import mentions_of
-from .saving import FolderPipe
+from .base import FolderPipe
+from .mentions import mentions_of, variants_of
 from .settings import check_setting
-from .variants import variants_of
 
 
 @Language.factory(

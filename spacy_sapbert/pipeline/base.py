@@ -1,14 +1,15 @@
-"""Components that keep what they need in a folder: on disk, as bytes, and in a pickle."""
+"""What our components share: they keep what they need in a folder, and process documents in batches."""
 
 import os
 import shutil
 import tempfile
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, Tuple, TypeVar
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple, TypeVar
 
 import srsly
-from spacy.pipeline import Pipe
-from spacy.util import ensure_path
+from spacy.pipeline import Pipe, TrainablePipe
+from spacy.tokens import Doc
+from spacy.util import ensure_path, minibatch
 from spacy.vocab import Vocab
 
 from .. import __version__
@@ -90,6 +91,43 @@ class FolderPipe(Pipe):
 
     def __reduce__(self) -> Tuple[Any, ...]:
         return _rebuild, (type(self), self.vocab, self.name, settings_of(self), self.to_bytes())
+
+
+class BatchedPipe(FolderPipe, TrainablePipe):
+    """A component that processes documents in batches of its own size, and is trained only if `training` is set.
+
+    A subclass has `predict` and `set_annotations`. Its `model` is None until it is trained.
+    """
+
+    batch_size: int
+    training: Any
+
+    def __call__(self, doc: Doc) -> Doc:
+        self.set_annotations([doc], self.predict([doc]))
+        return doc
+
+    def pipe(self, stream: Iterable[Doc], *, batch_size: Optional[int] = None) -> Iterator[Doc]:
+        """Read a stream of documents; texts that occur several times are looked up once a batch.
+
+        batch_size (int | None): not used: spaCy always gives the pipeline's own, the component has a setting.
+        """
+        for docs in minibatch(stream, size=self.batch_size):
+            read: Iterable[Doc] = docs
+            try:
+                self.set_annotations(docs, self.predict(docs))
+            except Exception:
+                read = Pipe.pipe(self, docs)  # one by one: a broken document takes none of the others with it
+            yield from read
+
+    @property
+    def is_trainable(self) -> bool:
+        return self.training is not None
+
+    def use_params(self, params: Dict[Any, Any]) -> Iterator[None]:
+        if self.model is None:
+            yield
+        else:
+            yield from super().use_params(params)
 
 
 def _files(folder: Path) -> List[str]:
