@@ -58,8 +58,20 @@ def make_concept_matcher(
     composites: bool,
     scorer: Optional[Callable],
 ) -> "ConceptMatcher":
-    settings = locals()
-    return ConceptMatcher(settings.pop("nlp").vocab, **settings)
+    return ConceptMatcher(
+        nlp.vocab,
+        name,
+        kb=kb,
+        spans_key=spans_key,
+        label=label,
+        types=types,
+        sources=sources,
+        min_length=min_length,
+        stop_names=stop_names,
+        overwrite_ents=overwrite_ents,
+        composites=composites,
+        scorer=scorer,
+    )
 
 
 class ConceptMatcher(FolderPipe):
