@@ -1,528 +1,613 @@
 """Every message a user can meet: a code, the cause, the remedy.
 
 E1xx vocabularies, E2xx corpora, E3xx encoders and indexes, E4xx components, E5xx command line and evaluation,
-E6xx document concepts and augmentation.
+E60x and E61x augmentation, E63x and E64x concepts of documents.
 """
 
 from __future__ import annotations
 
 
 class SapbertError(ValueError):
-    """An error whose message tells the cause and the remedy."""
+    """An error whose message gives the cause and the remedy."""
 
 
 class Errors:
     # vocabularies
-    E101 = "[E101] No vocabulary at {path}. Give the path of a store; `spacy-sapbert kb build` makes one."
-    E102 = "[E102] {path} is no vocabulary store, or it is damaged ({reason}). Build it again with `kb build`."
+    E101 = (
+        "[E101] There is no knowledge base at {path}. Check the path, or build a knowledge base with `spacy-sapbert kb "
+        "build`."
+    )
+    E102 = (
+        "[E102] {path} is not a knowledge base, or it is damaged ({reason}). Build it again with `spacy-sapbert kb "
+        "build`."
+    )
     E103 = (
-        "[E103] {path} was written in store format {found}; this version reads format {wanted}. "
-        "Build it again with `spacy-sapbert kb build`."
+        "[E103] {path} uses knowledge base format {found}. This version reads format {wanted}. Build the knowledge "
+        "base again with `spacy-sapbert kb build`."
     )
     E104 = (
-        "[E104] Cannot write {path} ({reason}). Choose another place, or make room; temporary files, at most as large as the "
-        "store, go to the folder that the environment variable SQLITE_TMPDIR names."
+        "[E104] Cannot write {path} ({reason}). Choose another place, or make room on the disk. Temporary files can be "
+        "as large as the knowledge base. To move them, set the environment variable SQLITE_TMPDIR to another folder."
     )
     E105 = (
-        "[E105] There is no concept in what was read, so no vocabulary was written. Look at the counts of dropped rows, "
-        "and check that the format fits the file."
+        "[E105] No concept was read, so no knowledge base was written. Look at the counts of dropped rows, and check "
+        "that the format fits the file."
     )
     E106 = (
-        "[E106] {path} has no column {missing}, which a mapping in SSSOM needs. Its columns are: {columns}. Name the "
-        "columns so, or give a file of two columns of ids without a header."
+        "[E106] {path} has no column {missing}, which an SSSOM mapping needs. Its columns are: {columns}. Rename the "
+        "columns, or give a file with two columns of ids and no header."
     )
     E107 = (
-        "[E107] There is no exact match in {paths}, so nothing would be merged: rows read: {n}, left out: {dropped}. "
-        "Only skos:exactMatch, owl:equivalentClass and owl:sameAs say that two ids stand for the same concept."
+        "[E107] There is no exact match in {paths}, so no concepts would be merged. Rows read: {n}. Rows left out: "
+        "{dropped}. Only skos:exactMatch, owl:equivalentClass and owl:sameAs count as exact matches."
     )
-    E108 = "[E108] Nothing refers to an id of {missing}, so nothing would be merged by it. What was read refers to: {known}."
-    E109 = "[E109] The vocabulary {path} was not finished, so it was not written. Call `finish` when all is added."
-    E120 = "[E120] Cannot read {path} ({reason}). Check the path and who may read it."
-    E121 = "[E121] {path} is damaged or was cut off: its gzip data cannot be unpacked ({reason}). Fetch the file again."
+    E108 = (
+        "[E108] No concept has a cross-reference to {missing}, so no concepts would be merged. The cross-references "
+        "refer to: {known}. Check the prefix."
+    )
+    E109 = (
+        "[E109] The knowledge base {path} was not finished, so it was not written. Call `finish` after you have added "
+        "all concepts."
+    )
+    E120 = "[E120] Cannot read {path} ({reason}). Check the path and the permissions of the file."
+    E121 = (
+        "[E121] {path} is damaged or incomplete, so its gzip data cannot be unpacked ({reason}). Download the file "
+        "again."
+    )
     E122 = (
-        "[E122] {path}, line {line}: this is not {encoding} ({reason}). Convert the file to UTF-8, or give the encoding "
-        "that it is written in."
+        "[E122] {path}, line {line}: the text is not valid {encoding} ({reason}). Convert the file to UTF-8, or give "
+        "its encoding."
     )
     E123 = (
-        "[E123] Cannot read {path}: there is no encoding {encoding}. Give one that Python knows, e.g. utf-8, latin-1."
+        "[E123] Cannot read {path}, because Python has no encoding {encoding}. Give one that Python knows, such as "
+        "utf-8 or latin-1."
     )
-    E124 = "[E124] Cannot tell the format of {path} from its name. Give one of the formats: {formats}."
+    E124 = "[E124] Cannot guess the format of {path} from its name. Give one of the formats: {formats}."
     E125 = "[E125] There is no vocabulary format {format}. The formats are: {formats}."
     E126 = "[E126] The format {format} has no option {option}. Its options are: {options}."
     E127 = (
-        "[E127] {path}, line {line}: {reason}. Mend it, or read without `strict`, which leaves broken rows out and "
-        "counts them."
+        "[E127] {path}, line {line}: {reason}. Correct the row. Without `strict`, broken rows are left out and counted."
     )
-    E128 = "[E128] {path} has no column {column} for the field {field}. Its columns are: {columns}. Say which to use."
-    E129 = "[E129] A table has no field {field}. Its fields are: {fields}."
+    E128 = (
+        "[E128] {path} has no column {column} for the field {field}. Its columns are: {columns}. Name the one that "
+        "contains the field."
+    )
+    E129 = "[E129] A vocabulary table has no field {field}. Its fields are: {fields}."
     E130 = (
-        "[E130] Cannot tell the delimiter of {path} from its name (.csv: comma; .tsv, .tab: tab). Give the delimiter."
+        "[E130] Cannot guess the delimiter of {path} from its name. Files ending in .csv have commas; files ending in "
+        ".tsv or .tab have tabs. Give the delimiter."
     )
     E131 = (
-        "[E131] {path} has no line that names the columns of a CTD file (DiseaseName, DiseaseID, … or ChemicalName, "
-        "ChemicalID, …). Use the file as it comes from CTD, or read it as a table."
+        "[E131] {path} has no header line of a CTD file (DiseaseName, DiseaseID, … or ChemicalName, ChemicalID, …). "
+        "Use the unchanged file from CTD, or read it as a table."
     )
-    E132 = "[E132] The delimiter of a table is one character, not '{delimiter}'. Give one, e.g. `,` or `\\t` for a tab."
+    E132 = (
+        "[E132] The delimiter of a table must be one character, not '{delimiter}'. Give one character, such as `,` or "
+        "`\\t` for a tab."
+    )
     E140 = (
-        "[E140] There is no MRCONSO in {path}. Give the folder of a UMLS release or its META, one of the release's zip "
-        "files, or the MRCONSO.RRF itself."
+        "[E140] There is no MRCONSO in {path}. Give the folder of a UMLS release, its META folder, one of its zip "
+        "files, or the file MRCONSO.RRF."
     )
     E141 = "[E141] {table} is in {path} more than once: {places}. Give the path of the one to read."
-    E142 = "[E142] The part {missing} of {table} is missing in {path}. Fetch it: the rows go on from part to part."
-    E143 = "[E143] {path} is damaged or was cut off: it cannot be unpacked ({reason}). Fetch the file again."
+    E142 = (
+        "[E142] Part {missing} of {table} is missing in {path}. Download the missing part, because the rows continue "
+        "from part to part."
+    )
+    E143 = "[E143] {path} is damaged or incomplete and cannot be unpacked ({reason}). Download the file again."
     E144 = "[E144] {path} cannot be unpacked here ({reason}). Unpack it first, and give the folder."
     E145 = (
-        "[E145] {path}, line {line}: {cui} comes after {previous}, but the rows of a release are sorted by concept. Sort "
-        "the file, or have it sorted while it is read (`--sort`)."
+        "[E145] {path}, line {line}: {cui} comes after {previous}, but the rows of a release are sorted by concept. "
+        "Sort the file, or use `--sort` to sort it during reading."
     )
     E146 = (
-        "[E146] There is no semantic {kind} {given}. Like it are: {like}. Types are given by TUI (T047) or name, groups "
-        "by code (DISO) or name."
+        "[E146] There is no semantic {kind} {given}. Similar ones are: {like}. Give types by TUI (T047) or name, and "
+        "groups by code (DISO) or name."
     )
-    E147 = "[E147] Rows are suppressed by the flags O, E and Y, not '{given}'. Give some of them, e.g. OE, or none."
-    E148 = "[E148] Semantic types were asked for, but there is no MRSTY beside {path}. Put it there, or take all types."
-    E180 = "[E180] {path}, line {line}: this is not of the form {wanted}. Mend the line, or draw the pairs again."
+    E147 = "[E147] '{given}' is not a choice of suppression flags. Give any of O, E and Y, such as OE, or none."
+    E148 = (
+        "[E148] Semantic types were requested, but there is no MRSTY in the folder of {path}. Put MRSTY there, or take "
+        "all types."
+    )
+    E160 = (
+        "[E160] {path}, line {line}: this is not valid JSON ({reason}). If the file is incomplete, download it again. "
+        "Otherwise, give the format of the file."
+    )
+    E161 = "[E161] {path} is not a file of the format {format}: {reason}. Give the format of the file, perhaps {other}."
+    E162 = (
+        "[E162] {path} has no column for the {field} of a translation. The column may be named {names}. The file has "
+        "the columns {columns}. Rename the column, or read the file as a table."
+    )
+    E163 = (
+        "[E163] {path} is an RDF file, which cannot be read. Use the ontology's release in OBO or OBO Graphs JSON. You "
+        "can also convert the file: `robot convert --input {path} --output vocabulary.json`."
+    )
+    E164 = (
+        "[E164] {path} is an SSSOM mapping without names, so it is not a vocabulary. Give it with --mapping, together "
+        "with the vocabularies that it maps."
+    )
+    E180 = (
+        "[E180] {path}, line {line}: the line does not have the form {wanted}. Correct the line, or draw the pairs "
+        "again."
+    )
     E181 = (
-        "[E181] Of the vocabulary's concepts, {found} have {min_names} names or more; {wanted} were to be drawn. Lower "
+        "[E181] Only {found} concepts have {min_names} names or more, but {wanted} concepts were requested. Lower "
         "--concepts or --min-names."
     )
     E182 = (
-        "[E182] There are {found} pairs, so none is left to train on when {wanted} are set aside. Lower --eval-pairs, or "
-        "draw more concepts or more pairs of each."
+        "[E182] There are {found} pairs, and {wanted} are set aside for evaluation, so none is left for training. "
+        "Lower --eval-pairs, draw more concepts, or draw more pairs of each concept."
     )
     E183 = (
-        "[E183] There is no pair, so nothing was written ({counts}). A pair takes a concept with two names, or a mention "
-        "of a concept of the vocabulary under another name than its own."
+        "[E183] No pair was found, so nothing was written ({counts}). A pair needs a concept with two names. A pair "
+        "with a mention needs a concept of the vocabulary that has another name."
     )
     E184 = (
-        "[E184] The names of several concepts cannot be sorted ({reason}). Make room in the folder for temporary files, or "
-        "set SQLITE_TMPDIR to another."
+        "[E184] Cannot sort the names that several concepts share ({reason}). Make room in the folder for temporary "
+        "files, or set SQLITE_TMPDIR to another folder."
     )
-    E185 = "[E185] {path} has no column {missing}. A file of triples has the headings {wanted}; `spacy-sapbert mine` writes one."
-    E186 = "[E186] {path}, line {line}: this is no triple ({reason}). Mend the line, or mine the negatives again."
-    E160 = (
-        "[E160] {path}, line {line}: this is no JSON ({reason}). The file may have been cut off: fetch it again, or give "
-        "the format that it has."
+    E185 = (
+        "[E185] {path} has no column {missing}. A file of triples needs the columns {wanted}. Create such a file with "
+        "`spacy-sapbert mine`."
     )
-    E161 = "[E161] {path} is no file of the format {format}: {reason}. Give the format that it has, perhaps {other}."
-    E162 = (
-        "[E162] {path} has no column for the {field} of a translation, which may be named {names}. Its columns are: "
-        "{columns}. Read it as a table, or rename the column."
+    E186 = (
+        "[E186] {path}, line {line}: the line is not a triple ({reason}). Correct the line, or mine the negatives "
+        "again."
     )
-    E163 = (
-        "[E163] {path} is RDF, which is not read. Take the ontology's release in OBO or OBO Graphs JSON, or convert it: "
-        "`robot convert --input {path} --output vocabulary.json`."
-    )
-    E164 = (
-        "[E164] {path} maps the ids of vocabularies to one another (SSSOM) and holds no names of its own, so it is no "
-        "vocabulary. Give it with --mapping, beside the vocabularies whose ids it maps."
-    )
-    E190 = "[E190] A vocabulary cannot be exported as {format}. The formats are: {formats}."
+    E190 = "[E190] Cannot export a vocabulary as {format}. The formats are: {formats}."
     E191 = (
-        "[E191] Cannot compare {old} with {new} ({reason}). Look at both with `kb check`, and see that there is room for "
-        "temporary files; the environment variable SQLITE_TMPDIR names another folder for them."
+        "[E191] Cannot compare {old} with {new} ({reason}). Check both with `spacy-sapbert kb check`. If there is no "
+        "room for temporary files, set SQLITE_TMPDIR to another folder."
     )
     # corpora
-    E201 = "[E201] {path}, line {line}: {reason}. Mend it, or read without `strict`, which leaves it out and counts it."
-    E202 = "[E202] There is no corpus format {format}. The formats are: {formats}."
-    E203 = "[E203] Cannot tell the format of {path} from its beginning. Give one of the formats: {formats}."
-    E205 = "[E205] {path}, line {line}: this is no well-formed XML ({reason}). Mend the file, or fetch it again."
-    E206 = (
-        "[E206] {path}, line {line}: {what} is not read, because it can be used to exhaust memory. "
-        "Replace the entities by what they stand for, and leave out the declarations."
+    E201 = (
+        "[E201] {path}, line {line}: {reason}. Correct the record. Without `strict`, broken records are left out and "
+        "counted."
     )
-    E207 = "[E207] {path} is no {format} file: its root is <{root}>, not <{wanted}>. Give the format that it has."
+    E202 = "[E202] There is no corpus format {format}. The formats are: {formats}."
+    E203 = "[E203] Cannot guess the format of {path} from its first lines. Give one of the formats: {formats}."
+    E205 = "[E205] {path}, line {line}: this is not well-formed XML ({reason}). Correct the file, or download it again."
+    E206 = (
+        "[E206] {path}, line {line}: {what} is not allowed, because it can exhaust memory. Replace the entities by "
+        "their text, and remove the declarations."
+    )
+    E207 = (
+        "[E207] {path} is not a {format} file: its root element is <{root}>, not <{wanted}>. Give the format of the "
+        "file."
+    )
     E208 = (
-        "[E208] The tokenizer of the language {lang} changes the text of document {doc_id}, so its offsets no longer "
-        "fit. Use one that keeps every character, e.g. that of spacy.blank('en')."
+        "[E208] The tokenizer of the language {lang} changes the text of document {doc_id}, so character offsets no "
+        "longer fit. Use a tokenizer that keeps every character, such as that of spacy.blank('en')."
     )
     E209 = "[E209] Cannot write {path} ({reason}). Choose another place."
-    E210 = "[E210] {path} cannot be read as a .spacy file ({reason}). Convert the corpus again."
-    E211 = "[E211] There is no document in {paths}. Check that the format fits the files; broken records: {broken}."
-    E216 = "[E216] There is no tokenizer '{name}'. Those that are installed: {known}."
-    E212 = "[E212] The output {path} must end in .spacy, or `spacy train` does not find it. Give such a name last."
-    E213 = "[E213] There is no id in {path}. Give a file with the ids of the documents to read, one a line."
+    E210 = "[E210] Cannot read {path} as a .spacy file ({reason}). Convert the corpus again."
+    E211 = "[E211] No document was read from {paths}; broken records: {broken}. Check that the format fits the files."
+    E212 = (
+        "[E212] The output {path} must end in .spacy, because `spacy train` reads only such files. Change the name of "
+        "the output. In `convert`, the output is the last argument."
+    )
+    E213 = "[E213] {path} contains no document ids. Give a file with one id per line."
     E214 = (
-        "[E214] No document has one of the {n} ids of {path}; {others} have other ids, the first of them {example}. Give the "
-        "list that goes with the corpus, or read all documents."
+        "[E214] None of the {n} ids in {path} belongs to a document of the corpus. The corpus has {others} documents "
+        "with other ids, such as {example}. Give the list for this corpus, or read all documents."
     )
     E215 = (
-        "[E215] {path} has no column {missing}, which a file of COMETA has. Its columns are: {columns}. Give the format "
-        "that it has, or a file with COMETA's heading."
+        "[E215] {path} has no column {missing}, which a COMETA file needs. Its columns are: {columns}. Add COMETA's "
+        "header line, or give the format of the file."
     )
+    E216 = "[E216] There is no tokenizer '{name}'. The installed tokenizers are: {known}."
     # encoders and indexes
     E301 = (
-        "[E301] '{name}' is neither a folder nor an encoder that the model hub could give ({reason}). Give the folder of "
-        "a Hugging Face encoder, a hub name (with a network), 'starter', or 'none' for the sparse score alone."
+        "[E301] Cannot open the encoder '{name}', which is neither a folder nor available from the Hugging Face hub "
+        "({reason}). Give a folder, a hub name, 'starter', or 'none' for the sparse score alone. A hub name needs a "
+        "network connection."
     )
     E302 = (
-        "[E302] The encoder folder {path} cannot be loaded ({reason}). It needs config.json, the weights and the "
-        "tokenizer's files, as `save_pretrained` writes them."
+        "[E302] Cannot load the encoder folder {path} ({reason}). The folder needs config.json, the weights and the "
+        "tokenizer files, as `save_pretrained` writes them."
     )
     E303 = (
-        "[E303] Unknown pooling '{pooling}' or normal form '{text_normalizer}'. Pooling is 'cls' or 'mean', the normal form one "
-        "of: {known}."
+        "[E303] The pooling '{pooling}' or the text_normalizer '{text_normalizer}' is unknown. The pooling must be "
+        "'cls' or 'mean'. The text_normalizer must be one of: {known}."
     )
     E305 = (
         "[E305] The name vectors in {path} belong to another vocabulary or encoder. Delete the folder, or assemble the "
         "pipeline again."
     )
     E306 = (
-        "[E306] The folder {path} is not complete ({reason}). Delete it if it lies in the cache; else assemble the "
-        "pipeline again."
-    )
-    E320 = (
-        "[E320] faiss cannot make the index '{kind}' ({reason}). Set `index` to 'Flat', 'HNSW', 'IVF', 'IVF,PQ', 'SQ8' or "
-        "another string that faiss's index_factory understands."
-    )
-    E321 = (
-        "[E321] The index '{kind}' cuts vectors into parts of one length, but {dim} dimensions cannot be cut so. The number "
-        "after PQ can be: {divisors}."
-    )
-    E322 = (
-        "[E322] The index '{kind}' takes at least {needed} names to be trained, and the vocabulary has {names}. Set `index` "
-        "to 'Flat' or 'HNSW', which are not trained; or take fewer cells, or parts of fewer bits (PQ48x4)."
-    )
-    E323 = (
-        "[E323] '{parameters}' are no parameters for a search in the index '{kind}'. One with cells has nprobe, a graph has "
-        "efSearch: 'IVF1024,Flat;nprobe=32', 'HNSW32;efSearch=256'."
-    )
-    E324 = (
-        "[E324] The index '{kind}' cannot search among the names of some types or sources. Take one with cells, a graph or "
-        "SQ8, or leave the filter out."
-    )
-    E325 = (
-        "[E325] The database of {address} does not answer as it should ({reason}). See that the server runs and that the "
-        "address is right; a server that wants a key is given that in the environment variable {key}."
-    )
-    E326 = "[E326] {address} is no collection to link with: {reason}. Make it: {command}"
-    E327 = "[E327] The collection of {address} is not complete: {reason}. Upload again, which adds what is missing: {command}"
-    E328 = (
-        "[E328] The collection of {address} was made of another {what} than the linker's. Bring it up to date, or set `index` "
-        "to a collection of its own: {command}"
-    )
-    E329 = (
-        "[E329] The folder {folder} is open in another process, and a database in a folder serves one process only. Close "
-        "the other; or, for n_process=2 and for several programs, run a Qdrant server and upload to that, or set `index` to "
-        "'HNSW' or another index of faiss."
-    )
-    E330 = (
-        "[E330] There is no pair of two different names to train on; pairs of one name with itself: {same}. Concepts with a "
-        "single name give no pair: draw pairs from a vocabulary with synonyms."
-    )
-    E331 = "[E331] Cannot write the checkpoint {path} ({reason}). Make room; the one before it is still there."
-    E332 = "[E332] There is no checkpoint in {path}. Start without --resume."
-    E333 = "[E333] The checkpoint {path} cannot be read ({reason}). Delete it and start anew, or put back a copy of it."
-    E334 = (
-        "[E334] The checkpoint {path} belongs to another run ({differences}). Use the settings it was made with, or "
-        "another output folder."
-    )
-    E335 = "[E335] The setting {name} cannot be {value}. It can be: {wanted}."
-    E336 = "[E336] {path} holds a run that is under way or done. Say --resume to go on with it, or give another output folder."
-    E337 = (
-        "[E337] The {what} was {value} in step {step}; training has stopped, and the batch stands in {path}. Lower the learning "
-        "rate, train in fp32, or look at the names."
-    )
-    E338 = "[E338] The evaluation gives no measure {measure}. It gives: {measures}."
-    E339 = (
-        "[E339] The teacher's vectors have {theirs} dimensions, the encoder's {ours}. Choose a teacher with as many "
-        "dimensions."
-    )
-    E340 = "[E340] None of the {mentions} mentions in {path} has its concept in the vocabulary, so nothing can be measured."
-    E341 = "[E341] The encoder has {layers} layers, so {wanted} of them cannot be trained. Change the setting `trained_layers`."
-    E342 = (
-        "[E342] There is no encoder that could learn: the linker has the sparse score alone. Set `encoder` to 'starter', a "
-        "folder or a hub name, or take `learning` out of its config."
-    )
-    E343 = (
-        "[E343] The pickle {path} names {refused}, which a fitted TfidfVectorizer does not need, so nothing was read from it. "
-        "Do not trust the file; take the model from where it was published."
-    )
-    E344 = (
-        "[E344] {path} cannot be taken over as a BioSyn model ({reason}). Give a folder as BioSyn's own code writes it: "
-        "config.json, the weights, the tokenizer's files, sparse_encoder.pk and sparse_weight.pt."
-    )
-    E346 = (
-        "[E346] The linker has nothing to learn from: of the mentions in {documents} documents none has a concept of the "
-        "vocabulary. They have {n} ids, such as: {some}. Give documents whose entities (or spans of `spans_key`) have a "
-        "`kb_id_`, and the vocabulary that the ids are of."
-    )
-    E345 = (
-        "[E345] The vectors of {name} are not l2_normalized, but self-alignment trains cosines, and negatives are mined by them. "
-        "Set `l2_normalized = true` for the encoder to use unit vectors, or train it as it is with `spacy train` (BioSyn)."
-    )
-    E347 = (
-        "[E347] The miner takes triplets that are given, but there are only pairs. Read a file of triples, which "
-        "`spacy-sapbert mine` writes, with `spacy-sapbert.TripleFile.v1`, or choose another miner."
-    )
-    E348 = (
-        "[E348] The encoder {name} has a projection already. Set `projection = null` to train it with the rest, or begin with "
-        "an encoder that has none."
+        "[E306] The folder {path} is incomplete or damaged ({reason}). If it is in the cache, delete it. Otherwise, "
+        "assemble the pipeline again."
     )
     E308 = (
-        "[E308] There is no encoder in {path}: its writing was cut off just when it should be replaced. What was there "
-        "before lies in {aside}; rename it, or write the encoder again."
+        "[E308] There is no encoder in {path}, because replacing it was interrupted. The previous encoder is in "
+        "{aside}. Rename that folder, or write the encoder again."
     )
     E309 = (
-        "[E309] An encoder with an adapter needs the library `adapters`, which cannot be imported here ({reason}). Install "
+        "[E309] An encoder with an adapter needs the library `adapters`, which cannot be imported ({reason}). Install "
         "it: pip install 'spacy-sapbert[adapters]'."
     )
     E310 = (
-        "[E310] The tokenizer of this encoder is {kind}, not WordPiece, so its vocabulary cannot be fitted to names. Leave "
-        "--vocabulary out, or take a BERT-like encoder with a fast tokenizer."
+        "[E310] Cannot fit the vocabulary of this encoder to names, because its tokenizer is {kind}, not WordPiece. "
+        "Omit --vocabulary, or use a BERT-like encoder with a fast tokenizer."
     )
     E311 = (
-        "[E311] {wanted} wordpieces are too few: {always} must stay, which are the special tokens, all single characters "
-        "and the words to add. Raise --keep-pieces, or add fewer."
+        "[E311] {wanted} wordpieces are too few, because {always} must stay. These are the special tokens, all single "
+        "characters and the added words. Raise --keep-pieces, or lower --add-pieces."
     )
     E312 = (
-        "[E312] The encoder has {known} layers, counted from 0; the layers {layers} cannot be kept. Give some of them."
+        "[E312] Cannot keep the layers {layers}: the encoder has {known} layers, counted from 0. Give one or more of "
+        "them, each once."
     )
     E313 = (
-        "[E313] {n} positions cannot be kept: the encoder has {known}, and reads names of up to {max_length} wordpieces. "
-        "Give a number between."
+        "[E313] Cannot keep {n} positions: the encoder has {known}, and it reads names of up to {max_length} "
+        "wordpieces. Give a number between these two."
     )
     E314 = (
-        "[E314] {path} is not replaced by an encoder, because it holds {foreign}, which is no part of one. Choose another "
-        "folder, or clear this one."
+        "[E314] Cannot replace {path} by an encoder, because the folder contains {foreign}, which is not part of an "
+        "encoder. Choose another folder, or empty this one."
     )
-    E315 = "[E315] Cannot write the encoder folder {path} ({reason}). Choose another place, or make room."
+    E315 = "[E315] Cannot write the encoder folder {path} ({reason}). Choose another place, or make room on the disk."
     E316 = (
         "[E316] The encoder has an adapter, so it cannot get {wanted}. Prune or train the encoder first, and add the "
         "adapter last."
     )
-    E317 = "[E317] Weights cannot be stored as {dtype}. They can be stored as: {known}."
-    E318 = "[E318] A weight of the encoder is {largest}, which {dtype} cannot hold. Store the weights as bfloat16."
-    E319 = "[E319] '{given}' is no list of layers. Give their numbers, counted from 0, with commas between: 0,2,5."
+    E317 = "[E317] Cannot store weights as {dtype}. The types are: {known}."
+    E318 = (
+        "[E318] A weight of the encoder is {largest}, which is out of range for {dtype}. Store the weights as bfloat16."
+    )
+    E319 = (
+        "[E319] '{given}' is not a list of layers. Give layer numbers, counted from 0 and separated by commas: 0,2,5."
+    )
+    E320 = (
+        "[E320] faiss cannot create the index '{kind}' ({reason}). Set `index` to 'Flat', 'HNSW', 'IVF', 'IVF,PQ', "
+        "'SQ8' or another string that faiss's index_factory accepts."
+    )
+    E321 = (
+        "[E321] The index '{kind}' splits vectors into equal parts, but {dim} dimensions cannot be split this way. The "
+        "number after PQ can be: {divisors}."
+    )
+    E322 = (
+        "[E322] The index '{kind}' needs at least {needed} names for training, but the vocabulary has {names}. Set "
+        "`index` to 'Flat' or 'HNSW', which need no training. You can also use fewer cells, or parts with fewer bits "
+        "(PQ48x4)."
+    )
+    E323 = (
+        "[E323] '{parameters}' are not search parameters of the index '{kind}'. An index with cells has nprobe: "
+        "'IVF1024,Flat;nprobe=32'. A graph has efSearch: 'HNSW32;efSearch=256'."
+    )
+    E324 = (
+        "[E324] The index '{kind}' cannot search only the names of some types or sources. Use an index with cells, a "
+        "graph or SQ8, or remove the filter."
+    )
+    E325 = (
+        "[E325] The database of {address} does not respond correctly ({reason}). Check that the server runs and that "
+        "the address is right. If the server needs a key, set the environment variable {key}."
+    )
+    E326 = "[E326] {address} is not a collection for linking: {reason}. Create it: {command}"
+    E327 = (
+        "[E327] The collection of {address} is incomplete: {reason}. Upload again to add the missing points: {command}"
+    )
+    E328 = (
+        "[E328] The collection of {address} was created from another {what} than the linker's. Update the collection, "
+        "or set `index` to a separate collection: {command}"
+    )
+    E329 = (
+        "[E329] Another process uses the database in the folder {folder}, which serves only one process. Close the "
+        "other process. For n_process=2 or several programs, run a Qdrant server and upload the vocabulary there. You "
+        "can also set `index` to 'HNSW' or another faiss index."
+    )
+    E330 = (
+        "[E330] There is no pair of two different names to train on. Pairs of one name with itself: {same}. Concepts "
+        "with a single name give no pairs, so use a vocabulary with synonyms."
+    )
+    E331 = (
+        "[E331] Cannot write the checkpoint {path} ({reason}). Make room on the disk. The previous checkpoint is kept."
+    )
+    E332 = "[E332] There is no checkpoint in {path}. Start without --resume."
+    E333 = "[E333] Cannot read the checkpoint {path} ({reason}). Restore a copy of it, or delete it and start again."
+    E334 = (
+        "[E334] The checkpoint {path} belongs to another run ({differences}). Use the settings of that run, or choose "
+        "another output folder."
+    )
+    E335 = "[E335] The setting {name} cannot be {value}. It can be: {wanted}."
+    E336 = "[E336] {path} already contains a run. Continue the run with --resume, or choose another output folder."
+    E337 = (
+        "[E337] The {what} was {value} in step {step}, so training has stopped. The batch is saved in {path}. Lower "
+        "the learning rate, train in fp32, or check the names in the batch."
+    )
+    E338 = "[E338] The evaluation has no measure {measure}. Its measures are: {measures}."
+    E339 = (
+        "[E339] The teacher's vectors have {theirs} dimensions, but the encoder's vectors have {ours}. Choose a "
+        "teacher with the same number of dimensions."
+    )
+    E340 = (
+        "[E340] None of the {mentions} mentions in {path} has a concept of the vocabulary, so nothing can be measured. "
+        "Check that the ids belong to the vocabulary."
+    )
+    E341 = "[E341] Cannot train {wanted} layers, because the encoder has {layers}. Change the setting `trained_layers`."
+    E342 = (
+        "[E342] The linker has no encoder to train, because it uses the sparse score alone. Set `encoder` to "
+        "'starter', a folder or a hub name, or remove `training` from the config."
+    )
+    E343 = (
+        "[E343] The pickle {path} refers to {refused}, which a fitted TfidfVectorizer does not need. Nothing was read "
+        "from the file. Do not trust it, and download the model from its publisher."
+    )
+    E344 = (
+        "[E344] Cannot import {path} as a BioSyn model ({reason}). Give a folder as BioSyn's own code writes it. It "
+        "contains config.json, the weights, the tokenizer files, sparse_encoder.pk and sparse_weight.pt."
+    )
+    E345 = (
+        "[E345] The vectors of {name} are not l2_normalized, but self-alignment and mining use cosines. Set "
+        "`l2_normalized = true` for the encoder. To train raw vectors, use `spacy train` (BioSyn)."
+    )
+    E346 = (
+        "[E346] The linker cannot be trained: no mention in {documents} documents has a concept of the vocabulary. The "
+        "mentions have {n} ids, such as: {some}. Check that the ids belong to the vocabulary. They must be the "
+        "`kb_id_` of entities, or of the spans of `spans_key`."
+    )
+    E347 = (
+        "[E347] The miner uses given triples, but the data are pairs. Create triples with `spacy-sapbert mine`, and "
+        "read them with `spacy-sapbert.TripleFile.v1`. You can also choose another miner."
+    )
+    E348 = (
+        "[E348] The encoder {name} already has a projection. To train this projection with the encoder, set "
+        "`projection = null`. Otherwise, use an encoder without a projection."
+    )
     # components
-    E401 = "[E401] No saved component in {path}. Save the pipeline again with `nlp.to_disk`."
+    E401 = "[E401] There is no saved component in {path}. Save the pipeline again with `nlp.to_disk`."
     E402 = (
-        "[E402] The component in {path} was saved in format {found} by spacy-sapbert {version}; this version reads "
-        "format {wanted}. Assemble the pipeline again, or install that version."
+        "[E402] The component in {path} was saved in format {found} by spacy-sapbert {version}. This version reads "
+        "format {wanted}. Assemble the pipeline again, or install the version that saved it."
     )
-    E403 = "[E403] The saved component holds a file named '{name}', which leads out of its folder. Do not trust it."
+    E403 = (
+        "[E403] The saved component contains a file '{name}', whose path leads out of the component's folder. Do not "
+        "trust this component."
+    )
     E404 = (
-        "[E404] The vocabulary has no concept of type {missing}. Its types are: {known}. Change the settings `types` or "
-        "`label_types`, or build the vocabulary with types."
+        "[E404] The vocabulary has no concept of type {missing}. Its types are: {known}. Change the settings `types` "
+        "or `label_types`, or build the vocabulary with types."
     )
-    E405 = "[E405] The vocabulary has no names of source {missing}. Its sources are: {known}."
+    E405 = (
+        "[E405] The vocabulary has no names of source {missing}. Its sources are: {known}. Change the setting "
+        "`sources`."
+    )
     E406 = "[E406] The setting {setting} of {component} is {value}; it must be {wanted}."
     E407 = (
-        "[E407] The encoder is 'none' and the sparse score is off, so nothing can be scored. Give an encoder, or set "
-        "sparse to true."
+        "[E407] The encoder is 'none' and the sparse score is off, so candidates have no score. Choose an encoder, or "
+        "set `sparse` to true."
     )
-    E408 = "[E408] These bytes hold no saved component ({reason}). Make them with `to_bytes`."
-    E410 = "[E410] The list of known abbreviations has the entry {entry}. Make it a pair of a short and a long form."
+    E408 = "[E408] These bytes contain no saved component ({reason}). Create them with `to_bytes`."
+    E410 = (
+        "[E410] The list of known abbreviations contains the entry {entry}. Each entry must be a pair of a short form "
+        "and a long form."
+    )
     E411 = (
-        "[E411] {path}, line {line}: {reason}. Each line of a list of misspelt words holds one, and what stands for it: "
-        "`wrong||right`. Mend the line."
+        "[E411] {path}, line {line}: {reason}. Each line must contain a misspelled word and its correction: "
+        "`wrong||right`. Correct the line."
     )
     # command line and evaluation
     E501 = (
-        "[E501] There is no pipeline {name}. Give the folder of a saved pipeline, or the name of an installed one; "
-        "`spacy-sapbert assemble` makes one."
+        "[E501] There is no pipeline {name}. Give the folder of a saved pipeline or the name of an installed one. To "
+        "create a pipeline, use `spacy-sapbert assemble`."
     )
     E502 = (
-        "[E502] The pipeline {name} cannot be loaded ({reason}). Install the packages that its components come from, or "
-        "save it again with the versions that are installed here."
+        "[E502] Cannot load the pipeline {name} ({reason}). Install the packages of its components, or save it again "
+        "with the versions that are installed here."
     )
     E503 = (
-        "[E503] The pipeline {name} has no sapbert_linker, so it links nothing. Its components are: {components}. Add "
-        "one with `nlp.add_pipe` and save the pipeline again, or use `spacy-sapbert assemble`."
+        "[E503] The pipeline {name} has no sapbert_linker, so it cannot link mentions. Its components are: "
+        "{components}. Add one with `nlp.add_pipe` and save the pipeline, or use `spacy-sapbert assemble`."
     )
-    E504 = "[E504] There is no file {path}. Check the path; `-` reads standard input."
-    E505 = "[E505] Cannot tell the format of {path} from its name. Give --format, one of: {formats}."
-    E506 = "[E506] {place}: {reason}. Mend it, or link without --strict, which leaves it out and counts it."
+    E504 = "[E504] There is no file {path}. Check the path, or use `-` to read standard input."
+    E505 = "[E505] Cannot guess the format of {path} from its name. Give --format with one of: {formats}."
+    E506 = "[E506] {place}: {reason}. Correct the record. Without --strict, broken records are left out and counted."
     E507 = "[E507] Cannot write {path} ({reason}). Choose another place."
     E508 = (
-        "[E508] None of the {n} records could be linked; the reasons stand above. Check that --format, --text-key and "
-        "--column fit the input."
+        "[E508] None of the {n} records could be linked. The reasons are listed above. Check that --format, --text-key "
+        "and --column fit the input."
     )
-    E518 = "[E518] The corpus has no {what}, so there is nothing to measure. Check the file, its format and the type."
-    E519 = (
-        "[E519] The encoders would be called {labels}, which does not give each of them a name of its own. Give --label as "
-        "often as there are encoders, each time another one."
-    )
-    E520 = (
-        "[E520] No threshold gives links of precision {wanted} on the part of the corpus that is fitted on. With {least} or "
-        "more links above it, which it takes to tell, the highest precision is {best}. Ask for less with --precision, or "
-        "give a larger corpus."
-    )
-    E521 = (
-        "[E521] The {part} part of the corpus has {n} links, {right} of them right; it takes right and wrong ones. Give a "
-        "larger corpus, or another --held-out or --seed."
-    )
-    E522 = (
-        "[E522] {path}, line {line}: this is no line of a training log ({reason}). The logger spacy-sapbert.CandidateLog.v1 "
-        "writes one; see configs/linker.cfg."
-    )
-    E523 = "[E523] There are no pictures of the kind of {path}. End its name in one of: {endings}."
-    E531 = "[E531] {option} was given {given} times for {wanted} files. Give it once, or once for each file."
-    E532 = "[E532] {option} wants two values with = between them, for example synonyms=Synonyms; got {given}."
-    E533 = "[E533] These options do not go together: {reason}."
-    E534 = (
-        "[E534] Cannot load the pipeline {pipeline} ({reason}). Give the folder or the name of an installed pipeline."
-    )
-    E535 = "[E535] {path} is there already and is no pipeline, so it is not overwritten. Choose another folder."
-    E540 = "[E540] The table {path} would be read with commas, but is written with tabs. End its name in .tsv."
-    E541 = "[E541] The config {path} cannot be used: {reason}"
-    E542 = "[E542] There is no module {module}. Install what is missing: pip install 'spacy-sapbert[{extra}]'."
-    E545 = (
-        "[E545] The names in {path} ({pairs} pairs of {concepts} concepts) are not known to differ in meaning anywhere, so "
-        "there is nothing to compare synonyms with. Give pairs of two concepts or more."
-    )
-    E546 = "[E546] A heat map of {pairs} pairs cannot be read. Give a file with at most {most}, such as plot.txt of `pairs`."
-    E547 = "[E547] The encoder 'none' gives no vectors. Name 'starter', a folder or a hub name."
-    E543 = (
-        "[E543] There is no negative for any of the {pairs} pairs, so nothing was written; the concepts of {unknown} are not "
-        "in the vocabulary. Give with --kb the one that the pairs were drawn from; it needs names of other concepts."
-    )
-    E550 = "[E550] Cannot listen on {host}, port {port} ({reason}). Choose another with --host or --port."
-    E548 = (
-        "[E548] The collection of {address} is there already, and was not made by an upload of ours, so nothing was changed. "
-        "Give another name with --collection."
-    )
-    E549 = "[E549] Without an encoder there are no vectors to upload. Give one with --encoder."
     E510 = (
-        "[E510] The pipeline has no sapbert_linker, so there are no links to evaluate. Its components are: {components}. "
-        "Add one with `nlp.add_pipe` or `spacy-sapbert assemble`."
+        "[E510] The pipeline has no sapbert_linker, so there are no links to evaluate. Its components are: "
+        "{components}. Add one with `nlp.add_pipe` or `spacy-sapbert assemble`."
     )
     E511 = (
-        "[E511] There is no mention {wanted} in the corpus, so there is nothing to measure. Its mentions with a concept "
-        "id have the types: {known}."
+        "[E511] The corpus has no mention {wanted}, so nothing can be measured. Its mentions with a concept id have "
+        "the types: {known}."
     )
     E513 = (
-        "[E513] {path}, line {line}: this is no line of a predictions file ({reason}). Make the file with "
-        "`spacy-sapbert evaluate linking --predictions`, or with that option of `evaluate concepts` or `evaluate pipeline`."
+        "[E513] {path}, line {line}: this is not a line of a predictions file ({reason}). Create the file with "
+        "--predictions of `evaluate linking`, `evaluate concepts` or `evaluate pipeline`."
     )
     E514 = (
-        "[E514] {a} and {b} are not about the same mentions: {n_a} are only in the first, {n_b} only in the second; one of "
-        "them: {example}. Evaluate both pipelines on the same corpus with the same --type."
+        "[E514] {a} and {b} contain different mentions: {n_a} are only in the first, {n_b} only in the second. One of "
+        "them is {example}. Evaluate both pipelines on the same corpus with the same --type."
     )
     E515 = (
-        "[E515] The predictions are about {n} document(s). The test draws documents, so it needs two or more: evaluate "
-        "on a larger corpus."
+        "[E515] The predictions cover {n} document(s). The test draws documents, so it needs at least two. Evaluate on "
+        "a larger corpus."
     )
-    E557 = (
-        "[E557] {a} and {b} are not about the same documents and gold mentions. Evaluate both pipelines on the same corpus "
-        "with the same --type."
+    E518 = "[E518] The corpus has no {what}, so nothing can be measured. Check the file, its format and the type."
+    E519 = (
+        "[E519] The encoders need different labels, but their labels are {labels}. Give --label once for each encoder, "
+        "each time with a different label."
     )
+    E520 = (
+        "[E520] No threshold reaches precision {wanted} on the documents that are used for fitting. A threshold needs "
+        "{least} or more links above it. The highest precision is {best}. Lower --precision, or use a larger corpus."
+    )
+    E521 = (
+        "[E521] The {part} part of the corpus has {n} links, and {right} of them are right. Calibration needs both "
+        "right and wrong links. Use a larger corpus, or change --held-out or --seed."
+    )
+    E522 = (
+        "[E522] {path}, line {line}: this is not a line of a training log ({reason}). The logger "
+        "spacy-sapbert.CandidateLog.v1 writes such logs (see configs/linker.cfg)."
+    )
+    E523 = "[E523] The ending of {path} is not a picture format. Use one of the endings: {endings}."
+    E531 = "[E531] {option} was given {given} times for {wanted} files. Give it once, or once for each file."
+    E532 = "[E532] {option} needs two values with = between them, such as synonyms=Synonyms. It got {given}."
+    E533 = "[E533] These options cannot be combined: {reason}."
+    E534 = (
+        "[E534] Cannot load the pipeline {pipeline} ({reason}). Give the folder of a saved pipeline or the name of an "
+        "installed one."
+    )
+    E535 = "[E535] {path} already exists and is not a pipeline, so it was not overwritten. Choose another folder."
+    E540 = (
+        "[E540] The table {path} has tabs between its cells, but names ending in .csv stand for commas. Choose a name "
+        "that ends in .tsv."
+    )
+    E541 = "[E541] Cannot use the config {path}. Correct this: {reason}"
+    E542 = "[E542] The module {module} is not installed. Install it: pip install 'spacy-sapbert[{extra}]'."
+    E543 = (
+        "[E543] None of the {pairs} pairs has a negative, so nothing was written. The concepts of {unknown} pairs are "
+        "not in the vocabulary. Use --kb to give the vocabulary of the pairs. It needs names of other concepts."
+    )
+    E545 = (
+        "[E545] The {pairs} pairs in {path} contain no two names that are known to differ in meaning (concepts: "
+        "{concepts}). Synonyms can therefore not be compared with other names. Give pairs of two or more concepts."
+    )
+    E546 = (
+        "[E546] A heat map of {pairs} pairs is not readable. Give a file with at most {most} pairs, such as plot.txt "
+        "from `spacy-sapbert pairs`."
+    )
+    E547 = "[E547] The encoder 'none' has no vectors. Give 'starter', a folder or a hub name."
+    E548 = (
+        "[E548] The collection of {address} already exists and was not created by `spacy-sapbert kb upload`. Nothing "
+        "was changed. Choose another name with --collection."
+    )
+    E549 = "[E549] The upload needs vectors of names, which 'none' cannot give. Choose an encoder with --encoder."
+    E550 = "[E550] Cannot listen on {host}, port {port} ({reason}). Choose another host or port with --host or --port."
     E555 = (
-        "[E555] The pipeline {name} finds no mentions but names that the vocabulary has, so there are no new names among "
-        "them. Its components are: {components}. Give one with an NER (`spacy-sapbert assemble --ner`), or a corpus whose "
-        "mentions are annotated (--gold)."
+        "[E555] The pipeline {name} finds only names that the vocabulary contains, so it cannot find new names. Its "
+        "components are: {components}. Use a pipeline with an NER (`spacy-sapbert assemble --ner`), or a corpus with "
+        "annotated mentions (--gold)."
     )
     E556 = (
-        "[E556] {path} has no column {missing}. A table of new names has the columns keep, name and id; leave them in when "
-        "you review it, or read what you have left with --format table."
+        "[E556] {path} has no column {missing}. A table of new names needs the columns keep, name and id. Keep these "
+        "columns when you review the table, or read it with --format table."
     )
+    E557 = (
+        "[E557] {a} and {b} contain different documents or gold mentions. Evaluate both pipelines on the same corpus "
+        "with the same --type."
+    )
+    # concepts of documents
     E631 = (
-        "[E631] The pipeline has no concept_retriever, so it names no concepts of documents. Its components are: {components}. "
-        "Add one with `nlp.add_pipe`."
+        "[E631] The pipeline has no concept_retriever, so it predicts no concepts of documents. Its components are: "
+        "{components}. Add one with `nlp.add_pipe`."
     )
-    E632 = "[E632] {path} has no labels. Give a file with the id of a concept on each line, or leave the labels out."
+    E632 = "[E632] {path} contains no labels. Give a file with one concept id per line, or omit the labels."
     E633 = (
-        "[E633] {path}, line {line}: {text} is not the id of one concept. Put each id on a line of its own, and nothing else "
-        "there."
+        "[E633] {path}, line {line}: {text} is not the id of one concept. Put each id on its own line, with nothing "
+        "else."
     )
-    E634 = (
-        "[E634] No document has a gold concept{wanted}, so there is nothing to measure. Check the corpus and the type."
-    )
+    E634 = "[E634] No document has a gold concept{wanted}, so nothing can be measured. Check the corpus and the type."
     E635 = (
-        "[E635] The vocabulary {path} has none of the {n} labels, such as {example}, so none can be named. Give the labels "
-        "of this vocabulary, or a pipeline with theirs."
+        "[E635] The vocabulary {path} has none of the {n} labels, such as {example}. Give labels of this vocabulary, "
+        "or a pipeline with the vocabulary of the labels."
     )
     E636 = (
-        "[E636] {a} and {b} are not about the same documents, gold concepts and number of places. Evaluate both pipelines on "
-        "the same corpus with the same --k and --type."
+        "[E636] {a} and {b} differ in their documents, gold concepts or --k. Evaluate both pipelines on the same "
+        "corpus with the same --k and --type."
     )
-
     E642 = (
-        "[E642] Nothing can be named: no concept of {path} is among the labels ({labels}) and of the types wanted "
-        "({types}). Check the settings labels and types: ids are written as in `spacy-sapbert kb search`."
+        "[E642] There is nothing to predict: no concept of {path} has both a wanted label ({labels}) and a wanted type "
+        "({types}). Check the settings `labels` and `types`. Write ids as `spacy-sapbert kb search` shows them."
     )
     E643 = (
-        "[E643] No component has written doc.spans['{key}'], from which this model learns. Put a concept_matcher with "
-        "spans_key: '{key}' before it, and name that in `annotating_components` while it is trained."
+        "[E643] The model reads doc.spans['{key}'], but no component has written it. Put a concept_matcher with "
+        "spans_key: '{key}' before the model's component. In training, add the matcher to `annotating_components`."
     )
     E645 = (
-        "[E645] None of the {ids} ids annotated in {documents} training documents is of a concept that can be named. Check "
-        "that `kb` and `labels` are those of the corpus."
+        "[E645] None of the {ids} ids annotated in {documents} training documents can be predicted. Check that `kb` "
+        "and `labels` fit the corpus."
     )
     E646 = (
-        "[E646] Documents have vectors of {documents} dimensions, concepts those of {concepts}, so they cannot be compared. Give "
-        "`encoder` the name of the model that the pipeline's transformer has."
+        "[E646] Cannot compare documents with concepts: document vectors have {documents} dimensions, concept vectors "
+        "have {concepts}. Set `encoder` to the model of the pipeline's transformer."
     )
     E647 = (
-        "[E647] The transformer that the concept_retriever shares has not read the document. Put a `transformer` of "
-        "spacy-transformers before it in the pipeline, and in training among the annotating components if it is frozen."
+        "[E647] The concept_retriever shares a transformer that has not read the document. Put a `transformer` of "
+        "spacy-transformers before the concept_retriever. If the transformer is frozen in training, add it to the "
+        "annotating components."
     )
-
     # augmentation
-    E601 = "[E601] Nothing says where documents come from. Give --documents (files or folders) or --eutils, one of the two."
-    E602 = (
-        "[E602] Nothing says which concepts are scarce. Give a corpus with --train, ids with --labels, or --all for all of "
-        "the vocabulary."
+    E601 = (
+        "[E601] There are no documents to search. Give files or folders with --documents, or use --eutils, but not "
+        "both."
     )
-    E603 = "[E603] There is no document in {path}. Give .txt or .jsonl files, perhaps gzipped, or a folder with some."
+    E602 = (
+        "[E602] The concepts to search for are not given. Give a corpus with --train, ids with --labels, or --all for "
+        "the whole vocabulary."
+    )
+    E603 = (
+        "[E603] There is no document in {path}. Give .txt or .jsonl files, which may be gzipped, or a folder that "
+        "contains some."
+    )
     E604 = (
-        "[E604] No document can be written: {counts}. Look where they were lost; --no-relevance-filter keeps documents "
-        "that lack the concept they were found for."
+        "[E604] No document is left to write: {counts}. The counts show where documents were lost. With "
+        "--no-relevance-filter, documents are kept even if they lack the concept of the search."
     )
     E605 = (
-        "[E605] {url} does not answer as it should ({reason}). What was answered before is kept if --cache is given, so the "
-        "same command goes on from there. A key in the environment variable {variable} allows more requests a second."
+        "[E605] {url} does not respond correctly ({reason}). With --cache, earlier answers are kept, and the same "
+        "command continues from there. A key in the environment variable {variable} allows more requests per second."
     )
     E607 = (
-        "[E607] The folder {path} lacks {missing}. Give the folder public_mm_lite, with MetaMapLite's jar in `target`, and "
-        "the data of a UMLS release unpacked into it."
+        "[E607] The folder {path} lacks {missing}. Give the folder public_mm_lite with MetaMapLite's jar in `target` "
+        "and with the unpacked data of a UMLS release."
     )
     E608 = (
-        "[E608] MetaMapLite cannot be run ({reason}). Install Java 8 or later, and see that MetaMapLite works by itself; or "
-        "run it elsewhere on what --texts writes, and give its output with --annotations."
+        "[E608] Cannot run MetaMapLite ({reason}). Install Java 8 or later, and check that MetaMapLite runs on its "
+        "own. You can also run it elsewhere on the files of --texts and give its output with --annotations."
     )
     E609 = (
-        "[E609] The documents cannot be prepared for the search ({reason}). Make room for temporary files, or name another "
-        "folder for them in the environment variable TMPDIR; Python's sqlite3 must have FTS5, which it has nearly everywhere."
+        "[E609] Cannot prepare the documents for the search ({reason}). Make room for temporary files, or set the "
+        "environment variable TMPDIR to another folder. Python's sqlite3 must include FTS5, as it usually does."
     )
-    E610 = "[E610] The tokenizer of {name} does not tell where its wordpieces stand. Take an encoder with a fast tokenizer."
-    E611 = "[E611] There is no scarce concept: of {n} concepts none has fewer than {k} training documents. Raise --k, or give --all."
+    E610 = (
+        "[E610] The tokenizer of {name} does not give the offsets of its wordpieces. Use an encoder with a fast "
+        "tokenizer."
+    )
+    E611 = (
+        "[E611] There is no rare concept: none of {n} concepts has fewer than {k} training documents. Raise --k, or "
+        "use --all."
+    )
 
 
 class Warnings:
     W201 = (
-        "[W201] {path}: {n} broken records were left out, the first in line {line}: {reason}. "
-        "Pass a `Report` to see them all."
+        "[W201] {path}: {n} broken records were left out. The first is in line {line}: {reason}. Pass a `Report` to "
+        "see all of them."
     )
     W202 = (
         "[W202] No mention has the type {missing}. The types are: {known}. Check the spelling of --types and --rename."
     )
     W203 = (
-        "[W203] {n} of the {total} ids of {path} are those of no document that was read, the first of them {example}. Check "
-        "that the list goes with the corpus."
+        "[W203] {n} of the {total} ids of {path} belong to no document that was read. The first is {example}. Check "
+        "that the list belongs to the corpus."
     )
     W330 = (
-        "[W330] In {n} of the last {steps} steps nothing was hard, so its pairs taught nothing. The encoder knows them; for "
-        "more to learn raise the miner's margin, or take larger batches."
+        "[W330] In {n} of the last {steps} steps no pair was hard, so the encoder learned nothing from them. Raise the "
+        "miner's margin, or use larger batches."
     )
     W401 = (
-        "[W401] The sparse score that is saved in {path} reads names in the normal form {saved}, which goes before the "
-        "setting text_normalizer ({wanted}). For the other form, make the pipeline anew from its vocabulary."
+        "[W401] The sparse score saved in {path} uses the text_normalizer {saved}. It takes precedence over the "
+        "setting text_normalizer ({wanted}). To use the setting, build the pipeline again from its vocabulary."
     )
     W412 = (
-        "[W412] The vectors stay in the database: the saved linker works only where it can reach {address}. The setting "
-        "`index` tells another address, when the pipeline is loaded."
+        "[W412] The vectors stay in the database, so the saved linker needs access to {address}. To use another "
+        "address, change the setting `index` when you load the pipeline."
     )
     W413 = (
-        "[W413] How much each signal counts cannot be learnt: of the {candidates} candidates in {documents} documents that "
-        "were held out, {right} are right. What was learnt before stays. Give more annotated documents, or hold out more "
+        "[W413] Cannot fit the weights of the signals: of the {candidates} candidates in {documents} held-out "
+        "documents, {right} are right. The previous weights are kept. Give more annotated documents, or hold out more "
         "(`held_out`)."
     )
     W510 = (
-        "[W510] {n} of {total} mentions are no span of tokens, so the linker could not be asked; they count as wrong. The "
-        "first: {mention} in document {doc_id}."
+        "[W510] {n} of {total} mentions do not fit the boundaries of tokens, so the linker could not link them. They "
+        "count as wrong. The first is {mention} in document {doc_id}."
     )
     W557 = (
-        "[W557] The pipeline found no mention in any of the {n} documents. Its components are: {components}. Add one that "
-        "finds mentions, or measure the linker alone with --gold-mentions."
+        "[W557] The pipeline found no mention in any of the {n} documents. Its components are: {components}. Add one "
+        "that finds mentions, or measure the linker alone with --gold-mentions."
     )

@@ -78,7 +78,7 @@ def test_pairs_of_another_vocabulary(run, pairs, tmp_path):
     pairs.write_text("C1||a||b\nC2||c||d\n")
     finished = run()
     assert finished.status == 1
-    assert "[E543] There is no negative for any of the 2 pairs" in finished.err
+    assert "[E543] None of the 2 pairs has a negative" in finished.err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["pairs.txt"]
 
 

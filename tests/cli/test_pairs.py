@@ -109,7 +109,7 @@ def test_the_selections_of_the_command_are_those_there_are():
 
 
 def test_the_published_numbers_of_kg_aligned_are_its_defaults(large_store, tmp_path):
-    with pytest.raises(SapbertError, match=r"E181.* 30 have 5 names or more; 5000 were"):
+    with pytest.raises(SapbertError, match=r"E181.* 30 concepts have 5 names or more, but 5000 concepts were"):
         run(large_store, "-o", tmp_path / "kg", "--selection", "kg-aligned")
     result, _ = run(
         large_store, "-o", tmp_path / "kg", "--selection", "kg-aligned", "--concepts", 30, "--eval-pairs", 60

@@ -315,7 +315,7 @@ def test_cross_references_that_are_not_one_to_one_merge_nothing(tmp_path):
 
 def test_a_vocabulary_that_nothing_refers_to_is_told(tmp_path):
     for read, known in ((RECORD, r"UMLS \(1\)"), (record("C0000001", "one"), "nothing")):
-        with pytest.raises(SapbertError, match=rf"E108.*SNOMED.*refers to: {known}\."):
+        with pytest.raises(SapbertError, match=rf"E108.*SNOMED.*refer to: {known}\."):
             built(tmp_path / "a.kb", read, merge_xrefs=("SNOMED",))
     assert list(tmp_path.iterdir()) == []
 

@@ -36,5 +36,5 @@ def test_what_is_not_found():
         find_types(["Diseases or Syndrome"])
     with pytest.raises(SapbertError, match=r"E146.*semantic group Disorder\. .*disorders"):
         find_types(groups=["Disorder"])
-    with pytest.raises(SapbertError, match=r"E146.*semantic type \?\. Like it are: none"):
+    with pytest.raises(SapbertError, match=r"E146.*semantic type \?\. Similar ones are: none"):
         find_types(["?"])

@@ -87,7 +87,7 @@ def test_normal_form_of_the_sparse_score(small_store, tmp_path):
 def test_saved_ngrams_go_before_the_setting(saved, recwarn):
     assert load_generator(saved, sparse=True).ngrams.text_normalizer == "biosyn+greek"
     assert not recwarn.list
-    with pytest.warns(UserWarning, match=r"\[W401\].*normal form biosyn.*text_normalizer \(lower\)"):
+    with pytest.warns(UserWarning, match=r"\[W401\].*text_normalizer biosyn.*text_normalizer \(lower\)"):
         loaded = load_generator(saved, sparse=True, text_normalizer="lower")
     assert loaded.ngrams.text_normalizer == "biosyn+greek"
     shutil.rmtree(saved / NGRAMS_FOLDER)

@@ -255,7 +255,7 @@ def test_a_selection_of_concepts_with_pairs_set_aside(store_of):
 
 def test_too_few_concepts_are_told_with_their_number(store_of):
     kb = store_of(("C1", "a", "b", "c"), ("C2", "a", "b", "c"), ("C3", "a", "b"))
-    with pytest.raises(SapbertError, match=r"E181.* 2 have 3 names or more; 5 were"):
+    with pytest.raises(SapbertError, match=r"E181.* 2 concepts have 3 names or more, but 5 concepts were"):
         drawn(kb, PairSelection(min_names=3, concepts=5))
 
 

@@ -44,7 +44,7 @@ def test_a_broken_triple_is_told_with_its_line(tmp_path, line, reason):
     path.write_text(f"{HEAD}\tsimilarity\nC0\ta\tb\tc\t0.5\n\n{line}\n")
     triples = read_triples(path)
     assert next(triples) == Triple("C0", "a", "b", "c", 0.5)
-    with pytest.raises(SapbertError, match=rf"E186.*triples.tsv, line 4: .*{reason}.*Mend the line"):
+    with pytest.raises(SapbertError, match=rf"E186.*triples.tsv, line 4: .*{reason}.*Correct the line"):
         next(triples)
 
 

@@ -252,7 +252,7 @@ def test_damaged_vectors_in_the_cache_are_told(small_store, encoder, tmp_path):
     (folder / VECTORS_FILE).write_bytes(b"")
     other = build_knowledge_base([Record("D1", (Name("a", "exact", "t"),))], tmp_path / "other.kb")
     for kb in (small_store, other):
-        with pytest.raises(SapbertError, match=rf"E306.*{folder.name}.*Delete it if it lies in the cache"):
+        with pytest.raises(SapbertError, match=rf"E306.*{folder.name}.*If it is in the cache, delete it"):
             cached_name_vectors(kb, encoder)
 
 

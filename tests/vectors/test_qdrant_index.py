@@ -291,7 +291,7 @@ def test_a_server_that_refuses(small_store, encoder):
     finally:
         server.shutdown()
         server.server_close()
-    with pytest.raises(SapbertError, match=r"E325.*#spacy-sapbert does not answer.*[Rr]efused"):
+    with pytest.raises(SapbertError, match=r"E325.*#spacy-sapbert does not respond.*[Rr]efused"):
         upload(small_store, cached_name_vectors(small_store, encoder), address)
 
 
