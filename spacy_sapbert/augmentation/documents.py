@@ -89,7 +89,7 @@ def _json_document(line: str, name: str, number: int) -> SourceDocument:
     except ValueError as error:
         raise BrokenRecord(f"this is not JSON in Unicode ({error})") from error
     if not isinstance(record, dict):
-        raise BrokenRecord("this is no JSON object")
+        raise BrokenRecord("this is not a JSON object")
     title, text = _field(record, "title"), _field(record, "text")
     if not text:
         raise BrokenRecord("there is no text")
@@ -102,7 +102,7 @@ def _field(record: dict[str, Any], key: str) -> str:
     if value is None:
         return ""
     if isinstance(value, bool) or not isinstance(value, (str, int)):
-        raise BrokenRecord(f"the value of {key!r} is neither a string nor a whole number")
+        raise BrokenRecord(f"the value of {key!r} must be a string or a whole number")
     return str(value).strip()
 
 

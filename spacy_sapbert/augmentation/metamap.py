@@ -87,7 +87,7 @@ def _mmi(cells: list[str]) -> _Mmi:
         if _MMI_CUI.fullmatch(cells[cui]) and _MMI_TYPES.fullmatch(cells[cui + 1]) and cells[1] == "MMI":
             triggers = "|".join(cells[cui + 2 : last])
             return _Mmi(cells[2], "|".join(cells[3:cui]), cells[cui], triggers, cells[last])
-    raise BrokenRecord("no line of MetaMapLite's MMI format")
+    raise BrokenRecord("not a line of MetaMapLite's MMI format")
 
 
 def _place_of_positions(cells: list[str]) -> int:
@@ -103,14 +103,14 @@ def _number(raw: str) -> float:
     try:
         return parse_float(raw.replace(",", "."))  # Java writes numbers as its locale has them
     except ValueError:
-        raise BrokenRecord(f"{raw!r} is no score") from None
+        raise BrokenRecord(f"{raw!r} is not a score") from None
 
 
 def _integer(raw: str) -> int:
     try:
         return parse_int(raw)
     except ValueError:
-        raise BrokenRecord("an offset is no whole number of at most 18 digits") from None
+        raise BrokenRecord("an offset is not a whole number of at most 18 digits") from None
 
 
 def _whole(place: str) -> tuple[int, int]:
@@ -132,7 +132,7 @@ def read_json(source: Source) -> Iterator[RankedAnnotation]:
         if not isinstance(entities, list):
             raise ValueError("it is no list")
     except ValueError as error:
-        source.broken(1, f"no JSON of MetaMapLite ({error})")
+        source.broken(1, f"not JSON from MetaMapLite ({error})")
         return
     for number, entity in enumerate(entities, start=1):
         try:
@@ -200,7 +200,7 @@ def read_output(path: Path, text: str, source: Source | None = None) -> list[Ann
         if ranked.length > 0 and ranked.start >= 0 and ranked.start + ranked.length < len(units):
             found.append(ranked)
         else:
-            source.broken(1, f"{ranked.start}/{ranked.length} is no part of a text of {len(text)} characters")
+            source.broken(1, f"{ranked.start}/{ranked.length} is outside the text of {len(text)} characters")
     return [
         Annotation(units[best.start], units[best.start + best.length], (best.concept_id,), best.name)
         for best in _best(found, text, units)

@@ -27,7 +27,7 @@ def read_askapatient(source: Source) -> Iterator[AnnotatedDocument]:
             continue
         columns = [column.strip() for column in line.split("\t")]
         if len(columns) != _N_COLUMNS:
-            source.broken(number, f"{len(columns)} columns, where there are 3: concept id, its name and the mention")
+            source.broken(number, f"{len(columns)} columns instead of 3: concept id, its name and the mention")
         elif not columns[2]:
             source.broken(number, "no mention")
         else:

@@ -130,7 +130,7 @@ def _integer(raw: str | None, what: str) -> int:
     try:
         return parse_int(raw or "")
     except ValueError:
-        raise BrokenRecord(f"{raw!r} is no {what}") from None
+        raise BrokenRecord(f"{raw!r} is not a valid {what}") from None
 
 
 def _with_parts(annotations: list[_Annotation]) -> list[_Annotation]:

@@ -37,7 +37,7 @@ def read_cometa(source: Source, id_column: str) -> Iterator[AnnotatedDocument]:
     for line, cells in rows:
         try:
             if len(cells) != len(columns):
-                raise BrokenRecord(f"{len(cells)} cells, where the heading has {len(columns)}")
+                raise BrokenRecord(f"{len(cells)} cells instead of {len(columns)}")
             row = dict(zip(columns, cells, strict=True))
             document = _document(row, id_column)
         except BrokenRecord as reason:
@@ -59,7 +59,7 @@ def _rows(source: Source) -> Iterator[tuple[int, list[str]]]:
             except StopIteration:
                 return
             except csv.Error as error:
-                source.broken(line, f"what starts here and goes on to line {rows.line_num} is no row ({error})")
+                source.broken(line, f"what starts here and goes on to line {rows.line_num} is not a row ({error})")
                 continue
             if any(cells):
                 yield line, [cell.strip() for cell in cells]
@@ -71,7 +71,7 @@ def _document(row: dict[str, str], id_column: str) -> AnnotatedDocument:
         raise BrokenRecord("no term")
     ids = split_ids(row[id_column], _SNOMED)
     if not all(concept_id.startswith(f"{_SNOMED}:") for concept_id in ids):
-        raise BrokenRecord(f"{row[id_column]!r} is no SNOMED CT id")
+        raise BrokenRecord(f"{row[id_column]!r} is not a SNOMED CT id")
     found = list(islice(_places(term, example), 2))
     text, start = (example, found[0]) if len(found) == 1 else (term, 0)
     end = start + len(term)

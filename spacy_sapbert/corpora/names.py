@@ -21,7 +21,7 @@ def read_names(source: Source) -> Iterator[AnnotatedDocument]:
         if columns == ("",) or (number == 1 and columns == _HEADER):
             continue
         if len(columns) != len(_HEADER):
-            source.broken(number, f"{len(columns)} columns, where a mention table has 2: mention and id")
+            source.broken(number, f"{len(columns)} columns instead of 2: mention and id")
         elif not columns[0]:
             source.broken(number, "no mention")
         else:

@@ -58,7 +58,7 @@ def _add_line(record: _Record | None, number: int, line: str, head: re.Match[str
         raise BrokenRecord("neither a title, nor an abstract, nor a row of 4 to 7 columns")
     doc_id = (head[1] if head else columns[0]).strip()
     if record is None or doc_id != record.doc_id:
-        raise BrokenRecord(f"a line of document {doc_id}, but the last title before it is not that document's")
+        raise BrokenRecord(f"a line of document {doc_id}, but the previous title belongs to another document")
     if not head:
         record.rows.append((number, columns))
     elif record.abstract is None:
@@ -87,7 +87,7 @@ def _is_relation(columns: list[str]) -> bool:
 
 def _mention(columns: list[str]) -> Mention:
     if len(columns) not in _MENTION_COLUMNS:
-        raise BrokenRecord(f"{len(columns)} columns, where a mention has 5 to 7 and a relation 4 or 5")
+        raise BrokenRecord(f"{len(columns)} columns, but a mention has 5 to 7 and a relation has 4 or 5")
     start, end = _integer(columns[1]), _integer(columns[2])
     if start is None or end is None:
         raise BrokenRecord(f"offsets {columns[1]!r} and {columns[2]!r} are not both whole numbers")

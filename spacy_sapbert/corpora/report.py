@@ -1,4 +1,4 @@
-"""What was read of a corpus, and what was wrong with it."""
+"""What was read from a corpus, and what was wrong with it."""
 
 from __future__ import annotations
 
@@ -35,22 +35,22 @@ class Report:
     """
 
     documents: int = _count("documents")
-    duplicates: int = _count("… of them with the id of an earlier one")
-    unlisted: int = _count("documents that are not of the split, left out")
-    missing: int = _count("ids of the split that no document has")
+    duplicates: int = _count("… with the id of an earlier document")
+    unlisted: int = _count("documents outside the split, left out")
+    missing: int = _count("ids of the split without a document")
     mentions: int = _count("mentions")
-    without_id: int = _count("… of them without a concept id")
-    discontinuous: int = _count("… of them in several pieces, taken from the first to the last")
-    mismatched: int = _count("… of them with another text than that at their offsets")
-    moved: int = _count("… … and so moved to where their text stands close by")
-    alone: int = _count("… of them alone, as their example does not hold them just once")
-    unplaced: int = _count("reactions whose string is no mention, left out")
+    without_id: int = _count("… without a concept id")
+    discontinuous: int = _count("… in several pieces, read from the first to the last")
+    mismatched: int = _count("… that differ from the text at their offsets")
+    moved: int = _count("… … moved to the same text nearby")
+    alone: int = _count("… without context, because the example does not contain them exactly once")
+    unplaced: int = _count("reactions without a mention, left out")
     relations: int = _count("relations, left out")
-    shifted: int = _count("passages whose offsets overlap or leave a wide gap, moved")
+    shifted: int = _count("passages with overlapping or widely separated offsets, moved")
     broken: int = _count("broken records, left out")
     filtered: int = _count("mentions of other types, left out")
-    misaligned: int = _count("mentions that cut a token: in the gold list, but no span")
-    overlapping: int = _count("spans that overlap a longer one: no entity")
+    misaligned: int = _count("mentions inside a token: in the gold list, but without a span")
+    overlapping: int = _count("spans that overlap a longer span: without an entity")
     labels: Counter[str] = field(default_factory=Counter)
     problems: list[Problem] = field(default_factory=list)
     mismatches: list[Problem] = field(default_factory=list)

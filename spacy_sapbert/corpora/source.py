@@ -81,13 +81,13 @@ class Source:
         """
         span = locate(text, mention)
         if span is None:
-            raise BrokenRecord(f"offsets {mention.start}-{mention.end} are no part of a text of {len(text)} characters")
+            raise BrokenRecord(f"offsets {mention.start}-{mention.end} are outside the text of {len(text)} characters")
         placed = mention._replace(start=span[0], end=span[1], text=text[span[0] : span[1]])
         if not placed.text.strip():
             raise BrokenRecord(f"only blanks at {placed.start}-{placed.end}")
         if mention.text and placed[:3] != mention[:3]:
             annotated, taken = (f"{item.start}-{item.end} {item.text!r}" for item in (mention, placed))
-            reason = f"offsets and text disagree: {annotated}; taken: {taken}"
+            reason = f"offsets and text disagree: {annotated}; used: {taken}"
             self.report.add_mismatch(self.path, line, reason, moved=placed[:2] != mention[:2])
         return placed
 

@@ -123,7 +123,7 @@ def _spans(element: Element) -> list[tuple[int, int]]:
         pieces = [(parse_int(start), parse_int(length)) for start, length in zip(starts, lengths, strict=True)]
     except ValueError:
         places = f"start {element.get('start')!r} and len {element.get('len')!r}"
-        raise BrokenRecord(f"{places} are no pairs of numbers") from None
+        raise BrokenRecord(f"{places} are not pairs of numbers") from None
     return [(start, start + length) for start, length in pieces]
 
 

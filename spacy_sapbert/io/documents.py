@@ -141,9 +141,9 @@ def fault(text: str, max_length: int) -> str | None:
     if not text.strip():
         return "the text is empty"
     if "\0" in text:
-        return "the text holds a NUL character, so it is binary data or damaged"
+        return "the text contains a NUL character, so it is binary data or damaged"
     if len(text) > max_length:
-        length = f"the text has {len(text):,} characters, and the pipeline's parser or NER takes {max_length:,}"
+        length = f"the text has {len(text):,} characters, but the pipeline's parser or NER reads at most {max_length:,}"
         return f"{length} (nlp.max_length)"
     return None
 
@@ -188,7 +188,7 @@ def json_document(raw: str | bytes, name: str, place: str, options: ReadOptions)
     title = _string(record, "title") if has_title else ""
     doc_id = record.get(options.id_key)
     if isinstance(doc_id, bool) or not isinstance(doc_id, (str, int, type(None))):
-        raise BrokenRecord(f"the value of {options.id_key!r} is neither a string nor a whole number")
+        raise BrokenRecord(f"the value of {options.id_key!r} must be a string or a whole number")
     meta = {key: value for key, value in record.items() if key not in (options.text_key, options.id_key)}
     return InputDocument(
         name if doc_id in (None, "") else str(doc_id),
@@ -206,16 +206,16 @@ def _json_object(raw: str | bytes) -> dict[str, Any]:
     except ValueError as error:
         raise BrokenRecord(f"this is not JSON in Unicode ({error})") from error
     if not isinstance(record, dict):
-        raise BrokenRecord("this is no JSON object")
+        raise BrokenRecord("this is not a JSON object")
     return record
 
 
 def _string(record: Mapping[str, Any], key: str) -> str:
     if key not in record:
-        raise BrokenRecord(f"there is no {key!r}; the keys are: {', '.join(map(repr, record)) or 'none'}")
+        raise BrokenRecord(f"there is no key {key!r}; the keys are: {', '.join(map(repr, record)) or 'none'}")
     value = record[key]
     if not isinstance(value, str):
-        raise BrokenRecord(f"the value of {key!r} is no string")
+        raise BrokenRecord(f"the value of {key!r} is not a string")
     return value
 
 
@@ -227,8 +227,8 @@ def _read_pubtator(source: DocumentSource, options: ReadOptions) -> Iterator[Inp
         yield InputDocument(document.doc_id, document.text, source.place(number), title, {"title": title}, mentions)
     report = titled.report
     if options.gold and report.mismatched:
-        moved = f"{report.moved:,} of them were moved to where their text stands close by"
-        told = f"{report.mismatched:,} annotated mentions have another text than that at their offsets; {moved}"
+        moved = f"{report.moved:,} of them were moved to the same text nearby"
+        told = f"{report.mismatched:,} annotated mentions differ from the text at their offsets; {moved}"
         source.problems.console.print(f"{source.path}: {told}")
 
 

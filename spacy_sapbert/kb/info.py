@@ -1,4 +1,4 @@
-"""What a store holds, in figures."""
+"""What a knowledge base contains, in numbers."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _COUNTS = {
 
 
 def describe(kb: KnowledgeBase) -> dict[str, Any]:
-    """Count what a store holds.
+    """Count what a knowledge base contains.
 
-    RETURNS (dict[str, Any]): the store's own `meta`, and with it "types" (concepts of each), "names_by_source"
+    RETURNS (dict[str, Any]): its `meta`, and with it "types" (concepts of each), "names_by_source"
         (name–concept pairs from each), "names_per_concept" (how many concepts have 1, 2, 3-5, … names), and the numbers
         of names that several concepts share, of alternative ids, and of concepts with a definition, parents, types or
         cross-references.

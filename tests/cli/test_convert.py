@@ -149,7 +149,7 @@ def test_the_documents_of_a_split_are_converted(medmentions, tmp_path):
     counts = [[cell.strip() for cell in line.strip("│┃").split("│")] for line in result.stderr.splitlines()]
     for row in (
         ["documents", "1"],
-        ["documents that are not of the split, left out", "1"],
+        ["documents outside the split, left out", "1"],
         ["ids of the split that no document has", "1"],
         ["type T123", "1"],
     ):

@@ -165,7 +165,7 @@ def test_gold_offsets_that_do_not_fit_are_told_of(command, linking_folder, tmp_p
     path = write(tmp_path / "corpus.pubtator", "1|t|No aspirin\n1|a|\n1\t2\t9\taspirin\tChemical\t-")
     finished = command("link", linking_folder, path, "--gold")
     assert [entity["text"] for record in lines(finished) for entity in record["entities"]] == ["aspirin"]
-    assert "1 annotated mentions have another text than that at their offsets; 1 of them were moved" in finished.err
+    assert "1 annotated mentions differ from the text at their offsets; 1 of them were moved" in finished.err
 
 
 def test_gold_wants_pubtator(command, linking_folder, tmp_path):
@@ -273,15 +273,15 @@ def test_html_page_of_the_command(command, linking_folder, tmp_path):
 
 BROKEN = {
     b"{bad": "this is not JSON",
-    b"[1]": "this is no JSON object",
-    b'{"id": "x"}': "there is no 'text'; the keys are: 'id'",
-    b'{"text": 3}': "the value of 'text' is no string",
-    b'{"text": "x", "title": []}': "the value of 'title' is no string",
-    b'{"text": "x", "id": true}': "the value of 'id' is neither a string nor a whole number",
+    b"[1]": "this is not a JSON object",
+    b'{"id": "x"}': "there is no key 'text'; the keys are: 'id'",
+    b'{"text": 3}': "the value of 'text' is not a string",
+    b'{"text": "x", "title": []}': "the value of 'title' is not a string",
+    b'{"text": "x", "id": true}': "the value of 'id' must be a string or a whole number",
     b'{"text": "aspirin \\ud800"}': "this is not JSON in Unicode",
     b'{"text": "x", "note": "\\udc00"}': "this is not JSON in Unicode",
     b'{"text": "x", "n": NaN}': "this is not JSON in Unicode",
-    b'{"text": "a\\u0000b"}': "the text holds a NUL character",
+    b'{"text": "a\\u0000b"}': "the text contains a NUL character",
     b'{"text": " \\n"}': "the text is empty",
     b'{"text": "\xff"}': "this is not UTF-8",
     b"[" * 100_000: "this is not JSON",

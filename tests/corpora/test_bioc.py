@@ -131,8 +131,8 @@ def test_single_mentions_of_a_composite_become_its_parts(read):
     ("broken", "reason"),
     [
         (annotation([], "flu", DISEASE, name="T7"), "annotation T7: no location"),
-        ('<annotation id="T7"><location offset="x" length="3"/></annotation>', "'x' is no offset"),
-        ('<annotation id="T7"><location offset="0"/></annotation>', "None is no length"),
+        ('<annotation id="T7"><location offset="x" length="3"/></annotation>', "'x' is not a valid offset"),
+        ('<annotation id="T7"><location offset="0"/></annotation>', "None is not a valid length"),
         (annotation([(50, 3)], "flu", DISEASE, name="T7"), "annotation T7: offsets 50-53"),
     ],
 )

@@ -132,8 +132,8 @@ def test_broken_rows_are_counted_with_their_lines(write):
     assert [(row.path, row.line, row.reason) for row in report.broken] == [
         (path, 2, "no object_id"),
         (path, 3, "no subject_id"),
-        (path, 4, "1 cells where 2 are wanted"),
-        (path, 5, "3 cells where 2 are wanted"),
+        (path, 4, "1 cells instead of 2"),
+        (path, 5, "3 cells instead of 2"),
         (path, 6, "no subject_id"),
     ]
     assert report.rows_dropped == {"broken": 5}

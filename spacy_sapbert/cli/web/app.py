@@ -142,7 +142,7 @@ class _Site:
                 if len(body) > _BYTES_PER_CHAR * (self.max_chars + 100):
                     raise self._too_long()
         except ClientDisconnect as error:
-            raise Refused(400, "The text was broken off.") from error
+            raise Refused(400, "The text did not arrive completely. Send it again.") from error
         return bytes(body)
 
     async def _linked(self, document: InputDocument) -> LinkedDocument:
@@ -154,7 +154,7 @@ class _Site:
             raise Refused(400, f"There is nothing to link: {reason}.")
         item = await asyncio.get_running_loop().run_in_executor(self._worker, self._link, document)
         if item is None:
-            raise Refused(500, "The pipeline failed on this text. Where the server was started stands why.")
+            raise Refused(500, "The pipeline failed on this text. The terminal of the server shows the reason.")
         return item
 
     def _link(self, document: InputDocument) -> LinkedDocument | None:
@@ -165,7 +165,7 @@ class _Site:
             return None
 
     def _too_long(self) -> Refused:
-        return Refused(413, f"The text is too long. At most {self.max_chars:,} characters are taken.")
+        return Refused(413, f"The text is too long. The server accepts at most {self.max_chars:,} characters.")
 
 
 def _form_text(body: bytes) -> str:

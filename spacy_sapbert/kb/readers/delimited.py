@@ -46,4 +46,4 @@ def name_cells(
         if len(cells) == len(columns):
             yield line, dict(zip(columns, cells, strict=True))
         else:
-            context.drop_broken(line, f"{len(cells)} cells where {len(columns)} are wanted")
+            context.drop_broken(line, f"{len(cells)} cells instead of {len(columns)}")

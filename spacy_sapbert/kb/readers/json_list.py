@@ -29,7 +29,7 @@ def read_json(context: ReaderContext) -> Iterator[Record]:
     """
     text = read_text(context)
     if not text.lstrip().startswith("["):
-        reason = "it begins with no list of terms"
+        reason = "it does not begin with a list of terms"
         raise SapbertError(Errors.E161.format(path=context.path, format="json", reason=reason, other="obograph"))
     for line, entry in array_entries(context, text):
         context.report.rows_read += 1

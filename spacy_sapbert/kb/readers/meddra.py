@@ -106,7 +106,7 @@ def _rows(context: ReaderContext, n_wanted: int) -> Iterator[tuple[int, list[str
         if len(cells) >= n_wanted:
             yield line, cells
         else:
-            context.broken(line, f"{len(cells)} cells where {n_wanted} are wanted")
+            context.broken(line, f"{len(cells)} cells instead of {n_wanted}")
 
 
 def _lines(context: ReaderContext) -> Iterator[tuple[int, list[str]]]:

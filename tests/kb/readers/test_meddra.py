@@ -85,9 +85,9 @@ def test_names_of_files_in_capitals(folder):
 @pytest.mark.parametrize(
     ("file", "line", "reason"),
     [
-        ("llt.asc", "10000005$Short", "2 cells where 10"),
+        ("llt.asc", "10000005$Short", "2 cells instead of 10"),
         ("llt.asc", "10000005$Lost$10000099$$$$$$$Y$$", "no PT 10000099"),
-        ("mdhier.asc", "10000001$10000007$", "3 cells where 4"),
+        ("mdhier.asc", "10000001$10000007$", "3 cells instead of 4"),
         ("pt.asc", "10000005", "no \\$"),
         ("pt.asc", "$No code$$", "no id"),
     ],

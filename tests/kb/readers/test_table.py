@@ -120,7 +120,7 @@ def test_broken_rows_are_reported_with_their_line(tmp_path):
     assert [row.line for row in report.broken] == [4, 5, 6, 8]
     assert report.rows_dropped == {"broken": 4, "no name": 1}
     assert report.rows_read == 7
-    with pytest.raises(SapbertError, match=r"E127.*line 4: 1 cells where 2 are wanted"):
+    with pytest.raises(SapbertError, match=r"E127.*line 4: 1 cells instead of 2"):
         read(tmp_path / "t.csv", strict=True)
 
 

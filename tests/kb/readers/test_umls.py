@@ -374,9 +374,9 @@ def test_rows_can_be_sorted(read):
 @pytest.mark.parametrize(
     ("row", "reason"),
     [
-        (b"C9000001|ENG|P|too short\n", "3 columns where 18 are wanted"),
-        (b"C9000001|ENG|P|cut off", "3 columns where 18 are wanted, and the file ends there"),
-        (preferred("C9000001", "one | more").encode(), "19 columns where 18 are wanted"),
+        (b"C9000001|ENG|P|too short\n", "3 columns instead of 18"),
+        (b"C9000001|ENG|P|cut off", "3 columns instead of 18, and the file ends there"),
+        (preferred("C9000001", "one | more").encode(), "19 columns instead of 18"),
         (preferred("C9000001", "caf\xe9").encode("latin-1"), r"this is not utf-8 \(.*\)"),
         (preferred("", "a").encode(), "no CUI"),
         (preferred("C900 001", "a").encode(), "no CUI"),

@@ -48,7 +48,7 @@ class Ranks:
             try:
                 number = parse_int(rank.decode("latin-1"))
             except ValueError:
-                table.broken(line, "the rank is no number")
+                table.broken(line, "the rank is not a number")
             else:
                 self.atoms[source, term_type] = number
                 self.sources[source] = max(self.sources[source], number)

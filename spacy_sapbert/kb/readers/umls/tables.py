@@ -59,7 +59,7 @@ class RrfTable:
                 self.n_rows -= 1
             else:
                 cut_off = "" if line.endswith(b"\n") else ", and the file ends there"
-                self.broken(number, f"{len(cells) - 1} columns where {self._width} are wanted{cut_off}")
+                self.broken(number, f"{len(cells) - 1} columns instead of {self._width}{cut_off}")
 
     def by_concept(self, sort: bool = False) -> Iterator[Row]:
         """Read the rows in the order of their first cells, the concepts' identifiers.
