@@ -24,11 +24,28 @@ from .pairs import pairs
 from .pretrain import OVERRIDES, pretrain
 from .serve import serve
 
-_HELP = "Biomedical text to concepts of a vocabulary."
+_HELP = "Link biomedical text to UMLS, MeSH or your own vocabulary."
+
+# the order in which the help text shows them
+_PANELS: dict[str, dict[str, Any]] = {
+    "Start": {"demo": demo},
+    "Vocabulary": {"kb": kb, "discover": discover},
+    "Pipelines": {"assemble": assemble, "calibrate": calibrate, "link": link, "serve": serve},
+    "Training": {
+        "convert": convert,
+        "augment": augment,
+        "pairs": pairs,
+        "mine": mine,
+        "pretrain": pretrain,
+        "encoder": encoder,
+        "import": import_,
+    },
+    "Evaluation": {"evaluate": evaluate},
+}
 
 
 class _Commands(TyperGroup):
-    """Tells what a user can mend without a traceback, also where spaCy's command line runs the commands."""
+    """Shows an error that a user can correct without a traceback, also under spaCy's command line."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -37,23 +54,19 @@ class _Commands(TyperGroup):
             typer.secho(str(error), fg="red", err=True)
             raise typer.Exit(1) from error
 
+    def list_commands(self, ctx: Any) -> list[str]:
+        return [name for commands in _PANELS.values() for name in commands]
+
 
 app = typer.Typer(name="spacy-sapbert", cls=_Commands, help=_HELP, no_args_is_help=True, add_completion=False)
-app.command("demo")(demo)
-app.add_typer(kb, name="kb")
-app.add_typer(encoder, name="encoder")
-app.add_typer(import_, name="import")
-app.command("pairs")(pairs)
-app.command("mine")(mine)
-app.command("pretrain", context_settings=OVERRIDES)(pretrain)
-app.command("augment")(augment)
-app.command("assemble")(assemble)
-app.command("calibrate")(calibrate)
-app.command("link")(link)
-app.command("discover")(discover)
-app.command("serve")(serve)
-app.command("convert")(convert)
-app.add_typer(evaluate, name="evaluate")
+for panel, commands in _PANELS.items():
+    for name, command in commands.items():
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, name=name, rich_help_panel=panel)
+        else:
+            app.command(name, context_settings=OVERRIDES if command is pretrain else None, rich_help_panel=panel)(
+                command
+            )
 
 
 def main() -> None:

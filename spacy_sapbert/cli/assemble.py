@@ -1,4 +1,4 @@
-"""`assemble`: a vocabulary, an encoder and the components as one saved pipeline."""
+"""`assemble`: a knowledge base, an encoder and the components as one saved pipeline."""
 
 from __future__ import annotations
 
@@ -18,34 +18,37 @@ _LINKER = "sapbert_linker"
 
 
 def assemble(
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write the pipeline to.")],
-    kb: Annotated[str | None, typer.Option(help="A store, or 'starter' (the default).")] = None,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the pipeline.")],
+    kb: Annotated[str | None, typer.Option(help="Knowledge base file, or 'starter'. Default: starter.")] = None,
     encoder: Annotated[
-        str | None, typer.Option(help="'starter' (the default), a folder, a hub name, or 'none'.")
+        str | None, typer.Option(help="Encoder: 'starter', a folder, a hub name, or 'none'. Default: starter.")
     ] = None,
-    pooling: Annotated[str | None, typer.Option(help="'cls' or 'mean'; by default what the encoder says.")] = None,
+    pooling: Annotated[str | None, typer.Option(help="'cls' or 'mean'. Default: the setting of the encoder.")] = None,
     index: Annotated[
         str | None,
-        typer.Option(
-            help="How near names are found: 'Flat' (the default), 'HNSW', 'IVF,PQ', 'SQ8', …, or Qdrant's URL."
-        ),
+        typer.Option(help="Vector index: 'Flat', 'HNSW', 'IVF,PQ', 'SQ8', … or a Qdrant collection. Default: Flat."),
     ] = None,
     ner: Annotated[
-        str | None, typer.Option(help="A trained pipeline that finds the mentions, in place of the concept_matcher.")
+        str | None,
+        typer.Option(help="Trained pipeline that finds the mentions. Default: the concept_matcher finds them."),
     ] = None,
     from_: Annotated[
-        str | None, typer.Option("--from", help="A pipeline of ours: it is kept, and only its vocabulary changes.")
+        str | None,
+        typer.Option("--from", help="Existing pipeline with a linker. Only its vocabulary changes, to --kb."),
     ] = None,
-    lang: Annotated[str, typer.Option(help="Language of a new pipeline.")] = "en",
+    lang: Annotated[str, typer.Option(help="Language of a new pipeline, such as en.")] = "en",
     name: Annotated[
-        str | None, typer.Option(help="Name of the pipeline, for `spacy package`; 'linker' for a new one.")
+        str | None, typer.Option(help="Name of the pipeline, for `spacy package`. Default for a new pipeline: linker.")
     ] = None,
 ) -> None:
-    """Save a pipeline that links mentions and needs nothing else; `nlp = spacy.load(FOLDER)` opens it."""
+    """Create a linking pipeline from a vocabulary and an encoder, and save it.
+
+    The folder contains everything that the pipeline needs. Load it with `spacy.load(FOLDER)`.
+    """
     if from_ and (ner or encoder or pooling or index):
-        raise SapbertError(Errors.E533.format(reason="--from keeps the encoder, the index and the NER of its pipeline"))
+        raise SapbertError(Errors.E533.format(reason="--from keeps the NER, the encoder and the index"))
     if from_ and not kb:
-        raise SapbertError(Errors.E533.format(reason="--from changes the vocabulary, so it needs --kb"))
+        raise SapbertError(Errors.E533.format(reason="--from needs the new vocabulary, --kb"))
     with Console(stderr=True).status("assembling"):
         if from_ and kb:
             nlp = _with_new_vocabulary(from_, kb)
@@ -63,7 +66,7 @@ def _new_pipeline(kb: str, linker: dict[str, str | None], ner: str | None, lang:
 
     nlp = _load(ner) if ner else spacy.blank(lang)
     if _LINKER in nlp.pipe_names:
-        reason = f"the pipeline of --ner has {_LINKER} already; --from changes the vocabulary of such a one"
+        reason = f"the pipeline of --ner has a {_LINKER} already; --from changes the vocabulary of such a pipeline"
         raise SapbertError(Errors.E533.format(reason=reason))
     _add(nlp, "abbreviation_resolver")
     if not ner:

@@ -1,16 +1,18 @@
-"""`augment`: documents on scarce concepts, annotated by rule, to train on."""
+"""`augment`: documents on rare concepts, annotated by rule, to train on."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
 from ..errors import Errors, SapbertError
+from .options import grouped
 from .progress import show_values, stderr_console, track
 
 if TYPE_CHECKING:
@@ -28,140 +30,230 @@ if TYPE_CHECKING:
     from ..types import AnnotatedDocument
 
 _SHOWN_PROBLEMS = 10
+_Counts = dict[str, dict[str, int]]
 
 
-def augment(
-    kb: Annotated[str, typer.Option(help="A knowledge base, or 'starter': the vocabulary that is trained for.")],
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="The .spacy file to write.")] = None,
+@dataclass(frozen=True)
+class ConceptOptions:
+    """The concepts that documents are searched for."""
+
+    PANEL: ClassVar[str] = "Concepts"
+
+    train: Annotated[
+        list[Path] | None, typer.Option(help="Training corpus, which shows the rare concepts. Repeatable.")
+    ] = None
+    labels: Annotated[
+        Path | None, typer.Option(help="File with the concept ids to search and to keep, one per line.")
+    ] = None
+    k: Annotated[int, typer.Option(min=1, help="Concepts with fewer training documents are rare.")] = 10
+    all_: Annotated[bool, typer.Option("--all", help="Search for all concepts, not only for rare ones.")] = False
+
+
+@dataclass(frozen=True)
+class DocumentOptions:
+    """The documents that are searched, and what is taken of them."""
+
+    PANEL: ClassVar[str] = "Documents"
+
     documents: Annotated[
-        list[Path] | None, typer.Option(help="A .txt or .jsonl file, or a folder of them; may be repeated.")
-    ] = None,
-    eutils: Annotated[str | None, typer.Option(help="Search in 'pubmed' or 'pmc' instead.")] = None,
-    train: Annotated[list[Path] | None, typer.Option(help="A training corpus; may be repeated.")] = None,
-    labels: Annotated[Path | None, typer.Option(help="Ids of the concepts that matter, one a line.")] = None,
-    k: Annotated[int, typer.Option(min=1, help="A concept with fewer training documents is scarce.")] = 10,
-    all_: Annotated[bool, typer.Option("--all", help="Search for all concepts, not for the scarce ones only.")] = False,
+        list[Path] | None, typer.Option(help="Documents to search: a .txt or .jsonl file, or a folder. Repeatable.")
+    ] = None
+    eutils: Annotated[
+        str | None, typer.Option(help="Search 'pubmed' or 'pmc' over the network, instead of --documents.")
+    ] = None
     exclude: Annotated[
-        list[Path] | None, typer.Option(help="A corpus whose documents must not be written; may be repeated.")
-    ] = None,
-    max_documents: Annotated[int, typer.Option(min=1, help="Documents that are taken for a concept.")] = 50,
-    max_tokens: Annotated[int, typer.Option(min=8, help="Tokens of a segment.")] = 512,
+        list[Path] | None, typer.Option(help="Corpus whose documents are left out, such as a test set. Repeatable.")
+    ] = None
+    max_documents: Annotated[int, typer.Option(min=1, help="Maximum number of documents per concept.")] = 50
+    max_tokens: Annotated[int, typer.Option(min=8, help="Maximum number of tokens per segment.")] = 512
     tokenizer: Annotated[
-        str | None, typer.Option(help="Count the wordpieces of this encoder; by default the tokens of spaCy.")
-    ] = None,
-    metamaplite: Annotated[Path | None, typer.Option(help="Annotate with the MetaMapLite in this folder.")] = None,
-    texts: Annotated[
-        Path | None, typer.Option(help="Write the segments as text files into this folder, and stop.")
-    ] = None,
-    annotations: Annotated[
-        Path | None, typer.Option(help="The folder with what MetaMapLite wrote for the texts of --texts.")
-    ] = None,
-    mapping: Annotated[
-        list[Path] | None, typer.Option(help="Maps ids of the annotator to ours (SSSOM, or two columns); repeatable.")
-    ] = None,
-    mapping_kb: Annotated[
-        str | None, typer.Option(help="A knowledge_base with the ids of both, for example of UMLS.")
-    ] = None,
-    abbreviation_filter: Annotated[bool, typer.Option(help="Leave out words taken for abbreviations.")] = True,
-    verb_filter: Annotated[bool, typer.Option(help="Leave out names that are verbs there (leads to).")] = True,
-    inversion_filter: Annotated[
-        bool, typer.Option(help="Leave out enumerations taken for an inverted name (Failure, Renal).")
-    ] = True,
-    overlap_filter: Annotated[bool, typer.Option(help="Of mentions that overlap, keep the more specific.")] = True,
-    diversity_filter: Annotated[bool, typer.Option(help="Prefer documents taken for few other concepts.")] = True,
-    relevance_filter: Annotated[bool, typer.Option(help="Leave out documents that lack the concept.")] = True,
-    weight: Annotated[float, typer.Option(min=0, help="How much a document counts in training.")] = 0.3,
-    with_: Annotated[
-        list[Path] | None, typer.Option("--with", help="A .spacy file to shuffle in, with weight 1; may be repeated.")
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Of the order of the documents.")] = 0,
-    cache: Annotated[Path | None, typer.Option(help="The folder where answers are kept, to go on from there.")] = None,
-    eutils_url: Annotated[str | None, typer.Option(help="Where the E-utilities are, if not at NCBI.")] = None,
-) -> None:
-    """Make training documents for scarce concepts: search, annotate by rule, filter (Shao et al. 2024).
+        str | None, typer.Option(help="Count the wordpieces of this encoder. Default: count spaCy tokens.")
+    ] = None
+    cache: Annotated[
+        Path | None, typer.Option(help="Folder for answers. With it, an interrupted run can continue.")
+    ] = None
+    eutils_url: Annotated[str | None, typer.Option(help="URL of the E-utilities. Default: NCBI.")] = None
 
-    Documents of --exclude, --train and --with are left out, by PMID and by title. A key for the E-utilities is read
-    from the environment variable NCBI_API_KEY.
+
+@dataclass(frozen=True)
+class AnnotationOptions:
+    """What annotates the documents."""
+
+    PANEL: ClassVar[str] = "Annotation"
+
+    metamaplite: Annotated[
+        Path | None,
+        typer.Option(help="Annotate with the MetaMapLite in this folder. Default: the concept_matcher."),
+    ] = None
+    texts: Annotated[Path | None, typer.Option(help="Write the segments to this folder as text files, and stop.")] = (
+        None
+    )
+    annotations: Annotated[
+        Path | None, typer.Option(help="Folder with the output of MetaMapLite for the files of --texts.")
+    ] = None
+    mapping: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Mapping from the annotator's ids to the vocabulary: SSSOM, or a table of two columns. Repeatable."
+        ),
+    ] = None
+    mapping_kb: Annotated[str | None, typer.Option(help="Knowledge base that maps the ids, such as one of UMLS.")] = (
+        None
+    )
+
+
+@dataclass(frozen=True)
+class FilterOptions:
+    """The filters of annotations, in the order of `_filters`."""
+
+    PANEL: ClassVar[str] = "Filters"
+
+    abbreviation_filter: Annotated[bool, typer.Option(help="Leave out words that only look like an abbreviation.")] = (
+        True
+    )
+    verb_filter: Annotated[bool, typer.Option(help="Leave out names that are verbs in the text: leads to.")] = True
+    inversion_filter: Annotated[
+        bool, typer.Option(help="Leave out enumerations that only look like an inverted name: Failure, Renal.")
+    ] = True
+    overlap_filter: Annotated[bool, typer.Option(help="If mentions overlap, keep the more specific one.")] = True
+
+
+@dataclass(frozen=True)
+class SelectionOptions:
+    """The filters of documents."""
+
+    PANEL: ClassVar[str] = "Filters"
+
+    diversity_filter: Annotated[bool, typer.Option(help="Prefer documents that were found for few other concepts.")] = (
+        True
+    )
+    relevance_filter: Annotated[bool, typer.Option(help="Leave out documents that lack the concept of the search.")] = (
+        True
+    )
+
+
+@dataclass(frozen=True)
+class TrainingOptions:
+    """The file that is written."""
+
+    PANEL: ClassVar[str] = "Training file"
+
+    weight: Annotated[float, typer.Option(min=0, help="Weight of each new document in training.")] = 0.3
+    with_: Annotated[
+        list[Path] | None,
+        typer.Option("--with", help="A .spacy file to mix in, with weight 1 for each document. Repeatable."),
+    ] = None
+    seed: Annotated[int, typer.Option(help="Seed for the order of the documents.")] = 0
+
+
+@grouped
+def augment(
+    kb: Annotated[str, typer.Option(help="Knowledge base of the concepts, or 'starter'.")],
+    concepts: ConceptOptions,
+    documents: DocumentOptions,
+    annotation: AnnotationOptions,
+    filters: FilterOptions,
+    selection: SelectionOptions,
+    training: TrainingOptions,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="The .spacy file to write.")] = None,
+) -> None:
+    """Create training documents for rare concepts.
+
+    The command searches documents, annotates them by rule, and filters the annotations.
+    The method is that of Shao et al. (2024).
+    It leaves out the documents of --exclude, --train and --with, by PMID and by title.
+    To use a key for the E-utilities, set the environment variable NCBI_API_KEY.
     """
-    _check(output, documents, eutils, texts, metamaplite, annotations)
-    from ..augmentation.augment import segments_of
-    from ..augmentation.choice import choose
+    _check(output, documents, annotation)
     from ..augmentation.exclusion import EvaluationSets
     from ..corpora.report import Report
     from ..kb.storage import load_knowledge_base
 
     console, knowledge_base, report = stderr_console(), load_knowledge_base(kb), Report()
-    wanted = _Wanted(knowledge_base, train or [], labels, None if all_ else k)
-    excluded = EvaluationSets(_read([*(exclude or []), *(train or []), *(with_ or [])]))
-    tokenize, limit = _tokenize(tokenizer), max_tokens - 2 * bool(tokenizer)  # [CLS] and [SEP] are wordpieces, too
-    with _search(documents, eutils, eutils_url, cache, excluded, report, console) as search:
-        concepts = track(wanted.concepts, console, "concepts", total=len(wanted.concepts))
-        choice = choose(concepts, search, excluded, limit=max_documents, diverse=diversity_filter)
-        counts = {"concepts": wanted.counts(choice), "documents": _document_counts(choice, search, report)}
-    segments = list(segments_of(choice, tokenize, limit))
-    counts["segments"] = {"cut": len(segments)}
-    if texts:
-        counts["segments"]["files"] = _write_texts(segments, texts)
+    wanted = _Wanted(knowledge_base, concepts)
+    known = [*(documents.exclude or []), *(concepts.train or []), *(training.with_ or [])]
+    counts: _Counts = {}
+    segments = _find(wanted, documents, EvaluationSets(_read(known)), selection, report, counts, console)
+    if annotation.texts:
+        counts["segments"]["files"] = _write_texts(segments, annotation.texts)
         show_values(counts)
         return
-    with _annotator(knowledge_base, metamaplite, annotations, cache, report) as annotator:
-        filters = _filters(knowledge_base, abbreviation_filter, verb_filter, inversion_filter, overlap_filter)
-        annotation = _annotation(annotator, _id_mapping(knowledge_base, mapping, mapping_kb), filters, wanted.labels)
-        annotated = list(annotation(track(segments, console, "segments", total=len(segments))))
-    kept = _kept(annotated, annotation, relevance_filter, counts)
-    _tell_problems(report, console)
+    with _annotator(knowledge_base, annotation, documents.cache, report) as annotator:
+        mapping = _id_mapping(knowledge_base, annotation.mapping, annotation.mapping_kb)
+        rules = _annotation(annotator, mapping, _filters(knowledge_base, filters), wanted.labels)
+        annotated = list(rules(track(segments, console, "segments", total=len(segments))))
+    kept = _kept(annotated, rules, selection.relevance_filter, counts)
+    _show_problems(report, console)
     if not kept:
         raise SapbertError(Errors.E604.format(counts=counts))
     assert output is not None
-    counts["written"] = _write(kept, annotation, knowledge_base, output, weight, with_ or [], seed, console)
+    counts["written"] = _write(kept, rules, knowledge_base, output, training, console)
     show_values(counts)
 
 
-def _check(
-    output: Path | None,
-    documents: Sequence[Path] | None,
-    eutils: str | None,
-    texts: Path | None,
-    metamaplite: Path | None,
-    annotations: Path | None,
-) -> None:
+def _check(output: Path | None, documents: DocumentOptions, annotation: AnnotationOptions) -> None:
     from ..augmentation.eutils import DATABASES
 
-    if output is None and texts is None:
-        raise typer.BadParameter("say where to write to", param_hint="--output")
+    if output is None and annotation.texts is None:
+        raise typer.BadParameter("give the file to write", param_hint="--output")
     if output is not None and output.suffix != ".spacy":
         raise SapbertError(Errors.E212.format(path=output))
-    if bool(documents) == bool(eutils):
+    if bool(documents.documents) == bool(documents.eutils):
         raise SapbertError(Errors.E601)
-    if eutils and eutils not in DATABASES:
-        raise typer.BadParameter(f"one of {', '.join(DATABASES)}", param_hint="--eutils")
-    if metamaplite and annotations:
-        raise SapbertError(Errors.E533.format(reason="--metamaplite runs what has written the files of --annotations"))
+    if documents.eutils and documents.eutils not in DATABASES:
+        raise typer.BadParameter(f"give one of {', '.join(DATABASES)}", param_hint="--eutils")
+    if annotation.metamaplite and annotation.annotations:
+        reason = "--metamaplite runs MetaMapLite, but --annotations gives output that it has already written"
+        raise SapbertError(Errors.E533.format(reason=reason))
+
+
+def _find(
+    wanted: _Wanted,
+    options: DocumentOptions,
+    excluded: EvaluationSets,
+    selection: SelectionOptions,
+    report: Report,
+    counts: _Counts,
+    console: Console,
+) -> list[Segment]:
+    """RETURNS (list[Segment]): the segments of the documents that were found; what was found is counted."""
+    from ..augmentation.augment import segments_of
+    from ..augmentation.choice import choose
+
+    tokenize = _tokenize(options.tokenizer)
+    limit = options.max_tokens - 2 * bool(options.tokenizer)  # [CLS] and [SEP] are wordpieces, too
+    with _search(options, excluded, report, console) as search:
+        concepts = track(wanted.concepts, console, "concepts", total=len(wanted.concepts))
+        choice = choose(concepts, search, excluded, limit=options.max_documents, diverse=selection.diversity_filter)
+        counts["concepts"] = wanted.counts(choice)
+        counts["documents"] = _document_counts(choice, search, report)
+    segments = list(segments_of(choice, tokenize, limit))
+    counts["segments"] = {"cut": len(segments)}
+    return segments
 
 
 class _Wanted:
     """The concepts that are searched for, and those whose annotations are kept.
 
-    RAISES (SapbertError): E602 nothing says which, E611 there is none.
+    RAISES (SapbertError): E602 they are not given, E611 there is none.
     """
 
-    def __init__(
-        self, knowledge_base: KnowledgeBase, train: Sequence[Path], labels: Path | None, k: int | None
-    ) -> None:
+    def __init__(self, knowledge_base: KnowledgeBase, options: ConceptOptions) -> None:
         from ..augmentation.rare import primary_ids, rare_concepts, training_documents
         from ..kb.labels import read_labels
 
-        if not train and not labels and k is not None:
+        if not (options.train or options.labels or options.all_):
             raise SapbertError(Errors.E602)
-        in_training = training_documents(_read(train), knowledge_base)
+        in_training = training_documents(_read(options.train or []), knowledge_base)
         self.labels: list[str] | None = None
         self._unknown = 0
-        if labels:
-            self.labels, self._unknown = primary_ids(read_labels(labels), knowledge_base)
-        self.concepts = rare_concepts(in_training, self.labels, knowledge_base, k)
+        if options.labels:
+            self.labels, self._unknown = primary_ids(read_labels(options.labels), knowledge_base)
+        most = None if options.all_ else options.k
+        self.concepts = rare_concepts(in_training, self.labels, knowledge_base, most)
         self._unseen = sum(not in_training[concept_id] for concept_id, _ in self.concepts)
         if not self.concepts:
-            raise SapbertError(Errors.E611.format(n=len(self.labels or in_training), k=k))
+            raise SapbertError(Errors.E611.format(n=len(self.labels or in_training), k=options.k))
 
     def counts(self, choice: Choice) -> dict[str, int]:
         return {
@@ -187,23 +279,17 @@ def _tokenize(tokenizer: str | None) -> Tokenize:
 
 @contextmanager
 def _search(
-    documents: Sequence[Path] | None,
-    database: str | None,
-    url: str | None,
-    cache: Path | None,
-    excluded: EvaluationSets,
-    report: Report,
-    console: Console,
+    options: DocumentOptions, excluded: EvaluationSets, report: Report, console: Console
 ) -> Iterator[DocumentSearch]:
     from ..augmentation.documents import read_folder
     from ..augmentation.eutils import URL, Eutils, EutilsSearch
     from ..augmentation.search import FolderSearch
 
-    if database:
-        yield EutilsSearch(Eutils(url or URL, cache), database)
+    if options.eutils:
+        yield EutilsSearch(Eutils(options.eutils_url or URL, options.cache), options.eutils)
         return
     with TemporaryDirectory() as folder:
-        found = track(read_folder(documents or [], report), console)
+        found = track(read_folder(options.documents or [], report), console)
         with closing(FolderSearch(Path(folder) / "documents.db", found, excluded)) as search:
             yield search
 
@@ -227,21 +313,17 @@ def _write_texts(segments: Sequence[Segment], folder: Path) -> int:
 
 @contextmanager
 def _annotator(
-    knowledge_base: KnowledgeBase,
-    metamaplite: Path | None,
-    annotations: Path | None,
-    cache: Path | None,
-    report: Report,
+    knowledge_base: KnowledgeBase, options: AnnotationOptions, cache: Path | None, report: Report
 ) -> Iterator[Annotator]:
     from ..augmentation.matching import MatcherAnnotator
     from ..augmentation.metamaplite import MetaMapLite, MetaMapLiteOutput
 
     with ExitStack() as stack:
-        if metamaplite:
+        if options.metamaplite:
             work = cache / "metamaplite" if cache else Path(stack.enter_context(TemporaryDirectory()))
-            yield MetaMapLite(metamaplite, work, report)
-        elif annotations:
-            yield MetaMapLiteOutput(annotations, report)
+            yield MetaMapLite(options.metamaplite, work, report)
+        elif options.annotations:
+            yield MetaMapLiteOutput(options.annotations, report)
         else:
             yield MatcherAnnotator(knowledge_base)
 
@@ -254,7 +336,7 @@ def _id_mapping(knowledge_base: KnowledgeBase, mappings: Sequence[Path] | None, 
     return IdMapping(knowledge_base, read_mappings(mappings or []), load_knowledge_base(between) if between else None)
 
 
-def _filters(knowledge_base: KnowledgeBase, *chosen: bool) -> dict[str, AnnotationFilter]:
+def _filters(knowledge_base: KnowledgeBase, options: FilterOptions) -> dict[str, AnnotationFilter]:
     from ..augmentation.filters import FalseAbbreviations, InvertedNames, Overlaps, Verbs
 
     filters: dict[str, AnnotationFilter] = {
@@ -263,7 +345,7 @@ def _filters(knowledge_base: KnowledgeBase, *chosen: bool) -> dict[str, Annotati
         "inverted_names": InvertedNames(knowledge_base),
         "overlaps": Overlaps(knowledge_base),
     }
-    return {name: filter for (name, filter), used in zip(filters.items(), chosen, strict=True) if used}
+    return {name: filter for (name, filter), used in zip(filters.items(), astuple(options), strict=True) if used}
 
 
 def _annotation(
@@ -274,10 +356,8 @@ def _annotation(
     return RuleAnnotation(annotator, mapping, filters, labels)
 
 
-def _kept(
-    annotated: Sequence[Segment], annotation: RuleAnnotation, relevant: bool, counts: dict[str, dict[str, int]]
-) -> list[Segment]:
-    """RETURNS (list[Segment]): those that are written; what becomes of the others is counted."""
+def _kept(annotated: Sequence[Segment], annotation: RuleAnnotation, relevant: bool, counts: _Counts) -> list[Segment]:
+    """RETURNS (list[Segment]): those that are written; the others are counted by reason."""
     from ..augmentation.augment import without_irrelevant
 
     kept = [segment for segment in annotated if segment.annotations]
@@ -291,9 +371,9 @@ def _kept(
     return kept
 
 
-def _tell_problems(report: Report, console: Console) -> None:
+def _show_problems(report: Report, console: Console) -> None:
     for path, line, reason in report.problems[:_SHOWN_PROBLEMS]:
-        console.print(f"{path}, line {line}: {reason}; left out")
+        console.print(f"{path}, line {line}: {reason}. This record was left out.")
     if report.broken > _SHOWN_PROBLEMS:
         console.print(f"… and {report.broken - _SHOWN_PROBLEMS:,} more")
 
@@ -303,9 +383,7 @@ def _write(
     annotation: RuleAnnotation,
     knowledge_base: KnowledgeBase,
     output: Path,
-    weight: float,
-    with_: Sequence[Path],
-    seed: int,
+    options: TrainingOptions,
     console: Console,
 ) -> dict[str, int]:
     import spacy
@@ -314,9 +392,9 @@ def _write(
     from ..corpora.docbin import read_docbin, write_docbin
 
     nlp = spacy.blank("en")
-    manual = [doc for path in with_ for doc in read_docbin(path, nlp.vocab)]
-    make = TrainingDocs(nlp, knowledge_base, weight, annotation)
-    docs = shuffled(segments, make, manual, seed)
+    manual = [doc for path in options.with_ or [] for doc in read_docbin(path, nlp.vocab)]
+    make = TrainingDocs(nlp, knowledge_base, options.weight, annotation)
+    docs = shuffled(segments, make, manual, options.seed)
     n_docs = write_docbin(track(docs, console, total=len(segments) + len(manual)), output)
     in_documents = count_documents(segments)
     searched_for = {concept_id for segment in segments for concept_id in segment.concepts}

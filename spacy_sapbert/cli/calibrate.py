@@ -1,4 +1,4 @@
-"""`calibrate`: how sure the links of a pipeline are, fitted on an annotated corpus and saved with the pipeline."""
+"""`calibrate`: fit the probabilities and the threshold of a pipeline on a corpus, and save them with the pipeline."""
 
 from __future__ import annotations
 
@@ -38,34 +38,46 @@ class Method(str, Enum):
 
 def _between(value: float | None) -> float | None:
     if value is not None and not 0 < value < 1:
-        raise typer.BadParameter("it must be between 0 and 1")
+        raise typer.BadParameter("the value must be between 0 and 1")
     return value
 
 
 def calibrate(
-    pipeline: Annotated[str, typer.Argument(help="Folder or package of a pipeline with sapbert_linker.")],
-    corpus: Annotated[Path, typer.Argument(help="An annotated corpus, plain or gzipped.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write the calibrated pipeline to.")],
-    format: Annotated[str | None, typer.Option(help=f"One of {', '.join(FORMATS)}; guessed where plain.")] = None,
-    type: Annotated[str | None, typer.Option(help="Take mentions of this type only.")] = None,
+    pipeline: Annotated[str, typer.Argument(help="Folder or package of a pipeline with a sapbert_linker.")],
+    corpus: Annotated[Path, typer.Argument(help="Annotated corpus, plain or gzipped.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the calibrated pipeline.")],
+    format: Annotated[
+        str | None, typer.Option(help=f"One of {', '.join(FORMATS)}. Default: guessed from the file.")
+    ] = None,
+    type: Annotated[str | None, typer.Option(help="Use only mentions of this type.")] = None,
     ids: Ids = None,
-    prior: Annotated[bool, typer.Option("--prior", help="Learn how often each concept is annotated.")] = False,
+    prior: Annotated[
+        bool, typer.Option("--prior", help="Also fit a prior: how often each concept is annotated.")
+    ] = False,
     precision: Annotated[
         float | None,
-        typer.Option(callback=_between, help="The lowest threshold with this precision; by default that of best F1."),
+        typer.Option(
+            callback=_between,
+            help="Use the lowest threshold that reaches this precision. Default: the threshold of best F1.",
+        ),
     ] = None,
-    method: Annotated[Method, typer.Option(help="How probabilities are fitted.")] = Method.isotonic,
+    method: Annotated[Method, typer.Option(help="Method that fits the probabilities.")] = Method.isotonic,
     held_out: Annotated[
-        float, typer.Option(callback=_between, help="Share of the documents to measure on, not to fit on.")
+        float, typer.Option(callback=_between, help="Share of the documents that are used for measuring only.")
     ] = 0.3,
-    seed: Annotated[int, typer.Option(min=0, help="Draws the documents to measure on.")] = 0,
-    plots: Annotated[Path | None, typer.Option(help="Draw reliability and risk–coverage to this folder.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed for drawing these documents.")] = 0,
+    plots: Annotated[
+        Path | None, typer.Option(help="Folder for plots of reliability and of risk against coverage.")
+    ] = None,
 ) -> None:
-    """Fit λ, the threshold and the probability that a link is right, and save the pipeline with them."""
+    """Fit the threshold and the probabilities of links on an annotated corpus.
+
+    The command also fits λ, the weight of the sparse score. It saves a pipeline with the fitted values.
+    """
     from ..evaluation import calibration
     from ..io.pipelines import load_pipeline
 
-    check_output(output)  # else it would be told after minutes
+    check_output(output)  # now, not after minutes of work
     if plots:
         _prepare(plots)
     console = stderr_console()
@@ -112,7 +124,7 @@ def _draw(result: Mapping[str, Any], plots: Path) -> None:
 
 
 def _reliability_table(rows: Sequence[Mapping[str, Any]]) -> Table:
-    table = table_of_numbers("bin", "mean probability", "share right", "links")
+    table = table_of_numbers("bin", "mean probability", "share correct", "links")
     for number, row in enumerate(rows, start=1):
         table.add_row(str(number), f"{row['mean']:.3f}", f"{row['right']:.3f}", f"{row['n']:,}")
     return table

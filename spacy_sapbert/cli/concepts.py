@@ -1,4 +1,4 @@
-"""`spacy-sapbert evaluate concepts`: how well the concepts of whole documents are named."""
+"""`spacy-sapbert evaluate concepts`: how well a pipeline predicts the concepts of whole documents."""
 
 from __future__ import annotations
 
@@ -15,26 +15,33 @@ from .progress import show, stderr_console, table_of_numbers, track
 
 
 def concepts(
-    pipeline: Annotated[str, typer.Argument(help="Folder or package of a pipeline with concept_retriever.")],
-    corpus: Annotated[Path, typer.Argument(help="An annotated corpus, plain or gzipped.")],
-    format: Annotated[str | None, typer.Option(help=f"One of {', '.join(FORMATS)}; guessed where plain.")] = None,
+    pipeline: Annotated[str, typer.Argument(help="Folder or package of a pipeline with a concept_retriever.")],
+    corpus: Annotated[Path, typer.Argument(help="Annotated corpus, plain or gzipped.")],
+    format: Annotated[
+        str | None, typer.Option(help=f"One of {', '.join(FORMATS)}. Default: guessed from the file.")
+    ] = None,
     labels: Annotated[
-        Path | None, typer.Option(help="The ids that may be named, one a line; by default all of the vocabulary.")
+        Path | None,
+        typer.Option(help="File with the concept ids to predict, one per line. Default: all ids of the vocabulary."),
     ] = None,
     train: Annotated[
-        Path | None, typer.Option(help="The training documents, in the same format; tells which concepts are rare.")
+        Path | None,
+        typer.Option(help="Training corpus, in the same format. With it, rare concepts are measured separately."),
     ] = None,
     ids: Ids = None,
-    k: Annotated[int, typer.Option("--k", min=1, help="How many concepts each document is given.")] = 10,
-    type: Annotated[str | None, typer.Option(help="Measure concepts that are mentioned with this label only.")] = None,
+    k: Annotated[int, typer.Option("--k", min=1, help="Number of concepts to predict per document.")] = 10,
+    type: Annotated[str | None, typer.Option(help="Measure only concepts whose mentions have this type.")] = None,
     gold_mentions: Annotated[
-        bool, typer.Option("--gold-mentions", help="Give the documents their gold mentions instead of searching any.")
+        bool, typer.Option("--gold-mentions", help="Use the gold mentions instead of those that the pipeline finds.")
     ] = False,
-    predictions: Annotated[Path | None, typer.Option(help="Write a JSON line for each document to this file.")] = None,
+    predictions: Annotated[
+        Path | None, typer.Option(help="File for the predictions, one JSON line per document.")
+    ] = None,
 ) -> None:
-    """How well the gold concepts of documents are named, by mentions or without any.
+    """Measure how well a pipeline predicts the concepts of whole documents.
 
-    P is hits / k and R hits / gold concepts, averaged over documents; the best possible P is therefore below 100.
+    Precision is hits / k, and recall is hits / gold concepts, both averaged over documents.
+    Documents with fewer than k gold concepts cannot reach a precision of 100.
     """
     from ..evaluation.concepts import evaluate_concepts
     from ..io.pipelines import load_pipeline
@@ -61,7 +68,9 @@ def _rankings(result: Mapping[str, Any], k: int) -> Table:
     table = table_of_numbers("concepts", "n", *(name.upper() for name in figures))
     for name, row in {**groups, **{f"… {label}": row for label, row in result["types"].items()}}.items():
         table.add_row(name, f"{row['n']:,}", *(_decimal(row[figure]) for figure in figures))
-    left_out = f", {result['without_gold']:,} without a gold concept left out" if result["without_gold"] else ""
+    left_out = (
+        f", {result['without_gold']:,} documents without a gold concept left out" if result["without_gold"] else ""
+    )
     missing = f"{result['without_a_name']:,} of the concepts are not in the vocabulary"
     table.caption = f"averaged over {result['documents']:,} documents{left_out}; {missing}"
     return table
@@ -75,7 +84,7 @@ def _sets(result: Mapping[str, Any], k: int) -> Table:
         f"the first {k}, all documents together": result["micro"],
         f"best possible with {k}": result["best_possible"],
     }
-    table = table_of_numbers("named", "P", "R", "F1")
+    table = table_of_numbers("predicted", "P", "R", "F1")
     for name, row in rows.items():
         table.add_row(name, *map(_decimal, row.values()))
     return table

@@ -32,23 +32,26 @@ _SHOWN_PROBLEMS = 10
 def convert(
     inputs: Annotated[list[Path], typer.Argument(help="Corpus files, plain or gzipped.")],
     output: Annotated[Path, typer.Argument(help="The .spacy file to write.")],
-    format: Annotated[str | None, typer.Option(help=f"One of {', '.join(FORMATS)}; guessed where plain.")] = None,
-    lang: Annotated[str, typer.Option(help="The language whose tokenizer is used.")] = "en",
+    format: Annotated[
+        str | None, typer.Option(help=f"One of {', '.join(FORMATS)}. Default: guessed from the file.")
+    ] = None,
+    lang: Annotated[str, typer.Option(help="Language of the tokenizer, such as en.")] = "en",
     tokenizer: Annotated[
-        str | None, typer.Option(help="Another tokenizer, by the name that it has under [nlp.tokenizer] in a config.")
+        str | None, typer.Option(help="Another tokenizer, by its registered name (@tokenizers in a config).")
     ] = None,
-    split_tokens: Annotated[bool, typer.Option(help="Split tokens where a mention cuts one.")] = False,
-    types: Annotated[list[str] | None, typer.Option(help="Keep mentions of this type only; may be repeated.")] = None,
-    rename: Annotated[
-        list[str] | None, typer.Option(help="Give mentions of a type another one, as OLD=NEW; may be repeated.")
-    ] = None,
+    split_tokens: Annotated[bool, typer.Option(help="Split a token if a mention starts or ends inside it.")] = False,
+    types: Annotated[list[str] | None, typer.Option(help="Keep only mentions of this type. Repeatable.")] = None,
+    rename: Annotated[list[str] | None, typer.Option(help="Rename a type of mentions, as OLD=NEW. Repeatable.")] = None,
     ids: Ids = None,
     encoding: Annotated[
-        str | None, typer.Option(help="The encoding of text files; by default UTF-8, of askapatient Latin-1.")
+        str | None, typer.Option(help="Encoding of text files. Default: UTF-8, or Latin-1 for askapatient.")
     ] = None,
     strict: Annotated[bool, typer.Option(help="Stop at the first broken record.")] = False,
 ) -> None:
-    """Convert annotated corpora to one .spacy file, and say on standard error what was read and what did not fit."""
+    """Convert annotated corpora to one .spacy file for `spacy train`.
+
+    The command shows how much was read, and which records and mentions did not fit.
+    """
     from ..corpora.docbin import write_docbin
 
     if output.suffix != ".spacy":

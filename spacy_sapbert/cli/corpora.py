@@ -1,4 +1,4 @@
-"""The annotated corpora that commands are given: all of their documents, or those of a split."""
+"""The annotated corpora that commands read: all of their documents, or those of a split."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..types import AnnotatedDocument
 
 Ids = Annotated[
     Path | None,
-    typer.Option(help="Take only the documents whose ids this file holds, one a line, as for a split."),
+    typer.Option(help="File with document ids, one per line. Only these documents are read."),
 ]
 
 

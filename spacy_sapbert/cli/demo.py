@@ -1,4 +1,4 @@
-"""`demo`: one abstract, linked with nothing but what comes in the package."""
+"""`demo`: one abstract, linked with the vocabulary and the encoder that come with the package."""
 
 from __future__ import annotations
 
@@ -26,10 +26,13 @@ TEXT = (
 
 
 def demo(
-    text: Annotated[str, typer.Option(help="Another text to link.")] = TEXT,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The HTML page to write.")] = Path("demo.html"),
+    text: Annotated[str, typer.Option(help="Text to link. Default: an example abstract.", show_default=False)] = TEXT,
+    output: Annotated[Path, typer.Option("--output", "-o", help="HTML page to write.")] = Path("demo.html"),
 ) -> None:
-    """Link an abstract against the starter vocabulary, and show the result as a table and as an HTML page."""
+    """Link an example text, and show the links as a table and as an HTML page.
+
+    The demo needs no files and no network. It uses the starter vocabulary and the starter encoder.
+    """
     from ..io.html import render_page
 
     nlp = demo_pipeline()
@@ -39,7 +42,7 @@ def demo(
     console.print(doc.text, markup=False, highlight=False)
     console.print(_table(doc, kb))
     output.write_text(render_page([doc], kb, "spacy-sapbert"), encoding="utf8")
-    console.print(f"The same as a page: {output}", markup=False, highlight=False)
+    console.print(f"Open this page in a browser to see the same links: {output}", markup=False, highlight=False)
 
 
 def demo_pipeline() -> Language:
@@ -53,7 +56,7 @@ def demo_pipeline() -> Language:
 
 
 def _table(doc: Doc, kb: KnowledgeBase) -> Table:
-    table = Table("mention", "looked up as", "concept", "name", "score", box=None, padding=(0, 2, 0, 0))
+    table = Table("mention", "linked text", "concept", "preferred name", "score", box=None, padding=(0, 2, 0, 0))
     for mention in doc.ents:
         for part, link in enumerate(mention._.links):
             concept = kb.get(link.concept_id) if link.concept_id else None

@@ -39,13 +39,13 @@ _COUNTS = (
 def discover(
     pipeline: Pipeline,
     corpus: Inputs,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The table to write, tab-separated.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Table to write, tab-separated.")],
     similarity: Annotated[
-        float | None, typer.Option(min=0, max=1, help="Link what scores above this; by default the linker's threshold.")
+        float | None, typer.Option(min=0, max=1, help="Lowest score of a link. Default: the threshold of the linker.")
     ] = None,
-    min_documents: Annotated[int, typer.Option(min=1, help="Leave out names in fewer documents.")] = 1,
-    type: Annotated[list[str] | None, typer.Option(help="Take mentions of this type only.")] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="At most so many names.")] = None,
+    min_documents: Annotated[int, typer.Option(min=1, help="Leave out names that occur in fewer documents.")] = 1,
+    type: Annotated[list[str] | None, typer.Option(help="Use only mentions of this type. Repeatable.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Maximum number of names in the table.")] = None,
     format: Format = None,
     strict: Strict = False,
     batch_size: BatchSize = None,
@@ -55,12 +55,12 @@ def discover(
     column: Column = 1,
     gold: Gold = False,
 ) -> None:
-    """Find new names: texts that are linked to a concept, but are none of its names.
+    """Find new names: linked mentions whose text is not yet a name of their concept.
 
-    The table is there to be reviewed: write y into the column `keep` of what is a name of the concept, or its scope
-    (narrow, broad, related), and give the table to `kb build` beside the sources of the vocabulary.
-
-    A record that is broken is left out, and standard error tells of it.
+    The result is a table for your review. In the column `keep`, write y for each text that is a name of the concept.
+    You can also write its scope: narrow, broad or related.
+    To add the names, give the table to `kb build` together with the sources of the vocabulary.
+    Broken records are reported and left out.
     """
     console = stderr_console()
     problems = Problems(console, strict=strict)

@@ -1,4 +1,4 @@
-"""`spacy-sapbert encoder`: look into an encoder, encode texts with it, make it smaller."""
+"""`spacy-sapbert encoder`: inspect an encoder, encode texts with it, make it smaller."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from .progress import show_values, stderr_console, track
 if TYPE_CHECKING:
     from ..encoders.transformer import TransformerEncoder
 
-encoder = typer.Typer(help="Look into an encoder, encode texts with it, make it smaller.", no_args_is_help=True)
+encoder = typer.Typer(help="Inspect an encoder, encode texts with it, or make it smaller.", no_args_is_help=True)
 
-Encoder = Annotated[str, typer.Argument(help="A folder or a hub name.")]
-Pooling = Annotated[str | None, typer.Option(help="cls or mean; by default what the encoder says, else cls.")]
-Output = Annotated[Path, typer.Option("--output", "-o", help="The folder to write.")]
+Encoder = Annotated[str, typer.Argument(help="Encoder folder or hub name.")]
+Pooling = Annotated[str | None, typer.Option(help="'cls' or 'mean'. Default: the setting of the encoder, or else cls.")]
+Output = Annotated[Path, typer.Option("--output", "-o", help="Folder for the new encoder.")]
 
 _SQLITE = b"SQLite format 3\0"
 
@@ -38,7 +38,7 @@ class Half(str, Enum):
 
 @encoder.command("info")
 def info(encoder: Encoder, pooling: Pooling = None) -> None:
-    """Print what an encoder is: its sizes, its settings, and how it was made."""
+    """Show the size and the settings of an encoder, and how it was made."""
     from ..encoders.info import describe
 
     result = describe(_open(encoder, pooling))
@@ -48,18 +48,22 @@ def info(encoder: Encoder, pooling: Pooling = None) -> None:
 @encoder.command("embed")
 def embed(
     encoder: Encoder,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The file to write; its name ends in .npy.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="File to write. Its name must end in .npy.")],
     texts: Annotated[
-        Path, typer.Argument(metavar="[FILE]", help="A text a line, plain or gzipped; - reads standard input.")
+        Path,
+        typer.Argument(metavar="[FILE]", help="File with one text per line, plain or gzipped; - reads standard input."),
     ] = STDIN,
     pooling: Pooling = None,
-    fast: Annotated[bool, typer.Option(help="Use bfloat16 where the hardware has it.")] = False,
-    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …; auto takes a GPU where there is one.")] = "auto",
-    batch: Annotated[int, typer.Option(min=1, help="Texts read at a time.")] = 8192,
+    fast: Annotated[bool, typer.Option(help="Use bfloat16 if the hardware supports it.")] = False,
+    device: Annotated[
+        str, typer.Option(help="Device: cpu, cuda, cuda:1, …. auto uses a GPU if there is one.")
+    ] = "auto",
+    batch: Annotated[int, typer.Option(min=1, help="Number of texts to read at a time.")] = 8192,
 ) -> None:
-    """Write the vectors of texts as a float32 matrix: a row a line, each of length 1 if the encoder normalises them.
+    """Write the vectors of texts as a float32 matrix, with one row per line.
 
-    Lines that are blank or not UTF-8 get a row of zeros, and are counted.
+    The vectors have length 1 if the encoder is l2_normalized.
+    Lines that are blank or not valid UTF-8 get a row of zeros, and are counted.
     """
     from ..encoders.embedding import write_vectors
 
@@ -76,24 +80,30 @@ def prune(
     encoder: Encoder,
     output: Output,
     vocabulary: Annotated[
-        Path | None, typer.Option(help="A store, or a file with a name a line: keep the wordpieces of these names.")
+        Path | None,
+        typer.Option(help="Keep the wordpieces of these names: a knowledge base, or a file with one name per line."),
     ] = None,
-    min_count: Annotated[int, typer.Option(min=1, help="Keep those that occur so often in the names.")] = 1,
-    keep_pieces: Annotated[int | None, typer.Option(min=1, help="Keep at most so many in all, the most used.")] = None,
+    min_count: Annotated[
+        int, typer.Option(min=1, help="Keep only wordpieces that occur at least this often in the names.")
+    ] = 1,
+    keep_pieces: Annotated[
+        int | None, typer.Option(min=1, help="Maximum number of wordpieces to keep, the most frequent first.")
+    ] = None,
     add_pieces: Annotated[
-        int, typer.Option(min=0, help="Make so many words of the names wordpieces; they want training afterwards.")
+        int, typer.Option(min=0, help="Number of whole words to add as wordpieces. They need training afterwards.")
     ] = 0,
-    layers: Annotated[str | None, typer.Option(help="Keep these layers, counted from 0: 0,2,5.")] = None,
+    layers: Annotated[str | None, typer.Option(help="Layers to keep, counted from 0: 0,2,5.")] = None,
     n_layers: Annotated[
-        int | None, typer.Option(min=1, help="Keep so many layers: the first, the last, and evenly between.")
+        int | None,
+        typer.Option(min=1, help="Number of layers to keep: the first, the last, and evenly spaced ones between."),
     ] = None,
-    positions: Annotated[int | None, typer.Option(min=2, help="Keep positions for so many wordpieces.")] = None,
+    positions: Annotated[int | None, typer.Option(min=2, help="Number of positions to keep.")] = None,
     pooling: Pooling = None,
 ) -> None:
-    """Write a smaller encoder: without the wordpieces that names do not use, without some layers and positions.
+    """Write a smaller encoder, with fewer wordpieces, layers or positions.
 
-    Names whose wordpieces all stay keep their vectors, unless layers go.
-    Special tokens and single characters always stay, so that any text can still be read.
+    A name keeps its vector if all of its wordpieces and all layers stay.
+    Special tokens and single characters always stay, so the encoder can still read any text.
     """
     from ..encoders import compression as shrink
 
@@ -121,10 +131,15 @@ def prune(
 def quantize(
     encoder: Encoder,
     output: Output,
-    dtype: Annotated[Half, typer.Option(help="float16 is the more exact one; bfloat16 has the range of float32.")],
+    dtype: Annotated[
+        Half, typer.Option(help="Type of the weights. float16 is more exact; bfloat16 has the range of float32.")
+    ],
     pooling: Pooling = None,
 ) -> None:
-    """Write an encoder whose weights take half the room; they are computed in float32 all the same."""
+    """Write an encoder whose weights take half the space on disk.
+
+    The encoder still computes in float32.
+    """
     from ..encoders import compression as shrink
 
     opened = _open(encoder, pooling)
@@ -155,8 +170,10 @@ def _check_prune(
     """given (bool): whether there are settings for the vocabulary. RAISES (SapbertError): E533 settings do not fit."""
     reasons = {
         "--min-count, --keep-pieces and --add-pieces need --vocabulary": given and not vocabulary,
-        "--layers and --n-layers say the same": bool(layers and n_layers),
-        "nothing is to be pruned": not (vocabulary or layers or n_layers or positions),
+        "use either --layers or --n-layers": bool(layers and n_layers),
+        "nothing would be pruned; give --vocabulary, --layers, --n-layers or --positions": not (
+            vocabulary or layers or n_layers or positions
+        ),
     }
     for reason, holds in reasons.items():
         if holds:
@@ -171,12 +188,12 @@ def _layers(given: str) -> list[int]:
 
 
 def _names(path: Path) -> Iterator[str]:
-    """YIELDS (str): the names of a store, or the lines of a file that are not blank."""
+    """YIELDS (str): the names of a knowledge base, or the lines of a file that are not blank."""
     from ..kb.knowledge_base import KnowledgeBase
 
     with open_text(path, encoding="latin-1") as start:
-        is_store = start.buffer.read(len(_SQLITE)) == _SQLITE
-    if is_store:
+        is_knowledge_base = start.buffer.read(len(_SQLITE)) == _SQLITE
+    if is_knowledge_base:
         yield from KnowledgeBase(path).names()
         return
     with open_text(path) as lines:
@@ -198,5 +215,5 @@ def _decoded(lines: BinaryIO, console: Console) -> Iterator[str | None]:
         try:
             yield line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
         except UnicodeDecodeError as error:
-            console.print(f"line {number}: this is not UTF-8 ({error.reason}); its row is zero")
+            console.print(f"line {number}: this is not UTF-8 ({error.reason}), so its row is zero")
             yield None

@@ -1,4 +1,4 @@
-"""`spacy-sapbert evaluate`: measures as JSON on standard output, and as a table for people on standard error."""
+"""`spacy-sapbert evaluate`: measures as JSON on standard output, and as a table on standard error."""
 
 from __future__ import annotations
 
@@ -22,40 +22,44 @@ from .separation import separation
 if TYPE_CHECKING:
     from ..evaluation.linking_errors import ErrorReport, LinkingError
 
-evaluate = typer.Typer(help="Measure pipelines on annotated corpora, and encoders on pairs.", no_args_is_help=True)
+_HELP = "Measure pipelines on annotated corpora, and encoders on pairs of names."
+_PIPELINES, _COMPONENTS, _TRAINING = "Pipelines", "Components", "Training"
+
+evaluate = typer.Typer(help=_HELP, no_args_is_help=True)
 
 
-@evaluate.callback()
+@evaluate.callback(help=_HELP)
 def measured(
     context: typer.Context,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write the JSON to this file, not to standard output.")
+        Path | None, typer.Option("--output", "-o", help="File for the JSON. Default: standard output.")
     ] = None,
 ) -> None:
-    """Measure pipelines on annotated corpora, and encoders on pairs."""
-    if output and not output.absolute().parent.is_dir():  # which should not come up after an hour
+    if output and not output.absolute().parent.is_dir():  # now, not after an hour of work
         raise SapbertError(Errors.E507.format(path=output, reason="there is no such folder"))
     context.with_resource(json_to(output))
 
 
-Corpus = Annotated[Path, typer.Argument(help="An annotated corpus, plain or gzipped.")]
-Format = Annotated[str | None, typer.Option(help=f"One of {', '.join(FORMATS)}; guessed where plain.")]
-Type = Annotated[str | None, typer.Option(help="Measure mentions of this type only.")]
+Corpus = Annotated[Path, typer.Argument(help="Annotated corpus, plain or gzipped.")]
+Format = Annotated[str | None, typer.Option(help=f"One of {', '.join(FORMATS)}. Default: guessed from the file.")]
+Type = Annotated[str | None, typer.Option(help="Measure only mentions of this type.")]
 
 
-@evaluate.command("linking")
+@evaluate.command("linking", rich_help_panel=_PIPELINES)
 def linking(
-    pipeline: Annotated[str, typer.Argument(help="Folder or package of a pipeline with sapbert_linker.")],
+    pipeline: Annotated[str, typer.Argument(help="Folder or package of a pipeline with a sapbert_linker.")],
     corpus: Corpus,
     format: Format = None,
     type: Type = None,
     ids: Ids = None,
-    predictions: Annotated[Path | None, typer.Option(help="Write a JSON line for each mention to this file.")] = None,
+    predictions: Annotated[
+        Path | None, typer.Option(help="File for the predictions, one JSON line per mention.")
+    ] = None,
     errors: Annotated[
-        Path | None, typer.Option(help="Write what is wrong, and of which kind, to this file: .tsv, or JSON lines.")
+        Path | None, typer.Option(help="File for the wrong links and the kind of each error: .tsv, or JSON lines.")
     ] = None,
 ) -> None:
-    """How often gold mentions are linked to the right concepts."""
+    """Measure how often a pipeline links gold mentions to the right concepts."""
     from ..evaluation.linking import evaluate_linking
     from ..evaluation.linking_errors import error_report
     from ..io.pipelines import load_pipeline
@@ -70,14 +74,22 @@ def linking(
     show(_linking_table(result), result)
 
 
-@evaluate.command("compare")
-def compare(
-    a: Annotated[Path, typer.Argument(help="A file that --predictions of `linking`, `concepts` or `pipeline` wrote.")],
-    b: Annotated[Path, typer.Argument(help="One of another pipeline on the same corpus.")],
-) -> None:
-    """Whether B is better than A: paired bootstrap over documents, with 95 % intervals.
+evaluate.command("pipeline", rich_help_panel=_PIPELINES)(pipeline)
+evaluate.command("concepts", rich_help_panel=_PIPELINES)(concepts)
 
-    Both files are by the same command: about links of gold mentions, concepts of documents, or whole pipelines.
+
+@evaluate.command("compare", rich_help_panel=_PIPELINES)
+def compare(
+    a: Annotated[
+        Path,
+        typer.Argument(help="Predictions of one pipeline, from --predictions of `linking`, `concepts` or `pipeline`."),
+    ],
+    b: Annotated[Path, typer.Argument(help="Predictions of another pipeline, on the same corpus.")],
+) -> None:
+    """Test whether pipeline B is better than pipeline A.
+
+    The test is a paired bootstrap over documents, with 95 % intervals.
+    Both files must come from the same command: `linking`, `concepts` or `pipeline`.
     """
     from ..evaluation.compare import compare_predictions
 
@@ -85,12 +97,14 @@ def compare(
     show(_comparison_table(result), result)
 
 
-@evaluate.command("training")
+@evaluate.command("training", rich_help_panel=_TRAINING)
 def training(
-    log: Annotated[Path, typer.Argument(help="What the logger of configs/linker.cfg wrote (--paths.log).")],
-    plot: Annotated[Path | None, typer.Option(help="Draw accuracy and candidate recall: .svg, .png or .pdf.")] = None,
+    log: Annotated[Path, typer.Argument(help="Log file from the logger of configs/linker.cfg (--paths.log).")],
+    plot: Annotated[
+        Path | None, typer.Option(help="File for a plot of accuracy and candidate recall: .svg, .png or .pdf.")
+    ] = None,
 ) -> None:
-    """How a linker learnt, epoch by epoch, and what it found for chosen mentions."""
+    """Show the training of a linker: the measures of each epoch, and candidates of chosen mentions."""
     from ..evaluation.candidate_log import best, by_epoch, read_candidate_log
     from ..evaluation.plots import plot_linking_scores
 
@@ -104,11 +118,11 @@ def training(
     show(_training_table(epochs), {"evaluations": len(lines), "best": top, "epochs": epochs})
 
 
-@evaluate.command("abbreviations")
+@evaluate.command("abbreviations", rich_help_panel=_COMPONENTS)
 def abbreviations(
-    corpus: Annotated[Path, typer.Argument(help="Records with their short and long forms, as MED1250 has them.")],
+    corpus: Annotated[Path, typer.Argument(help="Corpus of short and long forms, in the format of MED1250.")],
 ) -> None:
-    """How well definitions of abbreviations are found, and by which cause they are missed or wrong."""
+    """Measure how well definitions of abbreviations are found, and list the causes of errors."""
     from ..corpora.med1250 import read_med1250
     from ..evaluation.abbreviations import evaluate_abbreviations
 
@@ -119,15 +133,23 @@ def abbreviations(
     show(_scores_table(result), result)
 
 
-@evaluate.command("composites")
+@evaluate.command("composites", rich_help_panel=_COMPONENTS)
 def composites(
     corpus: Corpus,
     format: Format = None,
     type: Type = None,
-    kb: Annotated[str | None, typer.Option(help="A store, or 'starter': count what its linker splits wrongly.")] = None,
-    encoder: Annotated[str, typer.Option(help="With --kb: 'starter', a folder, a hub name, or 'none'.")] = "starter",
+    kb: Annotated[
+        str | None,
+        typer.Option(help="Knowledge base, or 'starter'. With it, the splits of the linker are measured, too."),
+    ] = None,
+    encoder: Annotated[
+        str, typer.Option(help="Encoder of that linker: 'starter', a folder, a hub name, or 'none'.")
+    ] = "starter",
 ) -> None:
-    """How well composite mentions are split, on mentions whose parts the corpus writes (BC5CDR does)."""
+    """Measure how well composite mentions are split.
+
+    The corpus must annotate the parts of composite mentions, as BC5CDR does.
+    """
     from ..evaluation.composites import decide_by, evaluate_composites
 
     documents = track(read_corpus(corpus, format), stderr_console())
@@ -144,9 +166,7 @@ def composites(
     show(_composites_table(result), result)
 
 
-evaluate.command("concepts")(concepts)
-evaluate.command("pipeline")(pipeline)
-evaluate.command("separation")(separation)
+evaluate.command("separation", rich_help_panel=_TRAINING)(separation)
 
 
 def _linking_table(result: Mapping[str, Any]) -> Table:
@@ -165,16 +185,16 @@ def _linking_table(result: Mapping[str, Any]) -> Table:
 
 def _errors_table(report: ErrorReport) -> Table:
     table = table_of_numbers("kind of error", "n", "share")
-    table.add_column("such as")
+    table.add_column("example")
     for kind, row in report.summary().items():
-        examples = "\n".join(map(_told_error, report.examples[kind]))
+        examples = "\n".join(map(_error_example, report.examples[kind]))
         table.add_row(kind, f"{row['n']:,}", _decimal(row["share"]), examples)
     if not report.has_relations:
-        table.caption = "The vocabulary has no is_a relations, so hypernyms and hyponyms cannot be told."
+        table.caption = "The vocabulary has no is_a relations, so errors cannot be hypernyms or hyponyms."
     return table
 
 
-def _told_error(error: LinkingError) -> str:
+def _error_example(error: LinkingError) -> str:
     candidates = error.part.candidates if error.part else ()
     matched, gold = (
         candidates[0].name if candidates else "nothing",
@@ -225,7 +245,7 @@ def _scores_table(result: Mapping[str, Any]) -> Table:
 
 
 def _causes_table(errors: Mapping[str, Sequence[Mapping[str, str]]]) -> Table:
-    table = Table("cause", "n", "such as")
+    table = Table("cause", "n", "example")
     for cause, found in sorted(errors.items(), key=lambda entry: -len(entry[1])):
         table.add_row(cause, str(len(found)), f"{found[0]['short']} | {found[0]['long']} ({found[0]['pmid']})")
     return table
@@ -243,7 +263,7 @@ def _composites_table(result: Mapping[str, Any]) -> Table:
 
 
 def _splits_table(errors: Mapping[str, Sequence[Mapping[str, Any]]]) -> Table:
-    """What is not split as the corpus has it; a part of that is convention, which only reading can tell."""
+    """Splits that differ from the corpus; some of them differ by convention only, so a person must read them."""
     table = Table("mention", "gold", "predicted")
     for found in errors.values():
         for error in found:

@@ -1,4 +1,4 @@
-"""`spacy-sapbert import`: models that others published, made into encoders of ours."""
+"""`spacy-sapbert import`: published models, converted to encoder folders."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ import typer
 
 from .progress import show_values
 
-import_ = typer.Typer(help="Make published models into encoders.", no_args_is_help=True)
+import_ = typer.Typer(help="Convert published models to encoders.", no_args_is_help=True)
 
 
 @import_.callback()
 def _group() -> None:
-    """Keeps the name of the one command."""
+    """Convert published models to encoders."""
 
 
 @import_.command("biosyn")
 def biosyn(
-    folder: Annotated[Path, typer.Argument(help="A folder that BioSyn's own code wrote.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The encoder folder to write.")],
+    folder: Annotated[Path, typer.Argument(help="Model folder, as BioSyn's own code writes it.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the encoder.")],
 ) -> None:
-    """Write an encoder folder from a published BioSyn model, with its n-grams and their weight.
+    """Convert a published BioSyn model to an encoder, with its lexical model and sparse weight.
 
-    Its pickle is read as plain data: nothing that it names is run.
+    The command reads the model's pickle as plain data and runs no code from it.
     """
     from ..encoders.biosyn_import import import_biosyn
     from ..encoders.info import describe

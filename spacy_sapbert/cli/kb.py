@@ -1,4 +1,4 @@
-"""`spacy-sapbert kb`: build a vocabulary, look into it, search, compare, check, export it."""
+"""`spacy-sapbert kb`: build, inspect, search, compare, check, export and upload a knowledge base."""
 
 from __future__ import annotations
 
@@ -19,17 +19,16 @@ if TYPE_CHECKING:
     from ..kb.knowledge_base import KnowledgeBase
 
 kb = typer.Typer(
-    help="Build a vocabulary, look into it, search, compare, check, export, upload it.", no_args_is_help=True
+    help="Build, inspect, search, compare, check, export or upload a knowledge base.", no_args_is_help=True
 )
 kb.command("build")(build)
-kb.command("upload")(upload)
 
-Store = Annotated[str, typer.Argument(help="A knowledge base, or 'starter'.")]
+Store = Annotated[str, typer.Argument(help="A knowledge base file, or 'starter'.")]
 
 
 @kb.command("info")
 def info(knowledge_base: Store) -> None:
-    """Print what a knowledge_base holds and how it was made, as JSON."""
+    """Show the contents of a knowledge base, and how it was built."""
     from ..kb.info import describe
 
     result = describe(_open(knowledge_base))
@@ -39,11 +38,17 @@ def info(knowledge_base: Store) -> None:
 @kb.command("search")
 def search(
     knowledge_base: Store,
-    text: Annotated[str, typer.Argument(help="A name, or something like it, or an id.")],
-    k: Annotated[int, typer.Option("-k", min=1, help="How many concepts.")] = 10,
-    encoder: Annotated[str, typer.Option(help="'starter', a folder, a hub name, or 'none'.")] = "none",
+    text: Annotated[str, typer.Argument(help="A name or an id. The name need not be exact.")],
+    k: Annotated[int, typer.Option("-k", min=1, help="Number of concepts to show.")] = 10,
+    encoder: Annotated[
+        str,
+        typer.Option(help="Encoder for the search: 'starter', a folder or a hub name. 'none' compares spellings only."),
+    ] = "none",
 ) -> None:
-    """Show the concepts whose names are most like a text; first the one whose id it is, if it is one."""
+    """Show the concepts whose names are most similar to a text.
+
+    If the text is an id, its concept comes first.
+    """
     from ..encoders.transformer import open_encoder
     from ..kb.ids import canonical_id
     from ..linking.storage import open_generator
@@ -60,11 +65,13 @@ def search(
 
 @kb.command("diff")
 def diff(
-    old: Annotated[str, typer.Argument(help="A knowledge base, or 'starter'.")],
-    new: Annotated[str, typer.Argument(help="A later version of it.")],
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write a JSON line for each change.")] = None,
+    old: Annotated[str, typer.Argument(help="The earlier knowledge base, or 'starter'.")],
+    new: Annotated[str, typer.Argument(help="The later knowledge base.")],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="File for a list of all changes, as JSON lines.")
+    ] = None,
 ) -> None:
-    """Count what changed from one version of a vocabulary to another."""
+    """Count the changes between two versions of a vocabulary."""
     from ..kb.diff import compare
 
     console = stderr_console()
@@ -80,10 +87,15 @@ def diff(
 @kb.command("export")
 def export(
     knowledge_base: Store,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The file to write; gzipped if it ends in .gz.")],
-    format: Annotated[str, typer.Option(help="scispacy, table (tab-separated) or biosyn.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="File to write. It is gzipped if its name ends in .gz.")
+    ],
+    format: Annotated[str, typer.Option(help="Format: scispacy, table (tab-separated) or biosyn.")],
 ) -> None:
-    """Write a knowledge_base as a file for other programs, and count what the format cannot hold."""
+    """Export a knowledge base for other programs.
+
+    The command counts the content that the format cannot store.
+    """
     from ..kb.export import ExportReport, export_lines
 
     if format == "table" and without_gz(output).suffix.lower() == ".csv":
@@ -100,7 +112,10 @@ def export(
 
 @kb.command("check")
 def check(knowledge_base: Store) -> None:
-    """Look for damage and for odd content; the exit status is 1 if the knowledge_base should be built again."""
+    """Check a knowledge base for damage and for unusual content.
+
+    The exit status is 1 if you must build the knowledge base again.
+    """
     from ..kb.check import check_knowledge_base
 
     opened = _open(knowledge_base)
@@ -110,6 +125,9 @@ def check(knowledge_base: Store) -> None:
     show(kb_tables.check_table(result), result)
     if result["problems"]:
         raise typer.Exit(1)
+
+
+kb.command("upload")(upload)
 
 
 def _open(knowledge_base: str) -> KnowledgeBase:

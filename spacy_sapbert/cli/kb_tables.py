@@ -19,7 +19,7 @@ _SHOWN_GROUPS = 12
 
 
 def print_concepts(rows: Iterable[tuple[str, Concept, str]]) -> None:
-    """Print concepts that were found on standard output: each with its score, and with the name or id that matched."""
+    """Print the concepts that were found, each with its score and with the name or id that matched."""
     table = Table("score", "id", "preferred name", "matched name", "types", "definition", box=None)
     for score, concept, matched in rows:
         definition = shorten(concept.definition or "", _DEFINITION_WIDTH, placeholder=" …")
@@ -49,7 +49,7 @@ def diff_table(result: Mapping[str, Any]) -> Table:
     for group in ("concepts", "names", "changed"):
         _add_counts(table, _spelled(result[group]), f"{group}: ")
     if result["same_content"]:
-        table.caption = "both stores hold the same"
+        table.caption = "both knowledge bases have the same content"
     return table
 
 
@@ -64,12 +64,12 @@ def export_table(result: Mapping[str, Any]) -> Table:
 def check_table(result: Mapping[str, Any]) -> Table:
     """What `check_knowledge_base` found."""
     table = _table("", "count")
-    table.add_column("such as")
+    table.add_column("example")
     for kind in ("problems", "remarks"):
         for check, finding in result[kind].items():
             cells = f"{kind[:-1]}: {check.replace('_', ' ')}", f"{finding['count']:,}"
             table.add_row(*cells, escape(_example(finding["examples"][0])))
-    table.caption = "build the store again" if result["problems"] else "no problems"
+    table.caption = "Build the knowledge base again." if result["problems"] else "no problems"
     return table
 
 

@@ -1,4 +1,4 @@
-"""`spacy-sapbert kb upload`: a store and the vectors of its names into a vector database."""
+"""`spacy-sapbert kb upload`: a knowledge base and the vectors of its names into a vector database."""
 
 from __future__ import annotations
 
@@ -13,18 +13,21 @@ from .progress import show_values, stderr_console
 
 
 def upload(
-    kb: Annotated[str, typer.Argument(help="A store, or 'starter'.")],
-    encoder: Annotated[str, typer.Option(help="'starter', a folder or a hub name.")],
-    to: Annotated[str, typer.Option(help="The URL of a Qdrant server, or a folder for the client's own database.")],
-    collection: Annotated[str | None, typer.Option(help="Its name, for several vocabularies in one database.")] = None,
+    kb: Annotated[str, typer.Argument(help="A knowledge base file, or 'starter'.")],
+    encoder: Annotated[str, typer.Option(help="Encoder of the names: 'starter', a folder or a hub name.")],
+    to: Annotated[str, typer.Option(help="URL of a Qdrant server, or folder of a local Qdrant database.")],
+    collection: Annotated[
+        str | None, typer.Option(help="Name of the collection, if the database holds several vocabularies.")
+    ] = None,
     centroids: Annotated[
-        bool, typer.Option("--centroids", help="Add a point for each concept, and have the linker search these.")
+        bool, typer.Option("--centroids", help="Add one point per concept. The linker then searches these points.")
     ] = False,
-    pooling: Annotated[str | None, typer.Option(help="'cls' or 'mean'; by default what the encoder says.")] = None,
+    pooling: Annotated[str | None, typer.Option(help="'cls' or 'mean'. Default: the setting of the encoder.")] = None,
 ) -> None:
-    """Put a vocabulary's names with their vectors into Qdrant, or bring what is there up to date.
+    """Upload the names of a vocabulary and their vectors to Qdrant, or update an earlier upload.
 
-    What is printed as `index` is the linker's setting. The key of a server is read from QDRANT_API_KEY.
+    To use the upload, set the linker's `index` to the value that this command prints.
+    If the server needs a key, set the environment variable QDRANT_API_KEY.
     """
     from ..encoders.transformer import open_encoder
     from ..kb.storage import load_knowledge_base

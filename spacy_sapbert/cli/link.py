@@ -23,7 +23,7 @@ from .progress import stderr_console, track
 if TYPE_CHECKING:
     from ..io.pipelines import LinkedDocument
 
-_TO_HELP = "By default what the name of the output shows (.jsonl, .pubtator, .tsv, .html), or else jsonl."
+_TO_HELP = "Format of the output. Default: by file name (.jsonl, .pubtator, .tsv, .html), or else jsonl."
 
 
 def link(
@@ -31,7 +31,7 @@ def link(
     inputs: Inputs,
     format: Format = None,
     to: Annotated[OutputFormat | None, typer.Option(help=_TO_HELP)] = None,
-    output: Annotated[Path | None, typer.Option(help="The file to write, instead of standard output.")] = None,
+    output: Annotated[Path | None, typer.Option(help="File to write. Default: standard output.")] = None,
     strict: Strict = False,
     batch_size: BatchSize = None,
     n_process: NProcess = 1,
@@ -42,9 +42,8 @@ def link(
 ) -> None:
     """Link the mentions of documents to the concepts of a vocabulary.
 
-    Offsets count the characters of a document's text; a title stands before it, with a blank between.
-
-    A record that is broken is left out, and standard error tells of it and of how many there were.
+    Offsets count the characters of the title and the text, which are joined by a blank.
+    Broken records are reported, counted and left out.
     """
     console = stderr_console()
     problems = Problems(console, strict=strict)

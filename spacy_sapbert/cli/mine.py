@@ -27,25 +27,31 @@ _STEPS = 20
 
 
 def mine(
-    pairs: Annotated[Path, typer.Argument(help="What `spacy-sapbert pairs` wrote.")],
-    kb: Annotated[str, typer.Option(help="A knowledge base, or 'starter': the vocabulary that the pairs are of.")],
-    encoder: Annotated[str, typer.Option(help="The encoder before training: 'starter', a folder or a hub name.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The table to write, gzipped if it ends in .gz.")],
-    neighbors: Annotated[int, typer.Option(min=1, help="Negatives a pair.")] = 3,
+    pairs: Annotated[Path, typer.Argument(help="Pairs from `spacy-sapbert pairs`.")],
+    kb: Annotated[str, typer.Option(help="Knowledge base from which the pairs were drawn, or 'starter'.")],
+    encoder: Annotated[str, typer.Option(help="Encoder before training: 'starter', a folder or a hub name.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Table to write. It is gzipped if its name ends in .gz.")
+    ],
+    neighbors: Annotated[int, typer.Option(min=1, help="Number of negatives per pair.")] = 3,
     pooling: Annotated[
-        str | None, typer.Option(help="cls or mean; by default what the encoder says, else cls.")
+        str | None, typer.Option(help="'cls' or 'mean'. Default: the setting of the encoder, or else cls.")
     ] = None,
-    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, …; auto takes a GPU where there is one.")] = "auto",
+    device: Annotated[
+        str, typer.Option(help="Device: cpu, cuda, cuda:1, …. auto uses a GPU if there is one.")
+    ] = "auto",
     index: Annotated[
-        str, typer.Option(help="How near names are found: 'Flat' (exact), 'HNSW', 'IVF,PQ', … or a Qdrant collection.")
+        str, typer.Option(help="Vector index: 'Flat' (exact), 'HNSW', 'IVF,PQ', … or a Qdrant collection.")
     ] = "Flat",
 ) -> None:
-    """Write triples to train an encoder on: for each pair, the names nearest to its second that are no synonyms.
+    """Mine hard negatives to train an encoder on.
 
-    Names of a concept that owns either name of the pair are skipped, as are names that read alike. With the file of
-    shared names beside the pairs, a copy of it is written beside the triples.
-    A run that was cut off goes on where it stopped when it is started again.
-    The cosines of positives and negatives are counted in steps of 0.05, under the lower end of each.
+    The negatives of a pair are the names of other concepts that are nearest to its second name.
+    The output contains one triple per negative.
+    Names of any concept that has one of the two names are skipped, and so are identical texts.
+    If a file of shared names belongs to the pairs, the command copies it for the triples.
+    To continue an interrupted run, start the same command again.
+    The JSON counts the cosines of positives and negatives in steps of 0.05, by the lower end of each step.
     """
     from ..encoders.transformer import TransformerEncoder
     from ..kb.storage import load_knowledge_base

@@ -1,14 +1,19 @@
-"""Options that hold two values."""
+"""Options that hold two values, and options that a command reads in groups."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import copy
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import fields, is_dataclass
+from functools import wraps
+from inspect import Parameter, Signature, signature
+from typing import Annotated, Any, get_args, get_type_hints
 
 from ..errors import Errors, SapbertError
 
 
 def split_pairs(option: str, pairs: Sequence[str] | None) -> Iterator[tuple[str, str]]:
-    """Split what an option was given, each time, at its first `=`.
+    """Split each value of an option at its first `=`.
 
     RAISES (SapbertError): E532 one of the two values is missing.
     """
@@ -17,3 +22,38 @@ def split_pairs(option: str, pairs: Sequence[str] | None) -> Iterator[tuple[str,
         if not left or not right:
             raise SapbertError(Errors.E532.format(option=option, given=pair))
         yield left, right
+
+
+def grouped(command: Callable[..., None]) -> Callable[..., None]:
+    """Let a command take some of its options in groups.
+
+    A group is a dataclass. Each of its fields becomes an option of the command, and `PANEL` is their heading in the
+    help text. typer itself knows only plain parameters.
+    """
+    hints = get_type_hints(command, include_extras=True)
+    groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
+    parameters: list[Parameter] = []
+    for name, parameter in signature(command).parameters.items():
+        parameters += _options(groups[name]) if name in groups else [parameter.replace(annotation=hints[name])]
+
+    @wraps(command)
+    def run(**values: Any) -> None:
+        for name, group in groups.items():
+            values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
+        command(**values)
+
+    # keywords, because typer passes nothing else, and because a required option may then follow one with a default
+    plain = [parameter.replace(kind=Parameter.KEYWORD_ONLY) for parameter in parameters]
+    run.__signature__ = Signature(plain)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in plain}
+    return run
+
+
+def _options(group: Any) -> Iterator[Parameter]:
+    """YIELDS (Parameter): a parameter for each field of a group, under the heading of the group."""
+    hints = get_type_hints(group, include_extras=True)
+    for field in fields(group):
+        kind, option = get_args(hints[field.name])
+        option = copy.copy(option)
+        option.rich_help_panel = group.PANEL
+        yield Parameter(field.name, Parameter.KEYWORD_ONLY, default=field.default, annotation=Annotated[kind, option])

@@ -29,46 +29,49 @@ class SelectionName(str, Enum):
 
 
 def pairs(
-    kb: Annotated[str, typer.Argument(help="A store, or 'starter'.")],
+    kb: Annotated[str, typer.Argument(help="Knowledge base file, or 'starter'.")],
     output: Annotated[
         Path,
         typer.Option(
-            "--output", "-o", help="The file to write, gzipped if it ends in .gz; with --eval-pairs, a folder."
+            "--output", "-o", help="File to write, gzipped if its name ends in .gz. With --eval-pairs: a folder."
         ),
     ],
     selection: Annotated[
-        SelectionName, typer.Option(help="kg-aligned: 3 to 5 pairs of each of 5,000 concepts, 100 of them set aside.")
+        SelectionName,
+        typer.Option(help="all: pairs of all concepts. kg-aligned: 3 to 5 pairs of 5,000 concepts, 100 set aside."),
     ] = SelectionName.all,
     max_pairs: Annotated[
-        int | None, typer.Option(min=1, help="At most so many pairs of a concept, or of a mention; by default 50.")
+        int | None, typer.Option(min=1, help="Maximum number of pairs per concept or mention. Default: 50.")
     ] = None,
     min_pairs: Annotated[
-        int | None, typer.Option(min=1, help="Draw how many of each concept, from this number to --max-pairs.")
+        int | None, typer.Option(min=1, help="Draw a random number of pairs per concept, from this one to --max-pairs.")
     ] = None,
-    min_names: Annotated[int | None, typer.Option(min=2, help="Take concepts with so many names or more.")] = None,
+    min_names: Annotated[
+        int | None, typer.Option(min=2, help="Use only concepts with at least this many names.")
+    ] = None,
     max_length: Annotated[
-        int | None, typer.Option(min=1, help="Leave out names with more characters; by default none.")
+        int | None, typer.Option(min=1, help="Leave out names with more characters. Default: no limit.")
     ] = None,
-    concepts: Annotated[
-        int | None, typer.Option(min=1, help="Draw so many concepts; by default all are taken.")
-    ] = None,
-    eval_pairs: Annotated[int | None, typer.Option(min=0, help="Set so many pairs aside for evaluation.")] = None,
-    plot_pairs: Annotated[int | None, typer.Option(min=0, help="Copy so many of those for a heat map.")] = None,
+    concepts: Annotated[int | None, typer.Option(min=1, help="Number of concepts to draw. Default: all.")] = None,
+    eval_pairs: Annotated[int | None, typer.Option(min=0, help="Number of pairs to set aside for evaluation.")] = None,
+    plot_pairs: Annotated[int | None, typer.Option(min=0, help="Number of these pairs to copy for a heat map.")] = None,
     mentions: Annotated[
-        Path | None, typer.Option(help="A corpus: pair its mentions with the names of their concepts instead.")
+        Path | None,
+        typer.Option(help="Corpus whose mentions are paired with names of their concepts, instead of synonyms."),
     ] = None,
     mentions_format: Annotated[
-        str | None, typer.Option(help=f"One of {', '.join(FORMATS)}; guessed where plain.")
+        str | None, typer.Option(help=f"One of {', '.join(FORMATS)}. Default: guessed from the file.")
     ] = None,
-    mentions_type: Annotated[list[str] | None, typer.Option(help="Take mentions of this type only.")] = None,
-    seed: Annotated[int, typer.Option(help="The same one draws the same pairs.")] = 0,
+    mentions_type: Annotated[list[str] | None, typer.Option(help="Use only mentions of this type. Repeatable.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed for drawing pairs.")] = 0,
 ) -> None:
-    """Write pairs of names, `id||name||name`, to train an encoder on.
+    """Write pairs of synonyms to train an encoder on.
 
+    Each line is `id||name||name`.
     With --eval-pairs, the output is a folder with train.txt, eval.txt and plot.txt.
-    A file of its own, such as pairs.shared.txt or train.shared.txt, lists the names that several concepts own,
-    `name||id||id…`: they are no negatives of one another.
-    With --mentions, each mention is paired with up to --max-pairs names of its concept, and goes first.
+    A second file, such as pairs.shared.txt, lists the names that several concepts share: `name||id||id…`.
+    Training does not use these names as negatives of each other.
+    With --mentions, each mention is paired with names of its concept, and is the first name of the pair.
     """
     from ..kb.storage import load_knowledge_base
     from ..training.pairs import (
@@ -118,7 +121,7 @@ def _check_options(chosen: PairSelection, mentions: Path | None, *, given: bool)
     reasons = {
         "--min-pairs is above --max-pairs": (chosen.min_pairs or 0) > chosen.max_pairs,
         "--plot-pairs is above --eval-pairs": chosen.plot_pairs > chosen.eval_pairs,
-        "--mentions takes no selection but --max-pairs": bool(mentions)
+        "of the settings for pairs, --mentions uses only --max-pairs": bool(mentions)
         and chosen != type(chosen)(max_pairs=chosen.max_pairs),
         "--mentions-format and --mentions-type need --mentions": given and not mentions,
     }

@@ -1,4 +1,4 @@
-"""`spacy-sapbert evaluate pipeline`: how well a pipeline does from the text to the concepts."""
+"""`spacy-sapbert evaluate pipeline`: how well a pipeline works from the text to the concepts."""
 
 from __future__ import annotations
 
@@ -16,29 +16,33 @@ from .progress import show, stderr_console, table_of_numbers, track
 
 _ROWS = {
     "ner": "mentions",
-    "ner_untyped": "… whatever their type",
+    "ner_untyped": "… of any type",
     "span_id": "mentions with their concepts",
-    "span_id_single": "… those of one concept",
+    "span_id_single": "… with a single concept",
     "document_id": "concepts of documents",
 }
 
 
 def pipeline(
-    pipeline: Annotated[str, typer.Argument(help="Folder or package of a pipeline with sapbert_linker.")],
-    corpus: Annotated[Path, typer.Argument(help="An annotated corpus, plain or gzipped.")],
-    format: Annotated[str | None, typer.Option(help=f"One of {', '.join(FORMATS)}; guessed where plain.")] = None,
-    type: Annotated[str | None, typer.Option(help="Compare mentions of this type only.")] = None,
+    pipeline: Annotated[str, typer.Argument(help="Folder or package of a pipeline with a sapbert_linker.")],
+    corpus: Annotated[Path, typer.Argument(help="Annotated corpus, plain or gzipped.")],
+    format: Annotated[
+        str | None, typer.Option(help=f"One of {', '.join(FORMATS)}. Default: guessed from the file.")
+    ] = None,
+    type: Annotated[str | None, typer.Option(help="Compare only mentions of this type.")] = None,
     ids: Ids = None,
     label: Annotated[
         list[str] | None,
-        typer.Option(help="What a label of the pipeline is in the corpus: DISEASE=Disease; may be repeated."),
+        typer.Option(help="Type in the corpus for a label of the pipeline: DISEASE=Disease. Repeatable."),
     ] = None,
     gold_mentions: Annotated[
-        bool, typer.Option("--gold-mentions", help="Give the linker the gold mentions instead of searching for any.")
+        bool, typer.Option("--gold-mentions", help="Link the gold mentions instead of those that the pipeline finds.")
     ] = False,
-    predictions: Annotated[Path | None, typer.Option(help="Write a JSON line for each document to this file.")] = None,
+    predictions: Annotated[
+        Path | None, typer.Option(help="File for the predictions, one JSON line per document.")
+    ] = None,
 ) -> None:
-    """What a pipeline finds in texts, beside what is annotated: mentions, their concepts, those of documents."""
+    """Compare what a pipeline finds with a corpus: mentions, their concepts, and the concepts of documents."""
     from ..evaluation.pipeline import evaluate_pipeline
     from ..io.pipelines import load_pipeline
 
@@ -64,9 +68,7 @@ def _table(result: Mapping[str, Any]) -> Table:
     table.caption = f"{result['documents']:,} documents; {missing}"
     if result["other_labels"]:
         others = ", ".join(f"{label} ({n:,})" for label, n in result["other_labels"].items())
-        table.caption += (
-            f"\nlabels that the corpus does not have: {others}; --label OURS=THEIRS says what they are there"
-        )
+        table.caption += f"\nlabels that the corpus does not have: {others}; map them with --label PIPELINE=CORPUS"
     return table
 
 

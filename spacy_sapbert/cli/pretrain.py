@@ -20,17 +20,21 @@ OVERRIDES = {"allow_extra_args": True, "ignore_unknown_options": True}
 
 def pretrain(
     ctx: typer.Context,
-    config_path: Annotated[Path, typer.Argument(metavar="CONFIG", help="Begin with a copy of configs/pretrain.cfg.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder for encoders, checkpoints and log.")],
-    resume: Annotated[bool, typer.Option(help="Go on from the checkpoint in the folder, if there is one.")] = False,
+    config_path: Annotated[
+        Path, typer.Argument(metavar="CONFIG", help="Config file. Start from a copy of configs/pretrain.cfg.")
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for encoders, checkpoints and the log.")],
+    resume: Annotated[bool, typer.Option(help="Continue from the last checkpoint in the output folder.")] = False,
     max_minutes: Annotated[
-        float | None, typer.Option(min=0, help="Stop after this time, with a checkpoint to go on from.")
+        float | None, typer.Option(min=0, help="Stop after this time, and save a checkpoint.")
     ] = None,
-    device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, …; by default what the config says.")] = None,
+    device: Annotated[
+        str | None, typer.Option(help="Device: cpu, cuda, cuda:1, …. Default: the setting in the config.")
+    ] = None,
 ) -> None:
-    """Train an encoder on pairs of synonyms, by the settings in a config file.
+    """Train an encoder on pairs of synonyms, with the settings of a config file.
 
-    Settings are overridden as with `spacy train`: --paths.pairs pairs.txt --pretrain.batcher.size 512.
+    To override a setting, give it as with `spacy train`: --paths.pairs pairs.txt --pretrain.batcher.size 512.
     """
     from ..evaluation.plots import plot_learning_curve
     from ..training.checkpoints import has_checkpoint
@@ -73,7 +77,7 @@ def _resolve(path: Path, overrides: dict[str, Any]) -> tuple[Any, Any]:
 
         config = util.registry.fill(util.load_config(path, overrides=overrides, interpolate=False))
         if "@misc" not in config.get(SECTION, {}):
-            raise ValueError(f"it has no section [{SECTION}] with a line @misc")
+            raise ValueError(f"the section [{SECTION}] with a line @misc is missing")
         return config, util.registry.resolve({SECTION: config.interpolate()[SECTION]})[SECTION]
     except SapbertError:
         raise

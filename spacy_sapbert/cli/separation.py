@@ -1,4 +1,4 @@
-"""`spacy-sapbert evaluate separation`: how far encoders hold synonyms and names of different concepts apart."""
+"""`spacy-sapbert evaluate separation`: how well encoders separate synonyms from names of different concepts."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ if TYPE_CHECKING:
 
 
 def separation(
-    encoder: Annotated[str, typer.Argument(help="'starter', a folder or a hub name.")],
-    pairs: Annotated[Path, typer.Argument(help="Pairs of synonyms, id||name||name, e.g. eval.txt of `pairs`.")],
-    others: Annotated[
-        list[str] | None, typer.Option("--and", help="Another encoder to measure; can be given several times.")
-    ] = None,
+    encoder: Annotated[str, typer.Argument(help="Encoder: 'starter', a folder or a hub name.")],
+    pairs: Annotated[Path, typer.Argument(help="Pairs of synonyms, id||name||name, such as eval.txt from `pairs`.")],
+    others: Annotated[list[str] | None, typer.Option("--and", help="Another encoder to measure. Repeatable.")] = None,
     labels: Annotated[
-        list[str] | None, typer.Option("--label", help="What to call the encoders, once for each, in their order.")
+        list[str] | None,
+        typer.Option("--label", help="Label of an encoder in the output. Give one per encoder, in order."),
     ] = None,
-    plots: Annotated[Path | None, typer.Option(help="A folder for pictures, each as .svg and .png.")] = None,
+    plots: Annotated[Path | None, typer.Option(help="Folder for plots, each as .svg and .png.")] = None,
     heat: Annotated[
         Path | None,
-        typer.Option(help="With --plots: draw the cosines of these few pairs, e.g. plot.txt of `pairs`."),
+        typer.Option(help="With --plots: draw a heat map of a few pairs, such as plot.txt from `pairs`."),
     ] = None,
     clusters: Annotated[
-        Path | None, typer.Option(help="With --plots: draw the names in these pairs, e.g. train.txt of `pairs`.")
+        Path | None,
+        typer.Option(help="With --plots: draw clusters of the names in these pairs, such as train.txt from `pairs`."),
     ] = None,
     n_clusters: Annotated[
         int,
-        typer.Option(min=2, max=20, help="How many concepts --clusters draws: those with most names."),
+        typer.Option(min=2, max=20, help="Number of concepts in --clusters. Concepts with the most names are drawn."),
     ] = 10,
 ) -> None:
-    """How far the cosines of synonyms and of names of different concepts lie apart.
+    """Measure how well an encoder separates synonyms from names of different concepts.
 
-    Cosines are from -1 to 1; overlap, AUC and the rate of equal errors are in percent.
-    With --and, the keys of the output are those of the first encoder, and `encoders` has all of them.
+    Cosines range from -1 to 1. Overlap, AUC and the equal error rate are percentages.
+    With --and, the JSON shows the first encoder at the top level, and all encoders under `encoders`.
     """
     from ..evaluation.separation import as_measures, evaluate_separation, read_name_pairs
 
@@ -118,8 +118,8 @@ def _table(measures: Mapping[str, Mapping[str, Any]]) -> Table:
         "difference": lambda row: f"{row['difference']:.3f}",
         "overlap": lambda row: f"{row['overlap']:.1f} %",
         "AUC": lambda row: f"{row['auc']:.2f} %",
-        "threshold of equal errors": lambda row: f"{row['threshold_eer']:.3f}",
-        "errors there": lambda row: f"{row['eer']:.2f} %",
+        "threshold of equal error rate": lambda row: f"{row['threshold_eer']:.3f}",
+        "equal error rate": lambda row: f"{row['eer']:.2f} %",
     }
     table = table_of_numbers("cosine", *measures)
     for name, cell in rows.items():

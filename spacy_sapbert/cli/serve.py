@@ -1,4 +1,4 @@
-"""`serve`: what a pipeline links, as a page in the browser."""
+"""`serve`: a web page that links texts."""
 
 from __future__ import annotations
 
@@ -16,24 +16,25 @@ from .progress import stderr_console
 
 _SECONDS_TO_END = 3  # which Ctrl+C leaves to a text that is being linked
 _WARNING = (
-    "Whoever reaches {host} can now link texts here, without a password and unencrypted. Use 127.0.0.1, the default, "
-    "where only this machine should."
+    "Anyone who can reach {host} can now link texts here. There is no password and no encryption. To serve only this "
+    "machine, use the default host 127.0.0.1."
 )
 
 
 def serve(
     pipeline: Annotated[
         str | None,
-        typer.Argument(help="Folder or package of a pipeline with sapbert_linker; if not given, that of `demo`."),
+        typer.Argument(help="Folder or package of a pipeline with a sapbert_linker. Default: the pipeline of `demo`."),
     ] = None,
-    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 for any that is free.")] = 5000,
-    max_chars: Annotated[int, typer.Option(min=1, help="The longest text that is taken, in characters.")] = 10_000,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on. 0 chooses a free port.")] = 5000,
+    max_chars: Annotated[int, typer.Option(min=1, help="Maximum length of a text, in characters.")] = 10_000,
 ) -> None:
-    """Show on a page in the browser what a pipeline links, and why.
+    """Start a web page that shows what a pipeline links, and why.
 
-    POST /link takes a JSON object with a text, and answers as `link --to jsonl` writes. GET /health tells that the
-    server is up. Needs the extra web.
+    POST /link reads a JSON object with a text, and returns the same as `link --to jsonl`.
+    GET /health shows that the server is running.
+    The command needs the extra `web` of spacy-sapbert.
     """
     try:
         import uvicorn
@@ -53,7 +54,7 @@ def serve(
         app = make_app(linking, name=name, max_chars=max_chars, hosts=[*LOCAL_HOSTS, host] if local else ["*"])
         if not local:
             console.print(_WARNING.format(host=host))
-        console.print(f"{_address(listening, host)} shows the page; Ctrl+C ends it")
+        console.print(f"{_address(listening, host)} shows the page. Press Ctrl+C to stop.")
         config = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False)
         config.timeout_graceful_shutdown = _SECONDS_TO_END
         with suppress(KeyboardInterrupt):

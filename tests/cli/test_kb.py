@@ -128,7 +128,7 @@ def test_columns_and_separator(command, tmp_path):
 
 def test_control_characters_are_counted(command, tmp_path):
     (tmp_path / "table.tsv").write_text("id\tname\nD1\to\x01ne\x02\n")
-    assert counts(command("kb", "build", "table.tsv", "-o", "a.kb").err)["control characters taken out"] == 2
+    assert counts(command("kb", "build", "table.tsv", "-o", "a.kb").err)["control characters removed"] == 2
     assert store_names("a.kb") == {"D1": ["one"]}
 
 
@@ -169,7 +169,7 @@ def test_mentions_of_one_type(command):
     [
         (["table.tsv", "--strict"], "[E127] table.tsv, line 4"),
         (["missing.tsv"], "[E120] Cannot read missing.tsv"),
-        (["medic.txt"], "[E124] Cannot tell the format of medic.txt"),
+        (["medic.txt"], "[E124] Cannot guess the format of medic.txt"),
         (["medic.txt", "--format", "rdf"], "[E125]"),
         (["table.tsv", "--column", "id=Code"], "[E128] table.tsv has no column Code"),
         (["corpus.txt", "--format", "medic"], "[E105]"),
@@ -351,7 +351,7 @@ def test_diff_writes_all_changes(command, versions, tmp_path, name):
 
 
 def test_diff_of_the_same(command, versions):
-    assert "both stores hold the same" in command("kb", "diff", "old.kb", "old.kb").err
+    assert "both knowledge bases have the same content" in command("kb", "diff", "old.kb", "old.kb").err
 
 
 # --- export
@@ -417,4 +417,4 @@ def test_check_of_a_damaged_store(command, small_store):
     assert finished.status == 1
     assert json.loads(finished.out)["problems"]["concepts_without_a_name"]["examples"] == ["D001943"]
     assert "problem: concepts without a name" in finished.err
-    assert "build the store again" in finished.err
+    assert "Build the knowledge base again." in finished.err

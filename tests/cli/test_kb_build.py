@@ -93,7 +93,7 @@ def test_a_release(command):
         "trade names added": 1,
         "MRSTY rows of concepts that MRCONSO does not have": 1,
     }
-    assert "MRCONSO.RRF, line 7: 1 columns where 18 are wanted, and the file ends there" in finished.err
+    assert "MRCONSO.RRF, line 7: 1 columns instead of 18, and the file ends there" in finished.err
     assert "2099AA: there is no MRRANK\n" in finished.err
 
 

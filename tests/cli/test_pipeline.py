@@ -46,9 +46,9 @@ def test_a_pipeline_is_measured(workplace, command):
     }
     assert (result["document_id"]["gold"], result["document_id"]["right"]) == (5, 3)
     assert "mentions 5 2 0 0.00 0.00 0.00 … Chemical 1 0 0 0.00 0.00 0.00" in told(finished)
-    assert "… whatever their type 5 2 2 100.00 40.00 57.14 mentions with their concepts 4 2 2" in told(finished)
+    assert "… of any type 5 2 2 100.00 40.00 57.14 mentions with their concepts 4 2 2" in told(finished)
     assert "2 documents; 1 of the concepts are not in the vocabulary" in told(finished)
-    assert "labels that the corpus does not have: Entity (2); --label OURS=THEIRS" in told(finished)
+    assert "labels that the corpus does not have: Entity (2); map them with --label PIPELINE=CORPUS" in told(finished)
 
 
 def test_labels_are_told(workplace, command):

@@ -18,7 +18,7 @@ def started(monkeypatch, linking_nlp):
 def test_by_default_only_this_machine_can_reach_it(command, started):
     finished = command("serve", "--port", 0)
     assert finished.status == 0
-    assert re.fullmatch(r"http://127\.0\.0\.1:\d+ shows the page; Ctrl\+C ends it\n", finished.err)
+    assert re.fullmatch(r"http://127\.0\.0\.1:\d+ shows the page\. Press Ctrl\+C to stop\.\n", finished.err)
     assert len(started) == 1
 
 
@@ -26,7 +26,7 @@ def test_by_default_only_this_machine_can_reach_it(command, started):
 def test_a_host_that_others_reach_is_warned_of(command, started, host, told):
     finished = command("serve", "--port", 0, "--host", host)
     assert finished.status == 0
-    assert (f"Whoever reaches {host}" in finished.err) == told
+    assert (f"Anyone who can reach {host}" in finished.err) == told
     assert f"http://{'[::1]' if host == '::1' else host}:" in finished.err
 
 

@@ -1,0 +1,203 @@
+"""The options of `spacy-sapbert kb build`, in groups, and what readers of vocabularies make of them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+import typer
+
+from ..errors import Errors, SapbertError
+from .options import split_pairs
+
+Files = Sequence[tuple[Path, str | None]]
+"""Files and their formats."""
+
+
+@dataclass(frozen=True)
+class SourceOptions:
+    """How the vocabulary files are read."""
+
+    PANEL: ClassVar[str] = "Sources"
+
+    format: Annotated[
+        list[str] | None,
+        typer.Option(help="Format of the sources: once for all, or once per source. Default: guessed from the file."),
+    ] = None
+    type: Annotated[list[str] | None, typer.Option(help="Semantic type of concepts that have none.")] = None
+    source_name: Annotated[
+        str | None,
+        typer.Option(help="Source of the names. Default: the name of the file, or for UMLS the SAB of each name."),
+    ] = None
+    id_prefix: Annotated[str | None, typer.Option(help="Prefix to add to ids that are numbers only.")] = None
+    encoding: Annotated[str, typer.Option(help="Encoding of the sources.")] = "utf-8"
+    release: Annotated[str | None, typer.Option(help="Release of the sources, to record in the knowledge base.")] = None
+    licence: Annotated[str | None, typer.Option(help="License of the sources, to record in the knowledge base.")] = None
+    strict: Annotated[bool, typer.Option(help="Stop at the first broken row.")] = False
+
+    def files(self, sources: list[Path]) -> Files:
+        """RETURNS (Files): the sources and their formats. RAISES (SapbertError): E124 a format cannot be guessed."""
+        from ..kb.readers import guess_format
+
+        return [(path, known or guess_format(path)) for path, known in paired(sources, self.format, "--format")]
+
+    def of_all_readers(self) -> dict[str, Any]:
+        """RETURNS (dict[str, Any]): the settings of every reader."""
+        settings = {"source": self.source_name, "types": self.type, "id_prefix": self.id_prefix}
+        return without_none({**settings, "encoding": self.encoding, "strict": self.strict})
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """How tables with named columns are read."""
+
+    PANEL: ClassVar[str] = "Tables"
+
+    column: Annotated[
+        list[str] | None, typer.Option(help="Column of a field, as FIELD=COLUMN: synonyms=Synonyms. Repeatable.")
+    ] = None
+    separator: Annotated[str | None, typer.Option(help="Separator between the values of one cell.")] = None
+    delimiter: Annotated[
+        str | None, typer.Option(help="Delimiter between cells. Default: a comma for .csv, a tab for .tsv and .tab.")
+    ] = None
+    where: Annotated[list[str] | None, typer.Option(help="Read only rows with COLUMN=CELL. Repeatable.")] = None
+    skip: Annotated[int | None, typer.Option(help="Number of lines to skip before the table.")] = None
+
+    def of_reader(self) -> dict[str, Any]:
+        """RETURNS (dict[str, Any]): the settings of the reader of tables. RAISES (SapbertError): E532."""
+        by_field: defaultdict[str, list[str]] = defaultdict(list)
+        for field, column in split_pairs("--column", self.column):
+            by_field[field].append(column)
+        cells = dict(split_pairs("--where", self.where))
+        given = {"separator": self.separator, "delimiter": self.delimiter, "skip": self.skip}
+        return without_none({"columns": dict(by_field) or None, "where": cells or None, **given})
+
+
+@dataclass(frozen=True)
+class OntologyOptions:
+    """How ontologies and MedDRA are read."""
+
+    PANEL: ClassVar[str] = "Ontologies"
+
+    prefix: Annotated[
+        list[str] | None, typer.Option(help="obo, obograph: read only terms with this id prefix. Repeatable.")
+    ] = None
+    default_scope: Annotated[
+        str | None, typer.Option(help="obo: scope of synonyms that have none. Default: related.")
+    ] = None
+    imports: Annotated[bool | None, typer.Option("--imports", help="obograph: also read imported terms.")] = None
+    non_current: Annotated[
+        bool | None, typer.Option("--non-current", help="meddra: also read terms that are no longer current.")
+    ] = None
+
+    def of_readers(self) -> dict[str, dict[str, Any]]:
+        """RETURNS (dict[str, dict[str, Any]]): the settings of each reader."""
+        return {
+            "obo": without_none({"prefixes": self.prefix, "default_scope": self.default_scope}),
+            "obograph": without_none({"prefixes": self.prefix, "imports": self.imports}),
+            "meddra": without_none({"non_current": self.non_current}),
+        }
+
+
+@dataclass(frozen=True)
+class MappingOptions:
+    """Which concepts of several vocabularies become one."""
+
+    PANEL: ClassVar[str] = "Mappings"
+
+    mapping: Annotated[
+        list[Path] | None,
+        typer.Option(help="Merge concepts by this mapping of ids: SSSOM, or a table of two columns. Repeatable."),
+    ] = None
+    merge_xrefs: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Merge concepts by their cross-references to this vocabulary: UMLS, MESH, OMIM, …. Repeatable."
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class CorpusOptions:
+    """The corpora whose mentions become names."""
+
+    PANEL: ClassVar[str] = "Corpora"
+
+    mentions: Annotated[
+        list[Path] | None,
+        typer.Option(help="Add the mentions of this corpus as names of their concepts. Repeatable."),
+    ] = None
+    mentions_format: Annotated[
+        list[str] | None, typer.Option(help="Format of the corpora: once for all, or once per corpus.")
+    ] = None
+    mentions_type: Annotated[list[str] | None, typer.Option(help="Add only mentions of this type. Repeatable.")] = None
+
+    def files(self) -> Files:
+        """RETURNS (Files): the corpora and their formats. RAISES (SapbertError): E531."""
+        return paired(self.mentions or [], self.mentions_format, "--mentions-format")
+
+
+@dataclass(frozen=True)
+class UmlsOptions:
+    """What is read of a UMLS release."""
+
+    PANEL: ClassVar[str] = "UMLS"
+
+    language: Annotated[
+        list[str] | None, typer.Option(help="Language of names (LAT), or 'all'. Repeatable. Default: ENG.")
+    ] = None
+    sab: Annotated[list[str] | None, typer.Option(help="Read only this source (SAB). Repeatable. Default: all.")] = None
+    without_sab: Annotated[list[str] | None, typer.Option(help="Leave out this source (SAB). Repeatable.")] = None
+    drop_suppressed: Annotated[
+        str | None, typer.Option(help="Leave out rows with these flags (SUPPRESS). Default: OEY.")
+    ] = None
+    term_type: Annotated[
+        list[str] | None, typer.Option(help="Read only names of this term type (TTY). Repeatable. Default: all.")
+    ] = None
+    semantic_type: Annotated[
+        list[str] | None,
+        typer.Option(help="Read only concepts of this semantic type, by TUI (T047) or name. Repeatable."),
+    ] = None
+    semantic_group: Annotated[
+        list[str] | None, typer.Option(help="Read only concepts of this semantic group: DISO, …. Repeatable.")
+    ] = None
+    trade_names: Annotated[
+        bool | None,
+        typer.Option("--trade-names/--no-trade-names", help="Add brand names to drugs. Default: yes."),
+    ] = None
+    definitions: Annotated[
+        bool | None, typer.Option("--definitions/--no-definitions", help="Read definitions. Default: yes.")
+    ] = None
+    parents: Annotated[bool | None, typer.Option("--parents", help="Read the parents of concepts.")] = None
+    sort: Annotated[
+        bool | None, typer.Option("--sort", help="Sort the rows by concept. Needed for unsorted releases only.")
+    ] = None
+
+    def of_reader(self) -> dict[str, Any]:
+        """RETURNS (dict[str, Any]): the settings of the reader of UMLS, if any option is given."""
+        from ..kb.readers.umls import UmlsSettings
+
+        fields = {"sab": "sources", "without_sab": "without_sources", "term_type": "term_types"}
+        fields |= {"semantic_type": "semantic_types", "semantic_group": "semantic_groups"}
+        settings = {fields.get(name, name): value for name, value in without_none(asdict(self)).items()}
+        if languages := settings.pop("language", None):
+            settings["languages"] = [] if "all" in languages else languages
+        return {"umls": UmlsSettings(**settings)} if settings else {}
+
+
+def paired(paths: list[Path], formats: list[str] | None, option: str) -> Files:
+    """Give each path its format. RAISES (SapbertError): E531 there are several formats, but not one per path."""
+    given: list[str | None] = [*formats] if formats else [None]
+    if len(given) == 1:
+        given *= len(paths)
+    if len(given) != len(paths):
+        raise SapbertError(Errors.E531.format(option=option, given=len(given), wanted=len(paths)))
+    return list(zip(paths, given, strict=True))
+
+
+def without_none(options: dict[str, Any]) -> dict[str, Any]:
+    """RETURNS (dict[str, Any]): the options that were given."""
+    return {name: value for name, value in options.items() if value is not None}
