@@ -17,9 +17,9 @@ import spacy
 
 from spacy_sapbert.corpora.reader import read_corpus
 from spacy_sapbert.evaluation.calibration import Judged, fit_probabilities, fit_threshold, judge, split_documents
-from spacy_sapbert.evaluation.confidence import brier_score, calibration_error, reliability
 from spacy_sapbert.evaluation.linking import link_gold_mentions
 from spacy_sapbert.linking.parameters import LinkerParameters
+from spacy_sapbert.metrics.calibration import brier_score, calibration_error, reliability
 from spacy_sapbert.types import AnnotatedDocument
 
 CORPUS = "corpora/bc5cdr/CDR_TrainingSet.PubTator.txt.gz"

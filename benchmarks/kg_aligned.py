@@ -24,10 +24,11 @@ from typing import Any
 from pretraining import SETS, loss, measure, pretrain, score
 
 from spacy_sapbert.encoders.transformer import TransformerEncoder
-from spacy_sapbert.evaluation.separation import as_measures, evaluate_separation, read_name_pairs
+from spacy_sapbert.evaluation.separation import evaluate_separation, read_name_pairs
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.export import stream_records
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
+from spacy_sapbert.metrics.separation import as_measures
 from spacy_sapbert.training.development import NearestName
 from spacy_sapbert.training.pair_files import read_pairs
 

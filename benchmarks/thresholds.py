@@ -17,7 +17,8 @@ import numpy as np
 import spacy
 
 from spacy_sapbert.corpora.reader import read_corpus
-from spacy_sapbert.evaluation.linking import gold_concepts, lenient_at, link_gold_mentions
+from spacy_sapbert.evaluation.linking import link_gold_mentions
+from spacy_sapbert.metrics.linking import gold_concepts, lenient_at
 from spacy_sapbert.types import AnnotatedDocument
 
 CORPORA = ("corpora/bc5cdr/CDR_TrainingSet.PubTator.txt.gz", "corpora/ncbi_disease/NCBItrainset_corpus.txt.gz")
@@ -38,7 +39,7 @@ def main() -> None:
     linker = nlp.add_pipe("sapbert_linker", config={"kb": arguments.kb, "encoder": arguments.encoder})
     scores, right, covered = [], [], []
     for linked in link_gold_mentions(nlp, documents(arguments.data, arguments.type, arguments.every)):
-        gold = gold_concepts(linked.mention.ids, linker.kb)
+        gold = gold_concepts(linked.mention.ids, linker.kb.find_id)
         parts = [[frozenset(linker.kb.ids(c.concept_id)) for c in part.candidates[:1]] for part in linked.parts]
         scores.append(min((part.candidates[0].score if part.candidates else 0.0) for part in linked.parts))
         right.append(lenient_at(1, gold, parts))

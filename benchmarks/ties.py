@@ -27,11 +27,12 @@ import spacy
 from linking import DISEASES, MEDIC, read
 from spacy.language import Language
 
-from spacy_sapbert.evaluation.linking import LinkedMention, gold_concepts, lenient_at, link_gold_mentions
+from spacy_sapbert.evaluation.linking import LinkedMention, link_gold_mentions
 from spacy_sapbert.kb.build import new_knowledge_base
 from spacy_sapbert.kb.mentions import add_mentions
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
 from spacy_sapbert.linking.ties import RULES, TieBreaker, n_tied
+from spacy_sapbert.metrics.linking import gold_concepts, lenient_at
 from spacy_sapbert.types import AnnotatedDocument, Candidate
 
 FOLDS = 4
@@ -104,7 +105,7 @@ def count(nlp: Language, documents: list[AnnotatedDocument]) -> Counter[str]:
 def judge(mentions: list[LinkedMention], kb: Any) -> Iterator[tuple[bool, bool]]:
     """YIELDS (tuple[bool, bool]): of each part with several best candidates, whether the first is right, and any."""
     for linked in mentions:
-        gold = gold_concepts(linked.mention.ids, kb)
+        gold = gold_concepts(linked.mention.ids, kb.find_id)
         for part in linked.parts:
             if n_tied(part) > 1:
                 ids = [frozenset(kb.ids(candidate.concept_id)) for candidate in part.candidates[: n_tied(part)]]

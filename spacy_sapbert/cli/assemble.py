@@ -9,12 +9,11 @@ import typer
 from rich.console import Console
 
 from ..errors import Errors, SapbertError
+from ..pipeline.factories import LINKER
 from .saving import save_pipeline
 
 if TYPE_CHECKING:
     from spacy.language import Language
-
-_LINKER = "sapbert_linker"
 
 
 def assemble(
@@ -65,14 +64,14 @@ def _new_pipeline(kb: str, linker: dict[str, str | None], ner: str | None, lang:
     import spacy
 
     nlp = _load(ner) if ner else spacy.blank(lang)
-    if _LINKER in nlp.pipe_names:
-        reason = f"the pipeline of --ner has a {_LINKER} already; --from changes the vocabulary of such a pipeline"
+    if LINKER in nlp.pipe_names:
+        reason = f"the pipeline of --ner has a {LINKER} already; --from changes the vocabulary of such a pipeline"
         raise SapbertError(Errors.E533.format(reason=reason))
     _add(nlp, "abbreviation_resolver")
     if not ner:
         nlp.add_pipe("concept_matcher", config={"kb": kb})
     _add(nlp, "composite_splitter")
-    nlp.add_pipe(_LINKER, config={"kb": kb, **linker})
+    nlp.add_pipe(LINKER, config={"kb": kb, **linker})
     return nlp
 
 

@@ -14,7 +14,7 @@ from .progress import show, table_of_numbers
 
 if TYPE_CHECKING:
     from ..encoders.transformer import TransformerEncoder
-    from ..evaluation.separation import Separation
+    from ..metrics.separation import Separation
 
 
 def separation(
@@ -44,7 +44,8 @@ def separation(
     Cosines range from -1 to 1. Overlap, AUC and the equal error rate are percentages.
     With --and, the JSON shows the first encoder at the top level, and all encoders under `encoders`.
     """
-    from ..evaluation.separation import as_measures, evaluate_separation, read_name_pairs
+    from ..evaluation.separation import evaluate_separation, read_name_pairs
+    from ..metrics.separation import as_measures
 
     if (heat or clusters) and not plots:
         raise SapbertError(Errors.E533.format(reason="--heat and --clusters need --plots"))

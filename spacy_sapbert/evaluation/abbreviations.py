@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from itertools import dropwhile
 from typing import Any
 
 from ..corpora.med1250 import AbbreviationRecord, Pair
+from ..metrics.abbreviations import compare_leniently, fold, fold_pairs, letters
+from ..metrics.counts import SetCounts, compare_sets, micro, total
 from ..text.abbreviations import find_definitions
 from ..text.long_forms import STOP_WORDS
 
 Find = Callable[[str], Iterable[Pair]]
-
-MIN_OVERLAP = 0.5
 
 
 def find_pairs(text: str) -> list[Pair]:
@@ -34,67 +33,21 @@ def evaluate_abbreviations(records: Iterable[AbbreviationRecord], find: Find = f
         `lenient`: the same; `errors`: lists by cause, with `pmid`, `short`, `long` and, where another long form was
         found for a gold short form, `found`.
     """
-    strict, lenient = _Counts(), _Counts()
+    strict: list[SetCounts] = []
+    lenient: list[SetCounts] = []
     errors: dict[str, list[dict[str, str]]] = {}
     for record in records:
-        gold = _fold_all(record.pairs)
-        found = _fold_all(find(record.text)) - _fold_all(record.synonyms)
-        strict.add(len(gold & found), len(found), len(gold))
-        lenient.add(len(gold & found) + _count_alike(gold - found, found - gold), len(found), len(gold))
+        gold = fold_pairs(record.pairs)
+        found = fold_pairs(find(record.text)) - fold_pairs(record.synonyms)
+        strict.append(compare_sets(gold, found))
+        lenient.append(compare_leniently(gold, found, STOP_WORDS))
         for cause, error in _errors(record, gold, found):
             errors.setdefault(cause, []).append(error)
-    return {**strict.scores(), "lenient": lenient.scores(), "errors": dict(sorted(errors.items()))}
+    return {**_scores(strict), "lenient": _scores(lenient), "errors": dict(sorted(errors.items()))}
 
 
-class _Counts:
-    def __init__(self) -> None:
-        self.right = self.found = self.gold = 0
-
-    def add(self, right: int, found: int, gold: int) -> None:
-        self.right += right
-        self.found += found
-        self.gold += gold
-
-    def scores(self) -> dict[str, float]:
-        precision = 100 * self.right / self.found if self.found else 0.0
-        recall = 100 * self.right / self.gold if self.gold else 0.0
-        f1 = 200 * self.right / (self.found + self.gold) if self.right else 0.0
-        return {"p": round(precision, 2), "r": round(recall, 2), "f1": round(f1, 2), "pairs": self.gold}
-
-
-def _fold_all(pairs: Iterable[Pair]) -> set[Pair]:
-    return {(_fold(short), _fold(long)) for short, long in pairs}
-
-
-def _fold(text: str) -> str:
-    return " ".join(text.lower().split())
-
-
-def _count_alike(gold: Iterable[Pair], found: Iterable[Pair]) -> int:
-    """RETURNS (int): how many of the gold pairs are leniently found, each by another of the pairs found."""
-    left, count = sorted(found), 0
-    for pair in sorted(gold):
-        alike = next((other for other in left if _alike(pair, other)), None)
-        if alike is not None:
-            left.remove(alike)
-            count += 1
-    return count
-
-
-def _alike(a: Pair, b: Pair) -> bool:
-    if _letters(a[0]) != _letters(b[0]):
-        return False
-    words_a, words_b = _words(a[1]), _words(b[1])
-    shared, all_words = set(words_a) & set(words_b), set(words_a) | set(words_b)
-    return words_a == words_b or len(shared) >= MIN_OVERLAP * len(all_words)
-
-
-def _letters(short: str) -> str:
-    return "".join(filter(str.isalnum, short))
-
-
-def _words(long: str) -> Sequence[str]:
-    return list(dropwhile(STOP_WORDS.__contains__, re.findall(r"[^\W_]+", long)))
+def _scores(counts: Sequence[SetCounts]) -> dict[str, Any]:
+    return {**micro(counts), "pairs": total(counts).gold}
 
 
 def _errors(record: AbbreviationRecord, gold: set[Pair], found: set[Pair]) -> Iterable[tuple[str, dict[str, str]]]:
@@ -105,7 +58,7 @@ def _errors(record: AbbreviationRecord, gold: set[Pair], found: set[Pair]) -> It
         if short in wrong:
             yield "wrong long form", {**error, "found": wrong[short]}
         else:
-            yield _why_missed(short, long, _fold(record.text)), error
+            yield _why_missed(short, long, fold(record.text)), error
     missed = {short for short, _ in gold - found}
     for short, long in sorted(found - gold):
         if short not in missed:
@@ -115,7 +68,7 @@ def _errors(record: AbbreviationRecord, gold: set[Pair], found: set[Pair]) -> It
 def _why_missed(short: str, long: str, text: str) -> str:
     if long not in text:
         return "long form not in one piece"
-    if not _is_in_order(_letters(short), long):
+    if not _is_in_order(letters(short), long):
         return "letters missing or in another order"
     gaps = [(bracket, blank) for bracket in "([" for blank in ("", " ")]  # blanks are folded
     if not any(bracket + blank + short in text or short + blank + bracket in text for bracket, blank in gaps):
@@ -123,6 +76,6 @@ def _why_missed(short: str, long: str, text: str) -> str:
     return "words between, or another form of the definition"
 
 
-def _is_in_order(letters: str, long: str) -> bool:
+def _is_in_order(wanted: str, long: str) -> bool:
     rest = iter(long)
-    return all(letter in rest for letter in letters)
+    return all(letter in rest for letter in wanted)

@@ -14,9 +14,11 @@ from spacy.language import Language
 from ..corpora.mention_types import has_type, types_of
 from ..errors import Errors, SapbertError
 from ..linking.parameters import LinkerParameters
+from ..metrics.calibration import brier_score, calibration_error, reliability, risk_points, risks, threshold_curve
+from ..metrics.counts import f1_score, mean, percent
+from ..metrics.linking import gold_concepts, lenient_at, strict_at
 from ..types import AnnotatedDocument
-from .confidence import brier_score, calibration_error, reliability, risk_points, risks, threshold_curve
-from .linking import LinkedMention, find_linker, gold_concepts, lenient_at, link_gold_mentions, strict_at
+from .linking import LinkedMention, find_linker, link_gold_mentions
 
 if TYPE_CHECKING:
     from ..linking.linker import Linker
@@ -85,7 +87,8 @@ def calibrate(
     nlp (Language): the pipeline.
     documents (Iterable[AnnotatedDocument]): with gold ids.
     type (str | None): only mentions with this label.
-    prior (bool): fit how much it counts how often a concept is annotated; see `spacy_sapbert.linking.prior.ConceptPrior`.
+    prior (bool): fit how much it counts how often a concept is annotated; see
+        `spacy_sapbert.linking.prior.ConceptPrior`.
     precision (float | None): the precision of links that the threshold is for, between 0 and 1; None for the
         threshold of best F1.
     method (str): "isotonic" or "platt", see `fit_probabilities`.
@@ -167,7 +170,7 @@ def judge(mentions: Iterable[LinkedMention], linker: Linker) -> Judged:
     found: list[float] = []
     accurate: list[tuple[bool, bool]] = []
     for linked in mentions:
-        gold = gold_concepts(linked.mention.ids, kb)
+        gold = gold_concepts(linked.mention.ids, kb.find_id)
         firsts = [linker.linkable(part.candidates)[:1] for part in linked.parts]
         parts = [[frozenset(kb.ids(candidate.concept_id)) for candidate in first] for first in firsts]
         pairs = [(first[0].score, ids[0]) for first, ids in zip(firsts, parts, strict=True) if first]
@@ -327,7 +330,7 @@ def _set(nlp: Language, linker: Linker, fitted: LinkerParameters) -> None:
 
 
 def _accuracies(judged: Judged) -> dict[str, float | None]:
-    return {"lenient": _percent(_share(judged.lenient)), "strict": _percent(_share(judged.strict))}
+    return {"lenient": percent(mean(judged.lenient)), "strict": percent(mean(judged.strict))}
 
 
 def _measured(judged: Judged, linker: Linker) -> dict[str, Any]:
@@ -348,16 +351,7 @@ def _measured(judged: Judged, linker: Linker) -> dict[str, Any]:
 
 
 def _at_threshold(judged: Judged, threshold: float) -> dict[str, float | None]:
-    precision = _share(judged.right[judged.scores > threshold])
-    recall = _share(judged.found > threshold)
-    f1 = 2 * precision * recall / (precision + recall) if precision and recall else 0.0
-    return {"p": _percent(precision), "r": _percent(recall), "f1": _percent(f1)}
-
-
-def _share(of: np.ndarray) -> float | None:
-    """RETURNS (float | None): how many hold; None of nothing."""
-    return float(of.mean()) if len(of) else None
-
-
-def _percent(share: float | None) -> float | None:
-    return None if share is None else round(100 * share, 2)
+    precision = mean(judged.right[judged.scores > threshold])
+    recall = mean(judged.found > threshold)
+    f1 = f1_score(precision or 0.0, recall or 0.0)  # a threshold above all links has no precision, but an F1
+    return {"p": percent(precision), "r": percent(recall), "f1": percent(f1)}

@@ -1,14 +1,8 @@
-"""Whether one pipeline is better than another, or only by chance: the paired bootstrap over documents.
-
-The mentions of a document depend on each other, so documents are drawn, with replacement, rather than mentions
-(the cluster bootstrap; Davison and Hinkley 1997, section 3.8). Both pipelines are measured on each draw, as Koehn
-(2004, doi:10.3115/1220355) does for translation.
-"""
+"""Whether one pipeline is better than another, or only by chance: two files of predictions compared."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,13 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import Errors, SapbertError
+from ..metrics.bootstrap import RESAMPLES, SEED, describe_difference, f1_of_all, resample_f1, resample_means
 from .predictions import read_predictions
 
 MEASURES = (("lenient", "acc@1"), ("lenient", "acc@5"), ("strict", "acc@1"), ("strict", "acc@5"))
 PIPELINE_MEASURES = ("ner", "span_id", "document_id")
-RESAMPLES = 10_000
-RESAMPLES_PER_BATCH = 500  # bounds the memory: one row of counts a resample, as long as there are documents
-SEED = 0
 
 
 class _Mention(NamedTuple):
@@ -72,12 +64,11 @@ def compare_predictions(a: Path, b: Path, *, resamples: int = RESAMPLES, seed: i
     sums_a, sums_b, sizes = _by_document(rows_a, rows_b)
     if len(sizes) < 2:
         raise SapbertError(Errors.E515.format(n=len(sizes)))
-    resampled = _resampled_differences(sums_b - sums_a, sizes, resamples, seed)
+    resampled = resample_means(sums_b - sums_a, sizes, resamples=resamples, seed=seed)
     result: dict[str, Any] = {"mentions": len(rows_a), "documents": len(sizes), "lenient": {}, "strict": {}}
     for column, (measure, cutoff) in enumerate(MEASURES):
-        right = {"a": sums_a[:, column].sum(), "b": sums_b[:, column].sum()}
-        percent = {name: 100 * float(count) / len(rows_a) for name, count in right.items()}
-        result[measure][cutoff] = _statistics(percent, resampled[:, column])
+        percent_a, percent_b = (100 * float(sums[:, column].sum()) / len(rows_a) for sums in (sums_a, sums_b))
+        result[measure][cutoff] = describe_difference(percent_a, percent_b, resampled[:, column])
     return result
 
 
@@ -114,11 +105,12 @@ def _compare_rankings(a: Path, b: Path, resamples: int, seed: int) -> dict[str, 
     if len(rows_a) < 2:
         raise SapbertError(Errors.E515.format(n=len(rows_a)))
     figures_a, figures_b = (np.array([figures for _, figures in rows]) for rows in (rows_a, rows_b))
-    resampled = _resampled_differences(figures_b - figures_a, np.ones(len(rows_a)), resamples, seed)
+    resampled = resample_means(figures_b - figures_a, np.ones(len(rows_a)), resamples=resamples, seed=seed)
     result: dict[str, Any] = {"documents": len(rows_a)}
     for column, measure in enumerate(measures):
-        percent = {"a": 100 * float(figures_a[:, column].mean()), "b": 100 * float(figures_b[:, column].mean())}
-        result["map" if measure == "ap" else measure] = _statistics(percent, resampled[:, column])
+        percent_a, percent_b = (100 * float(figures[:, column].mean()) for figures in (figures_a, figures_b))
+        name = "map" if measure == "ap" else measure
+        result[name] = describe_difference(percent_a, percent_b, resampled[:, column])
     return result
 
 
@@ -142,14 +134,12 @@ def _compare_pipelines(a: Path, b: Path, resamples: int, seed: int) -> dict[str,
         raise SapbertError(Errors.E557.format(a=a, b=b))
     if len(rows_a) < 2:
         raise SapbertError(Errors.E515.format(n=len(rows_a)))
-    tables = [np.array([counts for _, counts in rows], dtype=float) for rows in (rows_a, rows_b)]
-    drawn = np.concatenate(
-        [_f1(draws, tables[1]) - _f1(draws, tables[0]) for draws in _draws(len(rows_a), resamples, seed)]
-    )
-    whole = [_f1(np.ones((1, len(rows_a))), table)[0] for table in tables]
+    table_a, table_b = (np.array([counts for _, counts in rows], dtype=float) for rows in (rows_a, rows_b))
+    resampled = resample_f1(table_a, table_b, resamples=resamples, seed=seed)
+    f1_a, f1_b = f1_of_all(table_a), f1_of_all(table_b)
     result: dict[str, Any] = {"documents": len(rows_a)}
     for column, measure in enumerate(PIPELINE_MEASURES):
-        result[measure] = _statistics({"a": float(whole[0][column]), "b": float(whole[1][column])}, drawn[:, column])
+        result[measure] = describe_difference(float(f1_a[column]), float(f1_b[column]), resampled[:, column])
     return result
 
 
@@ -166,16 +156,6 @@ def _read_pipelines(path: Path) -> list[tuple[_Document, list[list[int]]]]:
     return sorted(rows)
 
 
-def _f1(draws: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """draws (shape (resamples, documents)): how often each document is drawn.
-
-    counts (shape (documents, measures, 3)): right, found and gold of each document.
-    RETURNS (float64, shape (resamples, measures)): F1 in points; 0 where a draw has nothing found and nothing gold.
-    """
-    right, found, gold = np.moveaxis(np.tensordot(draws, counts, axes=1), -1, 0)
-    return 200 * right / np.maximum(found + gold, 1)
-
-
 def _by_document(rows_a: _Rows, rows_b: _Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """RETURNS: the right mentions of each file, shape (documents, measures), and all mentions, shape (documents,)."""
     names = {doc_id: row for row, doc_id in enumerate(dict.fromkeys(mention.doc_id for mention, _ in rows_a))}
@@ -185,30 +165,3 @@ def _by_document(rows_a: _Rows, rows_b: _Rows) -> tuple[np.ndarray, np.ndarray, 
             table[names[mention.doc_id]] += right
     sizes = np.bincount([names[mention.doc_id] for mention, _ in rows_a]) if rows_a else np.zeros(0)
     return sums[0], sums[1], sizes
-
-
-def _resampled_differences(gains: np.ndarray, sizes: np.ndarray, resamples: int, seed: int) -> np.ndarray:
-    """RETURNS (float64, shape (resamples, measures)): the difference in points on each draw of documents."""
-    drawn = _draws(len(sizes), resamples, seed)
-    return np.concatenate([100 * (counts @ gains) / (counts @ sizes)[:, None] for counts in drawn])
-
-
-def _draws(n: int, resamples: int, seed: int) -> Iterator[np.ndarray]:
-    """YIELDS (int64, shape (resamples of a batch, n)): how often each of n documents is drawn, with replacement."""
-    generator = np.random.default_rng(seed)
-    for start in range(0, resamples, RESAMPLES_PER_BATCH):
-        yield generator.multinomial(n, np.full(n, 1 / n), size=min(RESAMPLES_PER_BATCH, resamples - start))
-
-
-def _statistics(percent: Mapping[str, float], resampled: Sequence[float] | np.ndarray) -> dict[str, float]:
-    differences = np.asarray(resampled)
-    low, high = np.percentile(differences, [2.5, 97.5])
-    # the observed difference counts as one more draw, so that p is never 0
-    tail = 1 + min((differences <= 0).sum(), (differences >= 0).sum())
-    return {
-        **{name: round(value, 2) for name, value in percent.items()},
-        "difference": round(percent["b"] - percent["a"], 2),
-        "low": round(float(low), 2),
-        "high": round(float(high), 2),
-        "p": round(min(1.0, 2 * float(tail) / (1 + len(differences))), 4),
-    }

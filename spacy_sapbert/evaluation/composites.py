@@ -9,6 +9,9 @@ from typing import Any
 import spacy
 from spacy.tokens import Span
 
+from ..metrics.composites import compare_parts, is_exact, score_parts
+from ..metrics.counts import SetCounts
+from ..pipeline.factories import LINKER
 from ..text.composites import composite_splits
 from ..types import Mention
 
@@ -34,7 +37,7 @@ def decide_by(kb: str, encoder: str = "starter") -> Split:
     """
     nlp = spacy.blank("en")
     splitter: Any = nlp.add_pipe("composite_splitter", config={"spans_key": SPANS_KEY})
-    linker: Any = nlp.add_pipe("sapbert_linker", config={"kb": kb, "encoder": encoder, "spans_key": SPANS_KEY})
+    linker: Any = nlp.add_pipe(LINKER, config={"kb": kb, "encoder": encoder, "spans_key": SPANS_KEY})
     assert linker.linker  # opened now, not after the corpus was read
 
     def split(text: str) -> Sequence[str]:
@@ -71,43 +74,22 @@ def evaluate_composites(
         if has_connector and (mention.parts or len(mention.ids) <= 1):
             (decided if mention.parts else singles).add(mention, (decide or split)(mention.text))
     return {
-        "connector": connector.scores(),
-        "no_connector": no_connector.scores(),
-        "wrong_splits": {"n": len(singles.errors), "of": singles.n},
-        **({"decided": decided.scores()} if decide else {}),
+        "connector": score_parts(connector.counts),
+        "no_connector": score_parts(no_connector.counts),
+        "wrong_splits": {"n": len(singles.errors), "of": len(singles.counts)},
+        **({"decided": score_parts(decided.counts)} if decide else {}),
         "errors": {"connector": connector.errors, "wrong_splits": singles.errors},
     }
 
 
 class _Group:
-    """Counts over the mentions of one kind."""
+    """The mentions of one kind, as counts, and those that are wrong."""
 
     def __init__(self) -> None:
-        self.n = self.right = self.predicted = self.gold = 0
+        self.counts: list[SetCounts] = []
         self.errors: list[dict[str, Any]] = []
 
     def add(self, mention: Mention, predicted: Sequence[str]) -> None:
-        wanted, found = _folded(mention.parts), _folded(predicted)
-        self.n += 1
-        self.right += len(wanted & found)
-        self.gold += len(wanted)
-        self.predicted += len(found)
-        if wanted != found:
+        self.counts.append(compare_parts(mention.parts, predicted))
+        if not is_exact(self.counts[-1]):
             self.errors.append({"text": mention.text, "gold": list(mention.parts), "predicted": list(predicted)})
-
-    def scores(self) -> dict[str, Any]:
-        return {
-            "n": self.n,
-            "exact": _percent(self.n - len(self.errors), self.n),
-            "part_p": _percent(self.right, self.predicted),
-            "part_r": _percent(self.right, self.gold),
-            "part_f1": _percent(2 * self.right, self.gold + self.predicted),
-        }
-
-
-def _folded(parts: Sequence[str]) -> set[str]:
-    return {" ".join(part.casefold().split()) for part in parts}
-
-
-def _percent(count: int, total: int) -> float:
-    return round(100 * count / total, 2) if total else 0.0

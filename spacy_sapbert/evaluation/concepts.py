@@ -1,14 +1,12 @@
-"""How well a pipeline names the concepts of whole documents.
+"""How well a pipeline names the concepts of whole documents, by the measures of `metrics.ranking`.
 
-Every document is given as many concepts as there are places, ten by default, and its hits are counted: P is their share
-of the places, R their share of its gold concepts, both averaged over documents (Shao et al. 2024). So P is bounded by
-the number of gold concepts; `best_possible` says how far.
+They are averaged over documents. P is bounded by the number of gold concepts; `best_possible` says how far.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from functools import lru_cache
 from pathlib import Path
@@ -19,87 +17,21 @@ from spacy.tokens import Doc
 from spacy.util import minibatch
 
 from ..corpora.docs import to_doc
+from ..corpora.document_gold import documents_by_concept, gold_of, is_named, primary_id
 from ..corpora.mention_types import types_of
 from ..errors import Errors, SapbertError
 from ..files import open_output
 from ..kb.knowledge_base import KnowledgeBase
+from ..metrics.counts import SetCounts, compare_sets, macro, mean, micro, percent, precision_recall_f1
+from ..metrics.ranking import FEW_PLACES, PLACES, RankingScore, score_ranking
+from ..pipeline.factories import LINKER, RETRIEVER
 from ..types import AnnotatedDocument, DocumentConcept, Mention
-from .document_gold import documents_by_concept, gold_of, is_named, primary_id
-from .linking import LINKER, SPANS_KEY, last_component, on_spans
+from .linking import SPANS_KEY, last_component, on_spans
 from .predictions import write_prediction
 
-RETRIEVER = "concept_retriever"
-PLACES = 10
-FEW_PLACES = 5
 MAP_DEPTH = 100
 RARE_BELOW = 10  # training documents
 DOCUMENTS_PER_BATCH = 64
-
-
-# --- one document
-
-
-class RankingScore(NamedTuple):
-    """How good the ranking of one document is, as shares.
-
-    p (float | None): None where all places are taken by what does not count.
-    r, few_r (float): with all places, and with the first `FEW_PLACES`.
-    ap (float): average precision, of which the mean over documents is MAP.
-    """
-
-    p: float | None
-    r: float
-    few_r: float
-    ap: float
-
-
-def score_ranking(
-    ranked: Sequence[str], gold: Collection[str], subset: Collection[str] | None = None, *, k: int = PLACES
-) -> RankingScore:
-    """Measure how well the first of a ranking meet a subset of the gold concepts.
-
-    Gold concepts outside the subset are neither right nor wrong: P and average precision are counted as if they were
-    not there. R is the share of the subset that is among the first k of the ranking as it is.
-
-    ranked (Sequence[str]): ids, best first; fewer than k leave places empty, which count as wrong.
-    subset (Collection[str] | None): None for all gold concepts; must not be empty.
-    """
-    subset = gold if subset is None else subset
-    others = set(gold) - set(subset)
-    places = k - sum(concept_id in others for concept_id in ranked[:k])
-    hits, few_hits = (sum(concept_id in subset for concept_id in ranked[:n]) for n in (k, FEW_PLACES))
-    ap = average_precision([concept_id for concept_id in ranked if concept_id not in others], subset)
-    return RankingScore(hits / places if places else None, hits / len(subset), few_hits / len(subset), ap)
-
-
-def average_precision(ranked: Iterable[str], gold: Collection[str]) -> float:
-    """RETURNS (float): the mean, over the gold concepts, of the precision where each stands; 0 for what is missing."""
-    hits, total = 0, 0.0
-    for place, concept_id in enumerate(ranked, start=1):
-        if concept_id in gold:
-            hits += 1
-            total += hits / place
-    return total / len(gold)
-
-
-class SetCounts(NamedTuple):
-    """hits (int): how many of the named concepts are gold."""
-
-    hits: int
-    named: int
-    gold: int
-
-
-def micro(counts: Sequence[SetCounts]) -> dict[str, float | None]:
-    """RETURNS (dict): percentages "p", "r" and "f1" of all documents together."""
-    hits, named, gold = (sum(column) for column in zip(*counts, strict=True))
-    return _prf(_share(hits, named), _share(hits, gold))
-
-
-def macro(counts: Sequence[SetCounts]) -> dict[str, float | None]:
-    """RETURNS (dict): percentages "p" and "r" averaged over documents, p 0 where none is named, and "f1" of the two."""
-    precisions = [one.hits / one.named if one.named else 0.0 for one in counts]
-    return _prf(_mean(precisions), _mean([one.hits / one.gold for one in counts]))
 
 
 # --- a corpus
@@ -268,10 +200,10 @@ class _Scorer:
             scores.append(score_ranking(ranked, gold, subset, k=self._k))
             self._sizes[group] += len(subset)
         self._without_a_name += sum(not self._retriever.kb.find_id(concept_id) for concept_id in gold)
-        self.tops.append(SetCounts(len(gold.keys() & ranked[: self._k]), self._k, len(gold)))
+        self.tops.append(compare_sets(gold.keys(), set(ranked[: self._k]))._replace(named=self._k))
         threshold = self._retriever.threshold
         named = {one.concept_id for one in document.ranked[: self._retriever.k] if one.score > threshold}
-        self._above.append(SetCounts(len(gold.keys() & named), len(named), len(gold)))
+        self._above.append(compare_sets(gold.keys(), named))
         return self._scores["all"][-1]
 
     def _groups(self, gold: Mapping[str, Sequence[Mention]]) -> dict[tuple[str, ...], list[str]]:
@@ -307,31 +239,14 @@ class _Scorer:
         p, r, few_r, ap = zip(*scores, strict=True) if scores else ((),) * 4
         return {
             "n": self._sizes[group],
-            **_at(self._k, _prf(_mean([share for share in p if share is not None]), _mean(r))),
-            f"r@{FEW_PLACES}": _percent(_mean(few_r)),
-            "map": _percent(_mean(ap)),
+            **_at(self._k, precision_recall_f1(mean([share for share in p if share is not None]), mean(r))),
+            f"r@{FEW_PLACES}": percent(mean(few_r)),
+            "map": percent(mean(ap)),
         }
 
 
 def _at(k: int, figures: Mapping[str, float | None]) -> dict[str, float | None]:
     return {f"{name}@{k}": value for name, value in figures.items()}
-
-
-def _prf(p: float | None, r: float | None) -> dict[str, float | None]:
-    f1 = None if p is None or r is None else 2 * p * r / (p + r) if p + r else 0.0
-    return {"p": _percent(p), "r": _percent(r), "f1": _percent(f1)}
-
-
-def _share(part: int, whole: int) -> float:
-    return part / whole if whole else 0.0
-
-
-def _mean(shares: Sequence[float]) -> float | None:
-    return sum(shares) / len(shares) if shares else None
-
-
-def _percent(share: float | None) -> float | None:
-    return None if share is None else round(100 * share, 2)
 
 
 def _prediction(document: RankedDocument, score: RankingScore, k: int) -> dict[str, Any]:

@@ -1,8 +1,6 @@
-"""How often a pipeline links gold mentions to the right concepts.
+"""How often a pipeline links gold mentions to the right concepts, by the measures of `metrics.linking`.
 
 The mentions are given; there is no threshold and no NIL, and nothing is told how many gold ids a mention has.
-Two measures stand side by side. *Lenient* is that of BioSyn (Sung et al. 2020, section 4.2): every part that the linker
-looked up must meet any of the gold ids. *Strict* asks for one part a gold concept, and for the right one.
 """
 
 from __future__ import annotations
@@ -10,13 +8,11 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, nullcontext
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.util import minibatch
@@ -27,67 +23,27 @@ from ..errors import Errors, SapbertError, Warnings
 from ..files import open_output
 from ..kb.knowledge_base import KnowledgeBase
 from ..kb.name_index import NameIndex
+from ..metrics.linking import (
+    CUTOFFS,
+    RECALL_CUTOFF,
+    Ids,
+    MentionScore,
+    gold_concepts,
+    lenient_at,
+    strict_at,
+    summarize,
+)
+from ..metrics.spans import place_in_text
 from ..pipeline.attributes import get_abbreviation_occurrences
+from ..pipeline.factories import LINKER, PREPARING
 from ..pipeline.mentions import mentions_of
 from ..text.abbreviations import expand
 from ..text.normalize import biosyn
 from ..types import AnnotatedDocument, LinkedPart, Mention
 from .predictions import write_prediction
 
-LINKER = "sapbert_linker"
-# the second is scispaCy's
-PREPARING = ("abbreviation_resolver", "abbreviation_detector", "composite_splitter")
 SPANS_KEY = "gold"
-CUTOFFS = (1, 5)
-RECALL_CUTOFF = 20
-SLICES = ("seen", "unseen", "abbreviation", "composite")
 DOCUMENTS_PER_BATCH = 64
-
-Ids = AbstractSet[str]
-
-
-# --- one mention
-
-
-def lenient_at(k: int, gold: Collection[Ids], parts: Sequence[Sequence[Ids]]) -> bool:
-    """Whether every part has, among its first k candidates, one that meets any gold id.
-
-    gold (Collection[Ids]): the gold concepts, each as the set of the gold ids that name it.
-    parts (Sequence[Sequence[Ids]]): for each part its candidates, best first, each as the set of all its ids.
-    RETURNS (bool): False where there is no part.
-    """
-    ids = frozenset().union(*gold)
-    return bool(parts) and all(any(ids & candidate for candidate in part[:k]) for part in parts)
-
-
-def strict_at(k: int, gold: Collection[Ids], parts: Sequence[Sequence[Ids]]) -> bool:
-    """Whether parts and gold concepts can be paired off so that each part has its concept among its first k candidates.
-
-    The arguments are those of `lenient_at`. For k = 1 this means: the first candidates of the parts are the gold
-    concepts, one to one. Two parts with the same first candidate are therefore wrong, whatever the gold is.
-    """
-    from scipy.optimize import linear_sum_assignment
-
-    if not parts or len(parts) != len(gold):
-        return False
-    met = np.array([[any(ids & candidate for candidate in part[:k]) for ids in gold] for part in parts])
-    rows, columns = linear_sum_assignment(met, maximize=True)
-    return bool(met[rows, columns].all())
-
-
-def gold_concepts(ids: Iterable[str], kb: KnowledgeBase) -> list[frozenset[str]]:
-    """Put together the gold ids that name one concept of the store, so that one part can answer for all of them.
-
-    RETURNS (list[frozenset[str]]): one set of ids a concept; an id that the store lacks is alone.
-    """
-    groups: list[tuple[frozenset[str], frozenset[str]]] = []
-    for concept_id in ids:
-        group, concepts = frozenset([concept_id]), frozenset([concept_id, *kb.find_id(concept_id)])
-        for other in [other for other in groups if other[1] & concepts]:
-            groups.remove(other)
-            group, concepts = other[0] | group, other[1] | concepts
-        groups.append((group, concepts))
-    return [group for group, _ in groups]
 
 
 # --- a corpus
@@ -104,22 +60,6 @@ class LinkedMention(NamedTuple):
     mention: Mention
     long_form: str | None
     parts: tuple[LinkedPart, ...]
-
-
-class MentionScore(NamedTuple):
-    """What is right about a linked mention.
-
-    covered (bool): every gold id is in the store, as BioSyn's protocol asks of a mention that it keeps.
-    lenient, strict (dict[int, bool]): by cutoff.
-    exact_match (bool): a name of the store that equals the mention, or its long form, belongs to a gold concept.
-    slices (tuple[str, ...]): those of `SLICES` that the mention is in.
-    """
-
-    covered: bool
-    lenient: dict[int, bool]
-    strict: dict[int, bool]
-    exact_match: bool
-    slices: tuple[str, ...]
 
 
 def evaluate_linking(
@@ -142,7 +82,7 @@ def evaluate_linking(
     each (Callable | None): is called with every mention and its score, e.g. to report errors.
     RETURNS (dict): counts `mentions` (with a gold id) and `covered`; `lenient` and `strict`, `{"acc@1", "acc@5"}` over
         the covered; `lenient_all`, `strict_all` over all; `exact_match_floor`, the share of the covered that a look-up
-        of l2_normalized names gets right; `candidate_recall@20`, the lenient accuracy at 20; `slices`, each with the count
+        of normalized names gets right; `candidate_recall@20`, the lenient accuracy at 20; `slices`, each with the count
         `n` of its covered mentions, `lenient` and `strict`: `seen` and `unseen`, by whether the mention's normal form
         is a name of the store, `abbreviation`, with a short form that was resolved, and `composite`, with several gold
         ids. Accuracies are percentages, None where nothing counts.
@@ -169,7 +109,7 @@ def evaluate_linking(
     for first in lost[:1]:
         place = {"mention": repr(first.mention.text), "doc_id": first.doc_id}
         warnings.warn(Warnings.W510.format(n=len(lost), total=len(scores), **place), stacklevel=2)
-    return _report(scores)
+    return summarize(scores)
 
 
 def link_gold_mentions(nlp: Language, documents: Iterable[AnnotatedDocument]) -> Iterator[LinkedMention]:
@@ -247,12 +187,6 @@ def _linked_mentions(
         yield LinkedMention(document.doc_id, mention, long_form, by_place.get(place_in_text(mention), ()))
 
 
-def place_in_text(mention: Mention) -> tuple[int, int, str]:
-    """RETURNS (tuple[int, int, str]): characters and label of a mention's span, which has no blanks at its ends."""
-    text = mention.text
-    return mention.end - len(text.lstrip()), mention.start + len(text.rstrip()), mention.label
-
-
 # --- scores
 
 
@@ -265,7 +199,7 @@ class _Scorer:
         self._ids = lru_cache(maxsize=100_000)(lambda concept_id: frozenset(kb.ids(concept_id)))
 
     def __call__(self, linked: LinkedMention) -> MentionScore:
-        gold = gold_concepts(linked.mention.ids, self._kb)
+        gold = gold_concepts(linked.mention.ids, self._kb.find_id)
         parts = [[self._ids(candidate.concept_id) for candidate in part.candidates] for part in linked.parts]
         return MentionScore(
             all(self._kb.find_id(concept_id) for concept_id in linked.mention.ids),
@@ -286,33 +220,6 @@ class _Scorer:
             yield "abbreviation"
         if len(linked.mention.ids) > 1:
             yield "composite"
-
-
-def _report(scores: Sequence[MentionScore]) -> dict[str, Any]:
-    covered = [score for score in scores if score.covered]
-    of_slice = {name: [score for score in covered if name in score.slices] for name in SLICES}
-    over_all = _accuracies(scores)
-    return {
-        "mentions": len(scores),
-        "covered": len(covered),
-        **_accuracies(covered),
-        "lenient_all": over_all["lenient"],
-        "strict_all": over_all["strict"],
-        "exact_match_floor": _percent([score.exact_match for score in covered]),
-        f"candidate_recall@{RECALL_CUTOFF}": _percent([score.lenient[RECALL_CUTOFF] for score in covered]),
-        "slices": {name: {"n": len(members), **_accuracies(members)} for name, members in of_slice.items()},
-    }
-
-
-def _accuracies(scores: Sequence[MentionScore]) -> dict[str, dict[str, float | None]]:
-    return {
-        "lenient": {f"acc@{k}": _percent([score.lenient[k] for score in scores]) for k in CUTOFFS},
-        "strict": {f"acc@{k}": _percent([score.strict[k] for score in scores]) for k in CUTOFFS},
-    }
-
-
-def _percent(right: Sequence[bool]) -> float | None:
-    return round(100 * sum(right) / len(right), 2) if right else None
 
 
 def _prediction(linked: LinkedMention, score: MentionScore) -> dict[str, Any]:

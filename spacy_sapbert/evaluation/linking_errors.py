@@ -37,11 +37,13 @@ from spacy.language import Language
 from ..files import open_output, without_gz
 from ..kb.hierarchy import ancestors
 from ..kb.knowledge_base import KnowledgeBase
+from ..metrics.counts import percent
+from ..metrics.linking import RECALL_CUTOFF, MentionScore, gold_concepts, lenient_at
 from ..text.abbreviations import MAX_LETTERS
 from ..text.normalize import biosyn
 from ..text.words import word_keys
 from ..types import NIL, Concept, LinkedPart
-from .linking import RECALL_CUTOFF, LinkedMention, MentionScore, find_linker, gold_concepts, lenient_at
+from .linking import LinkedMention, find_linker
 from .predictions import write_prediction
 
 COLUMNS = (
@@ -122,7 +124,7 @@ class ErrorReport:
         """RETURNS (dict): for every class `n`, and `share`, its percentage of the errors; None where there is none."""
         total = self._counts.total()
         return {
-            name: {"n": self._counts[name], "share": round(100 * self._counts[name] / total, 2) if total else None}
+            name: {"n": self._counts[name], "share": percent(self._counts[name] / total if total else None)}
             for name in CLASSES
         }
 
@@ -202,7 +204,7 @@ class _Concepts:
 
     def judge(self, linked: LinkedMention) -> LinkingError:
         """linked (LinkedMention): one that is wrong by the lenient measure, with gold ids that the store has."""
-        gold = gold_concepts(linked.mention.ids, self._kb)
+        gold = gold_concepts(linked.mention.ids, self._kb.find_id)
         found = [[self._ids(candidate.concept_id) for candidate in part.candidates] for part in linked.parts]
         wrong = [place for place, ids in enumerate(found) if not lenient_at(1, gold, [ids])]
         if not wrong:

@@ -1,8 +1,7 @@
 """How well a gold pipeline does on texts: what it finds in them, beside what is annotated there.
 
-Three things are compared, all documents together: the mentions (`ner`), the mentions with their concepts (`span_id`),
-and the concepts of each document, however often they are mentioned (`document_id`). Mentions are characters, so that a
-gold mention that cuts a token counts as well, and can only be missed.
+Three things are compared by `metrics.spans`, all documents together: the mentions (`ner`), the mentions with their
+concepts (`span_id`), and the concepts of each document, however often they are mentioned (`document_id`).
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import warnings
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -22,89 +20,20 @@ from ..corpora.docs import mention_of
 from ..errors import Errors, SapbertError, Warnings
 from ..files import open_output
 from ..kb.knowledge_base import KnowledgeBase
+from ..metrics.counts import SetCounts, micro, total
+from ..metrics.spans import Comparison
+from ..pipeline.factories import RETRIEVER
 from ..pipeline.mentions import mentions_of
 from ..types import AnnotatedDocument, Mention
-from .concepts import RETRIEVER, SetCounts, finds_entities, mention_components, micro, with_mentions
-from .document_gold import gold_of, primary_id
-from .linking import SPANS_KEY, find_linker, gold_concepts, on_spans, place_in_text, strict_at
+from .concepts import finds_entities, mention_components, with_mentions
+from .linking import SPANS_KEY, find_linker, on_spans
 from .predictions import write_prediction
 
 MEASURES = ("ner", "span_id", "document_id")
 
-Place = tuple[int, int]
 Counts = dict[str, SetCounts]
 
-_NOTHING = SetCounts(0, 0, 0)
-
-
-# --- one document
-
-
-def places(mentions: Iterable[Mention]) -> set[tuple[int, int, str]]:
-    """RETURNS (set[tuple[int, int, str]]): characters and label of each mention; what is annotated twice is there once.
-
-    Blanks at the ends of a mention do not count.
-    """
-    return set(map(place_in_text, mentions))
-
-
-def single_id(gold: Sequence[Mention], found: Sequence[Mention]) -> tuple[list[Mention], list[Mention]]:
-    """RETURNS (tuple): both without what is found, and gold, at the characters of a gold mention with several ids."""
-    left_out = {place_in_text(mention)[:2] for mention in gold if len(mention.ids) > 1}
-    kept_gold, kept = ([one for one in all_ if place_in_text(one)[:2] not in left_out] for all_ in (gold, found))
-    return kept_gold, kept
-
-
-class Comparison:
-    """Compares what was found in a document with what is annotated there, by what a vocabulary knows of ids."""
-
-    def __init__(self, kb: KnowledgeBase) -> None:
-        self.kb = kb
-        self._ids = lru_cache(maxsize=100_000)(lambda concept_id: frozenset([concept_id, *kb.ids(concept_id)]))
-        self.primary = lru_cache(maxsize=100_000)(lambda concept_id: primary_id(concept_id, kb))
-
-    def __call__(self, gold: AnnotatedDocument, found: AnnotatedDocument) -> Counts:
-        """RETURNS (dict[str, SetCounts]): what is right, by measure."""
-        of_ner, of_found = places(gold.mentions), places(found.mentions)
-        untyped, found_untyped = {place[:2] for place in of_ner}, {place[:2] for place in of_found}
-        concepts, found_concepts = (gold_of(document, self.primary).keys() for document in (gold, found))
-        return {
-            "ner": SetCounts(len(of_ner & of_found), len(of_found), len(of_ner)),
-            "ner_untyped": SetCounts(len(untyped & found_untyped), len(found_untyped), len(untyped)),
-            "span_id": self.linked(gold.mentions, found.mentions),
-            "span_id_single": self.linked(*single_id(gold.mentions, found.mentions)),
-            "document_id": SetCounts(len(concepts & found_concepts), len(found_concepts), len(concepts)),
-        }
-
-    def linked(self, gold: Iterable[Mention], found: Iterable[Mention]) -> SetCounts:
-        """Compare mentions with their concepts, whatever their labels; those without an id do not count.
-
-        A mention is right if it has the characters of a gold one, and exactly its concepts, as the strict accuracy of
-        `evaluate linking` asks for.
-        """
-        wanted: dict[Place, list[list[frozenset[str]]]] = defaultdict(list)
-        golds, founds = self._with_ids(gold), self._with_ids(found)
-        for (place, _), ids in golds.items():
-            wanted[place].append(gold_concepts(ids, self.kb))
-        hits = 0
-        for place, concepts in founds:
-            parts = [[self._ids(concept_id)] for concept_id in concepts]
-            right = next((one for one in wanted.get(place, ()) if strict_at(1, one, parts)), None)
-            if right is not None:
-                wanted[place].remove(right)
-                hits += 1
-        return SetCounts(hits, len(founds), len(golds))
-
-    def _with_ids(self, mentions: Iterable[Mention]) -> dict[tuple[Place, frozenset[str]], tuple[str, ...]]:
-        """RETURNS (dict): the ids of the mentions that have some, by their characters and the primary ids."""
-        return {
-            (place_in_text(mention)[:2], frozenset(map(self.primary, mention.ids))): mention.ids
-            for mention in mentions
-            if mention.ids
-        }
-
-
-# --- a corpus
+_NOTHING = total([])
 
 
 def evaluate_pipeline(
@@ -137,7 +66,7 @@ def evaluate_pipeline(
         text, E507 the file cannot be written, and what reading the documents raises.
     """
     linker = find_linker(nlp)
-    tally = _Tally(Comparison(linker.kb))
+    tally = _Tally(linker.kb)
     with open_output(predictions) if predictions else nullcontext() as write:
         for gold, doc in _run(nlp, _of_type(documents, type, tally.labels), gold_mentions):
             if doc.text != gold.text:
@@ -203,8 +132,9 @@ class _Tally:
     found (Counter[str]): how many mentions were found of each label, whatever the type wanted.
     """
 
-    def __init__(self, compare: Comparison) -> None:
-        self._compare = compare
+    def __init__(self, kb: KnowledgeBase) -> None:
+        self._kb = kb
+        self._compare = Comparison(kb.find_id, kb.ids)
         self.counts: defaultdict[str, SetCounts] = defaultdict(lambda: _NOTHING)
         self._types: defaultdict[str, defaultdict[str, SetCounts]] = defaultdict(lambda: defaultdict(lambda: _NOTHING))
         self.labels: Counter[str] = Counter()
@@ -220,8 +150,7 @@ class _Tally:
             both = (one._replace(mentions=_with_label(one.mentions, label)) for one in (gold, found))
             _add(self._types[label], self._compare(*both))
         self.documents += 1
-        concepts = gold_of(gold, self._compare.primary)
-        self._without_a_name += sum(not self._compare.kb.find_id(concept_id) for concept_id in concepts)
+        self._without_a_name += sum(not self._kb.find_id(concept_id) for concept_id in self._compare.concepts(gold))
         return counts
 
     def report(self) -> dict[str, Any]:
@@ -240,7 +169,7 @@ class _Tally:
 
 def _add(totals: defaultdict[str, SetCounts], counts: Counts) -> None:
     for measure, one in counts.items():
-        totals[measure] = SetCounts(*map(sum, zip(totals[measure], one, strict=True)))
+        totals[measure] = total([totals[measure], one])
 
 
 def _figures(counts: SetCounts) -> dict[str, Any]:

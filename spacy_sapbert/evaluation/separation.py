@@ -14,20 +14,15 @@ that to the true mean. Ours are over the negatives alone, and over both halves.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from ..errors import Errors, SapbertError
+from ..metrics.separation import Separation, measure_separation, to_unit_length
 from ..training.pair_files import find_shared_names, read_pairs, read_shared_names
-
-BINS = 40
-"""Of the histograms from -1 to 1, each 0.05 wide: narrower ones make the overlap of small samples less than it is."""
-
-_STEPS = 20_000  # of the thresholds from -1 to 1 that are tried beside the cosines of synonyms
-_COSINES_AT_ONCE = 4_000_000
 
 
 class Encoder(Protocol):
@@ -51,23 +46,6 @@ class NamePairs(NamedTuple):
     concept_ids: list[str]
     synonyms: list[np.ndarray]
     same_name: int
-
-
-class Separation(NamedTuple):
-    """The cosines of synonyms, and how those of names of different concepts are distributed.
-
-    positives (float32, shape (n,)): cosines of synonyms, rising.
-    thresholds (float32, shape (t,)): rising; every 0.0001 from -1 to 1, each of the positives and the least number
-        above it, and at last one above all cosines.
-    below (int64, shape (t,)): how many negatives are less than each threshold; the last number is that of all.
-    negative_mean, negative_sd (float): their mean and standard deviation.
-    """
-
-    positives: np.ndarray
-    thresholds: np.ndarray
-    below: np.ndarray
-    negative_mean: float
-    negative_sd: float
 
 
 def read_name_pairs(path: Path) -> NamePairs:
@@ -116,115 +94,5 @@ def evaluate_separation(encoder: Encoder, pairs: NamePairs) -> Separation:
 
 def cosines_of_pairs(encoder: Encoder, pairs: NamePairs) -> np.ndarray:
     """RETURNS (float32, shape (n, n)): the cosine of each left name, by row, with each right name."""
-    left, right = np.split(_unit(encoder.encode([*pairs.left, *pairs.right])), 2)
+    left, right = np.split(to_unit_length(encoder.encode([*pairs.left, *pairs.right])), 2)
     return left @ right.T
-
-
-def measure_separation(left: np.ndarray, right: np.ndarray, synonyms: Sequence[np.ndarray]) -> Separation:
-    """Measure the cosines of names, a part of the matrix at a time: memory grows with the number of pairs alone.
-
-    left, right (float32, shape (n, dim)): the vectors of n pairs, of any length.
-    synonyms (Sequence[np.ndarray]): for each left name the places of the right names that are no negatives.
-    """
-    left, right = _unit(left), _unit(right)
-    positives = np.sort(np.clip(np.einsum("ij,ij->i", left, right), -1, 1))
-    next_above = np.nextafter(positives, np.float32(2))
-    thresholds = np.unique(np.concatenate([_grid(), positives, next_above, [np.float32(2)]]))
-    below = np.zeros(len(thresholds), dtype=np.int64)
-    total = squares = 0.0
-    for cosines in _negatives(left, right, synonyms):
-        below += np.searchsorted(np.sort(cosines), thresholds)
-        total += cosines.sum(dtype=np.float64)
-        squares += np.square(cosines, dtype=np.float64).sum()
-    mean = total / below[-1]
-    return Separation(positives, thresholds, below, mean, max(0.0, squares / below[-1] - mean**2) ** 0.5)
-
-
-def _unit(vectors: np.ndarray) -> np.ndarray:
-    from sklearn.preprocessing import normalize
-
-    unit: np.ndarray = normalize(vectors)
-    return unit
-
-
-def _grid() -> np.ndarray:
-    return np.linspace(-1, 1, _STEPS + 1, dtype=np.float32)
-
-
-def _negatives(left: np.ndarray, right: np.ndarray, synonyms: Sequence[np.ndarray]) -> Iterator[np.ndarray]:
-    """YIELDS (float32): cosines of names of different concepts, of some rows of the matrix at a time."""
-    rows = max(1, _COSINES_AT_ONCE // len(right))
-    for start in range(0, len(left), rows):
-        cosines = left[start : start + rows] @ right.T
-        negative = np.ones(cosines.shape, dtype=bool)
-        for row, places in zip(negative, synonyms[start : start + rows], strict=True):
-            row[places] = False
-        yield np.clip(cosines[negative], -1, 1)
-
-
-# --- measures
-
-
-def as_measures(separation: Separation) -> dict[str, Any]:
-    """Put a separation into numbers.
-
-    RETURNS (dict[str, Any]): as cosines from -1 to 1, rounded to 4 decimals, `mean` and `sd` (of the population, with n
-        below the root) of `positive` and `negative`, the `difference` of the means, and `threshold_eer`; in percent
-        `overlap`, `auc` and `eer`, the rate of errors at that threshold; and as counts `n` of positives and negatives.
-    """
-    means = separation.positives.mean(dtype=np.float64), separation.negative_mean
-    sds = separation.positives.std(dtype=np.float64), separation.negative_sd
-    n = len(separation.positives), int(separation.below[-1])
-    kinds = {
-        kind: {"n": count, "mean": round(float(mean), 4), "sd": round(float(sd), 4)}
-        for kind, count, mean, sd in zip(("positive", "negative"), n, means, sds, strict=True)
-    }
-    threshold, errors = equal_error(separation)
-    return {
-        **kinds,
-        "difference": round(float(means[0] - means[1]), 4),
-        "overlap": round(100 * overlap(separation), 2),
-        "auc": round(100 * area_under_curve(separation), 2),
-        "threshold_eer": round(threshold, 4),
-        "eer": round(100 * errors, 2),
-    }
-
-
-def histograms(separation: Separation) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """RETURNS: the bounds of the bins (float32, shape (BINS + 1,)), and the share of the positives and of the negatives
-    that each holds (float64, shape (BINS,))."""
-    bounds = _grid()[:: _STEPS // BINS]
-    starts = np.append(bounds[:-1], separation.thresholds[-1])  # a cosine of 1 is in the last bin
-    of_positives = np.searchsorted(separation.positives, starts)
-    of_negatives = separation.below[np.searchsorted(separation.thresholds, starts)]
-    return bounds, np.diff(of_positives) / of_positives[-1], np.diff(of_negatives) / of_negatives[-1]
-
-
-def overlap(separation: Separation) -> float:
-    """RETURNS (float): the area that both histograms, each of area 1, have in common; bins are 0.05 wide."""
-    _, positives, negatives = histograms(separation)
-    return float(np.minimum(positives, negatives).sum())
-
-
-def area_under_curve(separation: Separation) -> float:
-    """RETURNS (float): how often a positive is above a negative, ties counted by half, over all pairs of both: the area
-    under the ROC curve, which is Mann and Whitney's U over the number of these pairs (Hanley and McNeil 1982)."""
-    less, not_above = (
-        separation.below[np.searchsorted(separation.thresholds, separation.positives, side=side)]
-        for side in ("left", "right")
-    )
-    return float((less + not_above).mean() / 2 / separation.below[-1])
-
-
-def equal_error(separation: Separation) -> tuple[float, float]:
-    """Find the threshold that takes as large a share of the positives for negatives as of the negatives for positives.
-
-    RETURNS (tuple[float, float]): the threshold, from which on names count as synonyms, and the mean of the two shares
-        there. Of several thresholds at which these differ least, it is the one in the middle.
-    """
-    missed = np.searchsorted(separation.positives, separation.thresholds) / len(separation.positives)
-    wrong = 1 - separation.below / separation.below[-1]
-    differences = np.abs(missed - wrong)
-    best = np.flatnonzero(differences == differences.min())
-    place = best[len(best) // 2]
-    return float(separation.thresholds[place]), float(missed[place] + wrong[place]) / 2

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import Errors, SapbertError
+from ..metrics.separation import Separation, equal_error, histograms
 from .plots import save_figure
-from .separation import NamePairs, Separation, equal_error, histograms
+from .separation import NamePairs
 
 MOST_PAIRS_OF_A_HEAT_MAP = 40
 _CHARACTERS = 30

@@ -16,16 +16,14 @@ from spacy.util import is_package, raise_error
 from ..corpora.docs import DOC_ID, to_doc
 from ..errors import Errors, SapbertError
 from ..kb.knowledge_base import KnowledgeBase
+from ..pipeline.factories import LINKER, MATCHER, PREPARING
 from ..pipeline.mentions import mentions_of
 from ..types import AnnotatedDocument
 from .documents import InputDocument, Problems, sound
 
-LINKER = "sapbert_linker"
-MATCHER = "concept_matcher"
-
 _GIVEN = "given"
-# what still runs where the mentions are given; the second is scispaCy's
-_AFTER_MENTIONS = frozenset({"abbreviation_resolver", "abbreviation_detector", "composite_splitter", LINKER})
+# what still runs where the mentions are given
+_AFTER_MENTIONS = frozenset({*PREPARING, LINKER})
 _ENTITIES = frozenset({"doc.ents", "doc.spans"})
 _NO_LIMIT = 1 << 62
 

@@ -26,8 +26,9 @@ def score_concepts(examples: Iterable[Example], *, retriever: Any, **_: Any) -> 
         `evaluate concepts` has them, but from 0 to 1; left out where there is no such document.
     """
     from ..corpora.docs import from_doc
-    from ..evaluation.concepts import PLACES, score_ranking
-    from ..evaluation.document_gold import gold_of, primary_id
+    from ..corpora.document_gold import gold_of, primary_id
+    from ..metrics.counts import f1_score
+    from ..metrics.ranking import PLACES, score_ranking
 
     primary = lru_cache(maxsize=100_000)(lambda concept_id: primary_id(concept_id, retriever.kb))
     pairs = list(examples)
@@ -39,4 +40,4 @@ def score_concepts(examples: Iterable[Example], *, retriever: Any, **_: Any) -> 
     if not measured:
         return {}
     p, r, few_r, _ = (sum(column) / len(measured) for column in zip(*measured, strict=True))
-    return {"concepts_p": p, "concepts_r": r, "concepts_f": 2 * p * r / (p + r) if p + r else 0.0, "concepts_r5": few_r}
+    return {"concepts_p": p, "concepts_r": r, "concepts_f": f1_score(p, r), "concepts_r5": few_r}

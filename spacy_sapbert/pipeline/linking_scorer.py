@@ -36,7 +36,7 @@ def score_links(examples: Iterable[Example], *, linker: SapbertLinker, **_: Any)
 
 
 def _score_candidates(pairs: Sequence[Example], linker: SapbertLinker) -> dict[str, Any]:
-    from ..evaluation.linking import RECALL_CUTOFF, gold_concepts, lenient_at, strict_at
+    from ..metrics.linking import RECALL_CUTOFF, gold_concepts, lenient_at, strict_at
     from .gold_mentions import gold_ids, place_of
     from .mentions import mentions_of
 
@@ -46,7 +46,7 @@ def _score_candidates(pairs: Sequence[Example], linker: SapbertLinker) -> dict[s
         found = dict(zip(map(place_of, mentions_of(example.predicted, linker.spans_key)), predicted, strict=True))
         for place, ids in gold_ids(example.reference, linker.spans_key).items():
             if all(map(kb.find_id, ids)):
-                gold = gold_concepts(ids, kb)
+                gold = gold_concepts(ids, kb.find_id)
                 parts = [_ids(part, kb) for part in found.get(place, ())]
                 at_first = lenient_at(1, gold, parts), strict_at(1, gold, parts)
                 measured.append((*at_first, lenient_at(RECALL_CUTOFF, gold, parts)))
@@ -58,10 +58,10 @@ def _score_ids(pairs: Sequence[Example], linker: SapbertLinker) -> dict[str, Any
     from spacy.scorer import PRFScore
 
     from ..corpora.docs import mention_of
-    from ..evaluation.pipeline import Comparison, single_id
+    from ..metrics.spans import Comparison, single_id
     from .mentions import mentions_of
 
-    compare = Comparison(linker.kb)
+    compare = Comparison(linker.kb.find_id, linker.kb.ids)
     total = PRFScore()
     for example in pairs:
         docs = example.reference, example.predicted

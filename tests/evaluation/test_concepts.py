@@ -1,20 +1,10 @@
 import json
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from spacy_sapbert.corpora.reader import read_corpus
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.evaluation.concepts import (
-    RankingScore,
-    SetCounts,
-    average_precision,
-    evaluate_concepts,
-    macro,
-    micro,
-    score_ranking,
-)
+from spacy_sapbert.evaluation.concepts import evaluate_concepts
 from spacy_sapbert.types import AnnotatedDocument, Mention
 
 CANCER, BREAST, OVARIAN, CF, ASPIRIN, LITHIUM = "D009369", "D001943", "D010051", "D003550", "D001241", "D008094"
@@ -29,43 +19,6 @@ def document(text, *mentions, doc_id="1"):
         found.append(Mention(start, start + len(surface), surface, *(label or ["Disease"]), ids=tuple(ids.split("|"))))
     return AnnotatedDocument(doc_id, text, tuple(found))
 
-
-# --- one document
-
-
-def test_a_ranking_by_hand():
-    ranked, gold = list("AXBYC"), set("ABCD")
-    assert score_ranking(ranked, gold, k=5) == RankingScore(3 / 5, 3 / 4, 3 / 4, (1 + 2 / 3 + 3 / 5) / 4)
-    assert score_ranking(ranked, gold, k=2) == RankingScore(1 / 2, 1 / 4, 3 / 4, (1 + 2 / 3 + 3 / 5) / 4)
-    assert score_ranking(ranked, gold) == score_ranking(ranked, gold, gold, k=10)
-    assert score_ranking(ranked, gold).p == 3 / 10  # empty places are wrong
-
-
-def test_gold_concepts_outside_a_subset_do_not_count():
-    ranked, gold = list("AXBYC"), set("ABCD")
-    assert score_ranking(ranked, gold, set("BD"), k=5) == RankingScore(1 / 3, 1 / 2, 1 / 2, (1 / 2) / 2)
-    assert score_ranking(ranked, gold, set("BD"), k=2) == RankingScore(0.0, 0.0, 1 / 2, 1 / 4)
-    assert score_ranking(ranked, gold, set("BD"), k=1).p is None
-    assert score_ranking(ranked, gold, set("BD")) == RankingScore(1 / 8, 1 / 2, 1 / 2, 1 / 4)
-    assert score_ranking([], gold, set("B")) == RankingScore(0.0, 0.0, 0.0, 0.0)
-
-
-@given(st.sets(st.integers(0, 9), min_size=1), st.permutations(range(10)), st.integers(1, 10))
-def test_p_and_r_count_the_same_hits(gold, ranked, k):
-    score = score_ranking(ranked, gold, k=k)
-    assert score.p * k == pytest.approx(score.r * len(gold))
-    assert average_precision(sorted(ranked, key=lambda one: one not in gold), gold) == pytest.approx(1)
-    assert average_precision(ranked, gold) <= 1 + 1e-9
-
-
-def test_sets():
-    counts = [SetCounts(1, 2, 1), SetCounts(0, 0, 4), SetCounts(3, 3, 3)]
-    assert micro(counts) == {"p": 80.0, "r": 50.0, "f1": 61.54}
-    assert macro(counts) == {"p": 50.0, "r": 66.67, "f1": 57.14}
-    assert macro([SetCounts(0, 0, 1)]) == micro([SetCounts(0, 0, 1)]) == {"p": 0.0, "r": 0.0, "f1": 0.0}
-
-
-# --- a corpus
 
 FIRST = "aspirin for breast and ovarian cancer, a growth"
 SECOND = "lithium and x"

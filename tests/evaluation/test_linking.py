@@ -1,20 +1,15 @@
 import json
-from itertools import permutations
 
 import pytest
 import spacy
-from hypothesis import given
-from hypothesis import strategies as st
 from spacy.language import Language
 
 from spacy_sapbert.corpora.reader import read_corpus
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.evaluation.linking import evaluate_linking, gold_concepts, lenient_at, strict_at
+from spacy_sapbert.evaluation.linking import evaluate_linking
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
 from spacy_sapbert.types import AnnotatedDocument, Mention, Name, Record
-
-A, B, C, D = ({letter} for letter in "ABCD")
 
 
 def record(concept_id, *names, alternatives=()):
@@ -49,69 +44,6 @@ def document(text, *mentions, doc_id="1"):
         start = text.index(surface)
         found.append(Mention(start, start + len(surface), surface, *(label or ["Disease"]), ids=tuple(ids.split("|"))))
     return AnnotatedDocument(doc_id, text, tuple(found))
-
-
-# --- one mention
-
-
-@pytest.mark.parametrize(
-    ("gold", "parts", "lenient", "strict"),
-    [
-        ([A, B], [[A]], True, False),
-        ([A, B], [[A], [A]], True, False),
-        ([A, B], [[A], [C]], False, False),
-        ([A, B], [[A], [B]], True, True),
-        ([A, B], [[B], [A]], True, True),
-        ([A], [[A]], True, True),
-        ([A], [[A], [A]], True, False),
-        ([A], [[C, A]], False, False),
-        ([A], [[C | A]], True, True),
-        ([A | B], [[A]], True, True),
-        ([A], [[]], False, False),
-        ([A], [], False, False),
-    ],
-)
-def test_first_candidates(gold, parts, lenient, strict):
-    assert lenient_at(1, gold, parts) == lenient
-    assert strict_at(1, gold, parts) == strict
-
-
-def test_a_right_candidate_counts_up_to_its_rank():
-    part = [C, C, C, C, A]
-    assert not lenient_at(4, [A], [part])
-    assert lenient_at(5, [A], [part])
-    assert not strict_at(4, [A], [part])
-    assert strict_at(5, [A], [part])
-
-
-def test_strict_pairs_parts_and_concepts_where_a_greedy_choice_would_not():
-    assert strict_at(2, [A, B, D], [[A, B], [A, C], [D]])
-    assert not strict_at(2, [A, B, D], [[A, C], [A, C], [D]])
-
-
-ids = st.sets(st.sampled_from("ABCDE"), min_size=1, max_size=2).map(frozenset)
-gold_lists = st.lists(st.sampled_from("ABCDE"), min_size=1, max_size=3, unique=True).map(lambda g: [{i} for i in g])
-part_lists = st.lists(st.lists(ids, max_size=4), max_size=3)
-
-
-@given(gold=gold_lists, parts=part_lists, k=st.integers(1, 4))
-def test_strict_is_some_pairing_and_no_less_than_lenient(gold, parts, k):
-    pairings = permutations(parts) if len(parts) == len(gold) else []
-    possible = any(
-        all(any(concept & candidate for candidate in part[:k]) for concept, part in zip(gold, pairing, strict=True))
-        for pairing in pairings
-    )
-    assert strict_at(k, gold, parts) == possible
-    assert lenient_at(k, gold, parts) >= strict_at(k, gold, parts)
-    assert lenient_at(k + 1, gold, parts) >= lenient_at(k, gold, parts)
-    assert strict_at(k + 1, gold, parts) >= strict_at(k, gold, parts)
-
-
-def test_gold_ids_of_one_concept_are_one_gold_concept(kb):
-    assert gold_concepts(["C2", "C1", "OMIM:2", "X"], kb) == [{"C1"}, {"C2", "OMIM:2"}, {"X"}]
-
-
-# --- a corpus
 
 
 def test_counts_and_percentages(nlp):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.evaluation.separation import NamePairs, measure_separation
+from spacy_sapbert.evaluation.separation import NamePairs
 from spacy_sapbert.evaluation.separation_plots import (
     MOST_PAIRS_OF_A_HEAT_MAP,
     check_heat_map,
@@ -13,6 +13,7 @@ from spacy_sapbert.evaluation.separation_plots import (
     plot_heat_maps,
     plot_histograms,
 )
+from spacy_sapbert.metrics.separation import measure_separation
 
 LONG = "hereditary motor and sensory neuropathy, type two"
 

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_sapbert.evaluation.confidence import (
+from spacy_sapbert.metrics.calibration import (
     brier_score,
     calibration_error,
     reliability,

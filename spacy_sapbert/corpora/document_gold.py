@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 
-from ..corpora.mention_types import has_type
 from ..kb.knowledge_base import KnowledgeBase
 from ..types import NIL, AnnotatedDocument, Mention
+from .mention_types import has_type
 
 
 def primary_id(concept_id: str, kb: KnowledgeBase) -> str:

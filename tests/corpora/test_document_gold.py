@@ -1,6 +1,6 @@
 import pytest
 
-from spacy_sapbert.evaluation.document_gold import (
+from spacy_sapbert.corpora.document_gold import (
     documents_by_concept,
     gold_of,
     is_named,

@@ -1,0 +1,95 @@
+"""Precision, recall and F1 of mentions, of mentions with their concepts, and of the concepts of whole documents.
+
+Mentions are characters, so that a gold mention that cuts a token counts as well, and can only be missed. Blanks at the
+ends of a mention do not count.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+
+from ..types import NIL, AnnotatedDocument, Mention
+from .counts import SetCounts, compare_sets
+from .linking import gold_concepts, strict_at
+
+Place = tuple[int, int]
+
+
+def place_in_text(mention: Mention) -> tuple[int, int, str]:
+    """RETURNS (tuple[int, int, str]): characters and label of a mention's span, which has no blanks at its ends."""
+    text = mention.text
+    return mention.end - len(text.lstrip()), mention.start + len(text.rstrip()), mention.label
+
+
+def places(mentions: Iterable[Mention]) -> set[tuple[int, int, str]]:
+    """RETURNS (set[tuple[int, int, str]]): characters and label of each mention; what is annotated twice is there once.
+
+    Blanks at the ends of a mention do not count.
+    """
+    return set(map(place_in_text, mentions))
+
+
+def single_id(gold: Sequence[Mention], found: Sequence[Mention]) -> tuple[list[Mention], list[Mention]]:
+    """RETURNS (tuple): both without what is found, and gold, at the characters of a gold mention with several ids."""
+    left_out = {place_in_text(mention)[:2] for mention in gold if len(mention.ids) > 1}
+    kept_gold, kept = ([one for one in all_ if place_in_text(one)[:2] not in left_out] for all_ in (gold, found))
+    return kept_gold, kept
+
+
+class Comparison:
+    """Compares what was found in a document with what is annotated there, by what a vocabulary knows of ids.
+
+    find_id (Callable[[str], Sequence[str]]): gives the primary ids of the concepts that have an id, the likeliest
+        first; nothing for an unknown id.
+    all_ids (Callable[[str], Iterable[str]]): gives all ids of the concept with a primary id.
+    """
+
+    def __init__(self, find_id: Callable[[str], Sequence[str]], all_ids: Callable[[str], Iterable[str]]) -> None:
+        self._find_id = find_id
+        self._ids = lru_cache(maxsize=100_000)(lambda concept_id: frozenset([concept_id, *all_ids(concept_id)]))
+        self.primary = lru_cache(maxsize=100_000)(lambda concept_id: next(iter(find_id(concept_id)), concept_id))
+
+    def __call__(self, gold: AnnotatedDocument, found: AnnotatedDocument) -> dict[str, SetCounts]:
+        """RETURNS (dict[str, SetCounts]): what is right, by measure."""
+        of_ner, of_found = places(gold.mentions), places(found.mentions)
+        untyped, found_untyped = ({place[:2] for place in of_both} for of_both in (of_ner, of_found))
+        return {
+            "ner": compare_sets(of_ner, of_found),
+            "ner_untyped": compare_sets(untyped, found_untyped),
+            "span_id": self.linked(gold.mentions, found.mentions),
+            "span_id_single": self.linked(*single_id(gold.mentions, found.mentions)),
+            "document_id": compare_sets(self.concepts(gold), self.concepts(found)),
+        }
+
+    def concepts(self, document: AnnotatedDocument) -> set[str]:
+        """RETURNS (set[str]): the primary ids of the concepts of a document."""
+        return {self.primary(one) for mention in document.mentions for one in mention.ids if one != NIL}
+
+    def linked(self, gold: Iterable[Mention], found: Iterable[Mention]) -> SetCounts:
+        """Compare mentions with their concepts, whatever their labels; those without an id do not count.
+
+        A mention is right if it has the characters of a gold one, and exactly its concepts, as the strict accuracy of
+        `evaluate linking` asks for.
+        """
+        wanted: dict[Place, list[list[frozenset[str]]]] = defaultdict(list)
+        golds, founds = self._with_ids(gold), self._with_ids(found)
+        for (place, _), ids in golds.items():
+            wanted[place].append(gold_concepts(ids, self._find_id))
+        hits = 0
+        for place, concepts in founds:
+            parts = [[self._ids(concept_id)] for concept_id in concepts]
+            right = next((one for one in wanted.get(place, ()) if strict_at(1, one, parts)), None)
+            if right is not None:
+                wanted[place].remove(right)
+                hits += 1
+        return SetCounts(hits, len(founds), len(golds))
+
+    def _with_ids(self, mentions: Iterable[Mention]) -> dict[tuple[Place, frozenset[str]], tuple[str, ...]]:
+        """RETURNS (dict): the ids of the mentions that have some, by their characters and the primary ids."""
+        return {
+            (place_in_text(mention)[:2], frozenset(map(self.primary, mention.ids))): mention.ids
+            for mention in mentions
+            if mention.ids
+        }
