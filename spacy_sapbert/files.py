@@ -1,4 +1,4 @@
-"""Files: reading what users bring and writing what they get, plain or gzipped; numbers and JSON in them; the cache."""
+"""Files: read and write them, plain or gzipped; parse their numbers and JSON; count what is broken; the cache."""
 
 from __future__ import annotations
 
@@ -12,15 +12,50 @@ import re
 import sys
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, TextIO, cast
+from typing import Any, BinaryIO, NamedTuple, TextIO, cast
 
 from .errors import Errors, SapbertError
+
+MAX_PROBLEMS = 1000
+"""A file read in the wrong format is broken in every line; more examples than this help nobody."""
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _MAX_DIGITS = 18  # of whole numbers, which fit into 64 bits then
 _DIGITS = re.compile("[0-9]+")
+
+
+class Problem(NamedTuple):
+    """Something in a file that was left out or mended, and the line where it stands."""
+
+    path: Path
+    line: int
+    reason: str
+
+
+def keep_problem(problems: list[Problem], problem: Problem) -> None:
+    """Add a problem to the examples, unless there are `MAX_PROBLEMS` of them."""
+    if len(problems) < MAX_PROBLEMS:
+        problems.append(problem)
+
+
+@dataclass
+class ProblemReport:
+    """Counts what cannot be read in files, and keeps the first of it as examples.
+
+    broken (int): broken records, or parts of records.
+    problems (list[Problem]): the first 1,000 of them.
+    """
+
+    broken: int = 0
+    problems: list[Problem] = field(default_factory=list)
+
+    def add_broken(self, path: Path, line: int, reason: str) -> None:
+        """Count a broken place, and keep it as an example."""
+        self.broken += 1
+        keep_problem(self.problems, Problem(path, line, reason))
 
 
 @contextmanager
@@ -182,7 +217,8 @@ def replacing(path: Path) -> Iterator[Path]:
         raise SapbertError(Errors.E507.format(path=path, reason=error.strerror or error)) from error
     finally:
         if not is_special:
-            temporary.unlink(missing_ok=True)
+            with suppress(OSError):
+                temporary.unlink()
 
 
 def _to_stdout(text: str) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.files import open_output, open_text, parse_float, parse_int, parse_json, without_gz
+from spacy_sapbert.files import MAX_PROBLEMS, Problem, ProblemReport, open_output, open_text, parse_float, parse_int, parse_json, replacing, without_gz
 
 
 def read(path: Path, **kwargs) -> list[str]:
@@ -154,3 +154,28 @@ def test_an_output_appears_when_it_is_complete(tmp_path):
         write(f"half {1 / 0}")
     assert path.read_bytes() == "é".encode()
     assert [child.name for child in tmp_path.iterdir()] == ["out.txt"]
+
+
+def test_all_broken_places_are_counted_and_the_first_are_kept():
+    report = ProblemReport()
+    for line in range(1, MAX_PROBLEMS + 6):
+        report.add_broken(Path("a.txt"), line, "no id")
+    assert report.broken == MAX_PROBLEMS + 5
+    assert len(report.problems) == MAX_PROBLEMS == 1000
+    assert report.problems[0] == Problem(Path("a.txt"), 1, "no id")
+    assert report.problems[-1].line == MAX_PROBLEMS
+
+
+def test_a_file_is_replaced_when_it_is_whole(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+    with pytest.raises(ValueError, match="stop"), replacing(path) as temporary:
+        temporary.write_text("half")
+        raise ValueError("stop")
+    assert [file.name for file in tmp_path.iterdir()] == ["a.txt"]
+    assert path.read_text() == "old"
+    with replacing(path) as temporary:
+        temporary.write_text("new")
+    assert [file.read_text() for file in tmp_path.iterdir()] == ["new"]
+    with pytest.raises(SapbertError, match="E507"), replacing(path / "b.txt") as temporary:  # below a file
+        temporary.write_text("nowhere")

@@ -46,7 +46,7 @@ def documents(*paths: str) -> list[AnnotatedDocument]:
 def records(path: Path, format: str, **options: Any) -> list[Record]:
     report = ReadReport()
     found = list(read_vocabulary(path, format, report=report, strict=True, **options))
-    assert report.n_broken == 0
+    assert report.broken == 0
     return found
 
 

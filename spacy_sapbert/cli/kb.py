@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -44,23 +45,46 @@ def search(
         str,
         typer.Option(help="Encoder for the search: 'starter', a folder or a hub name. 'none' compares spellings only."),
     ] = "none",
+    exact: Annotated[
+        bool, typer.Option("--exact", help="Show only concepts with this name, whatever its case and punctuation.")
+    ] = False,
 ) -> None:
     """Show the concepts whose names are most similar to a text.
 
     If the text is an id, its concept comes first.
     """
-    from ..encoders.transformer import open_encoder
     from ..kb.ids import canonical_id
-    from ..linking.storage import open_generator
 
     opened = _open(knowledge_base)
-    generator = open_generator(opened, open_encoder(encoder), sparse=True)
     found = {concept_id: ("id", canonical_id(text)) for concept_id in opened.find_id(canonical_id(text))}
-    for candidate in generator([text], k)[0]:
-        found.setdefault(candidate.concept_id, (f"{candidate.score:.3f}", candidate.name))
+    matches = _same_names(opened, text) if exact else _similar_names(opened, text, k, encoder)
+    for concept_id, score, name in matches:
+        found.setdefault(concept_id, (score, name))
     kb_tables.print_concepts(
         (score, opened.cui_to_entity[concept_id], matched) for concept_id, (score, matched) in [*found.items()][:k]
     )
+
+
+_Matches = Iterator[tuple[str, str, str]]
+"""The id of a concept, how it was found, and the name that matches."""
+
+
+def _same_names(opened: KnowledgeBase, text: str) -> _Matches:
+    from ..kb.name_index import NameIndex
+    from ..text.normalize import biosyn
+
+    for concept_id in NameIndex(opened, biosyn).owners(text):
+        names = (name.text for name in opened.names_of(concept_id))
+        yield concept_id, "name", next(name for name in names if biosyn(name) == biosyn(text))
+
+
+def _similar_names(opened: KnowledgeBase, text: str, k: int, encoder: str) -> _Matches:
+    from ..encoders.transformer import open_encoder
+    from ..linking.storage import open_generator
+
+    generator = open_generator(opened, open_encoder(encoder), sparse=True)
+    for candidate in generator([text], k)[0]:
+        yield candidate.concept_id, f"{candidate.score:.3f}", candidate.name
 
 
 @kb.command("diff")

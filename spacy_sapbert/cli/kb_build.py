@@ -174,9 +174,9 @@ def _show_report(report: ReadReport, of_mappings: ReadReport, builder: Knowledge
         if count or label in ("rows read", "rows kept"):
             table.add_row(escape(label), f"{count:,}")
     console.print(table)
-    for path, line, reason in [*of_mappings.broken, *report.broken][:_SHOWN_BROKEN]:
+    for path, line, reason in [*of_mappings.problems, *report.problems][:_SHOWN_BROKEN]:
         console.print(f"{path}, line {line}: {reason}", markup=False, soft_wrap=True)
-    n_broken = of_mappings.n_broken + report.n_broken
+    n_broken = of_mappings.broken + report.broken
     if n_broken > _SHOWN_BROKEN:
         console.print(f"… and {n_broken - _SHOWN_BROKEN:,} more")
     for path, origin in report.origins.items():

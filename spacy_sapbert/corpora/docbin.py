@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from pathlib import Path
 
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
 from ..errors import Errors, SapbertError
+from ..files import replacing
 from ..types import AnnotatedDocument
 from .docs import from_doc
 from .source import Source
@@ -20,21 +19,13 @@ def write_docbin(docs: Iterable[Doc], path: Path) -> int:
     """Write a `.spacy` file; it appears when it is complete. Its folder is made if need be.
 
     RETURNS (int): the number of documents.
-    RAISES (SapbertError): E209 the file cannot be written.
+    RAISES (SapbertError): E507 the file cannot be written.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
+    with replacing(path) as temporary:
         # Made before the documents are, which may take long: a place that cannot be written to is told at once.
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary.touch()
-        n_docs = _write(docs, temporary)
-        os.replace(temporary, path)
-    except OSError as error:
-        raise SapbertError(Errors.E209.format(path=path, reason=error.strerror)) from error
-    finally:
-        with suppress(OSError):
-            temporary.unlink()
-    return n_docs
+        return _write(docs, temporary)
 
 
 def _write(docs: Iterable[Doc], path: Path) -> int:

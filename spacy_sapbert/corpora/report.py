@@ -5,20 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+from ..files import Problem, ProblemReport, keep_problem
 from ..types import AnnotatedDocument
 from .mention_types import types_of
-
-MAX_PROBLEMS = 1000
-
-
-class Problem(NamedTuple):
-    """Something in a file that was left out or mended, and the line where it stands."""
-
-    path: Path
-    line: int
-    reason: str
 
 
 def _count(label: str) -> Any:
@@ -26,10 +17,11 @@ def _count(label: str) -> Any:
 
 
 @dataclass
-class Report:
+class Report(ProblemReport):
     """Counts over all files that were read with it.
 
     labels (Counter[str]): mentions of each type; one of several types counts for each of them.
+    broken (int): broken records, left out.
     problems, mismatches (list[Problem]): the first 1,000 broken records, and mentions with another text than that at
         their offsets. The counts `broken` and `mismatched` hold them all.
     """
@@ -47,12 +39,10 @@ class Report:
     unplaced: int = _count("reactions without a mention, left out")
     relations: int = _count("relations, left out")
     shifted: int = _count("passages with overlapping or widely separated offsets, moved")
-    broken: int = _count("broken records, left out")
     filtered: int = _count("mentions of other types, left out")
     misaligned: int = _count("mentions inside a token: in the gold list, but without a span")
     overlapping: int = _count("spans that overlap a longer span: without an entity")
     labels: Counter[str] = field(default_factory=Counter)
-    problems: list[Problem] = field(default_factory=list)
     mismatches: list[Problem] = field(default_factory=list)
     _seen: set[str] = field(default_factory=set, repr=False)
 
@@ -65,19 +55,13 @@ class Report:
         self.without_id += sum(not mention.ids for mention in document.mentions)
         self.labels.update(name for mention in document.mentions for name in types_of(mention.label))
 
-    def add_broken(self, path: Path, line: int, reason: str) -> None:
-        """Count a record that was left out."""
-        self.broken += 1
-        if len(self.problems) < MAX_PROBLEMS:
-            self.problems.append(Problem(path, line, reason))
-
     def add_mismatch(self, path: Path, line: int, reason: str, moved: bool) -> None:
         """Count a mention whose annotated text is not that at its offsets."""
         self.mismatched += 1
         self.moved += moved
-        if len(self.mismatches) < MAX_PROBLEMS:
-            self.mismatches.append(Problem(path, line, reason))
+        keep_problem(self.mismatches, Problem(path, line, reason))
 
     def rows(self) -> list[tuple[str, int]]:
         """RETURNS (list[tuple[str, int]]): all counts with a label for people, in reading order."""
-        return [(item.metadata["label"], getattr(self, item.name)) for item in fields(self) if item.metadata]
+        labeled = [(item.metadata["label"], getattr(self, item.name)) for item in fields(self) if item.metadata]
+        return [*labeled, ("broken records, left out", self.broken)]

@@ -1,7 +1,5 @@
 """The scorer of `concept_retriever`: what `spacy train` and `spacy evaluate` show of it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -15,7 +13,7 @@ def make_concepts_scorer() -> Callable[..., dict[str, Any]]:
     return score_concepts
 
 
-def score_concepts(examples: Iterable[Example], *, retriever: Any, **_: Any) -> dict[str, Any]:
+def score_concepts(examples: "Iterable[Example]", *, retriever: Any, **_: Any) -> dict[str, Any]:
     """Measure the ranking of each document's gold concepts, without a threshold.
 
     The predicted documents are ranked as they are. The gold concepts are the ids of the reference's entities, as far as

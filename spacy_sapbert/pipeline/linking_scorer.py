@@ -1,7 +1,5 @@
 """The scorer of `sapbert_linker`: what `spacy train` and `spacy evaluate` show of it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +18,7 @@ def make_linking_scorer() -> Callable[..., dict[str, Any]]:
     return score_links
 
 
-def score_links(examples: Iterable[Example], *, linker: SapbertLinker, **_: Any) -> dict[str, Any]:
+def score_links(examples: "Iterable[Example]", *, linker: "SapbertLinker", **_: Any) -> dict[str, Any]:
     """Measure the links of gold mentions, without a threshold; a mention that was not found is wrong.
 
     Beside that, the ids that predicted documents have are compared as `evaluate pipeline` does it.
@@ -35,7 +33,7 @@ def score_links(examples: Iterable[Example], *, linker: SapbertLinker, **_: Any)
     return {**_score_candidates(pairs, linker), **_score_ids(pairs, linker)}
 
 
-def _score_candidates(pairs: Sequence[Example], linker: SapbertLinker) -> dict[str, Any]:
+def _score_candidates(pairs: "Sequence[Example]", linker: "SapbertLinker") -> dict[str, Any]:
     from ..metrics.linking import RECALL_CUTOFF, gold_concepts, lenient_at, strict_at
     from .gold_mentions import gold_ids, place_of
     from .mentions import mentions_of
@@ -54,7 +52,7 @@ def _score_candidates(pairs: Sequence[Example], linker: SapbertLinker) -> dict[s
     return {**dict(zip(MEASURES, shares, strict=False)), "link_lambda": linker.linker.sparse_weight}
 
 
-def _score_ids(pairs: Sequence[Example], linker: SapbertLinker) -> dict[str, Any]:
+def _score_ids(pairs: "Sequence[Example]", linker: "SapbertLinker") -> dict[str, Any]:
     from spacy.scorer import PRFScore
 
     from ..corpora.docs import mention_of
@@ -73,5 +71,5 @@ def _score_ids(pairs: Sequence[Example], linker: SapbertLinker) -> dict[str, Any
     return {f"span_id_{name}": value for name, value in total.to_dict().items()}
 
 
-def _ids(part: LinkedPart, kb: KnowledgeBase) -> list[frozenset[str]]:
+def _ids(part: "LinkedPart", kb: "KnowledgeBase") -> list[frozenset[str]]:
     return [frozenset(kb.ids(candidate.concept_id)) for candidate in part.candidates]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 from collections.abc import Iterator
 from itertools import islice
@@ -16,7 +15,7 @@ import numpy as np
 from ..encoders.fork_safety import use_one_thread_after_fork
 from ..encoders.transformer import TransformerEncoder
 from ..errors import Errors, SapbertError
-from ..files import cache_dir
+from ..files import cache_dir, replacing
 from ..linking.candidates import EXACT_LIMIT
 from ..vectors.faiss_index import build_index, index_kind, read_index
 from .concept_set import ConceptSet
@@ -119,15 +118,14 @@ def build_concept_vectors(concepts: ConceptSet, encoder: TransformerEncoder, kin
         to unit length.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    temporary = folder / f"{VECTORS_FILE}.tmp"
-    shape = len(concepts), encoder.dim
-    vectors = np.lib.format.open_memmap(temporary, mode="w+", dtype=np.float32, shape=shape)
-    start = 0
-    for texts in _chunks(_texts(concepts)):
-        vectors[start : start + len(texts)] = _packed(texts, encoder) if kind == "packed" else _mean(texts, encoder)
-        start += len(texts)
-    vectors.flush()
-    os.replace(temporary, folder / VECTORS_FILE)
+    encode, shape = _packed if kind == "packed" else _mean, (len(concepts), encoder.dim)
+    with replacing(folder / VECTORS_FILE) as temporary:
+        vectors = np.lib.format.open_memmap(temporary, mode="w+", dtype=np.float32, shape=shape)
+        start = 0
+        for texts in _chunks(_texts(concepts)):
+            vectors[start : start + len(texts)] = encode(texts, encoder)
+            start += len(texts)
+        vectors.flush()
     _finish(folder, concepts, kind)
 
 

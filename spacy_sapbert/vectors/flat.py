@@ -17,7 +17,7 @@ import numpy as np
 from ..encoders.fork_safety import use_one_thread_after_fork
 from ..encoders.transformer import TransformerEncoder
 from ..errors import Errors, SapbertError
-from ..files import cache_dir
+from ..files import cache_dir, replacing
 from ..kb.knowledge_base import KnowledgeBase
 from ..text.hashing import hash64
 from ..text.normalize import TEXT_NORMALIZERS
@@ -217,19 +217,17 @@ def _same(path: Path, text: str) -> bool:
 
 
 def _save(path: Path, array: np.ndarray) -> None:
-    temporary = path.with_suffix(".tmp.npy")
-    np.save(temporary, array, allow_pickle=False)
-    os.replace(temporary, path)
+    with replacing(path) as temporary, temporary.open("wb") as file:
+        np.save(file, array, allow_pickle=False)
 
 
 def _join(parts: list[Path], path: Path, rows: int) -> None:
     dim = np.load(parts[0], mmap_mode="r").shape[1]
-    temporary = path.with_suffix(".tmp.npy")
-    joined = np.lib.format.open_memmap(temporary, mode="w+", dtype=np.float32, shape=(rows, dim))
-    start = 0
-    for part in parts:
-        vectors = np.load(part, allow_pickle=False)
-        joined[start : start + len(vectors)] = vectors
-        start += len(vectors)
-    joined.flush()
-    os.replace(temporary, path)
+    with replacing(path) as temporary:
+        joined = np.lib.format.open_memmap(temporary, mode="w+", dtype=np.float32, shape=(rows, dim))
+        start = 0
+        for part in parts:
+            vectors = np.load(part, allow_pickle=False)
+            joined[start : start + len(vectors)] = vectors
+            start += len(vectors)
+        joined.flush()

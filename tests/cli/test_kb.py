@@ -299,6 +299,13 @@ def test_an_id_finds_its_concept_first(search):
     assert not any(row.startswith("id") for row in search("D000000")[1:])
 
 
+def test_search_for_exactly_a_name(search):
+    header, row = search("breast-CANCER", "--exact")
+    assert row.startswith("name D001943 ")
+    assert search("breast cancers of some kind", "--exact") == [header]
+    assert search("D003550", "--exact")[1:] == search("D003550", "-k", 1)[1:]
+
+
 def test_search_with_an_encoder(search, tiny_encoder):
     rows = search("CF", "-k", 1, "--encoder", tiny_encoder)
     assert rows[1:] == ["1.000 D003550 Cystic Fibrosis CF Disease"]

@@ -62,7 +62,7 @@ def test_folders_are_made(tmp_path):
 def test_a_place_that_cannot_be_written_to_is_an_error_before_the_documents_are_made(tmp_path):
     (tmp_path / "file").touch()
     docs = iter([NLP("flu")])
-    with pytest.raises(SapbertError, match=r"\[E209\]"):
+    with pytest.raises(SapbertError, match=r"\[E507\]"):
         write_docbin(docs, tmp_path / "file" / "gold.spacy")
     assert next(docs).text == "flu"
 

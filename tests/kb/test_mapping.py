@@ -129,7 +129,7 @@ def test_broken_rows_are_counted_with_their_lines(write):
     report = ReadReport()
     equivalents = read_mappings([path], report=report)
     assert len(equivalents) == 4
-    assert [(row.path, row.line, row.reason) for row in report.broken] == [
+    assert [(row.path, row.line, row.reason) for row in report.problems] == [
         (path, 2, "no object_id"),
         (path, 3, "no subject_id"),
         (path, 4, "1 cells instead of 2"),
@@ -145,7 +145,7 @@ def test_broken_rows_of_sssom_are_counted_with_their_lines(write):
     report = ReadReport()
     rows = SSSOM + "MONDO:4\tfour\t\tUMLS:C0000004\tx\nMONDO:5\tfive\tskos:exactMatch\t\tx\n"
     read_mappings([write("a.sssom.tsv", rows)], report=report)
-    assert [(row.line, row.reason) for row in report.broken] == [(10, "no predicate_id"), (11, "no object_id")]
+    assert [(row.line, row.reason) for row in report.problems] == [(10, "no predicate_id"), (11, "no object_id")]
 
 
 @pytest.mark.parametrize(

@@ -21,13 +21,13 @@ from .meddra import read_meddra
 from .medic import read_medic
 from .obo import read_obo
 from .obograph import read_obograph
-from .report import BrokenRow, ReadReport
+from .report import ReadReport
 from .scispacy import read_scispacy
 from .sniff import sniff_json, sniff_tsv
 from .table import read_table
 from .umls import read_umls
 
-__all__ = ["READERS", "BrokenRow", "ReadReport", "Reader", "ReaderContext", "guess_format", "read_vocabulary"]
+__all__ = ["READERS", "ReadReport", "Reader", "ReaderContext", "guess_format", "read_vocabulary"]
 
 Reader = Callable[..., Iterator[Record]]
 """A reader takes a `ReaderContext` and, by keyword, the options of its format."""

@@ -5,34 +5,25 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-# A file read in the wrong format is broken in every row; more examples than this help nobody.
-MAX_EXAMPLES = 1000
-
-
-class BrokenRow(NamedTuple):
-    """A row, or a part of one, that could not be read."""
-
-    path: Path
-    line: int
-    reason: str
+from ...files import ProblemReport
 
 
 @dataclass
-class ReadReport:
+class ReadReport(ProblemReport):
     """Counts over all files that were read with this report.
 
     A row is what holds a concept in its format: a line, a table row, an OBO stanza.
 
     rows_read (int): all rows, also the dropped ones.
-    rows_dropped (Counter[str]): rows that gave no record, by reason; "broken" for those listed in `broken`.
+    rows_dropped (Counter[str]): rows that gave no record, by reason; "broken" for those listed in `problems`.
     records (int): records handed on. A row of a merged dictionary can give several.
     names (int): names in these records.
     names_dropped (Counter[str]): names left out, by reason: "empty", "duplicate".
     control_characters (int): control characters taken out of names and definitions.
-    n_broken (int): broken places, in whole rows or in parts of rows that were kept.
-    broken (list[BrokenRow]): the first `MAX_EXAMPLES` of these.
+    broken (int): broken places, in whole rows or in parts of rows that were kept.
+    problems (list[Problem]): the first 1,000 of these.
     notes (Counter[str]): what else a format's reader counts.
     origins (dict[Path, dict[str, Any]]): of a source that is more than one file, what its reader tells, as JSON values:
         "files" with their checksums and, where the format has them, "release" and the files that are "absent".
@@ -45,8 +36,6 @@ class ReadReport:
     names: int = 0
     names_dropped: Counter[str] = field(default_factory=Counter)
     control_characters: int = 0
-    n_broken: int = 0
-    broken: list[BrokenRow] = field(default_factory=list)
     notes: Counter[str] = field(default_factory=Counter)
     origins: dict[Path, dict[str, Any]] = field(default_factory=dict)
     bytes_read: int = 0
@@ -59,11 +48,5 @@ class ReadReport:
 
     def counts(self) -> dict[str, Any]:
         """RETURNS (dict[str, Any]): all counts, as JSON values."""
-        others = ("broken", "origins", "bytes_read", "bytes_total")
+        others = ("problems", "origins", "bytes_read", "bytes_total")
         return {name: value for name, value in vars(self).items() if name not in others}
-
-    def add_broken(self, path: Path, line: int, reason: str) -> None:
-        """Count a broken place and keep it as an example."""
-        self.n_broken += 1
-        if len(self.broken) < MAX_EXAMPLES:
-            self.broken.append(BrokenRow(path, line, reason))

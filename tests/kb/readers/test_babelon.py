@@ -78,7 +78,7 @@ def test_broken_rows_are_reported_with_their_line(tmp_path):
     text += row("rdfs:label", '"fiebre" roja') + row("rdfs:label", "rojez")
     records, report = read(tmp_path / "a.babelon.tsv", text)
     assert [record.names[0].text for record in records] == ["fiebre", "rojez"]
-    assert [row.line for row in report.broken] == [3, 4, 5]
+    assert [row.line for row in report.problems] == [3, 4, 5]
     assert report.rows_dropped == {"broken": 3}
     with pytest.raises(SapbertError, match=r"E127.*line 3: 3 cells instead of 7"):
         read(tmp_path / "a.babelon.tsv", text, strict=True)

@@ -65,7 +65,7 @@ def test_what_is_left_out_is_counted(tmp_path):
     assert len(records) == 1
     assert report.rows_read == 4
     assert report.rows_dropped == {"no name": 1, "broken": 2}
-    assert [row.line for row in report.broken] == [2, 4]
+    assert [row.line for row in report.problems] == [2, 4]
 
 
 @pytest.fixture(scope="session")

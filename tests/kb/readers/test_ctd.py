@@ -60,7 +60,7 @@ def test_chemicals_as_tsv_keep_their_quotation_marks(tmp_path):
 
 def test_lines_count_from_the_start_of_the_file(tmp_path):
     _, report = read(tmp_path / "CTD_chemicals.tsv", CHEMICALS + "short\trow\n")
-    assert [row.line for row in report.broken] == [4]
+    assert [row.line for row in report.problems] == [4]
     assert report.rows_dropped == {"broken": 1}
 
 

@@ -27,8 +27,8 @@ def test_marked_rows_are_names_of_their_scope(tmp_path):
 def test_a_mark_that_nobody_knows_is_broken(tmp_path):
     records, report = read(tmp_path / "a.tsv", HEADER + "D1\tmaybe\tb\tx\t0.9\t\nD2\ty\tb\tx\t0.9\t\n")
     assert [record.concept_id for record in records] == ["D2"]
-    assert report.broken[0].line == 2
-    assert "'maybe' in the column keep is none of: y, " in report.broken[0].reason
+    assert report.problems[0].line == 2
+    assert "'maybe' in the column keep is none of: y, " in report.problems[0].reason
 
 
 def test_without_its_columns_it_is_an_ordinary_table(tmp_path):

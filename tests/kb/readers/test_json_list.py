@@ -84,8 +84,8 @@ def test_broken_terms_are_reported_with_their_line(tmp_path, entry, reason):
     text = f"[\n{json.dumps(FEVER)},\n\n{json.dumps(entry)}\n, {json.dumps(FEVER)}]\n"
     records, report = read(tmp_path / "f.json", text)
     assert len(records) == 2
-    assert [row.line for row in report.broken] == [4]
-    assert reason in report.broken[0].reason
+    assert [row.line for row in report.problems] == [4]
+    assert reason in report.problems[0].reason
     assert (report.rows_read, report.rows_dropped) == (3, {"broken": 1})
     with pytest.raises(SapbertError, match=r"E127.*f\.json, line 4"):
         read(tmp_path / "f.json", text, strict=True)

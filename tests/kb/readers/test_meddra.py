@@ -97,7 +97,7 @@ def test_broken_lines_are_reported_with_file_and_line(folder, file, line, reason
     (folder / file).write_text("".join([lines[0], line + "\n", *lines[1:]]))
     records, report = read(folder)
     assert len(records) == 6
-    assert [(row.path, row.line) for row in report.broken] == [(folder / file, 2)]
+    assert [(row.path, row.line) for row in report.problems] == [(folder / file, 2)]
     assert report.rows_read == 6 + report.rows_dropped["broken"]
     with pytest.raises(SapbertError, match=rf"E127.*{file}, line 2: .*{reason}"):
         read(folder, strict=True)

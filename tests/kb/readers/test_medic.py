@@ -43,7 +43,7 @@ def test_what_is_left_out_is_counted(tmp_path):
     assert report.rows_dropped == {"broken": 2, "no name": 1}
     assert report.names_dropped == {"empty": 2, "duplicate": 1}
     assert report.control_characters == 1
-    assert [(row.path, row.line) for row in report.broken] == [(path, 3), (path, 4)]
+    assert [(row.path, row.line) for row in report.problems] == [(path, 3), (path, 4)]
 
 
 NAMES = st.text(st.characters(blacklist_categories=["Cc", "Cs"], blacklist_characters="|"), min_size=1).map(

@@ -70,7 +70,7 @@ def test_stanzas_that_give_no_record_are_counted(tmp_path):
     assert [record.concept_id for record in records] == ["F:4"]
     assert report.rows_read == 6
     assert report.rows_dropped == {"obsolete": 1, "Typedef": 1, "no name": 1, "Instance": 1, "broken": 1}
-    assert [(row.line, row.reason) for row in report.broken] == [(13, "a term without a name"), (21, "no id")]
+    assert [(row.line, row.reason) for row in report.problems] == [(13, "a term without a name"), (21, "no id")]
     with pytest.raises(SapbertError, match=r"E127.*line 13: a term without a name"):
         read(tmp_path / "f.obo", text, strict=True)
 
@@ -108,7 +108,7 @@ def test_ids_may_be_iris(tmp_path):
 
 def test_broken_lines_are_reported_once(tmp_path):
     _, report = read(tmp_path / "f.obo", HEADER + "[Term]\nid: F:1\nname: a\nnonsense\n")
-    assert report.n_broken == 1
+    assert report.broken == 1
 
 
 def test_types(tmp_path):
@@ -151,7 +151,7 @@ def test_broken_lines_cost_no_more_than_themselves(tmp_path):
     )
     records, report = read(tmp_path / "f.obo", text)
     assert texts(records[0], "exact") == ["f"]
-    assert sorted(row.line for row in report.broken) == [7, 8, 9]
+    assert sorted(row.line for row in report.problems) == [7, 8, 9]
     assert report.rows_kept == 1
     with pytest.raises(SapbertError, match=r"E127.*f\.obo, line 9"):
         read(tmp_path / "f.obo", text, strict=True)
@@ -172,7 +172,7 @@ def test_escapes_round_trip(tmp_path_factory, name, synonym, definition, scope):
     text = f"""{HEADER}[Term]\nid: F:1\nname: {escape(name)} {{a="b"}} ! c\nsynonym: "{escape(synonym)}" {scope} [d:1]
 synonym: "last" EXACT []\ndef: "{escape(definition)}" [e:1]\n"""
     records, report = read(path, text)
-    assert not report.broken
+    assert not report.problems
     wanted = [Name(" ".join(name.split()), "preferred", "f"), Name(" ".join(synonym.split()), scope.lower(), "f")]
     wanted = list(dict.fromkeys([*wanted, Name("last", "exact", "f")]))
     assert sorted(records[0].names) == sorted(name for name in wanted if name.text)

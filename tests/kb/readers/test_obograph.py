@@ -136,8 +136,8 @@ def test_broken_nodes_are_reported_with_their_line(tmp_path, broken, reason):
     text = f'{{"graphs": [{{"edges": [], "nodes": [\n{lines}]}}]}}'
     records, report = read(tmp_path / "f.json", text)
     assert [record.concept_id for record in records] == ["F:1", "F:9"]
-    assert [row.line for row in report.broken] == [3]
-    assert reason in report.broken[0].reason
+    assert [row.line for row in report.problems] == [3]
+    assert reason in report.problems[0].reason
     with pytest.raises(SapbertError, match=r"E127.*f\.json, line 3"):
         read(tmp_path / "f.json", text, strict=True)
 

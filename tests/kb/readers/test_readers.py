@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.files import MAX_PROBLEMS
 from spacy_sapbert.kb.readers import READERS, ReaderContext, ReadReport, guess_format, read_vocabulary
-from spacy_sapbert.kb.readers.report import MAX_EXAMPLES
 
 
 @pytest.mark.parametrize(
@@ -101,16 +101,16 @@ def test_one_report_counts_several_files(tmp_path):
     for name in ("a.txt", "b.txt"):
         (tmp_path / name).write_text("D1||x\nbroken\n")
         list(read_vocabulary(tmp_path / name, "medic", report=report))
-    assert (report.rows_read, report.rows_kept, report.n_broken) == (4, 2, 2)
-    assert [row.path.name for row in report.broken] == ["a.txt", "b.txt"]
+    assert (report.rows_read, report.rows_kept, report.broken) == (4, 2, 2)
+    assert [row.path.name for row in report.problems] == ["a.txt", "b.txt"]
 
 
 def test_examples_of_broken_rows_do_not_pile_up(tmp_path):
-    (tmp_path / "a.txt").write_text("broken\n" * (MAX_EXAMPLES + 5))
+    (tmp_path / "a.txt").write_text("broken\n" * (MAX_PROBLEMS + 5))
     report = ReadReport()
     list(read_vocabulary(tmp_path / "a.txt", "medic", report=report))
-    assert report.n_broken == MAX_EXAMPLES + 5
-    assert len(report.broken) == MAX_EXAMPLES
+    assert report.broken == MAX_PROBLEMS + 5
+    assert len(report.problems) == MAX_PROBLEMS
 
 
 def test_source_is_the_name_of_the_file_without_its_endings(tmp_path):

@@ -50,8 +50,8 @@ def test_fields_that_may_be_missing(tmp_path):
 def test_broken_lines_are_reported_and_the_rest_goes_on(tmp_path, line, reason):
     records, report = read(tmp_path / "kb.jsonl", [ENTITY, line, ENTITY])
     assert len(records) == 2
-    assert [row.line for row in report.broken] == [2]
-    assert reason in report.broken[0].reason
+    assert [row.line for row in report.problems] == [2]
+    assert reason in report.problems[0].reason
     with pytest.raises(SapbertError, match=r"E127.*kb\.jsonl, line 2"):
         read(tmp_path / "kb.jsonl", [ENTITY, line, ENTITY], strict=True)
 

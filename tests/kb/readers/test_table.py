@@ -71,7 +71,7 @@ def test_columns_by_number_take_the_first_row(tmp_path):
 
 def test_lines_before_the_table_count(tmp_path):
     _, report = read(tmp_path / "t.csv", "made by me\n\nid,name\n1,a\n2\n", skip=2)
-    assert [row.line for row in report.broken] == [5]
+    assert [row.line for row in report.problems] == [5]
 
 
 def test_sparql_results(tmp_path):
@@ -117,7 +117,7 @@ def test_broken_rows_are_reported_with_their_line(tmp_path):
     text = 'id,name\n1,"two\nlines"\n2\n3,a,b\n,no id\n4,\n5,"open" c\n\n6,good\n'
     records, report = read(tmp_path / "t.csv", text)
     assert [record.names[0].text for record in records] == ["two lines", "good"]
-    assert [row.line for row in report.broken] == [4, 5, 6, 8]
+    assert [row.line for row in report.problems] == [4, 5, 6, 8]
     assert report.rows_dropped == {"broken": 4, "no name": 1}
     assert report.rows_read == 7
     with pytest.raises(SapbertError, match=r"E127.*line 4: 1 cells instead of 2"):
@@ -126,7 +126,7 @@ def test_broken_rows_are_reported_with_their_line(tmp_path):
 
 def test_a_quotation_mark_that_is_never_closed_is_reported(tmp_path):
     _, report = read(tmp_path / "t.csv", 'id,name\n1,a\n2,"b\n3,c\n')
-    assert [row.line for row in report.broken] == [3]
+    assert [row.line for row in report.problems] == [3]
 
 
 @pytest.mark.parametrize(

@@ -387,7 +387,7 @@ def test_broken_rows(read, row, reason):
     records, report = read(names)
     assert texts(records["C9000001"]) == ["a"]
     assert (report.rows_read, report.rows_dropped) == (2, {"broken": 1})
-    assert [(broken.path.name, broken.line) for broken in report.broken] == [("MRCONSO.RRF", 2)]
+    assert [(broken.path.name, broken.line) for broken in report.problems] == [("MRCONSO.RRF", 2)]
     with pytest.raises(SapbertError, match=rf"E127.*MRCONSO.RRF, line 2: {reason}"):
         read(names, strict=True)
 
@@ -403,7 +403,7 @@ def test_broken_rows_of_other_tables(read):
     records, report = read(names, **broken)
     assert [(record.types, record.definition) for record in records.values()] == [(("T047",), None), (("T048",), None)]
     assert (report.rows_read, report.rows_kept) == (2, 2)
-    assert sorted((row.path.name, row.line) for row in report.broken) == [
+    assert sorted((row.path.name, row.line) for row in report.problems) == [
         ("MRDEF.RRF", 1),
         ("MRRANK.RRF", 1),
         ("MRREL.RRF", 1),
@@ -464,7 +464,7 @@ def test_any_bytes_are_read_or_reported(tmp_path_factory, content):
     assume(not content.startswith(b"\x1f\x8b"))  # would be a damaged gzip file
     list(read_vocabulary(folder, "umls", report=report, umls=UmlsSettings(sort=True)))
     assert report.rows_kept >= report.records
-    assert report.rows_dropped["broken"] == report.n_broken
+    assert report.rows_dropped["broken"] == report.broken
 
 
 # --- a real file
