@@ -179,7 +179,6 @@ class Errors:
         "[E208] The tokenizer of the language {lang} changes the text of document {doc_id}, so character offsets no "
         "longer fit. Use a tokenizer that keeps every character, such as that of spacy.blank('en')."
     )
-    E209 = "[E209] Cannot write {path} ({reason}). Choose another place."
     E210 = "[E210] Cannot read {path} as a .spacy file ({reason}). Convert the corpus again."
     E211 = "[E211] No document was read from {paths}; broken records: {broken}. Check that the format fits the files."
     E212 = (

@@ -8,7 +8,18 @@ from pathlib import Path
 import pytest
 
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.files import MAX_PROBLEMS, Problem, ProblemReport, open_output, open_text, parse_float, parse_int, parse_json, replacing, without_gz
+from spacy_sapbert.files import (
+    MAX_PROBLEMS,
+    Problem,
+    ProblemReport,
+    open_output,
+    open_text,
+    parse_float,
+    parse_int,
+    parse_json,
+    replacing,
+    without_gz,
+)
 
 
 def read(path: Path, **kwargs) -> list[str]:
