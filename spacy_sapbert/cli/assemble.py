@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -52,7 +52,8 @@ def assemble(
         if from_ and kb:
             nlp = _with_new_vocabulary(from_, kb)
         else:
-            linker = {"encoder": encoder or "starter", "pooling": pooling, "index": index or "Flat"}
+            vectors = {"pooling": pooling}
+            linker = {"encoder": encoder or "starter", "index": index or "Flat", "vectors": vectors}
             nlp = _new_pipeline(kb or "starter", linker, ner, lang)
         if name or not from_:
             nlp.meta["name"] = name or "linker"
@@ -60,7 +61,7 @@ def assemble(
     typer.echo(f"{output}: {', '.join(nlp.pipe_names)}", err=True)
 
 
-def _new_pipeline(kb: str, linker: dict[str, str | None], ner: str | None, lang: str) -> Language:
+def _new_pipeline(kb: str, linker: dict[str, Any], ner: str | None, lang: str) -> Language:
     import spacy
 
     nlp = _load(ner) if ner else spacy.blank(lang)

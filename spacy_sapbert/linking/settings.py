@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args, get_type_hints
 
 from ..encoders.ngrams import TEXT_NORMALIZER
 from ..errors import Errors, SapbertError
@@ -32,13 +32,20 @@ class SettingsBlock:
         values (Mapping[str, Any]): settings by name; what is missing has its default.
         RAISES (SapbertError): E406 a setting that does not exist or cannot have this value.
         """
-        known = [one.name for one in fields(cls)]
-        for setting in values:
+        known, hints = [one.name for one in fields(cls)], get_type_hints(cls)
+        for setting, value in values.items():
             if setting not in known:
                 wanted = f"one of {', '.join(known)}"
                 raise SapbertError(
                     Errors.E406.format(component=component, setting=name, value=repr(setting), wanted=wanted)
                 )
+            kinds = get_args(hints[setting]) or (hints[setting],)
+            if not any(type(value) is kind or (kind is float and type(value) is int) for kind in kinds):
+                wanted = " or ".join("null" if kind is type(None) else kind.__name__ for kind in kinds)
+                message = Errors.E406.format(
+                    component=component, setting=f"{name}.{setting}", value=repr(value), wanted=wanted
+                )
+                raise SapbertError(message)
         block = cls(**values)
         block.check(component, f"{name}.")
         return block

@@ -331,7 +331,8 @@ class SapbertLinker(BatchedPipe):
             value = getattr(self.settings.candidates, setting)
             if value is not None:
                 wanted = "null: its start is a setting of `training`"
-                message = Errors.E406.format(component=self.name, setting=setting, value=value, wanted=wanted)
+                block = f"candidates.{setting}"
+                message = Errors.E406.format(component=self.name, setting=block, value=value, wanted=wanted)
                 raise SapbertError(message)
         examples = list(get_examples())
         validate_examples(examples, f"{type(self).__name__}.initialize")

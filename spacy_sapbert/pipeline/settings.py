@@ -4,6 +4,7 @@ import inspect
 from typing import Any, Dict
 
 from ..errors import Errors, SapbertError
+from ..linking.settings import SettingsBlock
 
 
 def settings_of(component: Any) -> Dict[str, Any]:
@@ -27,4 +28,5 @@ def check_setting(component: Any, setting: str, holds: bool, wanted: str) -> Non
 def _value(component: Any, setting: str) -> Any:
     # as it was given, where the attribute itself stands for more than that
     given = f"_{setting}"
-    return vars(component)[given] if given in vars(component) else getattr(component, setting)
+    value = vars(component)[given] if given in vars(component) else getattr(component, setting)
+    return value.as_dict() if isinstance(value, SettingsBlock) else value

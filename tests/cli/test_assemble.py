@@ -72,8 +72,8 @@ def test_language_and_name(command, small_store, output):
 def test_with_an_encoder(command, small_store, tiny_encoder, output):
     assert command("assemble", "-o", output, "--kb", small_store.path, "--encoder", tiny_encoder).status == 0
     linker = spacy.load(output).get_pipe("sapbert_linker")
-    assert linker.generator.vectors.encoder.pooling == "mean"
-    assert linker.generator.vectors.encoder.name.startswith(str(output))
+    assert linker.linker.generator.vectors.encoder.pooling == "mean"
+    assert linker.linker.generator.vectors.encoder.name.startswith(str(output))
     assert links(output, "cystic fibrosis") == [("cystic fibrosis", "D003550")]
 
 

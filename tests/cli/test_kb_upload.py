@@ -22,7 +22,7 @@ def test_upload_assemble_and_link(command, small_store, tiny_encoder, tmp_path):
         assert command("assemble", "-o", tmp_path / "pipeline", *options).status == 0
     assert not (tmp_path / "pipeline" / "sapbert_linker" / "vectors").exists()
     linker = SapbertLinker(Vocab(), index=index).from_disk(tmp_path / "pipeline" / "sapbert_linker")
-    assert linker.generator(["mucoviscidosis"], 1)[0][0].concept_id == "D003550"
+    assert linker.linker.generator(["mucoviscidosis"], 1)[0][0].concept_id == "D003550"
 
 
 def test_errors(command, small_store, tmp_path):

@@ -106,7 +106,7 @@ def test_the_candidates_are_those_of_the_published_model(float32, biosyn_model, 
 def test_what_the_folder_says(imported, biosyn_model):
     encoder = TransformerEncoder(str(imported), device="cpu")
     assert encoder.settings == {"pooling": "cls", "max_length": 25, "text_normalizer": "biosyn", "l2_normalized": False}
-    assert encoder.lexical_model.fitted[:2] == (pytest.approx(1.7), 0)
+    assert encoder.lexical_model[1:] == (pytest.approx(1.7), 0)
     assert encoder.lexical_model.ngrams.ngrams == biosyn_model.vectorizer.get_feature_names_out().tolist()
     (step,) = encoder.trained["history"]
     assert encoder.trained["base"] == "biosyn-tiny"
@@ -120,21 +120,21 @@ def test_a_pipeline_takes_n_grams_and_weight_and_keeps_them(imported, biosyn_mod
     nlp = spacy.blank("en")
     linker = nlp.add_pipe("sapbert_linker", config={"kb": str(small_store.path), "encoder": str(imported)})
     texts = ["breast cancers", "colds"]
-    before = linker.generator(texts, 5)
+    before = linker.linker.generator(texts, 5)
     ngrams = biosyn_model.vectorizer.get_feature_names_out().tolist()
-    assert (linker.sparse_weight, linker.threshold) == (pytest.approx(1.7), 0)
-    assert linker.generator.ngrams.ngrams == ngrams
+    assert (linker.linker.sparse_weight, linker.linker.threshold) == (pytest.approx(1.7), 0)
+    assert linker.linker.generator.ngrams.ngrams == ngrams
     nlp.to_disk(tmp_path / "pipeline")
     loaded = spacy.load(tmp_path / "pipeline").get_pipe("sapbert_linker")
-    assert loaded.generator(texts, 5) == before
-    assert (loaded.sparse_weight, loaded.threshold) == (pytest.approx(1.7), 0)
+    assert loaded.linker.generator(texts, 5) == before
+    assert (loaded.linker.sparse_weight, loaded.linker.threshold) == (pytest.approx(1.7), 0)
     other = build_knowledge_base([Record("X", (Name("xylophone", "preferred", "s"),))], tmp_path / "other.kb")
     for component in (linker, loaded):
         component.set_kb(str(other.path))
-        assert component.generator.ngrams.ngrams == ngrams
-        assert component.generator.sparse_weight == pytest.approx(1.7)
+        assert component.linker.generator.ngrams.ngrams == ngrams
+        assert component.linker.generator.sparse_weight == pytest.approx(1.7)
     unpickled = pickle.loads(pickle.dumps(loaded))
-    assert unpickled.generator.ngrams.ngrams == ngrams
+    assert unpickled.linker.generator.ngrams.ngrams == ngrams
 
 
 def test_mentions_that_join_the_vocabulary_do_not_change_them(imported, small_store, tmp_path):
@@ -150,7 +150,7 @@ def test_a_smaller_encoder_keeps_them(imported, tmp_path):
     quantize(encoder, "float16")
     encoder.save(tmp_path / "small")
     kept = TransformerEncoder(str(tmp_path / "small"))
-    assert kept.lexical_model.fitted == encoder.lexical_model.fitted
+    assert kept.lexical_model[1:] == encoder.lexical_model[1:]
     assert kept.lexical_model.ngrams.fingerprint == encoder.lexical_model.ngrams.fingerprint
     encoder.save(tmp_path / "small")  # over itself
 
@@ -161,10 +161,10 @@ def test_they_are_not_taken_for_unit_vectors(imported, small_store):
     assert open_generator(small_store, encoder, sparse=True).sparse_weight == 0.2
 
 
-def test_what_is_learnt_further_goes_with_the_encoder(imported, small_store, tmp_path):
+def test_what_is_trained_further_goes_with_the_encoder(imported, small_store, tmp_path):
     nlp = spacy.blank("en")
-    learning = BioSyn(marginal_likelihood, k=4, sparse_weight=1.7, temperature=1.0, score_learning_rate=0.1)
-    linker = SapbertLinker(nlp.vocab, kb=str(small_store.path), encoder=str(imported), training=learning)
+    training = BioSyn(marginal_likelihood, k=4, sparse_weight=1.7, temperature=1.0, score_learning_rate=0.1)
+    linker = SapbertLinker(nlp.vocab, kb=str(small_store.path), encoder=str(imported), training=training)
     doc = nlp.make_doc("breast cancers and colds")
     gold = doc.copy()
     gold.ents = [Span(gold, 0, 2, "Disease", kb_id="D001943"), Span(gold, 3, 4, "Disease", kb_id="D003139")]
@@ -172,11 +172,11 @@ def test_what_is_learnt_further_goes_with_the_encoder(imported, small_store, tmp
     linker.initialize(lambda: examples, nlp=nlp)
     losses = linker.update(examples, sgd=Adam(1e-3))
     assert losses[linker.name] > 0
-    assert linker.sparse_weight != pytest.approx(1.7, abs=0.05)
+    assert linker.linker.sparse_weight != pytest.approx(1.7, abs=0.05)
     linker.to_disk(tmp_path / "linker")
     saved = TransformerEncoder(str(tmp_path / "linker" / "encoder"), device="cpu")
     assert saved.l2_normalized is False
-    assert saved.lexical_model.fitted[:2] == (pytest.approx(linker.sparse_weight), 0)
+    assert saved.lexical_model[1:] == (pytest.approx(linker.linker.sparse_weight), 0)
 
 
 def test_they_cannot_be_had_by_the_name_of_a_hub():
@@ -211,7 +211,7 @@ def test_a_folder_of_the_time_of_the_published_models(biosyn_model, copied):
     (copied / "sparse_encoder.pk").write_bytes(content)
     torch.save(torch.tensor([0.25]), copied / "sparse_weight.pt", _use_new_zipfile_serialization=False)
     part = import_biosyn(copied, copied.parent / "out").lexical_model
-    assert part.fitted.sparse_weight == 0.25
+    assert part.sparse_weight == 0.25
     np.testing.assert_array_equal(part.ngrams.idf, idf)
     expected = biosyn_model.vectorizer.transform(["breast colds"]).toarray()
     np.testing.assert_allclose(part.ngrams.encode(["Breast, colds!"]).toarray(), expected, atol=1e-6)

@@ -71,7 +71,7 @@ def test_numbers_in_every_form(write):
         (Calls(getattr, np.ndarray, "tofile"), r"builtins\.getattr"),
         (np.save, r"numpy\.save"),
         (np.ndarray.tofile, r"builtins\.getattr|numpy\.ndarray\.tofile"),
-        (Inert, r"spacy_sapbert\.ml\.safe_pickle\.Inert"),
+        (Inert, r"spacy_sapbert\.encoders\.safe_pickle\.Inert"),
     ],
 )
 @pytest.mark.parametrize("protocol", [3, 4])

@@ -189,9 +189,9 @@ CORPUS = [document(str(number), *MENTIONS) for number in range(20)]
 
 
 def test_a_pipeline_is_calibrated(nlp, tmp_path):
-    nlp.get_pipe_config("sapbert_linker").update(threshold=0.3, sparse_weight=0.7)
+    nlp.get_pipe_config("sapbert_linker").update(threshold=0.3, candidates={"sparse_weight": 0.7})
     linker = nlp.get_pipe("sapbert_linker")
-    linker.threshold, linker.sparse_weight = 0.3, 0.7
+    linker.threshold, linker.candidates.sparse_weight = 0.3, 0.7
     passes = []
     result = calibrate(nlp, CORPUS, follow=lambda documents, what: passes.append(what) or documents)
     assert result["documents"] == {"fitted": 14, "held_out": 6}
@@ -200,16 +200,16 @@ def test_a_pipeline_is_calibrated(nlp, tmp_path):
     assert [row["sparse_weight"] for row in result["weights"]] == [0.7]
     assert passes == ["documents held out, before", "documents linked", "documents held out, after"]
     assert result["threshold"]["before"] == 0.3
-    assert result["threshold"]["after"] == linker.threshold > 0.3
+    assert result["threshold"]["after"] == linker.linker.threshold > 0.3
     # each document says the same, so what is fitted on some is right for the others
     assert result["after"]["ece"] == pytest.approx(0)
     assert result["before"]["ece"] > 0.1
     assert result["after"]["brier"] < result["before"]["brier"]
     assert result["after"]["links"] == 6 * len(MENTIONS)
     nlp.to_disk(tmp_path)
-    again = spacy.load(tmp_path).get_pipe("sapbert_linker")
-    assert (again.threshold, again.sparse_weight) == (linker.threshold, 0.7)
-    assert again.fitted == linker.fitted
+    again = spacy.load(tmp_path).get_pipe("sapbert_linker").linker
+    assert (again.threshold, again.sparse_weight) == (linker.linker.threshold, 0.7)
+    assert again.parameters == linker.linker.parameters
 
 
 def test_an_earlier_calibration_is_what_was_before(nlp):
@@ -221,12 +221,13 @@ def test_an_earlier_calibration_is_what_was_before(nlp):
 def test_weights_are_tried_where_there_are_two_scores(small_store, tiny_encoder):
     nlp = spacy.blank("en")
     linker = nlp.add_pipe("sapbert_linker", config={"kb": str(small_store.path), "encoder": str(tiny_encoder)})
-    linker.sparse_weight = 0.25
+    linker.candidates.sparse_weight = 0.25
     result = calibrate(nlp, CORPUS)
     tried = {row["sparse_weight"]: row["lenient"] + row["strict"] for row in result["weights"]}
     assert list(tried) == sorted([*SPARSE_WEIGHTS, 0.25])
     assert tried[result["sparse_weight"]["after"]] == max(tried.values())
-    assert linker.fitted.sparse_share == pytest.approx(linker.sparse_weight / (1 + linker.sparse_weight))
+    weight = linker.linker.sparse_weight
+    assert linker.linker.parameters.sparse_share == pytest.approx(weight / (1 + weight))
 
 
 # "cold" is the preferred name of the temperature, but here annotators mean the disease
@@ -247,9 +248,9 @@ def test_the_prior_is_fitted(nlp, tmp_path):
     assert (result["before"]["lenient"], result["after"]["lenient"]) == (50, 100)
     assert linker.fitted.annotated == {"D003139": 14, "D003550": 14}  # in the 14 documents fitted on
     nlp.to_disk(tmp_path)
-    again = spacy.load(tmp_path).get_pipe("sapbert_linker")
-    assert again.fitted == linker.fitted
-    assert again.prior_weight == linker.prior_weight == PRIOR_WEIGHTS[1]
+    again = spacy.load(tmp_path).get_pipe("sapbert_linker").linker
+    assert again.parameters == linker.linker.parameters
+    assert again.prior_weight == linker.linker.prior_weight == PRIOR_WEIGHTS[1]
 
 
 def test_a_document_tells_nothing_of_itself(nlp):
@@ -257,7 +258,7 @@ def test_a_document_tells_nothing_of_itself(nlp):
     first, second, _ = link_by_others(nlp, documents, 0.3)
     assert priors(first)["D003080"] > 0 == priors(first)["D003139"]
     assert priors(second)["D003139"] > 0 == priors(second)["D003080"]
-    assert nlp.get_pipe("sapbert_linker").prior is None
+    assert nlp.get_pipe("sapbert_linker").linker.prior is None
 
 
 def test_nor_does_another_document_of_the_same_id(nlp):
@@ -272,11 +273,11 @@ def priors(linked):
 
 def test_without_it_the_prior_stays(nlp):
     linker = nlp.get_pipe("sapbert_linker")
-    linker.fitted = LinkerParameters(annotated={"D010051": 3}, prior_weight=0.07)
+    linker.linker.stored_parameters = LinkerParameters(annotated={"D010051": 3}, prior_weight=0.07)
     result = calibrate(nlp, CORPUS)
     assert result["prior_weight"] == {"before": 0.07, "after": 0.07}
     assert [row["prior_weight"] for row in result["prior_weights"]] == [0.07]
-    assert (linker.fitted.annotated, linker.fitted.prior_weight) == ({"D010051": 3}, 0.07)
+    assert (linker.linker.parameters.annotated, linker.linker.parameters.prior_weight) == ({"D010051": 3}, 0.07)
 
 
 @pytest.mark.parametrize("method", ["isotonic", "platt"])
@@ -309,8 +310,8 @@ def test_what_cannot_be_fitted_changes_nothing(nlp, documents, options, message)
     with pytest.raises(SapbertError, match=message):
         calibrate(nlp, documents, **options)
     assert settings_of(linker) == before
-    assert linker.fitted == LinkerParameters()
-    assert linker.threshold == THRESHOLD
+    assert linker.linker.parameters == LinkerParameters()
+    assert linker.linker.threshold == THRESHOLD
 
 
 def test_a_pipeline_without_a_linker():

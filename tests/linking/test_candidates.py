@@ -259,7 +259,7 @@ def last_digit(score):
     return pytest.approx(score, abs=1.1e-5)
 
 
-@pytest.mark.parametrize("only", [ALL, Filter(types=("Disease",)), Filter(sources=("MEDIC", "HPO"))])
+@pytest.mark.parametrize("filter", [ALL, Filter(types=("Disease",)), Filter(sources=("MEDIC", "HPO"))])
 @pytest.mark.parametrize("k", [1, 3, 10])
 def test_every_name_is_looked_at(sparse_only, with_both, small_store, k, filter):
     for generator in (sparse_only, with_both(), with_both(sparse_weight=2.0)):

@@ -4,8 +4,8 @@ import shutil
 
 import numpy as np
 import pytest
-from spacy_sapbert.linking.open import NGRAMS_FOLDER
 
+from spacy_sapbert.encoders.lexical_model import NGRAMS_FOLDER
 from spacy_sapbert.encoders.transformer import open_encoder
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.filters import check_filters

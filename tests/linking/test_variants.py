@@ -6,7 +6,7 @@ from spacy_sapbert.linking.variants import MentionVariants, VariantSelector
 from spacy_sapbert.types import Candidate, LinkedPart
 
 
-def decide(scores, forms, short_form_margin=0.1, split_margin=0.0):
+def select(scores, variants, short_form_margin=0.1, split_margin=0.0):
     """Each text has one candidate, named after it: its score, or its id and score; without a score it has none."""
     asked = []
 
@@ -16,16 +16,16 @@ def decide(scores, forms, short_form_margin=0.1, split_margin=0.0):
         concept_id, score = given if isinstance(given, tuple) else (text, given)
         return [] if score is None else [Candidate(concept_id, score, text), Candidate("next", score / 2, "next")]
 
-    parts = VariantSelector(short_form_margin, split_margin).decide(forms, look_up)
-    assert set(asked) <= set(forms.texts())
+    parts = VariantSelector(short_form_margin, split_margin).select(variants, look_up)
+    assert set(asked) <= set(variants.texts())
     assert all(part.candidates == tuple(look_up(part.text)) for part in parts)
     return [part.text for part in parts]
 
 
 def test_texts_to_look_up():
     assert MentionVariants("a").texts() == ["a"]
-    forms = MentionVariants("a", "b", [("c", "d"), ("e", "a", "f")])
-    assert forms.texts() == ["a", "b", "c", "d", "e", "a", "f"]
+    variants = MentionVariants("a", "b", [("c", "d"), ("e", "a", "f")])
+    assert variants.texts() == ["a", "b", "c", "d", "e", "a", "f"]
 
 
 @pytest.mark.parametrize(
@@ -33,20 +33,20 @@ def test_texts_to_look_up():
     [(0.9, 0.9, "long"), (0.9, 0.85, "long"), (1.0, 0.85, "SF"), (0.5, None, "SF"), (None, 0.2, "long")],
 )
 def test_the_short_form_must_be_clearly_better(short, long, expected):
-    assert decide({"SF": short, "long": long}, MentionVariants("SF", "long")) == [expected]
+    assert select({"SF": short, "long": long}, MentionVariants("SF", "long")) == [expected]
 
 
 def test_margin_of_the_short_form_is_exclusive():
-    forms = MentionVariants("SF", "long")
-    assert decide({"SF": 0.75, "long": 0.5}, forms, short_form_margin=0.25) == ["long"]
-    assert decide({"SF": 0.8125, "long": 0.5}, forms, short_form_margin=0.25) == ["SF"]
-    assert decide({"SF": 0.75, "long": 0.5}, forms, short_form_margin=0.0) == ["SF"]
+    variants = MentionVariants("SF", "long")
+    assert select({"SF": 0.75, "long": 0.5}, variants, short_form_margin=0.25) == ["long"]
+    assert select({"SF": 0.8125, "long": 0.5}, variants, short_form_margin=0.25) == ["SF"]
+    assert select({"SF": 0.75, "long": 0.5}, variants, short_form_margin=0.0) == ["SF"]
 
 
 def test_the_long_form_says_so():
-    (part,) = VariantSelector(0.1, 0.0).decide(MentionVariants("SF", "long"), lambda text: [Candidate("C", 0.5, text)])
+    (part,) = VariantSelector(0.1, 0.0).select(MentionVariants("SF", "long"), lambda text: [Candidate("C", 0.5, text)])
     assert part == LinkedPart("long", "long", (Candidate("C", 0.5, "long"),))
-    (part,) = VariantSelector(0.1, 0.0).decide(MentionVariants("SF"), lambda text: [])
+    (part,) = VariantSelector(0.1, 0.0).select(MentionVariants("SF"), lambda text: [])
     assert part == LinkedPart("SF", None, ())
 
 
@@ -62,35 +62,35 @@ def test_the_long_form_says_so():
     ],
 )
 def test_the_lowest_part_must_be_above_the_whole(scores, expected):
-    assert decide(scores, MentionVariants("whole", None, [("a", "b")])) == expected
+    assert select(scores, MentionVariants("whole", None, [("a", "b")])) == expected
 
 
 def test_split_margin():
-    forms = MentionVariants("whole", None, [("a", "b")])
+    variants = MentionVariants("whole", None, [("a", "b")])
     scores = {"whole": 0.5, "a": 0.75, "b": 0.75}
-    assert decide(scores, forms, split_margin=0.125) == ["a", "b"]
-    assert decide(scores, forms, split_margin=0.25) == ["whole"]
+    assert select(scores, variants, split_margin=0.125) == ["a", "b"]
+    assert select(scores, variants, split_margin=0.25) == ["whole"]
 
 
-def test_the_best_reading_then_the_likelier_one():
-    forms = MentionVariants("whole", None, [("a", "b"), ("c", "d"), ("e", "f")])
-    assert decide({"whole": 0.1, "a": 0.5, "b": 1.0, "c": 0.6, "d": 0.7, "e": 0.64, "f": 0.9}, forms) == ["c", "d"]
-    assert decide({"whole": 0.1, "a": 0.5, "b": 1.0, "c": 0.54, "d": 0.7, "e": 0.59, "f": 0.9}, forms) == ["a", "b"]
-    assert decide({"whole": 0.6, "a": 0.5, "b": 1.0, "c": 0.6, "d": 0.7, "e": 0.5, "f": 0.9}, forms) == ["whole"]
+def test_the_best_split_then_the_likelier_one():
+    variants = MentionVariants("whole", None, [("a", "b"), ("c", "d"), ("e", "f")])
+    assert select({"whole": 0.1, "a": 0.5, "b": 1.0, "c": 0.6, "d": 0.7, "e": 0.64, "f": 0.9}, variants) == ["c", "d"]
+    assert select({"whole": 0.1, "a": 0.5, "b": 1.0, "c": 0.54, "d": 0.7, "e": 0.59, "f": 0.9}, variants) == ["a", "b"]
+    assert select({"whole": 0.6, "a": 0.5, "b": 1.0, "c": 0.6, "d": 0.7, "e": 0.5, "f": 0.9}, variants) == ["whole"]
 
 
-def test_parts_are_compared_with_the_form_that_is_linked():
-    forms = MentionVariants("SF", "long", [("a", "b")])
+def test_parts_are_compared_with_the_variant_that_is_linked():
+    variants = MentionVariants("SF", "long", [("a", "b")])
     scores = {"a": 0.7, "b": 0.7}
-    assert decide({**scores, "SF": 0.65, "long": 0.6}, forms) == ["a", "b"]
-    assert decide({**scores, "SF": 0.9, "long": 0.6}, forms) == ["SF"]
+    assert select({**scores, "SF": 0.65, "long": 0.6}, variants) == ["a", "b"]
+    assert select({**scores, "SF": 0.9, "long": 0.6}, variants) == ["SF"]
 
 
 def test_parts_of_one_concept_are_one():
-    forms = MentionVariants("stage II and III cancer", None, [("stage II cancer", "stage III cancer")])
+    variants = MentionVariants("stage II and III cancer", None, [("stage II cancer", "stage III cancer")])
     scores = {"stage II and III cancer": 0.5, "stage II cancer": ("C", 0.8), "stage III cancer": ("C", 0.9)}
-    assert decide(scores, forms) == ["stage II cancer"]
-    assert decide({**scores, "stage III cancer": ("D", 0.9)}, forms) == ["stage II cancer", "stage III cancer"]
+    assert select(scores, variants) == ["stage II cancer"]
+    assert select({**scores, "stage III cancer": ("D", 0.9)}, variants) == ["stage II cancer", "stage III cancer"]
 
 
 def test_a_name_that_is_known_already_is_taken_where_it_scores_higher():
@@ -98,10 +98,10 @@ def test_a_name_that_is_known_already_is_taken_where_it_scores_higher():
         "deaths": [Candidate("D050197", 0.87, "ATHS")],
         "Death": [Candidate("D003643", 1.0, "Death")],
     }
-    decision = VariantSelector(short_form_margin=0.1, split_margin=0.0)
-    (part,) = decision.decide(MentionVariants("deaths", name="Death"), found.__getitem__)
+    selector = VariantSelector(short_form_margin=0.1, split_margin=0.0)
+    (part,) = selector.select(MentionVariants("deaths", name="Death"), found.__getitem__)
     assert (part.text, part.long_form, part.candidates[0].concept_id) == ("deaths", None, "D003643")
-    (part,) = decision.decide(MentionVariants("Death", name="deaths"), found.__getitem__)
+    (part,) = selector.select(MentionVariants("Death", name="deaths"), found.__getitem__)
     assert part.candidates[0].concept_id == "D003643"
 
 
@@ -112,36 +112,36 @@ def test_a_name_that_is_known_already_is_taken_where_it_scores_higher():
     ("wrong", "right", "expected"), [(0.5, 0.75, "right"), (0.5, 0.5, "wrong"), (1.0, 1.0, "wrong")]
 )
 def test_the_correction_must_be_better(wrong, right, expected):
-    assert decide({"wrong": wrong, "right": right}, MentionVariants("wrong", corrections={"wrong": "right"})) == [
+    assert select({"wrong": wrong, "right": right}, MentionVariants("wrong", corrections={"wrong": "right"})) == [
         expected
     ]
 
 
 def test_margin_of_corrections_is_exclusive():
-    forms = MentionVariants("wrong", corrections={"wrong": "right"})
+    variants = MentionVariants("wrong", corrections={"wrong": "right"})
     found = {"wrong": [Candidate("A", 0.5, "a")], "right": [Candidate("B", 0.75, "b")]}
     for margin, expected in ((0.25, "wrong"), (0.125, "right"), (-0.25, "right")):
-        (part,) = VariantSelector(0.1, 0.0, margin).decide(forms, found.__getitem__)
+        (part,) = VariantSelector(0.1, 0.0, margin).select(variants, found.__getitem__)
         assert part == LinkedPart(expected, None, tuple(found[expected]))
 
 
-def test_every_form_can_be_corrected():
-    forms = MentionVariants("SF", "long", [("a", "b")], corrections={"long": "lung", "a": "A"})
-    assert forms.texts() == ["SF", "long", "a", "b", "lung", "A"]
-    assert decide({"SF": 0.7, "long": 0.5, "lung": 0.9, "a": 0.1, "A": 0.2, "b": 0.8}, forms) == ["lung"]
-    assert decide({"SF": 0.7, "long": 0.5, "lung": 0.6, "a": 0.1, "A": 0.7, "b": 0.8}, forms) == ["A", "b"]
+def test_every_variant_can_be_corrected():
+    variants = MentionVariants("SF", "long", [("a", "b")], corrections={"long": "lung", "a": "A"})
+    assert variants.texts() == ["SF", "long", "a", "b", "lung", "A"]
+    assert select({"SF": 0.7, "long": 0.5, "lung": 0.9, "a": 0.1, "A": 0.2, "b": 0.8}, variants) == ["lung"]
+    assert select({"SF": 0.7, "long": 0.5, "lung": 0.6, "a": 0.1, "A": 0.7, "b": 0.8}, variants) == ["A", "b"]
 
 
 def test_a_corrected_long_form_says_what_it_comes_from():
-    forms = MentionVariants("SF", "long", corrections={"long": "lung"})
-    (part,) = VariantSelector(0.1, 0.0).decide(
-        forms, lambda text: [Candidate("C", 0.9 if text == "lung" else 0.5, text)]
+    variants = MentionVariants("SF", "long", corrections={"long": "lung"})
+    (part,) = VariantSelector(0.1, 0.0).select(
+        variants, lambda text: [Candidate("C", 0.9 if text == "lung" else 0.5, text)]
     )
     assert part == LinkedPart("lung", "long", (Candidate("C", 0.9, "lung"),))
 
 
 def test_a_part_without_candidates_is_not_dropped():
     found = {"a and b": [], "a": [Candidate("D000001", 0.9, "a")], "b": []}
-    forms = MentionVariants("a and b", composite_splits=[("a", "b")])
-    parts = VariantSelector(short_form_margin=0.1, split_margin=-0.1).decide(forms, found.__getitem__)
+    variants = MentionVariants("a and b", composite_splits=[("a", "b")])
+    parts = VariantSelector(short_form_margin=0.1, split_margin=-0.1).select(variants, found.__getitem__)
     assert [part.text for part in parts] == ["a", "b"]

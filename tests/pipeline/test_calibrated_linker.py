@@ -18,15 +18,15 @@ POINTS = ((0.2, 0.1), (0.6, 0.5), (1.0, 0.9))
 def nlp(request, kb, tiny_encoder):
     """A pipeline with one score or both, of which one link in two is right at a score of 0.6."""
     encoder = "none" if request.param == "sparse" else str(tiny_encoder)
-    return calibrated({"kb": kb, "encoder": encoder, "sparse": request.param != "dense"})
+    return calibrated({"kb": kb, "encoder": encoder, "candidates": {"sparse": request.param != "dense"}})
 
 
 def calibrated(config):
     nlp = spacy.blank("en")
     nlp.add_pipe("entity_ruler").add_patterns([{"label": "ANY", "pattern": "morphines"}])
     linker = nlp.add_pipe("sapbert_linker", config=config)
-    linker.fitted = LinkerParameters(0.4, 0.3, POINTS, 0.0)
-    linker.fitted = LinkerParameters(0.4, 0.3, POINTS, linker.generator.sparse_share)
+    linker.linker.stored_parameters = LinkerParameters(0.4, 0.3, POINTS, 0.0)
+    linker.linker.stored_parameters = LinkerParameters(0.4, 0.3, POINTS, linker.linker.generator.sparse_share)
     return nlp
 
 
@@ -55,7 +55,7 @@ def test_links_say_how_sure_they_are(nlp):
     linker = nlp.get_pipe("sapbert_linker")
     (link,) = links(nlp)
     assert link.probability == pytest.approx(link.score - 0.1)
-    assert linker.threshold == 0.3
+    assert linker.linker.threshold == 0.3
     linker.threshold = 1.0
     (unlinked,) = links(nlp)
     assert (link.concept_id is None, unlinked.concept_id) == (False, None)
@@ -74,9 +74,9 @@ def test_round_trips(nlp, tmp_path):
     assert links(spacy.load(tmp_path)) == expected
     assert links(pickle.loads(pickle.dumps(nlp))) == expected
     linker = nlp.get_pipe("sapbert_linker")
-    data, fitted = linker.to_bytes(), linker.fitted
-    linker.fitted = LinkerParameters()
-    assert linker.from_bytes(data).fitted == fitted
+    data, fitted = linker.to_bytes(), linker.linker.parameters
+    linker.linker.stored_parameters = LinkerParameters()
+    assert linker.from_bytes(data).linker.parameters == fitted
     assert links(nlp) == expected
     (doc,) = pickle.loads(pickle.dumps([nlp(TEXT)]))
     assert doc.ents[0]._.links == expected
@@ -94,26 +94,26 @@ def test_two_processes(kb):
 def test_another_weight(both):
     linker = both.get_pipe("sapbert_linker")
     before = probability(both)
-    linker.sparse_weight = 0.5
+    linker.candidates.sparse_weight = 0.5
     assert probability(both) is None
-    assert linker.threshold == THRESHOLD
-    linker.sparse_weight = None
-    assert (probability(both), linker.threshold) == (before, 0.3)
+    assert linker.linker.threshold == THRESHOLD
+    linker.candidates.sparse_weight = None
+    assert (probability(both), linker.linker.threshold) == (before, 0.3)
 
 
 def test_the_weight_does_not_matter_where_there_is_one_score(kb):
     nlp = calibrated({"kb": kb, "encoder": "none"})
     before = probability(nlp)
-    nlp.get_pipe("sapbert_linker").sparse_weight = 0.9
+    nlp.get_pipe("sapbert_linker").candidates.sparse_weight = 0.9
     assert probability(nlp) == before
 
 
-@pytest.mark.parametrize("settings", [{"sparse": False}, {"sparse_weight": 0.1}])
-def test_other_scores_at_load(both, tmp_path, settings):
+@pytest.mark.parametrize("candidates", [{"sparse": False}, {"sparse_weight": 0.1}])
+def test_other_scores_at_load(both, tmp_path, candidates):
     both.to_disk(tmp_path)
-    again = spacy.load(tmp_path, config={"components": {"sapbert_linker": settings}})
+    again = spacy.load(tmp_path, config={"components": {"sapbert_linker": {"candidates": candidates}}})
     assert probability(again) is None
-    assert again.get_pipe("sapbert_linker").threshold == THRESHOLD
+    assert again.get_pipe("sapbert_linker").linker.threshold == THRESHOLD
     again.to_disk(tmp_path / "again")
     assert probability(spacy.load(tmp_path / "again")) is None
 
@@ -122,7 +122,7 @@ def test_another_threshold_is_no_other_score(both, tmp_path):
     expected = probability(both)
     both.to_disk(tmp_path)
     again = spacy.load(tmp_path, config={"components": {"sapbert_linker": {"threshold": 0.1}}})
-    assert (probability(again), again.get_pipe("sapbert_linker").threshold) == (expected, 0.1)
+    assert (probability(again), again.get_pipe("sapbert_linker").linker.threshold) == (expected, 0.1)
 
 
 def test_another_vocabulary(both, kb, tmp_path):
@@ -130,16 +130,18 @@ def test_another_vocabulary(both, kb, tmp_path):
     shutil.copyfile(kb, tmp_path / "copy.kb")
     linker.set_kb(str(tmp_path / "copy.kb"))
     assert probability(both) is None
-    assert linker.fitted == LinkerParameters(0.4)
+    assert linker.linker.parameters == LinkerParameters(0.4)
 
 
-def test_learning(kb, tiny_encoder):
+def test_training(kb, tiny_encoder):
     loss = {"@losses": "spacy-sapbert.MarginalLikelihood.v1"}
-    learning = {"@misc": "spacy-sapbert.BioSyn.v1", "loss": loss}
-    nlp = calibrated({"kb": kb, "encoder": str(tiny_encoder), "training": learning})
+    training = {"@misc": "spacy-sapbert.BioSyn.v1", "loss": loss}
+    nlp = calibrated({"kb": kb, "encoder": str(tiny_encoder), "training": training})
     linker, doc = nlp.get_pipe("sapbert_linker"), nlp(TEXT)
     linker.initialize(lambda: [Example(nlp.make_doc(TEXT), doc)])
-    assert linker.fitted == LinkerParameters(0.4, annotated=linker.fitted.annotated, prior_weight=0.1)
+    assert linker.linker.parameters == LinkerParameters(
+        0.4, annotated=linker.linker.parameters.annotated, prior_weight=0.1
+    )
 
 
 # --- what was saved is damaged

@@ -150,7 +150,7 @@ def test_saved_and_opened(settings, index, expected, tmp_path):
     of_bytes = SapbertLinker(Vocab(), index=index, **settings).from_bytes(opened.to_bytes())
     for again in (opened, of_bytes, pickle.loads(pickle.dumps(linker))):
         assert links(again) == expected
-        assert type(again.generator.vectors) is type(linker.generator.vectors)
+        assert type(again.linker.generator.vectors) is type(linker.linker.generator.vectors)
 
 
 def test_another_index_at_load(settings, index, expected, tmp_path):

@@ -323,7 +323,7 @@ def test_types_and_sources_are_those_of_one_owner(put, small_store, encoder, add
         (Filter(("Phenotype",), ("HPO",)), True),
         (Filter(("Disease",), ("HPO",)), False),
     ):
-        passing = generator._passing(filter)
+        passing = generator._mask(filter)
         _, rows = vectors.nearest(encoder.encode(["Seizures"]), 34, passing)
         assert (row in rows) == passes
         assert set(rows[rows >= 0]) == set(passing.rows)

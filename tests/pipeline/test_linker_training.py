@@ -5,7 +5,6 @@ import pytest
 import spacy
 from spacy.cli.train import train as train_by_config
 from spacy.training import Example
-from spacy_sapbert.pipeline.training import LearningPipe
 from thinc.api import Adam
 
 from spacy_sapbert.corpora.docbin import write_docbin
@@ -13,9 +12,10 @@ from spacy_sapbert.corpora.docs import to_doc
 from spacy_sapbert.corpora.examples import mention_corpus
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.training import linker_trainer
 from spacy_sapbert.types import AnnotatedDocument, Mention
 from spacy_sapbert.vectors.faiss_index import FaissVectors
-from spacy_sapbert.vectors.flat import NameVectors
+from spacy_sapbert.vectors.flat import NameVectors, build_name_vectors
 
 ROOT = Path(__file__).parents[2]
 LOSS = {"@losses": "spacy-sapbert.MarginalLikelihood.v1"}
@@ -46,10 +46,10 @@ def corpus(tmp_path):
 
 @pytest.fixture
 def make(kb, tiny_encoder):
-    """A function that makes a pipeline whose linker learns; `learning` has other settings, `config` those of it."""
+    """A function that makes a pipeline whose linker is trained; `training` has other settings of that, `config` of it."""
 
-    def make(config=None, **learning):
-        settings = {"@misc": "spacy-sapbert.BioSyn.v1", "loss": LOSS, "k": 20, "dropout": False, **learning}
+    def make(config=None, **training):
+        settings = {"@misc": "spacy-sapbert.BioSyn.v1", "loss": LOSS, "k": 20, "dropout": False, **training}
         nlp = spacy.blank("en")
         nlp.add_pipe("abbreviation_resolver")
         nlp.add_pipe("composite_splitter")
@@ -82,10 +82,10 @@ def links(nlp, text="Mammary malignancy"):
     return [[candidate[:2] for candidate in part.candidates] for part in linker.predict([doc])[0][0]]
 
 
-# --- learning
+# --- training
 
 
-def test_learning_lowers_the_loss_and_finds_the_concepts(make, corpus):
+def test_training_lowers_the_loss_and_finds_the_concepts(make, corpus):
     nlp = make()
     examples = list(mention_corpus(corpus)(nlp))
     before = nlp.evaluate(examples)
@@ -94,10 +94,10 @@ def test_learning_lowers_the_loss_and_finds_the_concepts(make, corpus):
     assert losses[-1] < 0.5 * losses[0]
     assert after["link_acc"] > before["link_acc"]
     assert after["link_lambda"] != 0.2
-    assert nlp.get_pipe("sapbert_linker").sparse_weight == after["link_lambda"]
+    assert linker_of(nlp).linker.sparse_weight == after["link_lambda"]
 
 
-def test_what_the_mentions_stand_for_is_learnt(make, corpus):
+def test_what_the_mentions_stand_for_is_trained_on(make, corpus):
     """Long forms, and the parts of composites; what the vocabulary lacks is counted."""
     nlp = make()
     train(nlp, corpus, steps=1)
@@ -116,7 +116,7 @@ def test_a_composite_that_cannot_be_split_is_left_out_and_counted(make, nlp_of):
 
 @pytest.fixture
 def nlp_of():
-    def learn(nlp, text, ids, **update):
+    def train_on(nlp, text, ids, **update):
         reference = nlp.make_doc(text)
         reference.ents = [reference.char_span(0, len(text), label="Disease", kb_id=ids)]
         example = Example(nlp.make_doc(text), reference)
@@ -125,7 +125,7 @@ def nlp_of():
         nlp.initialize(lambda: [example, Example(nlp.make_doc("cold"), other)])
         return nlp.update([example], **update)
 
-    return learn
+    return train_on
 
 
 def test_gold_mentions_are_taken_where_nothing_found_any(make, nlp_of):
@@ -135,7 +135,7 @@ def test_gold_mentions_are_taken_where_nothing_found_any(make, nlp_of):
 
 
 @pytest.mark.parametrize("ids", ["", "NIL", "D999999"])
-def test_mentions_without_a_concept_teach_nothing(make, nlp_of, ids):
+def test_mentions_without_a_concept_train_nothing(make, nlp_of, ids):
     nlp = make()
     assert nlp_of(nlp, "mammary malignancy", ids, sgd=Adam(1e-3)) == {"sapbert_linker": 0.0}
 
@@ -170,7 +170,7 @@ def test_gradients_add_up_until_the_update_is_finished(make, corpus):
     )
 
 
-def test_learning_is_repeatable(make, corpus):
+def test_training_is_repeatable(make, corpus):
     assert train(make(), corpus, steps=4) == train(make(), corpus, steps=4)
 
 
@@ -179,15 +179,15 @@ def test_learning_is_repeatable(make, corpus):
 
 def test_what_the_training_data_means_more_often_goes_first(make, nlp_of, tmp_path):
     """The temperature has "cold" for its preferred name; the training data means the disease by it."""
-    nlp = make({"sparse": True}, prior_weight=0.3)
-    assert linker_of(nlp).prior is None
+    nlp = make({"candidates": {"sparse": True}}, prior_weight=0.3)
+    assert linker_of(nlp).linker.prior is None
     assert links(nlp, "cold")[0][0][0] == "D003080"
     nlp_of(nlp, "a malignancy", "D001943")
-    assert linker_of(nlp).fitted.annotated == {"D001943": 1, "D003139": 1}
+    assert linker_of(nlp).linker.parameters.annotated == {"D001943": 1, "D003139": 1}
     assert links(nlp, "cold")[0][0] == ("D003139", 1.0)
     nlp.to_disk(tmp_path)
     again = spacy.load(tmp_path)
-    assert linker_of(again).fitted == linker_of(nlp).fitted
+    assert linker_of(again).linker.parameters == linker_of(nlp).linker.parameters
     assert links(again, "cold")[0][0] == ("D003139", 1.0)
     doc = again.make_doc("cold")
     doc.ents = [doc.char_span(0, 4, label="Disease")]
@@ -198,16 +198,16 @@ def test_it_can_be_left_out(make, nlp_of):
     nlp = make(prior_weight=0)
     nlp_of(nlp, "a malignancy", "D001943")
     assert links(nlp, "cold")[0][0][0] == "D003080"
-    linker_of(nlp).prior_weight = 0.2
+    linker_of(nlp).candidates.prior_weight = 0.2
     assert links(nlp, "cold")[0][0][0] == "D003139"
-    linker_of(nlp).prior_weight = None
+    linker_of(nlp).candidates.prior_weight = None
     assert links(nlp, "cold")[0][0][0] == "D003080"
 
 
 @pytest.mark.parametrize("setting", ["sparse_weight", "prior_weight"])
-def test_what_is_learnt_cannot_be_set_as_well(make, corpus, setting):
-    nlp = make({setting: 0.3})
-    with pytest.raises(SapbertError, match=rf"E406.*{setting}"):
+def test_what_is_trained_cannot_be_set_as_well(make, corpus, setting):
+    nlp = make({"candidates": {setting: 0.3}})
+    with pytest.raises(SapbertError, match=rf"E406.*candidates\.{setting}"):
         nlp.initialize(lambda: list(mention_corpus(corpus)(nlp)))
 
 
@@ -218,8 +218,9 @@ def test_what_is_learnt_cannot_be_set_as_well(make, corpus, setting):
 def encodings(monkeypatch):
     """How often the names were encoded anew."""
     done = []
-    renew = LearningPipe._renew
-    monkeypatch.setattr(LearningPipe, "_renew", lambda self, generator: done.append(1) or renew(self, generator))
+    monkeypatch.setattr(
+        linker_trainer, "build_name_vectors", lambda *arguments: done.append(1) or build_name_vectors(*arguments)
+    )
     return done
 
 
@@ -243,7 +244,7 @@ def test_encoder_and_names_agree_in_what_is_saved(make, corpus, tmp_path):
     train(nlp, corpus)
     nlp.to_disk(tmp_path / "saved")
     again = spacy.load(tmp_path / "saved")
-    vectors = linker_of(again).generator.vectors
+    vectors = linker_of(again).linker.generator.vectors
     names = list(linker_of(again).kb.names())
     cosines = (vectors.vectors * vectors.encoder.encode(names)).sum(axis=1)
     assert cosines.min() > 0.999  # not 1, where the hardware has bfloat16, in which names are encoded
@@ -259,7 +260,7 @@ def test_an_encoder_in_half_precision_is_saved_in_full(make, corpus, tmp_path, t
     nlp.to_disk(tmp_path / "saved")
     again = spacy.load(tmp_path / "saved")  # else its vectors would not be those of the encoder beside them
     assert links(again) == links(nlp)
-    assert linker_of(again).generator.vectors.encoder.dtype == "float32"
+    assert linker_of(again).linker.generator.vectors.encoder.dtype == "float32"
 
 
 # --- what is saved
@@ -295,7 +296,7 @@ def test_what_was_learnt_is_noted_with_the_encoder(make, corpus, tmp_path):
 
 
 @pytest.mark.parametrize("copy", ["disk", "bytes", "pickle"])
-def test_a_learner_survives(make, corpus, tmp_path, copy):
+def test_a_trained_linker_survives(make, corpus, tmp_path, copy):
     nlp = make(add_training_mentions=False)
     train(nlp, corpus)
     if copy == "disk":
@@ -306,16 +307,16 @@ def test_a_learner_survives(make, corpus, tmp_path, copy):
     else:
         again = pickle.loads(pickle.dumps(nlp))
     assert links(again) == links(nlp)
-    assert linker_of(again).sparse_weight == pytest.approx(linker_of(nlp).sparse_weight)
+    assert linker_of(again).linker.sparse_weight == pytest.approx(linker_of(nlp).linker.sparse_weight)
     assert linker_of(again).is_trainable
 
 
-def test_a_saved_linker_can_learn_on(make, corpus, tmp_path):
+def test_a_saved_linker_can_be_trained_further(make, corpus, tmp_path):
     nlp = make(add_training_mentions=False)
     first = train(nlp, corpus, steps=3)
     nlp.to_disk(tmp_path / "saved")
     again = spacy.load(tmp_path / "saved")
-    before = linker_of(again).sparse_weight
+    before = linker_of(again).linker.sparse_weight
     assert before != 0.2
     train(again, corpus, steps=0)
     assert linker_of(again)._trainer.sparse_weight == pytest.approx(before)  # λ goes on from where it was
@@ -323,60 +324,60 @@ def test_a_saved_linker_can_learn_on(make, corpus, tmp_path):
     assert losses[0] < first[0]
 
 
-def test_what_is_set_goes_before_what_was_learnt(make, corpus, tmp_path):
+def test_what_is_set_takes_precedence_over_what_was_trained(make, corpus, tmp_path):
     nlp = make()
     train(nlp, corpus, steps=2)
     nlp.to_disk(tmp_path / "saved")
-    again = spacy.load(tmp_path / "saved", config={"components.sapbert_linker.sparse_weight": 0.7})
-    assert linker_of(again).sparse_weight == 0.7
+    again = spacy.load(tmp_path / "saved", config={"components.sapbert_linker.candidates.sparse_weight": 0.7})
+    assert linker_of(again).linker.sparse_weight == 0.7
 
 
-def test_another_vocabulary_ends_learning(make, corpus, kb):
+def test_another_vocabulary_ends_training(make, corpus, kb):
     nlp = make()
     train(nlp, corpus, steps=2)
     linker = linker_of(nlp)
-    encoder = linker.generator.vectors.encoder
+    encoder = linker.linker.generator.vectors.encoder
     linker.set_kb(kb)
-    assert linker.generator.vectors.encoder is encoder
+    assert linker.linker.generator.vectors.encoder is encoder
     assert linker.model is None
-    assert isinstance(linker.generator.vectors, NameVectors)
+    assert isinstance(linker.linker.generator.vectors, NameVectors)
     assert [note["steps"] for note in encoder.trained["history"]] == [2]
 
 
-def test_learning_compares_with_all_names_and_the_index_is_made_when_it_is_saved(make, corpus, tmp_path):
+def test_training_compares_with_all_names_and_the_index_is_made_when_it_is_saved(make, corpus, tmp_path):
     nlp = make({"index": "HNSW"}, add_training_mentions=False)
-    assert isinstance(linker_of(nlp).generator.vectors, FaissVectors)
+    assert isinstance(linker_of(nlp).linker.generator.vectors, FaissVectors)
     train(nlp, corpus, steps=2)
-    assert type(linker_of(nlp).generator.vectors) is NameVectors
+    assert type(linker_of(nlp).linker.generator.vectors) is NameVectors
     nlp.to_disk(tmp_path / "saved")
     again = spacy.load(tmp_path / "saved")
-    assert isinstance(linker_of(again).generator.vectors, FaissVectors)
+    assert isinstance(linker_of(again).linker.generator.vectors, FaissVectors)
     assert (tmp_path / "saved" / "sapbert_linker" / "vectors" / "HNSW32.faiss").is_file()
     assert links(again) == links(nlp)
 
 
-# --- where it does not learn
+# --- where it is not trained
 
 
-def test_a_linker_without_learning_is_left_alone(kb, tiny_encoder, corpus):
+def test_a_linker_without_training_is_left_alone(kb, tiny_encoder, corpus):
     nlp = spacy.blank("en")
     linker = nlp.add_pipe("sapbert_linker", config={"kb": kb, "encoder": str(tiny_encoder)})
     examples = list(mention_corpus(corpus)(nlp))
     optimizer = nlp.initialize(lambda: examples)
     assert not linker.is_trainable
     assert nlp.update(examples, sgd=optimizer) == {"sapbert_linker": 0.0}
-    assert linker._generator is None  # nothing was opened
+    assert linker._linker is None  # nothing was opened
     with nlp.use_params({}):
         pass
 
 
-def test_the_weight_cannot_be_set_and_learnt(make, corpus):
-    nlp = make({"sparse_weight": 0.5})
-    with pytest.raises(SapbertError, match=r"E406.*sparse_weight.*learning"):
+def test_the_weight_cannot_be_set_and_trained(make, corpus):
+    nlp = make({"candidates": {"sparse_weight": 0.5}})
+    with pytest.raises(SapbertError, match=r"E406.*candidates.sparse_weight.*training"):
         train(nlp, corpus, steps=1)
 
 
-def test_nothing_can_learn_without_an_encoder(make, corpus):
+def test_nothing_can_be_trained_without_an_encoder(make, corpus):
     nlp = make({"encoder": "none"})
     with pytest.raises(SapbertError, match="E342"):
         train(nlp, corpus, steps=1)
