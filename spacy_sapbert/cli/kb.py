@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -39,52 +38,41 @@ def info(knowledge_base: Store) -> None:
 @kb.command("search")
 def search(
     knowledge_base: Store,
-    text: Annotated[str, typer.Argument(help="A name or an id. The name need not be exact.")],
+    text: Annotated[str, typer.Argument(help="An id, or words of a name.")],
     k: Annotated[int, typer.Option("-k", min=1, help="Number of concepts to show.")] = 10,
     encoder: Annotated[
-        str,
-        typer.Option(help="Encoder for the search: 'starter', a folder or a hub name. 'none' compares spellings only."),
-    ] = "none",
-    exact: Annotated[
-        bool, typer.Option("--exact", help="Show only concepts with this name, whatever its case and punctuation.")
-    ] = False,
+        str | None,
+        typer.Option(
+            help="Search by similarity, with this encoder: 'starter', a folder or a hub name. 'none' compares spellings."
+        ),
+    ] = None,
 ) -> None:
-    """Show the concepts whose names are most similar to a text.
+    """Show the concepts with a name that contains the words of a text.
 
-    If the text is an id, its concept comes first.
+    If the text is an id, its concept comes first. With --encoder, names need not contain the words.
     """
     from ..kb.ids import canonical_id
+    from ..kb.search import search_names
 
     opened = _open(knowledge_base)
     found = {concept_id: ("id", canonical_id(text)) for concept_id in opened.find_id(canonical_id(text))}
-    matches = _same_names(opened, text) if exact else _similar_names(opened, text, k, encoder)
+    matches = search_names(opened, text, k) if encoder is None else _similar_names(opened, text, k, encoder)
     for concept_id, score, name in matches:
-        found.setdefault(concept_id, (score, name))
+        found.setdefault(concept_id, (f"{score:.3f}", name))
     kb_tables.print_concepts(
         (score, opened.cui_to_entity[concept_id], matched) for concept_id, (score, matched) in [*found.items()][:k]
     )
+    if not found and encoder is None:
+        stderr_console().print("No name contains these words. To find similar names, use --encoder starter.")
 
 
-_Matches = Iterator[tuple[str, str, str]]
-"""The id of a concept, how it was found, and the name that matches."""
-
-
-def _same_names(opened: KnowledgeBase, text: str) -> _Matches:
-    from ..kb.name_index import NameIndex
-    from ..text.normalize import biosyn
-
-    for concept_id in NameIndex(opened, biosyn).owners(text):
-        names = (name.text for name in opened.names_of(concept_id))
-        yield concept_id, "name", next(name for name in names if biosyn(name) == biosyn(text))
-
-
-def _similar_names(opened: KnowledgeBase, text: str, k: int, encoder: str) -> _Matches:
+def _similar_names(opened: KnowledgeBase, text: str, k: int, encoder: str) -> list[tuple[str, float, str]]:
+    # imported here: the search for words needs neither vectors nor an encoder
     from ..encoders.transformer import open_encoder
     from ..linking.storage import open_generator
 
-    generator = open_generator(opened, open_encoder(encoder), sparse=True)
-    for candidate in generator([text], k)[0]:
-        yield candidate.concept_id, f"{candidate.score:.3f}", candidate.name
+    candidates = open_generator(opened, open_encoder(encoder), sparse=True)([text], k)[0]
+    return [(candidate.concept_id, candidate.score, candidate.name) for candidate in candidates]
 
 
 @kb.command("diff")

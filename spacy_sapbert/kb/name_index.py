@@ -19,13 +19,13 @@ class NameIndex:
     def __init__(self, kb: KnowledgeBase, normalize: Callable[[str], str]) -> None:
         hashes = np.fromiter((hash64(normalize(name)) for name in kb.names()), dtype=np.uint64)
         self._kb = kb
-        self._normalise = normalize
+        self._normalize = normalize
         self._rows = np.argsort(hashes, kind="stable")
         self._hashes = hashes[self._rows]
 
     def owners(self, text: str) -> list[str]:
         """RETURNS (list[str]): primary ids of the concepts that have a name with the normal form of the text."""
-        form = self._normalise(text)
+        form = self._normalize(text)
         if not form:
             return []
         wanted = np.uint64(hash64(form))

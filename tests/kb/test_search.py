@@ -1,0 +1,70 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spacy_sapbert.kb.build import build_knowledge_base
+from spacy_sapbert.kb.knowledge_base import KnowledgeBase
+from spacy_sapbert.kb.search import search_names
+from spacy_sapbert.text.normalize import biosyn
+from spacy_sapbert.types import Name, Record
+
+
+@pytest.fixture(scope="module")
+def kb(tmp_path_factory):
+    names = {
+        "C000001": ["100% water", "α-thalassemia"],
+        "D000002": ["heart attack", "Attack, Heart"],
+        "D000003": ["heart attack of the young", "HEART"],
+        "C000004": ["heart"],
+        "D000005": ["Ménière disease", "heartburn"],
+    }
+    records = [
+        Record(one, tuple(Name(text, "preferred" if place == 0 else "exact", "X") for place, text in enumerate(texts)))
+        for one, texts in names.items()
+    ]
+    path = tmp_path_factory.mktemp("search") / "search.kb"
+    build_knowledge_base(records, path)
+    return KnowledgeBase(path)
+
+
+def found(kb, text, k=10):
+    return [(concept_id, name) for concept_id, _, name in search_names(kb, text, k)]
+
+
+def test_all_words_in_any_order_and_case(kb):
+    assert found(kb, "ATTACK heart") == [("D000002", "heart attack"), ("D000003", "heart attack of the young")]
+
+
+def test_the_score_is_the_share_of_the_name(kb):
+    scores = {concept_id: score for concept_id, score, _ in search_names(kb, "heart attack", 10)}
+    assert scores == {"D000002": 1.0, "D000003": pytest.approx(12 / 25)}
+
+
+def test_equal_scores_are_ordered_as_ties(kb):
+    # the same length in both; a concept that prefers the name comes before one that does not
+    assert found(kb, "heart", 2) == [("C000004", "heart"), ("D000003", "HEART")]
+
+
+def test_a_word_can_be_a_part_of_a_word(kb):
+    assert ("D000005", "heartburn") in found(kb, "heart")
+    assert found(kb, "burn") == [("D000005", "heartburn")]
+
+
+def test_other_letters_than_ascii(kb):
+    assert found(kb, "MÉNIÈRE") == [("D000005", "Ménière disease")]
+    assert found(kb, "α") == [("C000001", "α-thalassemia")]
+    assert found(kb, "meniere") == []
+
+
+@pytest.mark.parametrize("text", ["", "%", "_", "...", "%%_"])
+def test_a_text_without_words_finds_nothing(kb, text):
+    assert found(kb, text) == []
+
+
+def test_k(kb):
+    assert len(found(kb, "heart", 3)) == 3
+
+
+@given(st.text(max_size=20))
+def test_every_name_found_contains_the_words(kb, text):
+    assert all(word in biosyn(name) for _, name in found(kb, text) for word in biosyn(text).split())
