@@ -91,7 +91,7 @@ class Errors:
     )
     E141 = "[E141] {table} is in {path} more than once: {places}. Give the path of the one to read."
     E142 = (
-        "[E142] Part {missing} of {table} is missing in {path}. Download the missing part, because the rows continue "
+        "[E142] In {path}, part {missing} of {table} is missing. Download the missing part, because the rows continue "
         "from part to part."
     )
     E143 = "[E143] {path} is damaged or incomplete and cannot be unpacked ({reason}). Download the file again."
@@ -323,7 +323,10 @@ class Errors:
         "[E340] None of the {mentions} mentions in {path} has a concept of the vocabulary, so nothing can be measured. "
         "Check that the ids belong to the vocabulary."
     )
-    E341 = "[E341] Cannot train {wanted} layers, because the encoder has {layers}. Change the setting `trained_layers`."
+    E341 = (
+        "[E341] Cannot train {wanted} layers, because the encoder has {layers} layers. Change the setting "
+        "`trained_layers`."
+    )
     E342 = (
         "[E342] The linker has no encoder to train, because it uses the sparse score alone. Set `encoder` to "
         "'starter', a folder or a hub name, or remove `training` from the config."
@@ -436,8 +439,8 @@ class Errors:
         "{least} or more links above it. The highest precision is {best}. Lower --precision, or use a larger corpus."
     )
     E521 = (
-        "[E521] The {part} part of the corpus has {n} links, and {right} of them are right. Calibration needs both "
-        "right and wrong links. Use a larger corpus, or change --held-out or --seed."
+        "[E521] The {part} part of the corpus has {n} links, {right} of them right. Calibration needs both right and "
+        "wrong links. Use a larger corpus, or change --held-out or --seed."
     )
     E522 = (
         "[E522] {path}, line {line}: this is not a line of a training log ({reason}). The logger "

@@ -93,7 +93,7 @@ def test_what_makes_encoders_smaller_keeps_it(make, tmp_path):
 
 
 def test_only_one_and_only_of_a_known_kind(make, tiny_encoder):
-    with pytest.raises(SapbertError, match=r"E348.*has a projection already"):
+    with pytest.raises(SapbertError, match=r"E348.*already has a projection"):
         add_projection(make())
     with pytest.raises(SapbertError, match=r"E335.*projection cannot be sigmoid.*tanh, relu, none"):
         add_projection(opened(tiny_encoder), "sigmoid")

@@ -81,7 +81,7 @@ def test_nothing_that_is_named_runs(write, tmp_path, call, refused, protocol):
         function, arguments = call.call
         call = Calls(function, *(a.format(marker=marker) if isinstance(a, str) else a for a in arguments))
     vectorizer = TfidfVectorizer().set_params(preprocessor=call)
-    with pytest.raises(SapbertError, match=rf"E343.*sparse_encoder\.pk names ({refused}),"):
+    with pytest.raises(SapbertError, match=rf"E343.*sparse_encoder\.pk refers to ({refused}),"):
         read_vectorizer(write(pickle.dumps(vectorizer, protocol)))
     assert not marker.exists()
 
