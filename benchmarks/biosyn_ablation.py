@@ -37,7 +37,7 @@ WARM_UP = 60  # seconds
 # settings of the linker, and of its learning
 CELLS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "as configured": ({}, {}),
-    "dense score alone": ({"sparse": False}, {}),
+    "dense score alone": ({"candidates": {"sparse": False}}, {}),
     "sparse candidates alone (α = 0)": ({}, {"dense_share": 0.0}),
     "dense candidates alone (α = 1)": ({}, {"dense_share": 1.0}),
     "hard EM": ({}, {"loss": {"@losses": "spacy-sapbert.HardEM.v1"}}),
@@ -85,7 +85,9 @@ def teach(nlp: Language, train: list[Example], minutes: float, rate: float, seed
         optimizer.learn_rate = rate * min(1, (spent + 1) / WARM_UP) * (1 - spent / (60 * minutes))
         linker.update(batch, sgd=optimizer)
         steps += 1
-    return {"steps": steps, "epochs": round(steps * DOCS_PER_STEP / len(train), 2), "note": linker._note}
+    trainer = linker._trainer
+    trained = {"sparse_weight": trainer.sparse_weight, "temperature": trainer.temperature, **+trainer.counts}
+    return {"steps": steps, "epochs": round(steps * DOCS_PER_STEP / len(train), 2), "trained": trained}
 
 
 def batches(train: list[Example], seed: int) -> Iterator[list[Example]]:

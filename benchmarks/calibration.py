@@ -44,7 +44,7 @@ def main() -> None:
         "encoder": arguments.encoder,
         "candidates": {"sparse_weight": arguments.sparse_weight},
     }
-    linker = nlp.add_pipe("sapbert_linker", config=config)
+    linker = nlp.add_pipe("sapbert_linker", config=config).linker  # type: ignore[attr-defined]
     documents = list(diseases(arguments.data / CORPUS))
     # identifiers of BC5CDR are unique
     judged = {one.doc_id: judge(link_gold_mentions(nlp, [one]), linker) for one in documents}

@@ -17,6 +17,7 @@ import os
 import random
 import re
 import string
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -35,29 +36,25 @@ FORMS = {
     "punctuation kept": "lower",
     "case and punctuation kept": "none",
 }
-NEVER = 2.0  # a margin that no difference of two scores reaches
+CORRECTOR = "spelling_corrector"
 _WORD = re.compile(r"[^\W\d_]{5,}")
 
 
-def pipeline(kb: Path, encoder: str, device: str, **settings: Any) -> Language:
+def pipeline(kb: Path, encoder: str, device: str, corrections: Path | None = None, form: str = "biosyn") -> Language:
     nlp = spacy.blank("en")
     nlp.add_pipe("abbreviation_resolver")
     nlp.add_pipe("composite_splitter")
-    config = {"kb": str(kb), "encoder": encoder, "device": device, **settings}
+    nlp.add_pipe(CORRECTOR, config={"kb": str(kb), "corrections": str(corrections) if corrections else None})
+    config = {"kb": str(kb), "encoder": encoder, "device": device, "candidates": {"text_normalizer": form}}
     linker: Any = nlp.add_pipe("sapbert_linker", config=config)
     linker.linker.generator.cache_size = 100_000  # most texts are looked up in every setting
     return nlp
 
 
-def measure(nlp: Language, corpora: dict[str, list[AnnotatedDocument]], **settings: Any) -> dict[str, Any]:
-    """Link all corpora with some settings of the linker changed meanwhile."""
-    linker = nlp.get_pipe("sapbert_linker")
-    before = {name: getattr(linker, name) for name in settings}
-    for name, value in settings.items():
-        setattr(linker, name, value)
-    results = {name: evaluate_linking(nlp, corpus) for name, corpus in corpora.items()}
-    for name, value in before.items():
-        setattr(linker, name, value)
+def measure(nlp: Language, corpora: dict[str, list[AnnotatedDocument]], *without: str) -> dict[str, Any]:
+    """Link all corpora; some components are switched off meanwhile."""
+    with nlp.select_pipes(disable=without) if without else nullcontext():
+        results = {name: evaluate_linking(nlp, corpus) for name, corpus in corpora.items()}
     return {
         name: {"covered": result["covered"], **{measure: result[measure]["acc@1"] for measure in ("lenient", "strict")}}
         for name, result in results.items()
@@ -101,16 +98,16 @@ def main() -> None:
         kb = Path(folder) / "medic.kb"
         build(data, kb, [])
         make = partial(pipeline, kb, arguments.encoder, arguments.device)
-        nlp = make(spelling="vocabulary")
-        results["all"] = measure(nlp, corpora, spelling_margin=NEVER)
-        off = {"no abbreviations": "resolve_abbreviations", "no composites": "split_composites"}
-        for label, setting in off.items():
-            results[label] = measure(nlp, corpora, spelling_margin=NEVER, **{setting: False})
+        nlp = make()
+        results["all"] = measure(nlp, corpora, CORRECTOR)
+        off = {"no abbreviations": "abbreviation_resolver", "no composites": "composite_splitter"}
+        for label, component in off.items():
+            results[label] = measure(nlp, corpora, CORRECTOR, component)
         for label, form in FORMS.items():
-            results[label] = measure(make(text_normalizer=form), corpora)
+            results[label] = measure(make(form=form), corpora, CORRECTOR)
         results["spelling by the vocabulary"] = measure(nlp, corpora)
-        results["spelling by the list"] = measure(make(spelling=str(data / LIST)), corpora)
-        results["misspelt mentions"] = measure(nlp, misspelt, spelling_margin=NEVER)
+        results["spelling by the list"] = measure(make(corrections=data / LIST), corpora)
+        results["misspelt mentions"] = measure(nlp, misspelt, CORRECTOR)
         results["misspelt mentions, spelling by the vocabulary"] = measure(nlp, misspelt)
     print(json.dumps(results, indent=2))
 

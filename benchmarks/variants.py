@@ -20,15 +20,15 @@ from preprocessing import misspell
 
 from spacy_sapbert.corpora.reader import read_corpus
 from spacy_sapbert.evaluation.linking import evaluate_linking
-from spacy_sapbert.linking import variants as decision
-from spacy_sapbert.pipeline.sapbert_linker import SPELLING_MARGIN
+from spacy_sapbert.linking import variants
+from spacy_sapbert.linking.settings import SPELLING_MARGIN
 from spacy_sapbert.types import AnnotatedDocument
 
 CORPORA = {
     "ncbi": ("corpora/ncbi_disease/NCBItrainset_corpus.txt.gz", None),
     "bc5cdr": ("corpora/bc5cdr/CDR_TrainingSet.PubTator.txt.gz", "Disease"),
 }
-SETTINGS = ("sparse_weight", "short_form_margin", "split_margin", "spelling_margin", "reading_cost")
+SETTINGS = ("sparse_weight", "short_form_margin", "split_margin", "spelling_margin", "split_cost")
 DATA = Path(os.environ.get("SPACY_SAPBERT_DATA") or Path(__file__).parents[2] / "shared" / "data")
 
 
@@ -41,25 +41,28 @@ def main() -> None:
     parser.add_argument("--sparse-weight", type=float, nargs="+", default=[0.2])
     parser.add_argument("--short-form-margin", type=float, nargs="+", default=[0.0, 0.05, 0.1, 0.2, 0.3, 1.0])
     parser.add_argument("--split-margin", type=float, nargs="+", default=[-0.1, -0.05, 0.0, 0.05, 0.1, 0.15, 0.2, 1.0])
-    parser.add_argument("--spelling", help="vocabulary, or a list of misspelt words")
+    parser.add_argument("--spelling", help="vocabulary, or a list of misspelt words; by default nothing is corrected")
     parser.add_argument("--spelling-margin", type=float, nargs="+", default=[SPELLING_MARGIN])
     parser.add_argument("--misspell", action="store_true", help="change a letter in every mention before")
-    parser.add_argument("--reading-cost", type=float, nargs="+", default=[decision.SPLIT_COST])
+    parser.add_argument("--split-cost", type=float, nargs="+", default=[variants.SPLIT_COST])
     arguments = parser.parse_args()
     nlp = spacy.blank("en")
     nlp.add_pipe("abbreviation_resolver")
     nlp.add_pipe("composite_splitter")
-    config = {"kb": arguments.kb, "encoder": arguments.encoder, "spelling": arguments.spelling, "k": 20}
-    linker = nlp.add_pipe("sapbert_linker", config=config)
+    if arguments.spelling:
+        corrections = None if arguments.spelling == "vocabulary" else arguments.spelling
+        nlp.add_pipe("spelling_corrector", config={"kb": arguments.kb, "corrections": corrections})
+    config = {"kb": arguments.kb, "encoder": arguments.encoder, "k": 20}
+    linker: Any = nlp.add_pipe("sapbert_linker", config=config)
     linker.linker.generator.cache_size = 1_000_000  # the settings differ only in what they make of the same candidates
     corpora = {name: list(documents(arguments.data, name, arguments.every)) for name in CORPORA}
     if arguments.misspell:
         chance = random.Random(0)
         corpora = {name: [misspell(document, chance) for document in corpus] for name, corpus in corpora.items()}
     for setting in product(*(getattr(arguments, name) for name in SETTINGS)):
-        *values, decision.SPLIT_COST = setting
-        for name, value in zip(SETTINGS, values, strict=False):
-            setattr(linker, name, value)
+        linker.candidates.sparse_weight, *margins, variants.SPLIT_COST = setting
+        for name, value in zip(SETTINGS[1:], margins, strict=False):
+            setattr(linker.selection, name, value)
         row: dict[str, Any] = dict(zip(SETTINGS, setting, strict=True))
         for name, corpus in corpora.items():
             result = evaluate_linking(nlp, corpus, type=CORPORA[name][1])

@@ -41,7 +41,7 @@ def test_a_calibrated_pipeline_is_saved(command, dense_folder, corpus, tmp_path)
     assert "calibration error" in finished.err
     assert "mean probability" in finished.err
     assert "fitted on 28 documents, measured on 12" in finished.err
-    linker = spacy.load(output).get_pipe("sapbert_linker")
+    linker = spacy.load(output).get_pipe("sapbert_linker").linker
     assert linker.threshold == result["threshold"]["after"]
     for name in ("reliability.svg", "risk-coverage.svg"):
         assert ElementTree.fromstring((plots / name).read_bytes()).tag.endswith("svg")
@@ -57,7 +57,7 @@ def test_the_prior(command, dense_folder, corpus, tmp_path):
     result = json.loads(finished.out)
     assert [row["prior_weight"] for row in result["prior_weights"]][:2] == [0, 0.01]
     assert "μ" in finished.err
-    fitted = spacy.load(tmp_path / "calibrated").get_pipe("sapbert_linker").fitted
+    fitted = spacy.load(tmp_path / "calibrated").get_pipe("sapbert_linker").linker.parameters
     assert fitted.annotated["D010051"] == 28
     assert fitted.prior_weight == result["prior_weight"]["after"]
 

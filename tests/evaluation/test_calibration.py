@@ -147,7 +147,7 @@ def test_links_are_judged(nlp):
         ("seizures", "X999"),  # one that the vocabulary lacks
         ("8888", "D009369"),  # no candidate
     )
-    found = judge(link_gold_mentions(nlp, [document("1", *mentions)]), nlp.get_pipe("sapbert_linker"))
+    found = judge(link_gold_mentions(nlp, [document("1", *mentions)]), nlp.get_pipe("sapbert_linker").linker)
     assert list(found.scores) == [1.0] * 7
     assert list(found.right) == [True, True, True, True, False, False, False]
     assert list(found.found) == [1.0, 1.0, 1.0, 1.0, -np.inf, -np.inf]
@@ -159,7 +159,7 @@ def test_a_concept_that_may_not_be_linked_is_no_link(nlp):
     linker = nlp.get_pipe("sapbert_linker")
     linker.filter_for_definitions, linker.no_definition_threshold = True, 1.0
     documents = [document("1", ("breast cancers", "D001943"), ("neoplasm", "D009369"))]
-    found = judge(link_gold_mentions(nlp, documents), linker)
+    found = judge(link_gold_mentions(nlp, documents), linker.linker)
     # of the concepts that are like these, one of cancer alone has a definition
     assert list(found.right) == [False, True]
 
@@ -246,7 +246,7 @@ def test_the_prior_is_fitted(nlp, tmp_path):
     assert {lenient for weight, lenient in tried.items() if weight} == {100}
     assert result["prior_weight"] == {"before": 0, "after": PRIOR_WEIGHTS[1]}
     assert (result["before"]["lenient"], result["after"]["lenient"]) == (50, 100)
-    assert linker.fitted.annotated == {"D003139": 14, "D003550": 14}  # in the 14 documents fitted on
+    assert linker.linker.parameters.annotated == {"D003139": 14, "D003550": 14}  # in the 14 documents fitted on
     nlp.to_disk(tmp_path)
     again = spacy.load(tmp_path).get_pipe("sapbert_linker").linker
     assert again.parameters == linker.linker.parameters

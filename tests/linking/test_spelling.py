@@ -1,10 +1,15 @@
 from __future__ import annotations
 
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.linking.spelling import load_corrections, open_corrector, read_corrections, save_corrections
-from spacy_sapbert.text.spelling import KnownWords
+from spacy_sapbert.linking.spelling import CORRECTIONS_FILE, WORDS_FILE, load_corrector, read_corrections, save_corrector
+from spacy_sapbert.text.spelling import CorrectionList, KnownWords
 
 
 @pytest.fixture
@@ -16,11 +21,10 @@ def write(tmp_path):
     return write
 
 
-def test_a_list_is_read(write, small_store):
+def test_a_list_is_read(write):
     path = write("Brest||breast\n\n smallbowel || small bowel \r\nbrest||breast\nœdema||edema")
     pairs = {"brest": "breast", "smallbowel": "small bowel", "œdema": "edema"}
     assert read_corrections(path).pairs == pairs
-    assert open_corrector(str(path), small_store).pairs == pairs
 
 
 @pytest.mark.parametrize(
@@ -42,20 +46,51 @@ def test_bad_lines(write, line, reason):
     assert f"{path}, line 2: {reason}" in str(caught.value)
 
 
-def test_there_is_no_such_list(tmp_path, small_store):
+def test_there_is_no_such_list(tmp_path):
     with pytest.raises(SapbertError, match=r"E120.*missing\.txt"):
-        open_corrector(str(tmp_path / "missing.txt"), small_store)
+        read_corrections(tmp_path / "missing.txt")
 
 
-def test_saved_and_loaded(write, tmp_path):
-    assert load_corrections(tmp_path) is None
+def test_a_list_is_saved_and_loaded(write, tmp_path):
     corrections = read_corrections(write("Brest||breast\nœdema||edema"))
-    save_corrections(corrections, tmp_path)
-    assert load_corrections(tmp_path).pairs == corrections.pairs
+    save_corrector(corrections, tmp_path)
+    loaded = load_corrector(tmp_path)
+    assert isinstance(loaded, CorrectionList)
+    assert loaded.pairs == corrections.pairs
 
 
-def test_by_the_vocabulary(small_store):
-    corrector = open_corrector("vocabulary", small_store)
-    assert isinstance(corrector, KnownWords)
-    assert corrector("brest cancer") == "breast cancer"
-    assert [corrector(name) for name in small_store.names()] == list(small_store.names())
+def test_the_words_of_a_vocabulary_are_saved_and_loaded(small_store, tmp_path):
+    known = KnownWords.of_names(small_store.names())
+    save_corrector(known, tmp_path)
+    loaded = load_corrector(tmp_path)
+    assert isinstance(loaded, KnownWords)
+    assert loaded.counts == known.counts
+    assert loaded("brest cancer") == "breast cancer"
+    assert [loaded(name) for name in small_store.names()] == list(small_store.names())
+
+
+def test_a_vocabulary_without_words(tmp_path):
+    save_corrector(KnownWords.of_names(["12", "?"]), tmp_path)
+    assert load_corrector(tmp_path)("brest") == "brest"
+
+
+@given(st.lists(st.text(max_size=12), max_size=8))
+def test_any_words_survive(names):
+    known = KnownWords.of_names(names)
+    with TemporaryDirectory() as folder:
+        save_corrector(known, Path(folder))
+        assert load_corrector(Path(folder)).counts == known.counts
+
+
+@pytest.mark.parametrize("content", [None, "breast", "breast\tmany\n", "breast\t1\t2\n"])
+def test_damaged_words(tmp_path, content):
+    if content is not None:
+        (tmp_path / WORDS_FILE).write_text(content)
+    with pytest.raises(SapbertError, match=rf"E306.*{WORDS_FILE}"):
+        load_corrector(tmp_path)
+
+
+def test_a_damaged_list(tmp_path):
+    (tmp_path / CORRECTIONS_FILE).write_text("brest\n")
+    with pytest.raises(SapbertError, match=rf"E411.*{CORRECTIONS_FILE}"):
+        load_corrector(tmp_path)

@@ -9,7 +9,8 @@ def nlp(kb):
     nlp = spacy.blank("en")
     nlp.add_pipe("abbreviation_resolver")
     nlp.add_pipe("composite_splitter")
-    nlp.add_pipe("sapbert_linker", config={"kb": kb, "encoder": "none", "threshold": 0.5, "spelling": "vocabulary"})
+    nlp.add_pipe("spelling_corrector", config={"kb": kb})
+    nlp.add_pipe("sapbert_linker", config={"kb": kb, "encoder": "none", "threshold": 0.5})
     return nlp
 
 
@@ -18,13 +19,13 @@ def found(nlp, mark):
     """A function that tells what is seen of the mentions of a text."""
 
     def find(text, *mentions, **settings):
-        linker = nlp.get_pipe("sapbert_linker")
-        before = {name: getattr(linker, name) for name in settings}
+        selection = nlp.get_pipe("sapbert_linker").selection
+        before = {name: getattr(selection, name) for name in settings}
         for name, value in settings.items():
-            setattr(linker, name, value)
+            setattr(selection, name, value)
         doc = nlp(mark(nlp, text, *mentions))
         for name, value in before.items():
-            setattr(linker, name, value)
+            setattr(selection, name, value)
         return [seen for mention in doc.ents for seen in linked_occurrences(mention)]
 
     return find

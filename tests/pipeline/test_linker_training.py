@@ -284,13 +284,13 @@ def test_mentions_join_the_vocabulary_that_is_saved(make, corpus, tmp_path):
     assert linker_of(spacy.load(tmp_path / "third")).kb.fingerprint == linker_of(again).kb.fingerprint
 
 
-def test_what_was_learnt_is_noted_with_the_encoder(make, corpus, tmp_path):
+def test_what_was_trained_is_noted_with_the_encoder(make, corpus, tmp_path):
     nlp = make()
     train(nlp, corpus, steps=3)
     nlp.to_disk(tmp_path / "saved")
     nlp.to_disk(tmp_path / "twice")
     for name in ("saved", "twice"):
-        (note,) = linker_of(spacy.load(tmp_path / name)).generator.vectors.encoder.trained["history"]
+        (note,) = linker_of(spacy.load(tmp_path / name)).linker.generator.vectors.encoder.trained["history"]
         assert (note["step"], note["steps"]) == ("BioSyn", 3)
         assert note["settings"]["loss"] == "marginal_likelihood"
 

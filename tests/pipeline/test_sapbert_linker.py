@@ -15,15 +15,18 @@ from thinc.api import ConfigValidationError
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.linking.candidates import CandidateGenerator
+from spacy_sapbert.linking.settings import CandidateSettings, SelectionSettings
 from spacy_sapbert.pipeline.abbreviation_resolver import AbbreviationResolver
-from spacy_sapbert.pipeline.attributes import set_abbreviation_occurrences, set_composite_splits
+from spacy_sapbert.pipeline.attributes import set_abbreviation_occurrences, set_composite_splits, set_corrections
 from spacy_sapbert.pipeline.composite_splitter import CompositeSplitter
 from spacy_sapbert.pipeline.concept_matcher import ConceptMatcher
 from spacy_sapbert.pipeline.sapbert_linker import SapbertLinker
 from spacy_sapbert.pipeline.settings import settings_of
+from spacy_sapbert.pipeline.spelling_corrector import SpellingCorrector
 from spacy_sapbert.text.abbreviations import AbbreviationOccurrence
 from spacy_sapbert.types import NIL, Link, Name, Record
 
+COMPONENTS = ("abbreviation_resolver", "concept_matcher", "composite_splitter", "spelling_corrector", "sapbert_linker")
 TEXT = "The patient had high blood pressure and was given aspirin."
 
 
@@ -62,7 +65,7 @@ def ids(span):
 
 def test_all_components_without_settings_link_against_the_starter_vocabulary():
     nlp = spacy.blank("en")
-    for name in ("abbreviation_resolver", "concept_matcher", "composite_splitter", "sapbert_linker"):
+    for name in COMPONENTS:
         nlp.add_pipe(name)
     found = {ent.text: (ent.kb_id_, ent._.kb_ents[0]) for ent in nlp(TEXT).ents}
     assert found == {
@@ -99,10 +102,12 @@ def build():
             "abbreviation_resolver": {},
             "concept_matcher": {"kb": "/not/there.kb"},
             "composite_splitter": {},
+            "spelling_corrector": {"kb": "/not/there.kb"},
             "sapbert_linker": {"kb": "/not/there.kb", "encoder": "no/such-encoder"},
         }.items():
             nlp.add_pipe(name, config=config)
-        nlp.get_pipe("sapbert_linker")(nlp.make_doc("no mentions"))
+        for name in ("spelling_corrector", "sapbert_linker"):
+            nlp.get_pipe(name)(nlp.make_doc("no mentions"))
         return nlp
 
     make()
@@ -112,8 +117,9 @@ def build():
 def test_building_and_emptiness_touch_neither_disk_nor_network(build, mark, opened):
     nlp = build()
     assert opened == []
-    with pytest.raises(SapbertError, match="E101"):
-        nlp.get_pipe("sapbert_linker")(mark(nlp, "aspirin", "aspirin"))
+    for name in ("spelling_corrector", "sapbert_linker"):
+        with pytest.raises(SapbertError, match="E101"):
+            nlp.get_pipe(name)(mark(nlp, "aspirin", "aspirin"))
 
 
 def test_the_watch_on_disk_and_network_sees_them(tmp_path, opened):
@@ -156,13 +162,13 @@ def test_the_threshold_is_exclusive_and_can_be_changed(nlp, linker, mark):
 def test_the_reason_where_nothing_is_like_the_mention(nlp, mark):
     (ent,) = nlp(mark(nlp, "It was 7777 then.", "7777")).ents
     assert (ent.kb_id_, ent._.kb_ents) == (NIL, [])
-    assert ent._.links == [Link("7777", None, None, None, None, False, "no name is like it")]
+    assert ent._.links == [Link("7777", None, None, None, None, False, "no name is similar")]
 
 
 def test_the_reason_names_the_filters(nlp, linker, mark):
     linker.types, linker.sources = ["Drug"], ["CTD"]
     (ent,) = nlp(mark(nlp, "It was 7777 then.", "7777")).ents
-    assert ent._.links[0].reason == "no name is like it among types Drug and sources CTD"
+    assert ent._.links[0].reason == "no name is similar among types Drug and sources CTD"
 
 
 def test_filter_for_definitions(nlp, linker, mark):
@@ -193,14 +199,14 @@ def test_k_limits_the_candidates(nlp, linker, mark):
     assert ids(ent) == ["D010051"]
 
 
-# --- normal forms and spelling
+# --- normal forms, spelling, parts and long forms
 
 
 def test_normal_form_of_the_sparse_score(kb, mark):
     scores = {}
     for form in ("biosyn", "lower", "unpunctuated", "none"):
         nlp = spacy.blank("en")
-        nlp.add_pipe("sapbert_linker", config={"kb": kb, "encoder": "none", "text_normalizer": form})
+        nlp.add_pipe("sapbert_linker", config={"kb": kb, "encoder": "none", "candidates": {"text_normalizer": form}})
         doc = nlp(mark(nlp, "ASPIRIN and cancer breast", "ASPIRIN", "cancer breast"))
         scores[form] = [ent._.links[0].score for ent in doc.ents]
     assert scores["biosyn"] == [1.0, 1.0]
@@ -210,71 +216,17 @@ def test_normal_form_of_the_sparse_score(kb, mark):
     assert scores["none"][0] < 1
 
 
-@pytest.fixture
-def speller(kb, tmp_path):
-    """A function that makes a pipeline with a way of correcting spelling."""
-
-    def make(spelling, **settings):
-        nlp = spacy.blank("en")
-        nlp.add_pipe("sapbert_linker", config={"kb": kb, "encoder": "none", "spelling": spelling, **settings})
-        return nlp
-
-    return make
-
-
-def texts_and_ids(nlp, doc):
-    return [[(link.text, link.concept_id) for link in ent._.links] for ent in nlp(doc).ents]
-
-
-def test_a_misspelt_mention_is_linked_as_it_was_meant(speller, mark):
-    nlp = speller("vocabulary")
-    doc = mark(nlp, "Brest cancer, coloretcal cancer", "Brest cancer", "coloretcal cancer")
-    assert texts_and_ids(nlp, doc) == [[("Breast cancer", "D001943")], [("colorectal cancer", "D015179")]]
-    assert [ent.text for ent in doc.ents] == ["Brest cancer", "coloretcal cancer"]
-
-
 def test_spelling_is_not_corrected_unless_asked_for(nlp, mark, looked_up):
     nlp(mark(nlp, "Brest cancer", "Brest cancer"))
     assert looked_up == [["Brest cancer"]]
 
 
-def test_names_are_looked_up_as_they_stand(speller, mark, looked_up):
-    nlp = speller("vocabulary")
-    nlp(mark(nlp, "Breast cancers, ovarian cancer", "Breast cancers", "ovarian cancer"))
-    assert looked_up == [["Breast cancers", "ovarian cancer"]]
-
-
-def test_a_correction_that_is_no_better_is_not_taken(speller, mark, tmp_path):
-    (tmp_path / "list.txt").write_text("aspirin||morphine\ncold||cool\nmorfine||morphine\n")
-    nlp = speller(str(tmp_path / "list.txt"))
-    doc = mark(nlp, "aspirin cold morfine", "aspirin", "cold", "morfine")
-    assert texts_and_ids(nlp, doc)[::2] == [[("aspirin", "D001241")], [("morphine", "D009020")]]
-    nlp.get_pipe("sapbert_linker").spelling_margin = 2.0
-    assert nlp(doc).ents[2]._.links[0].text == "morfine"
-
-
-def test_parts_and_long_forms_are_corrected(speller, mark):
-    nlp = speller("vocabulary")
-    doc = mark(nlp, "brest and ovarain cancer, CF", "brest and ovarain cancer", "CF")
-    set_composite_splits(doc.ents[0], [("brest cancer", "ovarain cancer")])
-    set_abbreviation_occurrences(doc, [AbbreviationOccurrence(26, 28, "cystic fibosis", None, None)])
-    composite, short = nlp(doc).ents
-    assert [(link.text, link.split) for link in composite._.links] == [
-        ("breast cancer", True),
-        ("ovarian cancer", True),
-    ]
-    (link,) = short._.links
-    assert (link.concept_id, link.text, link.long_form) == ("D003550", "cystic fibrosis", "cystic fibosis")
-
-
-def test_words_of_another_vocabulary(speller, mark, tmp_path):
-    record = Record("X", (Name("brest cancar", "preferred", "S"), Name("cystic", "exact", "S")))
-    build_knowledge_base([record], tmp_path / "other.kb")
-    nlp = speller("vocabulary")
-    linker = nlp.get_pipe("sapbert_linker")
-    assert linker.corrector("brest cancer") == "breast cancer"
-    linker.set_kb(str(tmp_path / "other.kb"))
-    assert linker.corrector("brest cancer") == "brest cancar"
+def test_a_correction_must_be_better_by_the_margin(nlp, linker, mark):
+    doc = mark(nlp, "morfine", "morfine")
+    set_corrections(doc.ents[0], {"morfine": "morphine"})
+    assert nlp(doc).ents[0]._.links[0].text == "morphine"
+    linker.selection.spelling_margin = 2.0
+    assert nlp(doc).ents[0]._.links[0].text == "morfine"
 
 
 def composite(nlp, mark, *parts):
@@ -298,23 +250,25 @@ def test_parts_are_joined(nlp, mark):
 
 
 def test_a_part_without_a_link_leaves_the_others(nlp, linker, mark):
-    linker.split_margin = -1.0
+    linker.selection.split_margin = -1.0
     ent = composite(nlp, mark, "ovarian cancer", "aspirin", "7777")
     assert ent.kb_id_ == "D010051|D001241"
     assert [link.concept_id for link in ent._.links] == ["D010051", "D001241", None]
-    assert [link.reason for link in ent._.links] == [None, None, "no name is like it"]
+    assert [link.reason for link in ent._.links] == [None, None, "no name is similar"]
 
 
 def test_no_id_stands_twice(nlp, linker, mark):
-    linker.split_margin = -1.0
+    linker.selection.split_margin = -1.0
     ent = composite(nlp, mark, "aspirin", "acetylsalicylic acid", "lithium")
     assert [link.concept_id for link in ent._.links] == ["D001241", "D001241", "D008094"]
     assert (ent.kb_id_, ids(ent).count("D001241")) == ("D001241|D008094", 1)
 
 
-def test_composites_can_be_left_whole(nlp, linker, mark):
-    linker.split_composites = False
-    assert len(composite(nlp, mark, "breast cancer", "aspirin")._.links) == 1
+def test_composites_are_left_whole_without_the_splitter(nlp, mark):
+    text = "breast cancer and aspirin"
+    assert len(nlp(mark(nlp, text, text)).ents[0]._.links) == 1
+    nlp.add_pipe("composite_splitter", before="sapbert_linker")
+    assert len(nlp(mark(nlp, text, text)).ents[0]._.links) == 2
 
 
 def with_abbreviation(nlp, mark):
@@ -337,7 +291,7 @@ def test_long_forms_can_be_left_out(nlp, linker, mark):
 
 
 def test_a_better_short_form_is_linked(nlp, linker, mark):
-    linker.short_form_margin = 0.1
+    linker.selection.short_form_margin = 0.1
     doc = mark(nlp, "ALL", "ALL")
     set_abbreviation_occurrences(doc, [AbbreviationOccurrence(0, 3, "7777", None, None)])
     (link,) = nlp(doc).ents[0]._.links
@@ -506,7 +460,7 @@ def test_ties_survive_worker_processes_and_bytes(ambiguous, mark):
 # --- settings
 
 
-@pytest.mark.parametrize("name", ["concept_matcher", "abbreviation_resolver", "composite_splitter", "sapbert_linker"])
+@pytest.mark.parametrize("name", COMPONENTS)
 def test_unknown_setting(name):
     with pytest.raises(ConfigValidationError, match="tresholds"):
         spacy.blank("en").add_pipe(name, config={"tresholds": 1})
@@ -516,14 +470,10 @@ def test_unknown_setting(name):
     ("setting", "value"),
     [
         ("k", 0),
-        ("batch_size", 0),
         ("max_entities_per_mention", -1),
-        ("sparse_weight", -0.1),
         ("threshold", 1.5),
         ("threshold", -0.5),
         ("no_definition_threshold", 95.0),
-        ("text_normalizer", "biosin"),
-        ("spelling", ""),
     ],
 )
 def test_impossible_value(setting, value):
@@ -531,9 +481,36 @@ def test_impossible_value(setting, value):
         spacy.blank("en").add_pipe("sapbert_linker", name="mine", config={setting: value})
 
 
+@pytest.mark.parametrize(
+    ("block", "setting", "value"),
+    [
+        ("candidates", "batch_size", 0),
+        ("candidates", "sparse_weight", -0.1),
+        ("candidates", "prior_weight", math.inf),
+        ("candidates", "text_normalizer", "biosin"),
+        ("vectors", "pooling", "max"),
+    ],
+)
+def test_impossible_value_in_a_block(block, setting, value):
+    with pytest.raises(SapbertError, match=rf"\[E406\] The setting {block}\.{setting} of mine is {value}; it must be"):
+        spacy.blank("en").add_pipe("sapbert_linker", name="mine", config={block: {setting: value}})
+
+
+@pytest.mark.parametrize("block", ["candidates", "selection", "vectors"])
+def test_unknown_setting_of_a_block(block):
+    with pytest.raises(SapbertError, match=rf"\[E406\] The setting {block} of mine is 'tresholds'; it must be one of"):
+        spacy.blank("en").add_pipe("sapbert_linker", name="mine", config={block: {"tresholds": 1}})
+
+
+def test_the_rest_of_a_block_has_its_defaults():
+    linker = spacy.blank("en").add_pipe("sapbert_linker", config={"selection": {"split_margin": 0.5}})
+    assert linker.selection == SelectionSettings(split_margin=0.5)
+    assert linker.candidates == CandidateSettings()
+
+
 def test_nothing_to_score_with():
     with pytest.raises(SapbertError, match="E407"):
-        spacy.blank("en").add_pipe("sapbert_linker", config={"sparse": False, "encoder": "none"})
+        spacy.blank("en").add_pipe("sapbert_linker", config={"candidates": {"sparse": False}, "encoder": "none"})
 
 
 def test_settings_of_scispacys_linker_are_understood():
@@ -555,6 +532,7 @@ def test_settings_of_scispacys_linker_are_understood():
         ("abbreviation_resolver", AbbreviationResolver),
         ("concept_matcher", ConceptMatcher),
         ("composite_splitter", CompositeSplitter),
+        ("spelling_corrector", SpellingCorrector),
         ("sapbert_linker", SapbertLinker),
     ],
 )
@@ -570,7 +548,7 @@ def test_class_and_factory_have_the_same_defaults(name, component_class):
 
 
 def test_each_text_is_looked_up_once_in_a_batch(nlp, linker, mark, looked_up):
-    linker.batch_size = 3
+    linker.candidates.batch_size = 3
     docs = [mark(nlp, "aspirin and lithium", "aspirin", "lithium") for _ in range(5)]
     assert len(list(linker.pipe(docs))) == 5
     assert looked_up == [["aspirin", "lithium"]] * 2
@@ -651,7 +629,7 @@ def test_another_vocabulary_can_be_set(nlp, linker, mark, tmp_path):
 @pytest.mark.parametrize("sparse", [True, False])
 def test_with_an_encoder(kb, tiny_encoder, mark, sparse):
     nlp = spacy.blank("en")
-    nlp.add_pipe("sapbert_linker", config={"kb": kb, "encoder": str(tiny_encoder), "sparse": sparse})
+    nlp.add_pipe("sapbert_linker", config={"kb": kb, "encoder": str(tiny_encoder), "candidates": {"sparse": sparse}})
     (ent,) = nlp(mark(nlp, "Acetylsalicylic Acid", "Acetylsalicylic Acid")).ents
     assert ent.kb_id_ == "D001241"
     assert ent._.links[0].score == pytest.approx(1.0, abs=1e-5)
@@ -662,7 +640,7 @@ def test_the_weight_of_the_sparse_score_can_be_changed(kb, tiny_encoder, mark):
     linker = nlp.add_pipe("sapbert_linker", config={"kb": kb, "encoder": str(tiny_encoder)})
     doc = mark(nlp, "ovarian", "ovarian")
     for weight in (0.0, 0.5, 2.0):
-        linker.sparse_weight = weight
+        linker.candidates.sparse_weight = weight
         (((part,),),) = linker.predict([doc])
         for candidate in part.candidates:
             expected = (candidate.dense + weight * candidate.sparse) / (1 + weight)
@@ -748,7 +726,8 @@ def test_a_vocabulary_of_one_concept(tmp_path, tiny_encoder, mark):
     build_knowledge_base([Record("X1", (Name("?", "preferred", "one"),))], tmp_path / "one.kb")
     for encoder, sparse in (("none", True), (str(tiny_encoder), True), (str(tiny_encoder), False)):
         nlp = spacy.blank("en")
-        config = {"kb": str(tmp_path / "one.kb"), "encoder": encoder, "sparse": sparse, "threshold": 0.999}
+        config = {"kb": str(tmp_path / "one.kb"), "encoder": encoder, "threshold": 0.999}
+        config["candidates"] = {"sparse": sparse}
         nlp.add_pipe("concept_matcher", config={"kb": config["kb"]})
         nlp.add_pipe("sapbert_linker", config=config)
         assert nlp(mark(nlp, "aspirin", "aspirin")).ents[0].kb_id_ == NIL

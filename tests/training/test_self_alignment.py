@@ -516,12 +516,12 @@ for name in names.split():
     sys.modules[name] = None  # what is not there cannot be imported
 
 from pathlib import Path
-from spacy_sapbert.ml import adapter, embedding, encoder_info, shrink
+from spacy_sapbert.encoders import adapter, compression, embedding, info
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 
 folder, pairs, output = sys.argv[1:]
 encoder = TransformerEncoder(folder, device="cpu")
-shrink.prune_vocabulary(encoder, ["breast cancer"])
+compression.prune_vocabulary(encoder, ["breast cancer"])
 encoder.save(Path(output, "pruned"))
 assert encoder.encode(["breast"]).shape == (1, 32)
 

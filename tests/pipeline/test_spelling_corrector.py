@@ -1,0 +1,243 @@
+import pickle
+
+import pytest
+import spacy
+from spacy.tokens import Doc, Span
+from thinc.api import ConfigValidationError
+
+from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.kb.build import build_knowledge_base
+from spacy_sapbert.linking.candidates import CandidateGenerator
+from spacy_sapbert.pipeline.attributes import set_abbreviation_occurrences, set_composite_splits, set_matched_name
+from spacy_sapbert.pipeline.spelling_corrector import SpellingCorrector
+from spacy_sapbert.text.abbreviations import AbbreviationOccurrence
+from spacy_sapbert.types import Name, Record
+
+
+@pytest.fixture
+def speller(kb):
+    """A function that makes a pipeline which corrects spelling, by a list or by the vocabulary."""
+
+    def make(corrections=None):
+        nlp = spacy.blank("en")
+        nlp.add_pipe("spelling_corrector", config={"kb": kb, "corrections": corrections})
+        nlp.add_pipe("sapbert_linker", config={"kb": kb, "encoder": "none"})
+        return nlp
+
+    return make
+
+
+@pytest.fixture
+def looked_up(monkeypatch):
+    """All lists of texts that were looked up, one for each call."""
+    calls = []
+    call = CandidateGenerator.__call__
+
+    def counted(self, texts, *args):
+        calls.append(list(texts))
+        return call(self, texts, *args)
+
+    monkeypatch.setattr(CandidateGenerator, "__call__", counted)
+    return calls
+
+
+def texts_and_ids(nlp, doc):
+    return [[(link.text, link.concept_id) for link in ent._.links] for ent in nlp(doc).ents]
+
+
+# --- what is corrected
+
+
+def test_a_misspelt_mention_is_linked_as_it_was_meant(speller, mark):
+    nlp = speller()
+    doc = mark(nlp, "Brest cancer, coloretcal cancer", "Brest cancer", "coloretcal cancer")
+    assert texts_and_ids(nlp, doc) == [[("Breast cancer", "D001943")], [("colorectal cancer", "D015179")]]
+    assert [ent.text for ent in doc.ents] == ["Brest cancer", "coloretcal cancer"]
+    assert [ent._.corrections for ent in doc.ents] == [
+        {"Brest cancer": "Breast cancer"},
+        {"coloretcal cancer": "colorectal cancer"},
+    ]
+
+
+def test_names_are_looked_up_as_they_stand(speller, mark, looked_up):
+    nlp = speller()
+    doc = nlp(mark(nlp, "Breast cancers, ovarian cancer", "Breast cancers", "ovarian cancer"))
+    assert looked_up == [["Breast cancers", "ovarian cancer"]]
+    assert [ent._.corrections for ent in doc.ents] == [{}, {}]
+
+
+def test_a_correction_that_is_no_better_is_not_taken(speller, mark, tmp_path):
+    (tmp_path / "list.txt").write_text("aspirin||morphine\ncold||cool\nmorfine||morphine\n")
+    nlp = speller(str(tmp_path / "list.txt"))
+    doc = mark(nlp, "aspirin cold morfine", "aspirin", "cold", "morfine")
+    assert texts_and_ids(nlp, doc)[::2] == [[("aspirin", "D001241")], [("morphine", "D009020")]]
+    assert [ent._.corrections for ent in doc.ents] == [
+        {"aspirin": "morphine"},
+        {"cold": "cool"},
+        {"morfine": "morphine"},
+    ]
+    nlp.get_pipe("sapbert_linker").selection.spelling_margin = 2.0
+    assert nlp(doc).ents[2]._.links[0].text == "morfine"
+
+
+def test_parts_and_long_forms_are_corrected(speller, mark):
+    nlp = speller()
+    doc = mark(nlp, "brest and ovarain cancer, CF", "brest and ovarain cancer", "CF")
+    set_composite_splits(doc.ents[0], [("brest cancer", "ovarain cancer")])
+    set_abbreviation_occurrences(doc, [AbbreviationOccurrence(26, 28, "cystic fibosis", None, None)])
+    composite, short = nlp(doc).ents
+    assert [(link.text, link.split) for link in composite._.links] == [
+        ("breast cancer", True),
+        ("ovarian cancer", True),
+    ]
+    (link,) = short._.links
+    assert (link.concept_id, link.text, link.long_form) == ("D003550", "cystic fibrosis", "cystic fibosis")
+
+
+def test_a_mention_that_the_matcher_found_stays_as_it_is(speller, mark):
+    nlp = speller()
+    doc = mark(nlp, "brest cancer", "brest cancer")
+    set_matched_name(doc.ents[0], "breast cancer")
+    assert nlp(doc).ents[0]._.corrections == {}
+
+
+def test_correcting_again_writes_over_what_was_there(speller, mark):
+    nlp = speller()
+    corrector = nlp.get_pipe("spelling_corrector")
+    doc = corrector(mark(nlp, "brest cancer", "brest cancer"))
+    assert doc.ents[0]._.corrections == {"brest cancer": "breast cancer"}
+    assert corrector(doc).ents[0]._.corrections == {"brest cancer": "breast cancer"}
+    set_matched_name(doc.ents[0], "breast cancer")
+    assert corrector(doc).ents[0]._.corrections == {}
+
+
+def test_span_groups(kb, mark):
+    nlp = spacy.blank("en")
+    nlp.add_pipe("spelling_corrector", config={"kb": kb, "spans_key": "found"})
+    doc = mark(nlp, "brest cancer and ovarain cancer", "ovarain cancer")
+    doc.spans["found"] = [Span(doc, 0, 2, label="X")]
+    nlp(doc)
+    assert doc.spans["found"][0]._.corrections == {"brest cancer": "breast cancer"}
+    assert doc.ents[0]._.corrections == {}
+
+
+# --- the vocabulary and the list
+
+
+def test_words_of_another_vocabulary(speller, tmp_path):
+    record = Record("X", (Name("brest cancar", "preferred", "S"), Name("cystic", "exact", "S")))
+    build_knowledge_base([record], tmp_path / "other.kb")
+    component = speller().get_pipe("spelling_corrector")
+    assert component.corrector("brest cancer") == "breast cancer"
+    component.set_kb(str(tmp_path / "other.kb"))
+    assert component.corrector("brest cancer") == "brest cancar"
+
+
+@pytest.mark.parametrize("used", [False, True])
+def test_a_list_stays_with_another_vocabulary(speller, tmp_path, used):
+    (tmp_path / "list.txt").write_text("brest||chest\n")
+    component = speller(str(tmp_path / "list.txt")).get_pipe("spelling_corrector")
+    if used:
+        assert component.corrector("brest") == "chest"
+    component.set_kb("starter")
+    assert component.corrector("brest cancer") == "chest cancer"
+
+
+def test_impossible_settings(tmp_path):
+    with pytest.raises(SapbertError, match=r"\[E406\] The setting corrections of mine is ; it must be null"):
+        spacy.blank("en").add_pipe("spelling_corrector", name="mine", config={"corrections": ""})
+    with pytest.raises(ConfigValidationError, match="corections"):
+        spacy.blank("en").add_pipe("spelling_corrector", config={"corections": "list.txt"})
+    component = SpellingCorrector(spacy.blank("en").vocab, corrections=str(tmp_path / "missing.txt"))
+    with pytest.raises(SapbertError, match=r"E120.*missing\.txt"):
+        _ = component.corrector
+
+
+# --- round trips
+
+MISSPELT = "Patients had a brest cancer."
+OTHER = "No ovarian cancer, but brest cancer."
+
+
+@pytest.fixture(params=["vocabulary", "list"])
+def nlp_and_file(request, speller, tmp_path):
+    """A pipeline that finds and corrects one misspelt mention, and the file that it needs no more once it is saved."""
+    path = tmp_path / "list.txt"
+    path.write_text("brest||breast\n")
+    nlp = speller(None if request.param == "vocabulary" else str(path))
+    nlp.add_pipe("entity_ruler", first=True).add_patterns([{"label": "DISEASE", "pattern": "brest cancer"}])
+    return nlp, path
+
+
+def content(doc):
+    return [(ent.text, ent.kb_id_, ent._.corrections, ent._.links) for ent in doc.ents]
+
+
+def test_disk_bytes_and_pickle(nlp_and_file, kb, tmp_path):
+    nlp, path = nlp_and_file
+    expected = content(nlp(MISSPELT))
+    assert [found[1:3] for found in expected] == [("D001943", {"brest cancer": "breast cancer"})]
+    nlp.to_disk(tmp_path / "saved")
+    pickled, data = pickle.dumps(nlp), nlp.to_bytes()
+    path.unlink()
+    empty = spacy.blank("en")
+    empty.add_pipe("entity_ruler")
+    empty.add_pipe("spelling_corrector", config={"kb": "/not/there.kb"})
+    empty.add_pipe("sapbert_linker", config={"kb": "/not/there.kb", "encoder": "none"})
+    for again in (spacy.load(tmp_path / "saved"), pickle.loads(pickled), empty.from_bytes(data)):
+        assert content(again(MISSPELT)) == expected
+        for name in ("spelling_corrector", "sapbert_linker"):
+            assert again.get_pipe(name).to_bytes() == nlp.get_pipe(name).to_bytes()
+
+
+def test_component_alone(nlp_and_file, mark, tmp_path):
+    nlp, path = nlp_and_file
+    component = nlp.get_pipe("spelling_corrector")
+    component.to_disk(tmp_path / "saved")
+    pickled, data = pickle.dumps(component), component.to_bytes()
+    path.unlink()
+    fresh = [SpellingCorrector(nlp.vocab, kb="/not/there.kb") for _ in range(2)]
+    for again in (fresh[0].from_disk(tmp_path / "saved"), fresh[1].from_bytes(data), pickle.loads(pickled)):
+        doc = again(mark(nlp, MISSPELT, "brest cancer"))
+        assert doc.ents[0]._.corrections == {"brest cancer": "breast cancer"}
+
+
+def test_what_was_saved_there_before_is_replaced(speller, tmp_path):
+    (tmp_path / "list.txt").write_text("brest||chest\n")
+    by_list = speller(str(tmp_path / "list.txt")).get_pipe("spelling_corrector")
+    by_words = speller().get_pipe("spelling_corrector")
+    for component, expected in ((by_list, "chest cancer"), (by_words, "breast cancer"), (by_list, "chest cancer")):
+        component.to_disk(tmp_path / "saved")
+        again = SpellingCorrector(component.vocab).from_disk(tmp_path / "saved")
+        assert again.corrector("brest cancer") == expected
+
+
+def test_a_loaded_component_takes_another_vocabulary(speller, tmp_path):
+    record = Record("X", (Name("brest cancar", "preferred", "S"), Name("cystic", "exact", "S")))
+    build_knowledge_base([record], tmp_path / "other.kb")
+    speller().to_disk(tmp_path / "saved")
+    component = spacy.load(tmp_path / "saved").get_pipe("spelling_corrector")
+    component.set_kb(str(tmp_path / "other.kb"))
+    assert component.corrector("brest cancer") == "brest cancar"
+
+
+def test_it_can_be_left_out_at_load(nlp_and_file, tmp_path):
+    nlp, _ = nlp_and_file
+    nlp.to_disk(tmp_path / "saved")
+    off = spacy.load(tmp_path / "saved", exclude=["spelling_corrector"])
+    assert off(MISSPELT).ents[0]._.links[0].text == "brest cancer"
+    on = spacy.load(tmp_path / "saved")
+    assert on(MISSPELT).ents[0]._.links[0].text == "breast cancer"
+
+
+def test_two_processes(nlp_and_file):
+    nlp, _ = nlp_and_file
+    expected = [content(nlp(text)) for text in (MISSPELT, OTHER)]
+    assert [content(doc) for doc in nlp.pipe([MISSPELT, OTHER], n_process=2, batch_size=1)] == expected
+
+
+def test_documents_keep_their_corrections(nlp_and_file):
+    nlp, _ = nlp_and_file
+    doc = nlp(MISSPELT)
+    for again in (Doc(nlp.vocab).from_bytes(doc.to_bytes()), pickle.loads(pickle.dumps(doc))):
+        assert content(again) == content(doc)
