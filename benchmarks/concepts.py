@@ -1,6 +1,6 @@
 """What finds the concepts of whole documents: the method of Shao et al. (2024), other signals, and all together.
 
-Each cell is a pipeline, trained by `spacy train` where it learns, and measured by `evaluate concepts` on the
+Each cell is a pipeline, trained by `spacy train` where it is to be, and measured by `evaluate concepts` on the
 development set of NCBI Disease or BC5CDR, among the concepts of the task. A cell that is done is not trained again;
 results are printed after each. `minutes` are those of the training, on one core where OMP_NUM_THREADS is 1.
 
@@ -37,21 +37,21 @@ class Cell(NamedTuple):
     """A pipeline.
 
     signals (tuple[str, ...]), text (str): settings of the retriever.
-    learns (bool): whether it is trained.
+    is_trained (bool): whether it is trained.
     augmented (bool): on documents annotated by rule as well.
     """
 
     signals: tuple[str, ...]
-    learns: bool = True
+    is_trained: bool = True
     text: str = "packed"
     augmented: bool = False
 
 
 CELLS = {
-    "document, untrained": Cell(("document",), learns=False),
-    "document, untrained, mean of names": Cell(("document",), learns=False, text="mean"),
-    "sentences": Cell(("sentences",), learns=False),
-    "phrases": Cell(("phrases",), learns=False),
+    "document, untrained": Cell(("document",), is_trained=False),
+    "document, untrained, mean of names": Cell(("document",), is_trained=False, text="mean"),
+    "sentences": Cell(("sentences",), is_trained=False),
+    "phrases": Cell(("phrases",), is_trained=False),
     "document": Cell(("document",)),
     "document, mean of names": Cell(("document",), text="mean"),
     "document, augmented": Cell(("document",), augmented=True),
@@ -95,16 +95,15 @@ def config_of(cell: Cell, args: argparse.Namespace) -> Config:
         "labels": labels,
     }
     retriever = config["components"]["concept_retriever"]
-    retriever.update({"signals": list(cell.signals), "concept_text": cell.text, "pooling": args.pooling})
-    retriever["segment_length"] = args.segment_length
+    retriever["signals"] = list(cell.signals)
+    vectors = {"concept_text": cell.text, "pooling": args.pooling, "segment_length": args.segment_length}
+    retriever["vectors"].update(vectors)
     retriever["training"].update({"augmented_weight": args.weight, "seed": args.seed})
     if len(cell.signals) == 1:  # there is nothing to weigh
         retriever["training"]["held_out"] = 0.0
     if "mentions" in cell.signals:
-        settings: dict[str, dict[str, Any]] = {
-            "concept_matcher": {"kb": args.kb},
-            "sapbert_linker": {"kb": args.kb, "encoder": args.encoder, "pooling": args.pooling, "threshold": 0.7},
-        }
+        linker = {"kb": args.kb, "encoder": args.encoder, "vectors": {"pooling": args.pooling}, "threshold": 0.7}
+        settings: dict[str, dict[str, Any]] = {"concept_matcher": {"kb": args.kb}, "sapbert_linker": linker}
         for name in MENTIONS:
             config["components"][name] = {"factory": name, **settings.get(name, {})}
         config["nlp"]["pipeline"] = [*MENTIONS, "concept_retriever"]
@@ -125,7 +124,7 @@ def once(path: Path) -> int:
 def make(cell: Cell, folder: Path, args: argparse.Namespace) -> None:
     """Make the pipeline of a cell; it stands in `folder / "model-last"`."""
     config = config_of(cell, args)
-    if cell.learns:
+    if cell.is_trained:
         config.to_disk(folder / "train.cfg")
         started = time.monotonic()
         run("spacy", "train", str(folder / "train.cfg"), "--output", str(folder))
@@ -144,10 +143,10 @@ def make(cell: Cell, folder: Path, args: argparse.Namespace) -> None:
 def measure(folder: Path, args: argparse.Namespace) -> dict[str, Any]:
     train, dev, labels = SETS[args.corpus]
     corpora = args.data / "corpora"
-    told = ["--labels", str(args.data / "labels" / labels), "--train", str(corpora / train)]
+    known = ["--labels", str(args.data / "labels" / labels), "--train", str(corpora / train)]
     predictions = ["--predictions", str(folder / "predictions.jsonl")]
     found = run(
-        "spacy_sapbert", "evaluate", "concepts", str(folder / "model-last"), str(corpora / dev), *told, *predictions
+        "spacy_sapbert", "evaluate", "concepts", str(folder / "model-last"), str(corpora / dev), *known, *predictions
     )
     minutes = folder / "minutes.json"
     budget = {"minutes": round(json.loads(minutes.read_text()), 1)} if minutes.is_file() else {}

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, settings
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
-from spacy_sapbert.types import DocumentConcept, Name, Record
+from spacy_sapbert.types import AnnotatedDocument, DocumentConcept, Mention, Name, Record
 
 # All are read when torch and transformers are imported. The models are tiny: threads that wait for one another make
 # them slow where other work goes on. Where the hardware has bfloat16, names are encoded in it; `make test-all` has the
@@ -51,6 +51,32 @@ SMALL_VOCABULARY = [
     ("D001241", "CTD", "Chemical|Drug", "Aspirin|acetylsalicylic acid|ASA", {"alternative_ids": ("X1", "X2")}),
     ("D009020", "CTD", "Chemical|Drug", "Morphine|morphine sulphate", {}),
 ]
+
+# what documents say of some concepts, first a mention that is no name of theirs
+SAID = {
+    "D003550": ["Sticky lungs", "of a child with salty sweat", "and thick mucus"],
+    "D012640": ["Jerks", "in sleep after a spike wave", "and foaming"],
+    "D009020": ["Poppy juice", "given for pain at night", "and breathing slowly"],
+    "OMIM:114480": ["Lump", "under the nipple on a scan", "and hard axilla"],
+}
+
+
+@pytest.fixture(scope="session")
+def said() -> dict[str, list[str]]:
+    """What documents say of some concepts of the small vocabulary, by a primary or alternative id."""
+    return SAID
+
+
+@pytest.fixture(scope="session")
+def retrieval_documents() -> list[AnnotatedDocument]:
+    """Each concept of `said` in four documents that say parts of it."""
+    documents = []
+    for concept_id, (mention, *rest) in SAID.items():
+        texts = (mention, f"{mention} {rest[0]}", f"{mention} {rest[1]}", " ".join([mention, *rest]))
+        for number, text in enumerate(texts):
+            found = Mention(0, len(mention), mention, "X", (concept_id,))
+            documents.append(AnnotatedDocument(f"{concept_id}-{number}", f"{text}.", (found,)))
+    return documents
 
 
 @pytest.fixture(scope="session")
@@ -121,6 +147,11 @@ class FakeRetriever:
         self.spans_key = "mine"
         self.rankings: dict[str, list[tuple[str, float]]] = {}
         self.asked: list[tuple[list[Any], int, Any]] = []
+
+    @property
+    def retriever(self) -> Any:
+        """What the component holds is itself."""
+        return self
 
     def __call__(self, doc: Any) -> Any:
         raise AssertionError("the documents are to be ranked, not annotated")

@@ -201,7 +201,7 @@ class _Scorer:
             self._sizes[group] += len(subset)
         self._without_a_name += sum(not self._retriever.kb.find_id(concept_id) for concept_id in gold)
         self.tops.append(compare_sets(gold.keys(), set(ranked[: self._k]))._replace(named=self._k))
-        threshold = self._retriever.threshold
+        threshold = self._retriever.retriever.threshold
         named = {one.concept_id for one in document.ranked[: self._retriever.k] if one.score > threshold}
         self._above.append(compare_sets(gold.keys(), named))
         return self._scores["all"][-1]
@@ -228,7 +228,7 @@ class _Scorer:
             "types": {label: self._group(("types", label), scores) for label, scores in sorted(self._types.items())},
             "micro": _at(k, micro(self.tops)),
             "threshold": {
-                "value": self._retriever.threshold,
+                "value": self._retriever.retriever.threshold,
                 "macro": macro(self._above),
                 "micro": micro(self._above),
             },

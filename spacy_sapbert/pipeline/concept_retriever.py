@@ -1,37 +1,35 @@
 """`concept_retriever`: the concepts of a whole document."""
 
-from typing import (
-    TYPE_CHECKING,
-    Callable,
-    Collection,
-    FrozenSet,
-    List,
-    Optional,
-    Sequence,
-    Tuple,
-)
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Callable, Collection, Dict, Iterable, List, Optional, Sequence, Tuple, cast
 
 from spacy.language import Language
 from spacy.tokens import Doc
+from spacy.training import Example, validate_examples
 from spacy.vocab import Vocab
 from thinc.api import Model
 from thinc.types import Floats2d
 
+from ..retrieval.settings import RetrieverSettings, VectorSettings
 from ..retrieval.signals import OF_ENCODER, SIGNALS
 from ..training.concept_retrieval import ConceptRetrieval
 from ..types import DocumentConcept
 from .attributes import register, set_concepts
+from .batched import BatchedPipe
 from .concepts_scorer import score_concepts
-from .retrieval_learning import RetrievalPipe
 from .settings import check_setting
 
 if TYPE_CHECKING:
-    from ..kb.knowledge_base import KnowledgeBase
-    from ..retrieval.concept_set import ConceptSet
-    from ..retrieval.parts import RetrieverParts
-    from ..retrieval.retriever import RankedConcept, Retriever
+    import numpy as np
+    from thinc.api import Optimizer
 
-CONCEPT_TEXTS = ("packed", "mean")
+    from ..kb.knowledge_base import KnowledgeBase
+    from ..retrieval.retriever import Retriever
+    from ..retrieval.signals.document import EncodeDocuments
+    from ..training.retriever_trainer import RetrieverTrainer
+
+_DEFAULTS = RetrieverSettings()
 
 
 @Language.factory(
@@ -40,19 +38,16 @@ CONCEPT_TEXTS = ("packed", "mean")
     default_config={
         "kb": "starter",
         "encoder": "starter",
-        "pooling": None,
         "device": "auto",
         "index": "Flat",
         "labels": None,
         "types": [],
         "signals": ["phrases"],
-        "concept_text": "packed",
-        "segment_length": 512,
         "spans_key": None,
-        "k": 10,
+        "k": _DEFAULTS.k,
         "threshold": None,
-        "most_specific": False,
-        "batch_size": 32,
+        "most_specific": _DEFAULTS.most_specific,
+        "vectors": VectorSettings().as_dict(),
         "model": None,
         "training": None,
         "scorer": {"@scorers": "spacy-sapbert.concepts_scorer.v1"},
@@ -64,61 +59,90 @@ def make_concept_retriever(
     name: str,
     kb: str,
     encoder: str,
-    pooling: Optional[str],
     device: str,
     index: str,
     labels: Optional[str],
     types: List[str],
     signals: List[str],
-    concept_text: str,
-    segment_length: int,
     spans_key: Optional[str],
     k: int,
     threshold: Optional[float],
     most_specific: bool,
-    batch_size: int,
+    vectors: Dict[str, Any],
     model: Optional[Model[List[Doc], List[Floats2d]]],
-    learning: Optional[ConceptRetrieval],
+    training: Optional[ConceptRetrieval],
     scorer: Optional[Callable],
 ) -> "ConceptRetriever":
-    settings = locals()
-    return ConceptRetriever(settings.pop("nlp").vocab, **settings)
+    return ConceptRetriever(
+        nlp.vocab,
+        name,
+        kb=kb,
+        encoder=encoder,
+        device=device,
+        index=index,
+        labels=labels,
+        types=types,
+        signals=signals,
+        spans_key=spans_key,
+        k=k,
+        threshold=threshold,
+        most_specific=most_specific,
+        vectors=vectors,
+        model=model,
+        training=training,
+        scorer=scorer,
+    )
 
 
-class ConceptRetriever(RetrievalPipe):
-    """Names the concepts that a document is about, whether or not a mention of them was found.
+def _retriever_setting(name: str) -> Any:
+    """A setting that the component shares with its retriever, so that it can be changed at any time."""
 
-    Several signals speak for a concept, alone or weighed together as was learnt from annotated documents: "document",
-    the bi-encoder of Shao et al. (2024), which compares the document with one vector a concept; "sentences", the best
-    sentence beside the best name; "phrases", every run of a few words beside every name; "mentions", what a linker
-    before this component has linked; "prior", how often annotators name the concept. Until it was learnt how much
-    each counts, the first in the list ranks alone.
+    def get(component: "ConceptRetriever") -> Any:
+        return getattr(component.settings, name)
 
-    kb (str): "starter", or the path of a store that `spacy-sapbert kb build` made.
+    def set(component: "ConceptRetriever", value: Any) -> None:
+        setattr(component.settings, name, value)
+
+    return property(get, set)
+
+
+class ConceptRetriever(BatchedPipe):
+    """Predicts the concepts that a document is about, whether or not a mention of them was found.
+
+    `retrieval.retriever.Retriever` does the work. The component reads documents and writes their concepts.
+
+    Several signals speak for a concept, alone or weighed together as was fitted on annotated documents. "document" is
+    the bi-encoder of Shao et al. (2024), which compares the document with one vector of each concept. "sentences"
+    compares every sentence with every name, and "phrases" every run of a few words. "mentions" is what a linker before
+    this component has linked. "prior" is how often annotators mean the concept. Without fitted weights the first in the
+    list ranks alone.
+
+    kb (str): "starter", or the path of a knowledge base that `spacy-sapbert kb build` made.
     encoder (str): "starter", a folder or a hub name; "none" for "mentions" and "prior" alone.
-    pooling (str | None): "cls" or "mean"; None takes what the encoder says.
     device (str): where the encoder runs: "auto", "cpu", "cuda", …
     index (str): how near names are found, for "phrases" and "sentences"; see `SapbertLinker`.
-    labels (str | None): a file with the ids that can be named, one a line; None for all of the vocabulary.
+    labels (str | None): a file with the ids that can be predicted, one a line; None for all of the vocabulary.
     types (List[str]): only concepts of these types. An empty list lets all pass.
     signals (List[str]): what speaks for a concept.
-    concept_text (str): what of a concept is encoded for "document": "packed", one text of all names and the
-        definition; or "mean", the mean of the names' vectors.
-    segment_length (int): wordpieces that are read at once, for "document"; no more than the encoder can read.
     spans_key (str | None): "mentions" are `doc.spans[spans_key]` instead of `doc.ents`.
     k (int): concepts of a document at most.
-    threshold (float | None): a concept needs a higher score; None takes what was fitted, or that of the signal.
+    threshold (float | None): a concept needs a higher score. None takes the fitted threshold, or that of the signal.
     most_specific (bool): leave out concepts above another one of the document in the vocabulary's hierarchy.
-    batch_size (int): documents that are read together.
+    vectors (Dict): for experts, see `retrieval.settings.VectorSettings`.
     model (Model[List[Doc], List[Floats2d]] | None): reads documents for "document", e.g. by the transformer that the
         pipeline's components share ("spacy-sapbert.SharedTransformer.v1"); `encoder` should be the same model, and is
         that of the concepts. None for an encoder of the component's own.
-    learning (ConceptRetrieval | None): how it learns from annotated documents in `spacy train`; None for not at all.
-    scorer (Callable | None): measures predicted documents beside annotated ones.
+    training (ConceptRetrieval | None): how `spacy train` trains the retriever on annotated documents; None for not at
+        all.
+    scorer (Callable | None): compares predicted documents with annotated ones.
 
-    `k`, `threshold`, `most_specific` and `batch_size` can be changed at any time; the change is not saved.
-    RAISES (SapbertError): E406 a setting that cannot be.
+    `k`, `threshold`, `most_specific` and `vectors.batch_size` can be changed at any time; the change is not saved.
+    RAISES (SapbertError): E406 a setting cannot have its value.
     """
+
+    k = _retriever_setting("k")
+    threshold = _retriever_setting("threshold")
+    most_specific = _retriever_setting("most_specific")
 
     def __init__(
         self,
@@ -127,59 +151,93 @@ class ConceptRetriever(RetrievalPipe):
         *,
         kb: str = "starter",
         encoder: str = "starter",
-        pooling: Optional[str] = None,
         device: str = "auto",
         index: str = "Flat",
         labels: Optional[str] = None,
         types: Sequence[str] = (),
         signals: Sequence[str] = ("phrases",),
-        concept_text: str = "packed",
-        segment_length: int = 512,
         spans_key: Optional[str] = None,
-        k: int = 10,
+        k: int = _DEFAULTS.k,
         threshold: Optional[float] = None,
-        most_specific: bool = False,
-        batch_size: int = 32,
+        most_specific: bool = _DEFAULTS.most_specific,
+        vectors: Optional[Dict[str, Any]] = None,
         model: Optional[Model[List[Doc], List[Floats2d]]] = None,
-        learning: Optional[ConceptRetrieval] = None,
+        training: Optional[ConceptRetrieval] = None,
         scorer: Optional[Callable] = score_concepts,
     ) -> None:
-        super().__init__(model, learning, scorer)
         self.vocab = vocab
         self.name = name
         self._kb = kb
         self._encoder = encoder
-        self._pooling = pooling
         self._device = device
         self._index = index
         self._labels = labels
         self._types = list(types)
         self._signals = list(signals)
-        self._concept_text = concept_text
-        self._segment_length = segment_length
         self._spans_key = spans_key
-        self.k = k
-        self._threshold = threshold
-        self.most_specific = most_specific
-        self.batch_size = batch_size
-        self._some: Optional[Tuple[FrozenSet[str], ConceptSet, RetrieverParts]] = None
-        self._check_settings()
+        self._model = model
+        self.model: Any = model  # or its own, while it is trained
+        self.training = training
+        self.scorer = scorer
+        self.vectors = VectorSettings.read(name, "vectors", vectors or {})
+        self.settings = RetrieverSettings(k=k, threshold=threshold, most_specific=most_specific)
+        self.settings.check(name)
+        self._check_signals()
+        self._retriever: Optional[Retriever] = None
+        self._trainer: Optional[RetrieverTrainer] = None
         register()
+
+    @property
+    def batch_size(self) -> int:  # type: ignore[override]
+        """Documents that are read together."""
+        return self.vectors.batch_size
 
     # --- retrieving
 
-    def predict(self, docs: Sequence[Doc]) -> List[List["RankedConcept"]]:
-        """RETURNS (List[List[RankedConcept]]): for each document the k best concepts above the threshold, best first."""
-        threshold = self.threshold
-        ranked = self.retriever.rank(docs, self.k)
-        named = [[concept for concept in of_doc if concept.score > threshold] for of_doc in ranked]
-        return list(map(self._lowest, named)) if self.most_specific else named
+    @property
+    def retriever(self) -> "Retriever":
+        """Does the work. What the config names is opened here, at the first use."""
+        if self._retriever is None:
+            from ..encoders.transformer import open_encoder
+            from ..kb.storage import load_knowledge_base
+            from ..retrieval.storage import open_retriever
 
-    def set_annotations(self, docs: Sequence[Doc], predictions: Sequence[Sequence["RankedConcept"]]) -> None:
+            retriever = open_retriever(
+                load_knowledge_base(self._kb),
+                open_encoder(self._encoder, pooling=self.vectors.pooling, l2_normalized=True, device=self._device),
+                self._signals,
+                labels=None if self._labels is None else Path(self._labels),
+                types=self._types,
+                index=self._index,
+                vectors=self.vectors,
+            )
+            self._use(retriever)
+        assert self._retriever is not None
+        if self._trainer:
+            self._trainer.refresh()
+        return self._retriever
+
+    @property
+    def kb(self) -> "KnowledgeBase":
+        """The vocabulary."""
+        return self.retriever.kb
+
+    # not `labels`: spaCy lists those of every component in the pipeline's meta, before anything was loaded
+    @property
+    def concept_ids(self) -> Tuple[str, ...]:
+        """The primary ids of all concepts that can be predicted."""
+        return tuple(self.retriever.concepts.ids)
+
+    def predict(self, docs: Sequence[Doc]) -> List[List[DocumentConcept]]:
+        """RETURNS (List[List[DocumentConcept]]): for each document the k best concepts above the threshold, best
+        first."""
+        return self.retriever.retrieve(docs)
+
+    def set_annotations(self, docs: Sequence[Doc], predictions: Sequence[Sequence[DocumentConcept]]) -> None:
         """Write `_.concepts` of every document."""
         register()  # another plugin may have replaced the attribute since
-        for doc, ranked in zip(docs, predictions):
-            set_concepts(doc, [self._told(doc, concept, self.retriever) for concept in ranked])
+        for doc, concepts in zip(docs, predictions):
+            set_concepts(doc, concepts)
 
     def rank(
         self, docs: Sequence[Doc], k: int, filter: Optional[Collection[str]] = None
@@ -187,59 +245,123 @@ class ConceptRetriever(RetrievalPipe):
         """Rank the concepts of documents, whatever their score, those above others included.
 
         k (int): so many concepts of each document, at most.
-        filter (Collection[str] | None): ids that can be named.
+        filter (Collection[str] | None): ids that can be predicted.
         RETURNS (List[List[DocumentConcept]]): best first.
         """
-        retriever = self.retriever if filter is None else self._retriever_of(frozenset(filter))
-        ranked = retriever.rank(docs, k)
-        return [[self._told(doc, one, retriever) for one in of_doc] for doc, of_doc in zip(docs, ranked)]
+        return self.retriever.rank(docs, k, filter)
+
+    def _use(self, retriever: "Retriever") -> None:
+        retriever.settings = self.settings
+        retriever.spans_key = self._spans_key
+        retriever.encode_documents = self._encode_documents
+        self._retriever = retriever
+        self._trainer = None  # it belongs to the retriever before
+        self.model = self._model
 
     @property
-    def threshold(self) -> float:
-        """As it was set, else as it was fitted, or as the first signal has it."""
-        return self.retriever.threshold if self._threshold is None else self._threshold
+    def _encode_documents(self) -> Optional["EncodeDocuments"]:
+        """Encodes documents by the model that was given, if one was."""
+        model = self._model
+        return None if model is None else lambda docs: cast("List[np.ndarray]", model.predict(list(docs)))
 
-    @threshold.setter
-    def threshold(self, value: Optional[float]) -> None:
-        self._threshold = value
+    # --- training
 
-    @property
-    def kb(self) -> "KnowledgeBase":
-        """The vocabulary."""
-        return self.parts.kb
+    def initialize(self, get_examples: Callable[[], Iterable[Example]], *, nlp: Optional[Language] = None) -> None:
+        """Get ready for training: count what is annotated, and make the annotated mentions names. A component without
+        `training` stays as it is.
 
-    # not `labels`: spaCy lists those of every component in the pipeline's meta, before anything was loaded
-    @property
-    def concept_ids(self) -> Tuple[str, ...]:
-        """The primary ids of all concepts that can be named."""
-        return tuple(self.parts.concepts.ids)
+        get_examples (Callable[[], Iterable[Example]]): gives the training data.
+        RAISES (SapbertError): E645 no document is annotated with a concept that can be predicted.
+        """
+        if self.training is None:
+            return
+        examples = list(get_examples())
+        validate_examples(examples, f"{type(self).__name__}.initialize")
+        components = nlp.pipeline if nlp and self._model is not None else ()
+        listened = (one for _, one in components if self.name in getattr(one, "listening_components", ()))
+        self._start_training().begin([example.reference for example in examples], next(listened, None))
 
-    def _lowest(self, named: Sequence["RankedConcept"]) -> List["RankedConcept"]:
-        """RETURNS (List[RankedConcept]): those concepts of a document that are above none of the others."""
-        from ..kb.hierarchy import below
+    def update(
+        self,
+        examples: Iterable[Example],
+        *,
+        drop: float = 0.0,
+        sgd: Optional["Optimizer"] = None,
+        losses: Optional[Dict[str, float]] = None,
+    ) -> Dict[str, float]:
+        """Train on the concepts that are annotated in examples.
 
-        ids = [self.parts.concepts.ids[concept.place] for concept in named]
-        lowest = below(ids, self.kb)
-        return [concept for concept, concept_id in zip(named, ids) if concept_id in lowest]
+        examples (Iterable[Example]): what linked mentions say must be in the predicted documents, so let the components
+            before this one annotate.
+        drop (float): not used; dropout is a setting of `training`.
+        RETURNS (Dict[str, float]): `losses`, to which the mean loss of a document was added.
+        """
+        losses = {} if losses is None else losses
+        losses.setdefault(self.name, 0.0)
+        examples = list(examples)
+        validate_examples(examples, f"{type(self).__name__}.update")
+        if self.training is None:
+            self._answer_upstream(examples)
+            return losses
+        trainer = self._start_training()
+        documents = trainer.training_documents(examples)
+        if documents:
+            loss, backprop = trainer.begin_update(documents)
+            backprop()
+            losses[self.name] += loss
+            if sgd not in (None, False):
+                self.finish_update(sgd)
+        return losses
 
-    def _told(self, doc: Doc, concept: "RankedConcept", retriever: "Retriever") -> DocumentConcept:
-        concept_id = retriever.concepts.ids[concept.place]
-        known = self.kb.get(concept_id)
-        assert known is not None  # the set has concepts of the store only
-        spans = (doc.char_span(start, end, alignment_mode="expand") for start, end in concept.evidence)
-        evidence = tuple(span for span in spans if span is not None)
-        return DocumentConcept(concept_id, concept.score, known.canonical_name, evidence, concept.contributions)
+    def finish_update(self, sgd: "Optimizer") -> None:
+        """Change the weights. Signals are weighed anew when they are needed next."""
+        if self._trainer is not None:
+            self._trainer.finish_update(sgd)
 
-    def _retriever_of(self, filter: FrozenSet[str]) -> "Retriever":
-        """RETURNS (Retriever): one that names only some; what it takes long to make is kept for the next time."""
-        weights, whole = self.retriever.weights, self.parts
-        if self._some is None or self._some[0] != filter or self._some[1] is not whole.concepts:
-            self._some = filter, whole.concepts, whole.filter(filter)
-        parts = self._some[2]
-        parts.documents, parts.counts, parts.weights = whole.documents, whole.counts, weights
-        return parts.retriever(self._signals, self._spans_key, self._read)
+    def score(self, examples: Iterable[Example], **settings: Any) -> Dict[str, Any]:
+        """RETURNS (Dict[str, Any]): what the `scorer` measures; it is given the component as `retriever`."""
+        return self.scorer(examples, retriever=self, **settings) if self.scorer else {}
 
-    def _check_settings(self) -> None:
+    def _start_training(self) -> "RetrieverTrainer":
+        if self._trainer is None:
+            from ..training.retriever_trainer import RetrieverTrainer
+
+            assert self.training is not None
+            self._trainer = RetrieverTrainer(self.retriever, self.training, self._model)
+            self.model = self._model if self._trainer.model is None else self._trainer.model
+        return self._trainer
+
+    def _answer_upstream(self, examples: Sequence[Example]) -> None:
+        """Give nothing back: components that share a transformer wait until each of them has answered."""
+        if self._model is not None:
+            vectors, backprop = self._model.begin_update([example.predicted for example in examples])
+            backprop([one * 0 for one in vectors])
+
+    # --- saving
+
+    def _save(self, folder: Path) -> None:
+        from ..retrieval.storage import save_retriever
+
+        trained = self._trainer.trained_retriever() if self._trainer else nullcontext(self.retriever)
+        with trained as retriever:
+            save_retriever(retriever, folder, self._index)
+
+    def _load(self, folder: Path) -> None:
+        from ..retrieval.storage import load_retriever
+
+        retriever = load_retriever(
+            folder,
+            self._signals,
+            types=self._types,
+            index=self._index,
+            vectors=self.vectors,
+            device=self._device,
+        )
+        self._use(retriever)
+
+    # --- settings
+
+    def _check_signals(self) -> None:
         known = f"some of {', '.join(SIGNALS)}, each once"
         holds = self._signals and len(set(self._signals) & set(SIGNALS)) == len(self._signals)
         check_setting(self, "signals", bool(holds), known)
@@ -247,8 +369,3 @@ class ConceptRetriever(RetrievalPipe):
         check_setting(self, "encoder", self._encoder != "none" or not needs, "an encoder, for these signals")
         reads = self._model is None or "document" in self._signals
         check_setting(self, "model", reads, 'null, where "document" is none of the signals')
-        check_setting(self, "concept_text", self._concept_text in CONCEPT_TEXTS, f"one of {', '.join(CONCEPT_TEXTS)}")
-        for setting in ("k", "batch_size"):
-            check_setting(self, setting, getattr(self, setting) >= 1, "at least 1")
-        check_setting(self, "segment_length", self._segment_length >= 8, "at least 8")
-        check_setting(self, "threshold", self._threshold is None or 0 <= self._threshold <= 1, "from 0 to 1")

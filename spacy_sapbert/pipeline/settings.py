@@ -4,14 +4,15 @@ import inspect
 from typing import Any, Dict
 
 from ..errors import Errors, SapbertError
-from ..linking.settings import SettingsBlock
+from ..settings import SettingsBlock
 
 
 def settings_of(component: Any) -> Dict[str, Any]:
     """RETURNS (Dict[str, Any]): all settings; the attribute of one that cannot be changed any more begins with `_`."""
     arguments = inspect.signature(type(component)).parameters.values()
     names = [argument.name for argument in arguments if argument.kind == argument.KEYWORD_ONLY]
-    return {name: _value(component, name) for name in names}
+    values = {name: _value(component, name) for name in names}
+    return {name: value.as_dict() if isinstance(value, SettingsBlock) else value for name, value in values.items()}
 
 
 def check_setting(component: Any, setting: str, holds: bool, wanted: str) -> None:

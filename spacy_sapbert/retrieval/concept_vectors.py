@@ -24,7 +24,6 @@ from .concept_texts import concept_text, normal_name
 MANIFEST_FILE = "concepts.json"
 VECTORS_FILE = "concepts.npy"
 INDEX_FILE = "concepts.faiss"
-KINDS = ("packed", "mean")
 CELLS = "IVF,PQ"
 """The index above `EXACT_LIMIT` concepts: √N cells with quantised vectors, as in Shao et al. (2024)."""
 REFINED = 4

@@ -1,108 +1,211 @@
-"""The concepts of a document, ranked by one signal or by several together."""
+"""`Retriever`: from documents to the concepts that they are about, without spaCy's components."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+import tempfile
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
 
-import numpy as np
 from spacy.tokens import Doc
 
-from ..types import SCORE_DIGITS
+from ..encoders.documents import DocumentEncoder
+from ..encoders.transformer import TransformerEncoder
+from ..kb.hierarchy import below
+from ..kb.knowledge_base import KnowledgeBase
+from ..kb.mentions import TRAINING_SOURCE, add_training_mentions
+from ..kb.storage import KB_FILE
+from ..types import AnnotatedDocument, DocumentConcept
+from ..vectors.flat import NameVectors, build_name_vectors
+from ..vectors.index import Index
+from ..vectors.storage import VECTORS_FOLDER
 from .concept_set import ConceptSet
+from .concept_vectors import ConceptVectors
+from .ranker import ConceptRanker, RankedConcept
+from .settings import RetrieverSettings
 from .signal_weights import SignalWeights
-from .signals.signal import Characters, Signal, View
-from .training_counts import DocumentCounts
+from .signals.document import DocumentSignal, EncodeDocuments
+from .signals.mentions import MentionsSignal
+from .signals.near_names import NearNames
+from .signals.phrases import PhrasesSignal
+from .signals.prior import PriorSignal
+from .signals.sentences import SentencesSignal
+from .signals.signal import Signal
+from .training_counts import TrainingCounts
 
-CANDIDATES = 60  # of each signal
-
-
-class RankedConcept(NamedTuple):
-    """A concept of one document, by its place in the set."""
-
-    place: int
-    score: float
-    evidence: tuple[Characters, ...]
-    contributions: tuple[tuple[str, float], ...]
+NAMES_FOR_A_SENTENCE = 200
 
 
-class Candidates(NamedTuple):
-    """What may be named for one document: places (int64), features (float32, shape (candidates, features)), views."""
-
-    places: np.ndarray
-    features: np.ndarray
-    views: list[View]
-
-
+@dataclass(repr=False, eq=False)
 class Retriever:
-    """Ranks the concepts of a set.
+    """Ranks the concepts that a document is about.
 
-    concepts (ConceptSet): what can be named.
-    signals (Sequence[Signal]): what speaks for them; without weights the first alone ranks.
-    weights (SignalWeights | None): how much each counts.
+    `ConceptRanker` compares documents with concepts. The retriever has all that its signals need.
+    `retrieval.storage` opens, saves and loads it.
+
+    concepts (ConceptSet): what can be predicted.
+    signals (Sequence[str]): what speaks for a concept, some of `SIGNALS`.
+    settings (RetrieverSettings): shared with the caller, who may change them at any time.
+    spans_key (str | None): "mentions" are `doc.spans[spans_key]` instead of `doc.ents`.
+    encoder (TransformerEncoder | None): encodes names and concepts; it is never trained.
+    concept_vectors (ConceptVectors | None): for "document".
+    name_vectors (Index | None): for "phrases" and "sentences".
+    document_encoder (DocumentEncoder | None): for "document"; it may be trained.
+    encode_documents (EncodeDocuments | None): encodes documents in place of `document_encoder`.
+    labels (list[str] | None): the ids that the concepts were chosen by.
+    counts (TrainingCounts | None), stored_weights (SignalWeights | None): what was fitted on annotated documents.
     """
 
-    def __init__(self, concepts: ConceptSet, signals: Sequence[Signal], weights: SignalWeights | None = None) -> None:
-        self.concepts = concepts
-        self.signals = signals
-        self.weights = weights
+    concepts: ConceptSet
+    signals: Sequence[str]
+    settings: RetrieverSettings = field(default_factory=RetrieverSettings)
+    spans_key: str | None = None
+    encoder: TransformerEncoder | None = None
+    concept_vectors: ConceptVectors | None = None
+    name_vectors: Index | None = None
+    document_encoder: DocumentEncoder | None = None
+    encode_documents: EncodeDocuments | None = None
+    labels: list[str] | None = None
+    counts: TrainingCounts | None = None
+    stored_weights: SignalWeights | None = None
+    _ranker: ConceptRanker | None = field(default=None, init=False)
+    _filtered: tuple[frozenset[str], Retriever] | None = field(default=None, init=False)
+    _kb_without_training: KnowledgeBase | None = field(default=None, init=False)
+    _folders: list[tempfile.TemporaryDirectory[str]] = field(default_factory=list, init=False)
+
+    def __repr__(self) -> str:
+        return f"Retriever({len(self.concepts)} concepts of {self.kb.path}, signals: {', '.join(self.signals)})"
 
     @property
-    def n_features(self) -> dict[str, int]:
-        return {signal.name: len(signal.features) for signal in self.signals}
+    def kb(self) -> KnowledgeBase:
+        """The vocabulary."""
+        return self.concepts.kb
+
+    # --- ranking
+
+    def retrieve(self, docs: Sequence[Doc]) -> list[list[DocumentConcept]]:
+        """RETURNS (list[list[DocumentConcept]]): for each document the k best concepts above the threshold, best
+        first."""
+        threshold = self.threshold
+        found = [
+            [self._describe(doc, concept) for concept in ranked if concept.score > threshold]
+            for doc, ranked in zip(docs, self.ranker.rank(docs, self.settings.k), strict=True)
+        ]
+        return list(map(self._most_specific, found)) if self.settings.most_specific else found
+
+    def rank(self, docs: Sequence[Doc], k: int, filter: Collection[str] | None = None) -> list[list[DocumentConcept]]:
+        """Rank the concepts of documents, whatever their score, those above others included.
+
+        k (int): so many concepts of each document, at most.
+        filter (Collection[str] | None): ids that can be predicted.
+        RETURNS (list[list[DocumentConcept]]): best first.
+        """
+        retriever = self if filter is None else self._of(frozenset(filter))
+        ranked = retriever.ranker.rank(docs, k)
+        return [[retriever._describe(doc, one) for one in of_doc] for doc, of_doc in zip(docs, ranked, strict=True)]
 
     @property
     def threshold(self) -> float:
-        """What a score must be above, as fitted, or else as the only signal has it by default."""
-        return self.weights.threshold if self.weights else self.signals[0].threshold
+        """The setting, else the fitted threshold, or that of the first signal."""
+        given = self.settings.threshold
+        return self.ranker.threshold if given is None else given
 
-    def rank(self, docs: Sequence[Doc], k: int) -> list[list[RankedConcept]]:
-        """RETURNS (list[list[RankedConcept]]): the k best concepts of each document, whatever their score; of
-        equal ones a main descriptor goes first, see `KnowledgeBase.tie_ranks`."""
-        used = self.signals if self.weights else self.signals[:1]
-        return [self._rank(candidates, k) for candidates in self.candidates(docs, signals=used, n=max(k, CANDIDATES))]
+    @property
+    def weights(self) -> SignalWeights | None:
+        """The fitted weights, if they are of just these signals."""
+        return self.ranker.weights
 
-    def candidates(
-        self,
-        docs: Sequence[Doc],
-        own: Sequence[DocumentCounts] | None = None,
-        *,
-        signals: Sequence[Signal] | None = None,
-        n: int = CANDIDATES,
-    ) -> list[Candidates]:
-        """Put together what the signals see.
+    @property
+    def ranker(self) -> ConceptRanker:
+        """Compares documents with concepts, with the present weights."""
+        if self._ranker is None:
+            self._ranker = ConceptRanker(self.concepts, list(map(self._signal, self.signals)))
+        weights = self.stored_weights
+        is_of_these = weights is not None and dict(weights.signals) == self._ranker.n_features
+        self._ranker.weights = weights if is_of_these else None
+        return self._ranker
 
-        own (Sequence[DocumentCounts] | None): see `Signal.read`.
-        n (int): so many concepts are taken from each signal.
-        """
-        of_signals = [signal.read(docs, own) for signal in (self.signals if signals is None else signals)]
-        return [_candidates(list(views), n) for views in zip(*of_signals, strict=True)]
+    def _most_specific(self, found: Sequence[DocumentConcept]) -> list[DocumentConcept]:
+        """RETURNS (list[DocumentConcept]): those concepts of a document that are above none of the others."""
+        lowest = below([concept.concept_id for concept in found], self.kb)
+        return [concept for concept in found if concept.concept_id in lowest]
 
-    def _rank(self, candidates: Candidates, k: int) -> list[RankedConcept]:
-        places, features, views = candidates
-        if not len(places):
-            return []
-        ranks = (self.weights.scores(features) if self.weights else features[:, 0].astype(np.float64)).round(
-            SCORE_DIGITS
-        )
-        scores = ranks.clip(0, 1)
-        best = np.lexsort((self.concepts.kb.tie_ranks[self.concepts.rows[places]], -ranks))[:k]
-        told = self.weights.contributions(features[best]) if self.weights else [()] * len(best)
-        return [
-            RankedConcept(int(places[i]), float(scores[i]), _evidence(views, int(places[i])), contributions)
-            for i, contributions in zip(best, told, strict=True)
-        ]
+    def _describe(self, doc: Doc, ranked: RankedConcept) -> DocumentConcept:
+        concept_id = self.concepts.ids[ranked.place]
+        concept = self.kb.get(concept_id)
+        assert concept is not None  # the set has concepts of the store only
+        spans = (doc.char_span(start, end, alignment_mode="expand") for start, end in ranked.evidence)
+        evidence = tuple(span for span in spans if span is not None)
+        return DocumentConcept(concept_id, ranked.score, concept.canonical_name, evidence, ranked.contributions)
+
+    def _of(self, filter: frozenset[str]) -> Retriever:
+        """RETURNS (Retriever): one for some of the concepts. It is kept: its vectors take long to make."""
+        if self._filtered is None or self._filtered[0] != filter:
+            chosen = set(self.concepts.ids)
+            ids = [one for given in filter for one in self.kb.find_id(given) if one in chosen]
+            some = replace(self, concepts=ConceptSet(self.kb, ids))
+            if self.concept_vectors:
+                some.concept_vectors = self.concept_vectors.of(some.concepts, some._folder())
+            self._filtered = filter, some
+        some = self._filtered[1]
+        some.stored_weights = self.weights
+        return some
+
+    def _signal(self, name: str) -> Signal:
+        make: dict[str, Callable[[], Signal]] = {
+            "document": lambda: DocumentSignal(
+                _given(self.encode_documents or self.document_encoder), _given(self.concept_vectors)
+            ),
+            "sentences": lambda: SentencesSignal(
+                NearNames(_given(self.name_vectors), self.concepts, NAMES_FOR_A_SENTENCE)
+            ),
+            "phrases": lambda: PhrasesSignal(NearNames(_given(self.name_vectors), self.concepts), self.counts),
+            "mentions": lambda: MentionsSignal(self.concepts, self.spans_key),
+            "prior": lambda: PriorSignal(self.concepts, self.counts),
+        }
+        return make[name]()
+
+    # --- what training changes
+
+    def set_counts(self, counts: TrainingCounts) -> None:
+        """Take over what was counted in annotated documents."""
+        self.counts = counts
+        self._renew()
+
+    def add_training_mentions(self, documents: Iterable[AnnotatedDocument]) -> None:
+        """Add the mentions of annotated documents to the names, in place of those that were added before. The vectors
+        of the concepts stay as they are."""
+        folder = self._folder()
+        self._kb_without_training = self._kb_without_training or self.kb
+        knowledge_base = add_training_mentions(self._kb_without_training, documents, TRAINING_SOURCE, folder / KB_FILE)
+        if self.name_vectors and self.encoder:
+            known = [self.name_vectors.known] if isinstance(self.name_vectors, NameVectors) else []
+            build_name_vectors(knowledge_base, self.encoder, folder / VECTORS_FOLDER, known=known)
+            self.name_vectors = NameVectors(folder / VECTORS_FOLDER, knowledge_base, self.encoder)
+        self.concepts = ConceptSet(knowledge_base, self.concepts.ids)
+        self._renew()
+
+    def separate_document_encoder(self) -> DocumentEncoder:
+        """RETURNS (DocumentEncoder): that of the retriever, which can be trained: it shares no weights with `encoder`
+        from now on."""
+        assert self.encoder is not None  # it has made the vectors of the concepts
+        assert self.document_encoder is not None
+        if self.document_encoder.encoder is self.encoder:
+            self.document_encoder = DocumentEncoder(self.encoder.copy(), self.document_encoder.length)
+            self._renew()
+        return self.document_encoder
+
+    def _renew(self) -> None:
+        """Make the signals anew before they are used next."""
+        self._ranker = self._filtered = None
+
+    def _folder(self) -> Path:
+        """RETURNS (Path): a new folder that lives as long as the retriever does."""
+        self._folders.append(tempfile.TemporaryDirectory(prefix="spacy_sapbert_", ignore_cleanup_errors=True))
+        return Path(self._folders[-1].name)
 
 
-def _candidates(views: list[View], n: int) -> Candidates:
-    places = np.unique(np.concatenate([view.nearest(n) for view in views]).astype(np.int64))
-    return Candidates(places, np.concatenate([view.features(places) for view in views], axis=1), views)
-
-
-def _evidence(views: Sequence[View], place: int) -> tuple[Characters, ...]:
-    """RETURNS: that of the first signal that has any."""
-    for view in views:
-        found = view.evidence(place)
-        if found:
-            return tuple(dict.fromkeys(found))
-    return ()
+def _given(part: Any) -> Any:
+    assert part is not None  # opened for the signals that need it
+    return part

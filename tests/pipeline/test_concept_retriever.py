@@ -1,25 +1,33 @@
 import pickle
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
 import spacy
+from spacy.cli.train import train as train_by_config
 from spacy.tokens import Doc, DocBin
 from spacy.training import Example
+from thinc.api import Adam
 
+from spacy_sapbert.corpora.docbin import write_docbin
+from spacy_sapbert.corpora.docs import to_doc
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.retrieval.signals.phrases import PhrasesSignal
-from spacy_sapbert.types import DocumentConcept
+from spacy_sapbert.types import AnnotatedDocument, DocumentConcept, Mention
 
 TEXT = "Mucoviscidosis and cold. The breast cancers were treated with aspirin: cold and aspirin"
 OTHER = "Seizures of men. They had no lithium"
 NAMED = {"D003550", "D001943", "D003139", "D003080", "D001241"}
 SIGNALS = ["document", "sentences", "phrases", "mentions", "prior"]
+CONFIG = Path(__file__).parents[2] / "configs" / "concept_retriever.cfg"
+TRAINING = {"@misc": "spacy-sapbert.ConceptRetrieval.v1", "dropout": False, "held_out": 0.0}
+PRIMARY = {"OMIM:114480": "D001943"}
 
 
 @pytest.fixture(scope="module")
 def make(kb):
-    """A function that makes a pipeline with the small vocabulary, unless told otherwise."""
+    """A function that makes a pipeline with the small vocabulary, unless the config has another."""
 
     def make(before=(), **config):
         nlp = spacy.blank("en")
@@ -121,11 +129,11 @@ def test_documents_near_to_a_concept(make, tiny_encoder):
     best, *_ = retriever_of(make(signals=["document"])).rank([spacy.blank("en")(text)], 3)[0]
     assert best.concept_id == "D000690"
     assert best.score == pytest.approx(1, abs=1e-2)
-    mean = make(signals=["document"], concept_text="mean")
+    mean = make(signals=["document"], vectors={"concept_text": "mean"})
     assert retriever_of(mean).rank([mean.make_doc(text)], 1)[0][0].score < 0.98
 
 
-def test_nothing_was_learnt_of_the_prior(make):
+def test_without_training_there_is_no_prior(make):
     nlp = make(signals=["prior"], encoder="none")
     assert ids(nlp(TEXT)) == []
 
@@ -133,7 +141,7 @@ def test_nothing_was_learnt_of_the_prior(make):
 def test_mentions_need_no_encoder(make, linking):
     nlp = make(linking, signals=["mentions"], encoder="none")
     assert "D003550" in ids(nlp(TEXT))
-    assert retriever_of(nlp).parts.encoder is None
+    assert retriever_of(nlp).retriever.encoder is None
 
 
 def test_mentions_of_a_span_group(make, kb):
@@ -172,7 +180,8 @@ def test_k_and_threshold(make):
     retriever.threshold = 0.0
     assert len(ids(nlp(TEXT))) > 5
     retriever.threshold = None
-    assert retriever.threshold == PhrasesSignal.threshold
+    assert retriever.threshold is None
+    assert retriever.retriever.threshold == PhrasesSignal.threshold
     assert make(threshold=1.0)(TEXT)._.concepts == []
 
 
@@ -201,16 +210,19 @@ def test_what_is_not_named_takes_nothing_above_it_away(make):
         ("signals", ["phrases", "phrases"]),
         ("signals", ["words"]),
         ("encoder", "none"),
-        ("concept_text", "sum"),
+        ("vectors", {"concept_text": "sum"}),
+        ("vectors", {"batch_size": 0}),
+        ("vectors", {"segment_length": 7}),
+        ("vectors", {"pooling": "max"}),
+        ("vectors", {"length": 7}),
         ("k", 0),
-        ("batch_size", 0),
-        ("segment_length", 7),
         ("threshold", 1.1),
         ("threshold", -0.1),
     ],
 )
 def test_settings_that_cannot_be(make, setting, value):
-    with pytest.raises(SapbertError, match=rf"E406.*{setting}"):
+    named = ".".join([setting, *value]) if isinstance(value, dict) and "length" not in value else setting
+    with pytest.raises(SapbertError, match=rf"E406.*{named}"):
         make(**{setting: value})
 
 
@@ -224,7 +236,7 @@ def test_nothing_can_be_named(make, tmp_path):
 def test_nothing_is_opened_before_it_is_used(make):
     nlp = make(kb="/not/there.kb", encoder="/not/there", labels="/not/there")
     assert "concept_retriever" in nlp.meta["components"]
-    assert retriever_of(nlp)._parts is None
+    assert retriever_of(nlp)._retriever is None
     with pytest.raises(SapbertError):
         nlp(TEXT)
 
@@ -261,7 +273,7 @@ def test_each_signal_ranks_some(make, linking, signal):
 
 
 def test_batches_are_as_single_documents(make):
-    nlp = make(signals=["document"], threshold=0.0, batch_size=2)
+    nlp = make(signals=["document"], threshold=0.0, vectors={"batch_size": 2})
     texts = [TEXT, "", OTHER, "cold " * 80, "aspirin"]
     assert [content(doc) for doc in nlp.pipe(texts)] == [content(nlp(text)) for text in texts]
 
@@ -386,6 +398,218 @@ def test_an_encoder_with_raw_vectors_is_compared_by_cosines(make_encoder, kb):
     }
     retriever = nlp.add_pipe("concept_retriever", config=config)
     assert [one.concept_id for one in retriever.rank([nlp.make_doc("mucoviscidosis")], 3)[0]]
-    assert np.linalg.norm(retriever.parts.vectors.vectors, axis=1) == pytest.approx(np.ones(15), abs=1e-3)
-    (segments,) = retriever.parts.documents([nlp.make_doc(TEXT)])
+    assert np.linalg.norm(retriever.retriever.concept_vectors.vectors, axis=1) == pytest.approx(np.ones(15), abs=1e-3)
+    (segments,) = retriever.retriever.document_encoder([nlp.make_doc(TEXT)])
     assert np.linalg.norm(segments, axis=1) == pytest.approx(np.ones(len(segments)), abs=1e-4)
+
+
+# --- training
+
+
+@pytest.fixture(scope="module")
+def make_trainable(kb, tiny_encoder):
+    """A function that makes a pipeline whose retriever can be trained.
+
+    `config` has other settings of the retriever, `training` those of its training."""
+
+    def make(config=None, **training):
+        settings = {
+            "kb": kb,
+            "encoder": str(tiny_encoder),
+            "signals": ["document"],
+            "training": {**TRAINING, **training},
+        }
+        nlp = spacy.blank("en")
+        nlp.add_pipe("concept_retriever", config={**settings, **(config or {})})
+        return nlp
+
+    return make
+
+
+def examples_of(nlp, documents):
+    references = [to_doc(nlp, document) for document in documents]
+    return [Example(nlp.make_doc(reference.text), reference) for reference in references]
+
+
+def train(nlp, documents, steps=10, learn_rate=2e-3):
+    """RETURNS (list[float]): the losses."""
+    examples = examples_of(nlp, documents)
+    nlp.initialize(lambda: examples)
+    optimizer = Adam(learn_rate, L2=0.0)
+    return [nlp.update(examples, sgd=optimizer)["concept_retriever"] for _ in range(steps)]
+
+
+def rankings(nlp, documents, k=3):
+    docs = [nlp.make_doc(document.text) for document in documents]
+    return [[(one.concept_id, round(one.score, 4)) for one in of_doc] for of_doc in retriever_of(nlp).rank(docs, k)]
+
+
+def hits(nlp, documents):
+    gold = [PRIMARY.get(one, one) for document in documents for mention in document.mentions for one in mention.ids]
+    return sum(of_doc[0][0] == right for of_doc, right in zip(rankings(nlp, documents), gold, strict=True))
+
+
+@pytest.fixture(scope="module")
+def trained(make_trainable, retrieval_documents):
+    """A pipeline whose encoder was trained, and whose signals are weighed."""
+    nlp = make_trainable({"signals": ["phrases", "document", "prior"]}, held_out=0.4)
+    train(nlp, retrieval_documents)
+    return nlp
+
+
+def test_gradients_add_up_until_the_update_is_finished(make_trainable, retrieval_documents):
+    nlp = make_trainable()
+    examples = examples_of(nlp, retrieval_documents)
+    nlp.initialize(lambda: examples)
+    retriever = retriever_of(nlp)
+    weights = [one.clone() for one in retriever.retriever.document_encoder.encoder.model.parameters()]
+    retriever.update(examples)
+    now = retriever.retriever.document_encoder.encoder.model.parameters
+    assert all(one.equal(other) for one, other in zip(weights, now(), strict=True))
+    retriever.finish_update(Adam(1e-3))
+    assert not all(one.equal(other) for one, other in zip(weights, now(), strict=True))
+
+
+def test_another_component_keeps_its_encoder(make_trainable, kb, tiny_encoder, retrieval_documents):
+    nlp = make_trainable()
+    nlp.add_pipe("concept_matcher", config={"kb": kb}, first=True)
+    nlp.add_pipe("sapbert_linker", config={"kb": kb, "encoder": str(tiny_encoder)}, after="concept_matcher")
+    text = "Breast cancers and a cold"
+    expected = [ent._.kb_ents for ent in nlp(text).ents]
+    train(nlp, retrieval_documents, steps=2)
+    assert [ent._.kb_ents for ent in nlp(text).ents] == expected
+
+
+def test_without_an_encoder_to_train_the_signals_are_weighed_all_the_same(make_trainable, retrieval_documents):
+    nlp = make_trainable({"signals": ["phrases", "prior"]}, held_out=0.9)
+    assert train(nlp, retrieval_documents, steps=1) == [0.0]
+    assert retriever_of(nlp).model is None
+    assert rankings(nlp, retrieval_documents)[0][0][0] == "D003550"
+    assert retriever_of(nlp).retriever.weights is not None
+
+
+def test_what_annotating_components_have_linked_is_weighed(make_trainable, kb):
+    """Of the two concepts that are linked in each document, one is annotated."""
+    nlp = make_trainable({"signals": ["mentions", "prior"], "encoder": "none"}, held_out=0.9)
+    nlp.add_pipe("concept_matcher", config={"kb": kb}, first=True)
+    nlp.add_pipe("sapbert_linker", config={"kb": kb, "encoder": "none"}, after="concept_matcher")
+    texts = [f"{name} of {number} men. Seen with aspirin" for name in ("Mucoviscidosis", "Fits") for number in range(5)]
+    ids = ["D003550"] * 5 + ["D012640"] * 5
+    given = [
+        AnnotatedDocument("", text, (Mention(0, len(text.split()[0]), text.split()[0], "X", (one,)),))
+        for text, one in zip(texts, ids, strict=True)
+    ]
+    examples = examples_of(nlp, given)
+    nlp.initialize(lambda: examples)
+    nlp.update(examples, sgd=Adam(1e-3), annotates=["concept_matcher", "sapbert_linker"])
+    assert [[one.concept_id for one in nlp(text)._.concepts] for text in texts] == [[one] for one in ids]
+
+
+def test_concepts_are_weighed_anew_where_only_some_are_ranked(make_trainable, retrieval_documents):
+    nlp = make_trainable({"signals": ["phrases", "prior"]}, held_out=0.5)
+    doc, filter = nlp.make_doc("Jerks"), ["D003550", "D012640"]
+    retriever = retriever_of(nlp)
+    (before,) = retriever.rank([doc], 1, filter)
+    assert before[0].contributions == ()
+    train(nlp, retrieval_documents, steps=1)
+    (after,) = retriever.rank([doc], 1, filter)
+    assert after[0].concept_id == "D012640"
+    assert after[0].evidence[0].text == "Jerks"  # a name only since then
+    assert dict(after[0].contributions)["prior"] == dict(retriever.rank([doc], 1)[0][0].contributions)["prior"]
+
+
+def test_a_component_without_training_stays_as_it_is(kb, tiny_encoder, retrieval_documents):
+    nlp = spacy.blank("en")
+    retriever = nlp.add_pipe("concept_retriever", config={"kb": kb, "encoder": str(tiny_encoder)})
+    examples = examples_of(nlp, retrieval_documents)
+    optimizer = nlp.initialize(lambda: examples)
+    assert not retriever.is_trainable
+    assert nlp.update(examples, sgd=optimizer) == {"concept_retriever": 0.0}
+    assert retriever._retriever is None  # nothing was opened
+    with nlp.use_params({}):
+        pass
+
+
+# --- what was trained is saved
+
+
+@pytest.mark.parametrize("copy", ["disk", "bytes", "pickle"])
+def test_what_was_trained_survives(trained, make_trainable, tmp_path, copy, retrieval_documents):
+    if copy == "disk":
+        trained.to_disk(tmp_path / "saved")
+        again = spacy.load(tmp_path / "saved")
+    elif copy == "bytes":
+        settings = {"signals": ["phrases", "document", "prior"]}
+        again = make_trainable({**settings, "kb": "/not/there.kb", "encoder": "/not/there"}).from_bytes(
+            trained.to_bytes()
+        )
+    else:
+        again = pickle.loads(pickle.dumps(trained))
+    assert rankings(again, retrieval_documents) == rankings(trained, retrieval_documents)
+    assert retriever_of(again).retriever.threshold == retriever_of(trained).retriever.threshold
+    assert vars(retriever_of(again).retriever.counts) == vars(retriever_of(trained).retriever.counts)
+    assert [doc.user_data for doc in again.pipe(["Jerks"])] == [doc.user_data for doc in trained.pipe(["Jerks"])]
+
+
+def test_the_training_is_noted_with_the_encoder(trained, tmp_path):
+    for name in ("once", "twice"):
+        trained.to_disk(tmp_path / name)
+        retriever = retriever_of(spacy.load(tmp_path / name)).retriever
+        (note,) = retriever.document_encoder.encoder.trained["history"]
+        assert (note["step"], note["steps"], note["settings"]["hard"]) == ("concept retrieval", 10, 20)
+        assert "history" not in retriever.encoder.trained
+
+
+def test_a_saved_retriever_can_be_trained_on(trained, tmp_path, retrieval_documents):
+    trained.to_disk(tmp_path)
+    again = spacy.load(tmp_path)
+    first = rankings(again, retrieval_documents)
+    losses = train(again, retrieval_documents, steps=2)
+    assert losses[0] < 1
+    assert rankings(again, retrieval_documents) != first
+
+
+def test_a_pipeline_that_has_ranked_can_be_trained_without_initialize(trained, tmp_path, retrieval_documents):
+    trained.to_disk(tmp_path)
+    again = spacy.load(tmp_path)
+    again("cold")
+    optimizer = again.resume_training()
+    optimizer.learn_rate = 1e-3
+    weights = retriever_of(again).retriever.weights
+    assert again.update(examples_of(again, retrieval_documents), sgd=optimizer)["concept_retriever"] > 0
+    assert retriever_of(again).retriever.weights == weights  # nothing was held out to weigh the signals anew
+
+
+def test_weights_of_other_signals_are_not_used(trained, tmp_path):
+    trained.to_disk(tmp_path)
+    other = spacy.load(tmp_path, config={"components.concept_retriever.signals": ["phrases"]})
+    assert retriever_of(other).retriever.weights is None
+    assert other("mucoviscidosis")._.concepts[0].contributions == ()
+
+
+# --- spaCy's own loop
+
+
+def test_spacy_train(kb, tiny_encoder, tmp_path, capsys, retrieval_documents):
+    """The config as users run it, with a tiny encoder."""
+    nlp = spacy.blank("en")
+    for name in ("train", "dev"):
+        write_docbin((to_doc(nlp, one) for one in retrieval_documents), tmp_path / f"{name}.spacy")
+    overrides = {
+        "paths.train": str(tmp_path / "train.spacy"),
+        "paths.dev": str(tmp_path / "dev.spacy"),
+        "paths.kb": kb,
+        "paths.encoder": str(tiny_encoder),
+        "training.max_steps": 10,
+        "training.eval_frequency": 10,
+        "training.optimizer.learn_rate.initial_rate": 3e-3,
+        "training.optimizer.learn_rate.warmup_steps": 1,
+        "components.concept_retriever.training.dropout": False,
+        "components.concept_retriever.training.held_out": 0.4,
+    }
+    train_by_config(CONFIG, tmp_path / "out", overrides=overrides)
+    assert "CONCEPTS_R" in capsys.readouterr().out
+    best = spacy.load(tmp_path / "out" / "model-best")
+    assert best.meta["performance"]["concepts_r"] > 0.9
+    assert best("Jerks in sleep")._.concepts[0].concept_id == "D012640"
+    assert hits(best, retrieval_documents) >= 12

@@ -19,7 +19,7 @@ from spacy_sapbert.types import AnnotatedDocument, Mention
 
 CONFIG = Path(__file__).parents[2] / "configs" / "concept_retriever.cfg"
 ARCHITECTURE = "spacy-sapbert.SharedTransformer.v1"
-LEARNING = {"@misc": "spacy-sapbert.ConceptRetrieval.v1", "held_out": 0.0}
+TRAINING = {"@misc": "spacy-sapbert.ConceptRetrieval.v1", "held_out": 0.0}
 WINDOW = 6  # tokens of a segment
 TEXTS = [
     "Sticky lungs of a child with salty sweat and mucus.",
@@ -85,7 +85,7 @@ def examples_of(nlp, ids=IDS):
 
 
 def train(nlp, examples, steps):
-    """The transformer changes by what was learnt in the step before, as spaCy has it outside of `spacy train`.
+    """The transformer changes by the gradients of the step before, as spaCy has it outside of `spacy train`.
 
     RETURNS (list[dict[str, float]]): the losses.
     """
@@ -131,7 +131,7 @@ def test_documents_are_read_as_by_hand(started):
         if parts:
             pieces = encoder.tokenizer(parts)["input_ids"]
             assert vectors == pytest.approx(encoder.embed_by_length(pieces).detach().numpy(), abs=1e-5)
-            cosines = (vectors @ retriever_of(nlp).parts.vectors.vectors.T).max(axis=0)
+            cosines = (vectors @ retriever_of(nlp).retriever.concept_vectors.vectors.T).max(axis=0)
             assert doc._.concepts[0].score == pytest.approx(cosines.max(), abs=1e-5)
     assert content(docs[1]) == []
     assert retriever_of(nlp).rank([nlp("")], 3) == [[]]
@@ -166,7 +166,7 @@ def test_only_a_retriever_that_reads_documents_has_a_model(make):
         make(signals=["phrases"])
 
 
-# --- learning
+# --- training
 
 
 @pytest.mark.parametrize("pooling", ["cls", "mean"])
@@ -184,7 +184,7 @@ def test_gradients_are_slopes(make, pooling):
     directions = [np.random.default_rng(0).normal(size=one.shape).astype(np.float32) for one in read()]
     for module in transformer.model.transformer.modules():
         if hasattr(module, "p"):
-            module.p = 0.0  # else learning sees other vectors
+            module.p = 0.0  # else training sees other vectors
         if hasattr(module, "dropout_prob"):
             module.dropout_prob = 0.0
     transformer.update(examples)
@@ -203,33 +203,33 @@ def test_gradients_are_slopes(make, pooling):
     assert gradient == pytest.approx((values[0] - values[1]) / 2e-2, rel=0.05, abs=1e-3)
 
 
-def test_learning_reaches_the_transformer(make):
-    nlp = make(training=LEARNING)
+def test_training_reaches_the_transformer(make):
+    nlp = make(training=TRAINING)
     examples = start(nlp)
     before = weights_of(nlp).detach().clone()
-    frozen = retriever_of(nlp).parts.encoder.model.state_dict()["embeddings.word_embeddings.weight"].clone()
+    frozen = retriever_of(nlp).retriever.encoder.model.state_dict()["embeddings.word_embeddings.weight"].clone()
     losses = [one["concept_retriever"] for one in train(nlp, examples, steps=20)]
     assert losses[-1] < 0.5 * losses[0]
     assert not weights_of(nlp).equal(before)
     ranked = [doc._.concepts for doc in nlp.pipe(TEXTS)]
     assert [of_doc[0].concept_id if of_doc else None for of_doc in ranked] == IDS
-    assert retriever_of(nlp).parts.encoder.model.embeddings.word_embeddings.weight.equal(frozen)
+    assert retriever_of(nlp).retriever.encoder.model.embeddings.word_embeddings.weight.equal(frozen)
 
 
 def test_the_grad_factor_counts(make):
-    nlp = make(training=LEARNING, grad_factor=0.0)
+    nlp = make(training=TRAINING, grad_factor=0.0)
     examples = start(nlp)
     before = weights_of(nlp).detach().clone()
     assert train(nlp, examples, steps=2)[0]["concept_retriever"] > 0
     assert weights_of(nlp).equal(before)
 
 
-@pytest.mark.parametrize("training", [LEARNING, None])
-def test_others_learn_from_the_same_transformer(make, learning):
-    """The last to listen takes the gradients of all back; the retriever has to, though it learns nothing itself."""
+@pytest.mark.parametrize("training", [TRAINING, None])
+def test_others_are_trained_by_the_same_transformer(make, training):
+    """The last to listen takes the gradients of all back; the retriever has to, though it is not trained itself."""
     gradients = []
     for place in ("before", "after"):
-        nlp = make(training=learning, **{place: ["tagger"]})
+        nlp = make(training=training, **{place: ["tagger"]})
         losses = train(nlp, start(nlp), steps=3)
         assert losses[-1]["tagger"] > 0
         gradients.append(weights_of(nlp).grad.numpy())  # of the last step
@@ -237,12 +237,12 @@ def test_others_learn_from_the_same_transformer(make, learning):
     assert gradients[0] == pytest.approx(gradients[1], rel=1e-3, abs=1e-5)
 
 
-def test_what_is_held_out_is_read_but_not_learnt(make):
-    nlp = make(training={**LEARNING, "held_out": 0.5, "seed": 5}, signals=["document", "prior"])
+def test_what_is_held_out_is_read_but_not_trained_on(make):
+    nlp = make(training={**TRAINING, "held_out": 0.5, "seed": 5}, signals=["document", "prior"])
     examples = start(nlp)
     nlp.update(examples, sgd=Adam(1e-3))
     retriever = retriever_of(nlp)
-    held_out = retriever._held_out.values()
+    held_out = retriever._trainer.held_out.values()
     assert 0 < len(held_out) < len(TEXTS)
     assert retriever.retriever.weights is not None
     assert all(one.doc._.trf_data is None for one in held_out)  # it is large
@@ -250,7 +250,7 @@ def test_what_is_held_out_is_read_but_not_learnt(make):
 
 
 def test_a_frozen_transformer_has_to_annotate(make):
-    nlp = make(training=LEARNING)
+    nlp = make(training=TRAINING)
     examples = start(nlp)
     before = weights_of(nlp).detach().clone()
     with pytest.raises(SapbertError, match=r"E647.*annotating components"):
@@ -262,7 +262,7 @@ def test_a_frozen_transformer_has_to_annotate(make):
 
 
 def test_a_batch_without_text(make):
-    nlp = make(training=LEARNING)
+    nlp = make(training=TRAINING)
     start(nlp)
     empty = Example(nlp.make_doc(""), nlp.make_doc(""))
     assert nlp.update([empty], sgd=Adam(1e-3))["concept_retriever"] == 0.0
@@ -272,8 +272,8 @@ def test_a_batch_without_text(make):
 
 
 @pytest.mark.parametrize("copy", ["disk", "bytes", "pickle"])
-def test_a_learner_survives(make, tmp_path, copy):
-    nlp = make(training=LEARNING)
+def test_what_was_trained_survives(make, tmp_path, copy):
+    nlp = make(training=TRAINING)
     examples = start(nlp)
     train(nlp, examples, steps=3)
     expected = [content(doc) for doc in nlp.pipe(TEXTS)]
@@ -281,7 +281,7 @@ def test_a_learner_survives(make, tmp_path, copy):
         nlp.to_disk(tmp_path)
         again = spacy.load(tmp_path)
     elif copy == "bytes":
-        again = make(training=LEARNING).from_bytes(nlp.to_bytes())
+        again = make(training=TRAINING).from_bytes(nlp.to_bytes())
     else:
         again = pickle.loads(pickle.dumps(nlp))
     assert [content(doc) for doc in again.pipe(TEXTS)] == expected
@@ -304,7 +304,7 @@ def test_two_processes(make):
 
 def test_spacy_train(make, tmp_path):
     """The config as users run it, with the component's own encoder replaced by the pipeline's transformer."""
-    nlp = make(training=LEARNING)
+    nlp = make(training=TRAINING)
     references = [example.reference for example in examples_of(nlp)] * 2
     DocBin(docs=references, store_user_data=True).to_disk(tmp_path / "train.spacy")
     config = Config().from_disk(CONFIG, interpolate=False)
@@ -319,5 +319,5 @@ def test_spacy_train(make, tmp_path):
     assert last.meta["performance"]["concepts_r"] > 0.9
     assert last(TEXTS[2])._.concepts[0].concept_id == IDS[2]
     transformer = last.get_pipe("transformer").model.transformer
-    encoder = retriever_of(last).parts.encoder.model
+    encoder = retriever_of(last).retriever.encoder.model
     assert not transformer.embeddings.word_embeddings.weight.equal(encoder.embeddings.word_embeddings.weight)

@@ -1,100 +1,112 @@
-import numpy as np
 import pytest
 import spacy
 
-from spacy_sapbert.retrieval.retriever import Retriever
+from spacy_sapbert.encoders.transformer import TransformerEncoder
+from spacy_sapbert.retrieval.settings import RetrieverSettings, VectorSettings
 from spacy_sapbert.retrieval.signal_weights import SignalWeights
+from spacy_sapbert.retrieval.storage import open_retriever
+from spacy_sapbert.retrieval.training_counts import TrainingCounts
+from spacy_sapbert.types import AnnotatedDocument, Mention
 
 NLP = spacy.blank("en")
-
-
-class TableSignal:
-    """Says of the concepts of a text what a table has: id → features."""
-
-    threshold = 0.4
-
-    def __init__(self, name, features, concepts, table):
-        self.name = name
-        self.features = features
-        self.places = {one: concepts.places_of(one)[0] for of_text in table.values() for one in of_text}
-        self.table = table
-        self.given = []
-
-    def read(self, docs, own=None):
-        self.given.append(own)
-        return [TableView(self, self.table.get(doc.text, {})) for doc in docs]
-
-
-class TableView:
-    def __init__(self, signal, seen):
-        self.signal = signal
-        self.seen = {signal.places[one]: values for one, values in seen.items()}
-
-    def nearest(self, n):
-        return np.array(list(self.seen)[:n], dtype=np.int64)
-
-    def features(self, places):
-        nothing = [0.0] * len(self.signal.features)
-        return np.array([self.seen.get(int(place), nothing) for place in places], np.float32).reshape(-1, len(nothing))
-
-    def evidence(self, place):
-        return [(0, 3), (0, 3), (4, 5)] if place in self.seen and self.signal.name == "b" else []
+PRIOR = SignalWeights((("prior", 2),), (1.0, 0.0), (0.0, 0.0), 0.0, 0.7)
 
 
 @pytest.fixture
-def signals(concepts):
-    first = {"one": {"D003139": [0.5], "D001943": [0.5], "D010051": [3.0], "D009369": [2.0], "D003550": [-1.0]}}
-    second = {"one": {"D003550": [1.0, 0.0], "D003139": [0.0, 1.0]}}
-    return [TableSignal("a", ("x",), concepts, first), TableSignal("b", ("y", "z"), concepts, second)]
+def make(small_store, tiny_encoder):
+    """A function that makes a retriever with the small vocabulary."""
+
+    def make(*signals, kb=small_store, **settings):
+        encoder = TransformerEncoder(str(tiny_encoder), l2_normalized=True, device="cpu")
+        retriever = open_retriever(kb, encoder, signals, vectors=VectorSettings())
+        retriever.settings = RetrieverSettings(**settings)
+        return retriever
+
+    return make
 
 
 @pytest.fixture
-def concepts(small_store):
-    from spacy_sapbert.retrieval.concept_set import ConceptSet
-
-    return ConceptSet(small_store)
-
-
-def ids(concepts, ranked):
-    return [concepts.ids[one.place] for one in ranked]
-
-
-def test_without_weights_the_first_signal_ranks(signals, concepts):
-    retriever = Retriever(concepts, signals)
-    ranked, none = retriever.rank([NLP.make_doc("one"), NLP.make_doc("two")], 9)
-    assert ids(concepts, ranked) == [
-        "D010051",
-        "D009369",
-        "D001943",
-        "D003139",
-        "D003550",
-    ]  # of equal ones, by the number of names
-    assert [one.score for one in ranked] == [1.0, 1.0, 0.5, 0.5, 0.0]
-    assert all(one.contributions == () and one.evidence == () for one in ranked)
-    assert none == []
-    assert signals[1].given == []  # it was not asked
-    assert retriever.threshold == 0.4
-    assert ids(concepts, retriever.rank([NLP.make_doc("one")], 2)[0]) == ["D010051", "D009369"]
+def counted(make):
+    """A retriever for which four concepts were annotated, some of them more often; "Neoplasms" is above the others."""
+    retriever = make("prior")
+    counts = {"D009369": 6, "D001943": 5, "D003139": 3, "D001241": 1}
+    retriever.set_counts(TrainingCounts(counts, {}, {}, 0.1))
+    retriever.stored_weights = PRIOR
+    return retriever
 
 
-def test_weighed_signals(signals, concepts):
-    weights = SignalWeights((("a", 1), ("b", 2)), (1.0, 2.0, 4.0), (0.0, 0.0, 0.0), -2.0, 0.7)
-    retriever = Retriever(concepts, signals, weights)
-    (ranked,) = retriever.rank([NLP.make_doc("one")], 2)
-    assert ids(concepts, ranked) == ["D003139", "D010051"]
-    assert ranked[0].score == pytest.approx(1 / (1 + np.exp(-2.5)), abs=1e-5)
-    assert ranked[0].contributions == (("a", 0.5), ("b", 4.0))
-    assert ranked[0].evidence == ((0, 3), (4, 5))
-    assert retriever.threshold == 0.7
+def ids(concepts):
+    return [concept.concept_id for concept in concepts]
 
 
-def test_candidates_of_all_signals(signals, concepts):
-    own = ["what the document itself gave"]
-    (found,) = Retriever(concepts, signals).candidates([NLP.make_doc("one")], own, n=2)
-    assert [concepts.ids[place] for place in found.places] == ["D001943", "D003550", "D003139"]
-    assert found.features.tolist() == [[0.5, 0, 0], [-1, 1, 0], [0.5, 0, 1]]
-    assert [signal.given for signal in signals] == [[own], [own]]
+def retrieved(retriever, text="cold"):
+    return ids(retriever.retrieve([NLP.make_doc(text)])[0])
 
 
-def test_no_document(signals, concepts):
-    assert Retriever(concepts, signals).rank([], 5) == []
+def test_what_it_says_of_itself(make, small_store):
+    assert repr(make("phrases", "prior")) == f"Retriever(15 concepts of {small_store.path}, signals: phrases, prior)"
+
+
+def test_settings_can_be_changed_at_any_time(counted):
+    assert counted.threshold == 0.7
+    assert retrieved(counted) == ["D009369", "D001943", "D003139"]  # 1 of 2 times is a probability of 0.67
+    counted.settings.k = 2
+    assert retrieved(counted) == ["D009369", "D001943"]
+    counted.settings.most_specific = True
+    assert retrieved(counted) == ["D001943"]
+    counted.settings.k, counted.settings.threshold = 10, 0.5
+    assert retrieved(counted) == ["D001943", "D003139", "D001241"]
+    assert counted.threshold == 0.5
+
+
+def test_rank_is_without_a_threshold(counted):
+    (ranked,) = counted.rank([NLP.make_doc("")], 9)
+    assert ids(ranked) == ["D009369", "D001943", "D003139", "D001241"]
+    assert ranked[0].name == "Neoplasms"
+    assert ids(counted.rank([NLP.make_doc("")], 9, ["D001241", "OMIM:114480", "none"])[0]) == ["D001943", "D001241"]
+
+
+def test_weights_of_other_signals_do_not_count(make):
+    retriever = make("phrases")
+    retriever.stored_weights = PRIOR
+    assert retriever.weights is None
+    assert retriever.retrieve([NLP.make_doc("cold")])[0][0].contributions == ()
+
+
+def test_new_counts_change_the_ranking_among_some_as_well(counted):
+    filter = ["D001943", "D003139"]
+    assert ids(counted.rank([NLP.make_doc("")], 9, filter)[0]) == ["D001943", "D003139"]
+    counted.set_counts(TrainingCounts({"D003139": 9, "D001943": 1}, {}, {}, 0.1))
+    assert ids(counted.rank([NLP.make_doc("")], 9)[0]) == ["D003139", "D001943"]
+    assert ids(counted.rank([NLP.make_doc("")], 9, filter)[0]) == ["D003139", "D001943"]
+
+
+def test_mentions_of_training_documents_become_names(make):
+    retriever = make("phrases")
+    assert "D009020" not in retrieved(retriever, "poppy juice")
+    mention = Mention(0, 11, "Poppy juice", "X", ("D009020",))
+    retriever.add_training_mentions([AnnotatedDocument("1", "Poppy juice", (mention,))])
+    (best, *_), *_ = retriever.retrieve([NLP.make_doc("poppy juice")])
+    assert best.concept_id == "D009020"
+    assert best.evidence[0].text == "poppy juice"
+    retriever.add_training_mentions([])
+    assert retriever.kb.find_name("Poppy juice") == ()  # others take their place
+
+
+def test_the_document_encoder_is_separated_once(make):
+    retriever = make("document")
+    assert retriever.document_encoder.encoder is retriever.encoder
+    before = retriever.rank([NLP.make_doc("cold")], 3)
+    separate = retriever.separate_document_encoder()
+    assert retriever.separate_document_encoder() is separate is retriever.document_encoder
+    assert separate.encoder.model is not retriever.encoder.model
+    assert ids(retriever.rank([NLP.make_doc("cold")], 3)[0]) == ids(before[0])
+
+
+def test_documents_can_be_encoded_by_something_else(make):
+    retriever = make("document")
+    place = retriever.concepts.places_of("D003550")[0]
+    retriever.encode_documents = lambda docs: [retriever.concept_vectors.vectors[[place]] for _ in docs]
+    (best, *_), *_ = retriever.rank([NLP.make_doc("cold")], 3)
+    assert best.concept_id == "D003550"
+    assert best.score == pytest.approx(1, abs=1e-4)

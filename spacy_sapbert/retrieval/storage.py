@@ -1,0 +1,134 @@
+"""Retrievers: from settings or a saved folder, and back to a folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ..encoders.documents import DocumentEncoder
+from ..encoders.transformer import ENCODER_FOLDER, TransformerEncoder
+from ..errors import Errors, SapbertError
+from ..files import replacing
+from ..kb.knowledge_base import KnowledgeBase
+from ..kb.labels import read_labels, write_labels
+from ..kb.storage import copy_knowledge_base, open_saved_knowledge_base
+from ..vectors.storage import FLAT, VECTORS_FOLDER, open_index, save_index
+from .concept_set import ConceptSet
+from .concept_vectors import ConceptVectors, cached_concept_vectors
+from .retriever import Retriever
+from .settings import VectorSettings
+from .signal_weights import SignalWeights
+from .signals import OF_NAMES
+from .training_counts import TrainingCounts
+
+CONCEPTS_FOLDER = "concept_vectors"
+DOCUMENTS_FOLDER = "document_encoder"
+LABELS_FILE = "labels.txt"
+FITTED_FILE = "retrieval.json"
+
+
+def open_retriever(
+    kb: KnowledgeBase,
+    encoder: TransformerEncoder | None,
+    signals: Sequence[str],
+    *,
+    labels: Path | None = None,
+    types: Sequence[str] = (),
+    index: str = FLAT,
+    vectors: VectorSettings | None = None,
+) -> Retriever:
+    """Prepare what signals need. Vectors come from the cache folder, or are made there.
+
+    labels (Path | None): a file with the ids that can be predicted; None for all of the vocabulary.
+    types (Sequence[str]): only concepts of these types; empty for all.
+    index (str): see `open_index`.
+    RAISES (SapbertError): E642 none of the labels is a concept of the vocabulary.
+    """
+    vectors = vectors or VectorSettings()
+    ids = None if labels is None else read_labels(labels)
+    concepts = ConceptSet(kb, ids, types)
+    if not len(concepts):
+        raise SapbertError(Errors.E642.format(labels=labels, types=", ".join(types) or "any", path=kb.path))
+    retriever = Retriever(concepts, signals, encoder=encoder, labels=ids)
+    if encoder and "document" in signals:
+        retriever.document_encoder = DocumentEncoder(encoder, vectors.segment_length)
+        longer = _with_length(encoder, retriever.document_encoder.length)
+        retriever.concept_vectors = cached_concept_vectors(concepts, longer, vectors.concept_text)
+    if encoder and OF_NAMES & set(signals):
+        retriever.name_vectors = open_index(kb, encoder, index)
+    return retriever
+
+
+def save_retriever(retriever: Retriever, folder: Path, index: str = FLAT) -> None:
+    """Write all that a retriever needs into a folder; its settings are not saved.
+
+    index (str): the kind of index of the names, see `open_index`.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    copy_knowledge_base(retriever.kb, folder)
+    if retriever.labels is not None:
+        write_labels(retriever.labels, folder / LABELS_FILE)
+    if retriever.encoder:
+        retriever.encoder.save(folder / ENCODER_FOLDER)
+    if retriever.concept_vectors:
+        retriever.concept_vectors.save(folder / CONCEPTS_FOLDER)
+    if retriever.name_vectors:
+        save_index(retriever.name_vectors, folder / VECTORS_FOLDER, index)
+    if retriever.document_encoder and retriever.document_encoder.encoder is not retriever.encoder:
+        retriever.document_encoder.encoder.save(folder / DOCUMENTS_FOLDER)
+    fitted = {
+        "counts": retriever.counts.as_json() if retriever.counts else None,
+        "weights": retriever.stored_weights._asdict() if retriever.stored_weights else None,
+    }
+    with replacing(folder / FITTED_FILE) as temporary:
+        temporary.write_text(json.dumps(fitted), encoding="utf-8")
+
+
+def load_retriever(
+    folder: Path,
+    signals: Sequence[str],
+    *,
+    types: Sequence[str] = (),
+    index: str = FLAT,
+    vectors: VectorSettings | None = None,
+    device: str = "auto",
+) -> Retriever:
+    """Open what `save_retriever` wrote; see `open_retriever`.
+
+    RAISES (SapbertError): E306 a part is missing or damaged.
+    """
+    vectors = vectors or VectorSettings()
+    kb = open_saved_knowledge_base(folder)
+    ids = read_labels(folder / LABELS_FILE) if (folder / LABELS_FILE).is_file() else None
+    retriever = Retriever(ConceptSet(kb, ids, types), signals, labels=ids)
+    if (folder / ENCODER_FOLDER).is_dir():
+        encoder = retriever.encoder = TransformerEncoder(str(folder / ENCODER_FOLDER), device=device)
+        if "document" in signals:
+            trained = folder / DOCUMENTS_FOLDER
+            reader = TransformerEncoder(str(trained), device=device) if trained.is_dir() else encoder
+            retriever.document_encoder = DocumentEncoder(reader, vectors.segment_length)
+            retriever.concept_vectors = ConceptVectors(folder / CONCEPTS_FOLDER, retriever.concepts)
+        if OF_NAMES & set(signals):
+            retriever.name_vectors = open_index(kb, encoder, index, folder / VECTORS_FOLDER)
+    _load_fitted(retriever, folder / FITTED_FILE)
+    return retriever
+
+
+def _load_fitted(retriever: Retriever, path: Path) -> None:
+    try:
+        fitted: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        counts, weights = fitted["counts"], fitted["weights"]
+        retriever.counts = TrainingCounts(**counts) if counts else None
+        retriever.stored_weights = SignalWeights.from_json(weights) if weights else None
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise SapbertError(Errors.E306.format(path=path, reason=repr(error))) from error
+
+
+def _with_length(encoder: TransformerEncoder, length: int) -> TransformerEncoder:
+    """RETURNS (TransformerEncoder): one that reads longer texts, with the same weights."""
+    settings = {**encoder.settings, "max_length": length}
+    longer = TransformerEncoder(encoder.name, **settings, device=encoder.device)
+    longer.replace(encoder.model, encoder.tokenizer)
+    return longer

@@ -1,0 +1,58 @@
+"""`SettingsBlock`: settings that stand together in a component's config."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any, TypeVar, get_args, get_type_hints
+
+from .errors import Errors, SapbertError
+
+Block = TypeVar("Block", bound="SettingsBlock")
+
+
+@dataclass
+class SettingsBlock:
+    """Settings that stand together in a component's config."""
+
+    @classmethod
+    def read(cls: type[Block], component: str, name: str, values: Mapping[str, Any]) -> Block:
+        """Make a block of what a config says.
+
+        component, name (str): of the component and of the block, for messages.
+        values (Mapping[str, Any]): settings by name; what is missing has its default.
+        RAISES (SapbertError): E406 a setting that does not exist or cannot have this value.
+        """
+        known, hints = [one.name for one in fields(cls)], get_type_hints(cls)
+        for setting, value in values.items():
+            if setting not in known:
+                wanted = f"one of {', '.join(known)}"
+                raise SapbertError(
+                    Errors.E406.format(component=component, setting=name, value=repr(setting), wanted=wanted)
+                )
+            kinds = get_args(hints[setting]) or (hints[setting],)
+            if not any(type(value) is kind or (kind is float and type(value) is int) for kind in kinds):
+                wanted = " or ".join("null" if kind is type(None) else kind.__name__ for kind in kinds)
+                message = Errors.E406.format(
+                    component=component, setting=f"{name}.{setting}", value=repr(value), wanted=wanted
+                )
+                raise SapbertError(message)
+        block = cls(**values)
+        block.check(component, f"{name}.")
+        return block
+
+    def check(self, component: str, prefix: str = "") -> None:
+        """RAISES (SapbertError): E406 a setting cannot have its value."""
+        for setting, holds, wanted in self.rules():
+            if not holds:
+                value = getattr(self, setting)
+                message = Errors.E406.format(component=component, setting=prefix + setting, value=value, wanted=wanted)
+                raise SapbertError(message)
+
+    def rules(self) -> Sequence[tuple[str, bool, str]]:
+        """RETURNS (Sequence[tuple[str, bool, str]]): setting, whether its value can be, and what it must be."""
+        return ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """RETURNS (dict[str, Any]): as a config has it."""
+        return asdict(self)

@@ -1,0 +1,65 @@
+"""`DocumentLoss`: how far a document is from the concepts annotated in it, compared with others (Shao et al. 2024)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .concept_retrieval import ConceptRetrieval
+
+if TYPE_CHECKING:
+    from ..retrieval.concept_vectors import ConceptVectors
+
+
+class DocumentLoss:
+    """Compares a document with the concepts annotated in it and with wrong ones, which it draws.
+
+    vectors (ConceptVectors): of the concepts.
+    settings (ConceptRetrieval): how many wrong ones are drawn, with which seed; and the temperature.
+    """
+
+    def __init__(self, vectors: ConceptVectors, settings: ConceptRetrieval) -> None:
+        self.vectors = vectors
+        self.settings = settings
+        self._random = np.random.default_rng(settings.seed)
+
+    def __call__(self, segments: np.ndarray, right: Sequence[int]) -> tuple[float, np.ndarray]:
+        """InfoNCE: −log softmax of each right concept among the drawn wrong ones, averaged over the right ones.
+
+        segments (float32, shape (segments, dim)): of one document, which is as near to a concept as its nearest one.
+        RETURNS (float, float32 of the shape of segments): the loss and its gradient.
+        """
+        drawn = np.array([*right, *self.wrong(segments, right)])
+        n_right = len(right)
+        concepts = np.asarray(self.vectors.vectors[drawn])
+        cosines = segments @ concepts.T
+        nearest = cosines.argmax(axis=0)
+        scores = cosines[nearest, np.arange(len(drawn))].astype(np.float64) / self.settings.temperature
+        wrong = np.logaddexp.reduce(scores[n_right:])
+        total = np.logaddexp(scores[:n_right], wrong)
+        loss = float((total - scores[:n_right]).mean())
+        of_right = (np.exp(scores[:n_right] - total) - 1) / n_right
+        of_wrong = np.exp(scores[None, n_right:] - total[:, None]).sum(axis=0) / n_right
+        of_scores = np.concatenate([of_right, of_wrong]) / self.settings.temperature
+        gradient = np.zeros_like(segments)
+        np.add.at(gradient, nearest, of_scores[:, None].astype(np.float32) * concepts)
+        return loss, gradient
+
+    def wrong(self, segments: np.ndarray, right: Sequence[int]) -> np.ndarray:
+        """RETURNS (int64): the places of concepts that are not right: the nearest, and some at random."""
+        n_concepts = len(self.vectors.concepts)
+        cosines, places = self.vectors.nearest(segments, self.settings.hard + len(right))
+        order = np.argsort(-cosines.ravel(), kind="stable")
+        ranked = list(dict.fromkeys(place for place in places.ravel()[order].tolist() if place >= 0))
+        taken = set(right)
+        hard = [place for place in ranked if place not in taken][: self.settings.hard]
+        taken.update(hard)
+        wanted = min(self.settings.random, n_concepts - len(taken))
+        drawn: dict[int, None] = {}
+        while len(drawn) < wanted:
+            place = int(self._random.integers(n_concepts))
+            if place not in taken:
+                drawn[place] = None
+        return np.array([*hard, *drawn], dtype=np.int64)

@@ -1,0 +1,226 @@
+"""`RetrieverTrainer`: trains the document encoder of a retriever, and fits how much each signal counts."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import numpy as np
+from spacy.tokens import Doc
+from spacy.util import minibatch
+
+from ..corpora.docs import WEIGHT, from_doc, is_augmented
+from ..encoders.thinc_layer import DocumentModel, document_model
+from ..errors import Errors, SapbertError, Warnings
+from ..retrieval.ranker import Candidates
+from ..retrieval.retriever import Retriever
+from ..retrieval.signal_weights import SignalWeights
+from ..retrieval.signals.phrases import count_document
+from ..retrieval.training_counts import DocumentCounts, TrainingCounts
+from ..text.hashing import hash64
+from ..types import AnnotatedDocument
+from .concept_retrieval import ConceptRetrieval
+from .document_loss import DocumentLoss
+
+if TYPE_CHECKING:
+    from spacy.training import Example
+    from thinc.api import Optimizer
+    from thinc.types import Floats2d
+
+BATCH = 32  # documents that are read together to weigh the signals
+
+
+class TrainingDocument(NamedTuple):
+    """A document to train on: the places of its concepts, and how much it counts.
+
+    Without places it is only read, since a transformer that components share reads a batch as a whole.
+    """
+
+    doc: Doc
+    places: tuple[int, ...] = ()
+    weight: float = 1.0
+
+
+class HeldOutDocument(NamedTuple):
+    """A document on which the encoder is not trained, but the signals are weighed."""
+
+    doc: Doc
+    counts: DocumentCounts
+    places: tuple[int, ...]
+
+
+class RetrieverTrainer:
+    """Trains the document encoder of a retriever, and fits how much each of its signals counts.
+
+    The vectors of the concepts stay as they are, and so does the encoder that made them. The signals are weighed on
+    documents that are held out of the training, when `refresh` is called.
+
+    retriever (Retriever): what is trained.
+    settings (ConceptRetrieval): how it is trained.
+    model (DocumentModel | None): gives unit vectors of segments, and is trained in place of the retriever's own
+        document encoder. As an attribute it is what is trained; None where no signal encodes documents.
+
+    steps (int): how often it was changed.
+    held_out (dict[int, HeldOutDocument]): those that were met.
+    """
+
+    def __init__(self, retriever: Retriever, settings: ConceptRetrieval, model: DocumentModel | None = None) -> None:
+        self.retriever = retriever
+        self.settings = settings
+        self.steps = 0
+        self.held_out: dict[int, HeldOutDocument] = {}
+        self._counts: dict[int, DocumentCounts] = {}
+        self._upstream: Callable[[Doc], Doc] | None = None
+        self._is_stale = False
+        self._is_shared = model is not None
+        self.model: DocumentModel | None = None
+        if retriever.concept_vectors:
+            self.model = self._own_model() if model is None else model
+            self._loss = DocumentLoss(retriever.concept_vectors, settings)
+
+    def __repr__(self) -> str:
+        return f"RetrieverTrainer({self.retriever!r}, {self.steps} steps, {len(self.held_out)} documents held out)"
+
+    def _own_model(self) -> DocumentModel:
+        encoder = self.retriever.separate_document_encoder()
+        return document_model(encoder, trained_layers=self.settings.trained_layers, dropout=self.settings.dropout)
+
+    # --- training data
+
+    def begin(self, references: Sequence[Doc], upstream: Callable[[Doc], Doc] | None = None) -> None:
+        """Count what is annotated, and make the annotated mentions names.
+
+        references (Sequence[Doc]): the training documents, annotated.
+        upstream (Callable[[Doc], Doc] | None): reads a document before the model can.
+        RAISES (SapbertError): E645 no document is annotated with a concept that can be predicted.
+        """
+        documents = [(reference, from_doc(reference)) for reference in references]
+        if not any(self._places(document) for _, document in documents):
+            n_ids = sum(len(mention.ids) for _, document in documents for mention in document.mentions)
+            raise SapbertError(Errors.E645.format(documents=len(documents), ids=n_ids))
+        self.held_out = {}
+        self._upstream = upstream
+        manual = [(doc, document) for doc, document in documents if not is_augmented(doc)]
+        self._counts = {_key(doc): _count(doc, document) for doc, document in manual}
+        self.retriever.set_counts(TrainingCounts.of(self._counts.values()))
+        if self.settings.add_training_mentions:
+            self.retriever.add_training_mentions(document for _, document in manual)
+
+    def training_documents(self, examples: Sequence[Example]) -> list[TrainingDocument]:
+        """Sort out what the model is trained on; what is held out is kept, to weigh the signals.
+
+        RETURNS (list[TrainingDocument]): all of them where a shared model has to read them; none without a model.
+        """
+        self._is_stale = True
+        documents = []
+        for example in examples:
+            key, places = _key(example.reference), self._places(from_doc(example.reference))
+            if key in self._counts and self._is_held_out(key):
+                self.held_out[key] = HeldOutDocument(example.predicted, self._counts[key], places)
+                places = ()
+            if self.model is not None and (places or self._is_shared):
+                documents.append(TrainingDocument(example.predicted, places, self._weight(example.reference)))
+        return documents
+
+    def _is_held_out(self, key: int) -> bool:
+        return hash64(f"{self.settings.seed} {key}") / 2**64 < self.settings.held_out
+
+    def _weight(self, reference: Doc) -> float:
+        if is_augmented(reference) and self.settings.augmented_weight is not None:
+            return self.settings.augmented_weight
+        return float(reference.user_data.get(WEIGHT, 1.0))
+
+    def _places(self, document: AnnotatedDocument) -> tuple[int, ...]:
+        """RETURNS (tuple[int, ...]): of the concepts that are annotated, each once."""
+        ids = dict.fromkeys(one for mention in document.mentions for one in mention.ids)
+        return tuple(dict.fromkeys(place for one in ids for place in self.retriever.concepts.places_of(one)[:1]))
+
+    # --- a step
+
+    def begin_update(self, documents: Sequence[TrainingDocument]) -> tuple[float, Callable[[], Any]]:
+        """Compare documents with the concepts annotated in them and with others.
+
+        RETURNS (tuple[float, Callable]): the mean loss of a document, and a function that takes its gradient back.
+        """
+        assert self.model is not None
+        segments, backprop = self.model.begin_update([document.doc for document in documents])
+        total, gradients = 0.0, []
+        share = 1 / max(1, sum(bool(document.places) for document in documents))
+        for vectors, document in zip(segments, documents, strict=True):
+            loss, gradient = self._loss_of(np.asarray(vectors), document.places)
+            total += share * document.weight * loss
+            gradients.append((share * document.weight * gradient).astype(np.float32))
+        return total, lambda: backprop(cast("list[Floats2d]", gradients))
+
+    def finish_update(self, sgd: Optimizer) -> None:
+        """Change the weights of the model by what the steps have summed up."""
+        if self.model is not None:
+            self.model.finish_update(sgd)
+            self.steps += 1
+            self._is_stale = True
+
+    def _loss_of(self, segments: np.ndarray, right: Sequence[int]) -> tuple[float, np.ndarray]:
+        return self._loss(segments, right) if right and len(segments) else (0.0, np.zeros_like(segments))
+
+    # --- the weights of the signals
+
+    def refresh(self) -> None:
+        """Weigh the signals, if anything was trained since they were weighed."""
+        if self._is_stale:
+            self._is_stale = False
+            self._weigh()
+
+    def _weigh(self) -> None:
+        """Fit on the documents held out how much each signal counts."""
+        held_out = [self.held_out[key] for key in sorted(self.held_out)]
+        if not held_out:
+            return
+        found = [one for some in minibatch(held_out, size=BATCH) for one in self._candidates(some)]
+        right = [np.isin(candidates.places, one.places) for candidates, one in zip(found, held_out, strict=True)]
+        missed = sum(len(one.places) for one in held_out) - sum(int(one.sum()) for one in right)
+        features = [candidates.features for candidates in found]
+        weights = SignalWeights.fit(self.retriever.ranker.n_features, features, right, missed)
+        if weights is None:
+            n_right, n_candidates = sum(int(one.sum()) for one in right), sum(map(len, right))
+            message = Warnings.W413.format(documents=len(held_out), right=n_right, candidates=n_candidates)
+            warnings.warn(message, stacklevel=2)
+            return
+        self.retriever.stored_weights = weights
+
+    def _candidates(self, held_out: Sequence[HeldOutDocument]) -> list[Candidates]:
+        docs = [one.doc for one in held_out]
+        if self._upstream is not None:  # what the transformer has read is large, and it was trained since
+            docs = [self._upstream(doc.copy()) for doc in docs]
+        return self.retriever.ranker.candidates(docs, [one.counts for one in held_out])
+
+    # --- saving
+
+    @contextmanager
+    def trained_retriever(self) -> Iterator[Retriever]:
+        """Give what is to be saved: the signals are weighed, and the document encoder says how it was trained.
+
+        Training can go on afterwards: the retriever itself stays as it is.
+        """
+        self.refresh()
+        documents = self.retriever.document_encoder
+        if self._is_shared or not self.steps or documents is None:
+            yield self.retriever
+            return
+        before = copy.deepcopy(documents.encoder.trained)
+        documents.encoder.record("concept retrieval", steps=self.steps, settings=vars(self.settings))
+        try:
+            yield self.retriever
+        finally:
+            documents.encoder.trained = before
+
+
+def _key(doc: Doc) -> int:
+    return hash64(doc.text)
+
+
+def _count(doc: Doc, document: AnnotatedDocument) -> DocumentCounts:
+    mentions = [mention for mention in document.mentions if mention.ids]
+    return count_document(doc, [one.text for one in mentions], [one_id for one in mentions for one_id in one.ids])

@@ -1,0 +1,282 @@
+import warnings
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import spacy
+from spacy.training import Example
+from thinc.api import Adam
+
+from spacy_sapbert.corpora.docs import PROVENANCE, WEIGHT, to_doc
+from spacy_sapbert.encoders.transformer import TransformerEncoder
+from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.retrieval.settings import VectorSettings
+from spacy_sapbert.retrieval.signals.phrases import PhrasesSignal
+from spacy_sapbert.retrieval.storage import open_retriever
+from spacy_sapbert.training.concept_retrieval import ConceptRetrieval
+from spacy_sapbert.training.document_loss import DocumentLoss
+from spacy_sapbert.training.retriever_trainer import RetrieverTrainer, TrainingDocument
+from spacy_sapbert.types import AnnotatedDocument, Mention
+
+NLP = spacy.blank("en")
+PRIMARY = {"OMIM:114480": "D001943"}
+
+
+@pytest.fixture(scope="module")
+def make(small_store, tiny_encoder):
+    """A function that makes a trainer; `others` are settings of the training."""
+
+    def make(signals=("document",), **others):
+        encoder = TransformerEncoder(str(tiny_encoder), l2_normalized=True, device="cpu")
+        retriever = open_retriever(small_store, encoder, signals, vectors=VectorSettings())
+        return RetrieverTrainer(retriever, ConceptRetrieval(**{"dropout": False, "held_out": 0.0, **others}))
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def examples(retrieval_documents):
+    return examples_of(retrieval_documents)
+
+
+def examples_of(documents):
+    references = [to_doc(NLP, document) for document in documents]
+    return [Example(NLP.make_doc(reference.text), reference) for reference in references]
+
+
+def train(trainer, examples, steps=10, learn_rate=2e-3):
+    """RETURNS (list[float]): the losses."""
+    trainer.begin([example.reference for example in examples])
+    optimizer = Adam(learn_rate, L2=0.0)
+    return [step(trainer, examples, optimizer) for _ in range(steps)]
+
+
+def step(trainer, examples, optimizer):
+    documents, loss = trainer.training_documents(examples), 0.0
+    if documents:
+        loss, backprop = trainer.begin_update(documents)
+        backprop()
+    trainer.finish_update(optimizer)
+    return loss
+
+
+def hits(retriever, documents):
+    """RETURNS (int): for how many documents the concept that is annotated is ranked first."""
+    gold = [PRIMARY.get(one, one) for document in documents for mention in document.mentions for one in mention.ids]
+    ranked = retriever.rank([NLP.make_doc(document.text) for document in documents], 1)
+    return sum(of_doc[0].concept_id == right for of_doc, right in zip(ranked, gold, strict=True))
+
+
+@pytest.fixture(scope="module")
+def trained(make, examples):
+    """A trainer whose encoder was trained, and whose signals are weighed."""
+    trainer = make(["phrases", "document", "prior"], held_out=0.4)
+    train(trainer, examples)
+    trainer.refresh()
+    return trainer
+
+
+# --- the encoder
+
+
+def test_training_finds_the_concepts(make, examples, retrieval_documents):
+    trainer = make()
+    retriever = trainer.retriever
+    before = hits(retriever, retrieval_documents)
+    frozen = retriever.concept_vectors.vectors.copy()
+    fingerprint = retriever.encoder.fingerprint
+    losses = train(trainer, examples, steps=15)
+    assert losses[-1] < 0.3 * losses[0]
+    assert before < 8
+    assert hits(retriever, retrieval_documents) >= 14
+    assert np.array_equal(retriever.concept_vectors.vectors, frozen)
+    assert retriever.encoder.model is not retriever.document_encoder.encoder.model
+    del retriever.encoder.fingerprint
+    assert retriever.encoder.fingerprint == fingerprint
+
+
+def test_training_is_repeatable(make, examples):
+    assert train(make(), examples, steps=3) == train(make(), examples, steps=3)
+
+
+def test_only_the_upper_layers_are_trained(make, examples):
+    trainer = make(trained_layers=1)
+    train(trainer, examples, steps=1)
+    encoders = trainer.retriever.encoder, trainer.retriever.document_encoder.encoder
+    before, after = (dict(one.model.named_parameters()) for one in encoders)
+    changed = {name for name, weights in after.items() if not weights.equal(before[name])}
+    assert changed
+    assert all(name.startswith("encoder.layer.1.") for name in changed)
+
+
+def test_without_an_encoder_to_train_the_signals_are_weighed_all_the_same(make, examples):
+    trainer = make(["phrases", "prior"], held_out=0.9)
+    assert train(trainer, examples, steps=1) == [0.0]
+    assert trainer.model is None
+    assert trainer.steps == 0
+    trainer.refresh()
+    assert trainer.retriever.weights is not None
+
+
+def unit(vectors):
+    return (vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)).astype(np.float32)
+
+
+class Vectors:
+    """Of 30 concepts, at random."""
+
+    concepts = range(30)
+    vectors = unit(np.random.default_rng(1).normal(size=(30, 8)))
+
+    def nearest(self, queries, n):
+        cosines = queries @ self.vectors.T
+        places = np.argsort(-cosines, axis=1, kind="stable")[:, :n]
+        return np.take_along_axis(cosines, places, axis=1), places
+
+
+def test_documents_count_as_much_as_they_say():
+    given_back = []
+    read = [unit(np.random.default_rng(seed).normal(size=(n, 8))) for seed, n in ((0, 3), (1, 2))]
+    model = SimpleNamespace(begin_update=lambda docs: (read, given_back.append), finish_update=lambda sgd: None)
+    settings, vectors = ConceptRetrieval(random=0), Vectors()
+    trainer = RetrieverTrainer(SimpleNamespace(concept_vectors=vectors), settings, model)
+    documents = [TrainingDocument(None, (1, 2), 0.5), TrainingDocument(None, (3,))]
+    loss, backprop = trainer.begin_update(documents)
+    backprop()
+    of_one = DocumentLoss(vectors, settings)
+    alone = [of_one(segments, document.places) for segments, document in zip(read, documents, strict=True)]
+    assert loss == pytest.approx((0.5 * alone[0][0] + alone[1][0]) / 2)
+    (gradients,) = given_back
+    assert gradients[0] == pytest.approx(alone[0][1] * 0.25)
+    assert gradients[1] == pytest.approx(alone[1][1] * 0.5)
+    assert trainer.steps == 0
+    trainer.finish_update(None)
+    assert trainer.steps == 1
+
+
+# --- counts, mentions and weights
+
+
+def test_what_is_annotated_is_counted_and_becomes_names(trained, said):
+    retriever = trained.retriever
+    assert retriever.counts.concepts == dict.fromkeys(said, 4)
+    assert retriever.counts.marked["poppy juice"] == 4
+    assert retriever.kb.find_name("Sticky lungs") == ("D003550",)
+    assert len(retriever.kb.annotated_only()) == 4
+
+
+def test_signals_are_weighed_on_documents_held_out(trained):
+    retriever = trained.retriever
+    weights = retriever.weights
+    assert weights.signals == (("phrases", 13), ("document", 2), ("prior", 2))
+    assert retriever.threshold == weights.threshold
+    n_held_out = len(trained.held_out)
+    assert 0 < n_held_out < 16
+    assert repr(trained).endswith(f"signals: phrases, document, prior), 10 steps, {n_held_out} documents held out)")
+    (best, *_), *_ = retriever.retrieve([NLP.make_doc("Poppy juice for men")])
+    assert best.concept_id == "D009020"
+    assert [signal for signal, _ in best.contributions] == ["phrases", "document", "prior"]
+    logit = weights.bias + sum(value for _, value in best.contributions)
+    assert best.score == pytest.approx(1 / (1 + np.exp(-logit)), abs=1e-5)  # a score is rounded
+    assert best.evidence[0].text == "Poppy juice"
+
+
+def test_the_encoder_is_not_trained_on_documents_held_out(make, examples):
+    trainer = make(held_out=0.99)
+    losses = train(trainer, examples, steps=1)
+    assert len(trainer.held_out) == 16
+    assert losses == [0.0]
+    train(trainer, examples[:1], steps=0)
+    assert trainer.held_out == {}  # they belong to the training data they came from
+
+
+def test_signals_are_weighed_only_after_a_step(make, examples):
+    trainer = make(["phrases", "prior"], held_out=0.5)
+    trainer.refresh()
+    assert trainer.retriever.weights is None
+    train(trainer, examples, steps=1)
+    assert trainer.retriever.weights is None
+    trainer.refresh()
+    weights = trainer.retriever.weights
+    assert weights is not None
+    trainer.refresh()
+    assert trainer.retriever.weights is weights
+
+
+def test_mentions_need_not_become_names(make, examples):
+    trainer = make(["phrases"], add_training_mentions=False)
+    train(trainer, examples, steps=1)
+    assert trainer.retriever.kb.find_name("Sticky lungs") == ()
+
+
+def test_augmented_documents_are_weighted_and_never_held_out(make, retrieval_documents):
+    losses = {}
+    for weight in (None, 0.0, 0.5):
+        trainer = make(augmented_weight=weight, held_out=0.0, random=0)
+        examples = examples_of(retrieval_documents)
+        for example in examples[1:]:
+            example.reference.user_data[PROVENANCE] = {"from": "rules"}
+        for example in examples[1:]:
+            example.reference.user_data[WEIGHT] = 0.25
+        (losses[weight],) = train(trainer, examples, steps=1)
+        counts = trainer.retriever.counts
+        assert counts.concepts == {"D003550": 1}  # what rules have annotated is not counted, and gives no names
+        assert trainer.retriever.kb.find_name("Poppy juice") == ()
+    own, augmented = losses[0.0], losses[0.5] - losses[0.0]
+    assert losses[None] == pytest.approx(own + augmented / 2, rel=1e-3)
+    trainer = make(["phrases"], held_out=0.99)
+    examples = examples_of(retrieval_documents)
+    for example in examples[:8]:
+        example.reference.user_data[PROVENANCE] = {"from": "rules"}
+    train(trainer, examples, steps=1)
+    held_out = {one.doc.text for one in trainer.held_out.values()}
+    assert held_out <= {one.text for one in retrieval_documents[8:]}
+
+
+@pytest.mark.parametrize("ids", [(), ("D999999",)])
+def test_no_concept_that_can_be_named(make, ids):
+    given = [AnnotatedDocument("1", "cold fits", (Mention(0, 4, "cold", "X", ids),))]
+    with pytest.raises(SapbertError, match=rf"E645.*{len(ids)} ids annotated in 1 training"):
+        train(make(), examples_of(given), steps=0)
+
+
+def test_mentions_are_counted_once_however_often_it_begins(make, examples):
+    trainer = make(["phrases"])
+    train(trainer, examples, steps=0)
+    once = trainer.retriever.kb.name_concepts.annotations.sum()
+    assert once > 0
+    train(trainer, examples, steps=0)
+    assert trainer.retriever.kb.name_concepts.annotations.sum() == once
+
+
+def test_no_document_held_out_has_anything_right(make, examples):
+    trainer = make(held_out=0.99)
+    train(trainer, examples, steps=1)
+    trainer.held_out = {key: one._replace(places=()) for key, one in trainer.held_out.items()}
+    with pytest.warns(UserWarning, match=r"W413.*0 are right"):
+        trainer.refresh()
+    assert trainer.retriever.weights is None
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        trainer.refresh()  # it warned once
+
+
+# --- saving
+
+
+def test_the_encoder_says_how_it_was_trained_only_while_it_is_saved(trained):
+    for _ in range(2):
+        with trained.trained_retriever() as retriever:
+            (note,) = retriever.document_encoder.encoder.trained["history"]
+            assert (note["step"], note["steps"], note["settings"]["hard"]) == ("concept retrieval", 10, 20)
+            assert "history" not in retriever.encoder.trained
+        assert "history" not in retriever.document_encoder.encoder.trained
+
+
+def test_what_was_not_trained_says_nothing(make):
+    with make().trained_retriever() as retriever:
+        assert "history" not in retriever.document_encoder.encoder.trained
+
+
+def test_an_untrained_retriever_has_the_threshold_of_its_signal(make):
+    assert make(["phrases"]).retriever.threshold == PhrasesSignal.threshold
