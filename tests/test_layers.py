@@ -68,7 +68,7 @@ def imported(name, path):
 
 def part(module):
     """The package or module directly below the root."""
-    return (module.split(".") + [ROOT])[1] if "." in module else ROOT
+    return [*module.split("."), ROOT][1] if "." in module else ROOT
 
 
 IMPORTS = {

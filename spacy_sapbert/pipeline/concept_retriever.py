@@ -16,7 +16,7 @@ from ..retrieval.signals import OF_ENCODER, SIGNALS
 from ..training.concept_retrieval import ConceptRetrieval
 from ..types import DocumentConcept
 from .attributes import register, set_concepts
-from .batched import BatchedPipe
+from .base import BatchedPipe
 from .concepts_scorer import score_concepts
 from .settings import check_setting
 
@@ -188,7 +188,7 @@ class ConceptRetriever(BatchedPipe):
         register()
 
     @property
-    def batch_size(self) -> int:  # type: ignore[override]
+    def batch_size(self) -> int:
         """Documents that are read together."""
         return self.vectors.batch_size
 

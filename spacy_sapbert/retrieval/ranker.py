@@ -58,8 +58,8 @@ class ConceptRanker:
         return self.weights.threshold if self.weights else self.signals[0].threshold
 
     def rank(self, docs: Sequence[Doc], k: int) -> list[list[RankedConcept]]:
-        """RETURNS (list[list[RankedConcept]]): the k best concepts of each document, whatever their score; equal
-        ones by id."""
+        """RETURNS (list[list[RankedConcept]]): the k best concepts of each document, whatever their score. Equal
+        ones are ordered as ties are, see `KnowledgeBase.tie_ranks`."""
         used = self.signals if self.weights else self.signals[:1]
         return [self._rank(candidates, k) for candidates in self.candidates(docs, signals=used, n=max(k, CANDIDATES))]
 

@@ -8,7 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.linking.spelling import CORRECTIONS_FILE, WORDS_FILE, load_corrector, read_corrections, save_corrector
+from spacy_sapbert.linking.spelling import (
+    CORRECTIONS_FILE,
+    WORDS_FILE,
+    load_corrector,
+    read_corrections,
+    save_corrector,
+)
 from spacy_sapbert.text.spelling import CorrectionList, KnownWords
 
 

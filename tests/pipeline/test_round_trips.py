@@ -203,7 +203,9 @@ def test_a_saved_normal_form_goes_before_the_setting(kb, tmp_path):
     nlp.to_disk(tmp_path)
     assert spacy.load(tmp_path).get_pipe("sapbert_linker").linker.generator.ngrams.text_normalizer == "lower"
     with pytest.warns(UserWarning, match="W401"):
-        again = spacy.load(tmp_path, config={"components": {"sapbert_linker": {"candidates": {"text_normalizer": "biosyn"}}}})
+        again = spacy.load(
+            tmp_path, config={"components": {"sapbert_linker": {"candidates": {"text_normalizer": "biosyn"}}}}
+        )
     linker = again.get_pipe("sapbert_linker")
     assert linker.linker.generator.ngrams.text_normalizer == "lower"
     linker.set_kb("starter")
