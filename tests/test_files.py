@@ -180,9 +180,14 @@ def test_all_broken_places_are_counted_and_the_first_are_kept():
 def test_a_file_is_replaced_when_it_is_whole(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("old")
-    with pytest.raises(ValueError, match="stop"), replacing(path) as temporary:
-        temporary.write_text("half")
-        raise ValueError("stop")
+
+    def write_half():
+        with replacing(path) as temporary:
+            temporary.write_text("half")
+            raise ValueError("stop")
+
+    with pytest.raises(ValueError, match="stop"):
+        write_half()
     assert [file.name for file in tmp_path.iterdir()] == ["a.txt"]
     assert path.read_text() == "old"
     with replacing(path) as temporary:

@@ -188,7 +188,7 @@ class ConceptRetriever(BatchedPipe):
         register()
 
     @property
-    def batch_size(self) -> int:
+    def batch_size(self) -> int:  # type: ignore[override]
         """Documents that are read together."""
         return self.vectors.batch_size
 
