@@ -83,7 +83,9 @@ def _synonyms(left: Sequence[set[str]], right: Sequence[set[str]]) -> list[np.nd
 
 
 def evaluate_separation(encoder: Encoder, pairs: NamePairs) -> Separation:
-    """Encode the names of pairs, and measure all their cosines; `as_measures` puts the result into numbers.
+    """Encode the names of pairs, and measure all their cosines.
+
+    `metrics.separation.as_measures` puts the result into numbers.
 
     encoder (Encoder): such as `TransformerEncoder`.
     pairs (NamePairs): pairs of synonyms, as `read_name_pairs` gives them.

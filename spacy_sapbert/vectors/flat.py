@@ -174,6 +174,7 @@ def build_name_vectors(
 
     progress (Callable[[int, int], None] | None): told the names done and the names in all.
     known (Sequence[KnownVectors]): vectors of the same encoder, which are not made again.
+    RAISES (SapbertError): E507 a file cannot be written.
     """
     parts = folder / "parts"
     parts.mkdir(parents=True, exist_ok=True)

@@ -132,14 +132,15 @@ def test_parts_of_another_encoder_are_not_taken(small_store, encoder, tmp_path):
 def test_a_part_that_was_half_written_is_made_again(small_store, encoder, tmp_path, monkeypatch):
     folder = tmp_path / "built"
 
-    def failing(path, array, allow_pickle):
-        path.write_bytes(b"half")
+    def failing(file, array, allow_pickle):
+        file.write(b"half")
         raise OSError("disk full")
 
     with monkeypatch.context() as patch:
         patch.setattr(np, "save", failing)
-        with pytest.raises(OSError, match="disk full"):
+        with pytest.raises(SapbertError, match=r"E507.*disk full"):
             build_name_vectors(small_store, encoder, folder)
+    assert [path.name for path in (folder / "parts").iterdir()] == [MANIFEST_FILE]
     build_name_vectors(small_store, encoder, folder)
     assert NameVectors(folder, small_store, encoder).vectors.shape == (34, 8)
 
