@@ -26,7 +26,7 @@ def shared_transformer(
     What the transformer reads at once, as its `get_spans` says, is a segment.
 
     pooling (str): "cls" or "mean", as the encoder of the concepts has it.
-    grad_factor (float): how much the transformer learns from this component, beside others.
+    grad_factor (float): how much this component's gradients count for the transformer, compared with others.
     upstream (str): the transformer's name in the pipeline; "*" for any.
     RETURNS (Model[list[Doc], list[Floats2d]]): gives unit vectors, in numpy's arrays; none for an empty document.
     """
@@ -50,7 +50,7 @@ def _forward(
     lengths = [np.linalg.norm(vectors, axis=1, keepdims=True).clip(min=1e-12) for vectors in pooled]
     units: Any = [vectors / length for vectors, length in zip(pooled, lengths, strict=True)]
 
-    def learn(gradients: list[Floats2d]) -> list[Doc]:
+    def backward(gradients: list[Floats2d]) -> list[Doc]:
         from spacy_transformers.data_classes import TransformerData
         from transformers.file_utils import ModelOutput
 
@@ -65,7 +65,7 @@ def _forward(
         backprop(given)
         return []
 
-    return units, learn
+    return units, backward
 
 
 def _pooling_weights(model: Segments, data: "TransformerData") -> np.ndarray:

@@ -34,7 +34,7 @@ class SignalWeights(NamedTuple):
         features (Sequence[float32, shape (candidates, features)]), right (Sequence[bool, shape (candidates,)]): of each
             document.
         missed (int): annotated concepts that are among no document's candidates.
-        RETURNS (SignalWeights | None): None where no candidate is right, or all are, which teaches nothing.
+        RETURNS (SignalWeights | None): None where no candidate is right, or all are: there is nothing to fit then.
         """
         from sklearn.linear_model import LogisticRegression
         from sklearn.preprocessing import StandardScaler
