@@ -72,8 +72,8 @@ def evaluate_linking(
 ) -> dict[str, Any]:
     """Measure how a pipeline links the gold mentions of a corpus.
 
-    Of the pipeline run its `abbreviation_resolver` (or scispaCy's `abbreviation_detector`) and `composite_splitter`, as
-    far as it has them, and its `sapbert_linker`. A document that comes twice counts twice.
+    Of the pipeline run its `abbreviation_resolver` (or scispaCy's `abbreviation_detector`), `composite_splitter` and
+    `spelling_corrector`, as far as it has them, and its `sapbert_linker`. A document that comes twice counts twice.
 
     nlp (Language): the pipeline.
     documents (Iterable[AnnotatedDocument]): taken in batches, never all at once.

@@ -18,7 +18,7 @@ Readings = List[Tuple[str, ...]]
 
 @Language.factory(
     "composite_splitter",
-    assigns=["span._.readings"],
+    assigns=["span._.composite_splits"],
     default_config={"spans_key": None, "max_readings": 6},
 )
 def make_composite_splitter(

@@ -161,6 +161,18 @@ def test_gold_mentions_are_linked_also_where_they_overlap_or_cut_a_token(command
     assert second["entities"] == []
 
 
+def test_the_spelling_of_gold_mentions_is_corrected(command, linking_folder, small_store, tmp_path):
+    nlp = spacy.load(linking_folder)
+    nlp.add_pipe("spelling_corrector", before="sapbert_linker", config={"kb": str(small_store.path)})
+    nlp.to_disk(tmp_path / "pipeline")
+    text = "1|t|A brest cancer\n1|a|.\n1\t2\t14\tbrest cancer\tDisease\tD001943\n\n"
+    path = write(tmp_path / "corpus.pubtator", text)
+    (found,) = lines(command("link", tmp_path / "pipeline", path, "--gold"))
+    assert [(entity["text"], entity["links"][0]["text"]) for entity in found["entities"]] == [
+        ("brest cancer", "breast cancer")
+    ]
+
+
 def test_gold_offsets_that_do_not_fit_are_told_of(command, linking_folder, tmp_path):
     path = write(tmp_path / "corpus.pubtator", "1|t|No aspirin\n1|a|\n1\t2\t9\taspirin\tChemical\t-")
     finished = command("link", linking_folder, path, "--gold")

@@ -6,7 +6,7 @@ from spacy.language import Language
 
 from spacy_sapbert.corpora.reader import read_corpus
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.evaluation.linking import evaluate_linking
+from spacy_sapbert.evaluation.linking import evaluate_linking, link_gold_mentions
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
 from spacy_sapbert.types import AnnotatedDocument, Mention, Name, Record
@@ -71,6 +71,19 @@ def test_counts_and_percentages(nlp):
 
 def both(value):
     return {"acc@1": value, "acc@5": value}
+
+
+def test_spelling_is_corrected(nlp, kb):
+    misspelt = document("Brest cancer.", ("Brest cancer", "C1"))
+    nlp.get_pipe("sapbert_linker").k = 1
+    before = links_of(nlp, misspelt)
+    nlp.add_pipe("spelling_corrector", before="sapbert_linker", config={"kb": str(kb.path)})
+    assert [before, links_of(nlp, misspelt)] == [["Brest cancer"], ["Breast cancer"]]
+    assert nlp.get_pipe("spelling_corrector").spans_key is None
+
+
+def links_of(nlp, one):
+    return [part.text for linked in link_gold_mentions(nlp, [one]) for part in linked.parts]
 
 
 def test_abbreviations_are_resolved_and_composites_split(nlp):

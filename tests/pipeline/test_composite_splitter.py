@@ -157,7 +157,7 @@ def test_error_handler_is_respected(nlp, monkeypatch):
             raise ValueError("no")
         return composite_splits(text, max_readings=max_readings)
 
-    monkeypatch.setattr(composite_splitter, "readings", fail_on_failure)
+    monkeypatch.setattr(composite_splitter, "composite_splits", fail_on_failure)
     failed = []
     nlp.set_error_handler(lambda name, proc, docs, error: failed.append((name, docs[0].text)))
     docs = list(nlp.pipe([TEXT, "renal or hepatic failure", TEXT]))

@@ -125,7 +125,7 @@ def test_the_vocabulary_is_asked_once_for_a_filter(make, monkeypatch):
     calls = []
     matching_entries = KnowledgeBase.matching_entries
     monkeypatch.setattr(
-        KnowledgeBase, "owned", lambda self, *filter: calls.append(filter) or matching_entries(self, *filter)
+        KnowledgeBase, "matching_entries", lambda self, *filter: calls.append(filter) or matching_entries(self, *filter)
     )
     nlp = make(types=["Disease"])
     for _ in range(3):

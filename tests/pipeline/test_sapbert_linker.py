@@ -486,7 +486,7 @@ def test_impossible_value(setting, value):
     [
         ("candidates", "batch_size", 0),
         ("candidates", "sparse_weight", -0.1),
-        ("candidates", "prior_weight", math.inf),
+        ("candidates", "prior_weight", -0.1),
         ("candidates", "text_normalizer", "biosin"),
         ("vectors", "pooling", "max"),
     ],

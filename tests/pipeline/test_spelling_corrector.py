@@ -159,33 +159,41 @@ MISSPELT = "Patients had a brest cancer."
 OTHER = "No ovarian cancer, but brest cancer."
 
 
-@pytest.fixture(params=["vocabulary", "list"])
-def nlp_and_file(request, speller, tmp_path):
-    """A pipeline that finds and corrects one misspelt mention, and the file that it needs no more once it is saved."""
-    path = tmp_path / "list.txt"
-    path.write_text("brest||breast\n")
-    nlp = speller(None if request.param == "vocabulary" else str(path))
-    nlp.add_pipe("entity_ruler", first=True).add_patterns([{"label": "DISEASE", "pattern": "brest cancer"}])
-    return nlp, path
+@pytest.fixture
+def content(mark):
+    """A function that links "brest cancer" in a text, and tells all that is said of it."""
+
+    def of(nlp, text=MISSPELT):
+        return said(nlp(mark(nlp, text, "brest cancer")))
+
+    return of
 
 
-def content(doc):
+def said(doc):
     return [(ent.text, ent.kb_id_, ent._.corrections, ent._.links) for ent in doc.ents]
 
 
-def test_disk_bytes_and_pickle(nlp_and_file, kb, tmp_path):
+@pytest.fixture(params=["vocabulary", "list"])
+def nlp_and_file(request, speller, tmp_path):
+    """A pipeline that corrects spelling, and the file that it needs no more once it is saved."""
+    path = tmp_path / "list.txt"
+    path.write_text("brest||breast\n")
+    nlp = speller(None if request.param == "vocabulary" else str(path))
+    return nlp, path
+
+
+def test_disk_bytes_and_pickle(nlp_and_file, content, tmp_path):
     nlp, path = nlp_and_file
-    expected = content(nlp(MISSPELT))
+    expected = content(nlp)
     assert [found[1:3] for found in expected] == [("D001943", {"brest cancer": "breast cancer"})]
     nlp.to_disk(tmp_path / "saved")
     pickled, data = pickle.dumps(nlp), nlp.to_bytes()
     path.unlink()
     empty = spacy.blank("en")
-    empty.add_pipe("entity_ruler")
     empty.add_pipe("spelling_corrector", config={"kb": "/not/there.kb"})
     empty.add_pipe("sapbert_linker", config={"kb": "/not/there.kb", "encoder": "none"})
     for again in (spacy.load(tmp_path / "saved"), pickle.loads(pickled), empty.from_bytes(data)):
-        assert content(again(MISSPELT)) == expected
+        assert content(again) == expected
         for name in ("spelling_corrector", "sapbert_linker"):
             assert again.get_pipe(name).to_bytes() == nlp.get_pipe(name).to_bytes()
 
@@ -221,23 +229,24 @@ def test_a_loaded_component_takes_another_vocabulary(speller, tmp_path):
     assert component.corrector("brest cancer") == "brest cancar"
 
 
-def test_it_can_be_left_out_at_load(nlp_and_file, tmp_path):
+def test_it_can_be_left_out_at_load(nlp_and_file, mark, tmp_path):
     nlp, _ = nlp_and_file
     nlp.to_disk(tmp_path / "saved")
     off = spacy.load(tmp_path / "saved", exclude=["spelling_corrector"])
-    assert off(MISSPELT).ents[0]._.links[0].text == "brest cancer"
+    assert off(mark(off, MISSPELT, "brest cancer")).ents[0]._.links[0].text == "brest cancer"
     on = spacy.load(tmp_path / "saved")
-    assert on(MISSPELT).ents[0]._.links[0].text == "breast cancer"
+    assert on(mark(on, MISSPELT, "brest cancer")).ents[0]._.links[0].text == "breast cancer"
 
 
-def test_two_processes(nlp_and_file):
+def test_two_processes(nlp_and_file, content, mark):
     nlp, _ = nlp_and_file
-    expected = [content(nlp(text)) for text in (MISSPELT, OTHER)]
-    assert [content(doc) for doc in nlp.pipe([MISSPELT, OTHER], n_process=2, batch_size=1)] == expected
+    expected = [content(nlp, text) for text in (MISSPELT, OTHER)]
+    docs = [mark(nlp, text, "brest cancer") for text in (MISSPELT, OTHER)]
+    assert [said(doc) for doc in nlp.pipe(docs, n_process=2, batch_size=1)] == expected
 
 
-def test_documents_keep_their_corrections(nlp_and_file):
+def test_documents_keep_their_corrections(nlp_and_file, mark):
     nlp, _ = nlp_and_file
-    doc = nlp(MISSPELT)
+    doc = nlp(mark(nlp, MISSPELT, "brest cancer"))
     for again in (Doc(nlp.vocab).from_bytes(doc.to_bytes()), pickle.loads(pickle.dumps(doc))):
-        assert content(again) == content(doc)
+        assert said(again) == said(doc)

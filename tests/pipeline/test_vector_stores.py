@@ -83,7 +83,7 @@ def shown(candidates):
     return [[(one.concept_id, one.name, pytest.approx(one.score, abs=1.1e-5)) for one in found] for found in candidates]
 
 
-@pytest.mark.parametrize("only", [ALL, Filter(types=("Rare", "Other")), Filter(("Disease",), ("b",))])
+@pytest.mark.parametrize("filter", [ALL, Filter(types=("Rare", "Other")), Filter(("Disease",), ("b",))])
 @pytest.mark.parametrize("sparse", [True, False])
 def test_the_candidates_are_those_of_all_names(generator, exact, filter, sparse, index):
     ngrams = exact.ngrams if sparse else None

@@ -1,0 +1,262 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from spacy_sapbert.encoders.transformer import TransformerEncoder
+from spacy_sapbert.kb.filters import Filter
+from spacy_sapbert.linking.candidates import CandidateGenerator
+from spacy_sapbert.linking.linker import Linker, MentionQuery
+from spacy_sapbert.linking.parameters import SPARSE_WEIGHT, THRESHOLD, LinkerParameters
+from spacy_sapbert.linking.settings import CandidateSettings, LinkerSettings
+from spacy_sapbert.linking.storage import open_generator
+from spacy_sapbert.linking.variants import MentionVariants
+from spacy_sapbert.types import Candidate, Link, LinkedPart
+
+POINTS = ((0.2, 0.1), (1.0, 0.9))
+
+
+@pytest.fixture
+def linker(small_store):
+    return Linker(open_generator(small_store, None, sparse=True))
+
+
+@pytest.fixture
+def dense_linker(small_store, tiny_encoder):
+    return Linker(open_generator(small_store, TransformerEncoder(str(tiny_encoder)), sparse=True))
+
+
+@pytest.fixture
+def looked_up(monkeypatch):
+    """All texts that were looked up, with their filter, one list for each call."""
+    calls = []
+    call = CandidateGenerator.__call__
+
+    def counted(self, texts, k, filter):
+        calls.append((list(texts), filter))
+        return call(self, texts, k, filter)
+
+    monkeypatch.setattr(CandidateGenerator, "__call__", counted)
+    return calls
+
+
+def query(text, label="", **variants):
+    return MentionQuery(MentionVariants(text, **variants), label)
+
+
+def link_one(linker, text, label="", **variants):
+    """RETURNS (list[Link]): what becomes of a mention alone in its document."""
+    ((parts,),) = linker.link([[query(text, label, **variants)]])
+    return linker.links(parts, label)
+
+
+def candidates(**scores):
+    return tuple(Candidate(concept_id, score, "") for concept_id, score in scores.items())
+
+
+# --- links
+
+
+def test_the_links_of_mentions(linker):
+    first, second = linker.link([[query("acetylsalicylic acid"), query("7777")], [query("mucoviscidosis")]])
+    assert [linker.links(parts) for parts in first] == [
+        [Link("acetylsalicylic acid", "D001241", 1.0, "acetylsalicylic acid", None, False, None)],
+        [Link("7777", None, None, None, None, False, "no name is similar")],
+    ]
+    assert linker.links(second[0])[0].concept_id == "D003550"
+
+
+def test_no_documents_and_no_mentions(linker, looked_up):
+    assert linker.link([]) == []
+    assert linker.link([[], []]) == [[], []]
+    assert looked_up == []
+
+
+def test_each_text_is_looked_up_once(linker, looked_up):
+    linker.link([[query("aspirin"), query("lithium")], [query("aspirin", long_form="lithium")]])
+    assert looked_up == [(["aspirin", "lithium"], Filter())]
+
+
+def test_a_text_is_looked_up_once_for_each_filter(linker, looked_up):
+    linker.settings.label_types = {"PHENOMENON": ["Phenomenon"]}
+    linker.link([[query("cold", "PHENOMENON"), query("cold")]])
+    assert looked_up == [(["cold"], Filter(("Phenomenon",))), (["cold"], Filter())]
+
+
+def test_the_filter_of_a_label(linker):
+    linker.settings.types, linker.settings.sources = ["Drug", "Disease"], ["MEDIC", "CTD"]
+    linker.settings.label_types = {"ANY": [], "CHEMICAL": ["Chemical"]}
+    assert linker.filter_of("") == Filter(("Disease", "Drug"), ("CTD", "MEDIC"))
+    assert linker.filter_of("ANY") == Filter((), ("CTD", "MEDIC"))
+    assert linker.filter_of("CHEMICAL") == Filter(("Chemical",), ("CTD", "MEDIC"))
+
+
+def test_the_reason_names_the_filters(linker):
+    linker.settings.types, linker.settings.sources = ["Drug"], ["CTD"]
+    (link,) = link_one(linker, "7777")
+    assert link.reason == "no name is similar among types Drug and sources CTD"
+
+
+def test_the_threshold_is_exclusive(linker):
+    linker.settings.threshold = 0.0
+    (link,) = link_one(linker, "morphines")
+    assert (link.concept_id, link.reason) == ("D009020", None)
+    assert 0.5 < link.score < 1
+    linker.settings.threshold = link.score
+    (unlinked,) = link_one(linker, "morphines")
+    assert (unlinked.concept_id, unlinked.score, unlinked.name) == (None, link.score, "Morphine")
+    assert unlinked.reason == f"best score {link.score:.2f} is not above the threshold {link.score:.2f}"
+
+
+def test_concepts_without_a_definition(linker):
+    linker.settings.filter_for_definitions, linker.settings.no_definition_threshold = True, 1.0
+    linker.settings.threshold = 0.9
+    links = [link_one(linker, text)[0] for text in ("neoplasm", "morphines", "aspirin")]
+    assert [link.concept_id for link in links] == ["D009369", None, "D001241"]
+    assert links[1].reason == "no candidate above the threshold has a definition"
+    unlikely = [Candidate("D009369", 0.1, "Neoplasms"), Candidate("D009020", 0.95, "Morphine")]
+    assert linker.linkable(unlikely) == unlikely[:1]  # whatever the threshold is
+    assert linker.above_threshold(unlikely) == []
+
+
+def test_the_variants_of_a_mention(linker):
+    (long,) = link_one(linker, "MV", long_form="mucoviscidosis")
+    assert (long.concept_id, long.text, long.long_form) == ("D003550", "mucoviscidosis", "mucoviscidosis")
+    splits = [("breast cancer", "ovarian cancer")]
+    parts = link_one(linker, "breast and ovarian cancer", composite_splits=splits)
+    assert [(link.text, link.concept_id, link.split) for link in parts] == [
+        ("breast cancer", "D001943", True),
+        ("ovarian cancer", "D010051", True),
+    ]
+    (corrected,) = link_one(linker, "morfine", corrections={"morfine": "morphine"})
+    assert (corrected.text, corrected.concept_id) == ("morphine", "D009020")
+    (named,) = link_one(linker, "the lithium", name="lithium ion")
+    assert (named.text, named.name, named.score) == ("the lithium", "lithium ion", 1.0)
+
+
+def test_margins_can_be_changed_at_any_time(linker):
+    splits = [("breast cancer", "ovarian cancer")]
+    linker.settings.selection.split_margin = 1.0
+    assert len(link_one(linker, "breast and ovarian cancer", composite_splits=splits)) == 1
+    linker.settings.selection.spelling_margin = 2.0
+    assert link_one(linker, "morfine", corrections={"morfine": "morphine"})[0].text == "morfine"
+    linker.settings.selection.short_form_margin = 0.1
+    assert link_one(linker, "ALL", long_form="7777")[0].concept_id == "D054198"
+    linker.settings.selection.short_form_margin = 1.0
+    assert link_one(linker, "ALL", long_form="7777")[0].concept_id is None
+
+
+def test_a_document_decides_between_equal_concepts(linker):
+    (((first, *_), *_),) = linker.link([[query("Seizures")]])
+    assert first.candidates[0].concept_id == "D012640"
+    assert first.tie == "same score as HP:0001250; chosen because this is its preferred name"
+    linker.settings.label_types = {"SIGN": ["Phenotype"]}
+    assert link_one(linker, "Seizures", "SIGN")[0].concept_id == "HP:0001250"
+
+
+def test_candidates_in_the_form_of_scispacy(linker):
+    linker.settings.threshold, linker.settings.max_entities_per_mention = 0.5, 2
+    one = LinkedPart("a", None, tuple(Candidate(id, score, "") for id, score in (("A", 0.9), ("B", 0.8), ("C", 0.7))))
+    other = LinkedPart(
+        "b", None, tuple(Candidate(id, score, "") for id, score in (("D", 0.95), ("A", 0.6), ("E", 0.55)))
+    )
+    assert linker.kb_ents((one, other)) == [("D", 0.95), ("A", 0.9), ("B", 0.8)]
+    linker.settings.threshold = 0.85
+    assert linker.kb_ents((one, other)) == [("D", 0.95), ("A", 0.9)]
+
+
+def test_k_limits_the_candidates(linker):
+    for linker.settings.k in (1, 3):
+        ((((part,),),)) = linker.link([[query("ovarian cancer")]])
+        assert len(part.candidates) == linker.settings.k
+
+
+# --- settings, else parameters
+
+
+def test_defaults(linker):
+    assert linker.settings == LinkerSettings()
+    assert (linker.sparse_weight, linker.prior_weight, linker.threshold) == (SPARSE_WEIGHT, 0.0, THRESHOLD)
+    assert linker.prior is None
+
+
+def test_settings_take_precedence_over_parameters(small_store):
+    generator = open_generator(small_store, None, sparse=True)
+    linker = Linker(generator, parameters=LinkerParameters(0.7, 0.3, annotated={"D003139": 3}, prior_weight=0.2))
+    assert (linker.sparse_weight, linker.prior_weight, linker.threshold) == (0.7, 0.2, 0.3)
+    linker.settings.threshold = 0.0
+    linker.settings.candidates = CandidateSettings(sparse_weight=0.0, prior_weight=0.0)
+    assert (linker.sparse_weight, linker.prior_weight, linker.threshold) == (0.0, 0.0, 0.0)
+    assert linker.prior is None
+
+
+def test_the_generator_has_the_present_weight(dense_linker):
+    for weight in (0.0, 0.5, 2.0):
+        dense_linker.settings.candidates.sparse_weight = weight
+        assert dense_linker.generator.sparse_weight == weight
+        (((part,),),) = dense_linker.link([[query("ovarian")]])
+        for candidate in part.candidates:
+            expected = (candidate.dense + weight * candidate.sparse) / (1 + weight)
+            assert candidate.score == pytest.approx(expected, abs=1e-4)
+
+
+def test_a_calibration_holds_for_the_scores_it_was_fitted_to(dense_linker):
+    share = 0.4 / 1.4
+    dense_linker.stored_parameters = calibrated = LinkerParameters(0.4, 0.3, POINTS, share)
+    assert dense_linker.parameters == calibrated
+    (link,) = link_one(dense_linker, "morphines")
+    assert link.probability == pytest.approx(link.score - 0.1)
+    dense_linker.settings.candidates.sparse_weight = 0.5
+    assert (dense_linker.parameters, dense_linker.threshold) == (LinkerParameters(0.4), THRESHOLD)
+    assert link_one(dense_linker, "morphines")[0].probability is None
+    dense_linker.settings.candidates.sparse_weight = None
+    dense_linker.settings.candidates.prior_weight = 0.1
+    assert dense_linker.parameters == LinkerParameters(0.4)
+    assert dense_linker.stored_parameters == calibrated
+
+
+def test_the_prior_counts_as_it_is_set(linker):
+    assert link_one(linker, "cold")[0].concept_id == "D003080"
+    linker.stored_parameters = LinkerParameters(annotated={"D003139": 5}, prior_weight=0.3)
+    assert link_one(linker, "cold")[0].concept_id == "D003139"
+    assert linker.prior is linker.prior  # what it knows of concepts is kept
+    linker.settings.candidates.prior_weight = 0.0
+    assert link_one(linker, "cold")[0].concept_id == "D003080"
+
+
+def test_weighing_for_a_while(linker):
+    stored = linker.stored_parameters
+    with linker.weighing({"D003139": 5}, 0.3):
+        assert link_one(linker, "cold")[0].concept_id == "D003139"
+    assert link_one(linker, "cold")[0].concept_id == "D003080"
+    with pytest.raises(ZeroDivisionError), linker.weighing({"D003139": 5}, 0.3):
+        _ = 1 / 0
+    assert linker.stored_parameters is stored
+    assert linker.settings == LinkerSettings()
+
+
+# --- without spaCy
+
+ALONE = """
+import sys
+
+for name in "spacy thinc srsly confection catalogue typer rich transformers".split():
+    sys.modules[name] = None  # what is not there cannot be imported
+
+from spacy_sapbert.kb.storage import load_knowledge_base
+from spacy_sapbert.linking.linker import Linker, MentionQuery
+from spacy_sapbert.linking.storage import open_generator
+from spacy_sapbert.linking.variants import MentionVariants
+
+linker = Linker(open_generator(load_knowledge_base(sys.argv[1]), None, sparse=True))
+((parts,),) = linker.link([[MentionQuery(MentionVariants("acetylsalicylic acid"))]])
+print(*(link.concept_id for link in linker.links(parts)))
+"""
+
+
+def test_it_needs_no_spacy(small_store):
+    command = [sys.executable, "-c", ALONE, str(small_store.path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "D001241\n"), done.stderr

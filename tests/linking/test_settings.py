@@ -1,0 +1,95 @@
+import math
+
+import pytest
+
+from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.linking.settings import CandidateSettings, LinkerSettings, SelectionSettings, VectorSettings
+
+BLOCKS = [("candidates", CandidateSettings), ("selection", SelectionSettings), ("vectors", VectorSettings)]
+
+
+@pytest.mark.parametrize(("name", "block"), BLOCKS)
+def test_what_is_missing_has_its_default(name, block):
+    assert block.read("mine", name, {}) == block()
+    assert block.read("mine", name, block().as_dict()) == block()
+
+
+def test_what_is_given_is_read():
+    values = {"sparse": False, "text_normalizer": "lower", "sparse_weight": 0.3, "prior_weight": 0, "batch_size": 2}
+    assert CandidateSettings.read("mine", "candidates", values).as_dict() == values
+    margins = {"short_form_margin": 1, "split_margin": -0.1, "spelling_margin": 0.5}
+    assert SelectionSettings.read("mine", "selection", margins).as_dict() == margins
+    for pooling in (None, "cls", "mean"):
+        assert VectorSettings.read("mine", "vectors", {"pooling": pooling}).pooling == pooling
+
+
+@pytest.mark.parametrize(("name", "block"), BLOCKS)
+def test_unknown_setting(name, block):
+    known = ", ".join(block().as_dict())
+    with pytest.raises(SapbertError, match=rf"\[E406\] The setting {name} of mine is 'marginn'; .*one of {known}"):
+        block.read("mine", name, {"marginn": 1})
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "wanted"),
+    [
+        ("sparse_weight", -0.1, "0 or more"),
+        ("sparse_weight", math.inf, "0 or more"),
+        ("prior_weight", -1, "0 or more"),
+        ("prior_weight", math.nan, "0 or more"),
+        ("batch_size", 0, "at least 1"),
+        ("text_normalizer", "biosin", "one of .*biosyn"),
+    ],
+)
+def test_impossible_candidate_settings(setting, value, wanted):
+    message = rf"\[E406\] The setting candidates\.{setting} of mine is {value}; it must be {wanted}"
+    with pytest.raises(SapbertError, match=message):
+        CandidateSettings.read("mine", "candidates", {setting: value})
+
+
+def test_impossible_pooling():
+    with pytest.raises(SapbertError, match=r"E406.*vectors\.pooling of mine is max; it must be null, 'cls' or 'mean'"):
+        VectorSettings.read("mine", "vectors", {"pooling": "max"})
+
+
+@pytest.mark.parametrize(
+    ("block", "name", "setting", "value", "wanted"),
+    [
+        (CandidateSettings, "candidates", "sparse", "no", "bool"),
+        (CandidateSettings, "candidates", "sparse", 0, "bool"),
+        (CandidateSettings, "candidates", "sparse_weight", "0.5", "float or null"),
+        (CandidateSettings, "candidates", "sparse_weight", True, "float or null"),
+        (CandidateSettings, "candidates", "batch_size", 2.5, "int"),
+        (CandidateSettings, "candidates", "batch_size", None, "int"),
+        (CandidateSettings, "candidates", "text_normalizer", ["lower"], "str"),
+        (SelectionSettings, "selection", "split_margin", None, "float"),
+        (SelectionSettings, "selection", "split_margin", "wide", "float"),
+        (VectorSettings, "vectors", "pooling", 1, "str or null"),
+    ],
+)
+def test_a_value_of_another_type(block, name, setting, value, wanted):
+    with pytest.raises(SapbertError) as caught:
+        block.read("mine", name, {setting: value})
+    assert f"[E406] The setting {name}.{setting} of mine is {value!r}; it must be {wanted}" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "wanted"),
+    [
+        ("k", 0, "at least 1"),
+        ("max_entities_per_mention", -1, "at least 1"),
+        ("threshold", 1.5, "from 0 to 1"),
+        ("threshold", -0.5, "from 0 to 1"),
+        ("no_definition_threshold", 95.0, "from 0 to 1"),
+    ],
+)
+def test_impossible_settings_of_the_linker(setting, value, wanted):
+    with pytest.raises(SapbertError, match=rf"\[E406\] The setting {setting} of mine is {value}; it must be {wanted}"):
+        LinkerSettings(**{setting: value}).check("mine")
+
+
+def test_linkers_share_no_block():
+    one, other = LinkerSettings(), LinkerSettings()
+    one.candidates.sparse_weight, one.selection.split_margin = 0.5, 1.0
+    one.types.append("Drug")
+    assert other == LinkerSettings()
