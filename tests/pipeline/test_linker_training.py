@@ -46,7 +46,7 @@ def corpus(tmp_path):
 
 @pytest.fixture
 def make(kb, tiny_encoder):
-    """A function that makes a pipeline whose linker is trained, with other settings of the linker or of its training."""
+    """A function that makes a pipeline with a linker that is trained, with other settings of it or of its training."""
 
     def make(config=None, **training):
         settings = {"@misc": "spacy-sapbert.BioSyn.v1", "loss": LOSS, "k": 20, "dropout": False, **training}
