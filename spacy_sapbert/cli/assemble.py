@@ -47,7 +47,7 @@ def assemble(
     if from_ and (ner or encoder or pooling or index):
         raise SapbertError(Errors.E533.format(reason="--from keeps the NER, the encoder and the index"))
     if from_ and not kb:
-        raise SapbertError(Errors.E533.format(reason="--from needs the new vocabulary, --kb"))
+        raise SapbertError(Errors.E533.format(reason="--from needs --kb, the new vocabulary"))
     with Console(stderr=True).status("assembling"):
         if from_ and kb:
             nlp = _with_new_vocabulary(from_, kb)

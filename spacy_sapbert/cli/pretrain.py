@@ -77,7 +77,7 @@ def _resolve(path: Path, overrides: dict[str, Any]) -> tuple[Any, Any]:
 
         config = util.registry.fill(util.load_config(path, overrides=overrides, interpolate=False))
         if "@misc" not in config.get(SECTION, {}):
-            raise ValueError(f"the section [{SECTION}] with a line @misc is missing")
+            raise ValueError(f"there is no section [{SECTION}] with a line @misc")
         return config, util.registry.resolve({SECTION: config.interpolate()[SECTION]})[SECTION]
     except SapbertError:
         raise

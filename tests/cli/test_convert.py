@@ -150,7 +150,7 @@ def test_the_documents_of_a_split_are_converted(medmentions, tmp_path):
     for row in (
         ["documents", "1"],
         ["documents outside the split, left out", "1"],
-        ["ids of the split that no document has", "1"],
+        ["ids of the split without a document", "1"],
         ["type T123", "1"],
     ):
         assert row in counts

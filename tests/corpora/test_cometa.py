@@ -77,7 +77,7 @@ def test_columns_are_found_by_name_and_quotes_are_undone(path):
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ("1\tflu", "2 cells, where the heading has 7"),
+        ("1\tflu", "2 cells instead of 7"),
         ("1\t\tG\t100001\tS\t200002\tI am ill .", "no term"),
         ("1\tflu\tG\t100001.0\tS\t200002\tI am ill .", "'100001.0' is not a SNOMED CT id"),
         ('1\tflu\tG\t100001\tS\t200002\t"I am" ill .', "starts here and goes on to line 3 is not a row"),

@@ -114,10 +114,10 @@ def test_a_mention_whose_string_stands_close_by_is_moved(read):
     [
         (mention(9, "S3", 0, 4, "Rash"), "there is no section S3"),
         (mention(9, "S2", 10, 40, "fever"), "offsets 10-50 are outside the text of 12 characters"),
-        (mention(9, "S2", -2, 4, "fever"), "offsets -2-2 are no part"),
+        (mention(9, "S2", -2, 4, "fever"), "offsets -2-2 are outside"),
         (mention(9, "S2", 4, 1, " "), "only blanks at 4-5"),
-        (mention(9, "S2", "0,7", "4", "Rash"), "start '0,7' and len '4' are no pairs of numbers"),
-        (mention(9, "S2", "٣", "4", "Rash"), "start '٣' and len '4' are no pairs of numbers"),
+        (mention(9, "S2", "0,7", "4", "Rash"), "start '0,7' and len '4' are not pairs of numbers"),
+        (mention(9, "S2", "٣", "4", "Rash"), "start '٣' and len '4' are not pairs of numbers"),
         (mention(9, "S2", "0", "1" * 5000, "Rash"), "start '0' and len '111"),
         (mention(9, "S2", "one", "4", "Rash"), "start 'one'"),
         ("<Mention id='M9' section='S2'/>", "start None"),

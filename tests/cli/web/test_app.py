@@ -120,7 +120,7 @@ def chunks(n):
 def test_what_is_too_long_is_refused(ask, path, make_body):
     status, _, answer = ask("POST", path, make_body(path))
     assert status == 413
-    assert "At most 1,000 characters" in answer
+    assert "at most 1,000 characters" in answer
 
 
 @pytest.mark.parametrize("text", ["x" * 1000, "\U0001f600" * 1000])
