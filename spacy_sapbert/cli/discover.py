@@ -80,7 +80,7 @@ def discover(
         with closing(linking(documents, batch_size=batch_size, n_process=n_process)) as linked:
             for item in track(linked, console):
                 counts["documents"] += 1
-                discovery.add(item.document.doc_id, _sightings(item, type or (), counts))
+                discovery.add(item.document.doc_id, _occurrences(item, type or (), counts))
         if problems.count and not counts["documents"]:
             raise SapbertError(Errors.E508.format(n=problems.count))
         found = discovery.ranked(min_documents)
@@ -96,7 +96,7 @@ def _check_finds_new_names(linking: LinkingPipeline, name: str) -> None:
         raise SapbertError(Errors.E555.format(name=name, components=", ".join(linking.nlp.pipe_names)))
 
 
-def _sightings(item: LinkedDocument, types: Collection[str], counts: Counter[str]) -> Iterator[LinkedOccurrence]:
+def _occurrences(item: LinkedDocument, types: Collection[str], counts: Counter[str]) -> Iterator[LinkedOccurrence]:
     from ..pipeline.linked_occurrences import linked_occurrences
 
     for mention in item.mentions:

@@ -23,11 +23,11 @@ kb = typer.Typer(
 )
 kb.command("build")(build)
 
-Store = Annotated[str, typer.Argument(help="A knowledge base file, or 'starter'.")]
+KnowledgeBaseName = Annotated[str, typer.Argument(help="A knowledge base file, or 'starter'.")]
 
 
 @kb.command("info")
-def info(knowledge_base: Store) -> None:
+def info(knowledge_base: KnowledgeBaseName) -> None:
     """Show the contents of a knowledge base, and how it was built."""
     from ..kb.info import describe
 
@@ -37,8 +37,13 @@ def info(knowledge_base: Store) -> None:
 
 @kb.command("search")
 def search(
+<<<<<<< HEAD
     knowledge_base: Store,
     text: Annotated[str, typer.Argument(help="An id, or words of a name.")],
+=======
+    knowledge_base: KnowledgeBaseName,
+    text: Annotated[str, typer.Argument(help="A name or an id. The name need not be exact.")],
+>>>>>>> 84b8dcd (Tests of grouped options)
     k: Annotated[int, typer.Option("-k", min=1, help="Number of concepts to show.")] = 10,
     encoder: Annotated[
         str | None,
@@ -98,7 +103,7 @@ def diff(
 
 @kb.command("export")
 def export(
-    knowledge_base: Store,
+    knowledge_base: KnowledgeBaseName,
     output: Annotated[
         Path, typer.Option("--output", "-o", help="File to write. It is gzipped if its name ends in .gz.")
     ],
@@ -123,7 +128,7 @@ def export(
 
 
 @kb.command("check")
-def check(knowledge_base: Store) -> None:
+def check(knowledge_base: KnowledgeBaseName) -> None:
     """Check a knowledge base for damage and for unusual content.
 
     The exit status is 1 if you must build the knowledge base again.
