@@ -1,4 +1,4 @@
-"""Biomedical text to concepts of a vocabulary, as spaCy components."""
+"""Link biomedical text to the concepts of a vocabulary, as spaCy components."""
 
 from __future__ import annotations
 
@@ -8,26 +8,45 @@ from ._lazy import lazy_names
 
 if TYPE_CHECKING:
     from .corpora.reader import read_corpus
+    from .errors import SapbertError
+    from .evaluation.calibration import calibrate
+    from .evaluation.concepts import evaluate_concepts
+    from .evaluation.linking import evaluate_linking
+    from .evaluation.pipeline import evaluate_pipeline
     from .kb.build import build_knowledge_base
     from .kb.knowledge_base import KnowledgeBase
     from .kb.readers import read_vocabulary
+    from .kb.storage import load_knowledge_base
     from .pipeline.abbreviation_resolver import AbbreviationResolver
     from .pipeline.composite_splitter import CompositeSplitter
     from .pipeline.concept_matcher import ConceptMatcher
     from .pipeline.concept_retriever import ConceptRetriever
     from .pipeline.sapbert_linker import SapbertLinker
+    from .pipeline.spelling_corrector import SpellingCorrector
+    from .types import Candidate, Concept, DocumentConcept, Link
 
 __version__ = "0.1.0"
 
 __all__ = [
     "AbbreviationResolver",
+    "Candidate",
     "CompositeSplitter",
+    "Concept",
     "ConceptMatcher",
     "ConceptRetriever",
+    "DocumentConcept",
     "KnowledgeBase",
+    "Link",
+    "SapbertError",
     "SapbertLinker",
+    "SpellingCorrector",
     "__version__",
     "build_knowledge_base",
+    "calibrate",
+    "evaluate_concepts",
+    "evaluate_linking",
+    "evaluate_pipeline",
+    "load_knowledge_base",
     "read_corpus",
     "read_vocabulary",
 ]
@@ -36,12 +55,23 @@ __getattr__ = lazy_names(
     __name__,
     {
         "AbbreviationResolver": "pipeline.abbreviation_resolver",
+        "Candidate": "types",
         "CompositeSplitter": "pipeline.composite_splitter",
+        "Concept": "types",
         "ConceptMatcher": "pipeline.concept_matcher",
         "ConceptRetriever": "pipeline.concept_retriever",
+        "DocumentConcept": "types",
         "KnowledgeBase": "kb.knowledge_base",
+        "Link": "types",
+        "SapbertError": "errors",
         "SapbertLinker": "pipeline.sapbert_linker",
+        "SpellingCorrector": "pipeline.spelling_corrector",
         "build_knowledge_base": "kb.build",
+        "calibrate": "evaluation.calibration",
+        "evaluate_concepts": "evaluation.concepts",
+        "evaluate_linking": "evaluation.linking",
+        "evaluate_pipeline": "evaluation.pipeline",
+        "load_knowledge_base": "kb.storage",
         "read_corpus": "corpora.reader",
         "read_vocabulary": "kb.readers",
     },

@@ -9,8 +9,9 @@ from typing import NamedTuple, Protocol
 class Annotation(NamedTuple):
     """Characters `start:end` of a text stand for a concept.
 
-    ids (tuple[str, ...]): several where the text is a composite mention.
-    name (str): the name of the vocabulary that was recognised, empty where that is not known.
+    Attributes:
+        ids: several where the text is a composite mention.
+        name: the name of the vocabulary that was recognised, empty where that is not known.
     """
 
     start: int
@@ -22,10 +23,11 @@ class Annotation(NamedTuple):
 class Annotator(Protocol):
     """Annotates texts by rule.
 
-    name (str): as the provenance has it.
+    Attributes:
+        name: as the provenance has it.
     """
 
     name: str
 
     def annotate(self, texts: Sequence[str]) -> list[list[Annotation] | None]:
-        """RETURNS (list[list[Annotation] | None]): of each text, by position; None where a text got no answer."""
+        """Return `list[list[Annotation] | None]`: of each text, by position; None where a text got no answer."""

@@ -29,7 +29,8 @@ _UNTYPED = "CONCEPT"  # as the `concept_matcher` has it
 class Segment(NamedTuple):
     """A part of a document, counted from 0, and what is annotated in it.
 
-    concepts (tuple[str, ...]): those that the document was taken for.
+    Attributes:
+        concepts: those that the document was taken for.
     """
 
     document: SourceDocument
@@ -54,11 +55,14 @@ def segments_of(choice: Choice, tokenize: Tokenize, limit: int) -> Iterator[Segm
 class RuleAnnotation:
     """Annotates segments; then maps ids and filters.
 
-    mapping (IdMapping): to the ids of the vocabulary.
-    filters (Mapping[str, AnnotationFilter]): by name, in the order in which they are used.
-    labels (Collection[str] | None): primary ids of the concepts whose annotations are kept; None for all.
-    left (dict[str, int]): how many annotations were left after each step, in order.
-    without_answer (int): segments for which the annotator has none.
+    Args:
+        mapping: to the ids of the vocabulary.
+        filters: by name, in the order in which they are used.
+        labels: primary ids of the concepts whose annotations are kept; None for all.
+
+    Attributes:
+        left (dict[str, int]): how many annotations were left after each step, in order.
+        without_answer (int): segments for which the annotator has none.
     """
 
     def __init__(
@@ -83,7 +87,7 @@ class RuleAnnotation:
         self.left = dict.fromkeys(self._steps, 0)
 
     def __call__(self, segments: Iterable[Segment]) -> Iterator[Segment]:
-        """YIELDS (Segment): each with its annotations."""
+        """Yield `Segment`: each with its annotations."""
         stream = iter(segments)
         while batch := list(islice(stream, SEGMENTS_AT_ONCE)):
             for segment, found in zip(batch, self._annotator.annotate([one.text for one in batch]), strict=True):
@@ -113,8 +117,9 @@ def without_irrelevant(segments: Sequence[Segment]) -> list[Segment]:
 class TrainingDocs:
     """Makes documents to train on: `doc.user_data` has their weight, and where they come from.
 
-    kb (KnowledgeBase): the first type of a concept is the label of its mentions.
-    made_by (RuleAnnotation): told in the provenance.
+    Args:
+        kb: the first type of a concept is the label of its mentions.
+        made_by: told in the provenance.
     """
 
     def __init__(self, nlp: Language, kb: KnowledgeBase, weight: float, made_by: RuleAnnotation) -> None:
@@ -125,7 +130,7 @@ class TrainingDocs:
         self._labels: dict[str, str] = {}
 
     def make(self, segment: Segment) -> Doc:
-        """RETURNS (Doc): the entities have ids of the vocabulary, and so has the span group "gold"."""
+        """Return `Doc`: the entities have ids of the vocabulary, and so has the span group "gold"."""
         document = segment.document
         mentions = tuple(
             Mention(one.start, one.end, segment.text[one.start : one.end], self._label(one.ids[0]), one.ids)
@@ -155,7 +160,8 @@ class TrainingDocs:
 def shuffled(segments: Iterable[Segment], make: TrainingDocs, manual: Iterable[Doc], seed: int) -> Iterator[Doc]:
     """Mix documents that rules annotated with those that people did; the same seed gives the same order.
 
-    manual (Iterable[Doc]): they get the weight 1, if they have none.
+    Args:
+        manual: they get the weight 1, if they have none.
     """
     items: list[Segment | Doc] = [*segments, *manual]
     random.Random(seed).shuffle(items)
@@ -168,5 +174,5 @@ def shuffled(segments: Iterable[Segment], make: TrainingDocs, manual: Iterable[D
 
 
 def count_documents(segments: Iterable[Segment]) -> Counter[str]:
-    """RETURNS (Counter[str]): in how many segments each concept is annotated."""
+    """Return `Counter[str]`: in how many segments each concept is annotated."""
     return Counter(concept_id for segment in segments for concept_id in segment.ids)

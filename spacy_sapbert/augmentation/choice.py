@@ -18,10 +18,11 @@ POOL = 4
 class Choice:
     """Documents and the concepts that they were taken for.
 
-    documents (dict[str, SourceDocument]): by the key of the search.
-    concepts (dict[str, list[str]]): for each of them, the ids of concepts.
-    counts (Counter[str]): concepts `searched` and of these `found_nothing`; `documents_excluded_by_…` evaluation sets;
-        and how often a document was left for one that was used less, `passed_over`.
+    Attributes:
+        documents: by the key of the search.
+        concepts: for each of them, the ids of concepts.
+        counts: concepts `searched` and of these `found_nothing`; `documents_excluded_by_…` evaluation sets; and how
+            often a document was left for one that was used less, `passed_over`.
     """
 
     documents: dict[str, SourceDocument] = field(default_factory=dict)
@@ -39,10 +40,11 @@ def choose(
 ) -> Choice:
     """Search for each concept, and take documents for it.
 
-    concepts (Iterable[tuple[str, str]]): ids and names.
-    limit (int): documents a concept.
-    diverse (bool): of the documents with all words of the name, take those first that were taken for the fewest other
-        concepts. Otherwise, those that the search puts first.
+    Args:
+        concepts: ids and names.
+        limit: documents a concept.
+        diverse: of the documents with all words of the name, take those first that were taken for the fewest other
+            concepts. Otherwise, those that the search puts first.
     """
     choice = Choice()
     excluded: dict[str, str] = {}
@@ -73,7 +75,7 @@ def _take(
     choice: Choice,
     excluded: dict[str, str],
 ) -> list[str]:
-    """RETURNS (list[str]): the first keys of documents that have a text and are in no evaluation set."""
+    """Return the first keys of documents that have a text and are in no evaluation set."""
     taken: list[str] = []
     waiting = [key for key in keys if key not in excluded]
     while waiting and len(taken) < limit:

@@ -23,9 +23,10 @@ _WORD = re.compile(r"[^\W_]+")
 class SourceDocument(NamedTuple):
     """A document as it was found.
 
-    text (str): if it has a title, the text begins with it and a blank.
-    pmid (str): its number in PubMed, empty where that is not known.
-    source (str): the file or the database that it comes from.
+    Attributes:
+        text: if it has a title, the text begins with it and a blank.
+        pmid: its number in PubMed, empty where that is not known.
+        source: the file or the database that it comes from.
     """
 
     doc_id: str
@@ -44,8 +45,11 @@ def read_folder(paths: Iterable[Path], report: Report) -> Iterator[SourceDocumen
     A `.txt` file is one document, and its name is the id; a line of a `.jsonl` file is one, with `text` and perhaps
     `id`, `pmid` and `title`. Both may be gzipped. Broken records are counted.
 
-    paths (Iterable[Path]): files, and folders that are searched with all their folders, by alphabet.
-    RAISES (SapbertError): E603 there is no such file, E12x one cannot be read, E124 its name shows no format.
+    Args:
+        paths: files, and folders that are searched with all their folders, by alphabet.
+
+    Raises:
+        SapbertError: E603 there is no such file, E12x one cannot be read, E124 its name shows no format.
     """
     for path in paths:
         files = [path] if path.is_file() else sorted(file for file in path.rglob("*") if _format(file))
@@ -110,12 +114,12 @@ def _field(record: dict[str, Any], key: str) -> str:
 
 
 def fold(text: str) -> str:
-    """RETURNS (str): the words of a text without case and punctuation, with single blanks."""
+    """Return the words of a text without case and punctuation, with single blanks."""
     return " ".join(_WORD.findall(text.casefold()))
 
 
 def sentence_starts(text: str) -> list[int]:
-    """RETURNS (list[int]): where the sentences begin; an abbreviation before a capital may pass for an end."""
+    """Return where the sentences begin; an abbreviation before a capital may pass for an end."""
     return [0, *(end.end() for end in _SENTENCE_END.finditer(text) if end.end() < len(text))]
 
 
@@ -130,9 +134,12 @@ def first_sentence(text: str) -> str:
 def cut(text: str, tokens: Sequence[tuple[int, int]], limit: int) -> list[str]:
     """Cut a text into segments: where a sentence ends in the second half of a segment, else between two words.
 
-    tokens (Sequence[tuple[int, int]]): start and end of each token.
-    limit (int): tokens that a segment has at most.
-    RETURNS (list[str]): the segments, without blanks at their ends.
+    Args:
+        tokens: start and end of each token.
+        limit: tokens that a segment has at most.
+
+    Returns:
+        the segments, without blanks at their ends.
     """
     starts = sentence_starts(text)
     segments, first = [], 0
@@ -146,7 +153,7 @@ def cut(text: str, tokens: Sequence[tuple[int, int]], limit: int) -> list[str]:
 
 
 def _best_end(tokens: Sequence[tuple[int, int]], low: int, high: int, starts: Sequence[int]) -> int:
-    """RETURNS (int): the last of the tokens low to high that begins a sentence, else a word, else the last."""
+    """Return the last of the tokens low to high that begins a sentence, else a word, else the last."""
     ends = range(high, low - 1, -1)
     # where a blank precedes a token, a sentence may begin anywhere in it
     sentences = (end for end in ends if _any_between(starts, tokens[end - 1][1], tokens[end][0]))
@@ -164,7 +171,7 @@ Tokenize = Callable[[str], Sequence[tuple[int, int]]]
 
 
 def spacy_tokens() -> Tokenize:
-    """RETURNS (Tokenize): gives the tokens of spaCy."""
+    """Return `Tokenize`: gives the tokens of spaCy."""
     import spacy
 
     nlp = spacy.blank("en")
@@ -172,10 +179,13 @@ def spacy_tokens() -> Tokenize:
 
 
 def wordpieces(encoder: str) -> Tokenize:
-    """RETURNS (Tokenize): gives the wordpieces of an encoder's tokenizer.
+    """Return `Tokenize`: gives the wordpieces of an encoder's tokenizer.
 
-    encoder (str): "starter", a folder or a hub name.
-    RAISES (SapbertError): E301, E302 there is no such encoder; E610 its tokenizer does not tell offsets.
+    Args:
+        encoder: "starter", a folder or a hub name.
+
+    Raises:
+        SapbertError: E301, E302 there is no such encoder; E610 its tokenizer does not tell offsets.
     """
     from ..encoders.folder import load_tokenizer, resolve
 

@@ -40,10 +40,14 @@ class Eutils:
 
     The key is read from the environment variable NCBI_API_KEY. It goes with the requests, but into no file.
 
-    url (str): where the E-utilities are.
-    cache (Path | None): the folder in which answers are kept.
-    clock, sleep: what tells the time, and waits.
-    counts (Counter[str]): `requests` sent, `answers_kept` that were there already, and `tries_again`.
+    Args:
+        url: where the E-utilities are.
+        cache: the folder in which answers are kept.
+        clock: what tells the time, and waits.
+        sleep: what tells the time, and waits.
+
+    Attributes:
+        counts: `requests` sent, `answers_kept` that were there already, and `tries_again`.
     """
 
     def __init__(
@@ -65,10 +69,13 @@ class Eutils:
     def ask(self, tool: str, values: Mapping[str, str], is_whole: Callable[[bytes], str | None]) -> bytes:
         """Get the answer to a question.
 
-        tool (str): "esearch" or "efetch".
-        is_whole (Callable[[bytes], str | None]): says what is wrong with an answer, None where it is right. A wrong
-            one is asked for again, and never kept.
-        RAISES (SapbertError): E605 there is no right answer; E507 it cannot be kept.
+        Args:
+            tool: "esearch" or "efetch".
+            is_whole: says what is wrong with an answer, None where it is right. A wrong one is asked for again, and
+                never kept.
+
+        Raises:
+            SapbertError: E605 there is no right answer; E507 it cannot be kept.
         """
         question = urlencode(sorted(values.items()))
         kept = self._kept(tool, question)
@@ -127,7 +134,8 @@ class Eutils:
 class EutilsSearch:
     """Documents of PubMed (title and abstract) or of PubMed Central (open access; with the text itself).
 
-    database (str): "pubmed" or "pmc".
+    Args:
+        database: "pubmed" or "pmc".
     """
 
     def __init__(self, eutils: Eutils, database: str) -> None:
@@ -187,7 +195,7 @@ def _fetch_fault(answer: bytes) -> str | None:
 
 
 def read_pubmed(root: Element) -> dict[str, SourceDocument]:
-    """RETURNS (dict[str, SourceDocument]): the articles of PubMed's XML that have an abstract, by PMID."""
+    """Return the articles of PubMed's XML that have an abstract, by PMID."""
     found = {}
     for citation in root.iter("MedlineCitation"):
         pmid = _text(citation.find("PMID"))
@@ -206,7 +214,7 @@ def _labelled(part: Element) -> str:
 
 
 def read_pmc(root: Element) -> dict[str, SourceDocument]:
-    """RETURNS (dict[str, SourceDocument]): the articles of PMC's XML that have a text, by their number without PMC."""
+    """Return the articles of PMC's XML that have a text, by their number without PMC."""
     found = {}
     for article in root.iter("article"):
         ids = {item.get("pub-id-type"): _text(item) for item in article.iterfind("front/article-meta/article-id")}
@@ -224,7 +232,7 @@ _READERS: dict[str, Callable[[Element], dict[str, SourceDocument]]] = {"pubmed":
 
 
 def _paragraphs(element: Element) -> Iterator[Element]:
-    """YIELDS (Element): the paragraphs; one may hold a list, whose paragraphs are its own."""
+    """Yield the paragraphs; one may hold a list, whose paragraphs are its own."""
     for child in element:
         if child.tag == "p":
             yield child

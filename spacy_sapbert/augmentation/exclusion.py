@@ -20,7 +20,7 @@ _PMID = re.compile(r"(?:pmid|pubmed)?\s*(?::\s*)?(\d+)", re.IGNORECASE)
 
 
 def pmid_of(doc_id: str) -> str:
-    """RETURNS (str): the number of "PMID:123", "00123" or "123"; empty for another id."""
+    """Return the number of "PMID:123", "00123" or "123"; empty for another id."""
     found = _PMID.fullmatch(doc_id.strip())
     return (found[1].lstrip("0") or "0") if found else ""
 
@@ -32,7 +32,8 @@ class EvaluationSets:
     taken. It overlaps if a document of the sets, or any sentence of it with what follows, begins with that: some
     collections have abstracts without their titles.
 
-    documents (Iterable[AnnotatedDocument]): of the sets.
+    Args:
+        documents: of the sets.
     """
 
     def __init__(self, documents: Iterable[AnnotatedDocument] = ()) -> None:
@@ -48,7 +49,7 @@ class EvaluationSets:
         self._titles.discard("")
 
     def overlap(self, document: SourceDocument) -> str | None:
-        """RETURNS (str | None): "pmid" or "title", by which it was found in the sets; None where it is not in them."""
+        """Return "pmid" or "title", by which it was found in the sets; None where it is not in them."""
         if not self._pmids.isdisjoint((document.pmid and pmid_of(document.pmid), pmid_of(document.doc_id))):
             return PMID
         title = fold(document.title or first_sentence(document.text))

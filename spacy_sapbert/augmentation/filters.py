@@ -85,7 +85,7 @@ class InvertedNames:
         return bool(same_words) and _order(mention) not in same_words
 
     def _find_orders(self, concept_id: str) -> list[tuple[str, ...]]:
-        """RETURNS (list[tuple[str, ...]]): the words of the names without a comma."""
+        """Return the words of the names without a comma."""
         return [_order(name.text) for name in self._kb.names_of(concept_id) if "," not in name.text]
 
 

@@ -18,9 +18,10 @@ class IdMapping:
     It is looked for among the ids of the store, among the ids to which its concepts refer, in mappings, and in a
     second store: there, the ids of the concept and those to which it refers.
 
-    kb (KnowledgeBase): the vocabulary whose primary ids are wanted.
-    equivalents (Equivalents | None): ids that stand for the same concept.
-    between (KnowledgeBase | None): e.g. of the UMLS, with CUIs as its ids and those of other vocabularies beside them.
+    Args:
+        kb: the vocabulary whose primary ids are wanted.
+        equivalents: ids that stand for the same concept.
+        between: e.g. of the UMLS, with CUIs as its ids and those of other vocabularies beside them.
     """
 
     def __init__(
@@ -39,13 +40,13 @@ class IdMapping:
         self._name = lru_cache(maxsize=1 << 16)(self._find_name)
 
     def map(self, text: str, annotation: Annotation) -> Annotation | None:
-        """RETURNS (Annotation | None): with ids of the store; None where one of them has none."""
+        """Return `Annotation | None`: with ids of the store; None where one of them has none."""
         folded = f" {fold(text)} "
         ids = [self._choose(concept_id, folded) for concept_id in annotation.ids]
         return None if None in ids else annotation._replace(ids=tuple(dict.fromkeys(filter(None, ids))))
 
     def _choose(self, concept_id: str, folded: str) -> str | None:
-        """RETURNS (str | None): the target whose preferred name is in the text, else the first by id."""
+        """Return the target whose preferred name is in the text, else the first by id."""
         targets: Sequence[str] = self.targets(concept_id)
         named = (target for target in targets if f" {self._name(target)} " in folded) if len(targets) > 1 else iter(())
         return next(named, next(iter(targets), None))
@@ -54,7 +55,7 @@ class IdMapping:
         return fold(self._kb.names_of(concept_id)[0].text)
 
     def _find_targets(self, concept_id: str) -> tuple[str, ...]:
-        """RETURNS (tuple[str, ...]): primary ids of the store, sorted; those that are surest, where there are any."""
+        """Return primary ids of the store, sorted; those that are surest, where there are any."""
         if own := self._kb.find_id(concept_id):
             return tuple(sorted(own))
         found = {*self._kb.find_xref(concept_id)}

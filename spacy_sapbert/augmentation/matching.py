@@ -29,7 +29,8 @@ class MatcherAnnotator:
     A name that several concepts own gives the one that corpora annotate with it most often, else the one that prefers
     it, else a main descriptor. Where that leaves several, the span is annotated with each of them.
 
-    kb (KnowledgeBase): the vocabulary.
+    Args:
+        kb: the vocabulary.
     """
 
     name = "concept_matcher"
@@ -46,7 +47,7 @@ class MatcherAnnotator:
         self._owners = lru_cache(maxsize=1 << 16)(self._find_owners)
 
     def annotate(self, texts: Sequence[str]) -> list[list[Annotation] | None]:
-        """RETURNS (list[list[Annotation] | None]): of each text, by position."""
+        """Return `list[list[Annotation] | None]`: of each text, by position."""
         return [
             sorted(annotation for span in doc.spans[_SPANS] for annotation in self._annotations(span))
             for doc in self._nlp.pipe(texts)
@@ -61,7 +62,7 @@ class MatcherAnnotator:
         return [Annotation(span.start_char, span.end_char, (owner,), name) for owner in self._owners(name)]
 
     def _find_owners(self, name: str) -> list[str]:
-        """RETURNS (list[str]): primary ids of the concepts for which most speaks, by id."""
+        """Return primary ids of the concepts for which most speaks, by id."""
         # a name with its case, and else all that the matcher takes for the same name
         found = list(self._kb.find_name(name)) if is_acronym(name) else self._names.owners(name)
         preferred = {concept_id: self._kb.names_of(concept_id)[0].text for concept_id in found}

@@ -17,10 +17,12 @@ from .documents import fold
 class RankedAnnotation(NamedTuple):
     """A concept that MetaMapLite proposes for a span.
 
-    start, length (int): in UTF-16 code units, as Java counts.
-    score (float): more is better; 0 where the format has none.
-    preferred (str): the concept's preferred name in the UMLS.
-    name (str): the name that was recognised, empty where the format does not tell.
+    Attributes:
+        start: in UTF-16 code units, as Java counts.
+        length: in UTF-16 code units, as Java counts.
+        score: more is better; 0 where the format has none.
+        preferred: the concept's preferred name in the UMLS.
+        name: the name that was recognised, empty where the format does not tell.
     """
 
     start: int
@@ -47,8 +49,11 @@ def read_mmi(source: Source) -> Iterator[RankedAnnotation]:
 
     A mention in several pieces is taken from the first to the last.
 
-    YIELDS (RankedAnnotation): in the order of the file, which is that of the scores. Broken lines are reported.
-    RAISES (SapbertError): E12x the file cannot be read, E201 a broken line in strict reading.
+    Yields:
+        in the order of the file, which is that of the scores. Broken lines are reported.
+
+    Raises:
+        SapbertError: E12x the file cannot be read, E201 a broken line in strict reading.
     """
     for number, line in source.lines():
         if not line.strip():
@@ -78,9 +83,12 @@ class _Mmi(NamedTuple):
 
 
 def _mmi(cells: list[str]) -> _Mmi:
-    """cells (list[str]): what stands between the bars.
+    """
+    Args:
+        cells: what stands between the bars.
 
-    RAISES (BrokenRecord): the line is of another form.
+    Raises:
+        BrokenRecord: the line is of another form.
     """
     last = _place_of_positions(cells)
     for cui in range(4, last - 2):
@@ -91,7 +99,7 @@ def _mmi(cells: list[str]) -> _Mmi:
 
 
 def _place_of_positions(cells: list[str]) -> int:
-    """RETURNS (int): the cell before that of the tree codes, which a last bar may follow; 0 where there is none."""
+    """Return the cell before that of the tree codes, which a last bar may follow; 0 where there is none."""
     for last in (len(cells) - 2, len(cells) - 3):
         tree_codes, *rest = cells[last + 1 :] if last > 0 else ["/"]
         if "/" not in tree_codes and not any(rest) and _MMI_POSITIONS.fullmatch(cells[last]):
@@ -122,8 +130,11 @@ def _whole(place: str) -> tuple[int, int]:
 def read_json(source: Source) -> Iterator[RankedAnnotation]:
     """Read the JSON format: a list of spans with their concepts. Broken entries are reported under line 1.
 
-    YIELDS (RankedAnnotation): in the order of the file.
-    RAISES (SapbertError): as `read_mmi`.
+    Yields:
+        in the order of the file.
+
+    Raises:
+        SapbertError: as `read_mmi`.
     """
     text = "\n".join(line for _, line in source.lines())
     try:
@@ -153,8 +164,11 @@ def _evidence(item: dict[str, Any]) -> RankedAnnotation:
 def read_brat(source: Source) -> Iterator[RankedAnnotation]:
     """Read BRAT's standoff format; several concepts of a span have no ranks there.
 
-    YIELDS (RankedAnnotation): in the order of the file.
-    RAISES (SapbertError): as `read_mmi`.
+    Yields:
+        in the order of the file.
+
+    Raises:
+        SapbertError: as `read_mmi`.
     """
     spans: dict[str, tuple[int, int]] = {}
     scores: dict[str, float] = {}
@@ -190,9 +204,12 @@ READERS: dict[str, Callable[[Source], Iterator[RankedAnnotation]]] = {
 def read_output(path: Path, text: str, source: Source | None = None) -> list[Annotation]:
     """Read what MetaMapLite found in a text.
 
-    path (Path): its suffix shows the format: `.mmi`, `.json`, `.ann` or `.brat`.
-    source (Source | None): takes what is broken; spans outside the text are.
-    RETURNS (list[Annotation]): the highest-ranked concept of each span.
+    Args:
+        path: its suffix shows the format: `.mmi`, `.json`, `.ann` or `.brat`.
+        source: takes what is broken; spans outside the text are.
+
+    Returns:
+        the highest-ranked concept of each span.
     """
     source = source or Source(path)
     found, units = [], _characters(text)
@@ -208,7 +225,9 @@ def read_output(path: Path, text: str, source: Source | None = None) -> list[Ann
 
 
 def _best(found: Iterable[RankedAnnotation], text: str, units: list[int]) -> list[RankedAnnotation]:
-    """RETURNS (list[RankedAnnotation]): of each span the concept with the highest score; then one whose name is preferred."""
+    """Return `list[RankedAnnotation]`: of each span the concept with the highest score; then one whose name is
+    preferred.
+    """
     best: dict[tuple[int, int], tuple[tuple[float, bool], RankedAnnotation]] = {}
     for ranked in found:
         words = text[units[ranked.start] : units[ranked.start + ranked.length]]
@@ -220,7 +239,7 @@ def _best(found: Iterable[RankedAnnotation], text: str, units: list[int]) -> lis
 
 
 def _characters(text: str) -> list[int]:
-    """RETURNS (list[int]): for each UTF-16 code unit the character in which it lies, and the end."""
+    """Return `list[int]`: for each UTF-16 code unit the character in which it lies, and the end."""
     if text.isascii() or max(text) <= "\uffff":
         return list(range(len(text) + 1))
     units = [index for index, letter in enumerate(text) for _ in range(1 + (letter > "\uffff"))]

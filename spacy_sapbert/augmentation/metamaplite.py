@@ -21,15 +21,18 @@ _SHOWN_LINES = 5
 
 
 def file_stem(text: str) -> str:
-    """RETURNS (str): the name, without its ending, of the files of a text and of what was found in it."""
+    """Return the name, without its ending, of the files of a text and of what was found in it."""
     return hashlib.sha256(text.encode()).hexdigest()[:24]
 
 
 def write_texts(texts: Sequence[str], folder: Path) -> int:
     """Write each different text into a `.txt` file of a folder.
 
-    RETURNS (int): the number of files.
-    RAISES (SapbertError): E507 they cannot be written.
+    Returns:
+        the number of files.
+
+    Raises:
+        SapbertError: E507 they cannot be written.
     """
     different = {file_stem(text): text for text in texts}
     for stem, text in different.items():
@@ -43,8 +46,9 @@ def write_texts(texts: Sequence[str], folder: Path) -> int:
 class MetaMapLiteOutput:
     """Reads what MetaMapLite wrote for the texts of `write_texts`.
 
-    folder (Path): has a file for each text, in any of the formats.
-    report (Report): takes broken records.
+    Args:
+        folder: has a file for each text, in any of the formats.
+        report: takes broken records.
     """
 
     name = "metamaplite"
@@ -54,13 +58,13 @@ class MetaMapLiteOutput:
         self._report = report
 
     def annotate(self, texts: Sequence[str]) -> list[list[Annotation] | None]:
-        """RETURNS (list[list[Annotation] | None]): of each text, by position; None where there is no file."""
+        """Return `list[list[Annotation] | None]`: of each text, by position; None where there is no file."""
         return [
             read_output(path, text, Source(path, self._report)) if (path := self.path(text)) else None for text in texts
         ]
 
     def path(self, text: str) -> Path | None:
-        """RETURNS (Path | None): the file with what was found in a text."""
+        """Return the file with what was found in a text."""
         stem = file_stem(text)
         paths = (self.folder / f"{stem}{suffix}" for suffix in READERS)
         return next((path for path in paths if path.is_file()), None)
@@ -69,10 +73,13 @@ class MetaMapLiteOutput:
 class MetaMapLite:
     """Runs MetaMapLite.
 
-    installed (Path): its folder, `public_mm_lite`, with the jar and the data.
-    work (Path): the folder for texts and output; a text whose output is there is not annotated again.
-    report (Report): takes broken records.
-    RAISES (SapbertError): E607 the folder lacks the jar or the data, E608 there is no Java.
+    Args:
+        installed: its folder, `public_mm_lite`, with the jar and the data.
+        work: the folder for texts and output; a text whose output is there is not annotated again.
+        report: takes broken records.
+
+    Raises:
+        SapbertError: E607 the folder lacks the jar or the data, E608 there is no Java.
     """
 
     name = "metamaplite"
@@ -83,9 +90,10 @@ class MetaMapLite:
         self._output = MetaMapLiteOutput(work, report)
 
     def annotate(self, texts: Sequence[str]) -> list[list[Annotation] | None]:
-        """RETURNS (list[list[Annotation] | None]): of each text, by position.
+        """Return `list[list[Annotation] | None]`: of each text, by position.
 
-        RAISES (SapbertError): E608 it fails.
+        Raises:
+            SapbertError: E608 it fails.
         """
         waiting = [text for text in texts if self._output.path(text) is None]
         if waiting:
@@ -114,7 +122,7 @@ class MetaMapLite:
 
 
 def _command(installed: Path) -> list[str]:
-    """RETURNS (list[str]): the command without the files; the newest jar and data of the folder."""
+    """Return the command without the files; the newest jar and data of the folder."""
     java = shutil.which("java")
     if java is None:
         raise SapbertError(Errors.E608.format(reason="there is no program java"))

@@ -10,7 +10,7 @@ from ..types import AnnotatedDocument
 
 
 def training_documents(documents: Iterable[AnnotatedDocument], kb: KnowledgeBase) -> Counter[str]:
-    """RETURNS (Counter[str]): how many documents hold each concept, by its primary id."""
+    """Return how many documents hold each concept, by its primary id."""
     counts: Counter[str] = Counter()
     for document in documents:
         ids = {concept_id for mention in document.mentions for concept_id in mention.ids}
@@ -19,7 +19,7 @@ def training_documents(documents: Iterable[AnnotatedDocument], kb: KnowledgeBase
 
 
 def primary_ids(ids: Iterable[str], kb: KnowledgeBase) -> tuple[list[str], int]:
-    """RETURNS (tuple[list[str], int]): the primary ids of a store's concepts, and how many ids it does not have."""
+    """Return the primary ids of a store's concepts, and how many ids it does not have."""
     found = {concept_id: kb.find_id(concept_id) for concept_id in ids}
     primaries = dict.fromkeys(primary for some in found.values() for primary in some)
     return list(primaries), sum(not some for some in found.values())
@@ -30,10 +30,13 @@ def rare_concepts(
 ) -> list[tuple[str, str]]:
     """The concepts with fewer than k training documents, and their preferred names.
 
-    labels (Iterable[str] | None): primary ids of the concepts that matter, those without any training document
-        included; None for those with one, or where there is no training document, for all of the vocabulary.
-    k (int | None): None for all.
-    RETURNS (list[tuple[str, str]]): the scarcest first, then by id.
+    Args:
+        labels: primary ids of the concepts that matter, those without any training document included; None for those
+            with one, or where there is no training document, for all of the vocabulary.
+        k: None for all.
+
+    Returns:
+        the scarcest first, then by id.
     """
     wanted = labels if labels is not None else (counts or kb.concept_ids())
     ids = sorted(concept_id for concept_id in wanted if k is None or counts[concept_id] < k)

@@ -24,8 +24,9 @@ CREATE VIRTUAL TABLE words USING fts5 (text, content = '', tokenize = 'porter un
 class Hit(NamedTuple):
     """A document that was found.
 
-    key (str): by which the search knows it.
-    whole (bool): it holds all words that were searched for.
+    Attributes:
+        key: by which the search knows it.
+        whole: it holds all words that were searched for.
     """
 
     key: str
@@ -35,17 +36,18 @@ class Hit(NamedTuple):
 class DocumentSearch(Protocol):
     """Finds documents; best first.
 
-    counts (Counter[str]): what happened on the way.
+    Attributes:
+        counts: what happened on the way.
     """
 
     @property
     def counts(self) -> Counter[str]: ...
 
     def find(self, name: str, limit: int) -> list[Hit]:
-        """RETURNS (list[Hit]): at most `limit` documents on what is named so."""
+        """Return `list[Hit]`: at most `limit` documents on what is named so."""
 
     def fetch(self, keys: Sequence[str]) -> dict[str, SourceDocument]:
-        """RETURNS (dict[str, SourceDocument]): the documents with these keys, without those that have no text."""
+        """Return the documents with these keys, without those that have no text."""
 
 
 class FolderSearch:
@@ -53,10 +55,15 @@ class FolderSearch:
 
     First come documents with all words of a name, then those with some.
 
-    database (Path): a file that is made here; it is of no use afterwards.
-    counts (Counter[str]): the documents read; of these `duplicates` (with the PMID or the words of one before) and
-        those that overlap with evaluation sets, `excluded_by_pmid` and `excluded_by_title`. Both are left out.
-    RAISES (SapbertError): E609 the file cannot be made.
+    Args:
+        database: a file that is made here; it is of no use afterwards.
+
+    Attributes:
+        counts: the documents read; of these `duplicates` (with the PMID or the words of one before) and those that
+            overlap with evaluation sets, `excluded_by_pmid` and `excluded_by_title`. Both are left out.
+
+    Raises:
+        SapbertError: E609 the file cannot be made.
     """
 
     def __init__(self, database: Path, documents: Iterable[SourceDocument], exclude: EvaluationSets) -> None:

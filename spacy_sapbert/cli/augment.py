@@ -216,7 +216,7 @@ def _find(
     counts: _Counts,
     console: Console,
 ) -> list[Segment]:
-    """RETURNS (list[Segment]): the segments of the documents that were found; what was found is counted."""
+    """Return the segments of the documents that were found; what was found is counted."""
     from ..augmentation.augment import segments_of
     from ..augmentation.choice import choose
 
@@ -235,7 +235,8 @@ def _find(
 class _Wanted:
     """The concepts that are searched for, and those whose annotations are kept.
 
-    RAISES (SapbertError): E602 they are not given, E611 there is none.
+    Raises:
+        SapbertError: E602 they are not given, E611 there is none.
     """
 
     def __init__(self, knowledge_base: KnowledgeBase, options: ConceptOptions) -> None:
@@ -357,7 +358,7 @@ def _annotation(
 
 
 def _kept(annotated: Sequence[Segment], annotation: RuleAnnotation, relevant: bool, counts: _Counts) -> list[Segment]:
-    """RETURNS (list[Segment]): those that are written; the others are counted by reason."""
+    """Return `list[Segment]`: those that are written; the others are counted by reason."""
     from ..augmentation.augment import without_irrelevant
 
     kept = [segment for segment in annotated if segment.annotations]

@@ -105,7 +105,7 @@ def calibrate(
 
 
 def _prepare(plots: Path) -> None:
-    """RAISES (SapbertError): E507 there cannot be such a folder, E542 there is no matplotlib."""
+    """Raise SapbertError: E507 there cannot be such a folder, E542 there is no matplotlib."""
     from ..evaluation.plots import check_matplotlib
 
     check_matplotlib()

@@ -19,9 +19,10 @@ Ids = Annotated[
 
 
 def read_documents(corpus: Path, format: str | None, ids: Path | None) -> Iterator[AnnotatedDocument]:
-    """YIELDS (AnnotatedDocument): the documents of a corpus; of a split, where there is a file of its ids.
+    """Yield the documents of a corpus; of a split, where there is a file of its ids.
 
-    RAISES (SapbertError): what `read_corpus` and `DocumentIds` raise.
+    Raises:
+        SapbertError: what `read_corpus` and `DocumentIds` raise.
     """
     split = DocumentIds(ids) if ids else None
     yield from read_corpus(corpus, format, ids=split)

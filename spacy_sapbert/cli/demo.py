@@ -46,7 +46,7 @@ def demo(
 
 
 def demo_pipeline() -> Language:
-    """RETURNS (Language): finds and links the names of the starter vocabulary."""
+    """Return `Language`: finds and links the names of the starter vocabulary."""
     import spacy
 
     nlp = spacy.blank("en")

@@ -167,7 +167,13 @@ def _save(opened: TransformerEncoder, output: Path, result: Mapping[str, Any]) -
 def _check_prune(
     vocabulary: Path | None, layers: str | None, n_layers: int | None, positions: int | None, *, given: bool
 ) -> None:
-    """given (bool): whether there are settings for the vocabulary. RAISES (SapbertError): E533 settings do not fit."""
+    """
+    Args:
+        given: whether there are settings for the vocabulary.
+
+    Raises:
+        SapbertError: E533 settings do not fit.
+    """
     reasons = {
         "--min-count, --keep-pieces and --add-pieces need --vocabulary": given and not vocabulary,
         "use either --layers or --n-layers": bool(layers and n_layers),
@@ -188,7 +194,7 @@ def _layers(given: str) -> list[int]:
 
 
 def _names(path: Path) -> Iterator[str]:
-    """YIELDS (str): the names of a knowledge base, or the lines of a file that are not blank."""
+    """Yield the names of a knowledge base, or the lines of a file that are not blank."""
     from ..kb.knowledge_base import KnowledgeBase
 
     with open_text(path, encoding="latin-1") as start:
@@ -210,7 +216,7 @@ def _open_lines(path: Path) -> Iterator[BinaryIO]:
 
 
 def _decoded(lines: BinaryIO, console: Console) -> Iterator[str | None]:
-    """YIELDS (str | None): each line, None where it is not UTF-8."""
+    """Yield each line, None where it is not UTF-8."""
     for number, line in enumerate(lines, start=1):
         try:
             yield line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")

@@ -1,4 +1,4 @@
-"""Measures, one a file."""
+"""Run pipelines on corpora: measures, calibration, error lists and plots."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The spaCy components."""
+"""The spaCy components and their scorers."""
+
+from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
@@ -10,6 +12,7 @@ if TYPE_CHECKING:
     from .concept_matcher import ConceptMatcher
     from .concept_retriever import ConceptRetriever
     from .sapbert_linker import SapbertLinker
+    from .spelling_corrector import SpellingCorrector
 
 __all__ = [
     "AbbreviationResolver",
@@ -17,6 +20,7 @@ __all__ = [
     "ConceptMatcher",
     "ConceptRetriever",
     "SapbertLinker",
+    "SpellingCorrector",
 ]
 
 __getattr__ = lazy_names(
@@ -27,5 +31,6 @@ __getattr__ = lazy_names(
         "ConceptMatcher": "concept_matcher",
         "ConceptRetriever": "concept_retriever",
         "SapbertLinker": "sapbert_linker",
+        "SpellingCorrector": "spelling_corrector",
     },
 )
