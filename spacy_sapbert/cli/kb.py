@@ -37,18 +37,13 @@ def info(knowledge_base: KnowledgeBaseName) -> None:
 
 @kb.command("search")
 def search(
-<<<<<<< HEAD
-    knowledge_base: Store,
-    text: Annotated[str, typer.Argument(help="An id, or words of a name.")],
-=======
     knowledge_base: KnowledgeBaseName,
-    text: Annotated[str, typer.Argument(help="A name or an id. The name need not be exact.")],
->>>>>>> 84b8dcd (Tests of grouped options)
+    text: Annotated[str, typer.Argument(help="An id, or words of a name.")],
     k: Annotated[int, typer.Option("-k", min=1, help="Number of concepts to show.")] = 10,
     encoder: Annotated[
         str | None,
         typer.Option(
-            help="Search by similarity, with this encoder: 'starter', a folder or a hub name. 'none' compares spellings."
+            help="Encoder for a search by similarity: 'starter', a folder or a hub name. 'none' compares spellings."
         ),
     ] = None,
 ) -> None:
