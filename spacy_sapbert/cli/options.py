@@ -30,11 +30,15 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     A group is a dataclass. Each of its fields becomes an option of the command, and `PANEL` is their heading in the
     help text. typer itself knows only plain parameters.
     """
-    hints = get_type_hints(command, include_extras=True)
-    groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
     parameters: list[Parameter] = []
-    for name, parameter in signature(command).parameters.items():
-        parameters += _options(groups[name]) if name in groups else [parameter.replace(annotation=hints[name])]
+    groups: dict[str, Any] = {}
+    # not get_type_hints, which makes an `Optional` of what has the default None in Python 3.10
+    for name, parameter in signature(command, eval_str=True).parameters.items():
+        if is_dataclass(parameter.annotation):
+            groups[name] = parameter.annotation
+            parameters += _options(groups[name])
+        else:
+            parameters.append(parameter)
 
     @wraps(command)
     def run(**values: Any) -> None:
