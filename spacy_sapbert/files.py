@@ -45,8 +45,9 @@ def keep_problem(problems: list[Problem], problem: Problem) -> None:
 class ProblemReport:
     """Counts what cannot be read in files, and keeps the first of it as examples.
 
-    broken (int): broken records, or parts of records.
-    problems (list[Problem]): the first 1,000 of them.
+    Attributes:
+        broken: broken records, or parts of records.
+        problems: the first 1,000 of them.
     """
 
     broken: int = 0
@@ -62,11 +63,16 @@ class ProblemReport:
 def open_text(path: Path, encoding: str = "utf-8", newline: str | None = None) -> Iterator[TextIO]:
     """Open a text file for reading; whether it is gzipped is seen from its first bytes, not from its name.
 
-    encoding (str): with "utf-8", a byte order mark at the start is left out.
-    newline (str | None): as for `open`; the csv module wants "".
-    YIELDS (TextIO): the open file. Errors that come up while it is read are translated as well.
-    RAISES (SapbertError): E120 no such file or not to be read, E121 gzip data damaged or cut off, E122 not in that
-        encoding (with the line), E123 no such encoding.
+    Args:
+        encoding: with "utf-8", a byte order mark at the start is left out.
+        newline: as for `open`; the csv module wants "".
+
+    Yields:
+        the open file. Errors that come up while it is read are translated as well.
+
+    Raises:
+        SapbertError: E120 no such file or not to be read, E121 gzip data damaged or cut off, E122 not in that encoding
+            (with the line), E123 no such encoding.
     """
     try:
         "".encode(encoding)  # some encodings are not for text
@@ -104,7 +110,7 @@ def _open_bytes(path: Path) -> BinaryIO:
 
 
 def _undecodable_line(path: Path, encoding: str) -> int:
-    """RETURNS (int): the line that cannot be decoded; a decode error itself only knows its place in a buffer."""
+    """Return the line that cannot be decoded; a decode error itself only knows its place in a buffer."""
     decoder = codecs.getincrementaldecoder(encoding)()
     line = 0
     with _open_bytes(path) as binary:
@@ -120,7 +126,8 @@ def _undecodable_line(path: Path, encoding: str) -> int:
 def parse_int(text: str) -> int:
     """Read a whole number as files have it: ASCII digits, perhaps with a sign, and blanks around them.
 
-    RAISES (ValueError): it is none, or has more than 18 digits.
+    Raises:
+        ValueError: it is none, or has more than 18 digits.
     """
     digits = text.strip()
     digits = digits[1:] if digits[:1] in ("+", "-") else digits
@@ -132,7 +139,8 @@ def parse_int(text: str) -> int:
 def parse_float(text: str) -> float:
     """Read a number as files have it.
 
-    RAISES (ValueError): it is none, not written in ASCII, or not finite.
+    Raises:
+        ValueError: it is none, not written in ASCII, or not finite.
     """
     number = float(text)
     if not text.isascii() or "_" in text or not math.isfinite(number):
@@ -141,10 +149,11 @@ def parse_float(text: str) -> float:
 
 
 def parse_json(text: str | bytes) -> Any:
-    """RETURNS (Any): the value of a JSON text.
+    """Return the value of a JSON text.
 
-    RAISES (ValueError): it is no JSON, or cannot be held: nested too deeply, or with a number of too many digits. But
-        for bytes that cannot be decoded, it is a `json.JSONDecodeError` and knows its line.
+    Raises:
+        ValueError: it is no JSON, or cannot be held: nested too deeply, or with a number of too many digits. But for
+            bytes that cannot be decoded, it is a `json.JSONDecodeError` and knows its line.
     """
     if isinstance(text, bytes):
         text = text.decode(json.detect_encoding(text), "surrogatepass")
@@ -153,9 +162,10 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def parse_json_at(text: str, at: int) -> tuple[Any, int]:
-    """RETURNS (tuple[Any, int]): the value that begins at a place of a text, and where it ends.
+    """Return the value that begins at a place of a text, and where it ends.
 
-    RAISES (json.JSONDecodeError): as `parse_json`.
+    Raises:
+        json.JSONDecodeError: as `parse_json`.
     """
     with _json_errors(text, at):
         return json.JSONDecoder().raw_decode(text, at)
@@ -177,7 +187,8 @@ def _json_errors(text: str, at: int = 0) -> Iterator[None]:
 def check_writable(value: Any, *, allow_nan: bool = True) -> None:
     """Check that a value of a JSON text can be written again.
 
-    RAISES (ValueError): it cannot: it holds half a surrogate pair, or without `allow_nan` a number that is not finite.
+    Raises:
+        ValueError: it cannot: it holds half a surrogate pair, or without `allow_nan` a number that is not finite.
     """
     try:
         json.dumps(value, ensure_ascii=False, allow_nan=allow_nan).encode()
@@ -189,9 +200,14 @@ def check_writable(value: Any, *, allow_nan: bool = True) -> None:
 def open_output(path: Path | None) -> Iterator[Callable[[str], object]]:
     """Open the output; a file appears at `path` when the block ends without an error, gzipped if it ends in `.gz`.
 
-    path (Path | None): None for standard output. A device or a pipe is written to as it is.
-    YIELDS (Callable[[str], object]): writes a text as UTF-8.
-    RAISES (SapbertError): E507 the file cannot be written.
+    Args:
+        path: None for standard output. A device or a pipe is written to as it is.
+
+    Yields:
+        writes a text as UTF-8.
+
+    Raises:
+        SapbertError: E507 the file cannot be written.
     """
     if path is None:
         yield _to_stdout
@@ -204,8 +220,11 @@ def open_output(path: Path | None) -> Iterator[Callable[[str], object]]:
 def replacing(path: Path) -> Iterator[Path]:
     """Have a file written under another name, and put it at `path` when the block ends without an error.
 
-    YIELDS (Path): the file to write; a device or a pipe is written to as it is.
-    RAISES (SapbertError): E507 the file cannot be written.
+    Yields:
+        the file to write; a device or a pipe is written to as it is.
+
+    Raises:
+        SapbertError: E507 the file cannot be written.
     """
     is_special = path.exists() and not path.is_file()
     temporary = path if is_special else path.with_name(f".{path.name}.{os.getpid()}.tmp")
@@ -238,12 +257,12 @@ def _open_binary(path: Path, *, gzipped: bool) -> Iterator[BinaryIO]:
 
 
 def without_gz(path: Path) -> Path:
-    """RETURNS (Path): the path without a last `.gz`: what is left ends as the packed file does."""
+    """Return the path without a last `.gz`: what is left ends as the packed file does."""
     return path.with_suffix("") if path.suffix.lower() == ".gz" else path
 
 
 def cache_dir() -> Path:
-    """RETURNS (Path): where what can be made again is kept; the environment variable SPACY_SAPBERT_CACHE moves it."""
+    """Return where what can be made again is kept; the environment variable SPACY_SAPBERT_CACHE moves it."""
     if chosen := os.environ.get("SPACY_SAPBERT_CACHE"):
         return Path(chosen)
     import platformdirs  # here, so that an encoder can be trained where it is not installed

@@ -19,9 +19,13 @@ class SettingsBlock:
     def read(cls: type[Block], component: str, name: str, values: Mapping[str, Any]) -> Block:
         """Make a block of what a config says.
 
-        component, name (str): of the component and of the block, for messages.
-        values (Mapping[str, Any]): settings by name; what is missing has its default.
-        RAISES (SapbertError): E406 a setting that does not exist or cannot have this value.
+        Args:
+            component: of the component and of the block, for messages.
+            name: of the component and of the block, for messages.
+            values: settings by name; what is missing has its default.
+
+        Raises:
+            SapbertError: E406 a setting that does not exist or cannot have this value.
         """
         known, hints = [one.name for one in fields(cls)], get_type_hints(cls)
         for setting, value in values.items():
@@ -42,7 +46,7 @@ class SettingsBlock:
         return block
 
     def check(self, component: str, prefix: str = "") -> None:
-        """RAISES (SapbertError): E406 a setting cannot have its value."""
+        """Raise SapbertError: E406 a setting cannot have its value."""
         for setting, holds, wanted in self.rules():
             if not holds:
                 value = getattr(self, setting)
@@ -50,9 +54,9 @@ class SettingsBlock:
                 raise SapbertError(message)
 
     def rules(self) -> Sequence[tuple[str, bool, str]]:
-        """RETURNS (Sequence[tuple[str, bool, str]]): setting, whether its value can be, and what it must be."""
+        """Return setting, whether its value can be, and what it must be."""
         return ()
 
     def as_dict(self) -> dict[str, Any]:
-        """RETURNS (dict[str, Any]): as a config has it."""
+        """Return `dict[str, Any]`: as a config has it."""
         return asdict(self)

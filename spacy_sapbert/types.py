@@ -15,9 +15,10 @@ SCORE_DIGITS = 5
 class Name(NamedTuple):
     """One name of a concept.
 
-    text (str): the name as its source writes it.
-    scope (str): "preferred", "exact", "narrow", "broad", "related" or "mention".
-    source (str): where the name comes from, e.g. "MEDIC".
+    Attributes:
+        text: the name as its source writes it.
+        scope: "preferred", "exact", "narrow", "broad", "related" or "mention".
+        source: where the name comes from, e.g. "MEDIC".
     """
 
     text: str
@@ -28,13 +29,14 @@ class Name(NamedTuple):
 class Concept(NamedTuple):
     """A concept of a vocabulary; the first five fields are those of scispaCy's `Entity`.
 
-    concept_id (str): primary id in canonical form (see `spacy_sapbert.kb.ids`).
-    canonical_name (str): the preferred name.
-    aliases (tuple[str, ...]): the other names, each once.
-    types (tuple[str, ...]): semantic types.
-    definition (str | None): what the concept is, where the vocabulary says it.
-    alternative_ids (tuple[str, ...]): other ids of the same concept.
-    parents (tuple[str, ...]): ids of the concepts right above it in the hierarchy.
+    Attributes:
+        concept_id: primary id in canonical form (see `spacy_sapbert.kb.ids`).
+        canonical_name: the preferred name.
+        aliases: the other names, each once.
+        types: semantic types.
+        definition: what the concept is, where the vocabulary says it.
+        alternative_ids: other ids of the same concept.
+        parents: ids of the concepts right above it in the hierarchy.
     """
 
     concept_id: str
@@ -49,10 +51,14 @@ class Concept(NamedTuple):
 class Record(NamedTuple):
     """One concept as a reader found it, on its way into a store.
 
-    concept_id (str): primary id in canonical form (see `spacy_sapbert.kb.ids`).
-    names (tuple[Name, ...]): the preferred name first, where the source tells it.
-    alternative_ids, types, definition, parents: as in `Concept`.
-    xrefs (tuple[str, ...]): ids of the same or a like concept in other vocabularies, in canonical form.
+    Attributes:
+        concept_id: primary id in canonical form (see `spacy_sapbert.kb.ids`).
+        names: the preferred name first, where the source tells it.
+        alternative_ids: as in `Concept`.
+        types: as in `Concept`.
+        definition: as in `Concept`.
+        parents: as in `Concept`.
+        xrefs: ids of the same or a like concept in other vocabularies, in canonical form.
     """
 
     concept_id: str
@@ -67,12 +73,14 @@ class Record(NamedTuple):
 class Candidate(NamedTuple):
     """A concept proposed for a text.
 
-    concept_id (str): its primary id.
-    score (float): combined similarity of the best name, at most 1.
-    name (str): that best name.
-    dense, sparse (float | None): its two similarities; None where that score is not used. They are cosines, but the
-        dense one is an inner product where the encoder does not normalise its vectors.
-    prior (float | None): how often annotators meant the concept, from 0 to 1; None where that does not count.
+    Attributes:
+        concept_id: its primary id.
+        score: combined similarity of the best name, at most 1.
+        name: that best name.
+        dense: its two similarities; None where that score is not used. They are cosines, but the dense one is an inner
+            product where the encoder does not normalise its vectors.
+        sparse: see `dense`.
+        prior: how often annotators meant the concept, from 0 to 1; None where that does not count.
     """
 
     concept_id: str
@@ -86,11 +94,12 @@ class Candidate(NamedTuple):
 class LinkedPart(NamedTuple):
     """One part of a mention with its candidates; a mention that is not split has one part.
 
-    text (str): what was looked up.
-    long_form (str | None): the mention with its abbreviations expanded, where that is what was looked up.
-    candidates (tuple[Candidate, ...]): best first, before any threshold.
-    tie (str | None): why the first candidate goes before others with the same score, or whose names are equally like
-        the text, where there are any.
+    Attributes:
+        text: what was looked up.
+        long_form: the mention with its abbreviations expanded, where that is what was looked up.
+        candidates: best first, before any threshold.
+        tie: why the first candidate goes before others with the same score, or whose names are equally like the text,
+            where there are any.
     """
 
     text: str
@@ -102,15 +111,16 @@ class LinkedPart(NamedTuple):
 class Link(NamedTuple):
     """What became of one part of a mention.
 
-    text (str): the text that was linked, after expansion and splitting.
-    concept_id (str | None): None where nothing was linked.
-    score (float | None): the best candidate's score, also where it stayed below the threshold.
-    name (str | None): the vocabulary's name that matched best.
-    long_form (str | None): the mention with its abbreviations expanded, if that form won.
-    split (bool): whether the text is one part of a composite mention.
-    reason (str | None): why there is no link.
-    probability (float | None): that the best candidate is right; None where the linker is not calibrated.
-    tie (str | None): which other concepts have the same score, and why this one was chosen.
+    Attributes:
+        text: the text that was linked, after expansion and splitting.
+        concept_id: None where nothing was linked.
+        score: the best candidate's score, also where it stayed below the threshold.
+        name: the vocabulary's name that matched best.
+        long_form: the mention with its abbreviations expanded, if that form won.
+        split: whether the text is one part of a composite mention.
+        reason: why there is no link.
+        probability: that the best candidate is right; None where the linker is not calibrated.
+        tie: which other concepts have the same score, and why this one was chosen.
     """
 
     text: str
@@ -127,13 +137,14 @@ class Link(NamedTuple):
 class DocumentConcept(NamedTuple):
     """A concept of a whole document, as `doc._.concepts` gives it.
 
-    concept_id (str): its primary id.
-    score (float): by which concepts are ranked, from 0 to 1.
-    name (str): the preferred name.
-    evidence (tuple[Span, ...]): the mentions that are linked to it, or else the text that is most like one of its
-        names; best first. Empty where only the document as a whole speaks for it.
-    contributions (tuple[tuple[str, float], ...]): what each signal adds to the score before it is squeezed between 0
-        and 1; empty where there is but one signal.
+    Attributes:
+        concept_id: its primary id.
+        score: by which concepts are ranked, from 0 to 1.
+        name: the preferred name.
+        evidence: the mentions that are linked to it, or else the text that is most like one of its names; best first.
+            Empty where only the document as a whole speaks for it.
+        contributions: what each signal adds to the score before it is squeezed between 0 and 1; empty where there is
+            but one signal.
     """
 
     concept_id: str
@@ -146,12 +157,13 @@ class DocumentConcept(NamedTuple):
 class Mention(NamedTuple):
     """An annotated mention of a corpus: characters `start:end` of its document's text.
 
-    start, end (int): the offsets of its first character, and of the one after its last.
-    text (str): what stands there.
-    label (str): its type, as the corpus calls it.
-    ids (tuple[str, ...]): all gold ids in canonical form, in the order of the annotation; empty for a mention without a
-        concept.
-    parts (tuple[str, ...]): the single mentions of a composite, where the corpus writes them.
+    Attributes:
+        start: the offsets of its first character, and of the one after its last.
+        end: see `start`.
+        text: what stands there.
+        label: its type, as the corpus calls it.
+        ids: all gold ids in canonical form, in the order of the annotation; empty for a mention without a concept.
+        parts: the single mentions of a composite, where the corpus writes them.
     """
 
     start: int
@@ -165,9 +177,10 @@ class Mention(NamedTuple):
 class AnnotatedDocument(NamedTuple):
     """A document of a corpus.
 
-    doc_id (str): its id in the corpus.
-    text (str): the whole text, titles included.
-    mentions (tuple[Mention, ...]): in order of their offsets.
+    Attributes:
+        doc_id: its id in the corpus.
+        text: the whole text, titles included.
+        mentions: in order of their offsets.
     """
 
     doc_id: str

@@ -80,7 +80,7 @@ def build(
 def _meta(
     files: Mapping[str, Files], source_options: SourceOptions, mappings: MappingOptions, report: ReadReport
 ) -> dict[str, Any]:
-    """RETURNS (dict[str, Any]): what the knowledge base records of how it was built."""
+    """Return what the knowledge base records of how it was built."""
     manifests = {kind: _manifest(of, report.origins) for kind, of in files.items()}
     about = without_none({"release": source_options.release, "licence": source_options.licence})
     return {**manifests, **about, "merge_xrefs": mappings.merge_xrefs or [], "read": report.counts()}
@@ -146,7 +146,8 @@ def _documents(
 def _manifest(files: Files, origins: Mapping[Path, dict[str, Any]]) -> list[dict[str, Any]]:
     """What was read, with checksums.
 
-    origins (Mapping[Path, dict[str, Any]]): what readers themselves report about their sources.
+    Args:
+        origins: what readers themselves report about their sources.
     """
     # names without folders, so that the same files give the same knowledge base in any place
     return [

@@ -39,13 +39,17 @@ class SourceOptions:
     strict: Annotated[bool, typer.Option(help="Stop at the first broken row.")] = False
 
     def files(self, sources: list[Path]) -> Files:
-        """RETURNS (Files): the sources and their formats. RAISES (SapbertError): E124 a format cannot be guessed."""
+        """Return the sources and their formats.
+
+        Raises:
+            SapbertError: E124 a format cannot be guessed.
+        """
         from ..kb.readers import guess_format
 
         return [(path, known or guess_format(path)) for path, known in paired(sources, self.format, "--format")]
 
     def of_all_readers(self) -> dict[str, Any]:
-        """RETURNS (dict[str, Any]): the settings of every reader."""
+        """Return the settings of every reader."""
         settings = {"source": self.source_name, "types": self.type, "id_prefix": self.id_prefix}
         return without_none({**settings, "encoding": self.encoding, "strict": self.strict})
 
@@ -67,7 +71,11 @@ class TableOptions:
     skip: Annotated[int | None, typer.Option(help="Number of lines to skip before the table.")] = None
 
     def of_reader(self) -> dict[str, Any]:
-        """RETURNS (dict[str, Any]): the settings of the reader of tables. RAISES (SapbertError): E532."""
+        """Return the settings of the reader of tables.
+
+        Raises:
+            SapbertError: E532.
+        """
         by_field: defaultdict[str, list[str]] = defaultdict(list)
         for field, column in split_pairs("--column", self.column):
             by_field[field].append(column)
@@ -94,7 +102,7 @@ class OntologyOptions:
     ] = None
 
     def of_readers(self) -> dict[str, dict[str, Any]]:
-        """RETURNS (dict[str, dict[str, Any]]): the settings of each reader."""
+        """Return the settings of each reader."""
         return {
             "obo": without_none({"prefixes": self.prefix, "default_scope": self.default_scope}),
             "obograph": without_none({"prefixes": self.prefix, "imports": self.imports}),
@@ -136,7 +144,11 @@ class CorpusOptions:
     mentions_type: Annotated[list[str] | None, typer.Option(help="Add only mentions of this type. Repeatable.")] = None
 
     def files(self) -> Files:
-        """RETURNS (Files): the corpora and their formats. RAISES (SapbertError): E531."""
+        """Return the corpora and their formats.
+
+        Raises:
+            SapbertError: E531.
+        """
         return paired(self.mentions or [], self.mentions_format, "--mentions-format")
 
 
@@ -177,7 +189,7 @@ class UmlsOptions:
     ] = None
 
     def of_reader(self) -> dict[str, Any]:
-        """RETURNS (dict[str, Any]): the settings of the reader of UMLS, if any option is given."""
+        """Return the settings of the reader of UMLS, if any option is given."""
         from ..kb.readers.umls import UmlsSettings
 
         fields = {"sab": "sources", "without_sab": "without_sources", "term_type": "term_types"}
@@ -199,5 +211,5 @@ def paired(paths: list[Path], formats: list[str] | None, option: str) -> Files:
 
 
 def without_none(options: dict[str, Any]) -> dict[str, Any]:
-    """RETURNS (dict[str, Any]): the options that were given."""
+    """Return the options that were given."""
     return {name: value for name, value in options.items() if value is not None}

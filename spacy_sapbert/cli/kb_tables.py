@@ -74,7 +74,7 @@ def check_table(result: Mapping[str, Any]) -> Table:
 
 
 def _example(example: Any) -> str:
-    """RETURNS (str): an example of any check in a few words: a text, a list of ids, or values by their names."""
+    """Return an example of any check in a few words: a text, a list of ids, or values by their names."""
     if isinstance(example, dict):
         example = [", ".join(value) if isinstance(value, list) else str(value) for value in example.values()]
     text = example if isinstance(example, str) else " | ".join(example)
@@ -97,7 +97,7 @@ def _spelled(counts: Mapping[str, int]) -> dict[str, int]:
 
 
 def _largest(counts: Mapping[str, int]) -> dict[str, int]:
-    """RETURNS (dict[str, int]): the largest counts, and the others summed: there can be hundreds of types."""
+    """Return the largest counts, and the others summed: there can be hundreds of types."""
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     rest = sum(count for _, count in ordered[_SHOWN_GROUPS:])
     return {**dict(ordered[:_SHOWN_GROUPS]), **({"others": rest} if rest else {})}

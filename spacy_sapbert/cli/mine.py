@@ -110,7 +110,7 @@ def _pieces(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:
 
 
 def _statistics(partial: PartialFile) -> dict[str, Any]:
-    """RETURNS (dict[str, Any]): `MINED_COUNTS`, and how the cosines of positives and negatives are distributed."""
+    """Return `MINED_COUNTS`, and how the cosines of positives and negatives are distributed."""
     from ..training.hard_negatives import MINED_COUNTS
 
     counts: Counter[str] = Counter()

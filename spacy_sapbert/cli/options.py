@@ -15,7 +15,8 @@ from ..errors import Errors, SapbertError
 def split_pairs(option: str, pairs: Sequence[str] | None) -> Iterator[tuple[str, str]]:
     """Split each value of an option at its first `=`.
 
-    RAISES (SapbertError): E532 one of the two values is missing.
+    Raises:
+        SapbertError: E532 one of the two values is missing.
     """
     for pair in pairs or []:
         left, _, right = pair.partition("=")
@@ -54,7 +55,7 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _options(group: Any) -> Iterator[Parameter]:
-    """YIELDS (Parameter): a parameter for each field of a group, under the heading of the group."""
+    """Yield a parameter for each field of a group, under the heading of the group."""
     hints = get_type_hints(group, include_extras=True)
     for field in fields(group):
         kind, option = get_args(hints[field.name])

@@ -110,14 +110,20 @@ def pairs(
 
 
 def _selection(name: str, numbers: Mapping[str, int | None]) -> PairSelection:
-    """RETURNS (PairSelection): the one with this name, with the numbers that were given in place of its own."""
+    """Return the one with this name, with the numbers that were given in place of its own."""
     from ..training.pairs import SELECTIONS
 
     return SELECTIONS[name]._replace(**{field: number for field, number in numbers.items() if number is not None})
 
 
 def _check_options(chosen: PairSelection, mentions: Path | None, *, given: bool) -> None:
-    """given (bool): whether there are settings for mentions. RAISES (SapbertError): E533 settings do not fit."""
+    """
+    Args:
+        given: whether there are settings for mentions.
+
+    Raises:
+        SapbertError: E533 settings do not fit.
+    """
     reasons = {
         "--min-pairs is above --max-pairs": (chosen.min_pairs or 0) > chosen.max_pairs,
         "--plot-pairs is above --eval-pairs": chosen.plot_pairs > chosen.eval_pairs,
@@ -131,7 +137,7 @@ def _check_options(chosen: PairSelection, mentions: Path | None, *, given: bool)
 
 
 def _paths(output: Path, chosen: PairSelection) -> dict[str, Path]:
-    """RETURNS (dict[str, Path]): the files to write, by what goes into them."""
+    """Return the files to write, by what goes into them."""
     from ..training.pair_files import shared_names_path
 
     paths = {"train": output}
@@ -150,7 +156,8 @@ def _write(
 ) -> dict[str, int]:
     """Write all files; they appear when the last of them is complete.
 
-    RETURNS (dict[str, int]): how much was written, by what `_show` calls it.
+    Returns:
+        how much was written, by what `_show` calls it.
     """
     from ..training.pair_files import as_line
 

@@ -65,9 +65,10 @@ def _overrides(ctx: typer.Context) -> dict[str, Any]:
 
 
 def _resolve(path: Path, overrides: dict[str, Any]) -> tuple[Any, Any]:
-    """RETURNS (tuple[Config, SelfAlignment]): the filled config, and the run that it describes.
+    """Return `tuple[Config, SelfAlignment]`: the filled config, and the run that it describes.
 
-    RAISES (SapbertError): E541 the config cannot be read, is not complete, or names what is not registered.
+    Raises:
+        SapbertError: E541 the config cannot be read, is not complete, or names what is not registered.
     """
     from confection import ConfigValidationError
     from spacy import util
@@ -91,7 +92,7 @@ def _resolve(path: Path, overrides: dict[str, Any]) -> tuple[Any, Any]:
 
 
 def _write(config: Any, output: Path) -> None:
-    """RAISES (SapbertError): E507."""
+    """Raise SapbertError: E507."""
     try:
         output.mkdir(parents=True, exist_ok=True)
     except OSError as error:

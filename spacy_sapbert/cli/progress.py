@@ -21,7 +21,7 @@ _json_file: ContextVar[Path | None] = ContextVar("json_file", default=None)
 
 
 def stderr_console() -> Console:
-    """RETURNS (Console): writes to standard error; what is printed stands there as it is, with no markup read in it."""
+    """Return `Console`: writes to standard error; what is printed stands there as it is, with no markup read in it."""
     return Console(stderr=True, markup=False, emoji=False, highlight=False, soft_wrap=True)
 
 
@@ -30,9 +30,10 @@ def track(
 ) -> Iterator[T]:
     """Pass items on and show how many there were; nothing is shown where the console is no terminal.
 
-    unit (str): what the items are called.
-    total (int | None): how many there will be, where that is known.
-    shown (bool): False for no progress at all, e.g. where the output goes to the same terminal.
+    Args:
+        unit: what the items are called.
+        total: how many there will be, where that is known.
+        shown: False for no progress at all, e.g. where the output goes to the same terminal.
     """
     columns: list[ProgressColumn] = [SpinnerColumn(), TextColumn("{task.completed:,} " + unit), TimeElapsedColumn()]
     if total is not None:
@@ -45,8 +46,11 @@ def track(
 def telling(console: Console, unit: str) -> Iterator[Callable[[int, int], None]]:
     """Show how far work is that tells it by itself; nothing is shown where the console is no terminal.
 
-    unit (str): what is counted.
-    YIELDS (Callable[[int, int], None]): to be told how many are done, and how many there are.
+    Args:
+        unit: what is counted.
+
+    Yields:
+        to be told how many are done, and how many there are.
     """
     columns = (SpinnerColumn(), BarColumn(), TextColumn("{task.completed:,} " + unit), TimeElapsedColumn())
     with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
@@ -85,7 +89,7 @@ def json_to(path: Path | None) -> Iterator[None]:
 
 
 def table_of_numbers(label: str, *headings: str) -> Table:
-    """RETURNS (Table): an empty one with a column of names and right-aligned columns of numbers."""
+    """Return an empty one with a column of names and right-aligned columns of numbers."""
     table = Table(label)
     for heading in headings:
         table.add_column(heading, justify="right")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def check_output(output: Path) -> None:
-    """RAISES (SapbertError): E535 what is there is no pipeline."""
+    """Raise SapbertError: E535 what is there is no pipeline."""
     if output.exists() and not (output / "meta.json").is_file():
         raise SapbertError(Errors.E535.format(path=output.absolute()))
 
@@ -21,7 +21,8 @@ def check_output(output: Path) -> None:
 def save_pipeline(nlp: Language, output: Path) -> None:
     """Write to a folder beside it and rename, so that no half pipeline is left and an old one goes only at the end.
 
-    RAISES (SapbertError): E507 it cannot be written, E535 what is there is no pipeline.
+    Raises:
+        SapbertError: E507 it cannot be written, E535 what is there is no pipeline.
     """
     check_output(output)
     output = output.absolute()

@@ -61,9 +61,10 @@ def separation(
 
 
 def _open(names: Sequence[str], labels: Sequence[str] | None) -> dict[str, TransformerEncoder]:
-    """RETURNS (dict[str, TransformerEncoder]): by what each is called.
+    """Return `dict[str, TransformerEncoder]`: by what each is called.
 
-    RAISES (SapbertError): E519 two are called the same, or one has no label, E547 there is no such encoder.
+    Raises:
+        SapbertError: E519 two are called the same, or one has no label, E547 there is no such encoder.
     """
     from ..encoders.transformer import open_encoder
 
@@ -80,10 +81,11 @@ def _open(names: Sequence[str], labels: Sequence[str] | None) -> dict[str, Trans
 def _pictures(
     folder: Path, heat: Path | None, clusters: Path | None, n_clusters: int
 ) -> Callable[[Mapping[str, TransformerEncoder], Mapping[str, Separation]], None]:
-    """RETURNS: draws all pictures; what would hinder that is told before encoders are asked.
+    """Return draws all pictures; what would hinder that is told before encoders are asked.
 
-    RAISES (SapbertError): E507 the folder cannot be made, E542 matplotlib is not installed, E546 too many pairs for a
-        heat map, and what `read_name_pairs` raises.
+    Raises:
+        SapbertError: E507 the folder cannot be made, E542 matplotlib is not installed, E546 too many pairs for a heat
+            map, and what `read_name_pairs` raises.
     """
     from ..evaluation import separation_plots
     from ..evaluation.plots import check_matplotlib

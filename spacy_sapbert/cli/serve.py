@@ -71,7 +71,7 @@ def _is_local(host: str) -> bool:
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    """RAISES (SapbertError): E550 there is no such address, or the port is in use."""
+    """Raise SapbertError: E550 there is no such address, or the port is in use."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family)

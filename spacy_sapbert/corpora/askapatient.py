@@ -20,7 +20,8 @@ def read_askapatient(source: Source) -> Iterator[AnnotatedDocument]:
     Ids that are numbers are those of SNOMED CT or its Australian extension for medicines (AMT), whose numbers do not
     overlap: `SNOMEDCT:22253000`. Those of TwADR-L are CUIs. The name is that of the concept, so it is not read.
 
-    YIELDS (AnnotatedDocument): one document a row; its text is the mention, its id is "file name:line".
+    Yields:
+        AnnotatedDocument: one document a row; its text is the mention, its id is "file name:line".
     """
     for number, line in source.lines():
         if not line.strip():

@@ -40,9 +40,12 @@ def read_bioc(source: Source) -> Iterator[AnnotatedDocument]:
     offset lies in the text before it, or leaves a gap of more than 100 characters, follows after one blank, and its
     annotations with it.
 
-    YIELDS (AnnotatedDocument): the documents in the order of the file.
-    RAISES (SapbertError): E205 malformed XML, E206 a DTD inside the file or an entity that it does not know, E207 the
-        root is no `collection`.
+    Yields:
+        the documents in the order of the file.
+
+    Raises:
+        SapbertError: E205 malformed XML, E206 a DTD inside the file or an entity that it does not know, E207 the root
+            is no `collection`.
     """
     parser = ElementParser(source.path, "BioC", ("collection", "document"))
     for line, element in parser.elements(source.chunks()):
@@ -53,7 +56,10 @@ def read_bioc(source: Source) -> Iterator[AnnotatedDocument]:
 
 
 class _Annotation(NamedTuple):
-    """mention (Mention): as annotated, with offsets into our text. n_pieces (int): its locations."""
+    """
+    Attributes:
+        mention: as annotated, with offsets into our text. n_pieces (int): its locations.
+    """
 
     name: str
     mention: Mention

@@ -25,10 +25,15 @@ _TERM, _EXAMPLE, _ID = "Term", "Example", "ID"
 def read_cometa(source: Source, id_column: str) -> Iterator[AnnotatedDocument]:
     """Read `chv.csv`, or a file of its splits.
 
-    id_column (str): `GENERAL` or `SPECIFIC`.
-    YIELDS (AnnotatedDocument): one document a row. Its text is the example where that holds the term exactly once, as
-        whole words and in any case; else the term alone, which is counted.
-    RAISES (SapbertError): E215 a column is missing.
+    Args:
+        id_column: `GENERAL` or `SPECIFIC`.
+
+    Yields:
+        one document a row. Its text is the example where that holds the term exactly once, as whole words and in any
+            case; else the term alone, which is counted.
+
+    Raises:
+        SapbertError: E215 a column is missing.
     """
     rows = _rows(source)
     _, columns = next(rows, (1, []))
@@ -48,7 +53,7 @@ def read_cometa(source: Source, id_column: str) -> Iterator[AnnotatedDocument]:
 
 
 def _rows(source: Source) -> Iterator[tuple[int, list[str]]]:
-    """YIELDS (tuple[int, list[str]]): the line where a row starts, and its cells; empty rows are passed over."""
+    """Yield the line where a row starts, and its cells; empty rows are passed over."""
     with open_text(source.path, encoding=source.encoding, newline="") as lines:
         # strict: else an unbalanced quotation mark would swallow the rows after it without a word
         rows = csv.reader(lines, delimiter="\t", strict=True)
@@ -79,7 +84,7 @@ def _document(row: dict[str, str], id_column: str) -> AnnotatedDocument:
 
 
 def _places(term: str, text: str) -> Iterator[int]:
-    """YIELDS (int): where a term stands as whole words, in any case."""
+    """Yield where a term stands as whole words, in any case."""
     term, text = _folded(term), _folded(text)
     start = text.find(term)
     while start >= 0:

@@ -18,8 +18,11 @@ from .source import Source
 def write_docbin(docs: Iterable[Doc], path: Path) -> int:
     """Write a `.spacy` file; it appears when it is complete. Its folder is made if need be.
 
-    RETURNS (int): the number of documents.
-    RAISES (SapbertError): E507 the file cannot be written.
+    Returns:
+        the number of documents.
+
+    Raises:
+        SapbertError: E507 the file cannot be written.
     """
     with replacing(path) as temporary:
         # Made before the documents are, which may take long: a place that cannot be written to is told at once.
@@ -39,9 +42,14 @@ def _write(docs: Iterable[Doc], path: Path) -> int:
 def read_docbin(path: Path, vocab: Vocab | None = None) -> Iterator[Doc]:
     """Read a `.spacy` file, whoever wrote it.
 
-    vocab (Vocab | None): the vocabulary of the pipeline that will run on the documents.
-    YIELDS (Doc): its documents.
-    RAISES (SapbertError): E210 the file cannot be read, or is no complete `.spacy` file.
+    Args:
+        vocab: the vocabulary of the pipeline that will run on the documents.
+
+    Yields:
+        its documents.
+
+    Raises:
+        SapbertError: E210 the file cannot be read, or is no complete `.spacy` file.
     """
     try:
         packed = DocBin(store_user_data=True).from_disk(path)
@@ -53,7 +61,8 @@ def read_docbin(path: Path, vocab: Vocab | None = None) -> Iterator[Doc]:
 def read_docbin_corpus(source: Source) -> Iterator[AnnotatedDocument]:
     """Read a `.spacy` file as a corpus.
 
-    YIELDS (AnnotatedDocument): see `from_doc`; a document without an id is named "file name:number".
+    Yields:
+        AnnotatedDocument: see `from_doc`; a document without an id is named "file name:number".
     """
     for number, doc in enumerate(read_docbin(source.path), start=1):
         document = from_doc(doc)

@@ -25,7 +25,7 @@ PROVENANCE = "provenance"
 
 
 def is_augmented(doc: Doc) -> bool:
-    """RETURNS (bool): whether rules annotated the document."""
+    """Return whether rules annotated the document."""
     return PROVENANCE in doc.user_data
 
 
@@ -45,10 +45,13 @@ def to_doc(
     `doc.user_data["gold_mentions"]` as lists `[start, end, text, label, ids, parts]`; the document's id is in
     `doc.user_data["doc_id"]`.
 
-    nlp (Language): its tokenizer is used, no component is run.
-    split_tokens (bool): split the tokens that a mention's end cuts, so that every mention becomes a span.
-    report (Report | None): takes the counts of mentions that are no span, and of spans that are no entity.
-    RAISES (SapbertError): E208 the tokenizer changes the text, so that offsets no longer fit.
+    Args:
+        nlp: its tokenizer is used, no component is run.
+        split_tokens: split the tokens that a mention's end cuts, so that every mention becomes a span.
+        report: takes the counts of mentions that are no span, and of spans that are no entity.
+
+    Raises:
+        SapbertError: E208 the tokenizer changes the text, so that offsets no longer fit.
     """
     doc = nlp.make_doc(document.text)
     if doc.text != document.text:
@@ -117,6 +120,6 @@ def _spans(doc: Doc, mentions: Sequence[Mention], bounds: Sequence[tuple[int, in
 
 
 def mention_of(span: Span) -> Mention:
-    """RETURNS (Mention): a span as a mention, with the ids of its `kb_id_`; NIL is none."""
+    """Return a span as a mention, with the ids of its `kb_id_`; NIL is none."""
     ids = tuple(concept_id for concept_id in split_ids(span.kb_id_) if concept_id != NIL)
     return Mention(span.start_char, span.end_char, span.text, span.label_, ids)

@@ -11,7 +11,7 @@ from .mention_types import has_type
 
 
 def primary_id(concept_id: str, kb: KnowledgeBase) -> str:
-    """RETURNS (str): the primary id that an alternative one stands for; an id that the store lacks stays as it is."""
+    """Return the primary id that an alternative one stands for; an id that the store lacks stays as it is."""
     return next(iter(kb.find_id(concept_id)), concept_id)
 
 
@@ -20,9 +20,12 @@ def gold_of(
 ) -> dict[str, list[Mention]]:
     """Each mention of a composite's concepts is one of them all.
 
-    primary (Callable[[str], str]): gives the primary id for any id.
-    type (str | None): only mentions with this label.
-    RETURNS (dict[str, list[Mention]]): the concepts of a document, by primary id, each with its mentions.
+    Args:
+        primary: gives the primary id for any id.
+        type: only mentions with this label.
+
+    Returns:
+        the concepts of a document, by primary id, each with its mentions.
     """
     gold: dict[str, list[Mention]] = defaultdict(list)
     for mention in document.mentions:
@@ -33,7 +36,7 @@ def gold_of(
 
 
 def documents_by_concept(documents: Iterable[AnnotatedDocument], primary: Callable[[str], str]) -> Counter[str]:
-    """RETURNS (Counter[str]): how many documents hold each concept."""
+    """Return how many documents hold each concept."""
     return Counter(concept_id for document in documents for concept_id in gold_of(document, primary))
 
 

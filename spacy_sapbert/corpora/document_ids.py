@@ -12,8 +12,11 @@ from ..files import open_text
 class DocumentIds:
     """Ids of documents, and which of them were found.
 
-    path (Path): a file with one id a line, plain or gzipped; empty lines are left out.
-    RAISES (SapbertError): E213 there is none, E120 to E122 the file cannot be read.
+    Args:
+        path: a file with one id a line, plain or gzipped; empty lines are left out.
+
+    Raises:
+        SapbertError: E213 there is none, E120 to E122 the file cannot be read.
     """
 
     def __init__(self, path: Path) -> None:
@@ -39,8 +42,11 @@ class DocumentIds:
     def check(self) -> int:
         """Warn of ids that no document has. To be called when all documents were read.
 
-        RETURNS (int): how many there are.
-        RAISES (SapbertError): E214 there were documents, but none of the split.
+        Returns:
+            how many there are.
+
+        Raises:
+            SapbertError: E214 there were documents, but none of the split.
         """
         if self._missing:
             n = len(self._missing)

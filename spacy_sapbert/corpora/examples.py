@@ -18,10 +18,13 @@ def mention_corpus(path: str, spans_key: str | None = None, limit: int = 0) -> C
 
     Tokens are those of the file, so that every mention that is a span there is one here.
 
-    path (str): what `spacy-sapbert convert` wrote, or any file whose entities have a `kb_id_`.
-    spans_key (str | None): take the mentions of `doc.spans[spans_key]` instead of `doc.ents`.
-    limit (int): at most so many documents; 0 for all.
-    RAISES (SapbertError): E210 the file cannot be read.
+    Args:
+        path: what `spacy-sapbert convert` wrote, or any file whose entities have a `kb_id_`.
+        spans_key: take the mentions of `doc.spans[spans_key]` instead of `doc.ents`.
+        limit: at most so many documents; 0 for all.
+
+    Raises:
+        SapbertError: E210 the file cannot be read.
     """
 
     def read(nlp: Language) -> Iterator[Example]:
@@ -34,7 +37,7 @@ def mention_corpus(path: str, spans_key: str | None = None, limit: int = 0) -> C
 
 
 def with_mentions_given(reference: Doc, spans_key: str | None = None) -> Example:
-    """RETURNS (Example): whose predicted document has the tokens and the mentions of an annotated one, but no ids."""
+    """Return `Example`: whose predicted document has the tokens and the mentions of an annotated one, but no ids."""
     words, spaces = [token.text for token in reference], [bool(token.whitespace_) for token in reference]
     predicted = Doc(reference.vocab, words=words, spaces=spaces)
     add_gold_mentions(predicted, reference, spans_key)

@@ -27,9 +27,10 @@ _SYNONYMS = "//*"
 class AbbreviationRecord(NamedTuple):
     """A record with its gold pairs of short and long form.
 
-    text (str): the title and the abstract, each on a line of its own, with runs of blanks as one.
-    pairs (tuple[Pair, ...]): the gold standard.
-    synonyms (tuple[Pair, ...]): pairs that mean the same but abbreviate nothing: neither right nor wrong to find.
+    Attributes:
+        text: the title and the abstract, each on a line of its own, with runs of blanks as one.
+        pairs: the gold standard.
+        synonyms: pairs that mean the same but abbreviate nothing: neither right nor wrong to find.
     """
 
     pmid: str
@@ -47,10 +48,15 @@ def read_med1250(
     `//*  short|long` is a pair of synonyms. Lines that follow a blank line without a PMID, or with the PMID once more,
     belong to the record before; two records of the corpus are split so.
 
-    strict (bool): stop at the first broken record. Otherwise it is left out and counted.
-    report (Report | None): takes the counts; without one, a warning tells of broken records at the end.
-    YIELDS (AbbreviationRecord): the records in the order of the file.
-    RAISES (SapbertError): E201 a broken record in strict reading, E12x the file cannot be read.
+    Args:
+        strict: stop at the first broken record. Otherwise it is left out and counted.
+        report: takes the counts; without one, a warning tells of broken records at the end.
+
+    Yields:
+        the records in the order of the file.
+
+    Raises:
+        SapbertError: E201 a broken record in strict reading, E12x the file cannot be read.
     """
     source = Source(Path(path), report or Report(), encoding, strict)
     for lines in _merge(_blocks(source)):
@@ -68,14 +74,14 @@ def read_med1250(
 
 
 def _blocks(source: Source) -> Iterator[Numbered]:
-    """YIELDS (Numbered): the lines between blank lines."""
+    """Yield the lines between blank lines."""
     for blank, lines in groupby(source.lines(), key=lambda line: not line[1].strip()):
         if not blank:
             yield list(lines)
 
 
 def _merge(blocks: Iterable[Numbered]) -> Iterator[Numbered]:
-    """YIELDS (Numbered): the lines of each record, those of the blocks that continue it included."""
+    """Yield the lines of each record, those of the blocks that continue it included."""
     record: Numbered = []
     for block in blocks:
         has_pmid = _PMID.fullmatch(block[0][1]) is not None

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 
 def types_of(label: str) -> tuple[str, ...]:
-    """RETURNS (tuple[str, ...]): the types that a label names, each once."""
+    """Return the types that a label names, each once."""
     return tuple(dict.fromkeys(name.strip() for name in label.split(",") if name.strip()))
 
 

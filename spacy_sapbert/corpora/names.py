@@ -14,7 +14,8 @@ _HEADER = ("mention", "id")
 def read_names(source: Source) -> Iterator[AnnotatedDocument]:
     """Read a table `mention<TAB>id` without quoting; a first line of just these two words is its header.
 
-    YIELDS (AnnotatedDocument): one document a row; its text is the mention, its id is "file name:line".
+    Yields:
+        AnnotatedDocument: one document a row; its text is the mention, its id is "file name:line".
     """
     for number, line in source.lines():
         columns = tuple(column.strip() for column in line.split("\t"))

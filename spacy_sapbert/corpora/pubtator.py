@@ -32,7 +32,8 @@ class _Record:
 def read_pubtator(source: Source) -> Iterator[AnnotatedDocument]:
     """Read a PubTator file. Records need no blank line between them, and may hold some.
 
-    YIELDS (AnnotatedDocument): the documents in the order of the file, records with the same id each for itself.
+    Yields:
+        the documents in the order of the file, records with the same id each for itself.
     """
     record: _Record | None = None
     for number, line in source.lines():

@@ -58,18 +58,22 @@ def read_corpus(
 ) -> Iterator[AnnotatedDocument]:
     """Read an annotated corpus as a stream.
 
-    path (Path): a file, plain or gzipped.
-    format (str | None): one of `FORMATS`; guessed from the beginning of the file if it is None.
-    encoding (str | None): of text files; if it is None, the one in which the format is published: Latin-1 for
-        "askapatient", else UTF-8. XML says its own.
-    strict (bool): stop at the first broken record. Otherwise it is left out and counted.
-    report (Report | None): takes the counts; without one, a warning tells of broken records at the end.
-    ids (DocumentIds | None): only the documents that it takes; the others are read all the same, so what is wrong in
-        them is reported.
-    YIELDS (AnnotatedDocument): documents in the order of the file, with ids in canonical form and mentions in order
-        of their offsets. A mention's text is always that at its offsets.
-    RAISES (SapbertError): E201 a broken record in strict reading, E202 unknown format, E203 a format that cannot be
-        guessed, E12x and E205 to E210 and E215 a file that cannot be read.
+    Args:
+        path: a file, plain or gzipped.
+        format: one of `FORMATS`; guessed from the beginning of the file if it is None.
+        encoding: of text files; if it is None, the one in which the format is published: Latin-1 for "askapatient",
+            else UTF-8. XML says its own.
+        strict: stop at the first broken record. Otherwise it is left out and counted.
+        report: takes the counts; without one, a warning tells of broken records at the end.
+        ids: only the documents that it takes; the others are read all the same, so what is wrong in them is reported.
+
+    Yields:
+        documents in the order of the file, with ids in canonical form and mentions in order of their offsets. A
+            mention's text is always that at its offsets.
+
+    Raises:
+        SapbertError: E201 a broken record in strict reading, E202 unknown format, E203 a format that cannot be guessed,
+            E12x and E205 to E210 and E215 a file that cannot be read.
     """
     path = Path(path)
     format = format or guess_format(path, encoding or "utf-8")
@@ -82,7 +86,8 @@ def read_corpus(
 def guess_format(path: Path, encoding: str = "utf-8") -> str:
     """The format that a file's beginning shows plainly.
 
-    RAISES (SapbertError): E203 it shows none.
+    Raises:
+        SapbertError: E203 it shows none.
     """
     if path.suffix == ".spacy":
         return "docbin"

@@ -20,10 +20,12 @@ def _count(label: str) -> Any:
 class Report(ProblemReport):
     """Counts over all files that were read with it.
 
-    labels (Counter[str]): mentions of each type; one of several types counts for each of them.
-    broken (int): broken records, left out.
-    problems, mismatches (list[Problem]): the first 1,000 broken records, and mentions with another text than that at
-        their offsets. The counts `broken` and `mismatched` hold them all.
+    Attributes:
+        labels: mentions of each type; one of several types counts for each of them.
+        broken (int): broken records, left out.
+        problems (list[Problem]): the first 1,000 broken records, and mentions with another text than that at their
+            offsets. The counts `broken` and `mismatched` hold them all.
+        mismatches: see `problems`.
     """
 
     documents: int = _count("documents")
@@ -62,6 +64,6 @@ class Report(ProblemReport):
         keep_problem(self.mismatches, Problem(path, line, reason))
 
     def rows(self) -> list[tuple[str, int]]:
-        """RETURNS (list[tuple[str, int]]): all counts with a label for people, in reading order."""
+        """Return all counts with a label for people, in reading order."""
         labeled = [(item.metadata["label"], getattr(self, item.name)) for item in fields(self) if item.metadata]
         return [*labeled, ("broken records, left out", self.broken)]

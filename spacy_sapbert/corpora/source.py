@@ -28,8 +28,9 @@ class BrokenRecord(Exception):
 class Source:
     """One corpus file, plain or gzipped.
 
-    report (Report): takes the counts and the problems.
-    strict (bool): whether a broken record is an error rather than an entry of the report.
+    Attributes:
+        report: takes the counts and the problems.
+        strict: whether a broken record is an error rather than an entry of the report.
     """
 
     path: Path
@@ -42,7 +43,8 @@ class Source:
 
         A CR elsewhere belongs to its line: some abstracts hold one where their source had a line break.
 
-        RAISES (SapbertError): E120 to E123 the file cannot be read, unpacked or decoded.
+        Raises:
+            SapbertError: E120 to E123 the file cannot be read, unpacked or decoded.
         """
         number = 0
         with open_text(self.path, encoding=self.encoding, newline="\n") as handle:
@@ -56,7 +58,8 @@ class Source:
     def chunks(self) -> Iterator[bytes]:
         """The unpacked bytes, at most 64 KB at a time, and an empty chunk at the end.
 
-        RAISES (SapbertError): E120, E121 the file cannot be read or unpacked.
+        Raises:
+            SapbertError: E120, E121 the file cannot be read or unpacked.
         """
         chunk = b" "
         with open_text(self.path) as handle:
@@ -67,7 +70,8 @@ class Source:
     def broken(self, line: int, reason: object) -> None:
         """Report a record that cannot be read.
 
-        RAISES (SapbertError): E201 if reading is strict.
+        Raises:
+            SapbertError: E201 if reading is strict.
         """
         if self.strict:
             raise SapbertError(Errors.E201.format(path=self.path, line=line, reason=reason))
@@ -76,8 +80,11 @@ class Source:
     def placed(self, line: int, text: str, mention: Mention) -> Mention:
         """The mention as it stands in the text of its document (see `locate`); a disagreement is reported.
 
-        mention (Mention): as annotated; an empty text is not compared.
-        RAISES (BrokenRecord): the offsets are outside the text, or there are only blanks.
+        Args:
+            mention: as annotated; an empty text is not compared.
+
+        Raises:
+            BrokenRecord: the offsets are outside the text, or there are only blanks.
         """
         span = locate(text, mention)
         if span is None:
@@ -98,7 +105,8 @@ def locate(text: str, mention: Mention) -> tuple[int, int] | None:
     Its offsets count. But where another text stands there, and the mention's own is found exactly once at most 20
     characters away, it is there.
 
-    RETURNS (tuple[int, int] | None): start and end; None where the offsets are no part of the text.
+    Returns:
+        start and end; None where the offsets are no part of the text.
     """
     start, end, surface = mention[:3]
     inside = 0 <= start < end <= len(text)

@@ -22,7 +22,10 @@ _BETWEEN_SECTIONS = "\n"
 
 
 class _Section(NamedTuple):
-    """start (int): where its text starts in that of the document."""
+    """
+    Attributes:
+        start: where its text starts in that of the document.
+    """
 
     start: int
     text: str
@@ -35,9 +38,12 @@ def read_tac(source: Source) -> Iterator[AnnotatedDocument]:
     and is counted, unless there are only blanks between them. Ids are those of preferred terms, `MEDDRA:10028997`;
     where a reaction has none, that of its lowest level term. A reaction whose string is no mention is counted.
 
-    YIELDS (AnnotatedDocument): the label, named by its drug; labels of mentions are their types.
-    RAISES (SapbertError): E205 malformed XML, E206 a DTD inside the file or an entity that it does not know, E207 the
-        root is no `Label`.
+    Yields:
+        the label, named by its drug; labels of mentions are their types.
+
+    Raises:
+        SapbertError: E205 malformed XML, E206 a DTD inside the file or an entity that it does not know, E207 the root
+            is no `Label`.
     """
     for line, label in ElementParser(source.path, "TAC", ("Label",)).elements(source.chunks()):
         try:
@@ -85,7 +91,7 @@ def _sections(label: Element) -> dict[str, _Section]:
 
 
 def _ids(label: Element) -> dict[str, tuple[str, ...]]:
-    """RETURNS (dict[str, tuple[str, ...]]): the ids of each reaction, by its string; none where it is not mapped."""
+    """Return the ids of each reaction, by its string; none where it is not mapped."""
     ids: dict[str, dict[str, None]] = {}
     for reaction in label.iterfind("Reactions/Reaction"):
         of_string = ids.setdefault(_folded(reaction.get("str", "")).lower(), {})
@@ -96,7 +102,7 @@ def _ids(label: Element) -> dict[str, tuple[str, ...]]:
 
 
 def _mention(source: Source, line: int, section: _Section, element: Element) -> tuple[Mention, str]:
-    """RETURNS (tuple[Mention, str]): the mention as it stands in the document, and its string as reactions write it."""
+    """Return the mention as it stands in the document, and its string as reactions write it."""
     spans = _spans(element)
     start, end = min(spans)[0], max(end for _, end in spans)
     whole = section.text[max(start, 0) : end]

@@ -13,8 +13,9 @@ from ..errors import Errors, SapbertError
 class ElementParser:
     """Cuts the XML into elements and tells the line where each starts, which iterparse cannot.
 
-    format (str): what the file should be, for messages.
-    tags (Sequence[str]): where the elements are: the tag of the root, then those of the levels below it.
+    Args:
+        format: what the file should be, for messages.
+        tags: where the elements are: the tag of the root, then those of the levels below it.
     """
 
     def __init__(self, path: Path, format: str, tags: Sequence[str]) -> None:
@@ -35,10 +36,15 @@ class ElementParser:
     def elements(self, chunks: Iterable[bytes]) -> Iterator[tuple[int, Element]]:
         """Read the file.
 
-        chunks (Iterable[bytes]): the file; the last chunk is empty.
-        YIELDS (tuple[int, Element]): line and content of each element, also of those just before an error.
-        RAISES (SapbertError): E205 malformed XML, E206 a DTD inside the file or an entity that it does not know, E207
-            another root.
+        Args:
+            chunks: the file; the last chunk is empty.
+
+        Yields:
+            line and content of each element, also of those just before an error.
+
+        Raises:
+            SapbertError: E205 malformed XML, E206 a DTD inside the file or an entity that it does not know, E207
+                another root.
         """
         for chunk in chunks:
             error = None

@@ -20,7 +20,10 @@ _WEIGHTS_FILE = "adapter.safetensors"
 
 
 class AdapterSize(NamedTuple):
-    """trained (int): weights of the adapter. all (int): weights of the encoder without it."""
+    """
+    Attributes:
+        trained: weights of the adapter. all (int): weights of the encoder without it.
+    """
 
     trained: int
     all: int
@@ -29,9 +32,14 @@ class AdapterSize(NamedTuple):
 def add_adapter(encoder: TransformerEncoder, reduction_factor: float = 16) -> AdapterSize:
     """Put a new adapter into an encoder, and freeze all other weights; it is saved and loaded with the encoder.
 
-    reduction_factor (float): how many times narrower than the encoder the bottlenecks are.
-    RETURNS (AdapterSize): the numbers of weights.
-    RAISES (SapbertError): E309 `adapters` is not installed, E316 there is an adapter already.
+    Args:
+        reduction_factor: how many times narrower than the encoder the bottlenecks are.
+
+    Returns:
+        the numbers of weights.
+
+    Raises:
+        SapbertError: E309 `adapters` is not installed, E316 there is an adapter already.
     """
     adapters = _library()
     model = encoder.model
@@ -57,7 +65,8 @@ def save_adapter(model: Any, folder: Path) -> None:
 def load_adapter(model: Any, folder: Path) -> None:
     """Read the adapter in a folder into a model.
 
-    RAISES (SapbertError): E309 `adapters` is not installed. OSError: the weights are missing.
+    Raises:
+        SapbertError: E309 `adapters` is not installed. OSError: the weights are missing.
     """
     adapters = _library()
     if not (folder / _WEIGHTS_FILE).is_file():  # the library would look for a pickle

@@ -40,8 +40,10 @@ def import_biosyn(folder: Path, output: Path) -> TransformerEncoder:
     """Write a published BioSyn model as an encoder folder, to which its n-grams and λ belong.
 
     Its vectors stay as they are, not l2_normalized. BioSyn links every mention, so the threshold becomes 0.
-    RAISES (SapbertError): E302 the encoder cannot be loaded, E314 and E315 the output cannot be written, E343 the
-        pickle names what it should not, E344 a file is missing or not what it should be.
+
+    Raises:
+        SapbertError: E302 the encoder cannot be loaded, E314 and E315 the output cannot be written, E343 the pickle
+            names what it should not, E344 a file is missing or not what it should be.
     """
     for file in ("config.json", VECTORIZER_FILE, WEIGHT_FILE):
         if not (folder / file).is_file():
@@ -64,7 +66,11 @@ def import_biosyn(folder: Path, output: Path) -> TransformerEncoder:
 
 
 def _read_weight(folder: Path) -> float:
-    """RETURNS (float): λ. RAISES (SapbertError): E344."""
+    """Return λ.
+
+    Raises:
+        SapbertError: E344.
+    """
     import torch
 
     try:
@@ -79,7 +85,7 @@ def _read_weight(folder: Path) -> float:
 
 
 def _read_ngrams(folder: Path) -> NgramEncoder:
-    """RAISES (SapbertError): E343, E344."""
+    """Raise SapbertError: E343, E344."""
     state = read_vectorizer(folder / VECTORIZER_FILE).state
     inner = state.get("_tfidf") if isinstance(state, dict) else None
     if not isinstance(inner, Transformer) or not isinstance(inner.state, dict):
@@ -98,7 +104,7 @@ def _read_ngrams(folder: Path) -> NgramEncoder:
 
 
 def _in_order(columns: Mapping[str, int], shortest: int, longest: int) -> list[str]:
-    """RETURNS (list[str]): the n-grams by their columns."""
+    """Return the n-grams by their columns."""
     ngrams = sorted(columns, key=columns.__getitem__)
     if sorted(columns.values()) != list(range(len(ngrams))):
         raise ValueError("the n-grams do not have the columns from 0 on")
@@ -110,7 +116,8 @@ def _in_order(columns: Mapping[str, int], shortest: int, longest: int) -> list[s
 def _idf(state: Mapping[str, Any], n: int) -> np.ndarray:
     """Take the weights of the n-grams; older versions of scikit-learn kept them as a diagonal matrix.
 
-    RETURNS (float64, shape (n,)): above 0.
+    Returns:
+        float64, shape (n,): above 0.
     """
     stored = state["idf_"] if "idf_" in state else _diagonal(state["_idf_diag"], n)
     idf = np.asarray(_values(stored), dtype=np.float64)

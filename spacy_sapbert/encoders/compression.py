@@ -36,13 +36,18 @@ def prune_vocabulary(
     A name whose pieces all stay, and that holds no new word, keeps its vector.
     Special tokens and single characters always stay, so that any text can still be cut.
 
-    names (Iterable[str]): read in the encoder's normal form; one that comes twice counts twice.
-    min_count (int): a piece stays that occurs so often in the names, once the new words are pieces.
-    keep_pieces (int | None): at most so many pieces in all; the rarest go.
-    add_pieces (int): so many words become pieces, those that save most wordpieces; each starts as the mean of the
-        embeddings of the pieces that it replaces, and wants training.
-    RETURNS (dict[str, float]): names, pieces, and mean pieces a name without special tokens, before and after.
-    RAISES (SapbertError): E310 the tokenizer has no wordpieces, E311 `keep_pieces` is too small.
+    Args:
+        names: read in the encoder's normal form; one that comes twice counts twice.
+        min_count: a piece stays that occurs so often in the names, once the new words are pieces.
+        keep_pieces: at most so many pieces in all; the rarest go.
+        add_pieces: so many words become pieces, those that save most wordpieces; each starts as the mean of the
+            embeddings of the pieces that it replaces, and wants training.
+
+    Returns:
+        names, pieces, and mean pieces a name without special tokens, before and after.
+
+    Raises:
+        SapbertError: E310 the tokenizer has no wordpieces, E311 `keep_pieces` is too small.
     """
     normalize = TEXT_NORMALIZERS[encoder.text_normalizer]
     old = encoder.tokenizer
@@ -68,7 +73,8 @@ def prune_vocabulary(
 def keep_layers(encoder: TransformerEncoder, layers: Sequence[int]) -> None:
     """Leave only these layers in an encoder, by their numbers from 0, in this order.
 
-    RAISES (SapbertError): E312 there is no such layer, or it is named twice, or none is left.
+    Raises:
+        SapbertError: E312 there is no such layer, or it is named twice, or none is left.
     """
     state = encoder.model.state_dict()
     known = {int(found[2]) for found in map(LAYER.match, state) if found}
@@ -84,7 +90,7 @@ def keep_layers(encoder: TransformerEncoder, layers: Sequence[int]) -> None:
 
 
 def spread_layers(encoder: TransformerEncoder, n: int) -> list[int]:
-    """RETURNS (list[int]): n of an encoder's layers, the first and the last among them, the others evenly between."""
+    """Return n of an encoder's layers, the first and the last among them, the others evenly between."""
     last = encoder.model.config.num_hidden_layers - 1
     return [0] if n == 1 else [round(place * last / (n - 1)) for place in range(n)]
 
@@ -92,7 +98,8 @@ def spread_layers(encoder: TransformerEncoder, n: int) -> list[int]:
 def cut_positions(encoder: TransformerEncoder, n: int) -> None:
     """Leave embeddings for texts of n wordpieces.
 
-    RAISES (SapbertError): E313 the encoder has fewer, or reads longer names.
+    Raises:
+        SapbertError: E313 the encoder has fewer, or reads longer names.
     """
     state = encoder.model.state_dict()
     keys = [key for key in state if key.endswith(_POSITIONS)]
@@ -110,8 +117,11 @@ def cut_positions(encoder: TransformerEncoder, n: int) -> None:
 def quantize(encoder: TransformerEncoder, dtype: str) -> None:
     """Round an encoder's weights to half precision, in which they are stored from then on.
 
-    dtype (str): "float16" is the more exact one, "bfloat16" has the range of float32.
-    RAISES (SapbertError): E317 another type, E318 a weight is beyond the range of the type.
+    Args:
+        dtype: "float16" is the more exact one, "bfloat16" has the range of float32.
+
+    Raises:
+        SapbertError: E317 another type, E318 a weight is beyond the range of the type.
     """
     import torch
 
@@ -125,7 +135,7 @@ def quantize(encoder: TransformerEncoder, dtype: str) -> None:
 
 
 def _kept(tokenizer: Any, words: Words, min_count: int, keep_pieces: int | None, added: set[str]) -> set[str]:
-    """RETURNS (set[str]): what must stay, and what the names use often enough."""
+    """Return what must stay, and what the names use often enough."""
     always = indispensable(tokenizer) | added
     counts = words.piece_counts(tokenizer)
     others = sorted(

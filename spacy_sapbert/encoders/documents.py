@@ -17,8 +17,9 @@ DOCS_PER_BATCH = 32
 class DocumentEncoder:
     """Reads documents in segments.
 
-    encoder (TransformerEncoder): its weights are used, and trained, in place.
-    length (int): wordpieces of a segment at most; no more are read than the encoder has positions for.
+    Args:
+        encoder: its weights are used, and trained, in place.
+        length: wordpieces of a segment at most; no more are read than the encoder has positions for.
     """
 
     def __init__(self, encoder: TransformerEncoder, length: int) -> None:
@@ -31,12 +32,12 @@ class DocumentEncoder:
         return min(self._length, int(positions))
 
     def pieces(self, docs: Sequence[Doc]) -> list[list[list[int]]]:
-        """RETURNS (list[list[list[int]]]): the wordpieces of each segment of each document."""
+        """Return the wordpieces of each segment of each document."""
         normalize = TEXT_NORMALIZERS[self.encoder.text_normalizer]  # as concepts are encoded
         return [segments(doc, self.encoder.tokenizer, self.length, normalize) for doc in docs]
 
     def __call__(self, docs: Sequence[Doc]) -> list[np.ndarray]:
-        """RETURNS (list[float32, shape (segments, dim)]): unit vectors, for each document."""
+        """Return `list[float32, shape (segments, dim)]`: unit vectors, for each document."""
         import torch
 
         vectors: list[np.ndarray] = []
@@ -49,5 +50,5 @@ class DocumentEncoder:
 
 
 def split(vectors: np.ndarray, of_docs: Sequence[Sequence[object]]) -> list[np.ndarray]:
-    """RETURNS (list[ndarray]): rows of one array, as many for each document as it has segments."""
+    """Return rows of one array, as many for each document as it has segments."""
     return np.split(vectors, np.cumsum([len(of_doc) for of_doc in of_docs[:-1]])) if of_docs else []

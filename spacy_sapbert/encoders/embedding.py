@@ -18,11 +18,16 @@ def write_vectors(
 ) -> dict[str, int]:
     """Encode texts as they come, and write a float32 matrix with a row a text; the file appears when it is complete.
 
-    texts (Iterable[str | None]): a blank one, or None for one that cannot be read, gets a row of zeros.
-    batch (int): texts encoded together; a text that comes twice among them is encoded once.
-    fast (bool): use bfloat16 where the hardware has it.
-    RETURNS (dict[str, int]): "texts", "without_vector" and "dim".
-    RAISES (SapbertError): E507 the file cannot be written.
+    Args:
+        texts: a blank one, or None for one that cannot be read, gets a row of zeros.
+        batch: texts encoded together; a text that comes twice among them is encoded once.
+        fast: use bfloat16 where the hardware has it.
+
+    Returns:
+        "texts", "without_vector" and "dim".
+
+    Raises:
+        SapbertError: E507 the file cannot be written.
     """
     source = iter(texts)
     written = without = 0

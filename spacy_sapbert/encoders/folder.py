@@ -45,7 +45,7 @@ _PARTS = ("*.json", "*.safetensors", "*.bin", "*.model", "vocab.txt", "merges.tx
 
 
 def resolve(name: str) -> str:
-    """RETURNS (str): the folder of the encoder in the package for "starter"; any other name as it is."""
+    """Return the folder of the encoder in the package for "starter"; any other name as it is."""
     return str(_STARTER_FOLDER) if name == STARTER else name
 
 
@@ -54,9 +54,14 @@ def read_settings(name: str) -> dict[str, Any]:
 
     Of the latter only the pooling is taken: without a Normalize module, too, vectors are mostly compared by cosines.
 
-    name (str): a folder or hub name.
-    RETURNS (dict[str, Any]): what it says; nothing where it says nothing, or is not there.
-    RAISES (SapbertError): E302 a file is not what it should be.
+    Args:
+        name: a folder or hub name.
+
+    Returns:
+        what it says; nothing where it says nothing, or is not there.
+
+    Raises:
+        SapbertError: E302 a file is not what it should be.
     """
     try:
         settings: dict[str, Any] = _read_json(_find(name, SETTINGS_FILE), {})
@@ -78,7 +83,7 @@ def read_settings(name: str) -> dict[str, Any]:
 
 
 def _find(name: str, file: str) -> Path | None:
-    """RETURNS (Path | None): a file of an encoder that not all have."""
+    """Return a file of an encoder that not all have."""
     if Path(name).exists():
         return path if (path := Path(name) / file).is_file() else None
     from huggingface_hub import try_to_load_from_cache
@@ -95,7 +100,8 @@ def _find(name: str, file: str) -> Path | None:
 def read_lexical_model(name: str, settings: Mapping[str, Any]) -> LexicalModel | None:
     """Read the n-grams that belong to an encoder, if its settings say that there are any.
 
-    RAISES (SapbertError): E302 they cannot be had by the name of a hub, E306 they are missing or damaged.
+    Raises:
+        SapbertError: E302 they cannot be had by the name of a hub, E306 they are missing or damaged.
     """
     if "ngrams" not in settings:
         return None
@@ -106,7 +112,7 @@ def read_lexical_model(name: str, settings: Mapping[str, Any]) -> LexicalModel |
 
 
 def read_licences(folder: Path) -> dict[str, bytes]:
-    """RETURNS (dict[str, bytes]): the files in a folder that must go with the weights wherever they go, by name."""
+    """Return the files in a folder that must go with the weights wherever they go, by name."""
     return {path.name: path.read_bytes() for pattern in _LICENCES for path in sorted(folder.glob(pattern))}
 
 
@@ -115,7 +121,7 @@ def _read_json(path: Path | None, default: Any) -> Any:
 
 
 def _pooling(config: Mapping[str, Any], modules: list[dict[str, str]]) -> str:
-    """RETURNS (str): "cls", "mean", or the names of all that makes it neither, such as a layer after the pooling."""
+    """Return "cls", "mean", or the names of all that makes it neither, such as a layer after the pooling."""
     ours = {mode: pooling for pooling, mode in _POOLING_MODES.items()}
     if "pooling_mode" in config:  # from sentence-transformers 6 on; before, a switch for each mode
         named = config["pooling_mode"]
@@ -130,7 +136,8 @@ def _pooling(config: Mapping[str, Any], modules: list[dict[str, str]]) -> str:
 def load_tokenizer(name: str) -> Any:
     """Load the tokenizer of a folder or hub name.
 
-    RAISES (SapbertError): see `load_model`.
+    Raises:
+        SapbertError: see `load_model`.
     """
     from transformers import AutoTokenizer
 
@@ -140,9 +147,13 @@ def load_tokenizer(name: str) -> Any:
 def load_model(name: str, *, adapter: bool = False, projection: bool = False) -> Any:
     """Load the model of a folder or hub name, in float32: a CPU computes half precision slowly, and less exactly.
 
-    adapter, projection (bool): whether one lies in the folder, too.
-    RAISES (SapbertError): E301 neither a folder nor to be had from the hub, E302 a folder that cannot be loaded,
-        E308 the folder was cut off while it was replaced, E309 the library for adapters is not installed.
+    Args:
+        adapter: whether one lies in the folder, too.
+        projection: whether one lies in the folder, too.
+
+    Raises:
+        SapbertError: E301 neither a folder nor to be had from the hub, E302 a folder that cannot be loaded, E308 the
+            folder was cut off while it was replaced, E309 the library for adapters is not installed.
     """
     import torch
     import transformers
@@ -170,14 +181,14 @@ def load_model(name: str, *, adapter: bool = False, projection: bool = False) ->
 
 
 def local_folder(name: str) -> Path:
-    """RETURNS (Path): the folder of an encoder that was loaded, in the cache if its name is one of the hub."""
+    """Return the folder of an encoder that was loaded, in the cache if its name is one of the hub."""
     from transformers.utils import cached_file
 
     return Path(name) if Path(name).is_dir() else Path(cached_file(name, "config.json", local_files_only=True)).parent
 
 
 def stored_dtype(name: str) -> str:
-    """RETURNS (str): the type in which the weights of an encoder are stored, e.g. "float16"."""
+    """Return the type in which the weights of an encoder are stored, e.g. "float16"."""
     from safetensors import safe_open
 
     for path in sorted(local_folder(name).glob("model*.safetensors")):
@@ -219,11 +230,14 @@ def write_folder(
 ) -> None:
     """Write all that an encoder is; a folder that is there already is replaced when the new one is complete.
 
-    dtype (str): in which the weights are stored, e.g. "float16".
-    settings (Mapping[str, Any]): at least pooling, max_length, text_normalizer and l2_normalized.
-    licences (Mapping[str, bytes]): what `read_licences` found where the encoder came from.
-    lexical_model (LexicalModel | None): the n-grams that belong to it.
-    RAISES (SapbertError): E314 the folder holds what is no part of an encoder, E315 it cannot be written.
+    Args:
+        dtype: in which the weights are stored, e.g. "float16".
+        settings: at least pooling, max_length, text_normalizer and l2_normalized.
+        licences: what `read_licences` found where the encoder came from.
+        lexical_model: the n-grams that belong to it.
+
+    Raises:
+        SapbertError: E314 the folder holds what is no part of an encoder, E315 it cannot be written.
     """
     with _replacing(folder) as new:
         _save_model(model, dtype, new)
@@ -265,7 +279,7 @@ def _save_model(model: Any, dtype: str, folder: Path) -> None:
 
 
 def _without_additions(model: Any) -> dict[str, Any]:
-    """RETURNS (dict[str, Any]): the weights of the model alone, so that it loads without adapter and projection."""
+    """Return the weights of the model alone, so that it loads without adapter and projection."""
     import torch
     from transformers import AutoModel
 
@@ -341,13 +355,13 @@ def _put_in_place(new: Path, folder: Path) -> None:
 
 
 def _aside(folder: Path) -> Path:
-    """RETURNS (Path): where a folder lies while another takes its place."""
+    """Return where a folder lies while another takes its place."""
     folder = folder.resolve()
     return folder.with_name(f".{folder.name}.replaced")
 
 
 def _check_replaceable(folder: Path) -> list[Path]:
-    """RETURNS (list[Path]): model card and licences, which stay."""
+    """Return model card and licences, which stay."""
     entries = sorted(folder.iterdir()) if folder.exists() else []
     foreign = [entry.name for entry in entries if not any(entry.match(part) for part in _PARTS)]
     if foreign:

@@ -24,9 +24,10 @@ def gazetteer_embed(embed: Embed, width: int, spans_key: str = "names") -> Embed
     The matcher comes before in the pipeline, writes to `doc.spans[spans_key]`, and is an annotating component while the
     network learns. Of spans that overlap the longest counts.
 
-    embed (Model[list[Doc], list[Floats2d]]): gives vectors of tokens, such as spacy.MultiHashEmbed.v2.
-    width (int): of these vectors, and of those given.
-    spans_key (str): the span group with the matcher's names.
+    Args:
+        embed: gives vectors of tokens, such as spacy.MultiHashEmbed.v2.
+        width: of these vectors, and of those given.
+        spans_key: the span group with the matcher's names.
     """
     rows: Any = HashEmbed(width, _ROWS, column=0, dropout=0.0)
     names: Any = chain(_known_names(spans_key), list2ragged(), with_array(rows))
@@ -51,7 +52,7 @@ def _forward(
 
 
 def _places(doc: Doc, key: str) -> list[list[int]]:
-    """RETURNS (list[list[int]]): for each token, a hash of its place in a name and of the name's label; 0 for none."""
+    """Return `list[list[int]]`: for each token, a hash of its place in a name and of the name's label; 0 for none."""
     places = [[0] for _ in doc]
     for span in filter_spans(doc.spans.get(key, [])):
         last = span.end - 1

@@ -13,7 +13,7 @@ from .transformer import TransformerEncoder
 
 
 def describe(encoder: TransformerEncoder) -> dict[str, Any]:
-    """RETURNS (dict[str, Any]): architecture, sizes, settings and history of an encoder.
+    """Return architecture, sizes, settings and history of an encoder.
 
     "parameters" counts weights: "embeddings", "layers", "adapter", "projection", "other" (the pooler) and "all".
     "bytes" is the size of all files of the encoder, "weight_bytes" that of the weights among them. "projection" is its

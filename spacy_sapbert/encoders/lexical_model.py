@@ -17,9 +17,10 @@ WEIGHTS_FILE = "lexical_model.json"
 class LexicalModel(NamedTuple):
     """The part of a BioSyn model that is not its encoder. It lies in the encoder's folder.
 
-    ngrams (NgramEncoder): the n-grams of the names that it was trained with, whichever vocabulary it is used with.
-    sparse_weight (float): λ, 0 or more.
-    threshold (float): a link needs a higher score, from 0 to 1.
+    Attributes:
+        ngrams: the n-grams of the names that it was trained with, whichever vocabulary it is used with.
+        sparse_weight: λ, 0 or more.
+        threshold: a link needs a higher score, from 0 to 1.
     """
 
     ngrams: NgramEncoder

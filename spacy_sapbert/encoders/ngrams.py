@@ -25,10 +25,11 @@ TEXT_NORMALIZER = "biosyn+greek"
 class NgramEncoder:
     """Turns names into tf-idf vectors of unit length over character n-grams.
 
-    ngrams (list[str]): the features, by column.
-    idf (float64, shape (len(ngrams),)): their weights.
-    ngram_range (tuple[int, int]): shortest and longest n-gram; BioSyn's is (1, 2).
-    text_normalizer (str): normal form in which names are read.
+    Args:
+        ngrams: the features, by column.
+        idf (float64, shape (len(ngrams),)): their weights.
+        ngram_range: shortest and longest n-gram; BioSyn's is (1, 2).
+        text_normalizer: normal form in which names are read.
     """
 
     def __init__(self, ngrams: list[str], idf: np.ndarray, ngram_range: tuple[int, int], text_normalizer: str) -> None:
@@ -57,7 +58,7 @@ class NgramEncoder:
         return digest.hexdigest()
 
     def encode(self, texts: Sequence[str]) -> csr_matrix:
-        """RETURNS (csr_matrix, float32, shape (len(texts), len(ngrams))): rows of unit length, or zero rows."""
+        """Return `csr_matrix, float32, shape (len(texts), len(ngrams))`: rows of unit length, or zero rows."""
         from scipy.sparse import csr_matrix
 
         if not self.ngrams or not texts:

@@ -34,9 +34,12 @@ _WEIGHTS_FILE = "model.safetensors"
 def add_projection(encoder: TransformerEncoder, activation: str = "tanh", dim: int | None = None) -> None:
     """Put a new projection behind an encoder; it is saved and loaded with it. Its first weights are random.
 
-    activation (str): one of `ACTIVATIONS`.
-    dim (int | None): the length of the new vectors; None keeps that of the old ones.
-    RAISES (SapbertError): E335 there is no such activation, E348 there is a projection already.
+    Args:
+        activation: one of `ACTIVATIONS`.
+        dim: the length of the new vectors; None keeps that of the old ones.
+
+    Raises:
+        SapbertError: E335 there is no such activation, E348 there is a projection already.
     """
     if activation not in ACTIVATIONS:
         raise SapbertError(Errors.E335.format(name="projection", value=activation, wanted=", ".join(ACTIVATIONS)))
@@ -47,17 +50,20 @@ def add_projection(encoder: TransformerEncoder, activation: str = "tanh", dim: i
 
 
 def get_projection(model: Any) -> Any:
-    """RETURNS (torch.nn.Module | None): the projection of a model."""
+    """Return `torch.nn.Module | None`: the projection of a model."""
     return getattr(model, _ATTRIBUTE, None)
 
 
 def set_projection(model: Any, projection: Any) -> None:
-    """projection (torch.nn.Module | None): None for none."""
+    """
+    Args:
+        projection (torch.nn.Module | None): None for none.
+    """
     setattr(model, _ATTRIBUTE, projection)
 
 
 def activation_of(projection: Any) -> str:
-    """RETURNS (str): one of `ACTIVATIONS`."""
+    """Return `str`: one of `ACTIVATIONS`."""
     return next(name for name, path in ACTIVATIONS.items() if path == _path_of(projection.activation))
 
 
@@ -78,8 +84,11 @@ def save_projection(projection: Any, folder: Path) -> None:
 def load_projection(folder: Path) -> Any:
     """Read a projection, in float32.
 
-    RETURNS (torch.nn.Module): the projection.
-    RAISES (OSError, SafetensorError): a file is missing or damaged. (KeyError, RuntimeError): it is no projection.
+    Returns:
+        torch.nn.Module: the projection.
+
+    Raises:
+        OSError, SafetensorError: a file is missing or damaged. (KeyError, RuntimeError): it is no projection.
     """
     from safetensors.torch import load_file
 

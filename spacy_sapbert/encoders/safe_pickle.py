@@ -21,7 +21,8 @@ class Inert:
 
     All stand-ins are classes with a `__setstate__`, so that a pickle can change none of them, but only what it made.
 
-    args (tuple): what it was made of. state (Any): its attributes by name, as its class pickles them.
+    Attributes:
+        args (tuple): what it was made of. state (Any): its attributes by name, as its class pickles them.
     """
 
     args: tuple[Any, ...]
@@ -53,7 +54,7 @@ class Array(Inert):
 
     @property
     def values(self) -> np.ndarray:
-        """RETURNS (numbers, shape as pickled). RAISES (ValueError): it is no array of numbers."""
+        """Return `numbers, shape as pickled). RAISES (ValueError`: it is no array of numbers."""
         _, shape, dtype, is_fortran, content = self.state
         if not isinstance(dtype, _Dtype):
             raise ValueError("an array has no type")
@@ -71,7 +72,7 @@ class _ArrayOfBuffer(Inert):
 
 class _Dtype(Inert):
     def read(self, content: bytes, shape: tuple[int, ...], order: Any) -> np.ndarray:
-        """RAISES (ValueError): it is no type of numbers, or the content has another length."""
+        """Raise ValueError: it is no type of numbers, or the content has another length."""
         byte_order = self.state[1] if self.state else "="
         dtype = np.dtype(f"{byte_order}{self.args[0]}")
         if dtype.kind not in "iuf" or len(content) != prod(shape) * dtype.itemsize:
@@ -105,14 +106,17 @@ _ADMITTED: dict[tuple[str, str], type] = {
 
 
 class _Unpickler(pickle.Unpickler):
-    """path (Path): the file that is read, for messages."""
+    """
+    Args:
+        path: the file that is read, for messages.
+    """
 
     def __init__(self, file: Any, path: Path) -> None:
         super().__init__(file)
         self._path = path
 
     def find_class(self, module: str, name: str) -> type:
-        """RAISES (SapbertError): E343 it is none of those admitted."""
+        """Raise SapbertError: E343 it is none of those admitted."""
         if (module, name) not in _ADMITTED:
             raise SapbertError(Errors.E343.format(path=self._path, refused=f"{module}.{name}"))
         return _ADMITTED[module, name]
@@ -121,8 +125,9 @@ class _Unpickler(pickle.Unpickler):
 def read_vectorizer(path: Path) -> Vectorizer:
     """Read a pickled `TfidfVectorizer` without making one.
 
-    RAISES (SapbertError): E343 the pickle names what such a vectorizer does not need, E344 it is damaged or holds
-        something else.
+    Raises:
+        SapbertError: E343 the pickle names what such a vectorizer does not need, E344 it is damaged or holds something
+            else.
     """
     try:
         with path.open("rb") as file:

@@ -14,8 +14,9 @@ Characters = tuple[int, int]
 
 
 def sentences(doc: Doc) -> list[Characters]:
-    """RETURNS (list[tuple[int, int]]): characters `start:end` of the sentences: as a component has found them, else
-    what ends with a full stop, a question mark or a line, and is followed by a capital or a digit."""
+    """Return characters `start:end` of the sentences: as a component has found them, else what ends with a full stop, a
+    question mark or a line, and is followed by a capital or a digit.
+    """
     if doc.has_annotation("SENT_START"):
         bounds = [(sent.start_char, sent.end_char) for sent in doc.sents]
     else:
@@ -28,10 +29,12 @@ def sentences(doc: Doc) -> list[Characters]:
 def segments(doc: Doc, tokenizer: Any, length: int, normalize: Callable[[str], str] = str) -> list[list[int]]:
     """Cut a document into segments of whole sentences; only one that is too long by itself is cut.
 
-    length (int): wordpieces of a segment at most, special ones included.
-    normalize (Callable[[str], str]): the normal form of a sentence.
-    RETURNS (list[list[int]]): the wordpieces of each segment, special ones included; one without words for an empty
-        document.
+    Args:
+        length: wordpieces of a segment at most, special ones included.
+        normalize: the normal form of a sentence.
+
+    Returns:
+        the wordpieces of each segment, special ones included; one without words for an empty document.
     """
     texts = [normalize(doc.text[start:end]) for start, end in sentences(doc)]
     encoded: list[list[int]] = tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"] if texts else []

@@ -25,10 +25,13 @@ def shared_transformer(
 
     What the transformer reads at once, as its `get_spans` says, is a segment.
 
-    pooling (str): "cls" or "mean", as the encoder of the concepts has it.
-    grad_factor (float): how much this component's gradients count for the transformer, compared with others.
-    upstream (str): the transformer's name in the pipeline; "*" for any.
-    RETURNS (Model[list[Doc], list[Floats2d]]): gives unit vectors, in numpy's arrays; none for an empty document.
+    Args:
+        pooling: "cls" or "mean", as the encoder of the concepts has it.
+        grad_factor: how much this component's gradients count for the transformer, compared with others.
+        upstream: the transformer's name in the pipeline; "*" for any.
+
+    Returns:
+        gives unit vectors, in numpy's arrays; none for an empty document.
     """
     from spacy_transformers.layers import TransformerListener
 
@@ -69,7 +72,7 @@ def _forward(
 
 
 def _pooling_weights(model: Segments, data: "TransformerData") -> np.ndarray:
-    """RETURNS (float32, shape (segments, wordpieces)): how much each wordpiece counts in its segment."""
+    """Return `float32, shape (segments, wordpieces)`: how much each wordpiece counts in its segment."""
     mask: np.ndarray = np.asarray(model.ops.to_numpy(data.wordpieces.attention_mask), dtype=np.float32)
     if model.attrs["pooling"] == "cls":
         mask = np.zeros_like(mask)

@@ -28,9 +28,12 @@ def thinc_encoder(
 ) -> Model[Pieces, Floats2d]:
     """Wrap an encoder; both share the weights. The layer turns tokenised names into vectors.
 
-    trained_layers (int | None): train so many of the upper layers and nothing below them; None trains all weights.
-    dropout (bool): as much as the model's config says, or none.
-    RAISES (SapbertError): E341 the encoder has fewer layers.
+    Args:
+        trained_layers: train so many of the upper layers and nothing below them; None trains all weights.
+        dropout: as much as the model's config says, or none.
+
+    Raises:
+        SapbertError: E341 the encoder has fewer layers.
     """
     _freeze(encoder.model, trained_layers)
     return Model("names", _forward, shims=[_shim(encoder, dropout)])
@@ -56,7 +59,9 @@ def document_model(
 ) -> DocumentModel:
     """Wrap a document encoder; both share the weights. The layer turns documents into the vectors of their segments.
 
-    trained_layers, dropout: see `thinc_encoder`.
+    Args:
+        trained_layers: see `thinc_encoder`.
+        dropout: see `thinc_encoder`.
     """
     names = thinc_encoder(documents.encoder, trained_layers=trained_layers, dropout=dropout)
     return Model("documents", _forward_documents, layers=[names], attrs={"pieces": documents.pieces})

@@ -41,17 +41,19 @@ _CPU_TOKENS, _GPU_TOKENS = 1024, 16384
 class TransformerEncoder:
     """A Hugging Face encoder whose pooled output stands for a name. Weights and tokenizer are read at the first use.
 
-    name (str): a folder, a hub name such as `cambridgeltl/SapBERT-from-PubMedBERT-fulltext`, or "starter" for the one
-        in the package.
-    pooling (str | None): "cls" or "mean"; None takes what the encoder says, else "cls", as SapBERT's models want.
-    max_length (int | None): wordpieces a name is cut to; None takes what the encoder says, else 25.
-    text_normalizer (str | None): normal form in which names are read; None takes what the encoder says, else
-        "lower+greek".
-    l2_normalized (bool | None): whether vectors are brought to unit length, so that inner products are cosines; None takes
-        what the encoder says, else True. BioSyn (Sung et al. 2020) compares them as they are.
-    device (str): "cpu", "cuda", "cuda:1", …; "auto" takes a GPU where there is one.
-    lexical_model (LexicalModel | None): the n-grams and λ that belong to it, as to a published BioSyn model.
-    trained (dict[str, Any]): on what, by which settings, and a `history` of the steps; it is saved with the encoder.
+    Args:
+        name: a folder, a hub name such as `cambridgeltl/SapBERT-from-PubMedBERT-fulltext`, or "starter" for the one in
+            the package.
+        pooling: "cls" or "mean"; None takes what the encoder says, else "cls", as SapBERT's models want.
+        max_length: wordpieces a name is cut to; None takes what the encoder says, else 25.
+        text_normalizer: normal form in which names are read; None takes what the encoder says, else "lower+greek".
+        l2_normalized: whether vectors are brought to unit length, so that inner products are cosines; None takes what
+            the encoder says, else True. BioSyn (Sung et al. 2020) compares them as they are.
+        device: "cpu", "cuda", "cuda:1", …; "auto" takes a GPU where there is one.
+
+    Attributes:
+        lexical_model (LexicalModel | None): the n-grams and λ that belong to it, as to a published BioSyn model.
+        trained: on what, by which settings, and a `history` of the steps; it is saved with the encoder.
     """
 
     def __init__(
@@ -95,7 +97,7 @@ class TransformerEncoder:
 
     @property
     def dim(self) -> int:
-        """RETURNS (int): the length of a vector."""
+        """The length of a vector."""
         projection = get_projection(self.model)
         return int(self.model.config.hidden_size if projection is None else projection.linear.out_features)
 
@@ -143,8 +145,11 @@ class TransformerEncoder:
     def encode(self, texts: Sequence[str], *, fast: bool = False) -> np.ndarray:
         """Encode names, sorted by length and padded only to the longest of their batch.
 
-        fast (bool): use bfloat16 where the hardware has it; cosines then differ in the third decimal.
-        RETURNS (float32, shape (len(texts), dim)): vectors, of unit length if `l2_normalized`.
+        Args:
+            fast: use bfloat16 where the hardware has it; cosines then differ in the third decimal.
+
+        Returns:
+            float32, shape (len(texts), dim): vectors, of unit length if `l2_normalized`.
         """
         normalize = TEXT_NORMALIZERS[self.text_normalizer]
         forms = [normalize(text) for text in texts]
@@ -158,14 +163,15 @@ class TransformerEncoder:
         return vectors[[unique[form] for form in forms]]
 
     def tokenize(self, forms: Sequence[str]) -> list[list[int]]:
-        """RETURNS (list[list[int]]): the wordpieces of each name, special ones included, cut to `max_length`."""
+        """Return the wordpieces of each name, special ones included, cut to `max_length`."""
         pieces: list[list[int]] = self.tokenizer(list(forms), truncation=True, max_length=self.max_length)["input_ids"]
         return pieces
 
     def embed(self, batch: Sequence[Sequence[int]]) -> "torch.Tensor":
         """Encode tokenised names, padded to the longest of them; gradients flow where the caller lets them.
 
-        RETURNS (float32, shape (len(batch), dim)): vectors, of unit length if `l2_normalized`, on the encoder's device.
+        Returns:
+            float32, shape (len(batch), dim): vectors, of unit length if `l2_normalized`, on the encoder's device.
         """
         import torch
 
@@ -186,7 +192,8 @@ class TransformerEncoder:
     def embed_by_length(self, pieces: Sequence[Sequence[int]]) -> "torch.Tensor":
         """Encode tokenised names as `embed` does, in parts of about equal length, each padded to its own longest.
 
-        RETURNS (float32, shape (len(pieces), dim)): in the order of the names; there may be none.
+        Returns:
+            float32, shape (len(pieces), dim): in the order of the names; there may be none.
         """
         import torch
 
@@ -198,7 +205,7 @@ class TransformerEncoder:
         return vectors[torch.from_numpy(np.concatenate(parts).argsort()).to(vectors.device)]
 
     def copy(self) -> "TransformerEncoder":
-        """RETURNS (TransformerEncoder): one with weights of its own, in single precision, so that it can learn."""
+        """Return `TransformerEncoder`: one with weights of its own, in single precision, so that it can learn."""
         other = TransformerEncoder(self.name, **self.settings, device=self.device)
         other.replace(copy.deepcopy(self.model), self.tokenizer)
         other.trained = copy.deepcopy(self.trained)
@@ -220,7 +227,9 @@ class TransformerEncoder:
         """Write weights, tokenizer and settings; the folder can be given as `name` afterwards.
 
         The weights are stored in `dtype`. A folder that is there already is replaced when the new one is complete.
-        RAISES (SapbertError): E314 it holds what is no part of an encoder, E315 it cannot be written.
+
+        Raises:
+            SapbertError: E314 it holds what is no part of an encoder, E315 it cannot be written.
         """
         self.tokenize([""])  # a tokenizer saves how it was used last
         settings = {**self.settings, "trained": self.trained}
@@ -244,7 +253,7 @@ class TransformerEncoder:
 
 
 def batches_by_length(lengths: list[int], tokens: int = TOKENS_PER_BATCH) -> list[np.ndarray]:
-    """RETURNS: rows sorted by length, cut so that a padded batch holds at most so many wordpieces."""
+    """Return rows sorted by length, cut so that a padded batch holds at most so many wordpieces."""
     order = np.argsort(np.asarray(lengths), kind="stable")[::-1]
     batches, start = [], 0
     while start < len(order):
@@ -268,8 +277,11 @@ def open_encoder(
 ) -> "TransformerEncoder | None":
     """Open the encoder that a setting names.
 
-    encoder (str): "starter", a folder or a hub name; "none" for no encoder.
-    RAISES (SapbertError): E301 a setting that cannot be. Weights are read at the first use.
+    Args:
+        encoder: "starter", a folder or a hub name; "none" for no encoder.
+
+    Raises:
+        SapbertError: E301 a setting that cannot be. Weights are read at the first use.
     """
     if encoder == "none":
         return None

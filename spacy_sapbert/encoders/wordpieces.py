@@ -18,9 +18,12 @@ CONTINUED = "##"
 class Words:
     """The words of names and the wordpieces that a tokenizer cuts them into.
 
-    tokenizer: a fast tokenizer of Hugging Face whose model is WordPiece.
-    names (Iterable[str]): in the normal form in which the encoder reads them.
-    RAISES (SapbertError): E310 the tokenizer is of another kind.
+    Args:
+        tokenizer: a fast tokenizer of Hugging Face whose model is WordPiece.
+        names: in the normal form in which the encoder reads them.
+
+    Raises:
+        SapbertError: E310 the tokenizer is of another kind.
     """
 
     def __init__(self, tokenizer: Any, names: Iterable[str]) -> None:
@@ -35,12 +38,12 @@ class Words:
             self.n_names += 1
 
     def pieces_per_name(self, tokenizer: Any) -> float:
-        """RETURNS (float): mean wordpieces a name, without [CLS] and [SEP]."""
+        """Return mean wordpieces a name, without [CLS] and [SEP]."""
         cut = _cutter(tokenizer)
         return sum(count * len(cut(word)) for word, count in self.counts.items()) / max(self.n_names, 1)
 
     def piece_counts(self, tokenizer: Any) -> Counter[str]:
-        """RETURNS (Counter[str]): how often each wordpiece occurs in the names."""
+        """Return how often each wordpiece occurs in the names."""
         cut = _cutter(tokenizer)
         counts: Counter[str] = Counter()
         for word, count in self.counts.items():
@@ -49,7 +52,7 @@ class Words:
         return counts
 
     def worth_adding(self, n: int) -> list[str]:
-        """RETURNS (list[str]): the n words that save most wordpieces when each becomes one, best first."""
+        """Return the n words that save most wordpieces when each becomes one, best first."""
         cut = _cutter(self.tokenizer)
         saved = {word: count * (len(cut(word)) - 1) for word, count in self.counts.items()}
         worth = [word for word, pieces in saved.items() if pieces > 0]
@@ -57,7 +60,7 @@ class Words:
 
 
 def check_wordpiece(tokenizer: Any) -> None:
-    """RAISES (SapbertError): E310 the tokenizer does not cut into wordpieces that go on with `##`."""
+    """Raise SapbertError: E310 the tokenizer does not cut into wordpieces that go on with `##`."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
     model = getattr(backend, "model", None)
     kind = type(tokenizer if model is None else model).__name__
@@ -66,13 +69,13 @@ def check_wordpiece(tokenizer: Any) -> None:
 
 
 def indispensable(tokenizer: Any) -> set[str]:
-    """RETURNS (set[str]): special tokens, and every single character, so that any word can still be cut."""
+    """Return special tokens, and every single character, so that any word can still be cut."""
     always = set(tokenizer.all_special_tokens) | set(tokenizer.get_added_vocab())
     return always | {piece for piece in tokenizer.get_vocab() if len(piece.removeprefix(CONTINUED)) == 1}
 
 
 def cut_words(tokenizer: Any, words: Iterable[str]) -> dict[str, list[int]]:
-    """RETURNS (dict[str, list[int]]): the ids of the pieces of each word."""
+    """Return the ids of the pieces of each word."""
     vocabulary = tokenizer.get_vocab()
     cut = _cutter(tokenizer)
     return {word: [vocabulary[piece] for piece in cut(word)] for word in words}
@@ -81,7 +84,8 @@ def cut_words(tokenizer: Any, words: Iterable[str]) -> dict[str, list[int]]:
 def with_vocabulary(tokenizer: Any, pieces: Sequence[str]) -> Any:
     """Make a tokenizer like another one, but with these pieces, whose ids are their places.
 
-    pieces (Sequence[str]): all that is `indispensable` among them.
+    Args:
+        pieces: all that is `indispensable` among them.
     """
     from transformers import AutoTokenizer
 

@@ -15,7 +15,7 @@ Find = Callable[[str], Iterable[Pair]]
 
 
 def find_pairs(text: str) -> list[Pair]:
-    """RETURNS (list[Pair]): the short and long forms of `find_definitions`."""
+    """Return the short and long forms of `find_definitions`."""
     return [(definition.short, definition.long) for definition in find_definitions(text)]
 
 
@@ -26,11 +26,14 @@ def evaluate_abbreviations(records: Iterable[AbbreviationRecord], find: Find = f
     are the same without punctuation and stop words at their start, or have a Jaccard overlap of words of at least 0.5;
     each gold pair is found once.
 
-    records (Iterable[AbbreviationRecord]): as `read_med1250` gives them.
-    find (Callable): from a text to pairs of a short and a long form.
-    RETURNS (dict): percentages `p`, `r`, `f1` (0 where there is nothing to divide by) and the number of gold `pairs`;
-        `lenient`: the same; `errors`: lists by cause, with `pmid`, `short`, `long` and, where another long form was
-        found for a gold short form, `found`.
+    Args:
+        records: as `read_med1250` gives them.
+        find: from a text to pairs of a short and a long form.
+
+    Returns:
+        dict: percentages `p`, `r`, `f1` (0 where there is nothing to divide by) and the number of gold `pairs`;
+            `lenient`: the same; `errors`: lists by cause, with `pmid`, `short`, `long` and, where another long form was
+            found for a gold short form, `found`.
     """
     strict: list[SetCounts] = []
     lenient: list[SetCounts] = []

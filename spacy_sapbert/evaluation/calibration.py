@@ -40,10 +40,13 @@ Points = tuple[tuple[float, float], ...]
 class Judged(NamedTuple):
     """What is right about linked mentions; a link is the first candidate of a part, whatever its score.
 
-    scores (float64), right (bool): of each link. It is right if it meets any gold id of its mention, so that it is
-        wrong in a mention without a gold id, or with none that the vocabulary has.
-    found (float64): for each gold concept that the vocabulary has, the highest score of a right link to it, else -inf.
-    lenient, strict (bool): of each mention whose gold ids are all in the vocabulary.
+    Attributes:
+        scores (float64), right (bool): of each link. It is right if it meets any gold id of its mention, so that it is
+            wrong in a mention without a gold id, or with none that the vocabulary has.
+        found (float64): for each gold concept that the vocabulary has, the highest score of a right link to it, else
+            -inf.
+        lenient (bool): of each mention whose gold ids are all in the vocabulary.
+        strict (bool): of each mention whose gold ids are all in the vocabulary.
     """
 
     scores: np.ndarray
@@ -84,25 +87,28 @@ def calibrate(
     what it knew of that. μ is the weight of `PRIOR_WEIGHTS` with the highest mean accuracy, of equal ones the smallest;
     for this, for the threshold and for the probabilities, the counts of a document leave out its own mentions.
 
-    nlp (Language): the pipeline.
-    documents (Iterable[AnnotatedDocument]): with gold ids.
-    type (str | None): only mentions with this label.
-    prior (bool): fit how much it counts how often a concept is annotated; see
-        `spacy_sapbert.linking.prior.ConceptPrior`.
-    precision (float | None): the precision of links that the threshold is for, between 0 and 1; None for the
-        threshold of best F1.
-    method (str): "isotonic" or "platt", see `fit_probabilities`.
-    held_out (float): the share of documents, drawn at random, that nothing is fitted on.
-    seed (int): of the draw.
-    follow (Callable): is given the documents of each pass over some of them, and what it is for; they are taken from
-        what it returns.
-    RETURNS (dict): counts of `documents`; `sparse_weight`, `prior_weight` and `threshold`, each as `before` and
-        `after`; the tried `weights` and `prior_weights`; and `before` and `after`, as measured on the documents held
-        out: `lenient` and `strict` accuracy, and `p`, `r` and `f1` of links at the threshold as percentages; `ece`
-        (expected calibration error), `brier`, `risk_coverage_area`, `reliability` and `risk_coverage` from 0 to 1.
-        Before there are probabilities, scores are taken for them.
-    RAISES (SapbertError): E510 the pipeline has no linker, E511 no mention with a gold id, E520 no threshold has that
-        precision, E521 a part of the documents whose links are not both right and wrong.
+    Args:
+        nlp: the pipeline.
+        documents: with gold ids.
+        type: only mentions with this label.
+        prior: fit how much it counts how often a concept is annotated; see `spacy_sapbert.linking.prior.ConceptPrior`.
+        precision: the precision of links that the threshold is for, between 0 and 1; None for the threshold of best F1.
+        method: "isotonic" or "platt", see `fit_probabilities`.
+        held_out: the share of documents, drawn at random, that nothing is fitted on.
+        seed: of the draw.
+        follow: is given the documents of each pass over some of them, and what it is for; they are taken from what it
+            returns.
+
+    Returns:
+        dict: counts of `documents`; `sparse_weight`, `prior_weight` and `threshold`, each as `before` and `after`; the
+            tried `weights` and `prior_weights`; and `before` and `after`, as measured on the documents held out:
+            `lenient` and `strict` accuracy, and `p`, `r` and `f1` of links at the threshold as percentages; `ece`
+            (expected calibration error), `brier`, `risk_coverage_area`, `reliability` and `risk_coverage` from 0 to 1.
+            Before there are probabilities, scores are taken for them.
+
+    Raises:
+        SapbertError: E510 the pipeline has no linker, E511 no mention with a gold id, E520 no threshold has that
+            precision, E521 a part of the documents whose links are not both right and wrong.
     """
     linker = find_linker(nlp).linker
     fitting, measuring = split_documents(_of_type(documents, type), held_out, seed)
@@ -138,7 +144,7 @@ def calibrate(
 
 
 def split_documents(documents: Documents, held_out: float, seed: int) -> tuple[Documents, Documents]:
-    """RETURNS (tuple): the documents to fit on, and those held out; all documents of one id are in the same part."""
+    """Return the documents to fit on, and those held out; all documents of one id are in the same part."""
     ids = list(dict.fromkeys(document.doc_id for document in documents))
     drawn = np.random.default_rng(seed).permutation(len(ids))[: round(held_out * len(ids))]
     held = {ids[place] for place in drawn}
@@ -147,7 +153,7 @@ def split_documents(documents: Documents, held_out: float, seed: int) -> tuple[D
 
 
 def _of_type(documents: Iterable[AnnotatedDocument], type: str | None) -> Documents:
-    """RETURNS: documents with mentions of that type, and these mentions; also those without a gold id."""
+    """Return documents with mentions of that type, and these mentions; also those without a gold id."""
     labels: Counter[str] = Counter()
     kept = []
     for document in documents:
@@ -163,7 +169,8 @@ def _of_type(documents: Iterable[AnnotatedDocument], type: str | None) -> Docume
 def judge(mentions: Iterable[LinkedMention], linker: Linker) -> Judged:
     """Compare linked mentions with their gold ids.
 
-    RETURNS (Judged): in the order of mentions and parts.
+    Returns:
+        in the order of mentions and parts.
     """
     kb = linker.kb
     links: list[tuple[float, bool]] = []
@@ -203,7 +210,7 @@ def _weights_kept(settings: CandidateSettings) -> Iterator[CandidateSettings]:
 
 
 def _try_weights(linker: Linker, documents: Documents, link: Link) -> Tried:
-    """RETURNS (Tried): by λ, rising; by the present one where there is one score only."""
+    """Return `Tried`: by λ, rising; by the present one where there is one score only."""
     present = linker.sparse_weight
     both = linker.generator.ngrams is not None and linker.generator.vectors is not None
     tried = {}
@@ -215,7 +222,7 @@ def _try_weights(linker: Linker, documents: Documents, link: Link) -> Tried:
 
 
 def _try_priors(nlp: Language, documents: Documents, follow: Follow) -> Tried:
-    """RETURNS (Tried): by μ, rising."""
+    """Return `Tried`: by μ, rising."""
     linker, tried = find_linker(nlp).linker, {}
     before, linker.generator.cache_size = linker.generator.cache_size, KEPT_TEXTS
     try:
@@ -231,9 +238,12 @@ def link_by_others(
 ) -> Iterator[LinkedMention]:
     """Link the mentions of each document by how often those with other ids have each concept.
 
-    weight (float): μ.
-    follow: see `calibrate`.
-    YIELDS (LinkedMention): in the order of the documents.
+    Args:
+        weight: μ.
+        follow: see `calibrate`.
+
+    Yields:
+        in the order of the documents.
     """
     linker, counts = find_linker(nlp).linker, count_concepts(documents)
     own: dict[str, Counter[str]] = {}
@@ -246,12 +256,12 @@ def link_by_others(
 
 
 def count_concepts(documents: Iterable[AnnotatedDocument]) -> Counter[str]:
-    """RETURNS (Counter[str]): how many mentions of documents have each id."""
+    """Return how many mentions of documents have each id."""
     return Counter(id for document in documents for mention in document.mentions for id in mention.ids)
 
 
 def _best(tried: Tried, present: float | None) -> float:
-    """RETURNS (float): the weight with the best mean of both accuracies; of equal ones the present, then the least."""
+    """Return the weight with the best mean of both accuracies; of equal ones the present, then the least."""
 
     def merit(weight: float) -> tuple[int, bool, float]:
         judged = tried[weight]
@@ -263,10 +273,13 @@ def _best(tried: Tried, present: float | None) -> float:
 def fit_probabilities(judged: Judged, method: str) -> Points:
     """Fit the probability that a link is right to its score.
 
-    method (str): "isotonic": the non-decreasing function with the least squared error (Zadrozny and Elkan 2002), for a
-        thousand links or more. "platt": 1 / (1 + exp(-a·score - b)) with a ≥ 0 and Platt's targets, which keep a little
-        from 0 and 1 (Platt 1999).
-    RETURNS (Points): (score, probability), both rising, as `LinkerParameters` wants them.
+    Args:
+        method: "isotonic": the non-decreasing function with the least squared error (Zadrozny and Elkan 2002), for a
+            thousand links or more. "platt": 1 / (1 + exp(-a·score - b)) with a ≥ 0 and Platt's targets, which keep a
+            little from 0 and 1 (Platt 1999).
+
+    Returns:
+        (score, probability), both rising, as `LinkerParameters` wants them.
     """
     fit = {"isotonic": _isotonic, "platt": _platt}[method]
     scores, probabilities = fit(judged.scores, judged.right)
@@ -297,10 +310,13 @@ def _platt(scores: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def fit_threshold(judged: Judged, precision: float | None) -> float:
-    """RETURNS (float): the lowest threshold whose links have a precision, or that with the best F1.
+    """Return the lowest threshold whose links have a precision, or that with the best F1.
 
-    precision (float | None): between 0 and 1; None for the best F1.
-    RAISES (SapbertError): E520 no threshold with enough links has that precision.
+    Args:
+        precision: between 0 and 1; None for the best F1.
+
+    Raises:
+        SapbertError: E520 no threshold with enough links has that precision.
     """
     curve = threshold_curve(judged.scores, judged.right, judged.found)
     if precision is None:

@@ -31,12 +31,15 @@ def candidate_log(
     A line has `step`, `epoch`, the linker's scores (see `score_links`) and `candidates`: for each chosen mention the
     first k, best first, each with `id`, `name` and `score`.
 
-    path (str | None): the file, which a new run replaces; None for no file.
-    mentions (Sequence[str]): the chosen mentions, as they are looked up: with abbreviations expanded.
-    k (int): candidates of a mention.
-    beside (Callable | None): the logger that it stands beside; None for spaCy's console logger.
-    RAISES (SapbertError): E335 a setting that makes no sense. In training: E507 the file cannot be written, E510 the
-        pipeline has no linker.
+    Args:
+        path: the file, which a new run replaces; None for no file.
+        mentions: the chosen mentions, as they are looked up: with abbreviations expanded.
+        k: candidates of a mention.
+        beside: the logger that it stands beside; None for spaCy's console logger.
+
+    Raises:
+        SapbertError: E335 a setting that makes no sense. In training: E507 the file cannot be written, E510 the
+            pipeline has no linker.
     """
     check_counts(k=k)
     if mentions and path is None:
@@ -86,9 +89,10 @@ def _append(path: Path, line: Mapping[str, Any]) -> None:
 
 
 def read_candidate_log(path: Path) -> list[dict[str, Any]]:
-    """RETURNS (list[dict[str, Any]]): a log's lines; a last one that was cut off is left out.
+    """Return a log's lines; a last one that was cut off is left out.
 
-    RAISES (SapbertError): E522 it is no log, E120 to E122 the file cannot be read.
+    Raises:
+        SapbertError: E522 it is no log, E120 to E122 the file cannot be read.
     """
     lines = list(_read(path))
     if not lines:
@@ -130,11 +134,11 @@ def _are_candidates(found: Any) -> bool:
 
 
 def by_epoch(lines: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """RETURNS (list): the first evaluation, when little was learnt, and the last of each epoch; epochs count from 0."""
+    """Return `list`: the first evaluation, when little was learnt, and the last of each epoch; epochs count from 0."""
     last = {line["epoch"]: line for line in lines}.values()
     return [*(line for line in lines[:1] if line not in last), *last]
 
 
 def best(lines: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """RETURNS (Mapping): the evaluation with the highest accuracy, of several the first."""
+    """Return `Mapping`: the evaluation with the highest accuracy, of several the first."""
     return max(lines, key=lambda line: -1 if line["link_acc"] is None else line["link_acc"])

@@ -42,17 +42,23 @@ def compare_predictions(a: Path, b: Path, *, resamples: int = RESAMPLES, seed: i
 
     Of links, all mentions with a gold id count, since the vocabularies of the two pipelines may cover different ones.
 
-    a, b (Path): the files.
-    resamples (int): how often the documents are drawn anew, as many as there are.
-    seed (int): of the draws.
-    RETURNS (dict): counts `mentions` and `documents`; `lenient` and `strict`, each with `acc@1` and `acc@5`:
-        percentages `a` and `b`, their `difference` b - a in points, the ends `low` and `high` of its 95 % interval
-        (percentiles of the resampled differences), and `p`, two-sided: twice the share of resampled differences
-        on the other side of 0, or on it. Of documents: the count `documents`, and these figures for `r@10`, `r@5` and
-        `map`, averaged over documents; 10 stands for the number of concepts that each was given. Of pipelines: these
-        figures for the F1 of `ner`, `span_id` and `document_id`, of all documents together.
-    RAISES (SapbertError): E513 a broken line, E514 the files are about different mentions, E557, E636 about different
-        documents, or concepts of them, E515 fewer than two documents, E120 to E122 a file cannot be read.
+    Args:
+        a: the files.
+        b: the files.
+        resamples: how often the documents are drawn anew, as many as there are.
+        seed: of the draws.
+
+    Returns:
+        dict: counts `mentions` and `documents`; `lenient` and `strict`, each with `acc@1` and `acc@5`: percentages `a`
+            and `b`, their `difference` b - a in points, the ends `low` and `high` of its 95 % interval (percentiles of
+            the resampled differences), and `p`, two-sided: twice the share of resampled differences on the other side
+            of 0, or on it. Of documents: the count `documents`, and these figures for `r@10`, `r@5` and `map`, averaged
+            over documents; 10 stands for the number of concepts that each was given. Of pipelines: these figures for
+            the F1 of `ner`, `span_id` and `document_id`, of all documents together.
+
+    Raises:
+        SapbertError: E513 a broken line, E514 the files are about different mentions, E557, E636 about different
+            documents, or concepts of them, E515 fewer than two documents, E120 to E122 a file cannot be read.
     """
     kind = _keys_of_first_line(a)
     if "ranked" in kind:
@@ -115,7 +121,7 @@ def _compare_rankings(a: Path, b: Path, resamples: int, seed: int) -> dict[str, 
 
 
 def _read_rankings(path: Path) -> tuple[list[str], list[tuple[_Document, tuple[float, ...]]]]:
-    """RETURNS: the names of the measures, and the documents, sorted, with the figures of each."""
+    """Return the names of the measures, and the documents, sorted, with the figures of each."""
     measures: list[str] = []
     rows = []
     for number, line in read_predictions(path):
@@ -144,7 +150,7 @@ def _compare_pipelines(a: Path, b: Path, resamples: int, seed: int) -> dict[str,
 
 
 def _read_pipelines(path: Path) -> list[tuple[_Document, list[list[int]]]]:
-    """RETURNS: the documents, sorted, each with the counts right, found and gold of every measure."""
+    """Return the documents, sorted, each with the counts right, found and gold of every measure."""
     rows = []
     for number, line in read_predictions(path):
         try:
@@ -157,7 +163,7 @@ def _read_pipelines(path: Path) -> list[tuple[_Document, list[list[int]]]]:
 
 
 def _by_document(rows_a: _Rows, rows_b: _Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """RETURNS: the right mentions of each file, shape (documents, measures), and all mentions, shape (documents,)."""
+    """Return the right mentions of each file, shape (documents, measures), and all mentions, shape (documents,)."""
     names = {doc_id: row for row, doc_id in enumerate(dict.fromkeys(mention.doc_id for mention, _ in rows_a))}
     sums = np.zeros((2, len(names), len(MEASURES)))
     for table, rows in zip(sums, (rows_a, rows_b), strict=True):

@@ -24,16 +24,19 @@ _CONNECTOR = re.compile(r"\b(?:and|or)\b|[,/]", re.IGNORECASE)
 
 
 def first_split(text: str) -> Sequence[str]:
-    """RETURNS (Sequence[str]): the parts of the reading that the words alone make likeliest."""
+    """Return the parts of the reading that the words alone make likeliest."""
     return next(iter(composite_splits(text)), ())
 
 
 def decide_by(kb: str, encoder: str = "starter") -> Split:
-    """RETURNS (Split): what a linker decides to split, each text by itself.
+    """Return what a linker decides to split, each text by itself.
 
-    kb (str): "starter", or the path of a store.
-    encoder (str): as for the `sapbert_linker`.
-    RAISES (SapbertError): the vocabulary or the encoder cannot be opened.
+    Args:
+        kb: "starter", or the path of a store.
+        encoder: as for the `sapbert_linker`.
+
+    Raises:
+        SapbertError: the vocabulary or the encoder cannot be opened.
     """
     nlp = spacy.blank("en")
     splitter: Any = nlp.add_pipe("composite_splitter", config={"spans_key": SPANS_KEY})
@@ -57,14 +60,18 @@ def evaluate_composites(
     Parts are compared as a set, case and blanks folded. A mention that is not split has no predicted parts. Corpora
     also write parts for mentions that are no coordination ("hemorrhagic cystitis"), hence two groups.
 
-    mentions (Iterable[Mention]): of the types that are to be measured.
-    split (Split): what the words alone give.
-    decide (Split | None): what becomes of that in the end, such as `decide_by` gives.
-    RETURNS (dict): `connector` and `no_connector`, the mentions with gold parts and with or without "and", "or", comma
-        or slash: counts `n`, percentages `exact` (all parts right), `part_p`, `part_r`, `part_f1` (0 where there is
-        nothing to divide by). `wrong_splits`: `n` mentions that are split `of` those that have a connector, one id at
-        most and no gold parts; after `decide`, where it is given, and by `split` else. With `decide` also `decided`:
-        `connector` after it. `errors`: the texts behind `connector` and `wrong_splits`, with gold and predicted parts.
+    Args:
+        mentions: of the types that are to be measured.
+        split: what the words alone give.
+        decide: what becomes of that in the end, such as `decide_by` gives.
+
+    Returns:
+        dict: `connector` and `no_connector`, the mentions with gold parts and with or without "and", "or", comma or
+            slash: counts `n`, percentages `exact` (all parts right), `part_p`, `part_r`, `part_f1` (0 where there is
+            nothing to divide by). `wrong_splits`: `n` mentions that are split `of` those that have a connector, one id
+            at most and no gold parts; after `decide`, where it is given, and by `split` else. With `decide` also
+            `decided`: `connector` after it. `errors`: the texts behind `connector` and `wrong_splits`, with gold and
+            predicted parts.
     """
     connector, no_connector, decided, singles = _Group(), _Group(), _Group(), _Group()
     for mention in mentions:

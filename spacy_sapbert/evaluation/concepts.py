@@ -40,8 +40,9 @@ DOCUMENTS_PER_BATCH = 64
 class RankedDocument(NamedTuple):
     """A document with its gold concepts and what the retriever made of it.
 
-    gold (dict[str, list[Mention]]): by primary id, with the mentions of each.
-    ranked (Sequence[DocumentConcept]): best first, without a threshold.
+    Attributes:
+        gold: by primary id, with the mentions of each.
+        ranked: best first, without a threshold.
     """
 
     doc_id: str
@@ -65,23 +66,28 @@ def evaluate_concepts(
     The components before it are run on the texts. Documents without a gold concept do not count. Alternative ids are
     the primary ones; gold concepts that the vocabulary lacks count as missed.
 
-    nlp (Language): the pipeline.
-    documents (Iterable[AnnotatedDocument]): taken in batches, never all at once.
-    labels (Iterable[str] | None): ids of the concepts that may be named; None for the whole vocabulary.
-    train (Iterable[AnnotatedDocument] | None): tells which concepts are rare.
-    k (int): how many concepts each document is given.
-    type (str | None): only gold concepts that are mentioned with this label.
-    gold_mentions (bool): give the documents their gold mentions, without ids, instead of searching for any.
-    predictions (Path | None): write a JSON line for each document to this file; it appears when it is complete.
-    RETURNS (dict): counts `documents`, `without_gold` (documents left out for that), `concepts` (pairs of a document
-        and a gold concept) and `without_a_name` (those of them that the vocabulary lacks), with labels `labels` and
-        `labels_without_a_name`; `all`, `non_canonical`, `rare` and, by label, `types`, each with the count `n` of its
-        pairs and, averaged over the documents that have any, `p@10`, `r@10`, `f1@10` (of the two), `r@5` and `map`;
-        `micro`: `p@10`, `r@10`, `f1@10`; `threshold`: its `value`, and `macro` and `micro` `p`, `r`, `f1` of the
-        concepts above it, among as many as the component names; `best_possible`: `p@10`, `r@10`, `f1@10` of an oracle.
-        The figures are percentages, None where nothing counts; 10 stands for k.
-    RAISES (SapbertError): E631 the pipeline has no retriever, E634 no gold concept, E635 the vocabulary has none of the
-        labels, E507 the file cannot be written, and what reading the documents raises.
+    Args:
+        nlp: the pipeline.
+        documents: taken in batches, never all at once.
+        labels: ids of the concepts that may be named; None for the whole vocabulary.
+        train: tells which concepts are rare.
+        k: how many concepts each document is given.
+        type: only gold concepts that are mentioned with this label.
+        gold_mentions: give the documents their gold mentions, without ids, instead of searching for any.
+        predictions: write a JSON line for each document to this file; it appears when it is complete.
+
+    Returns:
+        dict: counts `documents`, `without_gold` (documents left out for that), `concepts` (pairs of a document and a
+            gold concept) and `without_a_name` (those of them that the vocabulary lacks), with labels `labels` and
+            `labels_without_a_name`; `all`, `non_canonical`, `rare` and, by label, `types`, each with the count `n` of
+            its pairs and, averaged over the documents that have any, `p@10`, `r@10`, `f1@10` (of the two), `r@5` and
+            `map`; `micro`: `p@10`, `r@10`, `f1@10`; `threshold`: its `value`, and `macro` and `micro` `p`, `r`, `f1` of
+            the concepts above it, among as many as the component names; `best_possible`: `p@10`, `r@10`, `f1@10` of an
+            oracle. The figures are percentages, None where nothing counts; 10 stands for k.
+
+    Raises:
+        SapbertError: E631 the pipeline has no retriever, E634 no gold concept, E635 the vocabulary has none of the
+            labels, E507 the file cannot be written, and what reading the documents raises.
     """
     retriever = find_retriever(nlp)
     primary = lru_cache(maxsize=100_000)(lambda concept_id: primary_id(concept_id, retriever.kb))
@@ -103,17 +109,19 @@ def evaluate_concepts(
 
 
 def find_retriever(nlp: Language) -> Any:
-    """RETURNS: the last retriever of the pipeline, whose concepts are the ones that stay.
+    """Return the last retriever of the pipeline, whose concepts are the ones that stay.
 
-    RAISES (SapbertError): E631 there is none.
+    Raises:
+        SapbertError: E631 there is none.
     """
     return last_component(nlp, RETRIEVER, Errors.E631)
 
 
 def _with_names(labels: Sequence[str], kb: KnowledgeBase, counts: Counter[str]) -> frozenset[str]:
-    """RETURNS (frozenset[str]): the labels that the vocabulary has; the others cannot be named.
+    """Return the labels that the vocabulary has; the others cannot be named.
 
-    RAISES (SapbertError): E635 it has none of them.
+    Raises:
+        SapbertError: E635 it has none of them.
     """
     found = frozenset(label for label in labels if kb.find_id(label))
     if not found:
@@ -130,7 +138,7 @@ def _rank(
     filter: frozenset[str] | None,
     gold_mentions: bool,
 ) -> Iterator[tuple[AnnotatedDocument, list[DocumentConcept]]]:
-    """YIELDS (tuple): each document with its ranking, which is as long as the component's own, or longer."""
+    """Yield each document with its ranking, which is as long as the component's own, or longer."""
     names = nlp.pipe_names
     place = [component for _, component in nlp.pipeline].index(retriever)
     disabled = names[place:]
@@ -145,13 +153,13 @@ def _rank(
 
 
 def finds_mentions(nlp: Language, name: str) -> bool:
-    """RETURNS (bool): whether a component finds mentions, as entities or as a group of spans."""
+    """Return whether a component finds mentions, as entities or as a group of spans."""
     meta = nlp.get_pipe_meta(name)
     return "doc.ents" in meta.assigns and meta.factory != LINKER  # which only gives them their ids
 
 
 def finds_entities(nlp: Language, name: str) -> bool:
-    """RETURNS (bool): whether a component finds entities, so that it is not to run where the mentions are given.
+    """Return whether a component finds entities, so that it is not to run where the mentions are given.
 
     A group of spans does not harm, and an NER may want it.
     """
@@ -159,12 +167,12 @@ def finds_entities(nlp: Language, name: str) -> bool:
 
 
 def mention_components(nlp: Language) -> list[Any]:
-    """RETURNS (list): the components that work on mentions, or on none, but find no mentions."""
+    """Return `list`: the components that work on mentions, or on none, but find no mentions."""
     return [component for name, component in nlp.pipeline if not finds_mentions(nlp, name)]
 
 
 def with_mentions(nlp: Language, document: AnnotatedDocument) -> Doc:
-    """RETURNS (Doc): with the gold mentions as entities and as the spans `SPANS_KEY`; nothing tells their ids."""
+    """Return `Doc`: with the gold mentions as entities and as the spans `SPANS_KEY`; nothing tells their ids."""
     mentions = tuple(mention._replace(ids=(), parts=()) for mention in document.mentions)
     return to_doc(nlp, document._replace(mentions=mentions), spans_key=SPANS_KEY, split_tokens=True)
 
@@ -175,7 +183,8 @@ def with_mentions(nlp: Language, document: AnnotatedDocument) -> Doc:
 class _Scorer:
     """Collects what is measured of each document, by the groups of gold concepts that are told apart.
 
-    in_train (Mapping[str, int] | None): how many training documents hold each concept; None where that is not known.
+    Args:
+        in_train: how many training documents hold each concept; None where that is not known.
     """
 
     def __init__(self, retriever: Any, in_train: Mapping[str, int] | None, k: int) -> None:
@@ -192,7 +201,7 @@ class _Scorer:
             self._scores["rare"] = []
 
     def __call__(self, document: RankedDocument) -> RankingScore:
-        """RETURNS (RankingScore): that of all gold concepts of the document, of which there must be some."""
+        """Return `RankingScore`: that of all gold concepts of the document, of which there must be some."""
         gold, ranked = document.gold, [concept.concept_id for concept in document.ranked]
         groups: dict[tuple[str, ...], list[str]] = {("all",): list(gold), **self._groups(gold)}
         for group, subset in groups.items():
@@ -207,7 +216,7 @@ class _Scorer:
         return self._scores["all"][-1]
 
     def _groups(self, gold: Mapping[str, Sequence[Mention]]) -> dict[tuple[str, ...], list[str]]:
-        """RETURNS (dict): the gold concepts in each group but "all"; a concept can be in several, or in none."""
+        """Return the gold concepts in each group but "all"; a concept can be in several, or in none."""
         groups: dict[tuple[str, ...], list[str]] = defaultdict(list)
         for concept_id, mentions in gold.items():
             if not is_named(concept_id, mentions, self._retriever.kb):

@@ -52,8 +52,9 @@ DOCUMENTS_PER_BATCH = 64
 class LinkedMention(NamedTuple):
     """A gold mention and what the linker made of it.
 
-    long_form (str | None): the mention with its abbreviations expanded, where it has any, whether or not that form won.
-    parts (tuple[LinkedPart, ...]): what was looked up; empty for a mention that is no span of tokens.
+    Attributes:
+        long_form: the mention with its abbreviations expanded, where it has any, whether or not that form won.
+        parts: what was looked up; empty for a mention that is no span of tokens.
     """
 
     doc_id: str
@@ -75,19 +76,24 @@ def evaluate_linking(
     Of the pipeline run its `abbreviation_resolver` (or scispaCy's `abbreviation_detector`), `composite_splitter` and
     `spelling_corrector`, as far as it has them, and its `sapbert_linker`. A document that comes twice counts twice.
 
-    nlp (Language): the pipeline.
-    documents (Iterable[AnnotatedDocument]): taken in batches, never all at once.
-    type (str | None): only mentions with this label.
-    predictions (Path | None): write a JSON line for each mention to this file; it appears when it is complete.
-    each (Callable | None): is called with every mention and its score, e.g. to report errors.
-    RETURNS (dict): counts `mentions` (with a gold id) and `covered`; `lenient` and `strict`, `{"acc@1", "acc@5"}` over
-        the covered; `lenient_all`, `strict_all` over all; `exact_match_floor`, the share of the covered that a look-up
-        of normalized names gets right; `candidate_recall@20`, the lenient accuracy at 20; `slices`, each with the count
-        `n` of its covered mentions, `lenient` and `strict`: `seen` and `unseen`, by whether the mention's normal form
-        is a name of the store, `abbreviation`, with a short form that was resolved, and `composite`, with several gold
-        ids. Accuracies are percentages, None where nothing counts.
-    RAISES (SapbertError): E510 the pipeline has no linker, E511 no mention with a gold id, E507 the file cannot be
-        written, and what reading the documents raises.
+    Args:
+        nlp: the pipeline.
+        documents: taken in batches, never all at once.
+        type: only mentions with this label.
+        predictions: write a JSON line for each mention to this file; it appears when it is complete.
+        each (Callable | None): is called with every mention and its score, e.g. to report errors.
+
+    Returns:
+        dict: counts `mentions` (with a gold id) and `covered`; `lenient` and `strict`, `{"acc@1", "acc@5"}` over the
+            covered; `lenient_all`, `strict_all` over all; `exact_match_floor`, the share of the covered that a look-up
+            of normalized names gets right; `candidate_recall@20`, the lenient accuracy at 20; `slices`, each with the
+            count `n` of its covered mentions, `lenient` and `strict`: `seen` and `unseen`, by whether the mention's
+            normal form is a name of the store, `abbreviation`, with a short form that was resolved, and `composite`,
+            with several gold ids. Accuracies are percentages, None where nothing counts.
+
+    Raises:
+        SapbertError: E510 the pipeline has no linker, E511 no mention with a gold id, E507 the file cannot be written,
+            and what reading the documents raises.
     """
     scorer = _Scorer(find_linker(nlp).kb)
     scores: list[MentionScore] = []
@@ -115,8 +121,11 @@ def evaluate_linking(
 def link_gold_mentions(nlp: Language, documents: Iterable[AnnotatedDocument]) -> Iterator[LinkedMention]:
     """Link the mentions of annotated documents, with all candidates and without a threshold.
 
-    YIELDS (LinkedMention): every mention of every document, in their order.
-    RAISES (SapbertError): E510 the pipeline has no linker.
+    Yields:
+        every mention of every document, in their order.
+
+    Raises:
+        SapbertError: E510 the pipeline has no linker.
     """
     linker = find_linker(nlp)
     preparing = [component for name, component in nlp.pipeline if nlp.get_pipe_meta(name).factory in PREPARING]
@@ -130,17 +139,19 @@ def link_gold_mentions(nlp: Language, documents: Iterable[AnnotatedDocument]) ->
 
 
 def find_linker(nlp: Language) -> Any:
-    """RETURNS: the last linker of the pipeline, whose links are the ones that stay.
+    """Return the last linker of the pipeline, whose links are the ones that stay.
 
-    RAISES (SapbertError): E510 there is none.
+    Raises:
+        SapbertError: E510 there is none.
     """
     return last_component(nlp, LINKER, Errors.E510)
 
 
 def last_component(nlp: Language, factory: str, missing: str) -> Any:
-    """RETURNS: the last component that a factory made.
+    """Return the last component that a factory made.
 
-    missing (str): the message where there is none.
+    Args:
+        missing: the message where there is none.
     """
     made = [component for name, component in nlp.pipeline if nlp.get_pipe_meta(name).factory == factory]
     if not made:
@@ -152,7 +163,8 @@ def last_component(nlp: Language, factory: str, missing: str) -> Any:
 def on_spans(components: Iterable[Any], spans_key: str | None) -> Iterator[None]:
     """Let components work on the gold mentions, whatever they are set to work on otherwise.
 
-    spans_key (str | None): the span group that holds them; None for `doc.ents`.
+    Args:
+        spans_key: the span group that holds them; None for `doc.ents`.
     """
     before = [(component, component.spans_key) for component in components if hasattr(component, "spans_key")]
     try:

@@ -73,12 +73,13 @@ _ROMAN_NUMERAL = re.compile(r"[IVX]+")
 class LinkingError(NamedTuple):
     """A mention that was linked wrongly.
 
-    n_gold (int): how many concepts the annotation names.
-    part (LinkedPart | None): its first part that is wrong; None for a mention that could not be looked up.
-    gold (tuple[Concept, ...]): the concepts that would be right for that part.
-    predicted (Concept | None): what the part was linked to; None where no name is like it.
-    relation (str | None): "ancestor" or "descendant", where the predicted concept is one of a gold concept.
-    rank (int | None): the least k for which the mention is right by the lenient measure; None where no k is enough.
+    Attributes:
+        n_gold: how many concepts the annotation names.
+        part: its first part that is wrong; None for a mention that could not be looked up.
+        gold: the concepts that would be right for that part.
+        predicted: what the part was linked to; None where no name is like it.
+        relation: "ancestor" or "descendant", where the predicted concept is one of a gold concept.
+        rank: the least k for which the mention is right by the lenient measure; None where no k is enough.
     """
 
     linked: LinkedMention
@@ -96,10 +97,13 @@ class LinkingError(NamedTuple):
 class ErrorReport:
     """Classifies wrong mentions, writes them down and counts them; to be called with every mention of a corpus.
 
-    kb (KnowledgeBase): the vocabulary that was linked to.
-    write (Callable[[Mapping[str, Any]], object]): is given what is to be said of each error.
-    examples (dict[str, list[LinkingError]]): by class, the first two errors with different mentions.
-    has_relations (bool): whether the vocabulary says what is_a what.
+    Args:
+        kb: the vocabulary that was linked to.
+        write: is given what is to be said of each error.
+
+    Attributes:
+        examples: by class, the first two errors with different mentions.
+        has_relations (bool): whether the vocabulary says what is_a what.
     """
 
     def __init__(self, kb: KnowledgeBase, write: Callable[[Mapping[str, Any]], object]) -> None:
@@ -121,7 +125,7 @@ class ErrorReport:
         self._write(self._line(error, name, why))
 
     def summary(self) -> dict[str, dict[str, float | None]]:
-        """RETURNS (dict): for every class `n`, and `share`, its percentage of the errors; None where there is none."""
+        """Return `dict`: for every class `n`, and `share`, its percentage of the errors; None where there is none."""
         total = self._counts.total()
         return {
             name: {"n": self._counts[name], "share": percent(self._counts[name] / total if total else None)}
@@ -155,9 +159,14 @@ class ErrorReport:
 def error_report(nlp: Language, path: Path) -> Iterator[ErrorReport]:
     """Report the errors of a pipeline's linker in a file, which appears when the block ends without an error.
 
-    path (Path): a table if it ends in `.tsv`, else JSON lines; packed if `.gz` follows.
-    YIELDS (ErrorReport): for `evaluate_linking`.
-    RAISES (SapbertError): E507 the file cannot be written, E510 the pipeline has no linker.
+    Args:
+        path: a table if it ends in `.tsv`, else JSON lines; packed if `.gz` follows.
+
+    Yields:
+        for `evaluate_linking`.
+
+    Raises:
+        SapbertError: E507 the file cannot be written, E510 the pipeline has no linker.
     """
     kb = find_linker(nlp).kb
     with open_output(path) as write:
@@ -173,7 +182,7 @@ def _text(error: LinkingError) -> str:
 
 
 def _cells(line: Mapping[str, Any]) -> Iterator[object]:
-    """YIELDS: the cells of a table's row; what there are several of is joined by `|`."""
+    """Yield the cells of a table's row; what there are several of is joined by `|`."""
     several = {
         "gold": [gold["id"] for gold in line["gold"]],
         "gold_names": [gold["name"] for gold in line["gold"]],
@@ -203,7 +212,10 @@ class _Concepts:
         self._ancestors = lru_cache(maxsize=10_000)(lambda concept_id: ancestors(concept_id, kb, self._get))
 
     def judge(self, linked: LinkedMention) -> LinkingError:
-        """linked (LinkedMention): one that is wrong by the lenient measure, with gold ids that the store has."""
+        """
+        Args:
+            linked: one that is wrong by the lenient measure, with gold ids that the store has.
+        """
         gold = gold_concepts(linked.mention.ids, self._kb.find_id)
         found = [[self._ids(candidate.concept_id) for candidate in part.candidates] for part in linked.parts]
         wrong = [place for place, ids in enumerate(found) if not lenient_at(1, gold, [ids])]
@@ -218,7 +230,7 @@ class _Concepts:
         return LinkingError(linked, len(gold), part, missing, predicted, self._relation(predicted, missing), rank)
 
     def name(self, concept_id: str) -> str:
-        """RETURNS (str): the preferred name of the concept with this primary or alternative id."""
+        """Return the preferred name of the concept with this primary or alternative id."""
         return self._all([[concept_id]])[0].canonical_name
 
     def _all(self, groups: Iterable[Iterable[str]]) -> tuple[Concept, ...]:
@@ -235,7 +247,7 @@ class _Concepts:
 
 
 def classify(error: LinkingError) -> tuple[str, str]:
-    """RETURNS (tuple[str, str]): the first of `CLASSES` that fits, and why, for people."""
+    """Return the first of `CLASSES` that fits, and why, for people."""
     if error.part is None:
         return OTHER, "the mention is no span of tokens, so it could not be looked up"
     for name, rule in _RULES.items():

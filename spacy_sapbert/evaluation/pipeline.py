@@ -50,20 +50,26 @@ def evaluate_pipeline(
     All components are run, but for a `concept_retriever`. What the linker left without an id is no link. A document
     that comes twice counts twice.
 
-    nlp (Language): the pipeline.
-    documents (Iterable[AnnotatedDocument]): taken in batches, never all at once.
-    type (str | None): only mentions with this label, of the gold ones and of those that are found.
-    labels (Mapping[str, str] | None): what the pipeline's labels are called in the corpus, where that differs.
-    gold_mentions (bool): give the linker the gold mentions, without ids, instead of searching for any.
-    predictions (Path | None): write a JSON line for each document to this file; it appears when it is complete.
-    RETURNS (dict): `documents`; `without_a_name`, how many pairs of a document and a gold concept there are whose
-        concept the vocabulary lacks; `other_labels`, how many mentions were found of each label that no gold mention
-        has; and `ner` (characters and label), `ner_untyped` (characters alone), `span_id` (characters and all ids),
-        `span_id_single` (without those of gold mentions with several ids) and `document_id` (unique pairs of a document
-        and an id): each with the counts `gold`, `found` and `right`, and percentages `p`, `r` and `f1`. Labels count
-        for `ner` only; `types` of `ner`, `span_id` and `document_id` compares gold and found mentions of one label.
-    RAISES (SapbertError): E510 the pipeline has no linker, E511 no mention with a gold id, E208 the pipeline changes a
-        text, E507 the file cannot be written, and what reading the documents raises.
+    Args:
+        nlp: the pipeline.
+        documents: taken in batches, never all at once.
+        type: only mentions with this label, of the gold ones and of those that are found.
+        labels: what the pipeline's labels are called in the corpus, where that differs.
+        gold_mentions: give the linker the gold mentions, without ids, instead of searching for any.
+        predictions: write a JSON line for each document to this file; it appears when it is complete.
+
+    Returns:
+        dict: `documents`; `without_a_name`, how many pairs of a document and a gold concept there are whose concept the
+            vocabulary lacks; `other_labels`, how many mentions were found of each label that no gold mention has; and
+            `ner` (characters and label), `ner_untyped` (characters alone), `span_id` (characters and all ids),
+            `span_id_single` (without those of gold mentions with several ids) and `document_id` (unique pairs of a
+            document and an id): each with the counts `gold`, `found` and `right`, and percentages `p`, `r` and `f1`.
+            Labels count for `ner` only; `types` of `ner`, `span_id` and `document_id` compares gold and found mentions
+            of one label.
+
+    Raises:
+        SapbertError: E510 the pipeline has no linker, E511 no mention with a gold id, E208 the pipeline changes a text,
+            E507 the file cannot be written, and what reading the documents raises.
     """
     linker = find_linker(nlp)
     tally = _Tally(linker.kb)
@@ -102,7 +108,7 @@ def _with_label(mentions: Sequence[Mention], label: str | None) -> tuple[Mention
 def _run(
     nlp: Language, documents: Iterable[AnnotatedDocument], gold_mentions: bool
 ) -> Iterator[tuple[AnnotatedDocument, Doc]]:
-    """YIELDS (tuple): each document with what the pipeline made of its text, or of its gold mentions."""
+    """Yield each document with what the pipeline made of its text, or of its gold mentions."""
     names = nlp.pipe_names
     disabled = [name for name in names if nlp.get_pipe_meta(name).factory == RETRIEVER]
     inputs: Iterator[tuple[str | Doc, AnnotatedDocument]] = ((document.text, document) for document in documents)
@@ -118,7 +124,7 @@ def _run(
 def _found(
     document: AnnotatedDocument, doc: Doc, spans_key: str | None, labels: Mapping[str, str]
 ) -> AnnotatedDocument:
-    """RETURNS (AnnotatedDocument): the document with the mentions that were found, by the labels of the corpus."""
+    """Return the document with the mentions that were found, by the labels of the corpus."""
     mentions = map(mention_of, mentions_of(doc, spans_key))
     return document._replace(
         mentions=tuple(mention._replace(label=labels.get(mention.label, mention.label)) for mention in mentions)
@@ -128,8 +134,9 @@ def _found(
 class _Tally:
     """Adds up what is compared, by measure and label.
 
-    labels (Counter[str]): how many gold mentions with an id each label of the corpus has, whatever the type wanted.
-    found (Counter[str]): how many mentions were found of each label, whatever the type wanted.
+    Attributes:
+        labels: how many gold mentions with an id each label of the corpus has, whatever the type wanted.
+        found: how many mentions were found of each label, whatever the type wanted.
     """
 
     def __init__(self, kb: KnowledgeBase) -> None:
@@ -143,7 +150,7 @@ class _Tally:
         self._without_a_name = 0
 
     def __call__(self, gold: AnnotatedDocument, found: AnnotatedDocument) -> Counts:
-        """RETURNS (dict[str, SetCounts]): those of this document, by measure."""
+        """Return `dict[str, SetCounts]`: those of this document, by measure."""
         counts = self._compare(gold, found)
         _add(self.counts, counts)
         for label in {mention.label for mention in (*gold.mentions, *found.mentions)}:

@@ -20,8 +20,11 @@ LINKING_SCORES = {"link_acc": "accuracy", "link_strict": "strict accuracy", "lin
 def plot_learning_curve(lines: Sequence[Mapping[str, Any]], path: Path) -> None:
     """Draw a training run: the loss and the mined pairs of its steps, and what evaluations found.
 
-    lines (Sequence[Mapping[str, Any]]): of the run's log; those with a loss are steps, the others evaluations.
-    RAISES (SapbertError): E507 the file cannot be written.
+    Args:
+        lines: of the run's log; those with a loss are steps, the others evaluations.
+
+    Raises:
+        SapbertError: E507 the file cannot be written.
     """
     from matplotlib.figure import Figure  # no pyplot: nothing is shown, and no window system is asked for
 
@@ -47,8 +50,11 @@ def plot_learning_curve(lines: Sequence[Mapping[str, Any]], path: Path) -> None:
 def plot_reliability(tables: Mapping[str, Sequence[Mapping[str, Any]]], path: Path) -> None:
     """Draw how many links of each probability are right; on the diagonal, as many as the probability says.
 
-    tables (Mapping[str, Sequence[Mapping[str, Any]]]): by their label, as `confidence.reliability` gives them.
-    RAISES (SapbertError): E507 the file cannot be written.
+    Args:
+        tables: by their label, as `confidence.reliability` gives them.
+
+    Raises:
+        SapbertError: E507 the file cannot be written.
     """
     from matplotlib.figure import Figure
 
@@ -66,8 +72,11 @@ def plot_reliability(tables: Mapping[str, Sequence[Mapping[str, Any]]], path: Pa
 def plot_risk_coverage(curves: Mapping[str, Sequence[Mapping[str, float]]], path: Path) -> None:
     """Draw how many links are wrong where only the surest are taken.
 
-    curves (Mapping[str, Sequence[Mapping[str, float]]]): by their label, as `confidence.risk_points` gives them.
-    RAISES (SapbertError): E507 the file cannot be written.
+    Args:
+        curves: by their label, as `confidence.risk_points` gives them.
+
+    Raises:
+        SapbertError: E507 the file cannot be written.
     """
     from matplotlib.figure import Figure
 
@@ -85,7 +94,8 @@ def plot_risk_coverage(curves: Mapping[str, Sequence[Mapping[str, float]]], path
 def save_figure(figure: Any, path: Path) -> None:
     """Write a matplotlib figure as its file's name says; drawn twice it gives the same file.
 
-    RAISES (SapbertError): E507 the file cannot be written.
+    Raises:
+        SapbertError: E507 the file cannot be written.
     """
     from matplotlib import rc_context
 
@@ -106,9 +116,12 @@ def check_matplotlib() -> None:
 def plot_linking_scores(lines: Sequence[Mapping[str, Any]], path: Path) -> None:
     """Draw how a linker learnt: accuracy and candidate recall at each evaluation, with the epochs marked.
 
-    lines (Sequence[Mapping[str, Any]]): of a log, see `read_candidate_log`.
-    RAISES (SapbertError): E507 the file cannot be written, E523 its name says no kind of picture, E542 matplotlib is
-        not installed.
+    Args:
+        lines: of a log, see `read_candidate_log`.
+
+    Raises:
+        SapbertError: E507 the file cannot be written, E523 its name says no kind of picture, E542 matplotlib is not
+            installed.
     """
     if path.suffix.lower() not in ENDINGS:
         raise SapbertError(Errors.E523.format(path=path, endings=", ".join(ENDINGS)))
@@ -132,7 +145,7 @@ def plot_linking_scores(lines: Sequence[Mapping[str, Any]], path: Path) -> None:
 
 
 def _means(steps: Sequence[Mapping[str, Any]], key: str) -> tuple[np.ndarray, np.ndarray]:
-    """RETURNS (tuple[np.ndarray, np.ndarray]): steps and values, averaged to at most `POINTS` points."""
+    """Return steps and values, averaged to at most `POINTS` points."""
     values = np.array([[line["step"], line[key]] for line in steps], dtype=float).reshape(-1, 2)
     parts = np.array_split(values, min(POINTS, max(1, len(values))))
     return tuple(np.array([part.mean(0) for part in parts if len(part)]).reshape(-1, 2).T)

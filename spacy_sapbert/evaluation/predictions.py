@@ -12,14 +12,18 @@ from ..files import open_text, parse_json
 
 
 def write_prediction(write: Callable[[str], object], prediction: Mapping[str, Any]) -> None:
-    """write (Callable[[str], object]): as `open_output` gives it."""
+    """
+    Args:
+        write: as `open_output` gives it.
+    """
     write(json.dumps(prediction, ensure_ascii=False) + "\n")
 
 
 def read_predictions(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """YIELDS (tuple[int, dict[str, Any]]): the number of each line and what it holds.
+    """Yield the number of each line and what it holds.
 
-    RAISES (SapbertError): E513 a line that is no JSON object, E120 to E122 the file cannot be read.
+    Raises:
+        SapbertError: E513 a line that is no JSON object, E120 to E122 the file cannot be read.
     """
     with open_text(path) as lines:
         for number, line in enumerate(lines, start=1):

@@ -34,11 +34,13 @@ class Encoder(Protocol):
 class NamePairs(NamedTuple):
     """The pairs of a file, and which of their names mean the same.
 
-    left, right (list[str]): the names of n pairs.
-    concept_ids (list[str]): the concepts of the pairs.
-    synonyms (list[np.ndarray]): for each left name the places of the right names that share a concept with it, its own
-        pair among them.
-    same_name (int): pairs of a name with itself, which were left out.
+    Attributes:
+        left: the names of n pairs.
+        right: the names of n pairs.
+        concept_ids: the concepts of the pairs.
+        synonyms: for each left name the places of the right names that share a concept with it, its own pair among
+            them.
+        same_name: pairs of a name with itself, which were left out.
     """
 
     left: list[str]
@@ -53,8 +55,9 @@ def read_name_pairs(path: Path) -> NamePairs:
 
     Names that stand in pairs of several concepts are taken for names of all of them.
 
-    RAISES (SapbertError): E545 there are no two pairs whose names differ in meaning, E180 a broken line, E12x a file
-        cannot be read.
+    Raises:
+        SapbertError: E545 there are no two pairs whose names differ in meaning, E180 a broken line, E12x a file cannot
+            be read.
     """
     read = list(read_pairs(path))
     pairs = [pair for pair in read if pair.name1 != pair.name2]
@@ -74,7 +77,7 @@ def read_name_pairs(path: Path) -> NamePairs:
 
 
 def _synonyms(left: Sequence[set[str]], right: Sequence[set[str]]) -> list[np.ndarray]:
-    """RETURNS (list[np.ndarray]): for each set of concepts on the left the places of those on the right it meets."""
+    """Return `list[np.ndarray]`: for each set of concepts on the left the places of those on the right it meets."""
     places: defaultdict[str, list[int]] = defaultdict(list)
     for place, owners in enumerate(right):
         for concept_id in owners:
@@ -87,14 +90,15 @@ def evaluate_separation(encoder: Encoder, pairs: NamePairs) -> Separation:
 
     `metrics.separation.as_measures` puts the result into numbers.
 
-    encoder (Encoder): such as `TransformerEncoder`.
-    pairs (NamePairs): pairs of synonyms, as `read_name_pairs` gives them.
+    Args:
+        encoder: such as `TransformerEncoder`.
+        pairs: pairs of synonyms, as `read_name_pairs` gives them.
     """
     left, right = np.split(encoder.encode([*pairs.left, *pairs.right]), 2)
     return measure_separation(left, right, pairs.synonyms)
 
 
 def cosines_of_pairs(encoder: Encoder, pairs: NamePairs) -> np.ndarray:
-    """RETURNS (float32, shape (n, n)): the cosine of each left name, by row, with each right name."""
+    """Return `float32, shape (n, n)`: the cosine of each left name, by row, with each right name."""
     left, right = np.split(to_unit_length(encoder.encode([*pairs.left, *pairs.right])), 2)
     return left @ right.T

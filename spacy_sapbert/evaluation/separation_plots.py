@@ -25,8 +25,11 @@ _NEIGHBOURS = 30  # scikit-learn's own perplexity, which it takes for larger dat
 def plot_histograms(separations: Mapping[str, Separation], folder: Path) -> None:
     """Draw how the cosines of synonyms and of names of different concepts are distributed, as `separation.svg`.
 
-    separations (Mapping[str, Separation]): by what each encoder is called. The threshold of equal errors is dashed.
-    RAISES (SapbertError): E507 a file cannot be written.
+    Args:
+        separations: by what each encoder is called. The threshold of equal errors is dashed.
+
+    Raises:
+        SapbertError: E507 a file cannot be written.
     """
     from matplotlib.figure import Figure
 
@@ -47,7 +50,7 @@ def plot_histograms(separations: Mapping[str, Separation], folder: Path) -> None
 
 
 def check_heat_map(pairs: NamePairs) -> None:
-    """RAISES (SapbertError): E546 there are too many pairs for a heat map."""
+    """Raise SapbertError: E546 there are too many pairs for a heat map."""
     if len(pairs.left) > MOST_PAIRS_OF_A_HEAT_MAP:
         raise SapbertError(Errors.E546.format(pairs=len(pairs.left), most=MOST_PAIRS_OF_A_HEAT_MAP))
 
@@ -56,8 +59,11 @@ def plot_heat_maps(pairs: NamePairs, cosines: Mapping[str, np.ndarray], folder: 
     """Draw the cosines of each left name of a few pairs with each right name, as `heat_map.svg`; synonyms stand on the
     diagonal.
 
-    cosines (Mapping[str, np.ndarray]): by what each encoder is called, float32 of shape (n, n), left names by row.
-    RAISES (SapbertError): E507 a file cannot be written.
+    Args:
+        cosines: by what each encoder is called, float32 of shape (n, n), left names by row.
+
+    Raises:
+        SapbertError: E507 a file cannot be written.
     """
     from matplotlib.figure import Figure
 
@@ -76,8 +82,9 @@ def plot_heat_maps(pairs: NamePairs, cosines: Mapping[str, np.ndarray], folder: 
 
 
 def names_of_largest_concepts(pairs: NamePairs, n: int) -> dict[str, list[str]]:
-    """RETURNS (dict[str, list[str]]): the names in the pairs of the n concepts with most of them, largest first; of
-    equal ones the one that comes first in the file."""
+    """Return the names in the pairs of the n concepts with most of them, largest first; of equal ones the one that
+    comes first in the file.
+    """
     names: dict[str, dict[str, None]] = {}
     for concept_id, *both in zip(pairs.concept_ids, pairs.left, pairs.right, strict=True):
         names.setdefault(concept_id, {}).update(dict.fromkeys(both))
@@ -91,9 +98,12 @@ def plot_clusters(names: Mapping[str, Sequence[str]], vectors: Mapping[str, np.n
     As in figure 1 of SapBERT (Liu et al. 2021), t-SNE (van der Maaten and Hinton 2008) brings names that are near one
     another together; how far apart clusters lie says little.
 
-    names (Mapping[str, Sequence[str]]): of two concepts or more, by id.
-    vectors (Mapping[str, np.ndarray]): by what each encoder is called, float32 with a row for each of these names.
-    RAISES (SapbertError): E507 a file cannot be written.
+    Args:
+        names: of two concepts or more, by id.
+        vectors: by what each encoder is called, float32 with a row for each of these names.
+
+    Raises:
+        SapbertError: E507 a file cannot be written.
     """
     from matplotlib.figure import Figure
 
@@ -110,7 +120,7 @@ def plot_clusters(names: Mapping[str, Sequence[str]], vectors: Mapping[str, np.n
 
 
 def _flat(vectors: np.ndarray) -> np.ndarray:
-    """RETURNS (float32, shape (n, 2)): points in the plane; the same vectors give the same ones."""
+    """Return `float32, shape (n, 2)`: points in the plane; the same vectors give the same ones."""
     from sklearn.manifold import TSNE
 
     perplexity = min(_NEIGHBOURS, (len(vectors) - 1) / 3)  # three times as many neighbours are looked at

@@ -24,10 +24,11 @@ from .formats import PUBTATOR_TITLE, STDIN, InputFormat
 class InputDocument(NamedTuple):
     """A document to be linked.
 
-    place (str): where it stands, for messages: file and line.
-    title (str): if it has one, the text begins with it and a blank.
-    meta (Mapping[str, Any]): what else its record holds, as JSON values.
-    mentions (tuple[Mention, ...] | None): the mentions to be linked; None if the pipeline is to find them.
+    Attributes:
+        place: where it stands, for messages: file and line.
+        title: if it has one, the text begins with it and a blank.
+        meta: what else its record holds, as JSON values.
+        mentions: the mentions to be linked; None if the pipeline is to find them.
     """
 
     doc_id: str
@@ -41,7 +42,8 @@ class InputDocument(NamedTuple):
 class Problems:
     """Tells of records that are left out, and counts them.
 
-    strict (bool): the first one is an error.
+    Args:
+        strict: the first one is an error.
     """
 
     def __init__(self, console: Console, *, strict: bool = False) -> None:
@@ -50,7 +52,7 @@ class Problems:
         self.count = 0
 
     def report(self, place: str, reason: object) -> None:
-        """RAISES (SapbertError): E506 if reading is strict."""
+        """Raise SapbertError: E506 if reading is strict."""
         if self.strict:
             raise SapbertError(Errors.E506.format(place=place, reason=reason))
         self.count += 1
@@ -60,9 +62,11 @@ class Problems:
 class ReadOptions(NamedTuple):
     """How to read documents.
 
-    text_key, id_key (str): the keys of text and id in JSON lines.
-    column (int): the column of the names, from 1.
-    gold (bool): keep the annotated mentions of PubTator documents.
+    Attributes:
+        text_key: the keys of text and id in JSON lines.
+        id_key: the keys of text and id in JSON lines.
+        column: the column of the names, from 1.
+        gold: keep the annotated mentions of PubTator documents.
     """
 
     format: InputFormat
@@ -116,9 +120,14 @@ class _PubtatorSource(DocumentSource):
 def read_documents(path: Path, options: ReadOptions, problems: Problems) -> Iterator[InputDocument]:
     """Read one input as a stream.
 
-    path (Path): a file, plain or gzipped; `-` is standard input.
-    YIELDS (InputDocument): in the order of the file. Without an id of its own, a document is named "file name:line".
-    RAISES (SapbertError): E120, E121 the file cannot be read or unpacked; E506 a broken record in strict reading.
+    Args:
+        path: a file, plain or gzipped; `-` is standard input.
+
+    Yields:
+        InputDocument: in the order of the file. Without an id of its own, a document is named "file name:line".
+
+    Raises:
+        SapbertError: E120, E121 the file cannot be read or unpacked; E506 a broken record in strict reading.
     """
     return _READERS[options.format](DocumentSource(path, problems=problems), options)
 
@@ -126,7 +135,8 @@ def read_documents(path: Path, options: ReadOptions, problems: Problems) -> Iter
 def sound(documents: Iterable[InputDocument], problems: Problems, max_length: int) -> Iterator[InputDocument]:
     """Leave out, and report, what is no text or too long.
 
-    max_length (int): in characters.
+    Args:
+        max_length: in characters.
     """
     for document in documents:
         reason = fault(document.text, max_length)
@@ -137,7 +147,7 @@ def sound(documents: Iterable[InputDocument], problems: Problems, max_length: in
 
 
 def fault(text: str, max_length: int) -> str | None:
-    """RETURNS (str | None): why a pipeline cannot take a text; None where it can."""
+    """Return why a pipeline cannot take a text; None where it can."""
     if not text.strip():
         return "the text is empty"
     if "\0" in text:
@@ -179,8 +189,11 @@ def _read_jsonl(source: DocumentSource, options: ReadOptions) -> Iterator[InputD
 def json_document(raw: str | bytes, name: str, place: str, options: ReadOptions) -> InputDocument:
     """Read a document that is written as a JSON object.
 
-    name (str): its id, where the object has none.
-    RAISES (BrokenRecord): it is no such object.
+    Args:
+        name: its id, where the object has none.
+
+    Raises:
+        BrokenRecord: it is no such object.
     """
     record = _json_object(raw)
     text = _string(record, options.text_key)

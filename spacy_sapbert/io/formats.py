@@ -42,7 +42,8 @@ _INPUT_SUFFIXES = {
 def input_format(path: Path) -> InputFormat:
     """The format that a file's name shows plainly. PubTator is often named `.txt`, so there the first line counts.
 
-    RAISES (SapbertError): E505 the name shows no format.
+    Raises:
+        SapbertError: E505 the name shows no format.
     """
     found = _INPUT_SUFFIXES.get(without_gz(path).suffix.lower())
     if found is None:
@@ -54,7 +55,7 @@ def input_format(path: Path) -> InputFormat:
 
 
 def output_format(path: Path | None) -> OutputFormat:
-    """RETURNS (OutputFormat): the format that a file's name shows, or else JSON lines."""
+    """Return the format that a file's name shows, or else JSON lines."""
     suffix = without_gz(path).suffix.lower().removeprefix(".") if path else ""
     return OutputFormat(suffix) if suffix in OutputFormat.__members__ else OutputFormat.jsonl
 

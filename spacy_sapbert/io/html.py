@@ -67,15 +67,16 @@ _COLUMNS = ("Mention", "Type", "Long form", "Part", "Concept", "Matched name", "
 def render_page(docs: Iterable[Doc], kb: KnowledgeBase, title: str, *, spans_key: str | None = None) -> str:
     """One self-contained page of linked documents.
 
-    docs (Iterable[Doc]): what a pipeline with `sapbert_linker` gave.
-    kb (KnowledgeBase): the linker's vocabulary (`linker.kb`), for the names of the concepts.
-    spans_key (str | None): show the mentions of `doc.spans[spans_key]` instead of `doc.ents`.
+    Args:
+        docs: what a pipeline with `sapbert_linker` gave.
+        kb: the linker's vocabulary (`linker.kb`), for the names of the concepts.
+        spans_key: show the mentions of `doc.spans[spans_key]` instead of `doc.ents`.
     """
     return "".join(render_parts(((doc, mentions_of(doc, spans_key)) for doc in docs), kb, title))
 
 
 def render_parts(docs: Iterable[tuple[Doc, Sequence[Span]]], kb: KnowledgeBase, title: str) -> Iterator[str]:
-    """YIELDS (str): the page of `render_page` piece by piece, one piece a document, for many documents."""
+    """Yield the page of `render_page` piece by piece, one piece a document, for many documents."""
     yield _HEAD.format(title=escape(title))
     for number, (doc, mentions) in enumerate(docs, start=1):
         heading = escape(doc.user_data.get(DOC_ID, "") or f"Document {number}")
@@ -85,7 +86,7 @@ def render_parts(docs: Iterable[tuple[Doc, Sequence[Span]]], kb: KnowledgeBase, 
 
 
 def concept_url(concept_id: str) -> str | None:
-    """RETURNS (str | None): the address that describes a concept; None for an id of a vocabulary that is not known."""
+    """Return the address that describes a concept; None for an id of a vocabulary that is not known."""
     prefix, colon, local = concept_id.partition(":")
     if not colon:
         local = concept_id

@@ -41,8 +41,11 @@ _JSON_LINE = {ord(character): f"\\u{ord(character):04x}" for character in "\x85\
 def write_linked(linked: Iterable[LinkedDocument], format: OutputFormat, kb: KnowledgeBase) -> Iterator[str]:
     """Write linked documents as a stream.
 
-    kb (KnowledgeBase): for the names of the concepts on a HTML page.
-    YIELDS (str): what is to be written, at least once a document.
+    Args:
+        kb: for the names of the concepts on a HTML page.
+
+    Yields:
+        what is to be written, at least once a document.
     """
     if format is OutputFormat.html:
         yield from render_parts(((item.doc, item.mentions) for item in linked), kb, "Linked documents")
@@ -54,7 +57,7 @@ def write_linked(linked: Iterable[LinkedDocument], format: OutputFormat, kb: Kno
 
 
 def linked_record(item: LinkedDocument) -> dict[str, Any]:
-    """RETURNS (dict[str, Any]): what JSON lines say of a document."""
+    """Return what JSON lines say of a document."""
     text = item.doc.text
     record: dict[str, Any] = {
         "id": item.document.doc_id,

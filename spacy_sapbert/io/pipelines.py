@@ -37,9 +37,12 @@ class LinkedDocument(NamedTuple):
 
 
 def load_pipeline(name: str) -> Language:
-    """name (str): a folder, or the name of an installed package.
+    """
+    Args:
+        name: a folder, or the name of an installed package.
 
-    RAISES (SapbertError): E501 there is no such pipeline, E502 it cannot be loaded.
+    Raises:
+        SapbertError: E501 there is no such pipeline, E502 it cannot be loaded.
     """
     try:
         return spacy.load(name)
@@ -56,11 +59,12 @@ class _Feed:
     A worker process that is not waited for never ends, so the feed neither raises in the middle of `nlp.pipe` nor lets
     it be broken off: in both cases it ends early.
 
-    stream (Generator): inputs with their numbers; where one run of `nlp.pipe` fails, the next takes what follows.
-    pending (dict[int, InputDocument]): what went in and has not come out, in order.
-    taken (int): how many went in.
-    ended (bool): there is nothing more to come.
-    failure (Exception | None): why it ended early.
+    Attributes:
+        stream (Generator): inputs with their numbers; where one run of `nlp.pipe` fails, the next takes what follows.
+        pending: what went in and has not come out, in order.
+        taken (int): how many went in.
+        ended (bool): there is nothing more to come.
+        failure: why it ended early.
     """
 
     def __init__(self, documents: Iterable[InputDocument], make_input: Callable[[InputDocument], str | Doc]) -> None:
@@ -85,7 +89,7 @@ class _Feed:
         self.ended = True
 
     def taken_before(self, number: int | None) -> Iterator[InputDocument]:
-        """YIELDS (InputDocument): what went in before this one (None: anything) and is pending; it no longer is."""
+        """Yield what went in before this one (None: anything) and is pending; it no longer is."""
         for earlier in list(takewhile(lambda other: number is None or other < number, self.pending)):
             yield self.pending.pop(earlier)
 
@@ -99,10 +103,13 @@ class _Feed:
 class LinkingPipeline:
     """Links documents, and reports those on which a component fails.
 
-    pipeline (str | Language): a folder, the name of an installed package, or the pipeline itself.
-    problems (Problems): takes what is left out.
-    given (bool): the documents say what their mentions are. Only the components that work on mentions then run.
-    RAISES (SapbertError): E501, E502 the pipeline cannot be loaded, E503 it has no linker.
+    Args:
+        pipeline: a folder, the name of an installed package, or the pipeline itself.
+        problems: takes what is left out.
+        given: the documents say what their mentions are. Only the components that work on mentions then run.
+
+    Raises:
+        SapbertError: E501, E502 the pipeline cannot be loaded, E503 it has no linker.
     """
 
     def __init__(self, pipeline: str | Language, problems: Problems, *, given: bool = False) -> None:
@@ -136,8 +143,11 @@ class LinkingPipeline:
 
         A component may fail on a batch as a whole: each document of it is then tried on its own.
 
-        batch_size (int | None): as for `nlp.pipe`.
-        YIELDS (LinkedDocument): in the order of the documents.
+        Args:
+            batch_size: as for `nlp.pipe`.
+
+        Yields:
+            in the order of the documents.
         """
         feed = _Feed(sound(documents, self.problems, self.nlp.max_length), self._input)
         results = self._results(feed, batch_size, n_process)
@@ -166,7 +176,7 @@ class LinkingPipeline:
                     raise
 
     def finds_new_names(self) -> bool:
-        """RETURNS (bool): whether a component may find mentions that are no names of its vocabulary."""
+        """Return whether a component may find mentions that are no names of its vocabulary."""
         metas = map(self.nlp.get_pipe_meta, self.nlp.pipe_names)
         others = [meta for meta in metas if meta.factory not in (MATCHER, *_AFTER_MENTIONS)]
         # what does not say what it assigns, such as a function of the user's, may find some

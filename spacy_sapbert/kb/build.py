@@ -70,10 +70,12 @@ _MAX_SHOWN = 20
 class _Numbering:
     """Rows for what was read: equal things share one, and rows go by the first of them.
 
-    firsts (int32, shape (n,)): for each thing the number of the first one that equals it.
+    Args:
+        firsts (int32, shape (n,)): for each thing the number of the first one that equals it.
 
-    is_new (bool, shape (n,)): whether a thing is the first of its equals.
-    rows (int32, shape (n,)): its row.
+    Attributes:
+        is_new (bool, shape (n,)): whether a thing is the first of its equals.
+        rows (int32, shape (n,)): its row.
     """
 
     def __init__(self, firsts: np.ndarray) -> None:
@@ -81,7 +83,7 @@ class _Numbering:
         self.rows = (np.cumsum(self.is_new, dtype=np.int32) - 1)[firsts]
 
     def in_row(self, row: int) -> list[int]:
-        """RETURNS (list[int]): the numbers of the things in a row, in order."""
+        """Return the numbers of the things in a row, in order."""
         # of the type of `rows`, which would be converted as a whole otherwise
         bounds = np.array([row, row + 1], dtype=self.rows.dtype)
         start, end = np.searchsorted(self.rows, bounds, sorter=self._by_row)
@@ -101,7 +103,8 @@ class KnowledgeBaseBuilder:
     the definition; the ids of the others become alternative ids. Alternative ids themselves merge nothing: several
     concepts of a source may have the same.
 
-    counts (Counter[str]): what happened to the records, by what `kb build` calls it; complete after `finish`.
+    Attributes:
+        counts: what happened to the records, by what `kb build` calls it; complete after `finish`.
     """
 
     def __init__(
@@ -155,7 +158,7 @@ class KnowledgeBaseBuilder:
         self._add_name(self._place_records().in_row(concept)[0], name, annotations)
 
     def names_of(self, concept_id: str) -> list[str]:
-        """RETURNS (list[str]): all names so far of the concepts with this primary or alternative id."""
+        """Return all names so far of the concepts with this primary or alternative id."""
         concepts = self._find(concept_id)
         self._flush()
         self._db.execute("CREATE INDEX IF NOT EXISTS names_by_record ON read_names (record)")
@@ -170,8 +173,11 @@ class KnowledgeBaseBuilder:
     def finish(self, meta: dict[str, Any]) -> None:
         """Write the store, and what it says of itself.
 
-        meta (dict[str, Any]): JSON values; `counts` joins them as "built".
-        RAISES (SapbertError): E105 there is no concept in it, E108 nothing refers to a vocabulary of `merge_xrefs`.
+        Args:
+            meta: JSON values; `counts` joins them as "built".
+
+        Raises:
+            SapbertError: E105 there is no concept in it, E108 nothing refers to a vocabulary of `merge_xrefs`.
         """
         if not self._n_records:
             raise SapbertError(Errors.E105)
@@ -222,7 +228,7 @@ class KnowledgeBaseBuilder:
         return self._concepts
 
     def _first_records(self) -> np.ndarray:
-        """RETURNS (int32, shape (records,)): for each record the first one of the same concept."""
+        """Return `int32, shape (records,)`: for each record the first one of the same concept."""
         rows = self._db.execute("SELECT number, id FROM read_records ORDER BY id, number")
         firsts = _firsts(rows, self._n_records)
         n_merged = np.count_nonzero(firsts != np.arange(len(firsts)))
@@ -230,7 +236,13 @@ class KnowledgeBaseBuilder:
         return self._merged(firsts) if self._equivalents or self._merge_xrefs else firsts
 
     def _merged(self, firsts: np.ndarray) -> np.ndarray:
-        """firsts, RETURNS (int32, shape (records,)): for each record the first one of the same id, and concept."""
+        """
+        Args:
+            firsts (int32, shape (records,)): for each record the first one of the same id, and concept.
+
+        Returns:
+            int32, shape (records,): for each record the first one of the same id, and concept.
+        """
         rows = self._db.execute("SELECT id, min(number) FROM read_records GROUP BY id")
         leads, n_joined = merge(rows, self._equivalents, self._links())
         merged = np.arange(len(firsts), dtype=np.int32)
@@ -242,7 +254,7 @@ class KnowledgeBaseBuilder:
         return merged[firsts]
 
     def _links(self) -> list[MappedIds]:
-        """RETURNS (list[MappedIds]): the cross-references that merge concepts."""
+        """Return the cross-references that merge concepts."""
         if not self._merge_xrefs:
             return []
         rows = self._db.execute(
@@ -271,7 +283,7 @@ class KnowledgeBaseBuilder:
     # --- from what was read to the store
 
     def _fill_tables(self) -> tuple[int, int]:
-        """RETURNS (tuple[int, int]): the numbers of concepts and of unique names."""
+        """Return the numbers of concepts and of unique names."""
         self._flush()
         rows = self._db.execute("SELECT number, text FROM read_names ORDER BY text, number")
         _define(self._db, "name", _Numbering(_firsts(rows, self._n_names)))
@@ -292,12 +304,15 @@ def new_knowledge_base(
 ) -> Iterator[KnowledgeBaseBuilder]:
     """Open a builder; the file appears at `path` when the block ends without an error.
 
-    equivalents (Equivalents | None): ids that stand for one concept; their records are merged.
-    merge_xrefs (Collection[str]): vocabularies, by their prefixes ("UMLS", "MESH", "OMIM"), to which a cross-reference
-        merges as well, where it is one to one (see `kb.mapping.one_to_one`). Two concepts that refer to the same id are
-        merged even if no record has it.
-    RAISES (SapbertError): E104 the folder cannot be written to, the disk is full, or there is a folder at `path`; E109
-        the builder was not finished.
+    Args:
+        equivalents: ids that stand for one concept; their records are merged.
+        merge_xrefs: vocabularies, by their prefixes ("UMLS", "MESH", "OMIM"), to which a cross-reference merges as
+            well, where it is one to one (see `kb.mapping.one_to_one`). Two concepts that refer to the same id are
+            merged even if no record has it.
+
+    Raises:
+        SapbertError: E104 the folder cannot be written to, the disk is full, or there is a folder at `path`; E109 the
+            builder was not finished.
     """
     path = Path(path)
     with ExitStack() as stack:
@@ -322,10 +337,13 @@ def new_knowledge_base(
 def build_knowledge_base(records: Iterable[Record], path: Path, meta: dict[str, Any] | None = None) -> KnowledgeBase:
     """Write records into a new store.
 
-    records (Iterable[Record]): as `read_vocabulary` gives them; a concept may come in several.
-    path (Path): of the new file, which appears when it is complete.
-    meta (dict[str, Any] | None): JSON values to keep with it: sources, licence, settings.
-    RETURNS (KnowledgeBase): the store, opened.
+    Args:
+        records: as `read_vocabulary` gives them; a concept may come in several.
+        path: of the new file, which appears when it is complete.
+        meta: JSON values to keep with it: sources, licence, settings.
+
+    Returns:
+        the store, opened.
     """
     with new_knowledge_base(path) as builder:
         for record in records:
@@ -377,9 +395,12 @@ def _define(db: sqlite3.Connection, of: str, numbering: _Numbering) -> None:
 
 
 def _firsts(rows: Iterable[tuple[int, str]], n: int) -> np.ndarray:
-    """rows (Iterable[tuple[int, str]]): numbers below n and texts, sorted by text, then by number.
+    """
+    Args:
+        rows: numbers below n and texts, sorted by text, then by number.
 
-    RETURNS (int32, shape (n,)): for each number the first one with the same text.
+    Returns:
+        int32, shape (n,): for each number the first one with the same text.
     """
     firsts = np.empty(n, dtype=np.int32)
     first, previous = 0, None
@@ -409,7 +430,7 @@ def _write_totals(db: sqlite3.Connection) -> None:
 
 
 def fingerprint(db: sqlite3.Connection) -> str:
-    """RETURNS (str): a hash of all that a store holds, but for what it says of itself."""
+    """Return a hash of all that a store holds, but for what it says of itself."""
     digest = hashlib.sha256()
     for table in ("concepts", "ids", "types", "parents", "xrefs", "names", "synonyms"):
         digest.update(table.encode())

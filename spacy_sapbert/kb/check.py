@@ -61,16 +61,19 @@ _REMARKS = {
 def check_knowledge_base(kb: KnowledgeBase) -> dict[str, Any]:
     """Check a store.
 
-    RETURNS (dict[str, Any]): "store", its path; "problems", for which it should be built again; "remarks" on its
-        content. Both hold a `Finding` by the name of its check, and only the checks that found something.
-        Problems: "file_damage" (then nothing else is looked at), "file_size", "wrong_counts", "gaps_in_rows",
-        "concepts_without_a_name", "preferred_names_not_their_own", "names_without_a_concept", "primary_ids_not_found",
-        "references_to_missing_rows", "wrong_totals", "wrong_arrays", "wrong_fingerprint".
-        Remarks: "names_of_several_concepts" (the examples are the worst; "by_source": the names that a source itself
-        gives to several concepts), "odd_names", "concepts_without_types", "unknown_parents" (in no concept's ids),
-        "cycles" (of parents; "concepts" is the number of concepts in them, each example one way around),
-        "ids_of_several_concepts".
-    RAISES (SapbertError): E102 the store cannot be read.
+    Returns:
+        dict[str, Any]: "store", its path; "problems", for which it should be built again; "remarks" on its content.
+            Both hold a `Finding` by the name of its check, and only the checks that found something. Problems:
+            "file_damage" (then nothing else is looked at), "file_size", "wrong_counts", "gaps_in_rows",
+            "concepts_without_a_name", "preferred_names_not_their_own", "names_without_a_concept",
+            "primary_ids_not_found", "references_to_missing_rows", "wrong_totals", "wrong_arrays", "wrong_fingerprint".
+            Remarks: "names_of_several_concepts" (the examples are the worst; "by_source": the names that a source
+            itself gives to several concepts), "odd_names", "concepts_without_types", "unknown_parents" (in no concept's
+            ids), "cycles" (of parents; "concepts" is the number of concepts in them, each example one way around),
+            "ids_of_several_concepts".
+
+    Raises:
+        SapbertError: E102 the store cannot be read.
     """
     try:
         with closing(sqlite3.connect(kb.uri, uri=True)) as db:
@@ -201,7 +204,7 @@ def _odd_names(kb: KnowledgeBase) -> Finding:
 
 
 def _oddity(name: str) -> str | None:
-    """RETURNS (str | None): what is odd about a name."""
+    """Return what is odd about a name."""
     if not name.strip():
         return "empty"
     if len(name) > MAX_NAME_LENGTH:
@@ -224,9 +227,12 @@ def _cycles(kb: KnowledgeBase, db: sqlite3.Connection) -> Finding:
 def find_cycles(edges: np.ndarray, n: int) -> tuple[np.ndarray, list[list[int]]]:
     """Find cycles by strong components (Pearce 2005, as in scipy), without recursion, in O(n + m) time and memory.
 
-    edges (int, shape (m, 2)): child and parent, each in [0, n).
-    RETURNS (tuple[np.ndarray, list[list[int]]]): how many nodes each component that has a cycle holds, and for the
-        first `MAX_EXAMPLES` components one cycle: nodes, each the child of the next, the last the same as the first.
+    Args:
+        edges (int, shape (m, 2)): child and parent, each in [0, n).
+
+    Returns:
+        tuple[np.ndarray, list[list[int]]]: how many nodes each component that has a cycle holds, and for the first
+            `MAX_EXAMPLES` components one cycle: nodes, each the child of the next, the last the same as the first.
     """
     from scipy.sparse import csr_matrix
     from scipy.sparse.csgraph import connected_components
@@ -244,7 +250,7 @@ def find_cycles(edges: np.ndarray, n: int) -> tuple[np.ndarray, list[list[int]]]
 
 
 def _walk(parent_of: np.ndarray, start: int) -> list[int]:
-    """RETURNS (list[int]): the cycle into which the way up from a node runs."""
+    """Return the cycle into which the way up from a node runs."""
     place: dict[int, int] = {}
     way = [start]
     while way[-1] not in place:

@@ -46,12 +46,12 @@ INSERT INTO moved_names SELECT DISTINCT m.old, m.new FROM left_names l CROSS JOI
 
 
 def _list(column: str, rows: str) -> str:
-    """RETURNS (str): an expression for all values of a column, as one JSON array."""
+    """Return an expression for all values of a column, as one JSON array."""
     return f"(SELECT json_group_array(value) FROM (SELECT DISTINCT {column} AS value FROM {rows} ORDER BY 1))"
 
 
 def _concepts(side: str, where: str, columns: str = "") -> str:
-    """RETURNS (str): a query for concepts of one store, with all their names."""
+    """Return a query for concepts of one store, with all their names."""
     names = _list("m.text", f"{side}.synonyms s JOIN {side}.names m ON m.row = s.name WHERE s.concept = c.row")
     return (
         f'SELECT c.id, n.text AS name, {columns}{names} AS "names[]" FROM {side}.concepts c '
@@ -64,7 +64,7 @@ def _owners(side: str, pairs: str) -> str:
 
 
 def _unmoved(side: str, pairs: str, joined: int) -> str:
-    """RETURNS (str): names that a concept lost or got, where the concept goes on and no other lost or got the name."""
+    """Return names that a concept lost or got, where the concept goes on and no other lost or got the name."""
     return (
         f"SELECT c.id, n.text, {joined} AS joined FROM {pairs} p JOIN {side}.concepts c ON c.row = p.concept "
         f"JOIN {side}.names n ON n.row = p.name WHERE p.concept IN (SELECT {side} FROM follows) "
@@ -73,7 +73,7 @@ def _unmoved(side: str, pairs: str, joined: int) -> str:
 
 
 def _differing(value: str, mark: str = "") -> str:
-    """RETURNS (str): a query for concepts of the same id that differ in a value; `{side}` in it is the store."""
+    """Return a query for concepts of the same id that differ in a value; `{side}` in it is the store."""
     old, new = value.format(side="old"), value.format(side="new")
     return (
         f'SELECT c.id, {old} AS "old{mark}", {new} AS "new{mark}" FROM follows f JOIN old.concepts c ON c.row = f.old '
@@ -118,14 +118,14 @@ class KnowledgeBaseDiff:
     def summary(self) -> dict[str, Any]:
         """Count the changes.
 
-        RETURNS (dict[str, Any]): "old" and "new", what the stores are; "same_content"; and the counts of
-            "concepts": kept (the same id in both), added, removed, merged (the id is now an alternative of another
-                concept); new_ids are concepts that take over a merged one under an id that was none before;
-                split_from_others are those of the added whose id was an alternative of another concept.
-            "names": added and removed, in concepts that go on; moved from one concept to another (a name counts once);
-                and those of the added and of the removed concepts.
-            "changed": kept concepts with another preferred name, other alternative ids, types, definition,
-                parents, xrefs.
+        Returns:
+            dict[str, Any]: "old" and "new", what the stores are; "same_content"; and the counts of "concepts": kept
+                (the same id in both), added, removed, merged (the id is now an alternative of another concept); new_ids
+                are concepts that take over a merged one under an id that was none before; split_from_others are those
+                of the added whose id was an alternative of another concept. "names": added and removed, in concepts
+                that go on; moved from one concept to another (a name counts once); and those of the added and of the
+                removed concepts. "changed": kept concepts with another preferred name, other alternative ids, types,
+                definition, parents, xrefs.
         """
         changed = ("preferred_name", "alternative_ids", "types", "definition", "parents", "xrefs")
         return {
@@ -138,7 +138,7 @@ class KnowledgeBaseDiff:
         }
 
     def changes(self) -> Iterator[dict[str, Any]]:
-        """YIELDS (dict[str, Any]): the changes one by one, as JSON values: by kind, which "change" tells, and id.
+        """Yield the changes one by one, as JSON values: by kind, which "change" tells, and id.
 
         concept_added, concept_removed, concept_merged: id, (preferred) name, names; "split_from", "into": ids.
         names: the names "added" to and "removed" from the concept "id", which goes on.
@@ -172,7 +172,7 @@ class KnowledgeBaseDiff:
         return int(self._db.execute(f"SELECT count(*) FROM ({sql})").fetchone()[0])
 
     def _total(self, table: str, column: str) -> int:
-        """RETURNS (int): how many values the arrays of a column hold together."""
+        """Return how many values the arrays of a column hold together."""
         sql = f'SELECT coalesce(sum(json_array_length("{column}[]")), 0) FROM {table}'
         return int(self._db.execute(sql).fetchone()[0])
 
@@ -181,8 +181,11 @@ class KnowledgeBaseDiff:
 def compare(old: KnowledgeBase, new: KnowledgeBase) -> Iterator[KnowledgeBaseDiff]:
     """Compare two stores; concepts are the same where their primary ids are.
 
-    YIELDS (KnowledgeBaseDiff): the changes, for as long as the block lasts.
-    RAISES (SapbertError): E191 SQLite cannot finish it, above all for want of room for temporary files.
+    Yields:
+        the changes, for as long as the block lasts.
+
+    Raises:
+        SapbertError: E191 SQLite cannot finish it, above all for want of room for temporary files.
     """
     try:
         # a database without a name lies in a temporary file and goes with its connection

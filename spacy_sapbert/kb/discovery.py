@@ -26,11 +26,12 @@ PER_DOUBLING = 0.02
 class LinkedOccurrence(NamedTuple):
     """A text in a document that was linked.
 
-    name (str): the name of the concept that is most like the text.
-    similarity (float): the score of that name, at most 1.
-    example (str): the text around it.
-    written (str): as the document has it, where the text is its correction; else empty.
-    short_form (bool): whether there is a short form in the text whose long form is known.
+    Attributes:
+        name: the name of the concept that is most like the text.
+        similarity: the score of that name, at most 1.
+        example: the text around it.
+        written: as the document has it, where the text is its correction; else empty.
+        short_form: whether there is a short form in the text whose long form is known.
     """
 
     text: str
@@ -45,11 +46,12 @@ class LinkedOccurrence(NamedTuple):
 class NewName(NamedTuple):
     """A candidate: texts of the same words that were linked to the same concept.
 
-    name (str): the most frequent of the texts; what follows is that of its first sighting.
-    matched_name (str), similarity (float): the known name that is most like it, and its score.
-    occurrences (int), documents (int): how often, and in how many documents, any of the texts was linked so.
-    other_concepts (tuple[str, ...]): primary ids of the concepts that have the name already.
-    written (str): what the document has, where the name is a correction of it; else empty.
+    Attributes:
+        name: the most frequent of the texts; what follows is that of its first sighting.
+        matched_name: the known name that is most like it, and its score.
+        occurrences: how often, and in how many documents, any of the texts was linked so.
+        other_concepts: primary ids of the concepts that have the name already.
+        written: what the document has, where the name is a correction of it; else empty.
     """
 
     name: str
@@ -89,9 +91,12 @@ class _Group:
 class Discovery:
     """Collects new names from linked documents, one after the other; what is known already is only counted.
 
-    kb (KnowledgeBase): the vocabulary that was linked to.
-    counts (Counter[str]): of sightings, `gazetteer_features`, `short_forms` (which the document explains), `without_words`
-        (punctuation or function words alone) and `occurrences` of new names; of different new names, `candidates`.
+    Args:
+        kb: the vocabulary that was linked to.
+
+    Attributes:
+        counts: of sightings, `gazetteer_features`, `short_forms` (which the document explains), `without_words`
+            (punctuation or function words alone) and `occurrences` of new names; of different new names, `candidates`.
     """
 
     def __init__(self, kb: KnowledgeBase) -> None:
@@ -122,7 +127,7 @@ class Discovery:
         return "short_forms" if occurrence.short_form else "occurrences"
 
     def ranked(self, min_documents: int = 1) -> list[NewName]:
-        """RETURNS (list[NewName]): those seen in so many documents, in the order of `rank`."""
+        """Return `list[NewName]`: those seen in so many documents, in the order of `rank`."""
         frequent = (group for group in self._groups.values() if group.documents >= min_documents)
         return rank(group.new_name(tuple(self._owners(next(iter(group.texts))))) for group in frequent)
 
@@ -130,7 +135,8 @@ class Discovery:
 def rank(names: Iterable[NewName]) -> list[NewName]:
     """Sort new names by similarity + 0.02 · log2(documents), the highest first; equals by alphabet.
 
-    RETURNS (list[NewName]): the same order for any order of the input.
+    Returns:
+        the same order for any order of the input.
     """
     return sorted(names, key=lambda new: (-new.similarity - PER_DOUBLING * log2(new.documents), *new))
 
@@ -138,7 +144,8 @@ def rank(names: Iterable[NewName]) -> list[NewName]:
 def table_lines(names: Iterable[NewName], kb: KnowledgeBase) -> Iterator[str]:
     """Write new names as a table that people review and the reader "discovered" takes back.
 
-    YIELDS (str): the lines, tab-separated, each with its end; first the headings.
+    Yields:
+        the lines, tab-separated, each with its end; first the headings.
     """
     yield _line(COLUMNS)
     for new in names:

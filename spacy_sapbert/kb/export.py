@@ -44,8 +44,9 @@ _OF_NAMES = {"sources of names, but one": _SOURCES, "annotation counts of names"
 class ExportReport:
     """What went into the file, and what its format cannot hold.
 
-    concepts (int), names (int): written; a name counts once for each concept that owns it.
-    left_out (Counter[str]): what is not in the file, or would not be read back as it was, by kind.
+    Attributes:
+        concepts: written; a name counts once for each concept that owns it.
+        left_out: what is not in the file, or would not be read back as it was, by kind.
     """
 
     concepts: int = 0
@@ -56,15 +57,19 @@ class ExportReport:
 def export_lines(kb: KnowledgeBase, format: str, report: ExportReport) -> Iterator[str]:
     """Write a store in another format, concept by concept in the order of the store.
 
-    format (str): one of `FORMATS`.
-        "scispacy": what scispaCy's `KnowledgeBase` loads, a JSON object a concept.
-        "table": tab-separated, with the columns that the reader of tables looks for; values are joined by `|`. A
-            concept has a row for each source of its names, and one for every name that holds `|` itself.
-        "biosyn": `id[|alternative id…]||name`, a line for every name of every concept, the preferred name first. An
-            alternative id that several concepts claim is left out: together, their lines would read as a concept more.
-    report (ExportReport): counts what is written and left out, while the lines are taken.
-    RETURNS (Iterator[str]): the lines, each with its end.
-    RAISES (SapbertError): E190 there is no such format.
+    Args:
+        format: one of `FORMATS`. "scispacy": what scispaCy's `KnowledgeBase` loads, a JSON object a concept. "table":
+            tab-separated, with the columns that the reader of tables looks for; values are joined by `|`. A concept has
+            a row for each source of its names, and one for every name that holds `|` itself. "biosyn": `id[|alternative
+            id…]||name`, a line for every name of every concept, the preferred name first. An alternative id that
+            several concepts claim is left out: together, their lines would read as a concept more.
+        report: counts what is written and left out, while the lines are taken.
+
+    Returns:
+        the lines, each with its end.
+
+    Raises:
+        SapbertError: E190 there is no such format.
     """
     if format not in FORMATS:
         raise SapbertError(Errors.E190.format(format=format, formats=", ".join(FORMATS)))
@@ -76,7 +81,7 @@ def export_lines(kb: KnowledgeBase, format: str, report: ExportReport) -> Iterat
 
 
 def stream_records(kb: KnowledgeBase) -> Iterator[Record]:
-    """YIELDS (Record): every concept by row, with all its names, the preferred one first; one of two sources twice."""
+    """Yield every concept by row, with all its names, the preferred one first; one of two sources twice."""
     for first in range(0, len(kb), _BLOCK):
         names = _by_concept(kb, _NAMES, first)
         ids, types, parents, xrefs = (_by_concept(kb, sql, first) for sql in _VALUES)
@@ -93,7 +98,7 @@ def stream_records(kb: KnowledgeBase) -> Iterator[Record]:
 
 
 def _by_concept(kb: KnowledgeBase, sql: str, first: int) -> dict[int, list[tuple[Any, ...]]]:
-    """RETURNS (dict[int, list[tuple]]): for a block's concepts by row, what a query finds of each."""
+    """Return `dict[int, list[tuple]]`: for a block's concepts by row, what a query finds of each."""
     values: dict[int, list[tuple[Any, ...]]] = defaultdict(list)
     for concept, *value in kb.query(sql, first, first + _BLOCK):
         values[concept].append(tuple(value))
@@ -143,7 +148,7 @@ def _table(record: Record, kb: KnowledgeBase, report: ExportReport) -> Iterator[
 
 
 def _rows(names: Iterable[Name]) -> Iterator[list[Name]]:
-    """YIELDS (list[Name]): names that can share a row: of one source, and all but the first without the separator."""
+    """Yield names that can share a row: of one source, and all but the first without the separator."""
     by_source: dict[str, list[Name]] = defaultdict(list)
     for name in names:
         by_source[name.source].append(name)
@@ -193,7 +198,7 @@ def _texts(names: Iterable[Name]) -> list[str]:
 
 
 def _folded(text: str, kind: str, report: ExportReport) -> str:
-    """RETURNS (str): the text with each run of white space as one blank, so that it does not break its line or cell."""
+    """Return the text with each run of white space as one blank, so that it does not break its line or cell."""
     folded = " ".join(text.split())
     report.left_out[f"white space within {kind}"] += folded != text
     return folded

@@ -14,8 +14,9 @@ from .knowledge_base import KnowledgeBase
 class Filter(NamedTuple):
     """Which concepts and names may be candidates. Empty tuples let all pass.
 
-    types (tuple[str, ...]): the concept has one of these semantic types.
-    sources (tuple[str, ...]): the name comes from one of these sources.
+    Attributes:
+        types: the concept has one of these semantic types.
+        sources: the name comes from one of these sources.
     """
 
     types: tuple[str, ...] = ()
@@ -28,9 +29,10 @@ ALL = Filter()
 class FilterMask(NamedTuple):
     """What a filter lets pass.
 
-    filter (Filter): the filter itself.
-    entries (bool): which entries of `KnowledgeBase.name_concepts` pass.
-    rows (int32): the rows of their names, rising.
+    Attributes:
+        filter: the filter itself.
+        entries (bool): which entries of `KnowledgeBase.name_concepts` pass.
+        rows (int32): the rows of their names, rising.
     """
 
     filter: Filter
@@ -39,19 +41,19 @@ class FilterMask(NamedTuple):
 
     @classmethod
     def of(cls, entries: np.ndarray, kb: KnowledgeBase, filter: Filter = ALL) -> FilterMask:
-        """RETURNS (FilterMask): the mask that lets these entries pass."""
+        """Return the mask that lets these entries pass."""
         return cls(filter, entries, np.unique(kb.name_concepts.names[entries]))
 
 
 def filter_mask(kb: KnowledgeBase, filter: Filter) -> FilterMask | None:
-    """RETURNS (FilterMask | None): None where the filter lets everything pass."""
+    """Return None where the filter lets everything pass."""
     if filter == ALL:
         return None
     return FilterMask.of(kb.matching_entries(filter.types, filter.sources), kb, filter)
 
 
 def check_filters(kb: KnowledgeBase, types: Collection[str], sources: Collection[str]) -> None:
-    """RAISES (SapbertError): E404, E405 the vocabulary has no such type or source."""
+    """Raise SapbertError: E404, E405 the vocabulary has no such type or source."""
     checks = ((Errors.E404, types, kb.type_counts), (Errors.E405, sources, kb.source_counts))
     for message, wanted, counts in checks:
         missing = sorted(set(wanted).difference(counts())) if wanted else []

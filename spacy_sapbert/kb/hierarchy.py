@@ -11,9 +11,12 @@ from .knowledge_base import KnowledgeBase
 def ancestors(concept_id: str, kb: KnowledgeBase, get: Callable[[str], Concept | None] | None = None) -> frozenset[str]:
     """Go up the hierarchy.
 
-    get (Callable[[str], Concept | None] | None): in place of the store's, e.g. one that keeps what was asked.
-    RETURNS (frozenset[str]): primary ids of all concepts above; parents may be given by an alternative id. A concept
-        that is above itself, in a circle, is among them.
+    Args:
+        get: in place of the store's, e.g. one that keeps what was asked.
+
+    Returns:
+        primary ids of all concepts above; parents may be given by an alternative id. A concept that is above itself, in
+            a circle, is among them.
     """
     find = get or kb.get
     found: set[str] = set()
@@ -28,7 +31,7 @@ def ancestors(concept_id: str, kb: KnowledgeBase, get: Callable[[str], Concept |
 
 
 def below(ids: Collection[str], kb: KnowledgeBase) -> set[str]:
-    """RETURNS (set[str]): of some concepts those that are above none of the others."""
+    """Return `set[str]`: of some concepts those that are above none of the others."""
     above = {one: ancestors(one, kb) - {one} for one in ids}
     return {
         one for one in ids if not any(one in of_other and other not in above[one] for other, of_other in above.items())

@@ -27,9 +27,12 @@ def canonical_id(raw: str, default_prefix: str | None = None) -> str:
 
     A bare `C` number may be a MeSH supplementary concept or a UMLS CUI: both stay bare.
 
-    raw (str): the identifier as a source writes it, e.g. "MESH:D009369", "omim:145250", " UMLS:C0012634".
-    default_prefix (str | None): the prefix of bare numbers, for sources that leave it out ("OMIM" for MEDIC).
-    RETURNS (str): the canonical form; empty if there is nothing but blanks and a prefix.
+    Args:
+        raw: the identifier as a source writes it, e.g. "MESH:D009369", "omim:145250", " UMLS:C0012634".
+        default_prefix: the prefix of bare numbers, for sources that leave it out ("OMIM" for MEDIC).
+
+    Returns:
+        the canonical form; empty if there is nothing but blanks and a prefix.
     """
     text = raw.strip()
     bare = _BARE_PREFIXES.match(text)
@@ -47,12 +50,13 @@ def canonical_id(raw: str, default_prefix: str | None = None) -> str:
 def split_ids(raw: str, default_prefix: str | None = None) -> tuple[str, ...]:
     """The canonical identifiers of a field that may hold several, joined by `|`, `+`, `,` or `;`.
 
-    RETURNS (tuple[str, ...]): each identifier once, in the order of the field; empty for `-1`, `-` or blanks.
+    Returns:
+        each identifier once, in the order of the field; empty for `-1`, `-` or blanks.
     """
     ids = (canonical_id(part, default_prefix) for part in _SEPARATORS.split(raw))
     return tuple(dict.fromkeys(concept_id for concept_id in ids if concept_id not in NO_ID))
 
 
 def is_supplementary(concept_id: str) -> bool:
-    """RETURNS (bool): whether a canonical id is that of a supplementary record of MeSH, e.g. `C565588`."""
+    """Return whether a canonical id is that of a supplementary record of MeSH, e.g. `C565588`."""
     return bool(_SUPPLEMENTARY.fullmatch(concept_id))

@@ -54,9 +54,11 @@ ARRAYS = {"names": "<i4", "concepts": "<i4", "preferred": "?", "annotations": "<
 class NameConceptMap:
     """Which concepts own which names, as parallel arrays sorted by name row.
 
-    names, concepts (int32, shape (n,)): the rows of a name and of a concept that owns it.
-    preferred (bool, shape (n,)): whether it is the concept's preferred name.
-    annotations (int32, shape (n,)): how often corpora annotate the name with the concept.
+    Args:
+        names (int32, shape (n,)): the rows of a name and of a concept that owns it.
+        concepts (int32, shape (n,)): the rows of a name and of a concept that owns it.
+        preferred (bool, shape (n,)): whether it is the concept's preferred name.
+        annotations (int32, shape (n,)): how often corpora annotate the name with the concept.
     """
 
     def __init__(self, names: np.ndarray, concepts: np.ndarray, preferred: np.ndarray, annotations: np.ndarray) -> None:
@@ -66,7 +68,7 @@ class NameConceptMap:
         self.annotations = annotations
 
     def of(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """RETURNS: for the given name rows, positions in `rows` and positions in these arrays, one pair an owner."""
+        """Return ``: for the given name rows, positions in `rows` and positions in these arrays, one pair an owner."""
         rows = rows.astype(self.names.dtype, copy=False)  # else the millions of names would be converted to its type
         starts = np.searchsorted(self.names, rows, side="left")
         counts = np.searchsorted(self.names, rows, side="right") - starts
@@ -80,8 +82,11 @@ class KnowledgeBase:
 
     `len(kb)` is the number of concepts.
 
-    path (Path): a file written by `spacy_sapbert.kb.build.build_knowledge_base`.
-    RAISES (SapbertError): E101 no such file, E102 damaged or not a store, E103 written in another format version.
+    Args:
+        path: a file written by `spacy_sapbert.kb.build.build_knowledge_base`.
+
+    Raises:
+        SapbertError: E101 no such file, E102 damaged or not a store, E103 written in another format version.
     """
 
     def __init__(self, path: Path | str) -> None:
@@ -97,7 +102,7 @@ class KnowledgeBase:
         return KnowledgeBase, (self.path,)
 
     def __len__(self) -> int:
-        """RETURNS (int): the number of concepts."""
+        """Return the number of concepts."""
         return int(self.meta["concepts"])
 
     @property
@@ -123,16 +128,16 @@ class KnowledgeBase:
     # --- names
 
     def names(self) -> Iterator[str]:
-        """YIELDS (str): every unique name, by row."""
+        """Yield every unique name, by row."""
         for (text,) in self._rows("SELECT text FROM names ORDER BY row"):
             yield text
 
     def name(self, row: int) -> str:
-        """RETURNS (str): the name in this row."""
+        """Return the name in this row."""
         return str(self._one("SELECT text FROM names WHERE row = ?", row)[0])
 
     def names_of(self, concept_id: str) -> list[Name]:
-        """RETURNS (list[Name]): all names of a concept, the preferred one first."""
+        """Return all names of a concept, the preferred one first."""
         return [
             Name(*row)
             for row in self.query(
@@ -143,7 +148,7 @@ class KnowledgeBase:
         ]
 
     def name_rows(self, concept_id: str) -> list[int]:
-        """RETURNS (list[int]): the rows of all names of the concept with this primary id."""
+        """Return the rows of all names of the concept with this primary id."""
         rows = self.query(
             "SELECT DISTINCT s.name FROM concepts c JOIN synonyms s ON s.concept = c.row "
             "WHERE c.id = ? ORDER BY s.name",
@@ -152,7 +157,7 @@ class KnowledgeBase:
         return [row[0] for row in rows]
 
     def annotated_only(self) -> list[int]:
-        """RETURNS (list[int]): the rows of the names that no vocabulary has, but only the mentions of a corpus."""
+        """Return the rows of the names that no vocabulary has, but only the mentions of a corpus."""
         rows = self.query("SELECT name FROM synonyms GROUP BY name HAVING min(scope = 'mention') ORDER BY name")
         return [row[0] for row in rows]
 
@@ -169,7 +174,8 @@ class KnowledgeBase:
         A main descriptor goes before a supplementary record, then the concept with more annotations, then the one with
         more names, then the smaller id.
 
-        RETURNS (int32, shape (concepts,)): by row, 0 for the concept that goes before all others.
+        Returns:
+            int32, shape (concepts,): by row, 0 for the concept that goes before all others.
         """
         by_id = np.fromiter((row[0] for row in self._rows("SELECT row FROM concepts ORDER BY id")), dtype=np.int32)
         forms = " OR ".join(["id GLOB ?"] * len(SUPPLEMENTARY))
@@ -187,9 +193,12 @@ class KnowledgeBase:
     def tie_order(self, entries: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """What decides between owners of names that are equally like a text.
 
-        entries (int64): places in `name_concepts`.
-        RETURNS (tuple[np.ndarray, ...]): keys for `np.lexsort`, in which the last one counts first: `tie_ranks`, whose
-            preferred name it is, and how often corpora annotate the name with the concept. The lowest goes first.
+        Args:
+            entries (int64): places in `name_concepts`.
+
+        Returns:
+            tuple[np.ndarray, ...]: keys for `np.lexsort`, in which the last one counts first: `tie_ranks`, whose
+                preferred name it is, and how often corpora annotate the name with the concept. The lowest goes first.
         """
         name_concepts = self.name_concepts
         ranks = self.tie_ranks[name_concepts.concepts[entries]]
@@ -198,9 +207,12 @@ class KnowledgeBase:
     def matching_entries(self, types: Sequence[str] = (), sources: Sequence[str] = ()) -> np.ndarray:
         """The entries of `name_concepts` that pass a filter.
 
-        types (Sequence[str]): the concept has one of these; empty for all concepts.
-        sources (Sequence[str]): the name comes, for this concept, from one of these; empty for all.
-        RETURNS (bool, shape (len(ownership.names),)): whether each entry passes.
+        Args:
+            types: the concept has one of these; empty for all concepts.
+            sources: the name comes, for this concept, from one of these; empty for all.
+
+        Returns:
+            bool, shape (len(ownership.names),): whether each entry passes.
         """
         passing = np.ones(len(self.name_concepts.names), dtype=bool)
         if types:
@@ -219,16 +231,16 @@ class KnowledgeBase:
     # --- concepts
 
     def concept_ids(self) -> Iterator[str]:
-        """YIELDS (str): every primary id, by concept row."""
+        """Yield every primary id, by concept row."""
         for (concept_id,) in self._rows("SELECT id FROM concepts ORDER BY row"):
             yield concept_id
 
     def concept_id(self, row: int) -> str:
-        """RETURNS (str): the primary id of the concept in this row."""
+        """Return the primary id of the concept in this row."""
         return str(self._one("SELECT id FROM concepts WHERE row = ?", row)[0])
 
     def ids(self, concept_id: str) -> tuple[str, ...]:
-        """RETURNS (tuple[str, ...]): the primary id and the alternative ids of the concept with this primary id."""
+        """Return the primary id and the alternative ids of the concept with this primary id."""
         rows = self.query(
             "SELECT i.id FROM concepts c JOIN ids i ON i.concept = c.row WHERE c.id = ? ORDER BY i.id != c.id, i.id",
             concept_id,
@@ -236,7 +248,7 @@ class KnowledgeBase:
         return tuple(row[0] for row in rows)
 
     def find_id(self, concept_id: str) -> tuple[str, ...]:
-        """RETURNS (tuple[str, ...]): primary ids of the concepts with this primary or alternative id."""
+        """Return primary ids of the concepts with this primary or alternative id."""
         rows = self.query(
             "SELECT c.id FROM ids i JOIN concepts c ON c.row = i.concept WHERE i.id = ? ORDER BY c.id != i.id, c.id",
             concept_id,
@@ -244,11 +256,11 @@ class KnowledgeBase:
         return tuple(row[0] for row in rows)
 
     def concept_rows(self, concept_id: str) -> tuple[int, ...]:
-        """RETURNS (tuple[int, ...]): the rows of the concepts with this primary or alternative id."""
+        """Return the rows of the concepts with this primary or alternative id."""
         return tuple(row[0] for row in self.query("SELECT concept FROM ids WHERE id = ? ORDER BY concept", concept_id))
 
     def find_name(self, text: str) -> tuple[str, ...]:
-        """RETURNS (tuple[str, ...]): primary ids of the concepts with exactly this name."""
+        """Return primary ids of the concepts with exactly this name."""
         rows = self.query(
             "SELECT DISTINCT c.id FROM names n JOIN synonyms s ON s.name = n.row JOIN concepts c ON c.row = s.concept "
             "WHERE n.text = ? ORDER BY c.preferred != n.row, c.id",
@@ -259,8 +271,9 @@ class KnowledgeBase:
     def annotations(self, concept_id: str, name: str | None = None) -> int:
         """How often corpora annotate a concept.
 
-        concept_id (str): its primary id.
-        name (str | None): count this name alone, exactly so written; None counts all.
+        Args:
+            concept_id: its primary id.
+            name: count this name alone, exactly so written; None counts all.
         """
         rows = self.query(
             "SELECT total(s.annotations) FROM concepts c JOIN synonyms s ON s.concept = c.row "
@@ -272,7 +285,7 @@ class KnowledgeBase:
         return int(rows[0][0])
 
     def get(self, concept_id: str) -> Concept | None:
-        """RETURNS (Concept | None): the concept with this primary id."""
+        """Return the concept with this primary id."""
         found = self.query("SELECT row, definition FROM concepts WHERE id = ?", concept_id)
         for row, definition in found:
             names = list(dict.fromkeys(name.text for name in self.names_of(concept_id)))
@@ -288,23 +301,23 @@ class KnowledgeBase:
         return None
 
     def xrefs(self, concept_id: str) -> tuple[str, ...]:
-        """RETURNS (tuple[str, ...]): ids in other vocabularies of the concept with this primary id."""
+        """Return ids in other vocabularies of the concept with this primary id."""
         return self._strings(
             "SELECT x.xref FROM concepts c JOIN xrefs x ON x.concept = c.row WHERE c.id = ? ORDER BY x.xref", concept_id
         )
 
     def find_xref(self, xref: str) -> tuple[str, ...]:
-        """RETURNS (tuple[str, ...]): primary ids of the concepts that refer to this id of another vocabulary."""
+        """Return primary ids of the concepts that refer to this id of another vocabulary."""
         return self._strings(
             "SELECT c.id FROM xrefs x JOIN concepts c ON c.row = x.concept WHERE x.xref = ? ORDER BY c.id", xref
         )
 
     def type_counts(self) -> dict[str, int]:
-        """RETURNS (dict[str, int]): the number of concepts of each type."""
+        """Return the number of concepts of each type."""
         return self._totals("types")
 
     def source_counts(self) -> dict[str, int]:
-        """RETURNS (dict[str, int]): the number of name–concept pairs from each source."""
+        """Return the number of name–concept pairs from each source."""
         return self._totals("sources")
 
     def _totals(self, of: str) -> dict[str, int]:
@@ -325,11 +338,11 @@ class KnowledgeBase:
     # --- the file
 
     def query(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
-        """RETURNS (list[tuple]): all rows of a read-only query."""
+        """Return `list[tuple]`: all rows of a read-only query."""
         return list(self._rows(sql, *values))
 
     def _rows(self, sql: str, *values: Any) -> Iterator[tuple[Any, ...]]:
-        """YIELDS (tuple): the rows one by one; those of millions of names would not fit into a list."""
+        """Yield `tuple`: the rows one by one; those of millions of names would not fit into a list."""
         try:
             yield from self._connection().execute(sql, values)
         except sqlite3.DatabaseError as error:

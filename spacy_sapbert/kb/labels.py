@@ -16,8 +16,11 @@ _ONE_ID = re.compile(r"[^\s|+,;]+")
 def read_labels(path: Path) -> list[str]:
     """Read ids, one a line; empty lines are left out.
 
-    RETURNS (list[str]): in canonical form, each once, in the order of the file.
-    RAISES (SapbertError): E632 there is none, E633 a line that is no id, E120 to E122 the file cannot be read.
+    Returns:
+        in canonical form, each once, in the order of the file.
+
+    Raises:
+        SapbertError: E632 there is none, E633 a line that is no id, E120 to E122 the file cannot be read.
     """
     labels: dict[str, None] = {}
     with open_text(path) as lines:

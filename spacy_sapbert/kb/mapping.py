@@ -42,7 +42,7 @@ class Equivalents:
         self._parents[second] = self._parents[first] = first
 
     def find(self, concept_id: str) -> str:
-        """RETURNS (str): the id that stands for the class; an id without equivalents is a class of its own."""
+        """Return the id that stands for the class; an id without equivalents is a class of its own."""
         root = concept_id
         while (above := self._parents.get(root, root)) != root:
             root = above
@@ -59,7 +59,7 @@ class Equivalents:
         return concept_id in self._parents
 
     def __len__(self) -> int:
-        """RETURNS (int): the number of ids."""
+        """Return the number of ids."""
         return len(self._parents)
 
 
@@ -74,10 +74,13 @@ def read_mappings(paths: Iterable[Path], *, report: ReadReport | None = None, st
     of ids and no header. Columns are separated by commas in a .csv, else by tabs; lines at the start that begin with
     `#` are comments.
 
-    report (ReadReport | None): counts the rows, and the dropped ones by reason, such as "skos:closeMatch".
-    strict (bool): raise at the first broken row; else it is counted, and the rest goes on.
-    RAISES (SapbertError): E106 a column of SSSOM is missing, E107 there is no exact match in any file, E120 to E123 a
-        file cannot be read, E127 a broken row.
+    Args:
+        report: counts the rows, and the dropped ones by reason, such as "skos:closeMatch".
+        strict: raise at the first broken row; else it is counted, and the rest goes on.
+
+    Raises:
+        SapbertError: E106 a column of SSSOM is missing, E107 there is no exact match in any file, E120 to E123 a file
+            cannot be read, E127 a broken row.
     """
     report = report or ReadReport()
     equivalents = Equivalents()
@@ -92,7 +95,7 @@ def read_mappings(paths: Iterable[Path], *, report: ReadReport | None = None, st
 
 
 def _pairs(context: ReaderContext) -> Iterator[tuple[str, str]]:
-    """YIELDS (tuple[str, str]): two canonical ids that stand for the same concept."""
+    """Yield two canonical ids that stand for the same concept."""
     name = without_gz(context.path).name.lower()
     with context.open(newline="") as lines:
         n_comments, rest = _after_comments(lines)
@@ -109,7 +112,7 @@ def _pairs(context: ReaderContext) -> Iterator[tuple[str, str]]:
 
 
 def _after_comments(lines: Iterable[str]) -> tuple[int, Iterator[str]]:
-    """RETURNS (tuple[int, Iterator[str]]): the number of comments at the start, and the lines after them."""
+    """Return the number of comments at the start, and the lines after them."""
     rest = iter(lines)
     for number, line in enumerate(rest):
         if not line.startswith("#"):
@@ -153,7 +156,7 @@ def _pair(context: ReaderContext, line: int, cells: dict[str, str]) -> Iterator[
 
 
 def vocabulary(prefix: str) -> str:
-    """RETURNS (str): a vocabulary's prefix as `vocabulary_of` writes it, e.g. "UMLS" for "umls_cui"."""
+    """Return a vocabulary's prefix as `vocabulary_of` writes it, e.g. "UMLS" for "umls_cui"."""
     return _BARE_VOCABULARIES.get(prefix.lower()) or canonical_id(f"{prefix}:0").partition(":")[0]
 
 
@@ -163,7 +166,8 @@ def vocabulary_of(concept_id: str) -> str:
     Canonical ids of UMLS and MeSH have no prefix, but their numbers differ in length: C and seven digits is a CUI; C,
     D or Q and six or nine digits is a MeSH id.
 
-    RETURNS (str): the id's prefix, "UMLS" or "MESH"; empty where nothing tells it.
+    Returns:
+        the id's prefix, "UMLS" or "MESH"; empty where nothing tells it.
     """
     prefix, colon, _ = concept_id.partition(":")
     if colon:
@@ -187,7 +191,8 @@ def one_to_one(links: Iterable[MappedIds]) -> tuple[list[MappedIds], int]:
     Where a concept refers to two ids of one vocabulary, or two concepts of one vocabulary to the same id, they say that
     something is broader or narrower. Merged by them, concepts that a vocabulary tells apart would become one.
 
-    RETURNS (tuple[list[MappedIds], int]): those that are one to one, in their order, and the number of the others.
+    Returns:
+        those that are one to one, in their order, and the number of the others.
     """
     unique: dict[tuple[str, str], MappedIds] = {}
     for link in links:
@@ -207,9 +212,12 @@ def merge(
 ) -> tuple[dict[int, int], int]:
     """Find out which records are one concept though their ids differ.
 
-    firsts (Iterable[tuple[str, int]]): every id that a record has, with the number of the first one.
-    RETURNS (tuple[dict[int, int], int]): for those of these records that may be merged, the first record of the whole
-        concept; and how often a record's link made one concept of two that both stood in earlier records.
+    Args:
+        firsts: every id that a record has, with the number of the first one.
+
+    Returns:
+        for those of these records that may be merged, the first record of the whole concept; and how often a record's
+            link made one concept of two that both stood in earlier records.
     """
     classes = equivalents.copy()
     linked = {concept_id for link in links for concept_id in (link.concept_id, link.xref)}

@@ -30,7 +30,8 @@ def add_mentions(builder: KnowledgeBaseBuilder, documents: Iterable[AnnotatedDoc
     The parts of a composite go one to one to its concepts, where their numbers agree; else the whole is a name of each.
     What is left out is counted in `builder.counts`.
 
-    source (str): the `source` of the new names.
+    Args:
+        source: the `source` of the new names.
     """
     for document in documents:
         occurrences = find_occurrences(document.text, find_definitions(document.text))
@@ -48,7 +49,8 @@ def add_training_mentions(
 ) -> KnowledgeBase:
     """Write a store that has all that another one has, and the mentions of documents as names; see `add_mentions`.
 
-    RETURNS (KnowledgeBase): the new store, whose `meta` says under "mentions" what was made of them.
+    Returns:
+        the new store, whose `meta` says under "mentions" what was made of them.
     """
     with new_knowledge_base(path) as builder:
         for record in stream_records(kb):
@@ -62,7 +64,7 @@ def add_training_mentions(
 
 
 def _named(builder: KnowledgeBaseBuilder, mention: Mention, expanded: str) -> Iterator[tuple[str, str]]:
-    """YIELDS (tuple[str, str]): names and the ids that they belong to."""
+    """Yield names and the ids that they belong to."""
     for parts in (mention.parts, *composite_splits(expanded)):
         if len(parts) == len(mention.ids) > 1:
             yield from zip(parts, _in_order_of_parts(builder, parts, mention.ids), strict=True)

@@ -13,7 +13,8 @@ from .knowledge_base import KnowledgeBase
 class NameIndex:
     """The names of a store by their normal form, as hashes: millions of names would not fit as strings.
 
-    normalize (Callable[[str], str]): gives the normal form; an empty one is that of no name.
+    Args:
+        normalize: gives the normal form; an empty one is that of no name.
     """
 
     def __init__(self, kb: KnowledgeBase, normalize: Callable[[str], str]) -> None:
@@ -24,7 +25,7 @@ class NameIndex:
         self._hashes = hashes[self._rows]
 
     def owners(self, text: str) -> list[str]:
-        """RETURNS (list[str]): primary ids of the concepts that have a name with the normal form of the text."""
+        """Return primary ids of the concepts that have a name with the normal form of the text."""
         form = self._normalize(text)
         if not form:
             return []

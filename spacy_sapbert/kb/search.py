@@ -16,9 +16,11 @@ def search_names(kb: KnowledgeBase, text: str, k: int) -> list[tuple[str, float,
     A word may be a part of a word of the name. The score is the length of the text divided by that of the name, without
     punctuation, so a name that equals the text has 1.
 
-    k (int): concepts at most.
-    RETURNS (list[tuple[str, float, str]]): concept id, score and name, best first. Equal scores are ordered as ties are,
-        see `KnowledgeBase.tie_order`.
+    Args:
+        k: concepts at most.
+
+    Returns:
+        concept id, score and name, best first. Equal scores are ordered as ties are, see `KnowledgeBase.tie_order`.
     """
     words = biosyn(text).split()
     if not words:
@@ -37,7 +39,7 @@ def search_names(kb: KnowledgeBase, text: str, k: int) -> list[tuple[str, float,
 
 
 def _names_with(kb: KnowledgeBase, words: list[str]) -> Iterator[tuple[int, str]]:
-    """YIELDS (tuple[int, str]): rows and texts of the names that contain all these words."""
+    """Yield rows and texts of the names that contain all these words."""
     # LIKE folds the case of ASCII letters only; other letters may stand for any character, and are compared below
     patterns = ["%" + "".join(char if char.isascii() else "_" for char in word) + "%" for word in words]
     condition = " AND ".join(["text LIKE ?"] * len(patterns))

@@ -180,9 +180,12 @@ SEMANTIC_TYPES: dict[str, SemanticType] = {
 def find_types(types: Iterable[str] = (), groups: Iterable[str] = ()) -> frozenset[str]:
     """The TUIs of types and of whole groups.
 
-    types (Iterable[str]): TUIs, or names of types, in any case.
-    groups (Iterable[str]): codes or names of groups, in any case.
-    RAISES (SapbertError): E146 there is no such type or group.
+    Args:
+        types: TUIs, or names of types, in any case.
+        groups: codes or names of groups, in any case.
+
+    Raises:
+        SapbertError: E146 there is no such type or group.
     """
     by_name = {tui.lower(): tui for tui in SEMANTIC_TYPES}
     by_name |= {type_.name.lower(): tui for tui, type_ in SEMANTIC_TYPES.items()}

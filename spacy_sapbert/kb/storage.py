@@ -18,14 +18,17 @@ KB_FILE = "concepts.kb"
 def load_knowledge_base(kb: str | Path) -> KnowledgeBase:
     """Open a knowledge base.
 
-    kb (str | Path): "starter" for the vocabulary in the package, or the path of a file that `kb build` wrote.
-    RAISES (SapbertError): E101 no such file, E102 damaged or no knowledge base, E103 written in another format version.
+    Args:
+        kb: "starter" for the vocabulary in the package, or the path of a file that `kb build` wrote.
+
+    Raises:
+        SapbertError: E101 no such file, E102 damaged or no knowledge base, E103 written in another format version.
     """
     return starter_knowledge_base() if kb == "starter" else KnowledgeBase(kb)
 
 
 def starter_knowledge_base() -> KnowledgeBase:
-    """RETURNS (KnowledgeBase): the vocabulary in the package; its file is built in the cache folder at the first use."""
+    """Return the vocabulary in the package; its file is built in the cache folder at the first use."""
     digest = hashlib.sha256(VOCABULARY.read_bytes()).hexdigest()
     path = cache_dir() / f"starter-{digest[:16]}-format{FORMAT}.kb"
     if path.is_file():
@@ -40,5 +43,5 @@ def copy_knowledge_base(kb: KnowledgeBase, folder: Path) -> None:
 
 
 def open_saved_knowledge_base(folder: Path) -> KnowledgeBase:
-    """RETURNS (KnowledgeBase): what `copy_knowledge_base` put into a folder."""
+    """Return what `copy_knowledge_base` put into a folder."""
     return KnowledgeBase(folder / KB_FILE)

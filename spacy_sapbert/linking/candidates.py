@@ -40,12 +40,13 @@ class CandidateGenerator:
     Two unit vectors without a positive score have nothing in common, and such names are no candidates. The inner
     product of others means nothing by itself, so they all are.
 
-    kb (KnowledgeBase): the vocabulary.
-    ngrams (NgramEncoder | None): the sparse score; None leaves it out.
-    vectors (Index | None): the dense score; None leaves it out. One of the two is needed.
-    sparse_weight (float): λ, where both are used.
-    exact_limit (int): with more names than this, candidates are the nearest by either score (see `_scores_all`).
-    cache_size (int): texts whose candidates are kept, for mentions that come again; the oldest go first.
+    Args:
+        kb: the vocabulary.
+        ngrams: the sparse score; None leaves it out.
+        vectors: the dense score; None leaves it out. One of the two is needed.
+        sparse_weight: λ, where both are used.
+        exact_limit: with more names than this, candidates are the nearest by either score (see `_scores_all`).
+        cache_size: texts whose candidates are kept, for mentions that come again; the oldest go first.
     """
 
     def __init__(
@@ -69,7 +70,7 @@ class CandidateGenerator:
 
     @property
     def sparse_share(self) -> float:
-        """RETURNS (float): how much of a score is the sparse one, from 0 to 1."""
+        """How much of a score is the sparse one, from 0 to 1."""
         if self.ngrams is None:
             return 0.0
         return 1.0 if self.vectors is None else self.sparse_weight / (1 + self.sparse_weight)
@@ -77,9 +78,12 @@ class CandidateGenerator:
     def __call__(self, texts: Sequence[str], k: int, filter: Filter = ALL) -> list[list[Candidate]]:
         """Find the k best concepts for each text.
 
-        filter (Filter): types and sources to choose from; the filter comes before the k best are taken.
-        RETURNS (list[list[Candidate]]): at most k candidates a text, best first. Equal scores go to the concept with
-            the best claim on the name (see `KnowledgeBase.tie_order`).
+        Args:
+            filter: types and sources to choose from; the filter comes before the k best are taken.
+
+        Returns:
+            at most k candidates a text, best first. Equal scores go to the concept with the best claim on the name (see
+                `KnowledgeBase.tie_order`).
         """
         keys = {text: (text, k, filter, self.sparse_weight) for text in texts}
         known = {text: found for text, key in keys.items() if (found := self._cache.get(key)) is not None}
@@ -104,14 +108,14 @@ class CandidateGenerator:
     # --- scores of names
 
     def similarities(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        """RETURNS (float32, twice shape (len(texts), names)): dense and sparse scores; 0 where one is not used."""
+        """Return `float32, twice shape (len(texts), names)`: dense and sparse scores; 0 where one is not used."""
         shape = len(texts), self.kb.n_names
         dense = self.vectors.similarities(self.vectors.encode(texts)) if self.vectors else np.zeros(shape, np.float32)
         sparse = self._sparse(texts, None)
         return dense, np.stack([np.zeros(shape[1], np.float32) if one is None else one for one in sparse])
 
     def names_that_pass(self, filter: Filter) -> np.ndarray | None:
-        """RETURNS (bool, shape (names,)): which names pass a filter; None where all do."""
+        """Return `bool, shape (names,)`: which names pass a filter; None where all do."""
         mask = self._mask(filter)
         if mask is None:
             return None
@@ -193,7 +197,7 @@ class CandidateGenerator:
         mask: FilterMask | None,
         highest: float,
     ) -> tuple[_Scored, float]:
-        """RETURNS: the scores of the names in the lists, and what another name can score at most."""
+        """Return the scores of the names in the lists, and what another name can score at most."""
         assert self.vectors is not None
         rows = np.sort(nearest[1])
         last = float(nearest[0].min(initial=highest))
@@ -252,12 +256,12 @@ class CandidateGenerator:
 
 
 def _few(k: int) -> int:
-    """RETURNS (int): how many of the nearest names are asked for at first."""
+    """Return how many of the nearest names are asked for at first."""
     return max(FEW, 4 * k)
 
 
 def top(scores: np.ndarray, n: int) -> np.ndarray:
-    """RETURNS: places of the n highest scores, and of all that equal the lowest of them; in no order."""
+    """Return places of the n highest scores, and of all that equal the lowest of them; in no order."""
     if n >= len(scores):
         return np.arange(len(scores))
     lowest = np.partition(scores, len(scores) - n)[len(scores) - n]

@@ -22,8 +22,9 @@ Parts = tuple[LinkedPart, ...]
 class MentionQuery(NamedTuple):
     """A mention to be linked.
 
-    variants (MentionVariants): the texts to look up.
-    label (str): the type that an NER gave it.
+    Attributes:
+        variants: the texts to look up.
+        label: the type that an NER gave it.
     """
 
     variants: MentionVariants
@@ -36,9 +37,10 @@ class Linker:
     A mention has variants: as written, with its abbreviations expanded, split into parts, with its spelling corrected.
     `VariantSelector` chooses the variant, and `TieBreaker` one of several concepts with the same score.
 
-    generator (CandidateGenerator): finds the candidates of a text.
-    settings (LinkerSettings): shared with the caller, who may change them at any time.
-    parameters (LinkerParameters): fitted or trained values, for settings that are None.
+    Args:
+        generator: finds the candidates of a text.
+        settings: shared with the caller, who may change them at any time.
+        parameters: fitted or trained values, for settings that are None.
     """
 
     def __init__(
@@ -68,8 +70,11 @@ class Linker:
     def link(self, documents: Sequence[Sequence[MentionQuery]]) -> list[list[Parts]]:
         """Find the candidates of mentions; each different text is looked up once.
 
-        documents (Sequence[Sequence[MentionQuery]]): the mentions of each document.
-        RETURNS (list[list[Parts]]): for each mention its parts, with candidates of any score.
+        Args:
+            documents: the mentions of each document.
+
+        Returns:
+            for each mention its parts, with candidates of any score.
         """
         queries = [(query, self.filter_of(query.label)) for queries in documents for query in queries]
         candidates = self._look_up((filter, text) for query, filter in queries for text in query.variants.texts())
@@ -82,11 +87,11 @@ class Linker:
         ]
 
     def links(self, parts: Parts, label: str = "") -> list[Link]:
-        """RETURNS (list[Link]): one for each part of a mention, with the reason where there is no concept."""
+        """Return `list[Link]`: one for each part of a mention, with the reason where there is no concept."""
         return [self._link(part, label, is_split=len(parts) > 1) for part in parts]
 
     def kb_ents(self, parts: Parts) -> list[tuple[str, float]]:
-        """RETURNS (list[tuple[str, float]]): concept ids and scores of a mention, best first, in scispaCy's form."""
+        """Return concept ids and scores of a mention, best first, in scispaCy's form."""
         most = self.settings.max_entities_per_mention
         kept = [candidate for part in parts for candidate in self.above_threshold(part.candidates)[:most]]
         best: dict[str, float] = {}
@@ -95,17 +100,17 @@ class Linker:
         return list(best.items())
 
     def filter_of(self, label: str) -> Filter:
-        """RETURNS (Filter): which concepts and names a mention with this label may be linked to."""
+        """Return which concepts and names a mention with this label may be linked to."""
         types = self.settings.label_types.get(label, self.settings.types)
         return Filter(tuple(sorted(types)), tuple(sorted(self.settings.sources)))
 
     def above_threshold(self, candidates: Sequence[Candidate]) -> list[Candidate]:
-        """RETURNS (list[Candidate]): those that may be linked."""
+        """Return `list[Candidate]`: those that may be linked."""
         threshold = self.threshold
         return self.linkable([candidate for candidate in candidates if candidate.score > threshold])
 
     def linkable(self, candidates: Sequence[Candidate]) -> list[Candidate]:
-        """RETURNS (list[Candidate]): those that `filter_for_definitions` lets pass, whatever the threshold is."""
+        """Return `list[Candidate]`: those that `filter_for_definitions` lets pass, whatever the threshold is."""
         if not self.settings.filter_for_definitions:
             return list(candidates)
         return [

@@ -42,8 +42,9 @@ class NameMatcher:
     The key of a name is the sum of its words' hashes, so that all windows of n words of a text come from one running
     sum, and one binary search looks all of them up.
 
-    hashes (uint64, shape (n,)): keys of names, sorted.
-    rows (int32, shape (n,)): the name of each; of equal keys first the one whose owner has the best claim on it.
+    Args:
+        hashes (uint64, shape (n,)): keys of names, sorted.
+        rows (int32, shape (n,)): the name of each; of equal keys first the one whose owner has the best claim on it.
     """
 
     def __init__(self, kb: KnowledgeBase, hashes: np.ndarray, rows: np.ndarray) -> None:
@@ -59,7 +60,7 @@ class NameMatcher:
         return cls(kb, keys[rows][order], rows[order])
 
     def find(self, text: str) -> list[NameMatch]:
-        """RETURNS (list[NameMatch]): all matches that lie in no longer one, by position; they may overlap."""
+        """Return all matches that lie in no longer one, by position; they may overlap."""
         found = words(text)
         reach = [0] * len(found)  # the end of the match that a word lies in, in words
         matches: list[NameMatch] = []
@@ -76,7 +77,8 @@ class NameMatcher:
         In "breast and ovarian cancer" only "ovarian cancer" is written as such; the whole is found because both of its
         single mentions are names.
 
-        RETURNS (list[NameMatch]): each with the row of its first single mention.
+        Returns:
+            each with the row of its first single mention.
         """
         found = []
         for match in matches:
@@ -91,7 +93,8 @@ class NameMatcher:
     def composite_rows(self, text: str) -> list[int]:
         """The likeliest reading of a composite whose parts are all names, if one of them is not written as such.
 
-        RETURNS (list[int]): the rows of these names.
+        Returns:
+            the rows of these names.
         """
         for parts in composite_splits(text):
             rows = [row for part in parts if (row := self.match(part)) is not None]
@@ -100,7 +103,7 @@ class NameMatcher:
         return []
 
     def match(self, text: str) -> int | None:
-        """RETURNS (int | None): the row of the name that this text is, as a whole."""
+        """Return the row of the name that this text is, as a whole."""
         window = words(text)
         return self._verify(text, window) if window and window[0].key and window[-1].key else None
 
@@ -117,7 +120,7 @@ class NameMatcher:
         return cls(kb, arrays[0], arrays[1])
 
     def _windows(self, text: str, found: list[Word]) -> Iterator[tuple[int, int]]:
-        """YIELDS (tuple[int, int]): first word and end of each window that may be a name, the longest first."""
+        """Yield first word and end of each window that may be a name, the longest first."""
         sums = np.cumsum(np.array([0, *(_word_hash(word.key) for word in found)], dtype=np.uint64), dtype=np.uint64)
         breaks = np.cumsum([word.broken for word in found])
         solid = np.array([bool(word.key) for word in found])
@@ -163,7 +166,7 @@ class NameMatcher:
 
 
 def _tie_ranks(kb: KnowledgeBase) -> np.ndarray:
-    """RETURNS (int32, shape (names,)): 0 for the name whose owner has the best claim, see `KnowledgeBase.tie_order`."""
+    """Return `int32, shape (names,)`: 0 for the name whose owner has the best claim, see `KnowledgeBase.tie_order`."""
     names = kb.name_concepts.names
     order = np.lexsort((names, *kb.tie_order(np.arange(len(names)))))
     best, firsts = np.unique(names[order], return_index=True)
@@ -173,7 +176,7 @@ def _tie_ranks(kb: KnowledgeBase) -> np.ndarray:
 
 
 def _extensions(text: str, match: NameMatch) -> Iterator[tuple[int, int]]:
-    """YIELDS (tuple[int, int]): the match with a connector and 1 to `MAX_ADDED` words on either side, few first."""
+    """Yield the match with a connector and 1 to `MAX_ADDED` words on either side, few first."""
     before = _BEFORE.search(text, max(0, match.start - 80), match.start)
     if before:
         starts = [word.start() for word in _ANY_WORD.finditer(text, before.start(1), before.end(1))]

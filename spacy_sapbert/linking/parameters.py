@@ -26,14 +26,15 @@ SPARSE_WEIGHT = 0.2
 class LinkerParameters(NamedTuple):
     """Values that a linker takes where its config says nothing.
 
-    sparse_weight (float): λ.
-    threshold (float): a link needs a higher score.
-    probabilities (tuple[tuple[float, float], ...] | None): how sure links are, as points (score, probability) with
-        rising scores and probabilities that never fall; None where that was not fitted.
-    sparse_share (float | None): how much of a score was the sparse one, from 0 to 1, when threshold and probabilities
-        were fitted. They say nothing about scores that are made up in another way. None: they were not fitted.
-    annotated (Mapping[str, int] | None): how often the training data has each concept, by the id that it has there.
-    prior_weight (float): μ, how much that counts; see `spacy_sapbert.linking.prior.ConceptPrior`.
+    Attributes:
+        sparse_weight: λ.
+        threshold: a link needs a higher score.
+        probabilities: how sure links are, as points (score, probability) with rising scores and probabilities that
+            never fall; None where that was not fitted.
+        sparse_share: how much of a score was the sparse one, from 0 to 1, when threshold and probabilities were fitted.
+            They say nothing about scores that are made up in another way. None: they were not fitted.
+        annotated: how often the training data has each concept, by the id that it has there.
+        prior_weight: μ, how much that counts; see `spacy_sapbert.linking.prior.ConceptPrior`.
     """
 
     sparse_weight: float = SPARSE_WEIGHT
@@ -44,14 +45,14 @@ class LinkerParameters(NamedTuple):
     prior_weight: float = 0.0
 
     def probability(self, score: float) -> float | None:
-        """RETURNS (float | None): linear between the points, and that of the nearest point outside of them."""
+        """Return linear between the points, and that of the nearest point outside of them."""
         if self.probabilities is None:
             return None
         scores, values = zip(*self.probabilities, strict=True)
         return float(np.interp(score, scores, values))
 
     def without_calibration(self) -> LinkerParameters:
-        """RETURNS (LinkerParameters): without what was fitted to scores, when they mean something else than they did."""
+        """Return `LinkerParameters`: without what was fitted to scores, when they mean something else than they did."""
         if self.sparse_share is None:
             return self
         return self._replace(threshold=THRESHOLD, probabilities=None, sparse_share=None)
@@ -71,7 +72,11 @@ class LinkerParameters(NamedTuple):
             raise SapbertError(Errors.E306.format(path=path, reason=error)) from error
 
     def _checked(self) -> LinkerParameters:
-        """RETURNS (LinkerParameters): with the types that it says. RAISES (ValueError, TypeError): a value that cannot be."""
+        """Return `LinkerParameters`: with the types that it says.
+
+        Raises:
+            ValueError, TypeError: a value that cannot be.
+        """
         points = self.probabilities
         if points is not None:
             points = tuple((float(score), float(probability)) for score, probability in points)

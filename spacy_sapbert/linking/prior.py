@@ -20,9 +20,10 @@ class ConceptPrior:
     A concept that owns a name is not put before one with which corpora annotate this very name more often: that says
     more than how often each is annotated at all.
 
-    counts (Mapping[str, int]): how often each id was annotated.
-    weight (float): μ, 0 or more.
-    kb (KnowledgeBase): the vocabulary of the candidates.
+    Args:
+        counts: how often each id was annotated.
+        weight: μ, 0 or more.
+        kb: the vocabulary of the candidates.
     """
 
     def __init__(self, counts: Mapping[str, int], weight: float, kb: KnowledgeBase) -> None:
@@ -37,14 +38,13 @@ class ConceptPrior:
         return self._counts is counts and self._weight == weight and self._kb is kb
 
     def __call__(self, candidates: Sequence[Candidate]) -> list[Candidate]:
-        """RETURNS (list[Candidate]): the same with new scores and their `prior`, best first; equal ones keep their
-        order."""
+        """Return the same with new scores and their `prior`, best first; equal ones keep their order."""
         groups = groupby(candidates, key=lambda candidate: candidate.score)
         scored = [candidate for _, tied in groups for candidate in self._scored(list(tied))]
         return sorted(scored, key=lambda candidate: -candidate.score)
 
     def of(self, concept_id: str) -> float:
-        """RETURNS (float): from 0 to 1."""
+        """Return `float`: from 0 to 1."""
         if concept_id not in self._known:
             n = sum(self._counts.get(one, 0) for one in self._kb.ids(concept_id))
             self._known[concept_id] = min(1.0, math.log1p(n) / self._highest)

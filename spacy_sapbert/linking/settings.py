@@ -21,14 +21,15 @@ SPELLING_MARGIN = 0.02
 class CandidateSettings(SettingsBlock):
     """How candidates are found and scored.
 
-    sparse (bool): use the score of character n-grams.
-    text_normalizer (str): the normal form in which that score reads names: "biosyn+greek" (lower case without punctuation,
-        Greek letters spelled out), or another of `TEXT_NORMALIZERS`. A saved pipeline keeps its own, and so does an
-        encoder with a lexical model.
-    sparse_weight (float | None): the weight λ of that score. None takes the fitted or trained weight, else 0.2.
-    prior_weight (float | None): the weight μ of how often annotators mean a concept. None takes the fitted or trained
-        weight. It has no effect without annotation counts, see `spacy_sapbert.linking.prior.ConceptPrior`.
-    batch_size (int): documents whose mentions are looked up together.
+    Attributes:
+        sparse: use the score of character n-grams.
+        text_normalizer: the normal form in which that score reads names: "biosyn+greek" (lower case without
+            punctuation, Greek letters spelled out), or another of `TEXT_NORMALIZERS`. A saved pipeline keeps its own,
+            and so does an encoder with a lexical model.
+        sparse_weight: the weight λ of that score. None takes the fitted or trained weight, else 0.2.
+        prior_weight: the weight μ of how often annotators mean a concept. None takes the fitted or trained weight. It
+            has no effect without annotation counts, see `spacy_sapbert.linking.prior.ConceptPrior`.
+        batch_size: documents whose mentions are looked up together.
     """
 
     sparse: bool = True
@@ -52,9 +53,10 @@ class CandidateSettings(SettingsBlock):
 class SelectionSettings(SettingsBlock):
     """How the linker chooses between the variants of a mention; see `spacy_sapbert.linking.variants.VariantSelector`.
 
-    short_form_margin (float): a mention as written wins over its long form only if its score is higher by more than this.
-    split_margin (float): the parts of a mention win over the whole only if their score is higher by more than this.
-    spelling_margin (float): a corrected text wins over the written one only if its score is higher by more than this.
+    Attributes:
+        short_form_margin: a mention as written wins over its long form only if its score is higher by more than this.
+        split_margin: the parts of a mention win over the whole only if their score is higher by more than this.
+        spelling_margin: a corrected text wins over the written one only if its score is higher by more than this.
     """
 
     short_form_margin: float = SHORT_FORM_MARGIN
@@ -66,7 +68,8 @@ class SelectionSettings(SettingsBlock):
 class VectorSettings(SettingsBlock):
     """How the encoder makes vectors.
 
-    pooling (str | None): "cls" or "mean"; None takes what the encoder says.
+    Attributes:
+        pooling: "cls" or "mean"; None takes what the encoder says.
     """
 
     pooling: str | None = None
@@ -79,15 +82,17 @@ class VectorSettings(SettingsBlock):
 class LinkerSettings(SettingsBlock):
     """What a `Linker` does; each setting can be changed at any time.
 
-    k (int): candidates for each text that is looked up.
-    threshold (float | None): a link needs a higher score. None takes the fitted threshold, else 0.85.
-    max_entities_per_mention (int): candidates of each part in `Linker.kb_ents`.
-    types, sources (list[str]): only concepts of these types, only names from these sources. The filter comes before the
-        k best are taken. An empty list lets all pass.
-    label_types (dict[str, list[str]]): types for mentions with this label, instead of `types`.
-    filter_for_definitions (bool): whether a concept without a definition needs a score of `no_definition_threshold`.
-    no_definition_threshold (float): that score.
-    candidates (CandidateSettings), selection (SelectionSettings): for experts.
+    Attributes:
+        k: candidates for each text that is looked up.
+        threshold: a link needs a higher score. None takes the fitted threshold, else 0.85.
+        max_entities_per_mention: candidates of each part in `Linker.kb_ents`.
+        types: only concepts of these types, only names from these sources. The filter comes before the k best are
+            taken. An empty list lets all pass.
+        sources: see `types`.
+        label_types: types for mentions with this label, instead of `types`.
+        filter_for_definitions: whether a concept without a definition needs a score of `no_definition_threshold`.
+        no_definition_threshold: that score.
+        candidates: for experts.
     """
 
     k: int = 30

@@ -17,7 +17,9 @@ def read_corrections(path: Path) -> CorrectionList:
     """Read a list of lines `wrong||right`, the format of the list for NCBI Disease that BioSyn uses.
 
     The wrong side is one word; empty lines are left out.
-    RAISES (SapbertError): E120 no such file, E411 a bad line.
+
+    Raises:
+        SapbertError: E120 no such file, E411 a bad line.
     """
     pairs: dict[str, str] = {}
     with open_text(path) as lines:
@@ -56,7 +58,11 @@ def save_corrector(corrector: Corrector, folder: Path) -> None:
 
 
 def load_corrector(folder: Path) -> CorrectionList | KnownWords:
-    """RETURNS (CorrectionList | KnownWords): what `save_corrector` wrote. RAISES (SapbertError): E306 it is damaged."""
+    """Return what `save_corrector` wrote.
+
+    Raises:
+        SapbertError: E306 it is damaged.
+    """
     if (folder / CORRECTIONS_FILE).is_file():
         return read_corrections(folder / CORRECTIONS_FILE)
     path = folder / WORDS_FILE

@@ -30,9 +30,10 @@ def open_generator(
 ) -> CandidateGenerator:
     """Prepare a store for search.
 
-    index (str): see `open_index`.
-    sparse (bool): use the sparse score; with the n-grams and λ that belong to the encoder, if any do.
-    text_normalizer (str): the normal form in which other n-grams are counted, one of `TEXT_NORMALIZERS`.
+    Args:
+        index: see `open_index`.
+        sparse: use the sparse score; with the n-grams and λ that belong to the encoder, if any do.
+        text_normalizer: the normal form in which other n-grams are counted, one of `TEXT_NORMALIZERS`.
     """
     ngrams = _ngrams(kb, encoder, text_normalizer) if sparse else None
     vectors = open_index(kb, encoder, index) if encoder else None
@@ -42,7 +43,7 @@ def open_generator(
 
 
 def _ngrams(kb: KnowledgeBase, encoder: TransformerEncoder | None, text_normalizer: str) -> NgramEncoder:
-    """RETURNS (NgramEncoder): that of the encoder, if one belongs to it, else that of the store's names."""
+    """Return `NgramEncoder`: that of the encoder, if one belongs to it, else that of the store's names."""
     part = encoder.lexical_model if encoder else None
     return part.ngrams if part else NgramEncoder.fit(kb.names(), text_normalizer=text_normalizer)
 
@@ -52,7 +53,8 @@ def with_mentions(
 ) -> CandidateGenerator:
     """Make a generator like another one, to whose vocabulary the mentions of documents have been added.
 
-    folder (Path): where the new store and the vectors of its names go.
+    Args:
+        folder: where the new store and the vectors of its names go.
     """
     kb = add_training_mentions(generator.kb, documents, TRAINING_SOURCE, folder / KB_FILE)
     encoder = generator.vectors.encoder if generator.vectors else None
@@ -68,7 +70,8 @@ def with_mentions(
 def save_generator(generator: CandidateGenerator, folder: Path, index: str = FLAT) -> None:
     """Copy store, n-grams, vectors and encoder into a folder; with an index of the kind that is set.
 
-    index (str): see `open_index`. One that was left for learning, or made void by it, is made anew.
+    Args:
+        index: see `open_index`. One that was left for learning, or made void by it, is made anew.
     """
     copy_knowledge_base(generator.kb, folder)
     if generator.ngrams:
@@ -83,8 +86,9 @@ def load_generator(
 ) -> CandidateGenerator:
     """Open what `save_generator` wrote; with `sparse`, n-grams that were not saved are counted anew.
 
-    index (str): see `open_index`; it may be another than the one that was saved.
-    text_normalizer (str): for these; n-grams that were saved keep theirs, with a warning (W401) where it is another.
+    Args:
+        index: see `open_index`; it may be another than the one that was saved.
+        text_normalizer: for these; n-grams that were saved keep theirs, with a warning (W401) where it is another.
     """
     kb = open_saved_knowledge_base(folder)
     encoder = vectors = ngrams = None

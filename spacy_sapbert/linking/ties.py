@@ -19,13 +19,14 @@ MAX_RIVALS = 3  # that an explanation names
 class TieEvidence(NamedTuple):
     """The evidence for a concept in a tie. Of each kind, more is better.
 
-    annotations (int): how often corpora annotate this name with the concept.
-    preferred (bool): the name is its preferred name.
-    type (bool): it has a type that fits the label of the mention.
-    document (bool): another mention of the document is linked to it, without a tie.
-    main (bool): it is a main descriptor, not a supplementary record of MeSH.
-    annotations_in_all (int): how often corpora annotate it by any name.
-    names (int): how many names it has.
+    Attributes:
+        annotations: how often corpora annotate this name with the concept.
+        preferred: the name is its preferred name.
+        type: it has a type that fits the label of the mention.
+        document: another mention of the document is linked to it, without a tie.
+        main: it is a main descriptor, not a supplementary record of MeSH.
+        annotations_in_all: how often corpora annotate it by any name.
+        names: how many names it has.
     """
 
     concept_id: str
@@ -45,13 +46,14 @@ RULES = ("annotations", "preferred", "type", "document", "main", "annotations_in
 def rank(evidence: Sequence[TieEvidence], rules: Sequence[str] = RULES) -> list[TieEvidence]:
     """Order the concepts of a tie, the best first. The order of the input has no influence.
 
-    rules (Sequence[str]): fields of `TieEvidence`. The next one decides if those before it are equal; the id is last.
+    Args:
+        rules: fields of `TieEvidence`. The next one decides if those before it are equal; the id is last.
     """
     return sorted(evidence, key=lambda one: (*(-getattr(one, rule) for rule in rules), one.concept_id))
 
 
 def explain(ranked: Sequence[TieEvidence], rules: Sequence[str] = RULES) -> str:
-    """RETURNS (str): the other concepts of the tie, and the rule that chose the first one."""
+    """Return the other concepts of the tie, and the rule that chose the first one."""
     best, *rivals = ranked
     rule = next((rule for rule in rules if getattr(best, rule) != getattr(rivals[0], rule)), "id")
     reasons = {
@@ -75,11 +77,11 @@ def _list(concept_ids: Sequence[str]) -> str:
 class TieBreaker:
     """Orders the candidates that share the best score. Scores and the set of candidates stay as they are.
 
-    kb (KnowledgeBase): the vocabulary.
-    above_threshold (Callable[[Sequence[Candidate]], Sequence[Candidate]]): gives the candidates that may be linked.
-        `TieEvidence.document` counts them only.
-    label_types (Mapping[str, Sequence[str]]): types that fit a label. Any other label fits the type of the same name.
-    rules (Sequence[str]): see `rank`.
+    Args:
+        kb: the vocabulary.
+        above_threshold: gives the candidates that may be linked. `TieEvidence.document` counts them only.
+        label_types: types that fit a label. Any other label fits the type of the same name.
+        rules: see `rank`.
     """
 
     def __init__(
@@ -97,8 +99,9 @@ class TieBreaker:
     def break_ties(self, mentions: Sequence[Parts], labels: Sequence[str]) -> list[Parts]:
         """Order the best candidates of each part, and write the reason to its `tie`.
 
-        mentions (Sequence[tuple[LinkedPart, ...]]): those of one document, each as its parts.
-        labels (Sequence[str]): of each mention.
+        Args:
+            mentions: those of one document, each as its parts.
+            labels: of each mention.
         """
         linked = {
             part.candidates[0].concept_id
@@ -139,7 +142,7 @@ class TieBreaker:
 
 
 def _explained(part: LinkedPart) -> LinkedPart:
-    """RETURNS (LinkedPart): with a `tie` if other names are as similar, and the prior has decided."""
+    """Return `LinkedPart`: with a `tie` if other names are as similar, and the prior has decided."""
     if not part.candidates or part.candidates[0].prior is None:
         return part
     first, *others = part.candidates
@@ -156,5 +159,5 @@ def _is_as_similar(one: Candidate, other: Candidate) -> bool:
 
 
 def n_tied(part: LinkedPart) -> int:
-    """RETURNS (int): how many candidates have the best score."""
+    """Return how many candidates have the best score."""
     return sum(candidate.score == part.candidates[0].score for candidate in part.candidates)

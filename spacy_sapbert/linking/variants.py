@@ -19,11 +19,12 @@ LookUp = Callable[[str], Sequence[Candidate]]
 class MentionVariants(NamedTuple):
     """The texts for which a mention can be looked up.
 
-    text (str): the mention as written.
-    long_form (str | None): the mention with its abbreviations expanded, where it has any.
-    composite_splits (Sequence[tuple[str, ...]]): the single mentions of a composite, the most plausible split first.
-    name (str | None): the name of the vocabulary that `concept_matcher` found here.
-    corrections (Mapping[str, str]): the spelling corrections of these texts.
+    Attributes:
+        text: the mention as written.
+        long_form: the mention with its abbreviations expanded, where it has any.
+        composite_splits: the single mentions of a composite, the most plausible split first.
+        name: the name of the vocabulary that `concept_matcher` found here.
+        corrections: the spelling corrections of these texts.
     """
 
     text: str
@@ -33,7 +34,7 @@ class MentionVariants(NamedTuple):
     corrections: Mapping[str, str] = MappingProxyType({})
 
     def texts(self) -> list[str]:
-        """RETURNS (list[str]): all texts that `VariantSelector.select` looks up."""
+        """Return all texts that `VariantSelector.select` looks up."""
         whole = [text for text in (self.text, self.long_form, self.name) if text is not None]
         return [*whole, *(part for split in self.composite_splits for part in split), *self.corrections.values()]
 
@@ -41,13 +42,14 @@ class MentionVariants(NamedTuple):
 class VariantSelector(NamedTuple):
     """Chooses between the variants of a mention by their scores.
 
-    short_form_margin (float): the mention as written wins over its long form only if its score is higher by more than
-        this. A definition in the document says more than a short form that happens to be a name.
-    split_margin (float): a composite split wins over the whole only if its score is higher by more than this. The score
-        of a split is the lowest of its parts, less `SPLIT_COST` for each more plausible split. With 0 or more, a name
-        of the vocabulary is never split. Parts that all have the same concept are linked as one.
-    spelling_margin (float): a corrected text wins over the written one only if its score is higher by more than this.
-        With 0 or more, a name of the vocabulary is never corrected.
+    Attributes:
+        short_form_margin: the mention as written wins over its long form only if its score is higher by more than this.
+            A definition in the document says more than a short form that happens to be a name.
+        split_margin: a composite split wins over the whole only if its score is higher by more than this. The score of
+            a split is the lowest of its parts, less `SPLIT_COST` for each more plausible split. With 0 or more, a name
+            of the vocabulary is never split. Parts that all have the same concept are linked as one.
+        spelling_margin: a corrected text wins over the written one only if its score is higher by more than this. With
+            0 or more, a name of the vocabulary is never corrected.
     """
 
     short_form_margin: float
@@ -57,8 +59,11 @@ class VariantSelector(NamedTuple):
     def select(self, variants: MentionVariants, look_up: LookUp) -> tuple[LinkedPart, ...]:
         """Choose the variant.
 
-        look_up (Callable): gives the candidates of each of `variants.texts()`, best first.
-        RETURNS (tuple[LinkedPart, ...]): the whole as one part, or the parts.
+        Args:
+            look_up: gives the candidates of each of `variants.texts()`, best first.
+
+        Returns:
+            the whole as one part, or the parts.
         """
         whole = self._whole(variants, look_up)
         best: tuple[LinkedPart, ...] = (whole,)

@@ -14,12 +14,12 @@ MIN_OVERLAP = 0.5
 
 
 def fold_pairs(pairs: Iterable[Pair]) -> set[Pair]:
-    """RETURNS (set[Pair]): the pairs with case and blanks folded."""
+    """Return the pairs with case and blanks folded."""
     return {(fold(short), fold(long)) for short, long in pairs}
 
 
 def fold(text: str) -> str:
-    """RETURNS (str): a text with case and blanks folded."""
+    """Return a text with case and blanks folded."""
     return " ".join(text.lower().split())
 
 
@@ -30,14 +30,16 @@ def compare_leniently(gold: set[Pair], found: set[Pair], stop_words: Collection[
     punctuation and stop words at their start, or have a Jaccard overlap of words of at least 0.5. Each gold pair is
     found once.
 
-    gold, found (set[Pair]): as `fold_pairs` gives them.
+    Args:
+        gold: as `fold_pairs` gives them.
+        found: as `fold_pairs` gives them.
     """
     exact = compare_sets(gold, found)
     return exact._replace(hits=exact.hits + _count_alike(gold - found, found - gold, stop_words))
 
 
 def _count_alike(gold: Iterable[Pair], found: Iterable[Pair], stop_words: Collection[str]) -> int:
-    """RETURNS (int): how many of the gold pairs are leniently found, each by another of the pairs found."""
+    """Return how many of the gold pairs are leniently found, each by another of the pairs found."""
     left, count = sorted(found), 0
     for pair in sorted(gold):
         alike = next((other for other in left if _alike(pair, other, stop_words)), None)
@@ -56,7 +58,7 @@ def _alike(a: Pair, b: Pair, stop_words: Collection[str]) -> bool:
 
 
 def letters(short: str) -> str:
-    """RETURNS (str): the letters and digits of a short form."""
+    """Return the letters and digits of a short form."""
     return "".join(filter(str.isalnum, short))
 
 

@@ -13,8 +13,11 @@ COVERAGES = 20
 class Curve(NamedTuple):
     """Links at every threshold that tells some of them apart, as arrays of one shape, thresholds rising.
 
-    n (int64): links with a higher score than the threshold.
-    precision, recall, f1 (float64): of these, from 0 to 1.
+    Attributes:
+        n (int64): links with a higher score than the threshold.
+        precision (float64): of these, from 0 to 1.
+        recall (float64): of these, from 0 to 1.
+        f1 (float64): of these, from 0 to 1.
     """
 
     thresholds: np.ndarray
@@ -27,9 +30,10 @@ class Curve(NamedTuple):
 def threshold_curve(scores: np.ndarray, right: np.ndarray, found: np.ndarray) -> Curve:
     """Measure links at the threshold 0 and at every score but the highest, above which there are no links.
 
-    scores (float64, shape (links,)): above 0.
-    right (bool, shape (links,)): whether each link is right.
-    found (float64, shape (gold,)): for each gold concept the highest score of a right link to it; -inf without one.
+    Args:
+        scores (float64, shape (links,)): above 0.
+        right (bool, shape (links,)): whether each link is right.
+        found (float64, shape (gold,)): for each gold concept the highest score of a right link to it; -inf without one.
     """
     thresholds = np.unique(np.append(scores, 0.0))[:-1]
     n = _above(scores, thresholds)
@@ -51,8 +55,9 @@ def reliability(probabilities: np.ndarray, right: np.ndarray, bins: int = BINS) 
     All bins hold about the same number of links; those of equal probability are never parted, so that a bin may hold
     more, and there may be fewer bins.
 
-    RETURNS (list[dict[str, Any]]): for each bin, by rising probability, `mean`, its mean probability, `right`, the
-        share of its links that are right, and `n`.
+    Returns:
+        for each bin, by rising probability, `mean`, its mean probability, `right`, the share of its links that are
+            right, and `n`.
     """
     _, group, sizes = np.unique(probabilities, return_inverse=True, return_counts=True)
     middle = np.cumsum(sizes) - sizes / 2
@@ -65,13 +70,13 @@ def reliability(probabilities: np.ndarray, right: np.ndarray, bins: int = BINS) 
 
 
 def calibration_error(table: list[dict[str, Any]]) -> float:
-    """RETURNS (float): expected calibration error (Naeini et al. 2015) over the bins of a `reliability` table."""
+    """Return expected calibration error (Naeini et al. 2015) over the bins of a `reliability` table."""
     n = sum(row["n"] for row in table)
     return float(sum(row["n"] * abs(row["mean"] - row["right"]) for row in table) / n)
 
 
 def brier_score(probabilities: np.ndarray, right: np.ndarray) -> float:
-    """RETURNS (float): mean squared difference of probability and outcome (Brier 1950)."""
+    """Return mean squared difference of probability and outcome (Brier 1950)."""
     return float(np.mean((probabilities - right) ** 2))
 
 
@@ -81,7 +86,8 @@ def risks(scores: np.ndarray, right: np.ndarray) -> np.ndarray:
     Its mean is the area under the curve. Links of equal score count as if drawn in random order: each with the share
     of them that is wrong.
 
-    RETURNS (float64, shape (links,)): at place i, the share of wrong ones among the i + 1 links of highest score.
+    Returns:
+        float64, shape (links,): at place i, the share of wrong ones among the i + 1 links of highest score.
     """
     _, group, sizes = np.unique(-scores, return_inverse=True, return_counts=True)
     wrong = np.bincount(group, weights=~right) / sizes
@@ -89,7 +95,7 @@ def risks(scores: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 
 def risk_points(curve: np.ndarray, points: int = COVERAGES) -> list[dict[str, float]]:
-    """RETURNS (list[dict[str, float]]): `coverage` and `risk` at so many coverages, evenly spaced up to 1."""
+    """Return `coverage` and `risk` at so many coverages, evenly spaced up to 1."""
     coverages = [number / points for number in range(1, points + 1)]
     places = [max(round(coverage * len(curve)), 1) - 1 for coverage in coverages]
     return [{"coverage": c, "risk": float(curve[place])} for c, place in zip(coverages, places, strict=True)]

@@ -9,18 +9,19 @@ from .counts import SetCounts, compare_sets, micro, percent, ratio
 
 
 def compare_parts(gold: Iterable[str], predicted: Iterable[str]) -> SetCounts:
-    """RETURNS (SetCounts): how many predicted parts are gold parts, with case and blanks folded."""
+    """Return how many predicted parts are gold parts, with case and blanks folded."""
     return compare_sets(_folded(gold), _folded(predicted))
 
 
 def is_exact(counts: SetCounts) -> bool:
-    """RETURNS (bool): whether the predicted parts are the gold parts."""
+    """Return whether the predicted parts are the gold parts."""
     return counts.hits == counts.named == counts.gold
 
 
 def score_parts(counts: Sequence[SetCounts]) -> dict[str, Any]:
-    """RETURNS (dict): the count `n` of mentions, and percentages: `exact` (all parts right), `part_p`, `part_r` and
-    `part_f1`; 0 where there is nothing to divide by."""
+    """Return `dict`: the count `n` of mentions, and percentages: `exact` (all parts right), `part_p`, `part_r` and
+    `part_f1`; 0 where there is nothing to divide by.
+    """
     return {
         "n": len(counts),
         "exact": percent(ratio(sum(map(is_exact, counts)), len(counts))),

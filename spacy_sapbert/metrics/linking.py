@@ -27,9 +27,12 @@ Ids = AbstractSet[str]
 def lenient_at(k: int, gold: Collection[Ids], parts: Sequence[Sequence[Ids]]) -> bool:
     """Whether every part has, among its first k candidates, one that meets any gold id.
 
-    gold (Collection[Ids]): the gold concepts, each as the set of the gold ids that name it.
-    parts (Sequence[Sequence[Ids]]): for each part its candidates, best first, each as the set of all its ids.
-    RETURNS (bool): False where there is no part.
+    Args:
+        gold: the gold concepts, each as the set of the gold ids that name it.
+        parts: for each part its candidates, best first, each as the set of all its ids.
+
+    Returns:
+        False where there is no part.
     """
     ids = frozenset().union(*gold)
     return bool(parts) and all(any(ids & candidate for candidate in part[:k]) for part in parts)
@@ -53,9 +56,12 @@ def strict_at(k: int, gold: Collection[Ids], parts: Sequence[Sequence[Ids]]) -> 
 def gold_concepts(ids: Iterable[str], find_id: Callable[[str], Iterable[str]]) -> list[frozenset[str]]:
     """Put together the gold ids that name one concept, so that one part can answer for all of them.
 
-    find_id (Callable[[str], Iterable[str]]): gives the primary ids of the concepts that have an id, such as
-        `KnowledgeBase.find_id`; nothing for an unknown id.
-    RETURNS (list[frozenset[str]]): one set of ids a concept; an unknown id is alone.
+    Args:
+        find_id: gives the primary ids of the concepts that have an id, such as `KnowledgeBase.find_id`; nothing for an
+            unknown id.
+
+    Returns:
+        one set of ids a concept; an unknown id is alone.
     """
     groups: list[tuple[frozenset[str], frozenset[str]]] = []
     for concept_id in ids:
@@ -73,10 +79,12 @@ def gold_concepts(ids: Iterable[str], find_id: Callable[[str], Iterable[str]]) -
 class MentionScore(NamedTuple):
     """What is right about a linked mention.
 
-    covered (bool): every gold id is in the vocabulary, as BioSyn's protocol asks of a mention that it keeps.
-    lenient, strict (dict[int, bool]): by cutoff.
-    exact_match (bool): a name of the vocabulary that equals the mention, or its long form, belongs to a gold concept.
-    slices (tuple[str, ...]): those of `SLICES` that the mention is in.
+    Attributes:
+        covered: every gold id is in the vocabulary, as BioSyn's protocol asks of a mention that it keeps.
+        lenient: by cutoff.
+        strict: by cutoff.
+        exact_match: a name of the vocabulary that equals the mention, or its long form, belongs to a gold concept.
+        slices: those of `SLICES` that the mention is in.
     """
 
     covered: bool
@@ -87,7 +95,7 @@ class MentionScore(NamedTuple):
 
 
 def accuracies(scores: Sequence[MentionScore]) -> dict[str, dict[str, float | None]]:
-    """RETURNS (dict): "lenient" and "strict", each with the percentages "acc@1" and "acc@5"; None of no mention."""
+    """Return "lenient" and "strict", each with the percentages "acc@1" and "acc@5"; None of no mention."""
     return {
         "lenient": {f"acc@{k}": percent(mean([score.lenient[k] for score in scores])) for k in CUTOFFS},
         "strict": {f"acc@{k}": percent(mean([score.strict[k] for score in scores])) for k in CUTOFFS},
@@ -95,7 +103,7 @@ def accuracies(scores: Sequence[MentionScore]) -> dict[str, dict[str, float | No
 
 
 def summarize(scores: Sequence[MentionScore]) -> dict[str, Any]:
-    """RETURNS (dict): what `evaluate_linking` reports of a corpus."""
+    """Return `dict`: what `evaluate_linking` reports of a corpus."""
     covered = [score for score in scores if score.covered]
     of_slice = {name: [score for score in covered if name in score.slices] for name in SLICES}
     over_all = accuracies(scores)

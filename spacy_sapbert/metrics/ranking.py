@@ -16,9 +16,11 @@ FEW_PLACES = 5
 class RankingScore(NamedTuple):
     """How good the ranking of one document is, as shares.
 
-    p (float | None): None where all places are taken by what does not count.
-    r, few_r (float): with all places, and with the first `FEW_PLACES`.
-    ap (float): average precision, of which the mean over documents is MAP.
+    Attributes:
+        p: None where all places are taken by what does not count.
+        r: with all places, and with the first `FEW_PLACES`.
+        few_r: with all places, and with the first `FEW_PLACES`.
+        ap: average precision, of which the mean over documents is MAP.
     """
 
     p: float | None
@@ -35,8 +37,9 @@ def score_ranking(
     Gold concepts outside the subset are neither right nor wrong: P and average precision are counted as if they were
     not there. R is the share of the subset that is among the first k of the ranking as it is.
 
-    ranked (Sequence[str]): ids, best first; fewer than k leave places empty, which count as wrong.
-    subset (Collection[str] | None): None for all gold concepts; must not be empty.
+    Args:
+        ranked: ids, best first; fewer than k leave places empty, which count as wrong.
+        subset: None for all gold concepts; must not be empty.
     """
     subset = gold if subset is None else subset
     others = set(gold) - set(subset)
@@ -47,7 +50,7 @@ def score_ranking(
 
 
 def average_precision(ranked: Iterable[str], gold: Collection[str]) -> float:
-    """RETURNS (float): the mean, over the gold concepts, of the precision where each stands; 0 for what is missing."""
+    """Return the mean, over the gold concepts, of the precision where each stands; 0 for what is missing."""
     hits, total = 0, 0.0
     for place, concept_id in enumerate(ranked, start=1):
         if concept_id in gold:

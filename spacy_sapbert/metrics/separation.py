@@ -17,11 +17,13 @@ _COSINES_AT_ONCE = 4_000_000
 class Separation(NamedTuple):
     """The cosines of synonyms, and how those of names of different concepts are distributed.
 
-    positives (float32, shape (n,)): cosines of synonyms, rising.
-    thresholds (float32, shape (t,)): rising; every 0.0001 from -1 to 1, each of the positives and the least number
-        above it, and at last one above all cosines.
-    below (int64, shape (t,)): how many negatives are less than each threshold; the last number is that of all.
-    negative_mean, negative_sd (float): their mean and standard deviation.
+    Attributes:
+        positives (float32, shape (n,)): cosines of synonyms, rising.
+        thresholds (float32, shape (t,)): rising; every 0.0001 from -1 to 1, each of the positives and the least number
+            above it, and at last one above all cosines.
+        below (int64, shape (t,)): how many negatives are less than each threshold; the last number is that of all.
+        negative_mean: their mean and standard deviation.
+        negative_sd: their mean and standard deviation.
     """
 
     positives: np.ndarray
@@ -34,8 +36,10 @@ class Separation(NamedTuple):
 def measure_separation(left: np.ndarray, right: np.ndarray, synonyms: Sequence[np.ndarray]) -> Separation:
     """Measure the cosines of names, a part of the matrix at a time: memory grows with the number of pairs alone.
 
-    left, right (float32, shape (n, dim)): the vectors of n pairs, of any length.
-    synonyms (Sequence[np.ndarray]): for each left name the places of the right names that are no negatives.
+    Args:
+        left (float32, shape (n, dim)): the vectors of n pairs, of any length.
+        right (float32, shape (n, dim)): the vectors of n pairs, of any length.
+        synonyms: for each left name the places of the right names that are no negatives.
     """
     left, right = to_unit_length(left), to_unit_length(right)
     positives = np.sort(np.clip(np.einsum("ij,ij->i", left, right), -1, 1))
@@ -52,7 +56,7 @@ def measure_separation(left: np.ndarray, right: np.ndarray, synonyms: Sequence[n
 
 
 def to_unit_length(vectors: np.ndarray) -> np.ndarray:
-    """RETURNS (float32): the vectors, each brought to length 1."""
+    """Return `float32`: the vectors, each brought to length 1."""
     from sklearn.preprocessing import normalize
 
     unit: np.ndarray = normalize(vectors)
@@ -64,7 +68,7 @@ def _grid() -> np.ndarray:
 
 
 def _negatives(left: np.ndarray, right: np.ndarray, synonyms: Sequence[np.ndarray]) -> Iterator[np.ndarray]:
-    """YIELDS (float32): cosines of names of different concepts, of some rows of the matrix at a time."""
+    """Yield `float32`: cosines of names of different concepts, of some rows of the matrix at a time."""
     rows = max(1, _COSINES_AT_ONCE // len(right))
     for start in range(0, len(left), rows):
         cosines = left[start : start + rows] @ right.T
@@ -77,9 +81,10 @@ def _negatives(left: np.ndarray, right: np.ndarray, synonyms: Sequence[np.ndarra
 def as_measures(separation: Separation) -> dict[str, Any]:
     """Put a separation into numbers.
 
-    RETURNS (dict[str, Any]): as cosines from -1 to 1, rounded to 4 decimals, `mean` and `sd` (of the population, with n
-        below the root) of `positive` and `negative`, the `difference` of the means, and `threshold_eer`; in percent
-        `overlap`, `auc` and `eer`, the rate of errors at that threshold; and as counts `n` of positives and negatives.
+    Returns:
+        as cosines from -1 to 1, rounded to 4 decimals, `mean` and `sd` (of the population, with n below the root) of
+            `positive` and `negative`, the `difference` of the means, and `threshold_eer`; in percent `overlap`, `auc`
+            and `eer`, the rate of errors at that threshold; and as counts `n` of positives and negatives.
     """
     means = separation.positives.mean(dtype=np.float64), separation.negative_mean
     sds = separation.positives.std(dtype=np.float64), separation.negative_sd
@@ -100,8 +105,9 @@ def as_measures(separation: Separation) -> dict[str, Any]:
 
 
 def histograms(separation: Separation) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """RETURNS: the bounds of the bins (float32, shape (BINS + 1,)), and the share of the positives and of the negatives
-    that each holds (float64, shape (BINS,))."""
+    """Return the bounds of the bins (float32, shape (BINS + 1,)), and the share of the positives and of the negatives
+    that each holds (float64, shape (BINS,)).
+    """
     bounds = _grid()[:: _STEPS // BINS]
     starts = np.append(bounds[:-1], separation.thresholds[-1])  # a cosine of 1 is in the last bin
     of_positives = np.searchsorted(separation.positives, starts)
@@ -110,14 +116,15 @@ def histograms(separation: Separation) -> tuple[np.ndarray, np.ndarray, np.ndarr
 
 
 def overlap(separation: Separation) -> float:
-    """RETURNS (float): the area that both histograms, each of area 1, have in common; bins are 0.05 wide."""
+    """Return the area that both histograms, each of area 1, have in common; bins are 0.05 wide."""
     _, positives, negatives = histograms(separation)
     return float(np.minimum(positives, negatives).sum())
 
 
 def area_under_curve(separation: Separation) -> float:
-    """RETURNS (float): how often a positive is above a negative, ties counted by half, over all pairs of both: the area
-    under the ROC curve, which is Mann and Whitney's U over the number of these pairs (Hanley and McNeil 1982)."""
+    """Return how often a positive is above a negative, ties counted by half, over all pairs of both: the area under the
+    ROC curve, which is Mann and Whitney's U over the number of these pairs (Hanley and McNeil 1982).
+    """
     less, not_above = (
         separation.below[np.searchsorted(separation.thresholds, separation.positives, side=side)]
         for side in ("left", "right")
@@ -128,8 +135,9 @@ def area_under_curve(separation: Separation) -> float:
 def equal_error(separation: Separation) -> tuple[float, float]:
     """Find the threshold that takes as large a share of the positives for negatives as of the negatives for positives.
 
-    RETURNS (tuple[float, float]): the threshold, from which on names count as synonyms, and the mean of the two shares
-        there. Of several thresholds at which these differ least, it is the one in the middle.
+    Returns:
+        the threshold, from which on names count as synonyms, and the mean of the two shares there. Of several
+            thresholds at which these differ least, it is the one in the middle.
     """
     missed = np.searchsorted(separation.positives, separation.thresholds) / len(separation.positives)
     wrong = 1 - separation.below / separation.below[-1]

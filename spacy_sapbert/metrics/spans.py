@@ -18,13 +18,13 @@ Place = tuple[int, int]
 
 
 def place_in_text(mention: Mention) -> tuple[int, int, str]:
-    """RETURNS (tuple[int, int, str]): characters and label of a mention's span, which has no blanks at its ends."""
+    """Return characters and label of a mention's span, which has no blanks at its ends."""
     text = mention.text
     return mention.end - len(text.lstrip()), mention.start + len(text.rstrip()), mention.label
 
 
 def places(mentions: Iterable[Mention]) -> set[tuple[int, int, str]]:
-    """RETURNS (set[tuple[int, int, str]]): characters and label of each mention; what is annotated twice is there once.
+    """Return characters and label of each mention; what is annotated twice is there once.
 
     Blanks at the ends of a mention do not count.
     """
@@ -32,7 +32,7 @@ def places(mentions: Iterable[Mention]) -> set[tuple[int, int, str]]:
 
 
 def single_id(gold: Sequence[Mention], found: Sequence[Mention]) -> tuple[list[Mention], list[Mention]]:
-    """RETURNS (tuple): both without what is found, and gold, at the characters of a gold mention with several ids."""
+    """Return both without what is found, and gold, at the characters of a gold mention with several ids."""
     left_out = {place_in_text(mention)[:2] for mention in gold if len(mention.ids) > 1}
     kept_gold, kept = ([one for one in all_ if place_in_text(one)[:2] not in left_out] for all_ in (gold, found))
     return kept_gold, kept
@@ -41,9 +41,9 @@ def single_id(gold: Sequence[Mention], found: Sequence[Mention]) -> tuple[list[M
 class Comparison:
     """Compares what was found in a document with what is annotated there, by what a vocabulary knows of ids.
 
-    find_id (Callable[[str], Sequence[str]]): gives the primary ids of the concepts that have an id, the likeliest
-        first; nothing for an unknown id.
-    all_ids (Callable[[str], Iterable[str]]): gives all ids of the concept with a primary id.
+    Args:
+        find_id: gives the primary ids of the concepts that have an id, the likeliest first; nothing for an unknown id.
+        all_ids: gives all ids of the concept with a primary id.
     """
 
     def __init__(self, find_id: Callable[[str], Sequence[str]], all_ids: Callable[[str], Iterable[str]]) -> None:
@@ -52,7 +52,7 @@ class Comparison:
         self.primary = lru_cache(maxsize=100_000)(lambda concept_id: next(iter(find_id(concept_id)), concept_id))
 
     def __call__(self, gold: AnnotatedDocument, found: AnnotatedDocument) -> dict[str, SetCounts]:
-        """RETURNS (dict[str, SetCounts]): what is right, by measure."""
+        """Return what is right, by measure."""
         of_ner, of_found = places(gold.mentions), places(found.mentions)
         untyped, found_untyped = ({place[:2] for place in of_both} for of_both in (of_ner, of_found))
         return {
@@ -64,7 +64,7 @@ class Comparison:
         }
 
     def concepts(self, document: AnnotatedDocument) -> set[str]:
-        """RETURNS (set[str]): the primary ids of the concepts of a document."""
+        """Return the primary ids of the concepts of a document."""
         return {self.primary(one) for mention in document.mentions for one in mention.ids if one != NIL}
 
     def linked(self, gold: Iterable[Mention], found: Iterable[Mention]) -> SetCounts:
@@ -87,7 +87,7 @@ class Comparison:
         return SetCounts(hits, len(founds), len(golds))
 
     def _with_ids(self, mentions: Iterable[Mention]) -> dict[tuple[Place, frozenset[str]], tuple[str, ...]]:
-        """RETURNS (dict): the ids of the mentions that have some, by their characters and the primary ids."""
+        """Return the ids of the mentions that have some, by their characters and the primary ids."""
         return {
             (place_in_text(mention)[:2], frozenset(map(self.primary, mention.ids))): mention.ids
             for mention in mentions

@@ -31,11 +31,13 @@ class AbbreviationResolver(Pipe):
     `span._.long_form` is the span of the long form, or a string where only the list of known ones has it. What is found
     does not depend on the tokenizer; a short form inside a token gives the whole token.
 
-    min_precision (float): the least precision that a definition is expected to have, 0 to 1.
-    known (Iterable[Sequence[str]]): short forms with their long forms, for those that a document does not define
-        itself. These are pairs because a config file cannot hold a mapping with keys such as "[Ca2+]i" or "a=b".
+    Args:
+        min_precision: the least precision that a definition is expected to have, 0 to 1.
+        known: short forms with their long forms, for those that a document does not define itself. These are pairs
+            because a config file cannot hold a mapping with keys such as "[Ca2+]i" or "a=b".
 
-    RAISES (SapbertError): E406 a precision outside 0 to 1, E410 an empty known form.
+    Raises:
+        SapbertError: E406 a precision outside 0 to 1, E410 an empty known form.
     """
 
     def __init__(
@@ -59,7 +61,7 @@ class AbbreviationResolver(Pipe):
         return doc
 
     def predict(self, docs: Iterable[Doc]) -> List[List[AbbreviationOccurrence]]:
-        """RETURNS (List[List[Use]]): the uses of short forms in each document; the documents stay as they are."""
+        """Return the uses of short forms in each document; the documents stay as they are."""
         return [self._find_uses(doc.text) for doc in docs]
 
     def set_annotations(self, docs: Iterable[Doc], predictions: Iterable[List[AbbreviationOccurrence]]) -> None:

@@ -41,18 +41,19 @@ def register() -> None:
 def set_abbreviation_occurrences(doc: Doc, occurrences: Iterable[AbbreviationOccurrence]) -> None:
     """Store the uses of short forms in a document, in place of those it had.
 
-    occurrences (Iterable[Use]): character offsets of the short form, and its long form with offsets where the text has it.
+    Args:
+        occurrences: character offsets of the short form, and its long form with offsets where the text has it.
     """
     doc.user_data[_key("abbreviations")] = sorted(map(list, occurrences), key=_position)
 
 
 def get_abbreviation_occurrences(doc: Doc) -> List[AbbreviationOccurrence]:
-    """RETURNS (List[Use]): the uses of short forms in a document, by position."""
+    """Return the uses of short forms in a document, by position."""
     return [AbbreviationOccurrence(*entry) for entry in _entries(doc)]
 
 
 def _entries(doc: Doc) -> List[List[Any]]:
-    """RETURNS (List[List[Any]]): our entries, or those that scispaCy's detector wrote with its own attributes."""
+    """Return our entries, or those that scispaCy's detector wrote with its own attributes."""
     entries: List[Any] = doc.user_data.get(_key("abbreviations"), [])
     if entries and not isinstance(entries[-1], list):
         entries = sorted((_entry(doc, entry) for entry in entries), key=_position)
@@ -77,7 +78,7 @@ def _position(entry: List[Any]) -> List[Any]:
 
 
 def get_abbreviations(doc: Doc) -> List[Span]:
-    """RETURNS (List[Span]): the short forms; where one lies inside a token, the whole token."""
+    """Return the short forms; where one lies inside a token, the whole token."""
     return [_span(doc, occurrence.start, occurrence.end) for occurrence in get_abbreviation_occurrences(doc)]
 
 
@@ -96,7 +97,7 @@ def set_abbreviations(doc: Doc, spans: Sequence[Any]) -> None:
 
 
 def get_long_form(span: Span) -> Union[Span, str, None]:
-    """RETURNS (Span | str | None): the long form of a short form; a string where the text itself does not hold it."""
+    """Return the long form of a short form; a string where the text itself does not hold it."""
     start, end = _bounds(span)
     entries = _entries(span.doc)
     for entry in entries[bisect_left(entries, [start]) : bisect_left(entries, [end])]:
@@ -125,7 +126,7 @@ def set_long_form(span: Span, long_form: Union[Span, str, None]) -> None:
 
 
 def get_matched_name(span: Span) -> Optional[str]:
-    """RETURNS (str | None): the name of the vocabulary that the `concept_matcher` found here."""
+    """Return the name of the vocabulary that the `concept_matcher` found here."""
     return span.doc.user_data.get(_key("matched_name", *_bounds(span)))
 
 
@@ -134,7 +135,7 @@ def set_matched_name(span: Span, name: str) -> None:
 
 
 def get_composite_splits(span: Span) -> List[Tuple[str, ...]]:
-    """RETURNS (List[Tuple[str, ...]]): the single mentions that a composite may stand for, the most plausible first."""
+    """Return the single mentions that a composite may stand for, the most plausible first."""
     return [tuple(split) for split in _get(span, "composite_splits")]
 
 
@@ -143,7 +144,7 @@ def set_composite_splits(span: Span, composite_splits: Iterable[Sequence[str]]) 
 
 
 def get_corrections(span: Span) -> Dict[str, str]:
-    """RETURNS (Dict[str, str]): variants of the mention that seem misspelt, each with its correction."""
+    """Return variants of the mention that seem misspelt, each with its correction."""
     return dict(_get(span, "corrections"))
 
 
@@ -152,7 +153,7 @@ def set_corrections(span: Span, corrections: Mapping[str, str]) -> None:
 
 
 def get_kb_ents(span: Span) -> List[Tuple[str, float]]:
-    """RETURNS (List[Tuple[str, float]]): concept ids with scores, best first."""
+    """Return concept ids with scores, best first."""
     return [(concept_id, score) for concept_id, score in _get(span, "kb_ents")]
 
 
@@ -161,7 +162,7 @@ def set_kb_ents(span: Span, kb_ents: Iterable[Tuple[str, float]]) -> None:
 
 
 def get_links(span: Span) -> List[Link]:
-    """RETURNS (List[Link]): what became of the mention, one link a part."""
+    """Return what became of the mention, one link a part."""
     return [Link(*entry) for entry in _get(span, "links")]
 
 
@@ -173,7 +174,7 @@ def set_links(span: Span, links: Iterable[Link]) -> None:
 
 
 def get_concepts(doc: Doc) -> List[DocumentConcept]:
-    """RETURNS (List[DocumentConcept]): the concepts of the whole document, best first."""
+    """Return the concepts of the whole document, best first."""
     entries: List[List[Any]] = doc.user_data.get(_key("concepts"), [])
     return [
         DocumentConcept(

@@ -56,8 +56,9 @@ class FolderPipe(Pipe):
     def from_disk(self: Self, path: Any, *, exclude: Iterable[str] = tuple()) -> Self:
         """Open what `to_disk` wrote; it goes before any path in the config.
 
-        RAISES (SapbertError): E306 a file is missing or damaged, E401 nothing was saved there, E402 saved in another
-            format version, E403 a file name that leads out of the folder.
+        Raises:
+            SapbertError: E306 a file is missing or damaged, E401 nothing was saved there, E402 saved in another format
+                version, E403 a file name that leads out of the folder.
         """
         folder = ensure_path(path)
         for name, size in _saved_files(folder).items():
@@ -76,7 +77,8 @@ class FolderPipe(Pipe):
     def from_bytes(self: Self, data: bytes, *, exclude: Iterable[str] = tuple()) -> Self:
         """Unpack the files into a temporary folder that lives as long as the component, and open them.
 
-        RAISES (SapbertError): E403 a file name that leads out of the folder, E408 the bytes are of another kind.
+        Raises:
+            SapbertError: E403 a file name that leads out of the folder, E408 the bytes are of another kind.
         """
         files = _unpack(data)
         _check_names(files)
@@ -109,7 +111,8 @@ class BatchedPipe(FolderPipe, TrainablePipe):
     def pipe(self, stream: Iterable[Doc], *, batch_size: Optional[int] = None) -> Iterator[Doc]:
         """Read a stream of documents; texts that occur several times are looked up once a batch.
 
-        batch_size (int | None): not used: spaCy always gives the pipeline's own, the component has a setting.
+        Args:
+            batch_size: not used: spaCy always gives the pipeline's own, the component has a setting.
         """
         for docs in minibatch(stream, size=self.batch_size):
             read: Iterable[Doc] = docs
@@ -145,7 +148,7 @@ def _unpack(data: bytes) -> Dict[str, bytes]:
 
 
 def _saved_files(folder: Path) -> Dict[str, int]:
-    """RETURNS (Dict[str, int]): the size of each file of the component that is saved in a folder."""
+    """Return the size of each file of the component that is saved in a folder."""
     if not (folder / MANIFEST_FILE).is_file():
         raise SapbertError(Errors.E401.format(path=folder))
     try:
@@ -179,7 +182,7 @@ def _replace(folder: Path, new: Path) -> None:
 
 
 def _stale_files(folder: Path, new: Path) -> List[str]:
-    """RETURNS (List[str]): the manifest of a component that was saved there before, and files that only it had."""
+    """Return the manifest of a component that was saved there before, and files that only it had."""
     try:
         old = _saved_files(folder)
     except SapbertError:

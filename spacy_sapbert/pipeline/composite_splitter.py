@@ -34,10 +34,12 @@ class CompositeSplitter(Pipe):
     has resolved abbreviations, the readings of the expanded mention come first. A mention without a connector has
     none.
 
-    spans_key (str | None): the span group with the mentions; None for `doc.ents`.
-    max_readings (int): at most so many readings of the mention as it stands, and of the expanded one.
+    Args:
+        spans_key: the span group with the mentions; None for `doc.ents`.
+        max_readings: at most so many readings of the mention as it stands, and of the expanded one.
 
-    RAISES (SapbertError): E406 `max_readings` is less than 1.
+    Raises:
+        SapbertError: E406 `max_readings` is less than 1.
     """
 
     def __init__(
@@ -61,7 +63,7 @@ class CompositeSplitter(Pipe):
         return doc
 
     def predict(self, docs: Iterable[Doc]) -> List[List[Readings]]:
-        """RETURNS (List[List[Readings]]): for each document the readings of each mention; the documents stay as is."""
+        """Return `List[List[Readings]]`: for each document the readings of each mention; the documents stay as is."""
         return [self._readings_of(doc) for doc in docs]
 
     def set_annotations(self, docs: Iterable[Doc], predictions: Iterable[List[Readings]]) -> None:

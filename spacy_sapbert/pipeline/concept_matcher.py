@@ -81,18 +81,21 @@ class ConceptMatcher(FolderPipe):
     name that the short form's own concept has, and only then. A name that is only a part of a token is left out.
     `span._.matched_name` is the name as the vocabulary writes it.
 
-    kb (str): "starter", or the path of a store that `spacy-sapbert kb build` made.
-    spans_key (str | None): write all spans, overlapping ones too, to `doc.spans[spans_key]`; None writes the longest
-        that do not overlap to `doc.ents`.
-    label (str | None): label of the spans; None takes the first type of the concept, or CONCEPT where it has none.
-    types, sources (List[str]): only concepts of these types, only names from these sources. Empty lists let all pass.
-    min_length (int): characters that a name must have at least.
-    stop_names (List[str]): names that are never marked alone, whatever their case and number.
-    overwrite_ents (bool): whether a match takes the place of entities that it overlaps.
-    composites (bool): mark "breast and ovarian cancer" as one mention where all its single mentions are names.
-    scorer (Callable | None): measures predicted entities beside annotated ones.
+    Args:
+        kb: "starter", or the path of a store that `spacy-sapbert kb build` made.
+        spans_key: write all spans, overlapping ones too, to `doc.spans[spans_key]`; None writes the longest that do not
+            overlap to `doc.ents`.
+        label: label of the spans; None takes the first type of the concept, or CONCEPT where it has none.
+        types: only concepts of these types, only names from these sources. Empty lists let all pass.
+        sources: see `types`.
+        min_length: characters that a name must have at least.
+        stop_names: names that are never marked alone, whatever their case and number.
+        overwrite_ents: whether a match takes the place of entities that it overlaps.
+        composites: mark "breast and ovarian cancer" as one mention where all its single mentions are names.
+        scorer: measures predicted entities beside annotated ones.
 
-    RAISES (SapbertError): E406 `min_length` is less than 1.
+    Raises:
+        SapbertError: E406 `min_length` is less than 1.
     """
 
     def __init__(
@@ -141,7 +144,7 @@ class ConceptMatcher(FolderPipe):
         return doc
 
     def score(self, examples: Iterable[Example], **settings: Any) -> Dict[str, Any]:
-        """RETURNS (Dict[str, Any]): what the `scorer` measures; nothing where the spans are no entities."""
+        """Return what the `scorer` measures; nothing where the spans are no entities."""
         return self.scorer(examples, **settings) if self.scorer and self.spans_key is None else {}
 
     @property
@@ -162,7 +165,8 @@ class ConceptMatcher(FolderPipe):
     def set_kb(self, kb: str) -> None:
         """Find the names of another vocabulary from now on.
 
-        kb (str): "starter", or the path of a store.
+        Args:
+            kb: "starter", or the path of a store.
         """
         self._kb, self._matcher, self._filtered = kb, None, None
 
@@ -214,7 +218,7 @@ class ConceptMatcher(FolderPipe):
         return bool(wanted) and any(wanted.issubset(word_keys(name)) for name in names)
 
     def _labels(self, rows: Set[int]) -> Dict[int, Optional[str]]:
-        """RETURNS (Dict[int, str | None]): for each name its label; None where no concept that owns it passes."""
+        """Return `Dict[int, str | None]`: for each name its label; None where no concept that owns it passes."""
         name_concepts, passing = self.kb.name_concepts, self._passing()
         labels: Dict[int, Optional[str]] = dict.fromkeys(rows)
         if not rows:
@@ -232,7 +236,8 @@ class ConceptMatcher(FolderPipe):
     def _passing(self) -> np.ndarray:
         """Which entries of `kb.name_concepts` pass the filter; the vocabulary is asked once for each filter.
 
-        RAISES (SapbertError): E404, E405 the vocabulary has no such type or source.
+        Raises:
+            SapbertError: E404, E405 the vocabulary has no such type or source.
         """
         filter = (tuple(self.types), tuple(self.sources))
         if self._filtered is None or self._filtered[0] != filter:

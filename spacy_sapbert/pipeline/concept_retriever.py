@@ -117,27 +117,29 @@ class ConceptRetriever(BatchedPipe):
     this component has linked. "prior" is how often annotators mean the concept. Without fitted weights the first in the
     list ranks alone.
 
-    kb (str): "starter", or the path of a knowledge base that `spacy-sapbert kb build` made.
-    encoder (str): "starter", a folder or a hub name; "none" for "mentions" and "prior" alone.
-    device (str): where the encoder runs: "auto", "cpu", "cuda", …
-    index (str): how near names are found, for "phrases" and "sentences"; see `SapbertLinker`.
-    labels (str | None): a file with the ids that can be predicted, one a line; None for all of the vocabulary.
-    types (List[str]): only concepts of these types. An empty list lets all pass.
-    signals (List[str]): what speaks for a concept.
-    spans_key (str | None): "mentions" are `doc.spans[spans_key]` instead of `doc.ents`.
-    k (int): concepts of a document at most.
-    threshold (float | None): a concept needs a higher score. None takes the fitted threshold, or that of the signal.
-    most_specific (bool): leave out concepts above another one of the document in the vocabulary's hierarchy.
-    vectors (Dict): for experts, see `retrieval.settings.VectorSettings`.
-    model (Model[List[Doc], List[Floats2d]] | None): reads documents for "document", e.g. by the transformer that the
-        pipeline's components share ("spacy-sapbert.SharedTransformer.v1"); `encoder` should be the same model, and is
-        that of the concepts. None for an encoder of the component's own.
-    training (ConceptRetrieval | None): how `spacy train` trains the retriever on annotated documents; None for not at
-        all.
-    scorer (Callable | None): compares predicted documents with annotated ones.
+    Args:
+        kb: "starter", or the path of a knowledge base that `spacy-sapbert kb build` made.
+        encoder: "starter", a folder or a hub name; "none" for "mentions" and "prior" alone.
+        device: where the encoder runs: "auto", "cpu", "cuda", …
+        index: how near names are found, for "phrases" and "sentences"; see `SapbertLinker`.
+        labels: a file with the ids that can be predicted, one a line; None for all of the vocabulary.
+        types: only concepts of these types. An empty list lets all pass.
+        signals: what speaks for a concept.
+        spans_key: "mentions" are `doc.spans[spans_key]` instead of `doc.ents`.
+        k: concepts of a document at most.
+        threshold: a concept needs a higher score. None takes the fitted threshold, or that of the signal.
+        most_specific: leave out concepts above another one of the document in the vocabulary's hierarchy.
+        vectors (Dict): for experts, see `retrieval.settings.VectorSettings`.
+        model: reads documents for "document", e.g. by the transformer that the pipeline's components share
+            ("spacy-sapbert.SharedTransformer.v1"); `encoder` should be the same model, and is that of the concepts.
+            None for an encoder of the component's own.
+        training: how `spacy train` trains the retriever on annotated documents; None for not at all.
+        scorer: compares predicted documents with annotated ones.
+
+    Raises:
+        SapbertError: E406 a setting cannot have its value.
 
     `k`, `threshold`, `most_specific` and `vectors.batch_size` can be changed at any time; the change is not saved.
-    RAISES (SapbertError): E406 a setting cannot have its value.
     """
 
     k = _retriever_setting("k")
@@ -229,8 +231,7 @@ class ConceptRetriever(BatchedPipe):
         return tuple(self.retriever.concepts.ids)
 
     def predict(self, docs: Sequence[Doc]) -> List[List[DocumentConcept]]:
-        """RETURNS (List[List[DocumentConcept]]): for each document the k best concepts above the threshold, best
-        first."""
+        """Return `List[List[DocumentConcept]]`: for each document the k best concepts above the threshold, best first."""
         return self.retriever.retrieve(docs)
 
     def set_annotations(self, docs: Sequence[Doc], predictions: Sequence[Sequence[DocumentConcept]]) -> None:
@@ -244,9 +245,12 @@ class ConceptRetriever(BatchedPipe):
     ) -> List[List[DocumentConcept]]:
         """Rank the concepts of documents, whatever their score, those above others included.
 
-        k (int): so many concepts of each document, at most.
-        filter (Collection[str] | None): ids that can be predicted.
-        RETURNS (List[List[DocumentConcept]]): best first.
+        Args:
+            k: so many concepts of each document, at most.
+            filter: ids that can be predicted.
+
+        Returns:
+            best first.
         """
         return self.retriever.rank(docs, k, filter)
 
@@ -270,8 +274,11 @@ class ConceptRetriever(BatchedPipe):
         """Get ready for training: count what is annotated, and make the annotated mentions names. A component without
         `training` stays as it is.
 
-        get_examples (Callable[[], Iterable[Example]]): gives the training data.
-        RAISES (SapbertError): E645 no document is annotated with a concept that can be predicted.
+        Args:
+            get_examples: gives the training data.
+
+        Raises:
+            SapbertError: E645 no document is annotated with a concept that can be predicted.
         """
         if self.training is None:
             return
@@ -291,10 +298,13 @@ class ConceptRetriever(BatchedPipe):
     ) -> Dict[str, float]:
         """Train on the concepts that are annotated in examples.
 
-        examples (Iterable[Example]): what linked mentions say must be in the predicted documents, so let the components
-            before this one annotate.
-        drop (float): not used; dropout is a setting of `training`.
-        RETURNS (Dict[str, float]): `losses`, to which the mean loss of a document was added.
+        Args:
+            examples: what linked mentions say must be in the predicted documents, so let the components before this one
+                annotate.
+            drop: not used; dropout is a setting of `training`.
+
+        Returns:
+            `losses`, to which the mean loss of a document was added.
         """
         losses = {} if losses is None else losses
         losses.setdefault(self.name, 0.0)
@@ -319,7 +329,7 @@ class ConceptRetriever(BatchedPipe):
             self._trainer.finish_update(sgd)
 
     def score(self, examples: Iterable[Example], **settings: Any) -> Dict[str, Any]:
-        """RETURNS (Dict[str, Any]): what the `scorer` measures; it is given the component as `retriever`."""
+        """Return what the `scorer` measures; it is given the component as `retriever`."""
         return self.scorer(examples, retriever=self, **settings) if self.scorer else {}
 
     def _start_training(self) -> "RetrieverTrainer":

@@ -19,9 +19,12 @@ def score_concepts(examples: "Iterable[Example]", *, retriever: Any, **_: Any) -
     The predicted documents are ranked as they are. The gold concepts are the ids of the reference's entities, as far as
     the vocabulary has them; documents without any do not count.
 
-    retriever: a component with `rank(docs, k)` and `kb`.
-    RETURNS (dict[str, Any]): "concepts_p", "concepts_r" and "concepts_f" at 10, and "concepts_r5", as
-        `evaluate concepts` has them, but from 0 to 1; left out where there is no such document.
+    Args:
+        retriever: a component with `rank(docs, k)` and `kb`.
+
+    Returns:
+        "concepts_p", "concepts_r" and "concepts_f" at 10, and "concepts_r5", as `evaluate concepts` has them, but from
+            0 to 1; left out where there is no such document.
     """
     from ..corpora.docs import from_doc
     from ..corpora.document_gold import gold_of, primary_id

@@ -12,7 +12,7 @@ MARGIN = 80  # characters on each side of an example
 
 
 def linked_occurrences(mention: Span) -> Iterator[LinkedOccurrence]:
-    """YIELDS (LinkedOccurrence): one for each part of a mention that was linked. Of an abbreviation it is the long form."""
+    """Yield `LinkedOccurrence`: one for each part of a mention that was linked. Of an abbreviation it is the long form."""
     short_forms = _short_forms_in(mention)
     as_it_stands = {mention.text, *(part for reading in get_composite_splits(mention) for part in reading)}
     for link in get_links(mention):
@@ -30,7 +30,7 @@ def linked_occurrences(mention: Span) -> Iterator[LinkedOccurrence]:
 
 
 def _short_forms_in(mention: Span) -> List[str]:
-    """RETURNS (List[str]): the short forms in a mention whose long forms are known."""
+    """Return the short forms in a mention whose long forms are known."""
     start, end = mention.start_char, mention.end_char
     return [
         mention.doc.text[occurrence.start : occurrence.end]
@@ -44,7 +44,7 @@ def _has_word(text: str, word: str) -> bool:
 
 
 def _example(text: str, start: int, end: int) -> str:
-    """RETURNS (str): the mention between asterisks, with whole words around it."""
+    """Return the mention between asterisks, with whole words around it."""
     before, after = text[max(0, start - MARGIN) : start], text[end : end + MARGIN]
     if start > MARGIN:
         before = f"… {before.partition(' ')[2]}"

@@ -23,11 +23,12 @@ def score_links(examples: "Iterable[Example]", *, linker: "SapbertLinker", **_: 
 
     Beside that, the ids that predicted documents have are compared as `evaluate pipeline` does it.
 
-    RETURNS (dict[str, Any]): "link_acc" and "link_strict", the lenient and strict accuracy over the mentions whose ids
-        are all in the vocabulary; "link_recall", lenient with the first 20 candidates; "link_lambda", the weight of the
-        sparse score; "span_id_p", "span_id_r" and "span_id_f", precision, recall and F1 of mentions with their concept,
-        without those of gold mentions with several ids. From 0 to 1, and left out where there is no such mention; λ may
-        be more than 1.
+    Returns:
+        "link_acc" and "link_strict", the lenient and strict accuracy over the mentions whose ids are all in the
+            vocabulary; "link_recall", lenient with the first 20 candidates; "link_lambda", the weight of the sparse
+            score; "span_id_p", "span_id_r" and "span_id_f", precision, recall and F1 of mentions with their concept,
+            without those of gold mentions with several ids. From 0 to 1, and left out where there is no such mention; λ
+            may be more than 1.
     """
     pairs = list(examples)
     return {**_score_candidates(pairs, linker), **_score_ids(pairs, linker)}

@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
 
 def mentions_of(doc: Doc, spans_key: Optional[str]) -> List[Span]:
-    """spans_key (str | None): the span group, or None for `doc.ents`. A group that is not there has no mentions."""
+    """
+    Args:
+        spans_key: the span group, or None for `doc.ents`. A group that is not there has no mentions.
+    """
     if spans_key is None:
         return list(doc.ents)
     return list(doc.spans[spans_key]) if spans_key in doc.spans else []
@@ -33,7 +36,7 @@ def set_kb_ids(doc: Doc, kb_ids: List[str], spans_key: Optional[str]) -> None:
 
 
 def variants_of(doc: Doc, spans_key: Optional[str], *, resolve_abbreviations: bool = True) -> List["MentionVariants"]:
-    """RETURNS (List[MentionVariants]): those of each mention, by what the components before have found."""
+    """Return `List[MentionVariants]`: those of each mention, by what the components before have found."""
     from ..linking.variants import MentionVariants
 
     text = doc.text  # which spaCy puts together anew each time

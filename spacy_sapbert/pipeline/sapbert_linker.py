@@ -127,32 +127,36 @@ class SapbertLinker(BatchedPipe):
 
     `linking.linker.Linker` does the work. The component reads the mentions of documents and writes the links.
 
-    kb (str): "starter", or the path of a knowledge base that `spacy-sapbert kb build` made.
-    encoder (str): "starter", a folder or a hub name; "none" for the sparse score alone.
-    device (str): where the encoder runs: "auto", "cpu", "cuda", …
-    index (str): how the nearest names are found. "Flat" compares with all of them. "HNSW", "IVF", "IVF,PQ", "SQ8" and
-        other kinds of faiss are faster or smaller, and may miss some. "qdrant:FOLDER" or a URL searches a Qdrant
-        database that `spacy-sapbert kb upload` filled.
-    k (int): candidates for each text that is looked up.
-    threshold (float | None): a link needs a higher score. None takes the fitted threshold, else 0.85.
-    max_entities_per_mention (int): candidates in `span._.kb_ents`, for each part of a mention.
-    spans_key (str | None): link `doc.spans[spans_key]` instead of `doc.ents`.
-    types, sources (List[str]): only concepts of these types, only names from these sources. The filter comes before the
-        k best are taken. Empty lists let all pass.
-    label_types (Dict[str, List[str]]): types for mentions with this label, instead of `types`.
-    resolve_abbreviations (bool): expand the short forms that `abbreviation_resolver` found.
-    filter_for_definitions (bool): whether a concept without a definition needs a score of `no_definition_threshold`.
-    no_definition_threshold (float): that score.
-    candidates (Dict): for experts, see `linking.settings.CandidateSettings`.
-    selection (Dict): for experts, see `linking.settings.SelectionSettings`.
-    vectors (Dict): for experts, see `linking.settings.VectorSettings`.
-    training (BioSyn | None): how `spacy train` trains the linker on annotated documents; None for not at all.
-    scorer (Callable | None): compares predicted documents with annotated ones.
+    Args:
+        kb: "starter", or the path of a knowledge base that `spacy-sapbert kb build` made.
+        encoder: "starter", a folder or a hub name; "none" for the sparse score alone.
+        device: where the encoder runs: "auto", "cpu", "cuda", …
+        index: how the nearest names are found. "Flat" compares with all of them. "HNSW", "IVF", "IVF,PQ", "SQ8" and
+            other kinds of faiss are faster or smaller, and may miss some. "qdrant:FOLDER" or a URL searches a Qdrant
+            database that `spacy-sapbert kb upload` filled.
+        k: candidates for each text that is looked up.
+        threshold: a link needs a higher score. None takes the fitted threshold, else 0.85.
+        max_entities_per_mention: candidates in `span._.kb_ents`, for each part of a mention.
+        spans_key: link `doc.spans[spans_key]` instead of `doc.ents`.
+        types: only concepts of these types, only names from these sources. The filter comes before the k best are
+            taken. Empty lists let all pass.
+        sources: see `types`.
+        label_types: types for mentions with this label, instead of `types`.
+        resolve_abbreviations: expand the short forms that `abbreviation_resolver` found.
+        filter_for_definitions: whether a concept without a definition needs a score of `no_definition_threshold`.
+        no_definition_threshold: that score.
+        candidates (Dict): for experts, see `linking.settings.CandidateSettings`.
+        selection (Dict): for experts, see `linking.settings.SelectionSettings`.
+        vectors (Dict): for experts, see `linking.settings.VectorSettings`.
+        training: how `spacy train` trains the linker on annotated documents; None for not at all.
+        scorer: compares predicted documents with annotated ones.
+
+    Raises:
+        SapbertError: E406 a setting cannot have its value; E407 neither encoder nor sparse score.
 
     These can be changed at any time; the change is not saved: `k`, `threshold`, `max_entities_per_mention`, `spans_key`,
     `types`, `sources`, `label_types`, `resolve_abbreviations`, both about definitions, and in `settings` the blocks
     `candidates` (but for `sparse` and `text_normalizer`) and `selection`.
-    RAISES (SapbertError): E406 a setting cannot have its value; E407 neither encoder nor sparse score.
     """
 
     k = _linker_setting("k")
@@ -263,7 +267,7 @@ class SapbertLinker(BatchedPipe):
         return self.linker.kb
 
     def predict(self, docs: Sequence[Doc]) -> List[List[Parts]]:
-        """RETURNS (List[List[Parts]]): for each mention of each document its parts, with candidates of any score."""
+        """Return `List[List[Parts]]`: for each mention of each document its parts, with candidates of any score."""
         queries = [self._queries(doc) for doc in docs]
         return self.linker.link(queries) if any(queries) else [[] for _ in docs]
 
@@ -282,7 +286,8 @@ class SapbertLinker(BatchedPipe):
     def set_kb(self, kb: str) -> None:
         """Link to another vocabulary from now on, with the encoder that is open. A calibration is dropped.
 
-        kb (str): "starter", or the path of a knowledge base.
+        Args:
+            kb: "starter", or the path of a knowledge base.
         """
         from ..kb.storage import load_knowledge_base
 
@@ -321,9 +326,12 @@ class SapbertLinker(BatchedPipe):
     def initialize(self, get_examples: Callable[[], Iterable[Example]], *, nlp: Optional[Language] = None) -> None:
         """Get ready for training; a component without `training` stays as it is.
 
-        get_examples (Callable[[], Iterable[Example]]): gives the training data.
-        RAISES (SapbertError): E406 λ or μ is set, but is to be trained; E342 there is no encoder; E346 no mention has a
-            concept of the vocabulary.
+        Args:
+            get_examples: gives the training data.
+
+        Raises:
+            SapbertError: E406 λ or μ is set, but is to be trained; E342 there is no encoder; E346 no mention has a
+                concept of the vocabulary.
         """
         if self.training is None:
             return
@@ -351,10 +359,13 @@ class SapbertLinker(BatchedPipe):
     ) -> Dict[str, float]:
         """Train on the gold mentions of examples.
 
-        examples (Iterable[Example]): with mentions in the predicted documents, or else the gold ones are taken. Let the
-            resolver and the splitter annotate, so that long forms and composite splits are there.
-        drop (float): not used; dropout is a setting of `training`.
-        RETURNS (Dict[str, float]): `losses`, to which the mean loss of a mention was added.
+        Args:
+            examples: with mentions in the predicted documents, or else the gold ones are taken. Let the resolver and
+                the splitter annotate, so that long forms and composite splits are there.
+            drop: not used; dropout is a setting of `training`.
+
+        Returns:
+            `losses`, to which the mean loss of a mention was added.
         """
         losses = {} if losses is None else losses
         losses.setdefault(self.name, 0.0)
@@ -371,7 +382,7 @@ class SapbertLinker(BatchedPipe):
         return losses
 
     def get_loss(self, examples: Iterable[Example], scores: "CandidateScores") -> Tuple[float, "np.ndarray"]:
-        """RETURNS (Tuple[float, float32]): the mean loss of a mention, and its gradient by the scores."""
+        """Return `Tuple[float, float32]`: the mean loss of a mention, and its gradient by the scores."""
         return self._start_training().loss(scores)
 
     def finish_update(self, sgd: "Optimizer") -> None:
@@ -380,7 +391,7 @@ class SapbertLinker(BatchedPipe):
             self._trainer.finish_update(sgd)
 
     def score(self, examples: Iterable[Example], **settings: Any) -> Dict[str, Any]:
-        """RETURNS (Dict[str, Any]): what the `scorer` measures; it is given the component as `linker`."""
+        """Return what the `scorer` measures; it is given the component as `linker`."""
         return self.scorer(examples, linker=self, **settings) if self.scorer else {}
 
     def _start_training(self) -> "LinkerTrainer":

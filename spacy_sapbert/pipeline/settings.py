@@ -8,7 +8,7 @@ from ..settings import SettingsBlock
 
 
 def settings_of(component: Any) -> Dict[str, Any]:
-    """RETURNS (Dict[str, Any]): all settings; the attribute of one that cannot be changed any more begins with `_`."""
+    """Return all settings; the attribute of one that cannot be changed any more begins with `_`."""
     arguments = inspect.signature(type(component)).parameters.values()
     names = [argument.name for argument in arguments if argument.kind == argument.KEYWORD_ONLY]
     values = {name: _value(component, name) for name in names}
@@ -18,8 +18,11 @@ def settings_of(component: Any) -> Dict[str, Any]:
 def check_setting(component: Any, setting: str, holds: bool, wanted: str) -> None:
     """Complain of a setting whose value does not hold.
 
-    wanted (str): what it must be, e.g. "at least 1".
-    RAISES (SapbertError): E406.
+    Args:
+        wanted: what it must be, e.g. "at least 1".
+
+    Raises:
+        SapbertError: E406.
     """
     if not holds:
         value = _value(component, setting)

@@ -31,10 +31,13 @@ class SpellingCorrector(FolderPipe):
     It stands after the `abbreviation_resolver` and the `composite_splitter`, and before the `sapbert_linker`. A mention
     that the `concept_matcher` found is a name already and stays as it is.
 
-    kb (str): "starter", or the path of a knowledge base. Its words are taken as correct, see `KnownWords`.
-    corrections (str | None): the path of a list with `wrong||right` on each line, used instead of those words.
-    spans_key (str | None): the span group with the mentions; None for `doc.ents`.
-    RAISES (SapbertError): E406 `corrections` is empty.
+    Args:
+        kb: "starter", or the path of a knowledge base. Its words are taken as correct, see `KnownWords`.
+        corrections: the path of a list with `wrong||right` on each line, used instead of those words.
+        spans_key: the span group with the mentions; None for `doc.ents`.
+
+    Raises:
+        SapbertError: E406 `corrections` is empty.
     """
 
     def __init__(
@@ -80,7 +83,8 @@ class SpellingCorrector(FolderPipe):
     def set_kb(self, kb: str) -> None:
         """Take the words of another vocabulary as correct from now on; a list stays.
 
-        kb (str): "starter", or the path of a knowledge base.
+        Args:
+            kb: "starter", or the path of a knowledge base.
         """
         self._kb = kb
         if not isinstance(self._corrector, CorrectionList):

@@ -14,11 +14,13 @@ from ..kb.knowledge_base import KnowledgeBase
 class ConceptSet:
     """Some concepts of a store, each with a place, in the order of their rows.
 
-    kb (KnowledgeBase): the vocabulary.
-    ids (Collection[str] | None): primary or alternative ids; None for all. Those the store lacks are left out.
-    types (Sequence[str]): concepts of these types only; empty for all.
+    Args:
+        kb: the vocabulary.
+        ids: primary or alternative ids; None for all. Those the store lacks are left out.
+        types: concepts of these types only; empty for all.
 
-    rows (int64, shape (n,)): their rows in the store, rising.
+    Attributes:
+        rows (int64, shape (n,)): their rows in the store, rising.
     """
 
     def __init__(self, kb: KnowledgeBase, ids: Collection[str] | None = None, types: Sequence[str] = ()) -> None:
@@ -46,7 +48,7 @@ class ConceptSet:
         return [concept_id for row, concept_id in enumerate(self.kb.concept_ids()) if row in chosen]
 
     def places_of(self, concept_id: str) -> list[int]:
-        """RETURNS (list[int]): the places of the concepts of the set with this primary or alternative id."""
+        """Return the places of the concepts of the set with this primary or alternative id."""
         places = (int(self._places[row]) for row in self.kb.concept_rows(concept_id))
         return [place for place in places if place >= 0]
 
@@ -63,7 +65,7 @@ class ConceptSet:
         return self.kb.n_names if self.names is None else len(self.names.rows)
 
     def owners(self, names: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """RETURNS: for the given name rows, positions in `names` and places of concepts, one pair an owner."""
+        """Return ``: for the given name rows, positions in `names` and places of concepts, one pair an owner."""
         which, owners = self.kb.name_concepts.of(names)
         places = self._places[self.kb.name_concepts.concepts[owners]]
         return which[places >= 0], places[places >= 0]

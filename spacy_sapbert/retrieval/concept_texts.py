@@ -8,7 +8,7 @@ SEPARATOR = "; "
 
 
 def concept_text(names: Iterable[str], definition: str | None = None) -> str:
-    """RETURNS (str): the l2_normalized names, each once, and the definition."""
+    """Return the l2_normalized names, each once, and the definition."""
     forms = dict.fromkeys(form for name in names if (form := normal_name(name)))
     return SEPARATOR.join([*forms, *([definition] if definition else [])])
 

@@ -34,9 +34,12 @@ CHUNK = 4096
 class ConceptVectors:
     """The vectors of the concepts of a set, by place.
 
-    folder (Path): where `build_concept_vectors` put them.
-    concepts (ConceptSet): what they stand for.
-    RAISES (SapbertError): E305 they belong to other concepts, E306 something is missing.
+    Args:
+        folder: where `build_concept_vectors` put them.
+        concepts: what they stand for.
+
+    Raises:
+        SapbertError: E305 they belong to other concepts, E306 something is missing.
     """
 
     def __init__(self, folder: Path, concepts: ConceptSet) -> None:
@@ -55,9 +58,12 @@ class ConceptVectors:
             self._index = read_index(folder / INDEX_FILE, len(concepts))
 
     def nearest(self, queries: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
-        """RETURNS (float32 and int64, shape (len(queries), n)): cosines and places of the nearest, best first; places
-        of -1 where there are no more. Among many concepts some may be missed.
-        RAISES (SapbertError): E646 the queries have another dimension."""
+        """Return `float32 and int64, shape (len(queries), n)`: cosines and places of the nearest, best first; places of
+        -1 where there are no more. Among many concepts some may be missed.
+
+        Raises:
+            SapbertError: E646 the queries have another dimension.
+        """
         import faiss
 
         use_one_thread_after_fork()
@@ -71,19 +77,19 @@ class ConceptVectors:
         return scores, places
 
     def similarities(self, queries: np.ndarray, places: np.ndarray) -> np.ndarray:
-        """RETURNS (float32, shape (len(queries), len(places))): exact cosines."""
+        """Return `float32, shape (len(queries), len(places))`: exact cosines."""
         similarities: np.ndarray = queries @ self.vectors[places].T
         return similarities
 
     def _refined(self, queries: np.ndarray, places: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
-        """RETURNS: as `nearest`, the best n of those at `places`, which an index knows by estimates only."""
+        """Return ``: as `nearest`, the best n of those at `places`, which an index knows by estimates only."""
         cosines = np.einsum("qd,qmd->qm", queries, self.vectors[places.clip(min=0)])
         cosines[places < 0] = -np.inf
         best = np.argsort(-cosines, axis=1, kind="stable")[:, :n]
         return np.take_along_axis(cosines, best, axis=1), np.take_along_axis(places, best, axis=1)
 
     def of(self, concepts: ConceptSet, folder: Path) -> ConceptVectors:
-        """RETURNS (ConceptVectors): those of some of the concepts, in a folder of their own."""
+        """Return `ConceptVectors`: those of some of the concepts, in a folder of their own."""
         rows = np.searchsorted(self.concepts.rows, concepts.rows)
         folder.mkdir(parents=True, exist_ok=True)
         np.save(folder / VECTORS_FILE, self.vectors[rows], allow_pickle=False)
@@ -113,8 +119,9 @@ def cached_concept_vectors(concepts: ConceptSet, encoder: TransformerEncoder, ki
 def build_concept_vectors(concepts: ConceptSet, encoder: TransformerEncoder, kind: str, folder: Path) -> None:
     """Encode the concepts of a set.
 
-    kind (str): "packed", one text of all names and the definition; or "mean", the mean of the names' vectors, brought
-        to unit length.
+    Args:
+        kind: "packed", one text of all names and the definition; or "mean", the mean of the names' vectors, brought to
+            unit length.
     """
     folder.mkdir(parents=True, exist_ok=True)
     encode, shape = _packed if kind == "packed" else _mean, (len(concepts), encoder.dim)
@@ -141,7 +148,7 @@ def _mean(concepts: list[tuple[list[str], str | None]], encoder: TransformerEnco
 
 
 def _texts(concepts: ConceptSet) -> Iterator[tuple[list[str], str | None]]:
-    """YIELDS: names and definition of each concept."""
+    """Yield names and definition of each concept."""
     for concept_id in concepts.ids:
         concept = concepts.kb.get(concept_id)
         assert concept is not None
@@ -163,5 +170,5 @@ def _finish(folder: Path, concepts: ConceptSet, kind: str) -> None:
 
 
 def _hash(concepts: ConceptSet) -> str:
-    """RETURNS (str): equal for the same concepts in the same order, whatever names they have gained since."""
+    """Return `str`: equal for the same concepts in the same order, whatever names they have gained since."""
     return hashlib.sha256("\n".join(concepts.ids).encode()).hexdigest()

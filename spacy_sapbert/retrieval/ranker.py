@@ -37,9 +37,10 @@ class Candidates(NamedTuple):
 class ConceptRanker:
     """Ranks the concepts of a set for documents.
 
-    concepts (ConceptSet): what can be named.
-    signals (Sequence[Signal]): what speaks for them; without weights the first alone ranks.
-    weights (SignalWeights | None): how much each counts; they can be changed at any time.
+    Args:
+        concepts: what can be named.
+        signals: what speaks for them; without weights the first alone ranks.
+        weights: how much each counts; they can be changed at any time.
     """
 
     def __init__(self, concepts: ConceptSet, signals: Sequence[Signal], weights: SignalWeights | None = None) -> None:
@@ -58,8 +59,9 @@ class ConceptRanker:
         return self.weights.threshold if self.weights else self.signals[0].threshold
 
     def rank(self, docs: Sequence[Doc], k: int) -> list[list[RankedConcept]]:
-        """RETURNS (list[list[RankedConcept]]): the k best concepts of each document, whatever their score. Equal
-        ones are ordered as ties are, see `KnowledgeBase.tie_ranks`."""
+        """Return the k best concepts of each document, whatever their score. Equal ones are ordered as ties are, see
+        `KnowledgeBase.tie_ranks`.
+        """
         used = self.signals if self.weights else self.signals[:1]
         return [self._rank(candidates, k) for candidates in self.candidates(docs, signals=used, n=max(k, CANDIDATES))]
 
@@ -73,8 +75,9 @@ class ConceptRanker:
     ) -> list[Candidates]:
         """Put together what the signals see.
 
-        own (Sequence[DocumentCounts] | None): see `Signal.read`.
-        n (int): so many concepts are taken from each signal.
+        Args:
+            own: see `Signal.read`.
+            n: so many concepts are taken from each signal.
         """
         of_signals = [signal.read(docs, own) for signal in (self.signals if signals is None else signals)]
         return [_candidates(list(views), n) for views in zip(*of_signals, strict=True)]
@@ -101,7 +104,7 @@ def _candidates(views: list[View], n: int) -> Candidates:
 
 
 def _evidence(views: Sequence[View], place: int) -> tuple[Characters, ...]:
-    """RETURNS: that of the first signal that has any."""
+    """Return ``: that of the first signal that has any."""
     for view in views:
         found = view.evidence(place)
         if found:

@@ -44,17 +44,18 @@ class Retriever:
     `ConceptRanker` compares documents with concepts. The retriever has all that its signals need.
     `retrieval.storage` opens, saves and loads it.
 
-    concepts (ConceptSet): what can be predicted.
-    signals (Sequence[str]): what speaks for a concept, some of `SIGNALS`.
-    settings (RetrieverSettings): shared with the caller, who may change them at any time.
-    spans_key (str | None): "mentions" are `doc.spans[spans_key]` instead of `doc.ents`.
-    encoder (TransformerEncoder | None): encodes names and concepts; it is never trained.
-    concept_vectors (ConceptVectors | None): for "document".
-    name_vectors (Index | None): for "phrases" and "sentences".
-    document_encoder (DocumentEncoder | None): for "document"; it may be trained.
-    encode_documents (EncodeDocuments | None): encodes documents in place of `document_encoder`.
-    labels (list[str] | None): the ids that the concepts were chosen by.
-    counts (TrainingCounts | None), stored_weights (SignalWeights | None): what was fitted on annotated documents.
+    Attributes:
+        concepts: what can be predicted.
+        signals: what speaks for a concept, some of `SIGNALS`.
+        settings: shared with the caller, who may change them at any time.
+        spans_key: "mentions" are `doc.spans[spans_key]` instead of `doc.ents`.
+        encoder: encodes names and concepts; it is never trained.
+        concept_vectors: for "document".
+        name_vectors: for "phrases" and "sentences".
+        document_encoder: for "document"; it may be trained.
+        encode_documents: encodes documents in place of `document_encoder`.
+        labels: the ids that the concepts were chosen by.
+        counts: what was fitted on annotated documents.
     """
 
     concepts: ConceptSet
@@ -85,8 +86,7 @@ class Retriever:
     # --- ranking
 
     def retrieve(self, docs: Sequence[Doc]) -> list[list[DocumentConcept]]:
-        """RETURNS (list[list[DocumentConcept]]): for each document the k best concepts above the threshold, best
-        first."""
+        """Return `list[list[DocumentConcept]]`: for each document the k best concepts above the threshold, best first."""
         threshold = self.threshold
         found = [
             [self._describe(doc, concept) for concept in ranked if concept.score > threshold]
@@ -97,9 +97,12 @@ class Retriever:
     def rank(self, docs: Sequence[Doc], k: int, filter: Collection[str] | None = None) -> list[list[DocumentConcept]]:
         """Rank the concepts of documents, whatever their score, those above others included.
 
-        k (int): so many concepts of each document, at most.
-        filter (Collection[str] | None): ids that can be predicted.
-        RETURNS (list[list[DocumentConcept]]): best first.
+        Args:
+            k: so many concepts of each document, at most.
+            filter: ids that can be predicted.
+
+        Returns:
+            best first.
         """
         retriever = self if filter is None else self._of(frozenset(filter))
         ranked = retriever.ranker.rank(docs, k)
@@ -127,7 +130,7 @@ class Retriever:
         return self._ranker
 
     def _most_specific(self, found: Sequence[DocumentConcept]) -> list[DocumentConcept]:
-        """RETURNS (list[DocumentConcept]): those concepts of a document that are above none of the others."""
+        """Return `list[DocumentConcept]`: those concepts of a document that are above none of the others."""
         lowest = below([concept.concept_id for concept in found], self.kb)
         return [concept for concept in found if concept.concept_id in lowest]
 
@@ -140,7 +143,7 @@ class Retriever:
         return DocumentConcept(concept_id, ranked.score, concept.canonical_name, evidence, ranked.contributions)
 
     def _of(self, filter: frozenset[str]) -> Retriever:
-        """RETURNS (Retriever): one for some of the concepts. It is kept: its vectors take long to make."""
+        """Return `Retriever`: one for some of the concepts. It is kept: its vectors take long to make."""
         if self._filtered is None or self._filtered[0] != filter:
             chosen = set(self.concepts.ids)
             ids = [one for given in filter for one in self.kb.find_id(given) if one in chosen]
@@ -187,8 +190,9 @@ class Retriever:
         self._renew()
 
     def separate_document_encoder(self) -> DocumentEncoder:
-        """RETURNS (DocumentEncoder): that of the retriever, which can be trained: it shares no weights with `encoder`
-        from now on."""
+        """Return `DocumentEncoder`: that of the retriever, which can be trained: it shares no weights with `encoder`
+        from now on.
+        """
         assert self.encoder is not None  # it has made the vectors of the concepts
         assert self.document_encoder is not None
         if self.document_encoder.encoder is self.encoder:
@@ -201,7 +205,7 @@ class Retriever:
         self._ranker = self._filtered = None
 
     def _folder(self) -> Path:
-        """RETURNS (Path): a new folder that lives as long as the retriever does."""
+        """Return a new folder that lives as long as the retriever does."""
         self._folders.append(tempfile.TemporaryDirectory(prefix="spacy_sapbert_", ignore_cleanup_errors=True))
         return Path(self._folders[-1].name)
 

@@ -14,11 +14,12 @@ CONCEPT_TEXTS = ("packed", "mean")
 class VectorSettings(SettingsBlock):
     """How vectors are made.
 
-    pooling (str | None): "cls" or "mean"; None takes what the encoder says.
-    concept_text (str): what the signal "document" encodes of a concept. "packed" is one text of all its names and its
-        definition; "mean" is the mean of its names' vectors.
-    segment_length (int): wordpieces that the signal "document" reads at once; no more than the encoder can read.
-    batch_size (int): documents that are read together.
+    Attributes:
+        pooling: "cls" or "mean"; None takes what the encoder says.
+        concept_text: what the signal "document" encodes of a concept. "packed" is one text of all its names and its
+            definition; "mean" is the mean of its names' vectors.
+        segment_length: wordpieces that the signal "document" reads at once; no more than the encoder can read.
+        batch_size: documents that are read together.
     """
 
     pooling: str | None = None
@@ -39,9 +40,10 @@ class VectorSettings(SettingsBlock):
 class RetrieverSettings(SettingsBlock):
     """Which concepts a `Retriever` predicts; each setting can be changed at any time.
 
-    k (int): concepts of a document at most.
-    threshold (float | None): a concept needs a higher score. None takes the fitted threshold, or that of the signal.
-    most_specific (bool): leave out concepts above another one of the document in the vocabulary's hierarchy.
+    Attributes:
+        k: concepts of a document at most.
+        threshold: a concept needs a higher score. None takes the fitted threshold, or that of the signal.
+        most_specific: leave out concepts above another one of the document in the vocabulary's hierarchy.
     """
 
     k: int = 10

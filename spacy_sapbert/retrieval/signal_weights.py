@@ -13,10 +13,12 @@ STRENGTH = 0.3  # of regularisation: scikit-learn's C
 class SignalWeights(NamedTuple):
     """Weights of the features of some signals.
 
-    signals (tuple[tuple[str, int], ...]): names of the signals, and how many features each has.
-    weights, means (tuple[float, ...]): of the features, in the order of the signals.
-    bias (float): the score of a concept whose features are all as they are on average, before it is squeezed.
-    threshold (float): on the probability.
+    Attributes:
+        signals: names of the signals, and how many features each has.
+        weights: of the features, in the order of the signals.
+        means: of the features, in the order of the signals.
+        bias: the score of a concept whose features are all as they are on average, before it is squeezed.
+        threshold: on the probability.
     """
 
     signals: tuple[tuple[str, int], ...]
@@ -31,10 +33,13 @@ class SignalWeights(NamedTuple):
     ) -> SignalWeights | None:
         """Fit weights, and the threshold with the best F1 over all documents.
 
-        features (Sequence[float32, shape (candidates, features)]), right (Sequence[bool, shape (candidates,)]): of each
-            document.
-        missed (int): annotated concepts that are among no document's candidates.
-        RETURNS (SignalWeights | None): None where no candidate is right, or all are: there is nothing to fit then.
+        Args:
+            features (Sequence[float32, shape (candidates, features)]), right (Sequence[bool, shape (candidates,)]): of
+                each document.
+            missed: annotated concepts that are among no document's candidates.
+
+        Returns:
+            SignalWeights | None: None where no candidate is right, or all are: there is nothing to fit then.
         """
         from sklearn.linear_model import LogisticRegression
         from sklearn.preprocessing import StandardScaler
@@ -55,12 +60,12 @@ class SignalWeights(NamedTuple):
         return fitted._replace(threshold=best_threshold(fitted.scores(x), y, missed))
 
     def scores(self, features: np.ndarray) -> np.ndarray:
-        """RETURNS (float64, shape (candidates,)): probabilities."""
+        """Return `float64, shape (candidates,)`: probabilities."""
         scores: np.ndarray = 1 / (1 + np.exp(-(self.bias + self._terms(features).sum(axis=1))))
         return scores
 
     def contributions(self, features: np.ndarray) -> list[tuple[tuple[str, float], ...]]:
-        """RETURNS (list[tuple[tuple[str, float], ...]]): of each candidate, what the signals add to the bias."""
+        """Return `list[tuple[tuple[str, float], ...]]`: of each candidate, what the signals add to the bias."""
         ends = np.cumsum([n for _, n in self.signals])
         parts = [part.sum(axis=1) for part in np.split(self._terms(features), ends[:-1], axis=1)]
         names = [name for name, _ in self.signals]
@@ -72,7 +77,7 @@ class SignalWeights(NamedTuple):
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> SignalWeights:
-        """RAISES (ValueError, TypeError, KeyError): it is not what `_asdict` gives."""
+        """Raise ValueError, TypeError, KeyError: it is not what `_asdict` gives."""
         signals = tuple((str(name), int(n)) for name, n in data["signals"])
         weights, means = (tuple(map(float, data[name])) for name in ("weights", "means"))
         if not len(weights) == len(means) == sum(n for _, n in signals):
@@ -81,10 +86,11 @@ class SignalWeights(NamedTuple):
 
 
 def best_threshold(scores: np.ndarray, right: np.ndarray, missed: int) -> float:
-    """RETURNS (float): what scores must be above for the best F1 of all candidates together; half way between the
-    lowest that is named then and the next one.
+    """Return what scores must be above for the best F1 of all candidates together; half way between the lowest that is
+    named then and the next one.
 
-    missed (int): right ones that are no candidates.
+    Args:
+        missed: right ones that are no candidates.
     """
     order = np.argsort(-scores, kind="stable")
     ranked, hits = scores[order], np.cumsum(right[order])

@@ -41,10 +41,13 @@ def open_retriever(
 ) -> Retriever:
     """Prepare what signals need. Vectors come from the cache folder, or are made there.
 
-    labels (Path | None): a file with the ids that can be predicted; None for all of the vocabulary.
-    types (Sequence[str]): only concepts of these types; empty for all.
-    index (str): see `open_index`.
-    RAISES (SapbertError): E642 none of the labels is a concept of the vocabulary.
+    Args:
+        labels: a file with the ids that can be predicted; None for all of the vocabulary.
+        types: only concepts of these types; empty for all.
+        index: see `open_index`.
+
+    Raises:
+        SapbertError: E642 none of the labels is a concept of the vocabulary.
     """
     vectors = vectors or VectorSettings()
     ids = None if labels is None else read_labels(labels)
@@ -64,7 +67,8 @@ def open_retriever(
 def save_retriever(retriever: Retriever, folder: Path, index: str = FLAT) -> None:
     """Write all that a retriever needs into a folder; its settings are not saved.
 
-    index (str): the kind of index of the names, see `open_index`.
+    Args:
+        index: the kind of index of the names, see `open_index`.
     """
     folder.mkdir(parents=True, exist_ok=True)
     copy_knowledge_base(retriever.kb, folder)
@@ -97,7 +101,8 @@ def load_retriever(
 ) -> Retriever:
     """Open what `save_retriever` wrote; see `open_retriever`.
 
-    RAISES (SapbertError): E306 a part is missing or damaged.
+    Raises:
+        SapbertError: E306 a part is missing or damaged.
     """
     vectors = vectors or VectorSettings()
     kb = open_saved_knowledge_base(folder)
@@ -127,7 +132,7 @@ def _load_fitted(retriever: Retriever, path: Path) -> None:
 
 
 def _with_length(encoder: TransformerEncoder, length: int) -> TransformerEncoder:
-    """RETURNS (TransformerEncoder): one that reads longer texts, with the same weights."""
+    """Return `TransformerEncoder`: one that reads longer texts, with the same weights."""
     settings = {**encoder.settings, "max_length": length}
     longer = TransformerEncoder(encoder.name, **settings, device=encoder.device)
     longer.replace(encoder.model, encoder.tokenizer)

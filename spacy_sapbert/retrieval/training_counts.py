@@ -13,9 +13,10 @@ ADDED = 3.0  # occurrences that a text is credited with, marked as often as text
 class DocumentCounts(NamedTuple):
     """One annotated document.
 
-    concepts (frozenset[str]): the ids annotated in it.
-    texts (Counter[str]): how often each text is in it that may be a mention.
-    marked (Counter[str]): how often each of them is annotated.
+    Attributes:
+        concepts: the ids annotated in it.
+        texts: how often each text is in it that may be a mention.
+        marked: how often each of them is annotated.
     """
 
     concepts: frozenset[str]
@@ -29,9 +30,11 @@ NOTHING = DocumentCounts(frozenset(), Counter(), Counter())
 class TrainingCounts:
     """The sums over all annotated documents.
 
-    concepts (Mapping[str, int]): in how many documents each id is annotated.
-    texts, marked (Mapping[str, int]): see `DocumentCounts`.
-    share (float): of all that may be a mention, how much is annotated.
+    Args:
+        concepts: in how many documents each id is annotated.
+        texts: see `DocumentCounts`.
+        marked: see `DocumentCounts`.
+        share: of all that may be a mention, how much is annotated.
     """
 
     def __init__(
@@ -56,16 +59,17 @@ class TrainingCounts:
         return cls(concepts, {text: n for text, n in texts.items() if n > 1 or marked[text]}, +marked, share)
 
     def documents_with(self, ids: Iterable[str], own: DocumentCounts = NOTHING) -> int:
-        """RETURNS (int): in how many documents, but for this one, a concept with these ids is annotated."""
+        """Return `int`: in how many documents, but for this one, a concept with these ids is annotated."""
         return sum(self.concepts.get(one, 0) - (one in own.concepts) for one in ids)
 
     def occurrences(self, text: str, own: DocumentCounts = NOTHING) -> int:
-        """RETURNS (int): how often a text comes in other documents than this one."""
+        """Return how often a text comes in other documents than this one."""
         return max(0, self.texts.get(text, 0) - own.texts[text])
 
     def log_odds(self, text: str, own: DocumentCounts = NOTHING) -> float:
-        """RETURNS (float): how much more often than others a text is annotated where it comes, as a difference of
-        logarithms of odds; 0 for one that is not known."""
+        """Return how much more often than others a text is annotated where it comes, as a difference of logarithms of
+        odds; 0 for one that is not known.
+        """
         marked = max(0, self.marked.get(text, 0) - own.marked[text])
         share = (marked + ADDED * self.share) / (self.occurrences(text, own) + ADDED)
         return _log_odds(share) - _log_odds(self.share)

@@ -59,10 +59,12 @@ _Piece = tuple[int, str]
 class Definition(NamedTuple):
     """A short form and its long form, as a text defines them.
 
-    short_start, short_end (int), long_start, long_end (int | None): characters of the text. A long form that is not in
-        one piece has none: "Duchenne muscular dystrophy" in "Duchenne or Becker muscular dystrophy".
-    precision (float): the estimated precision of the strategy, 0 to 1.
-    strategy (str): which of Ab3P's strategies found the long form.
+    Attributes:
+        short_start: characters of the text. A long form that is not in one piece has none: "Duchenne muscular
+            dystrophy" in "Duchenne or Becker muscular dystrophy".
+        short_end: see `short_start`.
+        precision: the estimated precision of the strategy, 0 to 1.
+        strategy: which of Ab3P's strategies found the long form.
     """
 
     short: str
@@ -82,9 +84,12 @@ _SHORT_START = attrgetter("short_start")
 class AbbreviationOccurrence(NamedTuple):
     """A place where a short form is used; that of its definition is one too.
 
-    start, end (int): characters of the short form, with the "s" of a plural.
-    long (str): the long form as it was defined.
-    long_start, long_end (int | None): where the text defines it; None where the text does not.
+    Attributes:
+        start: characters of the short form, with the "s" of a plural.
+        end: characters of the short form, with the "s" of a plural.
+        long: the long form as it was defined.
+        long_start: where the text defines it; None where the text does not.
+        long_end: where the text defines it; None where the text does not.
     """
 
     start: int
@@ -102,9 +107,12 @@ def find_definitions(text: str, *, min_precision: float = 0.9) -> list[Definitio
 
     Several short forms in a bracket share a coordination: "Duchenne or Becker muscular dystrophy (DMD/BMD)".
 
-    text (str): a text of any length.
-    min_precision (float): the least estimated precision of the strategies used, 0 to 1.
-    RETURNS (list[Definition]): by position of the short form.
+    Args:
+        text: a text of any length.
+        min_precision: the least estimated precision of the strategies used, 0 to 1.
+
+    Returns:
+        by position of the short form.
     """
     found: list[Definition] = []
     for bracket in _without_list_markers(_find_brackets(text)):
@@ -117,9 +125,11 @@ def find_definitions(text: str, *, min_precision: float = 0.9) -> list[Definitio
 class _Bracket(NamedTuple):
     """A pair of brackets.
 
-    start, end (int): the opening and the closing one.
-    outer (int): where the contents of the bracket around it start, or 0.
-    parts (list[_Piece]): its contents between commas and semicolons, without quotes; at least one.
+    Attributes:
+        start: the opening and the closing one.
+        end: the opening and the closing one.
+        outer: where the contents of the bracket around it start, or 0.
+        parts: its contents between commas and semicolons, without quotes; at least one.
     """
 
     start: int
@@ -220,7 +230,7 @@ def _is_reversed(short: str, long: str) -> bool:
 
 
 def _words_before(text: str, start: int, end: int) -> _Piece:
-    """RETURNS (_Piece): the last words before a bracket that are in the same sentence and outer bracket."""
+    """Return the last words before a bracket that are in the same sentence and outer bracket."""
     if end - start > MAX_CHARS:
         # not from within a word
         words = text[end - MAX_CHARS : end].split(maxsplit=1)
@@ -277,10 +287,13 @@ def find_occurrences(
     often than the other number. A short form that is defined again has the definition before the use that is nearest,
     or else the first. Uses do not overlap: the longest go first.
 
-    text (str): the text.
-    definitions (Iterable[Definition]): its definitions.
-    known (Mapping[str, str]): long forms of short forms that the text does not define itself.
-    RETURNS (list[Use]): by position.
+    Args:
+        text: the text.
+        definitions: its definitions.
+        known: long forms of short forms that the text does not define itself.
+
+    Returns:
+        by position.
     """
     defined: dict[str, list[Definition]] = {}
     for definition in sorted(definitions, key=_SHORT_START):
@@ -330,7 +343,7 @@ def _find_strings(text: str, strings: Collection[str]) -> Iterator[tuple[int, st
 
 @lru_cache(maxsize=4)  # one list of known short forms serves many texts
 def _by_first_word(strings: tuple[str, ...]) -> dict[str, list[str]]:
-    """RETURNS (dict[str, list[str]]): the strings by the word or sign of a text at which they can start."""
+    """Return the strings by the word or sign of a text at which they can start."""
     by_word: dict[str, list[str]] = {}
     for wanted in strings:
         word = _WORD_OR_SIGN.findall(wanted)[0]
@@ -362,8 +375,10 @@ def expand(text: str, start: int, end: int, occurrences: Sequence[AbbreviationOc
     long form that follows the short form goes once as well: "LN syndrome" → "Lesch-Nyhan syndrome". A short form in a
     long form is expanded too, but none in the long form of that. A use that the mention cuts stays as it is.
 
-    start, end (int): characters of the mention.
-    occurrences (Sequence[Use]): the uses in the text by position, as `find_occurrences` gives them.
+    Args:
+        start: characters of the mention.
+        end: characters of the mention.
+        occurrences: the uses in the text by position, as `find_occurrences` gives them.
     """
     return _edited(
         text,
@@ -384,7 +399,7 @@ def _within(occurrences: Sequence[AbbreviationOccurrence], start: int, end: int)
 def _edit(
     text: str, start: int, end: int, occurrence: AbbreviationOccurrence, occurrences: Sequence[AbbreviationOccurrence]
 ) -> Edit:
-    """RETURNS (Edit): what becomes of a use in the mention `text[start:end]`."""
+    """Return what becomes of a use in the mention `text[start:end]`."""
     if occurrence.long_start is None or occurrence.long_end is None:
         return _replace(text, occurrence.start, occurrence.end, occurrence.long, end)
     inner = [
@@ -405,9 +420,10 @@ def _edit(
 
 
 def _replace(text: str, start: int, end: int, long: str, limit: int) -> Edit:
-    """RETURNS (Edit): the long form for `text[start:end]`, and for the word after it if it ends in the same word.
+    """Return the long form for `text[start:end]`, and for the word after it if it ends in the same word.
 
-    limit (int): where the mention ends.
+    Args:
+        limit: where the mention ends.
     """
     following, last = _FOLLOWING_WORD.match(text, end, limit), _LAST_WORD.search(long)
     if following and last and _fold_number(following[1]) == _fold_number(last[0]):
@@ -420,7 +436,7 @@ def _fold_number(word: str) -> str:
 
 
 def _edited(text: str, start: int, end: int, edits: Iterable[Edit]) -> str:
-    """RETURNS (str): `text[start:end]` after the edits; of overlapping ones, the first and longest."""
+    """Return `text[start:end]` after the edits; of overlapping ones, the first and longest."""
     pieces = []
     for edit_start, edit_end, new in sorted(edits, key=lambda edit: (edit[0], -edit[1])):
         if edit_start >= start:

@@ -92,8 +92,9 @@ def cost(cut: Cut) -> float:
 def word_class(word: str) -> str:
     """The class of a word, judged by its ending and by short lists of the commonest.
 
-    RETURNS (str): "preposition", "determiner", "numeral" (also "B", "IV", "C6"), "position" (also sizes), "qualifier"
-        (what any condition can be: "acute", "impaired"), "adjective", "condition" (a noun for it), or else "noun".
+    Returns:
+        str: "preposition", "determiner", "numeral" (also "B", "IV", "C6"), "position" (also sizes), "qualifier" (what
+            any condition can be: "acute", "impaired"), "adjective", "condition" (a noun for it), or else "noun".
     """
     bare = word.split(" ", 1)[0]
     lower = bare.lower()

@@ -23,7 +23,7 @@ _BLOCKS = (
 
 
 def _letters() -> dict[str, str]:
-    """RETURNS (dict[str, str]): the name of each character that is a Greek letter, however it is shaped."""
+    """Return the name of each character that is a Greek letter, however it is shaped."""
     names = {chr(ord("α") + place): name for place, name in enumerate(_NAMES)}
     names |= {letter.upper(): name.capitalize() for letter, name in names.items()}
     variants = {chr(code): unicodedata.normalize("NFKD", chr(code))[0] for block in _BLOCKS for code in block}

@@ -6,5 +6,5 @@ from hashlib import blake2b
 
 
 def hash64(text: str) -> int:
-    """RETURNS (int): 64 bits that stand for a text in arrays; two texts share them about never."""
+    """Return 64 bits that stand for a text in arrays; two texts share them about never."""
     return int.from_bytes(blake2b(text.encode("utf8"), digest_size=8).digest(), "little")

@@ -21,9 +21,10 @@ _CONNECTOR = re.compile(r"/|,|\b(?:and|or)\b")
 class JointForm(NamedTuple):
     """One of several short forms.
 
-    start (int): where it starts in the text with all of them.
-    long_start (int | None): where its long form starts in the words; None where it is not there in one piece.
-    precision (float), strategy (str): those of Ab3P for the pair.
+    Attributes:
+        start: where it starts in the text with all of them.
+        long_start: where its long form starts in the words; None where it is not there in one piece.
+        precision: those of Ab3P for the pair.
     """
 
     short: str
@@ -37,10 +38,13 @@ class JointForm(NamedTuple):
 def find_joint_forms(shorts: str, words: str, min_precision: float) -> list[JointForm]:
     """Find the long forms of several short forms at the end of the words before them.
 
-    shorts (str): the short forms between slashes, commas, "and" or "or".
-    words (str): the words before, without blanks at the end.
-    min_precision (float): as for `find_long_form`.
-    RETURNS (list[JointForm]): one a short form, from the fewest words that have one for each; else none.
+    Args:
+        shorts: the short forms between slashes, commas, "and" or "or".
+        words: the words before, without blanks at the end.
+        min_precision: as for `find_long_form`.
+
+    Returns:
+        one a short form, from the fewest words that have one for each; else none.
     """
     if not _SHORT_FORMS.fullmatch(shorts) or not _CONNECTOR.search(words):
         return []

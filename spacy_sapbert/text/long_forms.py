@@ -63,12 +63,14 @@ _SPELLED = {
 class Strategy(NamedTuple):
     """Where the characters of a short form may stand, and which words between them may be skipped.
 
-    place (str): "first" in a word; "initial": first, or after a hyphen or the like; "begun": anywhere in a word of
-        which an initial is matched too; "any": anywhere. The short form's first character is always an initial.
-    content, stops (int): in a row, at most so many words may be skipped, `content` + `stops` in all, and at most
-        `content` of them may be other than stop words.
-    adjacent (bool): two neighbours in the short form are neighbours in a word.
-    plural (bool): the short form is capitals and a plural "s", and the long form ends in "s".
+    Attributes:
+        place: "first" in a word; "initial": first, or after a hyphen or the like; "begun": anywhere in a word of which
+            an initial is matched too; "any": anywhere. The short form's first character is always an initial.
+        content: in a row, at most so many words may be skipped, `content` + `stops` in all, and at most `content` of
+            them may be other than stop words.
+        stops: see `content`.
+        adjacent: two neighbours in the short form are neighbours in a word.
+        plural: the short form is capitals and a plural "s", and the long form ends in "s".
     """
 
     place: str
@@ -178,10 +180,13 @@ class _Words(NamedTuple):
 def find_long_form(short: str, words: str, min_precision: float) -> LongFormMatch | None:
     """Find the long form of a short form at the end of the words before it.
 
-    short (str): the short form, with a letter in it.
-    words (str): the words before the short form, without blanks at the end.
-    min_precision (float): strategies of lower estimated precision are not used.
-    RETURNS (Match | None): the long form goes from `start` to the end of the words.
+    Args:
+        short: the short form, with a letter in it.
+        words: the words before the short form, without blanks at the end.
+        min_precision: strategies of lower estimated precision are not used.
+
+    Returns:
+        the long form goes from `start` to the end of the words.
     """
     folded = _fold(words)
     letters = "".join(filter(str.isalnum, _fold(short)))
@@ -210,8 +215,8 @@ def _find_reordered(short: str, words: str, folded: str) -> LongFormMatch | None
 
 
 def short_form_class(short: str) -> str:
-    """RETURNS (str): the class in `PRECISIONS`: "Al" for letters only, "Num" with a digit, else "Spec", and the length
-    up to 5: "Al3" for "TNF", "Num4" for "IL-2".
+    """Return the class in `PRECISIONS`: "Al" for letters only, "Num" with a digit, else "Spec", and the length up to 5:
+    "Al3" for "TNF", "Num4" for "IL-2".
     """
     kind = "Al" if short.isalpha() else "Num" if any(map(str.isdigit, short)) else "Spec"
     return f"{kind}{min(len(short), 5)}"
@@ -250,9 +255,10 @@ def _split(text: str) -> _Words:
 
 
 def _find_start(letters: str, words: _Words, strategy: Strategy, rows: dict[tuple[bool, bool], _Row]) -> int | None:
-    """RETURNS (int | None): where the first character of the short form stands in the shortest long form.
+    """Return where the first character of the short form stands in the shortest long form.
 
-    rows (dict[tuple[bool, bool], _Row]): those that other strategies have needed already.
+    Args:
+        rows: those that other strategies have needed already.
     """
     if strategy.place == "first":
         starts = words.starts[-len(letters) :]
@@ -265,7 +271,7 @@ def _find_start(letters: str, words: _Words, strategy: Strategy, rows: dict[tupl
 
 
 def _find_row(letters: str, words: _Words, only_initials: bool) -> _Row:
-    """RETURNS (_Row): empty if the letters do not stand there in this order."""
+    """Return empty if the letters do not stand there in this order."""
     row: _Row = []
     end = len(words.text) + 1  # a digit spelled by one last letter stands one further on
     for rest in range(len(letters) - 1, -1, -1):
@@ -295,7 +301,7 @@ def _find_spots(letter: str, words: _Words, end: int, only_initials: bool) -> li
 
 
 def _align(row: _Row, strategy: Strategy, stops: Sequence[bool]) -> int | None:
-    """RETURNS (int | None): where the leftmost spot stands in the shortest long form that the strategy allows."""
+    """Return where the leftmost spot stands in the shortest long form that the strategy allows."""
     states: Collection[_State] = [(10**9, len(stops), True, not strategy.adjacent)]
     for spots in row:
         # who skips a word of content has skipped the stop words before
@@ -321,7 +327,7 @@ def _best(states: Sequence[_State]) -> Collection[_State]:
 
 
 def _step(state: _State, spot: _Spot, strategy: Strategy, stops: Sequence[bool]) -> _State | None:
-    """RETURNS (_State | None): the alignment with one more spot to its left, if the strategy lets it stand there."""
+    """Return the alignment with one more spot to its left, if the strategy lets it stand there."""
     pos, word, begun, adjacent = state
     spot_pos, spot_word, initial = spot
     if spot_pos >= pos:

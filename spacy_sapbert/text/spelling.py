@@ -30,7 +30,8 @@ class CorrectionList:
 
     Words are compared without case; a first capital stays. Short forms such as LE are left as they are.
 
-    pairs (Mapping[str, str]): misspelt words, lower-case, and what stands for each; that may be several words.
+    Args:
+        pairs: misspelt words, lower-case, and what stands for each; that may be several words.
     """
 
     def __init__(self, pairs: Mapping[str, str]) -> None:
@@ -54,7 +55,8 @@ class KnownWords:
     names as the next. Plurals and British spelling of known words are known. Left as they are: words of under
     `MIN_LETTERS` letters, with a digit or an inner capital; all, where the mention has several words and none is known.
 
-    counts (Mapping[str, int]): in how many names each word is, in lower case.
+    Args:
+        counts: in how many names each word is, in lower case.
     """
 
     def __init__(self, counts: Mapping[str, int]) -> None:
@@ -67,7 +69,10 @@ class KnownWords:
 
     @classmethod
     def of_names(cls, names: Iterable[str]) -> KnownWords:
-        """names (Iterable[str]): all names of the vocabulary."""
+        """
+        Args:
+            names: all names of the vocabulary.
+        """
         return cls(Counter(word for name in names for word in set(_WORD.findall(name.lower())) if word.isalpha()))
 
     def __call__(self, text: str) -> str:
@@ -81,7 +86,7 @@ class KnownWords:
         return _key(word.lower()) in self._keys
 
     def nearest(self, word: str) -> str | None:
-        """RETURNS (str | None): the known word that a lower-case word must be, where there is just one."""
+        """Return the known word that a lower-case word must be, where there is just one."""
         limit = 2 if len(word) >= LONG else 1
         known = self._lists.get(word[0])
         if known is None:
@@ -128,7 +133,7 @@ class _WordList(NamedTuple):
         return cls(words, lengths, counted, _letters(words))
 
     def like(self, word: str, limit: int) -> Iterator[tuple[str, int]]:
-        """YIELDS (tuple[str, int]): words and counts, among them all within an edit distance."""
+        """Yield words and counts, among them all within an edit distance."""
         start = np.searchsorted(self.lengths, len(word) - limit, side="left")
         end = np.searchsorted(self.lengths, len(word) + limit, side="right")
         here, wanted = self.letters[start:end], _letters([word])
@@ -139,7 +144,7 @@ class _WordList(NamedTuple):
 
 
 def _letters(words: list[str]) -> np.ndarray:
-    """RETURNS (uint8, shape (len(words), 27)): how often each letter is in each word."""
+    """Return `uint8, shape (len(words), 27)`: how often each letter is in each word."""
     codes = np.frombuffer("".join(words).encode("utf-32-le"), dtype="<u4").astype(np.int64) - _A
     columns = np.where((codes >= 0) & (codes < _LETTERS - 1), codes, _LETTERS - 1)
     rows = np.repeat(np.arange(len(words)), [len(word) for word in words])
@@ -150,7 +155,8 @@ def _letters(words: list[str]) -> np.ndarray:
 def edit_distance(a: str, b: str, limit: int) -> int:
     """Count the letters to insert, delete, replace, or swap with the next (Damerau 1964), each touched once.
 
-    RETURNS (int): the distance, or `limit` + 1 where it is above the limit.
+    Returns:
+        the distance, or `limit` + 1 where it is above the limit.
     """
     before: list[int] = []
     row = list(range(len(b) + 1))

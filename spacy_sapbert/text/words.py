@@ -21,10 +21,11 @@ _BREAK = re.compile(r"[.;:!?][\s\"'”’)]|[\s][([{]|[)\]}][\s]|[\"“”<>=]|\
 class Word(NamedTuple):
     """A run of letters and digits.
 
-    key (str): its form without case and plural, in American spelling, with the names of Greek letters; empty for a
-        function word.
-    broken (bool): between this word and the one before stands something that no name reaches across.
-    comma (bool): between this word and the one before stands a comma.
+    Attributes:
+        key: its form without case and plural, in American spelling, with the names of Greek letters; empty for a
+            function word.
+        broken: between this word and the one before stands something that no name reaches across.
+        comma: between this word and the one before stands a comma.
     """
 
     start: int
@@ -47,7 +48,7 @@ def words(text: str) -> list[Word]:
 
 @lru_cache(maxsize=1 << 16)
 def word_keys(text: str) -> tuple[str, ...]:
-    """RETURNS (tuple[str, ...]): the keys that tell one name from another, sorted; without those of function words."""
+    """Return the keys that tell one name from another, sorted; without those of function words."""
     return tuple(sorted(word.key for word in words(text) if word.key))
 
 

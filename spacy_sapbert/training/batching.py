@@ -16,8 +16,11 @@ Batcher = Callable[[PairTable, np.random.Generator], "list[np.ndarray]"]
 def shuffled_batches(size: int = 256) -> Batcher:
     """All pairs in random order, so many a batch; the last batch of an epoch is smaller.
 
-    size (int): pairs in a batch.
-    RAISES (SapbertError): E335 the size is not above 0.
+    Args:
+        size: pairs in a batch.
+
+    Raises:
+        SapbertError: E335 the size is not above 0.
     """
     check_counts(size=size)
 

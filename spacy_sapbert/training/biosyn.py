@@ -13,27 +13,31 @@ from .checks import check_counts
 class BioSyn:
     """How a `sapbert_linker` learns.
 
-    loss (CandidateLoss): see `spacy_sapbert.training.candidate_losses`.
-    k (int): candidates of a mention.
-    dense_share (float): α: ⌊αk⌋ of them are nearest by the dense score, the others by the sparse one; where both find
-        the same name, further dense ones take its place.
-    sparse_weight (float | None): λ to begin with; None for the one that the linker has.
-    temperature (float): scores are divided by it before the loss sees them. Cosines lie so near to one another that
-        their softmax would be nearly flat. Inner products of vectors that are not l2_normalized want 1.
-    score_learning_rate (float): learning rate of λ and of the temperature's logarithm, which do not decay; 0 leaves them.
-    trained_layers (int | None): train so many of the encoder's upper layers only; None for all weights.
-    dropout (bool): as much as the encoder's config says, or none.
-    reencode_every (int | None): documents after which names are encoded anew; None for as many as the training data has.
-        Scoring encodes them anew as well.
-    inject_gold (bool): where no candidate is right, the right name nearest by the dense score takes the last one's place.
-        BioSyn learns nothing from such a mention.
-    deduplicate_mentions (bool): a mention that comes again before names are encoded anew is left out: most mentions of a corpus
-        are repetitions, and take time without teaching more. BioSyn's own code leaves them out as well.
-    prior_weight (float): μ, how much it counts how often the training data has a concept; see
-        `spacy_sapbert.linking.prior.ConceptPrior`. It enters what is predicted, not what is learnt. 0 for BioSyn's scores.
-    add_training_mentions (bool): the mentions of the training data are names of the vocabulary that is saved; while the linker
-        learns they are not.
-    RAISES (SapbertError): E335 a setting that makes no sense.
+    Args:
+        loss: see `spacy_sapbert.training.candidate_losses`.
+        k: candidates of a mention.
+        dense_share: α: ⌊αk⌋ of them are nearest by the dense score, the others by the sparse one; where both find the
+            same name, further dense ones take its place.
+        sparse_weight: λ to begin with; None for the one that the linker has.
+        temperature: scores are divided by it before the loss sees them. Cosines lie so near to one another that their
+            softmax would be nearly flat. Inner products of vectors that are not l2_normalized want 1.
+        score_learning_rate: learning rate of λ and of the temperature's logarithm, which do not decay; 0 leaves them.
+        trained_layers: train so many of the encoder's upper layers only; None for all weights.
+        dropout: as much as the encoder's config says, or none.
+        reencode_every: documents after which names are encoded anew; None for as many as the training data has. Scoring
+            encodes them anew as well.
+        inject_gold: where no candidate is right, the right name nearest by the dense score takes the last one's place.
+            BioSyn learns nothing from such a mention.
+        deduplicate_mentions: a mention that comes again before names are encoded anew is left out: most mentions of a
+            corpus are repetitions, and take time without teaching more. BioSyn's own code leaves them out as well.
+        prior_weight: μ, how much it counts how often the training data has a concept; see
+            `spacy_sapbert.linking.prior.ConceptPrior`. It enters what is predicted, not what is learnt. 0 for BioSyn's
+            scores.
+        add_training_mentions: the mentions of the training data are names of the vocabulary that is saved; while the
+            linker learns they are not.
+
+    Raises:
+        SapbertError: E335 a setting that makes no sense.
     """
 
     def __init__(
@@ -79,5 +83,5 @@ class BioSyn:
 
     @property
     def described(self) -> dict[str, Any]:
-        """RETURNS (dict[str, Any]): the settings as JSON has them."""
+        """The settings as JSON has them."""
         return {**vars(self), "loss": getattr(self.loss, "__name__", repr(self.loss))}

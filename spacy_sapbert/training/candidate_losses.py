@@ -57,7 +57,7 @@ def pairwise(scores: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 
 def _teaches(right: np.ndarray) -> np.ndarray:
-    """RETURNS (bool, shape (mentions,)): whether there are right and wrong candidates."""
+    """Return `bool, shape (mentions,)`: whether there are right and wrong candidates."""
     teaches: np.ndarray = right.any(axis=1) & ~right.all(axis=1)
     return teaches
 

@@ -23,10 +23,11 @@ _PREFIX = "checkpoint-"
 class Position(NamedTuple):
     """Where a run stands.
 
-    step (int): steps that are done.
-    best (float | None): the best value of the development measure so far.
-    minutes (float): time spent so far, over all starts.
-    scaler (dict[str, Any] | None): how gradients are scaled in float16; empty in other precisions.
+    Attributes:
+        step: steps that are done.
+        best: the best value of the development measure so far.
+        minutes: time spent so far, over all starts.
+        scaler: how gradients are scaled in float16; empty in other precisions.
     """
 
     step: int = 0
@@ -44,8 +45,11 @@ def save_checkpoint(
 ) -> None:
     """Write a checkpoint, and delete the one before it once this one is whole.
 
-    run (dict[str, Any]): what must be the same for a run to go on from here.
-    RAISES (SapbertError): E331 it cannot be written; the one before is still there.
+    Args:
+        run: what must be the same for a run to go on from here.
+
+    Raises:
+        SapbertError: E331 it cannot be written; the one before is still there.
     """
     from safetensors.torch import save_file
 
@@ -73,7 +77,8 @@ def load_checkpoint(
 ) -> Position:
     """Take the newest checkpoint of a folder into module and optimizer.
 
-    RAISES (SapbertError): E332 there is none, E333 it is damaged, E334 it belongs to another run.
+    Raises:
+        SapbertError: E332 there is none, E333 it is damaged, E334 it belongs to another run.
     """
     from safetensors.torch import load_file
 
@@ -104,18 +109,18 @@ def has_checkpoint(folder: Path) -> bool:
 
 
 def _checkpoints(folder: Path) -> list[Path]:
-    """RETURNS (list[Path]): whole checkpoints, the newest last."""
+    """Return whole checkpoints, the newest last."""
     found = [path for path in folder.glob(f"{_PREFIX}*") if path.name.removeprefix(_PREFIX).isdigit()]
     return sorted(found, key=lambda path: int(path.name.removeprefix(_PREFIX)))
 
 
 def _trained(module: torch.nn.Module) -> dict[str, torch.Tensor]:
-    """RETURNS (dict[str, Tensor]): the weights that change; beside an adapter the rest is that of the encoder."""
+    """Return `dict[str, Tensor]`: the weights that change; beside an adapter the rest is that of the encoder."""
     return {name: weight for name, weight in module.named_parameters() if weight.requires_grad}
 
 
 def _flatten(optimizer: torch.optim.Optimizer) -> dict[str, torch.Tensor]:
-    """RETURNS (dict[str, Tensor]): the state of each weight, by `number.name`."""
+    """Return `dict[str, Tensor]`: the state of each weight, by `number.name`."""
     import torch
 
     state = optimizer.state_dict()["state"]

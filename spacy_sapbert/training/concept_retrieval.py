@@ -9,18 +9,21 @@ from .checks import check_counts
 class ConceptRetrieval:
     """How a `concept_retriever` is trained.
 
-    temperature (float): cosines are divided by it. It is 1 in the paper, where their softmax is nearly flat.
-    hard (int): concepts nearest to the document that are not annotated, against which each annotated one is trained.
-    random (int): further ones drawn at random. Both are drawn anew each time a document comes.
-    trained_layers (int | None): train so many of the encoder's upper layers only; None for all weights.
-    dropout (bool): as much as the encoder's config says, or none.
-    augmented_weight (float | None): how much a document annotated by rules counts; None for what it says itself.
-    held_out (float): share of the annotated documents on which the encoder is not trained. On these is fitted how much
-        each signal counts, and the threshold.
-    add_training_mentions (bool): the annotated mentions are names of the vocabulary that is saved, for the signals that
-        look at names. For a document they came from they do not count while signals are weighed.
-    seed (int): draws the random concepts, and the documents that are held out.
-    RAISES (SapbertError): E335 a setting that makes no sense.
+    Args:
+        temperature: cosines are divided by it. It is 1 in the paper, where their softmax is nearly flat.
+        hard: concepts nearest to the document that are not annotated, against which each annotated one is trained.
+        random: further ones drawn at random. Both are drawn anew each time a document comes.
+        trained_layers: train so many of the encoder's upper layers only; None for all weights.
+        dropout: as much as the encoder's config says, or none.
+        augmented_weight: how much a document annotated by rules counts; None for what it says itself.
+        held_out: share of the annotated documents on which the encoder is not trained. On these is fitted how much each
+            signal counts, and the threshold.
+        add_training_mentions: the annotated mentions are names of the vocabulary that is saved, for the signals that
+            look at names. For a document they came from they do not count while signals are weighed.
+        seed: draws the random concepts, and the documents that are held out.
+
+    Raises:
+        SapbertError: E335 a setting that makes no sense.
     """
 
     def __init__(

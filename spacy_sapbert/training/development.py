@@ -25,12 +25,15 @@ class NearestName:
     `evaluate linking`; they tell which encoder is better. A mention counts each time it occurs; left out are those with
     several ids, and those whose id is not in the vocabulary.
 
-    corpus (str): where the mentions are.
-    format (str | None): its format, guessed where plain.
-    kb (str): the vocabulary.
-    types (Sequence[str]): take mentions of these types only; empty for all.
-    fast (bool): encode in bfloat16 where the hardware has it.
-    RAISES (SapbertError): E340 no mention can be used, or what `read_corpus` and `KnowledgeBase` raise.
+    Args:
+        corpus: where the mentions are.
+        format: its format, guessed where plain.
+        kb: the vocabulary.
+        types: take mentions of these types only; empty for all.
+        fast: encode in bfloat16 where the hardware has it.
+
+    Raises:
+        SapbertError: E340 no mention can be used, or what `read_corpus` and `KnowledgeBase` raise.
     """
 
     def __init__(
@@ -47,7 +50,7 @@ class NearestName:
             raise SapbertError(Errors.E340.format(mentions=len(mentions), path=corpus))
 
     def __call__(self, encoder: TransformerEncoder) -> dict[str, float]:
-        """RETURNS (dict[str, float]): "acc@1" and "recall@20", in percent of the mentions."""
+        """Return "acc@1" and "recall@20", in percent of the mentions."""
         # names that the encoder reads alike are one: which of them comes first would say nothing
         normalize = TEXT_NORMALIZERS[encoder.text_normalizer]
         names = list(dict.fromkeys(map(normalize, self._names)))
@@ -63,7 +66,7 @@ class NearestName:
 
 
 def _nearest(queries: np.ndarray, vectors: np.ndarray) -> Iterator[np.ndarray]:
-    """YIELDS (int64, shape (CANDIDATES,)): the rows of the nearest vectors of each query, best first."""
+    """Yield `int64, shape (CANDIDATES,)`: the rows of the nearest vectors of each query, best first."""
     for start in range(0, len(queries), _MENTIONS_AT_ONCE):
         scores = queries[start : start + _MENTIONS_AT_ONCE] @ vectors.T
         rows = np.argpartition(-scores, min(CANDIDATES, len(vectors) - 1), axis=1)[:, :CANDIDATES]
@@ -72,5 +75,5 @@ def _nearest(queries: np.ndarray, vectors: np.ndarray) -> Iterator[np.ndarray]:
 
 
 def _names_of(knowledge_base: KnowledgeBase, concept_id: str) -> set[str]:
-    """RETURNS (set[str]): all names of the concepts that have this id, which may be an alternative one."""
+    """Return all names of the concepts that have this id, which may be an alternative one."""
     return {name.text for primary in knowledge_base.find_id(concept_id) for name in knowledge_base.names_of(primary)}

@@ -20,11 +20,12 @@ if TYPE_CHECKING:
 class Teacher:
     """Draws an encoder's vectors to those of another, by their cosines.
 
-    encoder (str): a folder or hub name; its vectors must be as long as those of the encoder that is trained.
-    weight (float): of this loss beside the other.
-    pooling (str | None): "cls" or "mean"; None for what the encoder says.
-    kb (str | None): a vocabulary; the vectors of its names are computed once, before training, and kept in the cache
-        folder. Names that are not in it are encoded each time they occur.
+    Args:
+        encoder: a folder or hub name; its vectors must be as long as those of the encoder that is trained.
+        weight: of this loss beside the other.
+        pooling: "cls" or "mean"; None for what the encoder says.
+        kb: a vocabulary; the vectors of its names are computed once, before training, and kept in the cache folder.
+            Names that are not in it are encoded each time they occur.
     """
 
     def __init__(self, encoder: str, weight: float = 1.0, pooling: str | None = None, kb: str | None = None) -> None:
@@ -33,9 +34,10 @@ class Teacher:
         self._kb = kb
 
     def __call__(self, names: list[str], vectors: "Tensor") -> "Tensor":
-        """RETURNS (Tensor): weight times the mean of 1 - cos over the names.
+        """Return weight times the mean of 1 - cos over the names.
 
-        RAISES (SapbertError): E339 the vectors have another length.
+        Raises:
+            SapbertError: E339 the vectors have another length.
         """
         import torch
 

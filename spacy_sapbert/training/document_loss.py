@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 class DocumentLoss:
     """Compares a document with the concepts annotated in it and with wrong ones, which it draws.
 
-    vectors (ConceptVectors): of the concepts.
-    settings (ConceptRetrieval): how many wrong ones are drawn, with which seed; and the temperature.
+    Args:
+        vectors: of the concepts.
+        settings: how many wrong ones are drawn, with which seed; and the temperature.
     """
 
     def __init__(self, vectors: ConceptVectors, settings: ConceptRetrieval) -> None:
@@ -28,8 +29,12 @@ class DocumentLoss:
     def __call__(self, segments: np.ndarray, right: Sequence[int]) -> tuple[float, np.ndarray]:
         """InfoNCE: −log softmax of each right concept among the drawn wrong ones, averaged over the right ones.
 
-        segments (float32, shape (segments, dim)): of one document, which is as near to a concept as its nearest one.
-        RETURNS (float, float32 of the shape of segments): the loss and its gradient.
+        Args:
+            segments (float32, shape (segments, dim)): of one document, which is as near to a concept as its nearest
+                one.
+
+        Returns:
+            float, float32 of the shape of segments: the loss and its gradient.
         """
         drawn = np.array([*right, *self.wrong(segments, right)])
         n_right = len(right)
@@ -48,7 +53,7 @@ class DocumentLoss:
         return loss, gradient
 
     def wrong(self, segments: np.ndarray, right: Sequence[int]) -> np.ndarray:
-        """RETURNS (int64): the places of concepts that are not right: the nearest, and some at random."""
+        """Return `int64`: the places of concepts that are not right: the nearest, and some at random."""
         n_concepts = len(self.vectors.concepts)
         cosines, places = self.vectors.nearest(segments, self.settings.hard + len(right))
         order = np.argsort(-cosines.ravel(), kind="stable")

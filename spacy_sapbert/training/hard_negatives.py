@@ -45,11 +45,14 @@ class HardNegatives:
     names. Names are compared as the encoder reads them, and whatever their case; one that reads like either name of the
     pair is no negative.
 
-    kb (KnowledgeBase): whose names are looked through; it has the concepts of the pairs.
-    vectors (Index): of the store's names, of unit length.
-    neighbors (int): negatives a pair.
-    shared (Iterable[SharedName]): names that several concepts share, in addition to what the store knows.
-    RAISES (SapbertError): E345 the vectors are not of unit length.
+    Args:
+        kb: whose names are looked through; it has the concepts of the pairs.
+        vectors: of the store's names, of unit length.
+        neighbors: negatives a pair.
+        shared: names that several concepts share, in addition to what the store knows.
+
+    Raises:
+        SapbertError: E345 the vectors are not of unit length.
     """
 
     def __init__(
@@ -66,8 +69,11 @@ class HardNegatives:
     def of(self, pairs: Iterable[Pair], counts: Counter[str]) -> list[Triple]:
         """Mine the negatives of some pairs, which are looked up together.
 
-        counts (Counter[str]): takes `MINED_COUNTS`. What was skipped was nearer than the last negative of its pair.
-        RETURNS (list[Triple]): in the order of the pairs, the nearest negative first.
+        Args:
+            counts: takes `MINED_COUNTS`. What was skipped was nearer than the last negative of its pair.
+
+        Returns:
+            in the order of the pairs, the nearest negative first.
         """
         known: list[_Known] = []
         for pair in pairs:
@@ -104,8 +110,9 @@ class HardNegatives:
             yield from (self._choose(one, near[one.pair.name2]) for one in part)
 
     def _near(self, texts: Sequence[str], n: int) -> dict[str, list[tuple[int, float]]]:
-        """RETURNS (dict[str, list[tuple[int, float]]]): rows of the n nearest names and their cosines, best first. An
-        index that is not exact may find fewer; what it finds is compared exactly."""
+        """Return rows of the n nearest names and their cosines, best first. An index that is not exact may find fewer;
+        what it finds is compared exactly.
+        """
         queries = self.vectors.encode(texts)
         _, rows = self.vectors.nearest(queries, n)
         found = {}
@@ -117,7 +124,10 @@ class HardNegatives:
         return found
 
     def _choose(self, known: _Known, near: Iterable[tuple[int, float]]) -> _Found:
-        """near (Iterable[tuple[int, float]]): rows of names and their cosines with the positive, best first."""
+        """
+        Args:
+            near: rows of names and their cosines with the positive, best first.
+        """
         alike = {self._owners.key(text) for text in known.pair[1:]}
         taken: dict[int, Triple] = {}
         n_alike = n_synonyms = 0
@@ -158,7 +168,8 @@ class _Found(NamedTuple):
 class _Owners:
     """The concepts that own a name, by a hash of the form in which names are compared.
 
-    keys (uint64, shape (n_names,)): this hash, by the row of the name.
+    Attributes:
+        keys (uint64, shape (n_names,)): this hash, by the row of the name.
     """
 
     def __init__(self, kb: KnowledgeBase, form: Callable[[str], str], shared: Iterable[SharedName]) -> None:
@@ -175,7 +186,7 @@ class _Owners:
         return np.uint64(hash64(self._form(text)))
 
     def of(self, key: np.uint64) -> set[int]:
-        """RETURNS (set[int]): the rows of concepts."""
+        """Return the rows of concepts."""
         first, last = np.searchsorted(self._sorted, key, "left"), np.searchsorted(self._sorted, key, "right")
         return set(self._concepts[first:last].tolist())
 

@@ -42,12 +42,15 @@ class LinkerTrainer:
 
     The encoder is trained in place. The vectors of the names stay as they are until `refresh` encodes them anew.
 
-    linker (Linker): what is trained. Its calibration is dropped, and an index that is not exact is replaced.
-    settings (BioSyn): how it is trained.
+    Args:
+        linker: what is trained. Its calibration is dropped, and an index that is not exact is replaced.
+        settings: how it is trained.
 
-    counts (Counter[str]): "mentions" that were trained on, those of them "without a right candidate", and what was left
-        out.
-    RAISES (SapbertError): E342 the linker has no encoder.
+    Attributes:
+        counts: "mentions" that were trained on, those of them "without a right candidate", and what was left out.
+
+    Raises:
+        SapbertError: E342 the linker has no encoder.
     """
 
     def __init__(self, linker: Linker, settings: BioSyn) -> None:
@@ -92,9 +95,12 @@ class LinkerTrainer:
     def begin(self, annotated: Counter[str], documents: Sequence[AnnotatedDocument]) -> None:
         """Take over what the training data says of concepts.
 
-        annotated (Counter[str]): how often each id is annotated.
-        documents (Sequence[AnnotatedDocument]): the training documents.
-        RAISES (SapbertError): E346 none of the ids is in the vocabulary.
+        Args:
+            annotated: how often each id is annotated.
+            documents: the training documents.
+
+        Raises:
+            SapbertError: E346 none of the ids is in the vocabulary.
         """
         if not any(map(self.linker.kb.concept_rows, annotated)):
             some = ", ".join(list(annotated)[:3]) or "none"
@@ -110,8 +116,11 @@ class LinkerTrainer:
 
         The parts of the first split with as many parts as there are ids take these in order.
 
-        ids (Sequence[str]): its gold ids.
-        YIELDS (TrainingMention): those with a concept of the vocabulary; the others are counted.
+        Args:
+            ids: its gold ids.
+
+        Yields:
+            those with a concept of the vocabulary; the others are counted.
         """
         for text, concept_id in self._texts(query, ids):
             concepts = frozenset(self.linker.kb.concept_rows(concept_id))
@@ -120,7 +129,7 @@ class LinkerTrainer:
                 yield TrainingMention(text, concepts, self.linker.filter_of(query.label))
 
     def _texts(self, query: MentionQuery, ids: Sequence[str]) -> Iterator[tuple[str, str]]:
-        """YIELDS (tuple[str, str]): texts and the ids that are right for them."""
+        """Yield texts and the ids that are right for them."""
         variants = query.variants
         if len(ids) == 1:
             yield variants.long_form or variants.text, ids[0]
@@ -130,8 +139,9 @@ class LinkerTrainer:
             yield from zip(split, ids, strict=False)
 
     def pick(self, mentions: Iterable[TrainingMention]) -> list[TrainingMention]:
-        """RETURNS (list[TrainingMention]): each of them once, if there is a name to compare it with. Where mentions are
-        deduplicated, those that were picked since the names were encoded are left out."""
+        """Return `list[TrainingMention]`: each of them once, if there is a name to compare it with. Where mentions are
+        deduplicated, those that were picked since the names were encoded are left out.
+        """
         picked = [one for one in dict.fromkeys(mentions) if one not in self._picked and self._has_names(one)]
         if self.settings.deduplicate_mentions:
             self._picked.update(picked)
@@ -146,8 +156,9 @@ class LinkerTrainer:
     def begin_update(self, mentions: Sequence[TrainingMention]) -> tuple[CandidateScores, Callable[[np.ndarray], None]]:
         """Score the candidates of mentions that `pick` gave.
 
-        RETURNS (tuple): the scores, divided by the temperature; and a function that takes their gradient back to the
-            weights, until `finish_update` changes these.
+        Returns:
+            tuple: the scores, divided by the temperature; and a function that takes their gradient back to the weights,
+                until `finish_update` changes these.
         """
         rows, sparse = self._candidates(mentions)
         right = self._right(rows, mentions)
@@ -171,7 +182,7 @@ class LinkerTrainer:
         return CandidateScores(rows, scores, right), backward
 
     def loss(self, scores: CandidateScores) -> tuple[float, np.ndarray]:
-        """RETURNS (tuple[float, float32]): the mean loss of a mention, and its gradient by the scores."""
+        """Return `tuple[float, float32]`: the mean loss of a mention, and its gradient by the scores."""
         losses, gradients = self.settings.loss(scores.scores, scores.right)
         return float(losses.mean()), gradients / len(gradients)
 

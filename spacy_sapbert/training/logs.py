@@ -31,7 +31,8 @@ MakeLog = Callable[[Path, int, int], RunLog]
 class JsonLines:
     """One line of JSON a step, in `log.jsonl`; a run that goes on continues it where its checkpoint stood.
 
-    RAISES (SapbertError): E507 it cannot be written.
+    Raises:
+        SapbertError: E507 it cannot be written.
     """
 
     def __init__(self, output: Path, done: int) -> None:
@@ -96,8 +97,11 @@ def json_lines() -> MakeLog:
 def progress_bar(every: int = 50) -> MakeLog:
     """A log file and a progress bar.
 
-    every (int): where standard error is no terminal, tell after so many steps.
-    RAISES (SapbertError): E335 it is not above 0.
+    Args:
+        every: where standard error is no terminal, tell after so many steps.
+
+    Raises:
+        SapbertError: E335 it is not above 0.
     """
     check_counts(every=every)
     return lambda output, done, total: WithProgressBar(output, done, total, every)
@@ -108,6 +112,6 @@ def _as_line(values: Mapping[str, Any]) -> str:
 
 
 def read_log(path: Path) -> list[dict[str, Any]]:
-    """RETURNS (list[dict[str, Any]]): what a run told, in order; a last line that was cut off is left out."""
+    """Return what a run told, in order; a last line that was cut off is left out."""
     lines = path.read_text(encoding="utf-8").split("\n")
     return [json.loads(line) for line in lines[:-1]]

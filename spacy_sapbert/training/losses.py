@@ -25,8 +25,10 @@ def multi_similarity(alpha: float = 1.0, beta: float = 60.0, base: float = 0.5) 
 
     The mean over all names a of 1/α log(1 + Σp exp(-α(s(a,p) - base))) + 1/β log(1 + Σn exp(β(s(a,n) - base))).
 
-    alpha, beta (float): α and β, how steeply the loss rises for positives and for negatives.
-    base (float): the similarity at which it turns.
+    Args:
+        alpha: α and β, how steeply the loss rises for positives and for negatives.
+        beta: see `alpha`.
+        base: the similarity at which it turns.
     """
     from pytorch_metric_learning.losses import MultiSimilarityLoss
 
@@ -40,7 +42,8 @@ def info_nce(temperature: float = 0.07) -> Loss:
     pytorch-metric-learning's NTXentLoss, which makes a matrix of all positive by all negative pairs: hundreds of
     megabytes for a batch that was not mined.
 
-    temperature (float): τ.
+    Args:
+        temperature: τ.
     """
 
     def loss(vectors: Tensor, mined: Mined) -> Tensor:
@@ -60,7 +63,8 @@ def multiple_negatives_ranking(scale: float = 20.0) -> Loss:
     The mean over the pairs (a, p) of the cross-entropy of the softmax of scale · s(a, ·) over p and the negatives of a:
     InfoNCE with a temperature of 1 / scale. Which negatives these are is up to the miner: see `in_batch_negatives`.
 
-    scale (float): similarities are multiplied by it.
+    Args:
+        scale: similarities are multiplied by it.
     """
     return info_nce(1 / scale)
 
@@ -71,7 +75,8 @@ def nca(scale: float = 1.0) -> Loss:
     The mean over the anchors a of -log of the share that its positives have in Σ exp(-scale d²(a, ·)) over all its
     mined pairs, d the L2 distance. pytorch-metric-learning has it for labels, not for pairs.
 
-    scale (float): squared distances are multiplied by it.
+    Args:
+        scale: squared distances are multiplied by it.
     """
 
     def loss(vectors: Tensor, mined: Mined) -> Tensor:
@@ -89,8 +94,9 @@ def nca(scale: float = 1.0) -> Loss:
 def lifted_structure(neg_margin: float = 1.0, pos_margin: float = 0.0) -> Loss:
     """Lifted structure loss in its general form (Hermans et al. 2017, eq. 4), over L2 distances.
 
-    neg_margin (float): the distance that negatives should have.
-    pos_margin (float): is taken from the distances of positives.
+    Args:
+        neg_margin: the distance that negatives should have.
+        pos_margin: is taken from the distances of positives.
     """
     from pytorch_metric_learning.losses import GeneralizedLiftedStructureLoss
 
@@ -100,8 +106,9 @@ def lifted_structure(neg_margin: float = 1.0, pos_margin: float = 0.0) -> Loss:
 def circle(m: float = 0.4, gamma: float = 80.0) -> Loss:
     """Circle loss (Sun et al. 2020).
 
-    m (float): the margin: positives should be above 1 - m, negatives below m.
-    gamma (float): γ, by which similarities are multiplied.
+    Args:
+        m: the margin: positives should be above 1 - m, negatives below m.
+        gamma: γ, by which similarities are multiplied.
     """
     from pytorch_metric_learning.losses import CircleLoss
 
@@ -114,7 +121,8 @@ def triplet(margin: float = 0.2) -> Loss:
     sentence-transformers' has a margin of 5, for vectors of any length, and takes the mean over all triplets. Here the
     vectors are of unit length, and no two of them are farther from each other than 2.
 
-    margin (float): by how much a negative should be farther away than a positive.
+    Args:
+        margin: by how much a negative should be farther away than a positive.
     """
     from pytorch_metric_learning.losses import TripletMarginLoss
 
@@ -125,7 +133,8 @@ def triplet(margin: float = 0.2) -> Loss:
 def cosine(neg_margin: float = 0.0) -> Loss:
     """Cosine embedding loss: 1 - s for positive pairs and max(0, s - margin) for others, the mean of each where not 0.
 
-    neg_margin (float): the margin.
+    Args:
+        neg_margin: the margin.
     """
     from pytorch_metric_learning.distances import CosineSimilarity
     from pytorch_metric_learning.losses import ContrastiveLoss

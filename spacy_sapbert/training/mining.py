@@ -17,8 +17,10 @@ else:
 class Mined(NamedTuple):
     """What a loss is computed over.
 
-    triplets (int64, shape (t, 3)): places of an anchor, a synonym of it and a name that is none.
-    positives, negatives (bool, shape (n, n)): the pairs that occur in them, the anchor first.
+    Attributes:
+        triplets (int64, shape (t, 3)): places of an anchor, a synonym of it and a name that is none.
+        positives (bool, shape (n, n)): the pairs that occur in them, the anchor first.
+        negatives (bool, shape (n, n)): the pairs that occur in them, the anchor first.
     """
 
     triplets: Tensor
@@ -36,7 +38,8 @@ def hard_triplets(margin: float | None = 0.2) -> Miner:
     This is the online mining of SapBERT (Liu et al. 2021, section 2): what is hard follows the model as it learns.
     Distances are only computed for synonyms, so it takes n² and not n³ steps for n names with few synonyms each.
 
-    margin (float | None): how much farther away than the positive a hard negative may be; None takes all triplets.
+    Args:
+        margin: how much farther away than the positive a hard negative may be; None takes all triplets.
     """
 
     def mine(vectors: Tensor, batch: Batch) -> Mined:
@@ -62,7 +65,9 @@ def given_triplets() -> Miner:
     """The pairs of a batch with the negatives that were mined for them beforehand, and nothing else.
 
     A negative that is a synonym after all, since the encoder reads both alike, is left out.
-    RAISES (SapbertError): E347 when it mines: no negatives were given.
+
+    Raises:
+        SapbertError: E347 when it mines: no negatives were given.
     """
 
     def mine(vectors: Tensor, batch: Batch) -> Mined:
@@ -101,12 +106,15 @@ def in_batch_negatives() -> Miner:
 
 
 def _mined(triplets: Tensor, like: Tensor) -> Mined:
-    """like (bool, shape (n, n)): where the marks of pairs lie, and how many."""
+    """
+    Args:
+        like (bool, shape (n, n)): where the marks of pairs lie, and how many.
+    """
     return Mined(triplets, _marked(like, triplets[:, 0], triplets[:, 1]), _marked(like, triplets[:, 0], triplets[:, 2]))
 
 
 def _distances(vectors: Tensor) -> Tensor:
-    """RETURNS (float32, shape (n, n)): L2 distances of unit vectors, by their cosines."""
+    """Return `float32, shape (n, n)`: L2 distances of unit vectors, by their cosines."""
     return (2 - 2 * vectors @ vectors.T).clamp(min=0).sqrt()
 
 

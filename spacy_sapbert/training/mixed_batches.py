@@ -19,9 +19,12 @@ def mixed_batches(manual: int = 16, augmented: int = 16) -> ExampleBatcher:
     An epoch goes once through the former; of the latter it takes those that come first, of which there are others each
     time, since `spacy train` shuffles. Where all documents are of one kind, batches are of that kind.
 
-    manual (int): documents annotated by people in a batch.
-    augmented (int): documents annotated by rule in a batch.
-    RAISES (SapbertError): E335 a number is not above 0.
+    Args:
+        manual: documents annotated by people in a batch.
+        augmented: documents annotated by rule in a batch.
+
+    Raises:
+        SapbertError: E335 a number is not above 0.
     """
     check_counts(manual=manual, augmented=augmented)
 

@@ -17,9 +17,10 @@ from .biosyn import BioSyn
 class TrainingMention(NamedTuple):
     """A mention to learn from.
 
-    text (str): with its abbreviations expanded.
-    concepts (frozenset[int]): rows of the right concepts.
-    filter (Filter): which names may be its candidates.
+    Attributes:
+        text: with its abbreviations expanded.
+        concepts: rows of the right concepts.
+        filter: which names may be its candidates.
     """
 
     text: str
@@ -41,7 +42,7 @@ class NameCandidates:
             self._annotated.setdefault(biosyn(generator.kb.name(row)), []).append(row)
 
     def __call__(self, mentions: Sequence[TrainingMention]) -> tuple[np.ndarray, np.ndarray]:
-        """RETURNS (int64 and float32, shape (mentions, candidates)): the rows of the names, and their sparse scores.
+        """Return `int64 and float32, shape (mentions, candidates)`: the rows of the names, and their sparse scores.
 
         A filter that lets fewer names pass than there shall be candidates makes fewer of all.
         """
@@ -76,7 +77,7 @@ class NameCandidates:
 
 
 def _best(scores: np.ndarray, n: int) -> np.ndarray:
-    """RETURNS (int64): the places of the n highest scores, best first; equal ones by place."""
+    """Return `int64`: the places of the n highest scores, best first; equal ones by place."""
     places = top(scores, n) if n else np.zeros(0, dtype=np.int64)
     places = places[np.isfinite(scores[places])]
     return places[np.lexsort((places, -scores[places]))][:n]

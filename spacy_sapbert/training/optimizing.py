@@ -20,8 +20,9 @@ Schedule = Callable[[int, int], float]
 def adamw(learn_rate: float = 2e-5, weight_decay: float = 0.01) -> MakeOptimizer:
     """AdamW (Loshchilov and Hutter 2019); biases and the weights of layer norms do not decay.
 
-    learn_rate (float): at its highest, before the schedule's factor.
-    weight_decay (float): of all other weights.
+    Args:
+        learn_rate: at its highest, before the schedule's factor.
+        weight_decay: of all other weights.
     """
 
     def make(module: Module) -> Optimizer:
@@ -40,8 +41,9 @@ def adamw(learn_rate: float = 2e-5, weight_decay: float = 0.01) -> MakeOptimizer
 def warmup_linear(warmup_steps: int = 0, final: float = 0.0) -> Schedule:
     """Up from 0 over the first steps, then down in a line.
 
-    warmup_steps (int): so many of them.
-    final (float): the factor at the last step; 1 for none of the way down.
+    Args:
+        warmup_steps: so many of them.
+        final: the factor at the last step; 1 for none of the way down.
     """
 
     def factor(step: int, total: int) -> float:

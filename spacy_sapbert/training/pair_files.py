@@ -33,29 +33,33 @@ class SharedName(NamedTuple):
 
 
 def shared_names_path(pairs: Path) -> Path:
-    """RETURNS (Path): where the shared names of a file of pairs lie, e.g. `pairs.shared.txt.gz` by `pairs.txt.gz`."""
+    """Return where the shared names of a file of pairs lie, e.g. `pairs.shared.txt.gz` by `pairs.txt.gz`."""
     plain = without_gz(pairs)
     return pairs.with_name(f"{plain.stem}.shared{plain.suffix}{pairs.name[len(plain.name) :]}")
 
 
 def find_shared_names(pairs: Path) -> Path | None:
-    """RETURNS (Path | None): the file of shared names beside a file of pairs, if there is one; eval.txt and plot.txt,
-    the pairs that were set aside, have it in common with train.txt."""
+    """Return the file of shared names beside a file of pairs, if there is one; eval.txt and plot.txt, the pairs that
+    were set aside, have it in common with train.txt.
+    """
     train = pairs.with_name("train.txt") if pairs.name in ("eval.txt", "plot.txt") else pairs
     beside = (shared_names_path(one) for one in (pairs, train))
     return next((path for path in beside if path.is_file()), None)
 
 
 def as_line(*fields: str) -> str:
-    """RETURNS (str): the line of a file of pairs or of shared names."""
+    """Return the line of a file of pairs or of shared names."""
     return _BARS.join(fields) + "\n"
 
 
 def read_pairs(path: Path) -> Iterator[Pair]:
     """Read a file of pairs, ours or SapBERT's: plain or gzipped, with or without blanks round the bars.
 
-    YIELDS (Pair): in the order of the file, the names as they stand there.
-    RAISES (SapbertError): E180 a line is no pair, E12x the file cannot be read.
+    Yields:
+        in the order of the file, the names as they stand there.
+
+    Raises:
+        SapbertError: E180 a line is no pair, E12x the file cannot be read.
     """
     for line, fields in _read_fields(path):
         if len(fields) != len(Pair._fields) or not all(fields):
@@ -66,8 +70,11 @@ def read_pairs(path: Path) -> Iterator[Pair]:
 def read_shared_names(path: Path) -> Iterator[SharedName]:
     """Read a file of shared names; `dict` makes a table of it, from names to ids.
 
-    YIELDS (SharedName): in the order of the file.
-    RAISES (SapbertError): E180 a line is no name with two ids or more, E12x the file cannot be read.
+    Yields:
+        in the order of the file.
+
+    Raises:
+        SapbertError: E180 a line is no name with two ids or more, E12x the file cannot be read.
     """
     for line, (name, *concept_ids) in _read_fields(path):
         if len(concept_ids) < 2 or not all((name, *concept_ids)):
@@ -76,7 +83,7 @@ def read_shared_names(path: Path) -> Iterator[SharedName]:
 
 
 def _read_fields(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """YIELDS (tuple[int, list[str]]): the number and the fields of each line that is not blank."""
+    """Yield the number and the fields of each line that is not blank."""
     with open_text(path) as lines:
         for number, line in enumerate(lines, start=1):
             if line.strip():

@@ -21,11 +21,12 @@ from .triple_files import Triple, read_triples
 class Batch(NamedTuple):
     """Names that are encoded together, each once.
 
-    names (list[str]): n names, in normal form.
-    pairs (int64, shape (b, 2)): the places in `names` of the pairs that were drawn.
-    synonyms (bool, shape (n, n)): whether two different places hold names of one concept. What is not known to be a
-        synonym is a negative.
-    triplets (int64, shape (t, 3)): the places of each pair with each of the negatives that were given with it.
+    Attributes:
+        names: n names, in normal form.
+        pairs (int64, shape (b, 2)): the places in `names` of the pairs that were drawn.
+        synonyms (bool, shape (n, n)): whether two different places hold names of one concept. What is not known to be a
+            synonym is a negative.
+        triplets (int64, shape (t, 3)): the places of each pair with each of the negatives that were given with it.
     """
 
     names: list[str]
@@ -46,10 +47,12 @@ class PairWithNegatives(NamedTuple):
 class PairTable:
     """Pairs of synonyms, in 16 bytes each and as many for a negative, and the text of their names.
 
-    pairs (Iterable[Pair | PairWithNegatives]): grouped by concept where they come from our files, which keeps the texts
-        few.
-    owners (Mapping[str, Sequence[str]]): the ids of all concepts of a name, for names that several concepts share.
-    RAISES (SapbertError): E330 there is no pair of two different names.
+    Args:
+        pairs: grouped by concept where they come from our files, which keeps the texts few.
+        owners: the ids of all concepts of a name, for names that several concepts share.
+
+    Raises:
+        SapbertError: E330 there is no pair of two different names.
     """
 
     def __init__(
@@ -94,12 +97,12 @@ class PairTable:
 
     @property
     def n_names(self) -> int:
-        """RETURNS (int): how many names there are, each counted once a concept."""
+        """How many names there are, each counted once a concept."""
         return len(self._ends) - 1
 
     @property
     def n_shared(self) -> int:
-        """RETURNS (int): how many names are known to belong to several concepts."""
+        """How many names are known to belong to several concepts."""
         return len(self._owners)
 
     @property
@@ -118,7 +121,8 @@ class PairTable:
     def batch(self, pairs: np.ndarray) -> Batch:
         """Bring pairs together.
 
-        pairs (int64, shape (b,)): numbers of pairs, from 0 to len(self).
+        Args:
+            pairs (int64, shape (b,)): numbers of pairs, from 0 to len(self).
         """
         which, given = self._given(pairs)
         rows = np.concatenate((self._rows[pairs].ravel(), self._negatives[given]))
@@ -137,14 +141,14 @@ class PairTable:
         return Batch(names, drawn, self._synonyms(names, concept_of), np.column_stack((drawn[which], negatives)))
 
     def _given(self, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """RETURNS: of each negative that is given with one of these pairs, the place in `pairs`, and its number."""
+        """Return ``: of each negative that is given with one of these pairs, the place in `pairs`, and its number."""
         firsts = np.searchsorted(self._negative_pairs, pairs, "left")
         lasts = np.searchsorted(self._negative_pairs, pairs, "right")
         given = [np.arange(first, last) for first, last in zip(firsts, lasts, strict=True)]
         return np.repeat(np.arange(len(pairs)), lasts - firsts), np.concatenate(given)
 
     def _synonyms(self, names: list[str], concept_of: np.ndarray) -> np.ndarray:
-        """RETURNS (bool, shape (n, n)): whether the concepts of two names overlap."""
+        """Return `bool, shape (n, n)`: whether the concepts of two names overlap."""
         synonyms = concept_of[:, None] == concept_of[None, :]
         shared = {place: ids for place, name in enumerate(names) if (ids := self._owners.get(hash64(name)))}
         for place, ids in shared.items():
@@ -161,7 +165,8 @@ class PairTable:
 class _Names:
     """The text of names, and a number for each; one that comes again within a concept keeps its number.
 
-    texts (bytearray), ends (array): UTF-8, and where each name ends.
+    Attributes:
+        texts (bytearray), ends (array): UTF-8, and where each name ends.
     """
 
     def __init__(self) -> None:
@@ -185,10 +190,13 @@ class _Names:
 def read_pair_file(path: str, *, shared: str | None = "auto") -> PairTable:
     """Read a file of pairs, as `spacy-sapbert pairs` and SapBERT's own scripts write it.
 
-    path (str): the file, plain or gzipped.
-    shared (str | None): the file of the names that several concepts share; "auto" takes the one beside the pairs
-        where there is one, None goes by the ids of the pairs alone, as the published code does.
-    RAISES (SapbertError): E180 a broken line, E12x a file cannot be read, E330 there is no pair.
+    Args:
+        path: the file, plain or gzipped.
+        shared: the file of the names that several concepts share; "auto" takes the one beside the pairs where there is
+            one, None goes by the ids of the pairs alone, as the published code does.
+
+    Raises:
+        SapbertError: E180 a broken line, E12x a file cannot be read, E330 there is no pair.
     """
     return PairTable(read_pairs(Path(path)), _read_owners(path, shared))
 
@@ -196,11 +204,14 @@ def read_pair_file(path: str, *, shared: str | None = "auto") -> PairTable:
 def read_triple_file(path: str, *, negatives: int | None = None, shared: str | None = "auto") -> PairTable:
     """Read a file of triples, as `spacy-sapbert mine` writes it: each pair once, with its negatives.
 
-    path (str): the file, plain or gzipped.
-    negatives (int | None): at most so many of each pair, those that come first: the nearest; None for all.
-    shared (str | None): as for `read_pair_file`; "auto" takes the file beside the triples where there is one.
-    RAISES (SapbertError): E185, E186 no triples or a broken line, E180 a broken line among the shared names, E12x a
-        file cannot be read, E330 there is no pair, E335 a number of negatives that makes no sense.
+    Args:
+        path: the file, plain or gzipped.
+        negatives: at most so many of each pair, those that come first: the nearest; None for all.
+        shared: as for `read_pair_file`; "auto" takes the file beside the triples where there is one.
+
+    Raises:
+        SapbertError: E185, E186 no triples or a broken line, E180 a broken line among the shared names, E12x a file
+            cannot be read, E330 there is no pair, E335 a number of negatives that makes no sense.
     """
     check_counts(negatives=negatives)
     return PairTable(_by_pair(read_triples(Path(path)), negatives), _read_owners(path, shared))
@@ -213,11 +224,11 @@ def _by_pair(triples: Iterable[Triple], most: int | None) -> Iterator[PairWithNe
 
 
 def _read_owners(path: str, shared: str | None) -> dict[str, tuple[str, ...]]:
-    """RETURNS (dict[str, tuple[str, ...]]): the concepts of the names that several share."""
+    """Return the concepts of the names that several share."""
     owners = find_shared_names(Path(path)) if shared == "auto" else shared
     return dict(read_shared_names(Path(owners))) if owners else {}
 
 
 def _key(concept_id: str) -> int:
-    """RETURNS (int): stands for a concept in an array of int64."""
+    """Return `int`: stands for a concept in an array of int64."""
     return hash64(concept_id) - 2**63

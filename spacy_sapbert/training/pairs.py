@@ -67,13 +67,14 @@ class GoldMention(NamedTuple):
 class PairSelection(NamedTuple):
     """Which pairs of a vocabulary are drawn; the defaults are those of SapBERT's published data.
 
-    max_pairs (int): of a concept; one with fewer gives all that it has.
-    min_pairs (int | None): the number for a concept is drawn between this and `max_pairs`; None for `max_pairs`.
-    min_names (int): a concept with fewer gives no pair; at least 2.
-    max_length (int | None): names with more characters, such as systematic names of chemicals, are left out.
-    concepts (int | None): so many are drawn of those with enough names; None for all of them.
-    eval_pairs (int): so many pairs are set aside for evaluation.
-    plot_pairs (int): so many of those stand in a file of their own as well, for a heat map.
+    Attributes:
+        max_pairs: of a concept; one with fewer gives all that it has.
+        min_pairs: the number for a concept is drawn between this and `max_pairs`; None for `max_pairs`.
+        min_names: a concept with fewer gives no pair; at least 2.
+        max_length: names with more characters, such as systematic names of chemicals, are left out.
+        concepts: so many are drawn of those with enough names; None for all of them.
+        eval_pairs: so many pairs are set aside for evaluation.
+        plot_pairs: so many of those stand in a file of their own as well, for a heat map.
     """
 
     max_pairs: int = 50
@@ -103,9 +104,14 @@ def synonym_pairs(
     The memory taken does not grow with the number of concepts, but with those that `selection` draws or sets aside.
     Pairs are set aside from among all: the same concept may have others in training, as in kg-aligned's data.
 
-    counts (Counter[str]): takes `SYNONYM_COUNTS`.
-    YIELDS (tuple[str, Pair]): "train", "eval" or "plot", and the pair; those to train on come first.
-    RAISES (SapbertError): E181 too few concepts have enough names, E182 no pair is left to train on, E183 no pair.
+    Args:
+        counts: takes `SYNONYM_COUNTS`.
+
+    Yields:
+        "train", "eval" or "plot", and the pair; those to train on come first.
+
+    Raises:
+        SapbertError: E181 too few concepts have enough names, E182 no pair is left to train on, E183 no pair.
     """
     concepts = _with_enough_names(synonyms(kb, counts, selection.max_length), selection.min_names, counts)
     if selection.concepts is not None:
@@ -127,8 +133,9 @@ def synonyms(kb: KnowledgeBase, counts: Counter[str], max_length: int | None = N
     Left out is what a file of pairs cannot hold: names and ids that contain `||`, or end in a bar that would run
     together with the next two. Line breaks cannot occur: in normal form they are blanks.
 
-    counts (Counter[str]): takes the counts of concepts and names.
-    max_length (int | None): names with more characters are left out.
+    Args:
+        counts: takes the counts of concepts and names.
+        max_length: names with more characters are left out.
     """
     for first in range(0, len(kb), _CONCEPTS_AT_ONCE):
         rows = kb.query(_NAMES_OF_CONCEPTS, first, first + _CONCEPTS_AT_ONCE)
@@ -180,8 +187,11 @@ def nth_combination(number: int) -> tuple[int, int]:
 def set_aside(items: Iterable[T], n: int, rng: Random, aside: list[T]) -> Iterator[T]:
     """Draw `n` items uniformly and without replacement from a stream of unknown length (Vitter 1985, algorithm R).
 
-    aside (list[T]): takes the drawn items; complete when the stream has ended, and shorter where it is.
-    YIELDS (T): all other items.
+    Args:
+        aside: takes the drawn items; complete when the stream has ended, and shorter where it is.
+
+    Yields:
+        all other items.
     """
     for seen, item in enumerate(items, start=1):
         if len(aside) < n:
@@ -201,7 +211,7 @@ def _with_enough_names(concepts: Iterable[Synonyms], min_names: int, counts: Cou
 
 
 def _draw_concepts(concepts: Iterable[Synonyms], selection: PairSelection, rng: Random) -> list[Synonyms]:
-    """RAISES (SapbertError): E181 there are not as many as `selection` wants."""
+    """Raise SapbertError: E181 there are not as many as `selection` wants."""
     wanted = selection.concepts or 0
     drawn: list[Synonyms] = []
     for _ in set_aside(concepts, wanted, rng, drawn):
@@ -219,10 +229,13 @@ def gold_mentions(
 ) -> list[GoldMention]:
     """The annotated mentions of a corpus that have one id, and that in the vocabulary.
 
-    types (Collection[str]): take mentions of these types only; empty for all.
-    counts (Counter[str]): takes `MENTION_COUNTS`; each mention that is left out counts once, by the first reason.
-    RETURNS (list[GoldMention]): each mention with each of its concepts once, in the order of the corpus. An id that
-        is an alternative one of several concepts stands for all of them.
+    Args:
+        types: take mentions of these types only; empty for all.
+        counts: takes `MENTION_COUNTS`; each mention that is left out counts once, by the first reason.
+
+    Returns:
+        each mention with each of its concepts once, in the order of the corpus. An id that is an alternative one of
+            several concepts stands for all of them.
     """
     found: dict[GoldMention, None] = {}
     for mention in (mention for document in documents for mention in document.mentions):
@@ -240,7 +253,7 @@ def gold_mentions(
 
 
 def _left_out(mention: Mention, gold: list[GoldMention], types: Collection[str]) -> str | None:
-    """RETURNS (str | None): which of `MENTION_COUNTS` says why a mention cannot be used."""
+    """Return which of `MENTION_COUNTS` says why a mention cannot be used."""
     reasons = {
         "mentions_of_other_types": bool(types) and not has_type(mention.label, types),
         "mentions_without_id": not mention.ids,
@@ -256,10 +269,15 @@ def mention_pairs(
 ) -> Iterator[tuple[str, Pair]]:
     """Pair each mention with the names of its concept, save the one that it equals.
 
-    max_pairs (int): of a mention; where its concept has more names, they are drawn uniformly.
-    counts (Counter[str]): takes the counts of pairs, and of mentions without any.
-    YIELDS (tuple[str, Pair]): "train" and the pair, the mention first.
-    RAISES (SapbertError): E183 there is no pair.
+    Args:
+        max_pairs: of a mention; where its concept has more names, they are drawn uniformly.
+        counts: takes the counts of pairs, and of mentions without any.
+
+    Yields:
+        "train" and the pair, the mention first.
+
+    Raises:
+        SapbertError: E183 there is no pair.
     """
     pairs = (pair for mention in mentions for pair in _pairs_of_mention(kb, mention, counts, max_pairs, seed))
     yield from (("train", pair) for pair in _counted(pairs, counts))
@@ -284,9 +302,14 @@ def shared_names(kb: KnowledgeBase, mentions: Iterable[GoldMention] = ()) -> Ite
 
     They are sorted in a database on disk that vanishes afterwards, so that millions of names take no memory.
 
-    mentions (Iterable[GoldMention]): taken for names as well.
-    YIELDS (SharedName): in the order of the names, and each with its concepts by id.
-    RAISES (SapbertError): E184 there is no room for the database.
+    Args:
+        mentions: taken for names as well.
+
+    Yields:
+        in the order of the names, and each with its concepts by id.
+
+    Raises:
+        SapbertError: E184 there is no room for the database.
     """
     connection = sqlite3.connect("", isolation_level=None)  # SQLite's name for such a database
     try:
@@ -309,7 +332,7 @@ def shared_names(kb: KnowledgeBase, mentions: Iterable[GoldMention] = ()) -> Ite
 
 
 def _counted(pairs: Iterable[Pair], counts: Counter[str]) -> Iterator[Pair]:
-    """RAISES (SapbertError): E183 there was none."""
+    """Raise SapbertError: E183 there was none."""
     for pair in pairs:
         counts["pairs"] += 1
         yield pair

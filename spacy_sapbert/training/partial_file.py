@@ -13,10 +13,15 @@ from ..errors import Errors, SapbertError
 class PartialFile:
     """A file of JSON lines: what the run is, then one line for each piece of its work.
 
-    output (Path): what will be written in the end; the file lies beside it, under a hidden name.
-    run (dict[str, Any]): what must be the same for a run to go on; what another run left there is thrown away.
-    done (int): pieces that are done already.
-    RAISES (SapbertError): E507 the file cannot be written.
+    Args:
+        output: what will be written in the end; the file lies beside it, under a hidden name.
+        run: what must be the same for a run to go on; what another run left there is thrown away.
+
+    Attributes:
+        done (int): pieces that are done already.
+
+    Raises:
+        SapbertError: E507 the file cannot be written.
     """
 
     def __init__(self, output: Path, run: dict[str, Any]) -> None:
@@ -40,7 +45,13 @@ class PartialFile:
         return True
 
     def add(self, piece: Any) -> None:
-        """piece (Any): what JSON can hold. RAISES (SapbertError): E507."""
+        """
+        Args:
+            piece: what JSON can hold.
+
+        Raises:
+            SapbertError: E507.
+        """
         try:
             with self.path.open("ab") as file:
                 file.write(_line(piece))
@@ -49,7 +60,7 @@ class PartialFile:
         self.done += 1
 
     def pieces(self) -> Iterator[Any]:
-        """YIELDS (Any): all pieces, in the order in which they were added; tuples have become lists."""
+        """Yield all pieces, in the order in which they were added; tuples have become lists."""
         with self.path.open("rb") as file:
             file.readline()
             yield from map(json.loads, file)

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 class Processes:
     """This process among those of a run.
 
-    device (str): where the vectors lie; decides how processes talk to each other.
+    Args:
+        device: where the vectors lie; decides how processes talk to each other.
     """
 
     def __init__(self, device: str) -> None:
@@ -38,14 +39,17 @@ class Processes:
         return self.rank == 0
 
     def share(self, order: list[int]) -> list[int]:
-        """RETURNS (list[int]): this process's part of the names of a batch, about as long as all others'."""
+        """Return `list[int]`: this process's part of the names of a batch, about as long as all others'."""
         return order[self.rank :: self.size]
 
     def gather(self, vectors: Tensor, order: list[int]) -> Tensor:
         """Bring together what all processes encoded; gradients flow to this process's own part only.
 
-        vectors (float32, shape (len(self.share(order)), dim)): of this process's names.
-        RETURNS (float32, shape (len(order), dim)): in the order of the batch.
+        Args:
+            vectors (float32, shape (len(self.share(order)), dim)): of this process's names.
+
+        Returns:
+            float32, shape (len(order), dim): in the order of the batch.
         """
         import torch
 
@@ -80,7 +84,7 @@ class Processes:
             weight.grad = total.view_as(weight)
 
     def agree(self, flag: bool) -> bool:
-        """RETURNS (bool): what the first process says; the others wait for it."""
+        """Return what the first process says; the others wait for it."""
         if self.size == 1:
             return flag
         import torch.distributed as dist

@@ -58,13 +58,15 @@ class RetrieverTrainer:
     The vectors of the concepts stay as they are, and so does the encoder that made them. The signals are weighed on
     documents that are held out of the training, when `refresh` is called.
 
-    retriever (Retriever): what is trained.
-    settings (ConceptRetrieval): how it is trained.
-    model (DocumentModel | None): gives unit vectors of segments, and is trained in place of the retriever's own
-        document encoder. As an attribute it is what is trained; None where no signal encodes documents.
+    Args:
+        retriever: what is trained.
+        settings: how it is trained.
+        model: gives unit vectors of segments, and is trained in place of the retriever's own document encoder. As an
+            attribute it is what is trained; None where no signal encodes documents.
 
-    steps (int): how often it was changed.
-    held_out (dict[int, HeldOutDocument]): those that were met.
+    Attributes:
+        steps (int): how often it was changed.
+        held_out: those that were met.
     """
 
     def __init__(self, retriever: Retriever, settings: ConceptRetrieval, model: DocumentModel | None = None) -> None:
@@ -93,9 +95,12 @@ class RetrieverTrainer:
     def begin(self, references: Sequence[Doc], upstream: Callable[[Doc], Doc] | None = None) -> None:
         """Count what is annotated, and make the annotated mentions names.
 
-        references (Sequence[Doc]): the training documents, annotated.
-        upstream (Callable[[Doc], Doc] | None): reads a document before the model can.
-        RAISES (SapbertError): E645 no document is annotated with a concept that can be predicted.
+        Args:
+            references: the training documents, annotated.
+            upstream: reads a document before the model can.
+
+        Raises:
+            SapbertError: E645 no document is annotated with a concept that can be predicted.
         """
         documents = [(reference, from_doc(reference)) for reference in references]
         if not any(self._places(document) for _, document in documents):
@@ -112,7 +117,8 @@ class RetrieverTrainer:
     def training_documents(self, examples: Sequence[Example]) -> list[TrainingDocument]:
         """Sort out what the model is trained on; what is held out is kept, to weigh the signals.
 
-        RETURNS (list[TrainingDocument]): all of them where a shared model has to read them; none without a model.
+        Returns:
+            all of them where a shared model has to read them; none without a model.
         """
         self._is_stale = True
         documents = []
@@ -134,7 +140,7 @@ class RetrieverTrainer:
         return float(reference.user_data.get(WEIGHT, 1.0))
 
     def _places(self, document: AnnotatedDocument) -> tuple[int, ...]:
-        """RETURNS (tuple[int, ...]): of the concepts that are annotated, each once."""
+        """Return `tuple[int, ...]`: of the concepts that are annotated, each once."""
         ids = dict.fromkeys(one for mention in document.mentions for one in mention.ids)
         return tuple(dict.fromkeys(place for one in ids for place in self.retriever.concepts.places_of(one)[:1]))
 
@@ -143,7 +149,8 @@ class RetrieverTrainer:
     def begin_update(self, documents: Sequence[TrainingDocument]) -> tuple[float, Callable[[], Any]]:
         """Compare documents with the concepts annotated in them and with others.
 
-        RETURNS (tuple[float, Callable]): the mean loss of a document, and a function that takes its gradient back.
+        Returns:
+            tuple[float, Callable]: the mean loss of a document, and a function that takes its gradient back.
         """
         assert self.model is not None
         segments, backprop = self.model.begin_update([document.doc for document in documents])

@@ -51,32 +51,36 @@ Evaluation = Callable[[TransformerEncoder], Mapping[str, float]]
 class SelfAlignment:
     """Trains an encoder on pairs of synonyms.
 
-    encoder (TransformerEncoder): the model to begin with; it is trained in place.
-    pairs (PairTable): what it learns from.
-    batcher (Batcher): which pairs are trained on together, e.g. "spacy-sapbert.ShuffledBatches.v1".
-    miner (Miner): which names of a batch are compared, e.g. "spacy-sapbert.HardTriplets.v1".
-    loss (Loss): over what the miner gives, e.g. "spacy-sapbert.MultiSimilarity.v1".
-    optimizer (MakeOptimizer): changes the weights, e.g. "spacy-sapbert.AdamW.v1".
-    schedule (Schedule): how the learning rate goes up and down, e.g. "spacy-sapbert.WarmupLinear.v1".
-    logger (MakeLog): where the run is told of, e.g. "spacy-sapbert.ProgressBar.v1".
-    evaluation (Callable | None): measures the encoder on development data every `evaluate_every` steps and in the end.
-    measure (str): of these measures, the one by which the best encoder is kept.
-    teacher (Teacher | None): another encoder, whose vectors this one is drawn to as well.
-    seed (int): decides the order of the pairs, and what dropout leaves out.
-    max_epochs, max_steps (int | None): the run ends with the first that is reached.
-    accumulate (int): batches a step; each is mined by itself.
-    precision (str): "fp32", "bf16", "fp16", or "auto" for bf16 where the hardware has it.
-    adapter (float | None): train a bottleneck adapter so many times narrower than the encoder, and freeze the rest: 16
-        for 1.09 % of the weights of a BERT-base, 1 for 13.22 %.
-    projection (str | None): put a linear layer behind the pooling, with this activation: "tanh", "relu" or "none".
-    projection_dim (int | None): the length of its vectors; None keeps that of the encoder's.
-    projection_alone (bool): train it alone, and freeze the rest.
-    dropout (bool): as much as the model's config says, or none.
-    max_grad_norm (float | None): gradients are scaled down to this norm.
-    checkpoint_every (int): steps from one checkpoint to the next.
-    evaluate_every (int): steps from one evaluation to the next.
-    RAISES (SapbertError): E335 a setting that makes no sense, E345 the encoder's vectors are not l2_normalized, E348 it
-        has a projection already.
+    Args:
+        encoder: the model to begin with; it is trained in place.
+        pairs: what it learns from.
+        batcher: which pairs are trained on together, e.g. "spacy-sapbert.ShuffledBatches.v1".
+        miner: which names of a batch are compared, e.g. "spacy-sapbert.HardTriplets.v1".
+        loss: over what the miner gives, e.g. "spacy-sapbert.MultiSimilarity.v1".
+        optimizer: changes the weights, e.g. "spacy-sapbert.AdamW.v1".
+        schedule: how the learning rate goes up and down, e.g. "spacy-sapbert.WarmupLinear.v1".
+        logger: where the run is told of, e.g. "spacy-sapbert.ProgressBar.v1".
+        evaluation: measures the encoder on development data every `evaluate_every` steps and in the end.
+        measure: of these measures, the one by which the best encoder is kept.
+        teacher: another encoder, whose vectors this one is drawn to as well.
+        seed: decides the order of the pairs, and what dropout leaves out.
+        max_epochs: the run ends with the first that is reached.
+        max_steps: the run ends with the first that is reached.
+        accumulate: batches a step; each is mined by itself.
+        precision: "fp32", "bf16", "fp16", or "auto" for bf16 where the hardware has it.
+        adapter: train a bottleneck adapter so many times narrower than the encoder, and freeze the rest: 16 for 1.09 %
+            of the weights of a BERT-base, 1 for 13.22 %.
+        projection: put a linear layer behind the pooling, with this activation: "tanh", "relu" or "none".
+        projection_dim: the length of its vectors; None keeps that of the encoder's.
+        projection_alone: train it alone, and freeze the rest.
+        dropout: as much as the model's config says, or none.
+        max_grad_norm: gradients are scaled down to this norm.
+        checkpoint_every: steps from one checkpoint to the next.
+        evaluate_every: steps from one evaluation to the next.
+
+    Raises:
+        SapbertError: E335 a setting that makes no sense, E345 the encoder's vectors are not l2_normalized, E348 it has
+            a projection already.
     """
 
     def __init__(
@@ -157,14 +161,19 @@ class SelfAlignment:
     ) -> dict[str, Any]:
         """Train, and write `model-last`, with an evaluation also `model-best`, into a folder.
 
-        resume (bool): go on from the checkpoint in the folder; without one, begin.
-        max_minutes (float | None): stop after this time, with a checkpoint to go on from.
-        settings (Mapping[str, Any] | None): of the run, as its config has them; noted in the encoder's folder but for
-            what names files. A checkpoint that was made with other settings of what is learnt is refused.
-        RETURNS (dict[str, Any]): `steps` done and `of` how many, `minutes`, `best`, whether it is `finished`, and how
-            many `processes` did it.
-        RAISES (SapbertError): E336 the folder holds another run and `resume` is False, E337 the loss is no number,
-            E331 to E334 of checkpoints.
+        Args:
+            resume: go on from the checkpoint in the folder; without one, begin.
+            max_minutes: stop after this time, with a checkpoint to go on from.
+            settings: of the run, as its config has them; noted in the encoder's folder but for what names files. A
+                checkpoint that was made with other settings of what is learnt is refused.
+
+        Returns:
+            `steps` done and `of` how many, `minutes`, `best`, whether it is `finished`, and how many `processes` did
+                it.
+
+        Raises:
+            SapbertError: E336 the folder holds another run and `resume` is False, E337 the loss is no number, E331 to
+                E334 of checkpoints.
         """
         self._settings = _without_files(settings or {})
         position = self._begin(output, resume)
@@ -261,7 +270,8 @@ class SelfAlignment:
     def _encode(self, forms: list[str]) -> "Tensor":
         """Encode the names of a batch in parts of about equal length, each padded to its own longest.
 
-        RETURNS (float32, shape (len(forms), dim)): unit vectors, with gradients.
+        Returns:
+            float32, shape (len(forms), dim): unit vectors, with gradients.
         """
         pieces = self.encoder.tokenize(forms)
         order = sorted(range(len(pieces)), key=lambda place: -len(pieces[place]))
@@ -276,7 +286,7 @@ class SelfAlignment:
             return self.encoder.embed_by_length(pieces).float()
 
     def _set_rate(self, factor: float) -> float:
-        """RETURNS (float): the learning rate of the first group of weights."""
+        """Return the learning rate of the first group of weights."""
         for group in self.optimizer.param_groups:
             group["lr"] = group.setdefault("initial_lr", group["lr"]) * factor
         return float(self.optimizer.param_groups[0]["lr"])
@@ -326,7 +336,7 @@ class SelfAlignment:
         self.encoder.trained = before
 
     def _fail(self, output: Path, step: int, batches: Iterable[Batch], what: str, value: float) -> NoReturn:
-        """RAISES (SapbertError): E337."""
+        """Raise SapbertError: E337."""
         path = output / FAILED_FILE
         names = [[batch.names[left], batch.names[right]] for batch in batches for left, right in batch.pairs]
         if self.processes.is_first:
@@ -346,7 +356,7 @@ class SelfAlignment:
 
     @cached_property
     def _described(self) -> dict[str, Any]:
-        """RETURNS (dict[str, Any]): what must be the same for a run to go on from its checkpoint."""
+        """What must be the same for a run to go on from its checkpoint."""
         return {
             "encoder": self._base[:16],
             **self.additions,
@@ -369,7 +379,7 @@ class SelfAlignment:
 
 
 def _alike(forms: list[str]) -> np.ndarray:
-    """RETURNS (bool, shape (n, n)): whether two different places hold one form, which no training could tell apart."""
+    """Return `bool, shape (n, n)`: whether two different places hold one form, which no training could tell apart."""
     places = np.unique(forms, return_inverse=True)[1]
     alike: np.ndarray = places[:, None] == places
     np.fill_diagonal(alike, False)
@@ -386,7 +396,8 @@ def _add(
 ) -> None:
     """Put an adapter into an encoder, or a projection behind it; weights are frozen that are not to be trained.
 
-    RAISES (SapbertError): E335 the settings do not fit each other, E348 there is a projection already.
+    Raises:
+        SapbertError: E335 the settings do not fit each other, E348 there is a projection already.
     """
     import torch
 
@@ -406,14 +417,14 @@ def _add(
 
 
 def _precision(precision: str, device: str) -> str:
-    """RAISES (SapbertError): E335 there is no such precision, or float16 on a CPU."""
+    """Raise SapbertError: E335 there is no such precision, or float16 on a CPU."""
     if precision not in PRECISIONS or (precision == "fp16" and device == "cpu"):
         raise SapbertError(Errors.E335.format(name="precision", value=precision, wanted=", ".join(PRECISIONS)))
     return ("bf16" if has_bfloat16(device) else "fp32") if precision == "auto" else precision
 
 
 def _without_files(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """RETURNS (dict[str, Any]): the settings that mean something elsewhere, too."""
+    """Return the settings that mean something elsewhere, too."""
     return {
         name: _without_files(value) if isinstance(value, Mapping) else value
         for name, value in settings.items()

@@ -22,7 +22,7 @@ class Clock:
         self._first = 0.0  # when the first step was done: it may prepare what all others need
 
     def tell(self, step: int, total: int, values: Mapping[str, Any]) -> dict[str, Any]:
-        """RETURNS (dict[str, Any]): what is known of a step, done just now, with the time left by the pace so far."""
+        """Return what is known of a step, done just now, with the time left by the pace so far."""
         self._first = self._first or self._now
         pace = (self._now - self._first) / self._steps if self._steps else self._now
         self._steps += 1

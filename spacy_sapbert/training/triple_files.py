@@ -20,8 +20,9 @@ _BETWEEN_IDS = "|"
 class Triple(NamedTuple):
     """Two names of one concept, and one of another.
 
-    similarity (float | None): the cosine of positive and negative, by the encoder that mined them.
-    negative_ids (tuple[str, ...]): all concepts that own the negative, as far as they are known.
+    Attributes:
+        similarity: the cosine of positive and negative, by the encoder that mined them.
+        negative_ids: all concepts that own the negative, as far as they are known.
     """
 
     concept_id: str
@@ -37,7 +38,7 @@ HEADINGS = "\t".join(Triple._fields) + "\n"
 
 
 def as_line(triple: Triple) -> str:
-    """RETURNS (str): the line of a file of triples."""
+    """Return the line of a file of triples."""
     *fields, similarity, negative_ids = triple
     shown = "" if similarity is None else f"{similarity:.4f}"
     return "\t".join((*fields, shown, _BETWEEN_IDS.join(negative_ids))) + "\n"
@@ -47,8 +48,12 @@ def read_triples(path: Path) -> Iterator[Triple]:
     """Read a file of triples, plain or gzipped; the columns are found by their headings, and others are passed over.
 
     Files without the columns `similarity` and `negative_ids` can be read as well.
-    YIELDS (Triple): in the order of the file, the names as they stand there.
-    RAISES (SapbertError): E185 a column is missing, E186 a line is no triple, E12x the file cannot be read.
+
+    Yields:
+        in the order of the file, the names as they stand there.
+
+    Raises:
+        SapbertError: E185 a column is missing, E186 a line is no triple, E12x the file cannot be read.
     """
     with open_text(path) as lines:
         columns = next(lines, "").rstrip("\n").split("\t")
@@ -64,7 +69,7 @@ def read_triples(path: Path) -> Iterator[Triple]:
 
 
 def _triple(cells: dict[str, str]) -> Triple:
-    """RAISES (ValueError): a name or the id is missing, or the similarity is no number."""
+    """Raise ValueError: a name or the id is missing, or the similarity is no number."""
     concept_id, anchor, positive, negative = needed = [cells[column].strip() for column in _NEEDED]
     if not all(needed):
         raise ValueError(f"{_NEEDED[needed.index('')]} is empty")

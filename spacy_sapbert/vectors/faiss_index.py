@@ -28,11 +28,14 @@ EF_SEARCH = 256
 class FaissVectors(NameVectors):
     """Name vectors of which faiss finds the near ones. Scores are exact: they come from the vectors themselves.
 
-    folder (Path): where the vectors are.
-    path (Path): the index, made by `build_index`. It is memory-mapped.
-    parameters (str): how to search, as faiss writes it ("nprobe=32", "efSearch=256"); what is not named there is
-        `EF_SEARCH` for a graph, and a `PROBED_SHARE`-th of the cells.
-    RAISES (SapbertError): E305 and E306 as `NameVectors`; E306 the index is damaged, E323 it has no such parameter.
+    Args:
+        folder: where the vectors are.
+        path: the index, made by `build_index`. It is memory-mapped.
+        parameters: how to search, as faiss writes it ("nprobe=32", "efSearch=256"); what is not named there is
+            `EF_SEARCH` for a graph, and a `PROBED_SHARE`-th of the cells.
+
+    Raises:
+        SapbertError: E305 and E306 as `NameVectors`; E306 the index is damaged, E323 it has no such parameter.
     """
 
     exact = False
@@ -70,7 +73,8 @@ class FaissVectors(NameVectors):
 def open_faiss(vectors: NameVectors, kb: KnowledgeBase, index: str) -> FaissVectors:
     """Open the index that lies beside name vectors, or in the cache folder; make it there if there is none.
 
-    index (str): a setting, see `index_kind`.
+    Args:
+        index: a setting, see `index_kind`.
     """
     from filelock import FileLock
 
@@ -98,7 +102,9 @@ def index_kind(index: str, names: int, dim: int) -> tuple[str, str]:
 
     HNSW, IVF and PQ may stand there without numbers: then a name has 32 neighbours in the graph, there are as many
     cells as the square root of the number of names, and a vector has a byte for about eight of its dimensions.
-    RETURNS (tuple[str, str]): faiss's string with numbers, and the parameters.
+
+    Returns:
+        faiss's string with numbers, and the parameters.
     """
     kind, _, parameters = index.partition(";")
     kind = {"IVF": "IVF,Flat", "IVFPQ": "IVF,PQ"}.get(kind.strip(), kind.strip())
@@ -111,8 +117,11 @@ def index_kind(index: str, names: int, dim: int) -> tuple[str, str]:
 def build_index(vectors: np.ndarray, kind: str, path: Path) -> None:
     """Make an index of vectors by inner product, and write it to a file.
 
-    kind (str): faiss's string for `index_factory`.
-    RAISES (SapbertError): E320 faiss has no such kind, E321 the dimension does not divide, E322 too few names.
+    Args:
+        kind: faiss's string for `index_factory`.
+
+    Raises:
+        SapbertError: E320 faiss has no such kind, E321 the dimension does not divide, E322 too few names.
     """
     faiss = _faiss()
     n, dim = vectors.shape
@@ -134,7 +143,7 @@ def build_index(vectors: np.ndarray, kind: str, path: Path) -> None:
 
 
 def _names_needed(index: Any) -> int:
-    """RETURNS (int): how many vectors it takes to train an index: as many for each centroid as faiss asks for."""
+    """Return how many vectors it takes to train an index: as many for each centroid as faiss asks for."""
     faiss = _faiss()
     ivf, inner = faiss.try_extract_index_ivf(index), _inner(index)
     coded = (ivf, inner, faiss.downcast_index(getattr(inner, "storage", None)))
@@ -145,8 +154,11 @@ def _names_needed(index: Any) -> int:
 def read_index(path: Path, n: int) -> Any:
     """Open an index that `build_index` made, memory-mapped, with the defaults for how to search.
 
-    n (int): the number of vectors that it must have.
-    RAISES (SapbertError): E306 it is damaged, or has another number.
+    Args:
+        n: the number of vectors that it must have.
+
+    Raises:
+        SapbertError: E306 it is damaged, or has another number.
     """
     faiss = _faiss()
     try:
@@ -171,7 +183,7 @@ def _set_defaults(index: Any) -> None:
 
 
 def _search_parameters(index: Any, selector: Any) -> Any:
-    """RETURNS (faiss.SearchParameters): those that the index has, and names to choose from."""
+    """Return `faiss.SearchParameters`: those that the index has, and names to choose from."""
     faiss = _faiss()
     index = faiss.downcast_index(index)
     if isinstance(index, faiss.IndexPreTransform):
@@ -184,14 +196,14 @@ def _search_parameters(index: Any, selector: Any) -> Any:
 
 
 def _inner(index: Any) -> Any:
-    """RETURNS (faiss.Index): what is behind the transformations of vectors."""
+    """Return `faiss.Index`: what is behind the transformations of vectors."""
     faiss = _faiss()
     index = faiss.downcast_index(index)
     return _inner(index.index) if isinstance(index, faiss.IndexPreTransform) else index
 
 
 def _faiss() -> Any:
-    """RETURNS (module): faiss, whose own annotations are not to be relied on, safe to use before a fork."""
+    """Return `module`: faiss, whose own annotations are not to be relied on, safe to use before a fork."""
     import faiss
 
     use_one_thread_after_fork()
@@ -203,5 +215,5 @@ def _file_name(kind: str) -> str:
 
 
 def _reason(error: RuntimeError) -> str:
-    """RETURNS (str): what faiss says, without the place in its code."""
+    """Return what faiss says, without the place in its code."""
     return re.sub(r"^Error in .*?\.\w+:\d+: (Error: )?", "", str(error).strip())

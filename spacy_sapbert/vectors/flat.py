@@ -39,10 +39,14 @@ Progress = Callable[[int, int], None]
 class NameVectors(Index):
     """One vector a name of the store, by row; an exact index by inner product, which compares with every name.
 
-    folder (Path): where `build_name_vectors` put them.
+    Args:
+        folder: where `build_name_vectors` put them.
 
-    known (KnownVectors): the vectors by name, for another store with some of these names.
-    RAISES (SapbertError): E305 they belong to another store or encoder, E306 something is missing.
+    Attributes:
+        known (KnownVectors): the vectors by name, for another store with some of these names.
+
+    Raises:
+        SapbertError: E305 they belong to another store or encoder, E306 something is missing.
     """
 
     exact = True
@@ -61,7 +65,7 @@ class NameVectors(Index):
 
     @property
     def vectors(self) -> np.ndarray:
-        """RETURNS (float32, shape (names, dim)): memory-mapped."""
+        """Return `float32, shape (names, dim)`: memory-mapped."""
         return self.known.vectors
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
@@ -93,7 +97,8 @@ class NameVectors(Index):
 class HashTable:
     """Rows by what `hash64` makes of texts.
 
-    hashes (uint64, shape (n,)): by row; of equal ones the first is found.
+    Args:
+        hashes (uint64, shape (n,)): by row; of equal ones the first is found.
     """
 
     def __init__(self, hashes: np.ndarray) -> None:
@@ -101,7 +106,7 @@ class HashTable:
         self._hashes = hashes[self._order]
 
     def find(self, hashes: np.ndarray) -> np.ndarray:
-        """RETURNS (int64, shape (len(hashes),)): the row of each, or -1."""
+        """Return `int64, shape (len(hashes),)`: the row of each, or -1."""
         places = np.searchsorted(self._hashes, hashes).clip(max=len(self._hashes) - 1)
         return np.where(self._hashes[places] == hashes, self._order[places], -1)
 
@@ -109,7 +114,8 @@ class HashTable:
 class KnownVectors(HashTable):
     """Vectors by the normal form of what they stand for.
 
-    vectors (float32, shape (n, dim)), hashes (uint64, shape (n,)): of the same texts, in the same order.
+    Args:
+        vectors (float32, shape (n, dim)), hashes (uint64, shape (n,)): of the same texts, in the same order.
     """
 
     def __init__(self, vectors: np.ndarray, hashes: np.ndarray) -> None:
@@ -159,7 +165,7 @@ def cached_name_vectors(
 
 
 def vectors_cache(kb: KnowledgeBase, encoder: TransformerEncoder) -> Path:
-    """RETURNS (Path): the folder for what is made of this store by this encoder."""
+    """Return the folder for what is made of this store by this encoder."""
     return cache_dir() / "vectors" / f"{kb.fingerprint[:16]}-{encoder.fingerprint[:16]}"
 
 
@@ -172,9 +178,12 @@ def build_name_vectors(
 ) -> None:
     """Encode all names of a store. A build that was cut off goes on where it stopped.
 
-    progress (Callable[[int, int], None] | None): told the names done and the names in all.
-    known (Sequence[KnownVectors]): vectors of the same encoder, which are not made again.
-    RAISES (SapbertError): E507 a file cannot be written.
+    Args:
+        progress: told the names done and the names in all.
+        known: vectors of the same encoder, which are not made again.
+
+    Raises:
+        SapbertError: E507 a file cannot be written.
     """
     parts = folder / "parts"
     parts.mkdir(parents=True, exist_ok=True)

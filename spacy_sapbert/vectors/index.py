@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 class Index(Protocol):
     """The vectors of the names of a store, and the nearest among them.
 
-    encoder (TransformerEncoder): made the vectors.
-    exact (bool): whether `nearest` finds the nearest for sure.
-    local (bool): whether the vectors are on this machine, so that `similarities` of many names cost little.
+    Attributes:
+        encoder: made the vectors.
+        exact: whether `nearest` finds the nearest for sure.
+        local: whether the vectors are on this machine, so that `similarities` of many names cost little.
     """
 
     encoder: TransformerEncoder
@@ -25,17 +26,20 @@ class Index(Protocol):
     local: bool
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
-        """RETURNS (float32, shape (len(texts), dim)): vectors, of unit length if those of the encoder are."""
+        """Return `float32, shape (len(texts), dim)`: vectors, of unit length if those of the encoder are."""
 
     def similarities(self, queries: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
-        """RETURNS (float32, shape (len(queries), len(rows) or all)): inner products with the names at these rows."""
+        """Return `float32, shape (len(queries), len(rows) or all)`: inner products with the names at these rows."""
 
     def nearest(self, queries: np.ndarray, n: int, passing: FilterMask | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Find the n nearest names, of those that pass a filter if one is given.
 
-        n (int): at most the number of names that pass.
-        RETURNS (float32 and int64, shape (len(queries), n)): their inner products and rows, best first. Where the
-            index is not exact, the products may be estimates, and rows of -1 say that it finds no more.
+        Args:
+            n: at most the number of names that pass.
+
+        Returns:
+            float32 and int64, shape (len(queries), n): their inner products and rows, best first. Where the index is
+                not exact, the products may be estimates, and rows of -1 say that it finds no more.
         """
 
     @property
@@ -43,7 +47,7 @@ class Index(Protocol):
         """The length of the longest vector of a name."""
 
     def highest(self, queries: np.ndarray) -> list[float]:
-        """RETURNS (list[float]): what the inner product of each query with any name is at most: 1 for unit vectors."""
+        """Return what the inner product of each query with any name is at most: 1 for unit vectors."""
         if self.encoder.l2_normalized:
             return [1.0] * len(queries)
         products = np.linalg.norm(queries, axis=1) * self.longest

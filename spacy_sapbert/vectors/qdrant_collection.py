@@ -37,7 +37,8 @@ _lock = threading.Lock()
 class Address(NamedTuple):
     """Where a collection is.
 
-    location (str): the URL of a server, or the folder of a database that the client itself keeps.
+    Attributes:
+        location: the URL of a server, or the folder of a database that the client itself keeps.
     """
 
     location: str
@@ -45,7 +46,10 @@ class Address(NamedTuple):
 
     @classmethod
     def parse(cls, index: str) -> Address:
-        """index (str): a setting: `qdrant:FOLDER` or a URL, and after `#` the collection if it is another."""
+        """
+        Args:
+            index: a setting: `qdrant:FOLDER` or a URL, and after `#` the collection if it is another.
+        """
         location, _, collection = index.removeprefix(FOLDER_PREFIX).partition("#")
         return cls(location, collection or COLLECTION)
 
@@ -54,7 +58,7 @@ class Address(NamedTuple):
         return self.location.startswith(URL_PREFIXES)
 
     def __str__(self) -> str:
-        """RETURNS (str): the setting."""
+        """Return the setting."""
         return f"{'' if self.is_url else FOLDER_PREFIX}{self.location}#{self.collection}"
 
 
@@ -66,10 +70,13 @@ def is_address(index: str) -> bool:
 class About(NamedTuple):
     """What a collection says of itself.
 
-    kb, encoder (str): fingerprints of what it was made of.
-    names, concepts (int): how many points of each kind it has; with points of concepts, names are found through them.
-    longest (float): the length of the longest vector of a name.
-    complete (bool): whether the upload came to its end.
+    Attributes:
+        kb: fingerprints of what it was made of.
+        encoder: fingerprints of what it was made of.
+        names: how many points of each kind it has; with points of concepts, names are found through them.
+        concepts: see `names`.
+        longest: the length of the longest vector of a name.
+        complete: whether the upload came to its end.
     """
 
     kb: str
@@ -93,7 +100,8 @@ class Collection:
     def asking(self) -> Iterator[QdrantClient]:
         """Use the database.
 
-        RAISES (SapbertError): E325 it does not answer, or not to us; E329 the folder is in use; E542 no client is here.
+        Raises:
+            SapbertError: E325 it does not answer, or not to us; E329 the folder is in use; E542 no client is here.
         """
         process = os.getpid()
         if process not in self._clients:  # a child must not use its parent's connection, nor close it
@@ -113,19 +121,19 @@ class Collection:
             return bool(client.collection_exists(self.name))
 
     def about(self) -> About | None:
-        """RETURNS (About | None): None where the collection was not made by an upload."""
+        """Return None where the collection was not made by an upload."""
         with self.asking() as client:
             found = client.retrieve(self.name, [ABOUT_ID])
         payload = (found[0].payload or {}) if found else {}
         return About(**payload) if payload.keys() == set(About._fields) else None
 
     def count(self) -> int:
-        """RETURNS (int): the number of points, but for the one that tells of the collection."""
+        """Return the number of points, but for the one that tells of the collection."""
         with self.asking() as client:
             return int(client.count(self.name, exact=True).count) - 1
 
     def vectors(self, ids: Sequence[int]) -> dict[int, Sequence[float]]:
-        """RETURNS (dict[int, Sequence[float]]): vectors of names by the ids of their points; none for ids not there."""
+        """Return vectors of names by the ids of their points; none for ids not there."""
         found: dict[int, Sequence[float]] = {}
         for start in range(0, len(ids), POINTS_PER_BATCH):
             batch = ids[start : start + POINTS_PER_BATCH]

@@ -26,10 +26,13 @@ class QdrantVectors(Index):
 
     Nothing is connected to before the first use.
 
-    address (Address): of a collection that `qdrant_upload.upload` made from this store and this encoder. Where it has
-        points of concepts, names are near if their concept's point is.
-    RAISES (SapbertError): at the first use, E326 there is no such collection, E327 it is not complete, E328 it belongs
-        to another store or encoder; at any, E325, E329 and E542 as `Collection.asking`.
+    Args:
+        address: of a collection that `qdrant_upload.upload` made from this store and this encoder. Where it has points
+            of concepts, names are near if their concept's point is.
+
+    Raises:
+        SapbertError: at the first use, E326 there is no such collection, E327 it is not complete, E328 it belongs to
+            another store or encoder; at any, E325, E329 and E542 as `Collection.asking`.
     """
 
     exact = False
@@ -84,7 +87,7 @@ class QdrantVectors(Index):
         return {int(row): point.score for row, point in zip(rows, points, strict=True) if row >= 0}
 
     def _names_of(self, points: Sequence[Any], passing: FilterMask | None) -> dict[int, float]:
-        """RETURNS (dict[int, float]): the rows of the names of concepts, with the similarity of the nearest one."""
+        """Return the rows of the names of concepts, with the similarity of the nearest one."""
         found: dict[int, float] = {}
         for point in points:
             rows = self._kb.name_rows(point.payload[CONCEPT])
@@ -129,12 +132,12 @@ class QdrantVectors(Index):
 
 
 def name_ids(kb: KnowledgeBase) -> np.ndarray:
-    """RETURNS (uint64, shape (names,)): the ids of the points of names, by row; they come from the texts alone."""
+    """Return `uint64, shape (names,)`: the ids of the points of names, by row; they come from the texts alone."""
     return np.fromiter(map(hash64, kb.names()), dtype=np.uint64, count=kb.n_names)
 
 
 def _condition(filter: Filter, of_concepts: bool) -> Any:
-    """RETURNS (Filter): of Qdrant. One owner of the name has to have both the type and the source."""
+    """Return `Filter`: of Qdrant. One owner of the name has to have both the type and the source."""
     from qdrant_client import models
 
     must: list[Any] = [

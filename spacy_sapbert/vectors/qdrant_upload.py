@@ -36,11 +36,14 @@ def upload(
     An upload that was cut off goes on where it stopped; until one comes to its end, nothing links with the collection.
     The vectors of another encoder are replaced, all of them.
 
-    vectors (NameVectors): of the names of this store.
-    centroids (bool): give each concept a point as well, the mean of its names' vectors at length 1 (as in the
-        kg-aligned-entity-linker). The linker then looks for near concepts, and scores their names.
-    progress (Progress | None): told the points done and the points in all.
-    RAISES (SapbertError): E548 the collection is there, but no upload of ours; E325, E329, E542 as `Collection.asking`.
+    Args:
+        vectors: of the names of this store.
+        centroids: give each concept a point as well, the mean of its names' vectors at length 1 (as in the
+            kg-aligned-entity-linker). The linker then looks for near concepts, and scores their names.
+        progress: told the points done and the points in all.
+
+    Raises:
+        SapbertError: E548 the collection is there, but no upload of ours; E325, E329, E542 as `Collection.asking`.
     """
     collection = Collection(address)
     counts = Counter(dict.fromkeys(("added", "changed", "unchanged", "removed"), 0))
@@ -104,7 +107,7 @@ def _tell(collection: Collection, about: About) -> None:
 
 
 def _put(collection: Collection, points: list[PointStruct]) -> Counter[str]:
-    """RETURNS (Counter[str]): how many points were added or changed, or are there already."""
+    """Return how many points were added or changed, or are there already."""
     with collection.asking() as client:
         there = {record.id: record.payload for record in client.retrieve(collection.name, [p.id for p in points])}
         differing = [point for point in points if there.get(point.id) != point.payload]
@@ -115,7 +118,7 @@ def _put(collection: Collection, points: list[PointStruct]) -> Counter[str]:
 
 
 def _remove_others(collection: Collection, kb: KnowledgeBase, *, centroids: bool) -> int:
-    """RETURNS (int): how many points went, which stood for names or concepts that the store does not have."""
+    """Return how many points went, which stood for names or concepts that the store does not have."""
     wanted = {ABOUT_ID, *name_ids(kb).tolist(), *(map(concept_point, kb.concept_ids()) if centroids else ())}
     removed, offset = 0, None
     with collection.asking() as client:
@@ -135,12 +138,12 @@ def _remove_others(collection: Collection, kb: KnowledgeBase, *, centroids: bool
 
 
 def concept_point(concept_id: str) -> str:
-    """RETURNS (str): the id of the point of a concept; those of names are numbers."""
+    """Return the id of the point of a concept; those of names are numbers."""
     return str(uuid5(NAMESPACE_URL, concept_id))
 
 
 def _points(kb: KnowledgeBase, vectors: NameVectors, *, centroids: bool) -> Iterator[list[PointStruct]]:
-    """YIELDS (list[PointStruct]): all points, in batches."""
+    """Yield all points, in batches."""
     from qdrant_client.models import PointStruct
 
     ids = name_ids(kb).tolist()
@@ -160,7 +163,7 @@ def _points(kb: KnowledgeBase, vectors: NameVectors, *, centroids: bool) -> Iter
 
 
 def _names(kb: KnowledgeBase, column: str, start: int) -> list[_Name]:
-    """RETURNS (list[_Name]): names with each source from which an owner has them, of a batch of names or concepts."""
+    """Return names with each source from which an owner has them, of a batch of names or concepts."""
     rows = kb.query(
         "SELECT s.name, n.text, s.concept, c.id, s.source FROM synonyms s JOIN names n ON n.row = s.name "
         f"JOIN concepts c ON c.row = s.concept WHERE {column} >= ? AND {column} < ? "
@@ -172,7 +175,7 @@ def _names(kb: KnowledgeBase, column: str, start: int) -> list[_Name]:
 
 
 def _owners(kb: KnowledgeBase, names: list[_Name]) -> list[dict[str, Any]]:
-    """RETURNS (list[dict]): the concepts that own one name, with their types, and the sources of the name."""
+    """Return `list[dict]`: the concepts that own one name, with their types, and the sources of the name."""
     return [
         {"concept": concept_id, "types": _types(kb, concept), "sources": [name.source for name in same]}
         for (concept, concept_id), same in groupby(names, key=lambda name: (name.concept, name.concept_id))

@@ -22,9 +22,10 @@ FLAT = "Flat"
 def open_index(kb: KnowledgeBase, encoder: TransformerEncoder, index: str, folder: Path | None = None) -> Index:
     """Open the vectors of a store's names.
 
-    index (str): "Flat" (exact); another kind of index that faiss makes (see `faiss_vectors.index_kind`); or where in a
-        database they are (see `qdrant_collection.Address`), which is not looked at before the first use.
-    folder (Path | None): where they have been saved; else they come from the cache folder, or go there.
+    Args:
+        index: "Flat" (exact); another kind of index that faiss makes (see `faiss_vectors.index_kind`); or where in a
+            database they are (see `qdrant_collection.Address`), which is not looked at before the first use.
+        folder: where they have been saved; else they come from the cache folder, or go there.
     """
     if is_address(index):
         return QdrantVectors(Address.parse(index), kb, encoder)
@@ -33,7 +34,7 @@ def open_index(kb: KnowledgeBase, encoder: TransformerEncoder, index: str, folde
 
 
 def exact_vectors(index: Index, kb: KnowledgeBase) -> NameVectors:
-    """RETURNS (NameVectors): the vectors of an index, with nothing that may miss some."""
+    """Return the vectors of an index, with nothing that may miss some."""
     if not isinstance(index, NameVectors):
         return cached_name_vectors(kb, index.encoder)
     return index if index.exact else NameVectors(index.folder, kb, index.encoder)

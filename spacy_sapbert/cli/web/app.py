@@ -48,8 +48,9 @@ _PLACE = "a request"
 class Refused(Exception):
     """A request that gets no links.
 
-    status (int): the status of the answer.
-    message (str): what to tell.
+    Args:
+        status: the status of the answer.
+        message: what to tell.
     """
 
     def __init__(self, status: int, message: str) -> None:
@@ -61,13 +62,16 @@ class Refused(Exception):
 def make_app(linking: LinkingPipeline, *, name: str, max_chars: int, hosts: Sequence[str] = LOCAL_HOSTS) -> Starlette:
     """Make the server of a pipeline.
 
-    linking (LinkingPipeline): what it leaves out, it reports to its `problems`.
-    name (str): what the pipeline is called.
-    max_chars (int): the longest text that is taken.
-    hosts (Sequence[str]): what the server may be called by those who ask; `["*"]` for anything. Where only this machine
-        is to reach it, other names must be refused: a page of another site that has its own name lead to this machine
-        could else read the answers (DNS rebinding).
-    RAISES (SapbertError): the pipeline cannot work, for example because its encoder is missing.
+    Args:
+        linking: what it leaves out, it reports to its `problems`.
+        name: what the pipeline is called.
+        max_chars: the longest text that is taken.
+        hosts: what the server may be called by those who ask; `["*"]` for anything. Where only this machine is to reach
+            it, other names must be refused: a page of another site that has its own name lead to this machine could
+            else read the answers (DNS rebinding).
+
+    Raises:
+        SapbertError: the pipeline cannot work, for example because its encoder is missing.
     """
     site = _Site(linking, name, max_chars)
     return Starlette(
@@ -134,7 +138,7 @@ class _Site:
         return JSONResponse(self.health)
 
     async def _body(self, request: Request) -> bytes:
-        """RAISES (Refused): more comes than a text can take, and the rest is not read; or it was broken off."""
+        """Raise Refused: more comes than a text can take, and the rest is not read; or it was broken off."""
         body = bytearray()
         try:
             async for chunk in request.stream():
@@ -146,7 +150,7 @@ class _Site:
         return bytes(body)
 
     async def _linked(self, document: InputDocument) -> LinkedDocument:
-        """RAISES (Refused): the text cannot be taken, or the pipeline fails on it."""
+        """Raise Refused: the text cannot be taken, or the pipeline fails on it."""
         if len(document.text) > self.max_chars:
             raise self._too_long()
         reason = fault(document.text, self.linking.nlp.max_length)
@@ -169,13 +173,13 @@ class _Site:
 
 
 def _form_text(body: bytes) -> str:
-    """RETURNS (str): the form's text, with ends of lines as in the text area; empty where there is none."""
+    """Return the form's text, with ends of lines as in the text area; empty where there is none."""
     texts = parse_qs(body.decode(errors="replace")).get("text", [""])
     return texts[0].replace("\r\n", "\n")
 
 
 def _json_document(body: bytes) -> InputDocument:
-    """RAISES (Refused): this is no JSON object with a text."""
+    """Raise Refused: this is no JSON object with a text."""
     try:
         return json_document(body, "", _PLACE, ReadOptions(InputFormat.jsonl))
     except BrokenRecord as reason:

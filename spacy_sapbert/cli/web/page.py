@@ -41,8 +41,9 @@ POLICY = (
 class Shown(NamedTuple):
     """A concept as a card shows it.
 
-    concept (Concept): with its id for a name, where the vocabulary does not have it.
-    url (str | None): where it is described; None for an id of a vocabulary that is not known.
+    Attributes:
+        concept: with its id for a name, where the vocabulary does not have it.
+        url: where it is described; None for an id of a vocabulary that is not known.
     """
 
     concept: Concept
@@ -53,13 +54,14 @@ class Shown(NamedTuple):
 class Card(NamedTuple):
     """What is known of one mention.
 
-    number (int): counted from 1.
-    colour (int): that of its label, from 0.
-    parts (list[tuple[Link, Shown | None]]): what each part was linked to; None where it was not.
-    others (list[Shown]): concepts above the threshold that were not taken, best first.
-    occurrences (list[Use]): the short forms in it.
-    chosen (tuple[str, ...]): the parts that it was split into; empty where it was kept whole.
-    composite_splits (list[tuple[str, ...]]): the other ways to split it, likeliest first.
+    Attributes:
+        number: counted from 1.
+        colour: that of its label, from 0.
+        parts: what each part was linked to; None where it was not.
+        others: concepts above the threshold that were not taken, best first.
+        occurrences: the short forms in it.
+        chosen: the parts that it was split into; empty where it was kept whole.
+        composite_splits: the other ways to split it, likeliest first.
     """
 
     number: int
@@ -79,9 +81,10 @@ class Card(NamedTuple):
 class Page:
     """Renders the page.
 
-    kb (KnowledgeBase): the linker's vocabulary.
-    name (str): what the pipeline is called.
-    max_chars (int): the longest text that is taken.
+    Args:
+        kb: the linker's vocabulary.
+        name: what the pipeline is called.
+        max_chars: the longest text that is taken.
     """
 
     def __init__(self, kb: KnowledgeBase, name: str, max_chars: int) -> None:
@@ -99,11 +102,12 @@ class Page:
         self._template = environment.get_template("page.html")
 
     def render(self, text: str, item: LinkedDocument | None = None, message: str | None = None) -> str:
-        """RETURNS (str): HTML.
+        """Return HTML.
 
-        text (str): what stands in the form.
-        item (LinkedDocument | None): what to show below the form, if anything.
-        message (str | None): what went wrong.
+        Args:
+            text: what stands in the form.
+            item: what to show below the form, if anything.
+            message: what went wrong.
         """
         cards = [self._card(number, mention) for number, mention in enumerate(item.mentions, start=1)] if item else []
         pieces = list(_pieces(item.doc.text, cards)) if item else []
@@ -144,7 +148,7 @@ def _uses(mention: Span) -> list[AbbreviationOccurrence]:
 
 
 def _pieces(text: str, cards: Sequence[Card]) -> Iterator[tuple[str, Card | None]]:
-    """YIELDS (tuple[str, Card | None]): all of the text; marked is what does not overlap, the longest first."""
+    """Yield all of the text; marked is what does not overlap, the longest first."""
     by_span = {(card.mention.start, card.mention.end): card for card in cards}
     end = 0
     for mention in filter_spans([card.mention for card in cards]):

@@ -67,18 +67,23 @@ def read_vocabulary(
 ) -> Iterator[Record]:
     """Read a vocabulary file, record by record.
 
-    path (Path): the file, plain or gzipped.
-    format (str | None): one of `READERS`; guessed where the file's name tells it.
-    report (ReadReport): counts what is read, kept and dropped, while the records are taken.
-    source (str | None): name of the vocabulary; by default the file's name without its endings.
-    types (Sequence[str]): semantic types for the concepts to which the file gives none.
-    id_prefix (str | None): prefix of ids that are written as bare numbers ("NCBIGene"); MEDIC's are "OMIM" anyway.
-    encoding (str): of text files, one that Python knows.
-    strict (bool): raise at the first broken row; else it is counted, and the rest goes on.
-    options (Any): what the reader of the format takes by keyword, e.g. `columns` of `table`.
-    RETURNS (Iterator[Record]): the records, in the order of the file. A concept may come in several.
-    RAISES (SapbertError): E124 to E126 the format is not plain, not known, or has no such option; while reading:
-        E120 to E123 the file cannot be read, E127 a broken row, and what the reader itself raises.
+    Args:
+        path: the file, plain or gzipped.
+        format: one of `READERS`; guessed where the file's name tells it.
+        report: counts what is read, kept and dropped, while the records are taken.
+        source: name of the vocabulary; by default the file's name without its endings.
+        types: semantic types for the concepts to which the file gives none.
+        id_prefix: prefix of ids that are written as bare numbers ("NCBIGene"); MEDIC's are "OMIM" anyway.
+        encoding: of text files, one that Python knows.
+        strict: raise at the first broken row; else it is counted, and the rest goes on.
+        **options: what the reader of the format takes by keyword, e.g. `columns` of `table`.
+
+    Returns:
+        the records, in the order of the file. A concept may come in several.
+
+    Raises:
+        SapbertError: E124 to E126 the format is not plain, not known, or has no such option; while reading: E120 to
+            E123 the file cannot be read, E127 a broken row, and what the reader itself raises.
     """
     path = Path(path)
     format = format or guess_format(path)
@@ -90,9 +95,10 @@ def read_vocabulary(
 
 
 def guess_format(path: Path) -> str:
-    """RETURNS (str): the format that the file's name or, where several are so named, its beginning tells.
+    """Return the format that the file's name or, where several are so named, its beginning tells.
 
-    RAISES (SapbertError): E124 they tell none, E163 the file is RDF, E164 it holds mappings; E120 it cannot be read.
+    Raises:
+        SapbertError: E124 they tell none, E163 the file is RDF, E164 it holds mappings; E120 it cannot be read.
     """
     if path.is_dir():
         return _format_of_folder(path)

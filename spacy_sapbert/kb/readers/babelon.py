@@ -42,9 +42,14 @@ def read_babelon(context: ReaderContext, *, languages: Sequence[str] = ()) -> It
 
     Translations of definitions, and rows that are marked as not translated, are left out and counted.
 
-    languages (Sequence[str]): take these languages only ("es").
-    YIELDS (Record): one a row.
-    RAISES (SapbertError): E162 a column is missing.
+    Args:
+        languages: take these languages only ("es").
+
+    Yields:
+        one a row.
+
+    Raises:
+        SapbertError: E162 a column is missing.
     """
     with context.open(newline="") as lines:
         # quoted: notes of several lines stand in quotation marks
@@ -78,7 +83,7 @@ def is_babelon(header: Sequence[str]) -> bool:
 
 
 def _columns(context: ReaderContext, header: Sequence[str]) -> dict[str, str]:
-    """RETURNS (dict[str, str]): the headings of the columns that are needed."""
+    """Return the headings of the columns that are needed."""
     columns = {}
     for name, headings in _COLUMNS.items():
         found = [heading for heading in headings if heading in header]

@@ -23,14 +23,15 @@ from .context import ReaderContext
 
 
 def read_biosyn(context: ReaderContext) -> Iterator[Record]:
-    """YIELDS (Record): one for each concept of a line. Its name is "exact": the format tells of no preferred name."""
+    """Yield `Record`: one for each concept of a line. Its name is "exact": the format tells of no preferred name."""
     return read_rows(context, lambda cell: [cell])
 
 
 def read_rows(context: ReaderContext, split_names: Callable[[str], list[str]]) -> Iterator[Record]:
     """Read lines of `ids||names`. The file is gone through three times: its ids must be known before its names.
 
-    split_names (Callable[[str], list[str]]): the names in what follows a line's first `||`.
+    Args:
+        split_names: the names in what follows a line's first `||`.
     """
     leaders = _leaders(context)
     for number, ids, cell in _rows(context):
@@ -51,7 +52,7 @@ def read_rows(context: ReaderContext, split_names: Callable[[str], list[str]]) -
 
 
 def _leaders(context: ReaderContext) -> dict[str, str]:
-    """RETURNS (dict[str, str]): for ids that are ever joined to others, the first id that stands in the same lines."""
+    """Return `dict[str, str]`: for ids that are ever joined to others, the first id that stands in the same lines."""
     joined = {concept_id for _, ids, _ in _rows(context) if len(ids) > 1 for concept_id in ids}
     # one number stands for the set of an id's lines; a hash of numbers is the same in every process
     lines: dict[str, int] = {}
@@ -64,7 +65,7 @@ def _leaders(context: ReaderContext) -> dict[str, str]:
 
 
 def _rows(context: ReaderContext) -> Iterator[tuple[int, tuple[str, ...], str]]:
-    """YIELDS: line number, canonical ids (none where there is no `||`), and the rest of the line."""
+    """Yield line number, canonical ids (none where there is no `||`), and the rest of the line."""
     with context.open() as lines:
         for number, line in enumerate(lines, start=1):
             ids, bars, cell = line.partition("||")

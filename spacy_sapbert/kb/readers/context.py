@@ -32,10 +32,11 @@ DECODED = "texts with HTML entities decoded"
 class ReaderContext:
     """What a reader needs to know, and where it reports.
 
-    source (str): the vocabulary's name, for `Name.source`.
-    types (tuple[str, ...]): semantic types for concepts to which the file gives none.
-    id_prefix (str | None): prefix of ids that are written as bare numbers, e.g. "OMIM".
-    strict (bool): the first broken row raises E127 instead of being counted.
+    Attributes:
+        source: the vocabulary's name, for `Name.source`.
+        types: semantic types for concepts to which the file gives none.
+        id_prefix: prefix of ids that are written as bare numbers, e.g. "OMIM".
+        strict: the first broken row raises E127 instead of being counted.
     """
 
     path: Path
@@ -53,7 +54,8 @@ class ReaderContext:
     def broken(self, line: int, reason: str) -> None:
         """Report a place that cannot be read.
 
-        RAISES (SapbertError): E127 in a strict reading.
+        Raises:
+            SapbertError: E127 in a strict reading.
         """
         if self.strict:
             raise SapbertError(Errors.E127.format(path=self.path, line=line, reason=reason))
@@ -69,7 +71,7 @@ class ReaderContext:
         self.report.rows_dropped[reason] += 1
 
     def clean(self, text: str) -> str:
-        """RETURNS (str): the text without HTML entities and control characters, each run of white space one blank."""
+        """Return the text without HTML entities and control characters, each run of white space one blank."""
         if "&" in text:
             text = self._decode_entities(text)
         text, n_removed = _CONTROL.subn("", text)
@@ -96,11 +98,11 @@ class ReaderContext:
         return tuple(kept)
 
     def ids(self, raw: Iterable[str]) -> tuple[str, ...]:
-        """RETURNS (tuple[str, ...]): the ids in canonical form, each once."""
+        """Return the ids in canonical form, each once."""
         return self.canonical_ids(raw, self.id_prefix)
 
     def canonical_ids(self, raw: Iterable[str], prefix: str | None) -> tuple[str, ...]:
-        """RETURNS (tuple[str, ...]): the same, with a prefix for bare numbers."""
+        """Return the same, with a prefix for bare numbers."""
         canonical = (canonical_id(self.clean(text), prefix) for text in raw)
         return tuple(dict.fromkeys(concept_id for concept_id in canonical if concept_id not in NO_ID))
 
@@ -118,10 +120,13 @@ class ReaderContext:
     ) -> Iterator[Record]:
         """Make the record of a row; ids are given as the file writes them.
 
-        line (int): where the row starts.
-        names (Iterable[tuple[str, str]]): text and scope, the preferred name first.
-        xrefs (Iterable[str]): ids of other vocabularies, so `id_prefix` does not apply to them.
-        YIELDS (Record): one, or none where the row has no id or no name, which is counted.
+        Args:
+            line: where the row starts.
+            names: text and scope, the preferred name first.
+            xrefs: ids of other vocabularies, so `id_prefix` does not apply to them.
+
+        Yields:
+            one, or none where the row has no id or no name, which is counted.
         """
         ids = self.ids([concept_id])
         if not ids:
@@ -137,5 +142,5 @@ class ReaderContext:
 
 
 def _decode(entity: str) -> str:
-    """RETURNS (str): the character of an entity; one with a name that HTML does not know stays."""
+    """Return the character of an entity; one with a name that HTML does not know stays."""
     return html.unescape(entity) if entity[1] == "#" or entity[1:] in html5 else entity

@@ -20,9 +20,10 @@ _ROOTS = ("MESH:C", "MESH:D")
 
 
 def read_ctd(context: ReaderContext) -> Iterator[Record]:
-    """YIELDS (Record): one a row.
+    """Yield `Record`: one a row.
 
-    RAISES (SapbertError): E131 no line names the columns.
+    Raises:
+        SapbertError: E131 no line names the columns.
     """
     with context.open(newline="") as lines:
         n_before, columns, delimiter = _header(context, lines)
@@ -52,7 +53,7 @@ def _values(cell: str) -> list[str]:
 
 
 def _header(context: ReaderContext, lines: TextIO) -> tuple[int, list[str], str]:
-    """RETURNS (tuple[int, list[str], str]): the line that names the columns, the columns, and what stands between."""
+    """Return the line that names the columns, the columns, and what stands between."""
     for number, line in enumerate(lines, start=1):
         for delimiter in "\t,":
             columns = line.lstrip("# ").strip().split(delimiter)

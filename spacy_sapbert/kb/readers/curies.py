@@ -30,9 +30,10 @@ _RELEASE = re.compile(r"^(\s*[A-Za-z]\w*?)_?(?:19|20)\d\d(?:_\d\d(?:_\d\d|[A-Z])
 
 
 def curie(text: str) -> str:
-    """RETURNS (str): the CURIE that an IRI stands for; a text that is no such IRI is returned as it is.
+    """Return the CURIE that an IRI stands for; a text that is no such IRI is returned as it is.
 
-    text (str): an identifier, may be in angle brackets.
+    Args:
+        text: an identifier, may be in angle brackets.
     """
     text = text.strip()
     if text.startswith("<") and text.endswith(">"):
@@ -51,7 +52,7 @@ def curie(text: str) -> str:
 
 
 def without_release(xref: str) -> str:
-    """RETURNS (str): a cross-reference whose prefix names the vocabulary alone, not a release of it."""
+    """Return a cross-reference whose prefix names the vocabulary alone, not a release of it."""
     return _RELEASE.sub(r"\1", xref)
 
 

@@ -13,10 +13,13 @@ def read_cells(
 ) -> Iterator[tuple[int, list[str]]]:
     """Split lines into cells; a row that cannot be split is reported. Empty rows are passed over.
 
-    lines (Iterable[str]): from a file opened with `newline=""`.
-    quoted (bool): whether cells may stand in double quotes. Without, a quotation mark is part of its cell.
-    n_before (int): lines of the file that come before these.
-    YIELDS (tuple[int, list[str]]): the line where a row starts, and its cells.
+    Args:
+        lines: from a file opened with `newline=""`.
+        quoted: whether cells may stand in double quotes. Without, a quotation mark is part of its cell.
+        n_before: lines of the file that come before these.
+
+    Yields:
+        the line where a row starts, and its cells.
     """
     # strict: else an unbalanced quotation mark would swallow the rows after it without a word
     rows = csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE, strict=True)
@@ -39,7 +42,8 @@ def name_cells(
 ) -> Iterator[tuple[int, dict[str, str]]]:
     """Count the rows and put the cells under their columns; a row with more or fewer cells is reported.
 
-    YIELDS (tuple[int, dict[str, str]]): the line where a row starts, and its cells by column.
+    Yields:
+        the line where a row starts, and its cells by column.
     """
     for line, cells in rows:
         context.report.rows_read += 1

@@ -34,8 +34,11 @@ def read_discovered(context: ReaderContext) -> Iterator[Record]:
 
     Rows with an empty cell there, or `n`, are left out and counted. Columns may change places, and others be added.
 
-    YIELDS (Record): one a row, with that name alone.
-    RAISES (SapbertError): E556 a column is missing.
+    Yields:
+        one a row, with that name alone.
+
+    Raises:
+        SapbertError: E556 a column is missing.
     """
     with context.open(newline="") as lines:
         rows = read_cells(context, lines, "\t", quoted=False)

@@ -13,5 +13,5 @@ from .context import ReaderContext
 
 
 def read_huner(context: ReaderContext) -> Iterator[Record]:
-    """YIELDS (Record): one for each concept of a line."""
+    """Yield `Record`: one for each concept of a line."""
     return read_rows(context, lambda cell: cell.split("|"))

@@ -24,8 +24,11 @@ _REST_OF_OBO = re.compile(r'(?P<text>.+)" (?P<scope>EXACT|BROAD|NARROW|RELATED)\
 def read_json(context: ReaderContext) -> Iterator[Record]:
     """Read a list of terms. An id without a prefix takes the reading's `id_prefix`, or else the term's namespace.
 
-    YIELDS (Record): one a term.
-    RAISES (SapbertError): E160 it is no JSON, E161 it is no list.
+    Yields:
+        one a term.
+
+    Raises:
+        SapbertError: E160 it is no JSON, E161 it is no list.
     """
     text = read_text(context)
     if not text.lstrip().startswith("["):
@@ -44,9 +47,10 @@ def read_json(context: ReaderContext) -> Iterator[Record]:
 
 
 def _term(context: ReaderContext, entry: dict[str, Any]) -> dict[str, Any]:
-    """RETURNS (dict[str, Any]): the arguments of `ReaderContext.record`.
+    """Return the arguments of `ReaderContext.record`.
 
-    RAISES (ValueError): a value is of the wrong type.
+    Raises:
+        ValueError: a value is of the wrong type.
     """
     prefix = context.id_prefix or field(entry, "namespace", str)
     name = field(entry, "name", str)

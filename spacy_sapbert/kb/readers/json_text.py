@@ -21,9 +21,10 @@ def read_text(context: ReaderContext) -> str:
 
 
 def parse(context: ReaderContext, text: str) -> Any:
-    """RETURNS (Any): the value of a JSON text.
+    """Return the value of a JSON text.
 
-    RAISES (SapbertError): E160 it is no JSON.
+    Raises:
+        SapbertError: E160 it is no JSON.
     """
     try:
         return parse_json(text)
@@ -34,9 +35,14 @@ def parse(context: ReaderContext, text: str) -> Any:
 def array_entries(context: ReaderContext, text: str) -> Iterator[tuple[int, Any]]:
     """Go through a JSON array; its entries are made into objects one at a time.
 
-    text (str): a JSON text that begins with `[`.
-    YIELDS (tuple[int, Any]): the line where an entry begins, and the entry.
-    RAISES (SapbertError): E160 from here on it is no JSON.
+    Args:
+        text: a JSON text that begins with `[`.
+
+    Yields:
+        the line where an entry begins, and the entry.
+
+    Raises:
+        SapbertError: E160 from here on it is no JSON.
     """
     line, counted = 1, 0
     at = _after_blanks(text, text.index("[") + 1)
@@ -61,9 +67,10 @@ def _entry(context: ReaderContext, text: str, at: int) -> tuple[Any, int]:
 
 
 def field(entry: dict[str, Any], key: str, kind: type[_Kind]) -> _Kind | None:
-    """RETURNS (_Kind | None): the value of a key; None where it is missing or null.
+    """Return the value of a key; None where it is missing or null.
 
-    RAISES (ValueError): it is of another type.
+    Raises:
+        ValueError: it is of another type.
     """
     value = entry.get(key)
     if value is None or isinstance(value, kind):
@@ -72,9 +79,10 @@ def field(entry: dict[str, Any], key: str, kind: type[_Kind]) -> _Kind | None:
 
 
 def fields(entry: dict[str, Any], key: str, kind: type[_Kind]) -> list[_Kind]:
-    """RETURNS (list[_Kind]): the values of a key that holds a list; none where it is missing or null.
+    """Return the values of a key that holds a list; none where it is missing or null.
 
-    RAISES (ValueError): it is no list, or something in it is of another type.
+    Raises:
+        ValueError: it is no list, or something in it is of another type.
     """
     values: list[_Kind] = field(entry, key, list) or []
     if not all(isinstance(value, kind) for value in values):

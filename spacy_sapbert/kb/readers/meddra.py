@@ -33,9 +33,14 @@ class _LowestLevelTerm(NamedTuple):
 def read_meddra(context: ReaderContext, *, non_current: bool = False) -> Iterator[Record]:
     """Read a folder of MedDRA files, or the folder that a given file of them is in. Types are PT, HLT, HLGT and SOC.
 
-    non_current (bool): take the names of LLTs that are not current as well; else they are left out and counted.
-    YIELDS (Record): one a term, but for LLTs.
-    RAISES (SapbertError): E120 a file is missing.
+    Args:
+        non_current: take the names of LLTs that are not current as well; else they are left out and counted.
+
+    Yields:
+        one a term, but for LLTs.
+
+    Raises:
+        SapbertError: E120 a file is missing.
     """
     context = replace(context, id_prefix=context.id_prefix or "MEDDRA")
     lowest = _lowest_level_terms(context)
@@ -77,7 +82,7 @@ def _synonyms(
 
 
 def _lowest_level_terms(context: ReaderContext) -> dict[str, list[_LowestLevelTerm]]:
-    """RETURNS (dict[str, list[_LowestLevelTerm]]): the lowest level terms by the code of their preferred term."""
+    """Return the lowest level terms by the code of their preferred term."""
     terms = defaultdict(list)
     for line, cells in _rows(_of_file(context, "llt.asc"), n_wanted=_CURRENCY + 1):
         code, name, pt_code = cells[:3]
@@ -86,7 +91,7 @@ def _lowest_level_terms(context: ReaderContext) -> dict[str, list[_LowestLevelTe
 
 
 def _parents(context: ReaderContext) -> dict[tuple[str, str], dict[str, None]]:
-    """RETURNS: codes of the parents, by the level and the code of a term; in order, each once."""
+    """Return codes of the parents, by the level and the code of a term; in order, each once."""
     parents: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
     for _, cells in _rows(_of_file(context, "mdhier.asc"), n_wanted=len(_LEVELS)):
         codes = cells[: len(_LEVELS)]
@@ -96,7 +101,7 @@ def _parents(context: ReaderContext) -> dict[tuple[str, str], dict[str, None]]:
 
 
 def _of_file(context: ReaderContext, name: str) -> ReaderContext:
-    """RETURNS (ReaderContext): the reading of one file of the folder, whose name may be in capitals."""
+    """Return the reading of one file of the folder, whose name may be in capitals."""
     folder = context.path if context.path.is_dir() else context.path.parent
     return replace(context, path=_present(folder, name))
 
@@ -110,7 +115,7 @@ def _rows(context: ReaderContext, n_wanted: int) -> Iterator[tuple[int, list[str
 
 
 def _lines(context: ReaderContext) -> Iterator[tuple[int, list[str]]]:
-    """YIELDS (tuple[int, list[str]]): number and cells of each line that is not empty."""
+    """Yield number and cells of each line that is not empty."""
     with context.open() as lines:
         for number, line in enumerate(lines, start=1):
             if line.strip():

@@ -13,7 +13,7 @@ from .context import ReaderContext
 
 
 def read_medic(context: ReaderContext) -> Iterator[Record]:
-    """YIELDS (Record): one a line. Bare numbers are OMIM ids unless the reading gives another prefix."""
+    """Yield `Record`: one a line. Bare numbers are OMIM ids unless the reading gives another prefix."""
     context = replace(context, id_prefix=context.id_prefix or "OMIM")
     with context.open() as lines:
         for number, line in enumerate(lines, start=1):

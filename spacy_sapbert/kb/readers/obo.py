@@ -41,7 +41,10 @@ _SYNONYM_TAGS = {
 
 
 class _Stanza(NamedTuple):
-    """kind: "Term", "Typedef", "Instance", or empty for the header. tags: lines and values of every tag."""
+    """
+    Attributes:
+        kind: "Term", "Typedef", "Instance", or empty for the header. tags: lines and values of every tag.
+    """
 
     kind: str
     line: int
@@ -56,9 +59,12 @@ def read_obo(
     The header's `default-namespace` holds for terms without a namespace, unless the reading gives types. The file is
     gone through twice: an obsolete term may come after the one that replaces it.
 
-    default_scope (str): scope of a synonym that is written without one; "related" by the specification.
-    prefixes (Sequence[str]): take terms with these id prefixes only; many files hold terms of other ontologies as well.
-    YIELDS (Record): one a term.
+    Args:
+        default_scope: scope of a synonym that is written without one; "related" by the specification.
+        prefixes: take terms with these id prefixes only; many files hold terms of other ontologies as well.
+
+    Yields:
+        one a term.
     """
     replaced = _replaced_ids(context)
     default_type: tuple[str, ...] = ()
@@ -90,7 +96,7 @@ def _reason_to_drop(context: ReaderContext, stanza: _Stanza, prefixes: Sequence[
 
 
 def _replaced_ids(context: ReaderContext) -> dict[str, list[str]]:
-    """RETURNS (dict[str, list[str]]): for terms that are in force, the ids of obsolete terms that they replace."""
+    """Return `dict[str, list[str]]`: for terms that are in force, the ids of obsolete terms that they replace."""
     obsolete = {}
     silent = replace(context, strict=False, report=ReadReport())
     with context.open() as lines:
@@ -133,7 +139,7 @@ def _is_obsolete(stanza: _Stanza) -> bool:
 
 
 def _stanzas(context: ReaderContext, lines: Iterable[str]) -> Iterator[_Stanza]:
-    """YIELDS (_Stanza): the header, then every stanza."""
+    """Yield the header, then every stanza."""
     stanza = _Stanza("", 1, defaultdict(list))
     for number, line in _joined(lines):
         if line.startswith("[") and line.endswith("]"):
@@ -149,7 +155,7 @@ def _stanzas(context: ReaderContext, lines: Iterable[str]) -> Iterator[_Stanza]:
 
 
 def _joined(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
-    """YIELDS (tuple[int, str]): line number and line; a line that ends in a backslash goes on in the next."""
+    """Yield line number and line; a line that ends in a backslash goes on in the next."""
     held: list[str] = []
     for number, line in enumerate(chain(lines, [""]), start=1):
         line = line.rstrip("\n")
@@ -161,7 +167,7 @@ def _joined(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
 
 
 def _quoted(context: ReaderContext, stanza: _Stanza, tag: str) -> Iterator[tuple[str, str | None]]:
-    """YIELDS (tuple[str, str | None]): text and scope of each value of a tag whose values begin with a quoted text."""
+    """Yield text and scope of each value of a tag whose values begin with a quoted text."""
     for line, value in stanza.tags[tag]:
         match = _QUOTED.match(value)
         if match:
@@ -178,7 +184,7 @@ def _ids(stanza: _Stanza, tag: str) -> Iterator[str]:
 
 
 def _plain(value: str) -> str:
-    """RETURNS (str): a value that stands without quotation marks, without trailing modifiers and comment."""
+    """Return a value that stands without quotation marks, without trailing modifiers and comment."""
     return _unescape(_COMMENT.sub("", _MODIFIERS.sub("", value)))
 
 

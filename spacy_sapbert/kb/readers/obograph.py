@@ -29,9 +29,10 @@ _OBSOLETE_CLASS = re.compile(r".*[#/]ObsoleteClass")
 
 
 class _Graph(NamedTuple):
-    """parents: what each class is_a, by ids as written. replaced: the ids that a class replaces, by canonical id.
-
-    types: of classes without a namespace of their own.
+    """
+    Attributes:
+        parents: what each class is_a, by ids as written. replaced: the ids that a class replaces, by canonical id.
+        types: of classes without a namespace of their own.
     """
 
     nodes: list[dict[str, Any]]
@@ -43,10 +44,15 @@ class _Graph(NamedTuple):
 def read_obograph(context: ReaderContext, *, prefixes: Sequence[str] = (), imports: bool = False) -> Iterator[Record]:
     """Read the classes that are not obsolete and have a label; their OBO namespace is their type.
 
-    prefixes (Sequence[str]): take classes with these id prefixes only; many files hold classes of other ontologies too.
-    imports (bool): take the graphs after the first as well, which hold what the ontology imports.
-    YIELDS (Record): one a class.
-    RAISES (SapbertError): E160 it is no JSON, E161 it is no graph document.
+    Args:
+        prefixes: take classes with these id prefixes only; many files hold classes of other ontologies too.
+        imports: take the graphs after the first as well, which hold what the ontology imports.
+
+    Yields:
+        one a class.
+
+    Raises:
+        SapbertError: E160 it is no JSON, E161 it is no graph document.
     """
     text = read_text(context)
     lines = _Lines(text)
@@ -80,9 +86,10 @@ def _reason_to_drop(context: ReaderContext, graph: _Graph, node: dict[str, Any],
 
 
 def _class(context: ReaderContext, graph: _Graph, node: dict[str, Any]) -> dict[str, Any]:
-    """RETURNS (dict[str, Any]): the arguments of `ReaderContext.record`.
+    """Return the arguments of `ReaderContext.record`.
 
-    RAISES (ValueError): there is no id, or a value is of the wrong type.
+    Raises:
+        ValueError: there is no id, or a value is of the wrong type.
     """
     concept_id, meta = _id(context, node), _meta(node)
     names = [(node["lbl"], "preferred")]
@@ -155,7 +162,7 @@ def _meta(item: dict[str, Any]) -> dict[str, Any]:
 
 
 def _property(meta: dict[str, Any], name: str) -> list[str]:
-    """RETURNS (list[str]): the values of a property, whose IRI ends in its name; ids among them as CURIEs."""
+    """Return the values of a property, whose IRI ends in its name; ids among them as CURIEs."""
     properties = fields(meta, "basicPropertyValues", dict)
     found = [item for item in properties if re.search(rf"[#/:]{name}$", field(item, "pred", str) or "")]
     return [curie(field(item, "val", str) or "") for item in found]
@@ -168,7 +175,7 @@ class _Lines:
         self._text = text
 
     def of(self, node: dict[str, Any]) -> int:
-        """RETURNS (int): the line; 1 where it is not known."""
+        """Return the line; 1 where it is not known."""
         keys = ((key, _scalar(node.get(key))) for key in ("id", "lbl"))
         return next((self._found[key] for key in keys if key in self._found), 1)
 
@@ -185,5 +192,5 @@ class _Lines:
 
 
 def _scalar(value: object) -> object:
-    """RETURNS (object): a value by which a place can be found; 1, 1.0 and true are not the same."""
+    """Return a value by which a place can be found; 1, 1.0 and true are not the same."""
     return repr(value)

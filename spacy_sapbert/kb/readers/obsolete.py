@@ -13,16 +13,20 @@ from typing import NamedTuple
 
 
 class Obsolete(NamedTuple):
-    """ids: an obsolete term's id and alternative ids. replaced_by: its replacements. All in canonical form."""
+    """
+    Attributes:
+        ids: an obsolete term's id and alternative ids. replaced_by: its replacements. All in canonical form.
+    """
 
     ids: tuple[str, ...]
     replaced_by: tuple[str, ...]
 
 
 def replaced_ids(obsolete: Mapping[str, Obsolete]) -> dict[str, list[str]]:
-    """RETURNS (dict[str, list[str]]): for terms that are in force, the ids that they replace.
+    """Return `dict[str, list[str]]`: for terms that are in force, the ids that they replace.
 
-    obsolete (Mapping[str, Obsolete]): the obsolete terms of a file by their id. One may replace another.
+    Args:
+        obsolete: the obsolete terms of a file by their id. One may replace another.
     """
     replaced: dict[str, list[str]] = defaultdict(list)
     for concept_id, term in obsolete.items():

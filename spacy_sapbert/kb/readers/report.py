@@ -16,18 +16,20 @@ class ReadReport(ProblemReport):
 
     A row is what holds a concept in its format: a line, a table row, an OBO stanza.
 
-    rows_read (int): all rows, also the dropped ones.
-    rows_dropped (Counter[str]): rows that gave no record, by reason; "broken" for those listed in `problems`.
-    records (int): records handed on. A row of a merged dictionary can give several.
-    names (int): names in these records.
-    names_dropped (Counter[str]): names left out, by reason: "empty", "duplicate".
-    control_characters (int): control characters taken out of names and definitions.
-    broken (int): broken places, in whole rows or in parts of rows that were kept.
-    problems (list[Problem]): the first 1,000 of these.
-    notes (Counter[str]): what else a format's reader counts.
-    origins (dict[Path, dict[str, Any]]): of a source that is more than one file, what its reader tells, as JSON values:
-        "files" with their checksums and, where the format has them, "release" and the files that are "absent".
-    bytes_read, bytes_total (int): how far a long reading has come; 0 where the reader does not tell.
+    Attributes:
+        rows_read: all rows, also the dropped ones.
+        rows_dropped: rows that gave no record, by reason; "broken" for those listed in `problems`.
+        records: records handed on. A row of a merged dictionary can give several.
+        names: names in these records.
+        names_dropped: names left out, by reason: "empty", "duplicate".
+        control_characters: control characters taken out of names and definitions.
+        broken (int): broken places, in whole rows or in parts of rows that were kept.
+        problems (list[Problem]): the first 1,000 of these.
+        notes: what else a format's reader counts.
+        origins: of a source that is more than one file, what its reader tells, as JSON values: "files" with their
+            checksums and, where the format has them, "release" and the files that are "absent".
+        bytes_read: how far a long reading has come; 0 where the reader does not tell.
+        bytes_total: see `bytes_read`.
     """
 
     rows_read: int = 0
@@ -47,6 +49,6 @@ class ReadReport(ProblemReport):
         return self.rows_read - self.rows_dropped.total()
 
     def counts(self) -> dict[str, Any]:
-        """RETURNS (dict[str, Any]): all counts, as JSON values."""
+        """Return all counts, as JSON values."""
         others = ("problems", "origins", "bytes_read", "bytes_total")
         return {name: value for name, value in vars(self).items() if name not in others}

@@ -21,7 +21,7 @@ _FIELDS: dict[str, tuple[type, bool]] = {
 
 
 def read_scispacy(context: ReaderContext) -> Iterator[Record]:
-    """YIELDS (Record): one a line. Keys that scispaCy does not know are passed over."""
+    """Yield `Record`: one a line. Keys that scispaCy does not know are passed over."""
     with context.open() as lines:
         for number, line in enumerate(lines, start=1):
             if not line.strip():
@@ -39,9 +39,10 @@ def read_scispacy(context: ReaderContext) -> Iterator[Record]:
 
 
 def _entity(line: str) -> dict[str, Any]:
-    """RETURNS (dict[str, Any]): the entity's fields, checked.
+    """Return the entity's fields, checked.
 
-    RAISES (ValueError): the line is no JSON, or a field is missing or of another type.
+    Raises:
+        ValueError: the line is no JSON, or a field is missing or of another type.
     """
     try:
         entity = parse_json(line)

@@ -13,14 +13,15 @@ _SSSOM = {"subject_id", "predicate_id", "object_id"}
 
 
 def sniff_json(path: Path) -> str | None:
-    """RETURNS (str | None): "obograph" for an object, "json" for a list."""
+    """Return "obograph" for an object, "json" for a list."""
     return {"{": "obograph", "[": "json"}.get(_beginning(path).lstrip()[:1])
 
 
 def sniff_tsv(path: Path) -> str:
-    """RETURNS (str): "babelon" or "discovered" where the columns are those of translations or new names, else "table".
+    """Return "babelon" or "discovered" where the columns are those of translations or new names, else "table".
 
-    RAISES (SapbertError): E164 they, or the file's name, are those of mappings.
+    Raises:
+        SapbertError: E164 they, or the file's name, are those of mappings.
     """
     lines = _beginning(path).split("\n") if path.is_file() else []
     columns = next((line.split("\t") for line in lines if not line.startswith("#")), [])

@@ -38,21 +38,25 @@ def read_table(
 ) -> Iterator[Record]:
     """Read a table. Ids may be IRIs, and the table may be a SPARQL result: `?term` heads a column, `<…>` is an IRI.
 
-    columns (Mapping[str, str | Sequence[str]] | None): for a field of `FIELDS`, the column or columns that hold it; a
-        field that is not named here is in the column of its own name, if there is one. A cell of `id`, `name` or
-        `source` holds one value (the first column the primary id, the preferred name), a cell of `synonyms`,
-        `alternative_ids`, `types`, `parents` or `xrefs` any number. Columns may be given by number instead, counted
-        from 1: then no row names them.
-    header (Sequence[str] | None): the columns, for a file whose first row does not name them.
-    where (Mapping[str, str] | None): columns and the cell that they must have; other rows are left out and counted.
-    separator (str): what joins the values of a cell; empty where each cell is one value.
-    delimiter (str | None): what stands between cells, by default as the file's name tells; a tab may be written `\\t`.
-    quoted (bool | None): whether cells may stand in double quotes; by default only with commas between them, as names
-        hold quotation marks of their own.
-    skip (int): lines before the table.
-    YIELDS (Record): one a row. A name is "preferred" where the table sets it apart from others, else "exact".
-    RAISES (SapbertError): E128 a column is missing, E129 there is no such field, E130 the delimiter is not plain,
-        E132 it is not one character.
+    Args:
+        columns: for a field of `FIELDS`, the column or columns that hold it; a field that is not named here is in the
+            column of its own name, if there is one. A cell of `id`, `name` or `source` holds one value (the first
+            column the primary id, the preferred name), a cell of `synonyms`, `alternative_ids`, `types`, `parents` or
+            `xrefs` any number. Columns may be given by number instead, counted from 1: then no row names them.
+        header: the columns, for a file whose first row does not name them.
+        where: columns and the cell that they must have; other rows are left out and counted.
+        separator: what joins the values of a cell; empty where each cell is one value.
+        delimiter: what stands between cells, by default as the file's name tells; a tab may be written `\\t`.
+        quoted: whether cells may stand in double quotes; by default only with commas between them, as names hold
+            quotation marks of their own.
+        skip: lines before the table.
+
+    Yields:
+        one a row. A name is "preferred" where the table sets it apart from others, else "exact".
+
+    Raises:
+        SapbertError: E128 a column is missing, E129 there is no such field, E130 the delimiter is not plain, E132 it is
+            not one character.
     """
     delimiter = (delimiter or _delimiter(context)).replace("\\t", "\t")
     if len(delimiter) != 1:
@@ -75,7 +79,7 @@ def read_table(
 def _header(
     rows: Iterator[_Row], header: Sequence[str] | None, wanted: Sequence[str]
 ) -> tuple[list[str], Iterator[_Row]]:
-    """RETURNS (tuple[list[str], Iterator[_Row]]): the columns, and the rows below them."""
+    """Return the columns, and the rows below them."""
     if header:
         return list(header), rows
     line, cells = next(rows, (0, []))
@@ -87,7 +91,7 @@ def _header(
 
 
 def _term(cell: str) -> str:
-    """RETURNS (str): what a term of a SPARQL result stands for, without the marks of its kind."""
+    """Return what a term of a SPARQL result stands for, without the marks of its kind."""
     literal = _LITERAL.fullmatch(cell)
     if literal:
         return _ESCAPE.sub(lambda match: _ESCAPED.get(match[1], match[1]), literal["text"])
@@ -124,7 +128,7 @@ def _record(
 
 
 def _fields(context: ReaderContext, columns: Mapping[str, list[str]], header: Sequence[str]) -> dict[str, list[str]]:
-    """RETURNS (dict[str, list[str]]): the columns that hold each field."""
+    """Return the columns that hold each field."""
     for field in columns:
         if field not in FIELDS:
             raise SapbertError(Errors.E129.format(field=field, fields=", ".join(FIELDS)))

@@ -18,8 +18,9 @@ EncodeDocuments = Callable[[Sequence[Doc]], list[np.ndarray]]
 class DocumentSignal:
     """The cosine of a concept and that segment of the document which is nearest to it.
 
-    encode (EncodeDocuments): encodes documents.
-    vectors (ConceptVectors): of the concepts.
+    Args:
+        encode: encodes documents.
+        vectors: of the concepts.
     """
 
     name = "document"
@@ -37,7 +38,8 @@ class DocumentSignal:
 class DocumentView:
     """How like the segments of one document the concepts are.
 
-    segments (float32, shape (n, dim)): unit vectors.
+    Args:
+        segments (float32, shape (n, dim)): unit vectors.
     """
 
     def __init__(self, segments: np.ndarray, vectors: ConceptVectors) -> None:

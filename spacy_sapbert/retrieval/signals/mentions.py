@@ -18,8 +18,9 @@ FOR_ONE = 0.8  # how far one mention that is linked with a score of 1 goes
 class MentionsSignal:
     """Which concepts the mentions of a document are linked to.
 
-    concepts (ConceptSet): those that count.
-    spans_key (str | None): the mentions are `doc.spans[spans_key]`, or `doc.ents`.
+    Args:
+        concepts: those that count.
+        spans_key: the mentions are `doc.spans[spans_key]`, or `doc.ents`.
     """
 
     name = "mentions"

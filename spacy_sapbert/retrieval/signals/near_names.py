@@ -18,9 +18,10 @@ Near = tuple[np.ndarray, np.ndarray]
 class NearNames:
     """Finds the names of some concepts that are nearest to texts.
 
-    vectors (Index): of all names of the store.
-    concepts (ConceptSet): whose names.
-    n (int): names for each text.
+    Args:
+        vectors: of all names of the store.
+        concepts: whose names.
+        n: names for each text.
     """
 
     def __init__(self, vectors: Index, concepts: ConceptSet, n: int = 10) -> None:
@@ -30,7 +31,7 @@ class NearNames:
         self._cache: dict[str, Near] = {}
 
     def __call__(self, texts: Iterable[str]) -> dict[str, Near]:
-        """RETURNS (dict[str, tuple[int64, float32]]): for each text rows of names and cosines, best first."""
+        """Return `dict[str, tuple[int64, float32]]`: for each text rows of names and cosines, best first."""
         unique = list(dict.fromkeys(texts))
         near = {text: found for text in unique if (found := self._cache.get(text)) is not None}
         missing = [text for text in unique if text not in near]
@@ -57,9 +58,12 @@ class NearNames:
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Turn near names into near concepts.
 
-        near (Sequence[tuple[int64, float32]]): names of each text.
-        without (Collection[int]): rows of names that are left out.
-        RETURNS (int64, int64, float32): which text, the place of a concept, and the cosine of its name.
+        Args:
+            near: names of each text.
+            without: rows of names that are left out.
+
+        Returns:
+            int64, int64, float32: which text, the place of a concept, and the cosine of its name.
         """
         if not near:
             return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.float32)

@@ -35,8 +35,9 @@ BEGINNING = 25  # words, where a document has no sentences: a title
 class Phrase(NamedTuple):
     """A text with the places where a document has it.
 
-    spans (list[tuple[int, int]]): characters `start:end`.
-    in_beginning (bool): whether one of them is in the title, or else the first sentence.
+    Attributes:
+        spans: characters `start:end`.
+        in_beginning: whether one of them is in the title, or else the first sentence.
     """
 
     text: str
@@ -45,8 +46,9 @@ class Phrase(NamedTuple):
 
 
 def phrases(doc: Doc) -> list[Phrase]:
-    """RETURNS (list[Phrase]): all runs of one to `LONGEST` words, lower-cased, that begin and end with a word that is
-    no stop word, and do not go beyond a clause."""
+    """Return all runs of one to `LONGEST` words, lower-cased, that begin and end with a word that is no stop word, and
+    do not go beyond a clause.
+    """
     found: dict[str, list[Characters]] = {}
     text = doc.text
     runs = [(doc[first].idx, doc[last].idx + len(doc[last]), last - first < LONGEST) for first, last in _runs(doc)]
@@ -61,7 +63,7 @@ def phrases(doc: Doc) -> list[Phrase]:
 
 
 def _runs(doc: Doc) -> Iterator[tuple[int, int]]:
-    """YIELDS (tuple[int, int]): the first and the last token of each run that can be a phrase, or a composite."""
+    """Yield the first and the last token of each run that can be a phrase, or a composite."""
     ends = [token.text in ENDS or token.is_space for token in doc]
     outer = [token.lower_ not in STOP_WORDS and any(map(str.isalnum, token.text)) for token in doc]
     for first, is_outer in enumerate(outer):
@@ -74,8 +76,9 @@ def _runs(doc: Doc) -> Iterator[tuple[int, int]]:
 
 
 def _parts(text: str, runs: Iterable[Characters]) -> dict[str, Characters]:
-    """RETURNS (dict[str, tuple[int, int]]): the parts of what may be composites ("brain and lung cancer"), each with
-    the shortest run that it is a part of."""
+    """Return the parts of what may be composites ("brain and lung cancer"), each with the shortest run that it is a
+    part of.
+    """
     parts: dict[str, Characters] = {}
     for start, end in sorted(runs, key=lambda run: (run[1] - run[0], run)):
         if _CONNECTOR.search(text, start, end):
@@ -87,7 +90,7 @@ def _parts(text: str, runs: Iterable[Characters]) -> dict[str, Characters]:
 
 
 def end_of_beginning(doc: Doc) -> int:
-    """RETURNS (int): the character where the title or the first sentence ends."""
+    """Return the character where the title or the first sentence ends."""
     for token in doc:
         if (token.text in ENDS and token.i > 2) or token.i == BEGINNING:
             return token.idx
@@ -99,8 +102,9 @@ class PhrasesSignal:
 
     A phrase speaks for the concepts whose name is most like it; for others, whose names are only near, half as much.
 
-    near_names (NearNames): finds the names.
-    counts (TrainingCounts | None): how often which texts are annotated.
+    Args:
+        near_names: finds the names.
+        counts: how often which texts are annotated.
     """
 
     name = "phrases"
@@ -130,7 +134,7 @@ class PhrasesSignal:
         ]
 
     def _left_out(self, own: Sequence[DocumentCounts]) -> list[frozenset[int]]:
-        """RETURNS (list[frozenset[int]]): the rows of names that the vocabulary has from this document only."""
+        """Return the rows of names that the vocabulary has from this document only."""
         marked = self.counts.marked if self.counts else {}
         alone = ([text for text, n in one.marked.items() if marked.get(text, 0) <= n] for one in own)
         return [frozenset(row for text in texts for row in self._annotated.get(text, ())) for texts in alone]
@@ -148,7 +152,8 @@ class PhrasesSignal:
 class PhraseView:
     """What the phrases of one document are like.
 
-    pairs: phrases (int64), places of concepts (int64) and cosines (float32), for each near name of each phrase.
+    Args:
+        pairs: phrases (int64), places of concepts (int64) and cosines (float32), for each near name of each phrase.
     """
 
     def __init__(
@@ -199,7 +204,7 @@ class PhraseView:
 
     @staticmethod
     def _sure(seen: list[tuple[int, float, bool]]) -> list[int]:
-        """RETURNS (list[int]): the phrases that are taken for uses of a name."""
+        """Return the phrases that are taken for uses of a name."""
         return list(dict.fromkeys(phrase for phrase, cosine, votes in seen if votes and cosine > SURE))
 
     def _features(self, seen: list[tuple[int, float, bool]]) -> list[float]:
@@ -226,7 +231,7 @@ class PhraseView:
         ]
 
     def _share_inside(self, using: list[Phrase]) -> float:
-        """RETURNS (float): of the places of phrases, how many are a part of a longer phrase that is a name."""
+        """Return `float`: of the places of phrases, how many are a part of a longer phrase that is a name."""
         spans = [span for phrase in using for span in phrase.spans]
         return sum(map(self._names.hide, spans)) / len(spans)
 
@@ -255,7 +260,7 @@ class _Covered:
 
 
 def _apart(spans: Iterable[Characters]) -> list[Characters]:
-    """RETURNS (list[tuple[int, int]]): those that overlap none before them."""
+    """Return `list[tuple[int, int]]`: those that overlap none before them."""
     apart: list[Characters] = []
     by_place: list[Characters] = []
     for start, end in spans:
@@ -269,7 +274,8 @@ def _apart(spans: Iterable[Characters]) -> list[Characters]:
 def count_document(doc: Doc, mentions: Sequence[str], concepts: Sequence[str]) -> DocumentCounts:
     """Count one annotated document.
 
-    mentions (Sequence[str]): the annotated texts; concepts (Sequence[str]): the ids.
+    Args:
+        mentions: the annotated texts; concepts (Sequence[str]): the ids.
     """
     texts = Counter({phrase.text: len(phrase.spans) for phrase in phrases(doc)})
     marked = Counter(map(lower, mentions))

@@ -16,8 +16,9 @@ from .signal import Characters, View
 class PriorSignal:
     """How often annotators mean a concept.
 
-    concepts (ConceptSet): those that count.
-    counts (TrainingCounts | None): of the training data.
+    Args:
+        concepts: those that count.
+        counts: of the training data.
     """
 
     name = "prior"
@@ -33,7 +34,7 @@ class PriorSignal:
 
     @cached_property
     def frequent(self) -> np.ndarray:
-        """RETURNS (int64): the places of annotated concepts, the most frequent first."""
+        """Return `int64`: the places of annotated concepts, the most frequent first."""
         counts = self.counts.concepts if self.counts else {}
         found: dict[int, int] = {}
         for concept_id, n in counts.items():

@@ -16,7 +16,8 @@ from .signal import Characters, View
 class SentencesSignal:
     """The cosine of the best sentence and the best name of a concept.
 
-    near_names (NearNames): finds the names; it wants many for each sentence, since most are of concepts like another.
+    Args:
+        near_names: finds the names; it wants many for each sentence, since most are of concepts like another.
     """
 
     name = "sentences"

@@ -17,22 +17,24 @@ class View(Protocol):
     """What a signal sees in one document."""
 
     def nearest(self, n: int) -> np.ndarray:
-        """RETURNS (int64): the places of the concepts that it speaks for most, best first; at most n."""
+        """Return `int64`: the places of the concepts that it speaks for most, best first; at most n."""
 
     def features(self, places: np.ndarray) -> np.ndarray:
-        """RETURNS (float32, shape (len(places), number of features)): 0 where it sees nothing of a concept. The first
-        ranks concepts where there is no other signal."""
+        """Return `float32, shape (len(places), number of features)`: 0 where it sees nothing of a concept. The first
+        ranks concepts where there is no other signal.
+        """
 
     def evidence(self, place: int) -> list[Characters]:
-        """RETURNS (list[tuple[int, int]]): the characters `start:end` that speak for a concept, best first."""
+        """Return the characters `start:end` that speak for a concept, best first."""
 
 
 class Signal(Protocol):
     """One kind of evidence for concepts.
 
-    name (str): by which the settings call it.
-    features (tuple[str, ...]): what it measures.
-    threshold (float): of the first feature, where it is the only signal and nothing was fitted.
+    Attributes:
+        name: by which the settings call it.
+        features: what it measures.
+        threshold: of the first feature, where it is the only signal and nothing was fitted.
     """
 
     name: str
@@ -42,7 +44,10 @@ class Signal(Protocol):
     def read(self, docs: Sequence[Doc], own: Sequence[DocumentCounts] | None = None) -> list[View]:
         """Look at documents.
 
-        own (Sequence[DocumentCounts] | None): what the training data knows from these very documents, if they belong to
-            it: it is left out, as if it were known from the others only.
-        RETURNS (list[View]): one a document.
+        Args:
+            own: what the training data knows from these very documents, if they belong to it: it is left out, as if it
+                were known from the others only.
+
+        Returns:
+            one a document.
         """

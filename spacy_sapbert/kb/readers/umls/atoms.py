@@ -16,8 +16,9 @@ CUI, LAT, TS, STT, ISPREF, AUI, SAB, TTY, STR, SUPPRESS = 0, 1, 2, 4, 6, 7, 11, 
 class Atom(NamedTuple):
     """A name as one source has it.
 
-    order (tuple[int, bool, bool, bool, int]): the least of a concept's atoms is preferred. By language; by TS, STT and
-        ISPREF, which single out one atom of each concept and language; by the rank of its source and term type.
+    Attributes:
+        order: the least of a concept's atoms is preferred. By language; by TS, STT and ISPREF, which single out one
+            atom of each concept and language; by the rank of its source and term type.
     """
 
     text: str
@@ -33,8 +34,9 @@ class Atom(NamedTuple):
 class Ranks:
     """What `MRRANK` tells: the higher, the better. Where there is no such table, all have the same rank.
 
-    atoms (dict[tuple[bytes, bytes], int]): by source and term type.
-    sources (dict[bytes, int]): by source, that of its best term type.
+    Attributes:
+        atoms: by source and term type.
+        sources: by source, that of its best term type.
     """
 
     def __init__(self, table: RrfTable | None) -> None:
@@ -65,7 +67,7 @@ class AtomSelection:
         self._suppressed = {flag.encode(): f"suppressed {flag}" for flag in settings.drop_suppressed}
 
     def of_source(self, source: bytes, suppress: bytes) -> str | None:
-        """RETURNS (str | None): why a row with this SAB and SUPPRESS is left out, if it is."""
+        """Return why a row with this SAB and SUPPRESS is left out, if it is."""
         if suppress in self._suppressed:
             return self._suppressed[suppress]
         if source in self._without_sources or (self._sources and source not in self._sources):
@@ -73,7 +75,7 @@ class AtomSelection:
         return None
 
     def of_atom(self, cells: list[bytes]) -> str | None:
-        """RETURNS (str | None): why a row of `MRCONSO` is left out, if it is."""
+        """Return why a row of `MRCONSO` is left out, if it is."""
         if self.languages and cells[LAT] not in self.languages:
             return "language"
         if self._term_types and cells[TTY] not in self._term_types:
@@ -84,7 +86,8 @@ class AtomSelection:
 class AtomReader:
     """Makes atoms of rows, and counts those that are left out.
 
-    sources (dict[bytes, str]): the sources of the atoms so far.
+    Attributes:
+        sources: the sources of the atoms so far.
     """
 
     def __init__(self, table: RrfTable, context: ReaderContext, selection: AtomSelection, ranks: Ranks) -> None:
@@ -92,7 +95,7 @@ class AtomReader:
         self._table, self._reading, self._selection, self._ranks = table, context, selection, ranks
 
     def atom(self, line: int, cells: list[bytes]) -> Atom | None:
-        """RETURNS (Atom | None): the row's atom, if it is taken."""
+        """Return the row's atom, if it is taken."""
         reason = self._selection.of_atom(cells)
         if reason:
             self._reading.drop(reason)

@@ -23,9 +23,10 @@ _RELEASE_IN_PATH = re.compile(r"(?<!\d)(?:19|20)\d\dA[A-C](?![A-Z])", re.IGNOREC
 class _Found(NamedTuple):
     """A file of interest.
 
-    home (str): the folder that it belongs to.
-    table (str): e.g. MRCONSO; empty for release.dat.
-    cut (str): the letters of a part; empty for a whole file.
+    Attributes:
+        home: the folder that it belongs to.
+        table: e.g. MRCONSO; empty for release.dat.
+        cut: the letters of a part; empty for a whole file.
     """
 
     home: str
@@ -35,7 +36,10 @@ class _Found(NamedTuple):
 
 
 class Release(NamedTuple):
-    """tables (Mapping[str, tuple[RrfPart, ...]]): the parts of each table, in order. name (str | None): e.g. 2024AA."""
+    """
+    Attributes:
+        tables: the parts of each table, in order. name (str | None): e.g. 2024AA.
+    """
 
     tables: Mapping[str, tuple[RrfPart, ...]]
     name: str | None
@@ -44,10 +48,13 @@ class Release(NamedTuple):
 def find_release(path: Path) -> Release:
     """Find the files of a release.
 
-    path (Path): a folder of RRF files, one that holds `META` or `<release>/META`, or one with the release's zip files;
-        one of these zip files; or a file, which is then MRCONSO, whatever its name, and has the others beside it.
-    RAISES (SapbertError): E120 there is nothing at the path, E140 there is no MRCONSO, E141 a file is there more than
-        once, E142 a part is missing, E143 and E144 a zip file cannot be read.
+    Args:
+        path: a folder of RRF files, one that holds `META` or `<release>/META`, or one with the release's zip files; one
+            of these zip files; or a file, which is then MRCONSO, whatever its name, and has the others beside it.
+
+    Raises:
+        SapbertError: E120 there is nothing at the path, E140 there is no MRCONSO, E141 a file is there more than once,
+            E142 a part is missing, E143 and E144 a zip file cannot be read.
     """
     with readable(path):
         found = list(_find(path))
@@ -112,9 +119,10 @@ def _found(home: str, name: str, part: RrfPart) -> _Found | None:
 
 
 def _in_order(path: Path, table: str, files: list[_Found]) -> tuple[RrfPart, ...]:
-    """RETURNS (tuple[RrfPart, ...]): the parts in order. A whole file goes before parts, unpacked before gzipped.
+    """Return the parts in order. A whole file goes before parts, unpacked before gzipped.
 
-    RAISES (SapbertError): E141, E142.
+    Raises:
+        SapbertError: E141, E142.
     """
     whole = [file for file in files if not file.cut]
     unpacked = [file for file in whole if not file.part.place.name.lower().endswith(".gz")]
@@ -131,7 +139,7 @@ def _in_order(path: Path, table: str, files: list[_Found]) -> tuple[RrfPart, ...
 
 
 def _release_name(names: RrfPart, release_dat: list[RrfPart]) -> str | None:
-    """RETURNS (str | None): the release's name as its own `release.dat` tells it, else as the path does."""
+    """Return the release's name as its own `release.dat` tells it, else as the path does."""
     for part in release_dat:
         with part.open(lambda block: None) as file:
             match = _RELEASE_NAME.search(file.read(1 << 16))

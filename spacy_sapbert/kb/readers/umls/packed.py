@@ -20,9 +20,10 @@ _BUFFER = 1 << 20
 class RrfPart(NamedTuple):
     """A file of a release, or one part of it.
 
-    path (Path): the file on disk.
-    members (tuple[str, ...]): where that is a zip file, the name in it; in a zip file in it, both names.
-    size (int): bytes, as packed.
+    Attributes:
+        path: the file on disk.
+        members: where that is a zip file, the name in it; in a zip file in it, both names.
+        size: bytes, as packed.
     """
 
     path: Path
@@ -38,9 +39,14 @@ class RrfPart(NamedTuple):
     def open(self, watch: Callable[[bytes], object]) -> Iterator[IO[bytes]]:
         """Open the part, unpacked; whether it is gzipped is seen from its first bytes.
 
-        watch (Callable[[bytes], object]): called with the bytes as they are packed, block by block.
-        YIELDS (IO[bytes]): the open part. Errors that come up while it is read are translated as well.
-        RAISES (SapbertError): E120 it cannot be read, E143 it is damaged, E144 its packing is not known.
+        Args:
+            watch: called with the bytes as they are packed, block by block.
+
+        Yields:
+            the open part. Errors that come up while it is read are translated as well.
+
+        Raises:
+            SapbertError: E120 it cannot be read, E143 it is damaged, E144 its packing is not known.
         """
         with readable(self.place), ExitStack() as opened:
             size = 0

@@ -31,10 +31,15 @@ def read_umls(context: ReaderContext, *, umls: UmlsSettings | None = None) -> It
 
     The definition is that of the source with the highest rank, and never in a language that is not wanted.
 
-    umls (UmlsSettings | None): what to take; by default the English names that are not suppressed.
-    YIELDS (Record): one a concept, its id the CUI, its types TUIs.
-    RAISES (SapbertError): E140 to E145 files are missing, damaged or not sorted, E148 there are no semantic types, E123
-        there is no such encoding.
+    Args:
+        umls: what to take; by default the English names that are not suppressed.
+
+    Yields:
+        one a concept, its id the CUI, its types TUIs.
+
+    Raises:
+        SapbertError: E140 to E145 files are missing, damaged or not sorted, E148 there are no semantic types, E123
+            there is no such encoding.
     """
     settings = umls or UmlsSettings()
     try:

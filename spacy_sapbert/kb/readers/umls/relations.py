@@ -27,8 +27,9 @@ _HIERARCHY = {b"CHD": (_CUI2, _CUI1), b"PAR": (_CUI1, _CUI2)}
 class Relations(NamedTuple):
     """Relations between concepts.
 
-    drugs (Mapping[bytes, set[bytes]]): the drugs of each brand. There are few enough to be held in memory.
-    parents (Iterator[Row]): child and parent, in the order of the children; from a temporary file.
+    Attributes:
+        drugs: the drugs of each brand. There are few enough to be held in memory.
+        parents: child and parent, in the order of the children; from a temporary file.
     """
 
     drugs: Mapping[bytes, set[bytes]]
@@ -38,7 +39,8 @@ class Relations(NamedTuple):
 def read_relations(table: RrfTable, settings: UmlsSettings, selection: AtomSelection, notes: Counter[str]) -> Relations:
     """Read what is wanted of the relations.
 
-    notes (Counter[str]): where rows that are left out are counted.
+    Args:
+        notes: where rows that are left out are counted.
     """
     drugs: defaultdict[bytes, set[bytes]] = defaultdict(set)
     database = temporary_database()
@@ -69,7 +71,7 @@ def _ordered(database: sqlite3.Connection) -> Iterator[Row]:
 
 
 def _is_of_use(settings: UmlsSettings) -> Callable[[bytes], bool]:
-    """RETURNS (Callable[[bytes], bool]): a quick look at a line; most of the many rows are of no use here."""
+    """Return a quick look at a line; most of the many rows are of no use here."""
     trade_names, parents = settings.trade_names, settings.parents
 
     def is_of_use(line: bytes) -> bool:

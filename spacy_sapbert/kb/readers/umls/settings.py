@@ -15,18 +15,22 @@ SUPPRESS_FLAGS = "OEY"
 class UmlsSettings:
     """What to take from a UMLS release. An empty sequence takes everything.
 
-    languages (Sequence[str]): languages of names (LAT). Where a concept has names in several, its preferred name is in
-        the first of them.
-    sources (Sequence[str]): sources (SAB) of names, definitions and relations.
-    without_sources (Sequence[str]): sources to leave out.
-    drop_suppressed (str): flags (SUPPRESS) of the rows to leave out: O obsolete, E by an editor, Y by its term type.
-    term_types (Sequence[str]): term types (TTY) of names.
-    semantic_types (Sequence[str]): TUIs or names of semantic types, one of which a concept must have.
-    semantic_groups (Sequence[str]): codes or names of groups of semantic types, in the same way.
-    trade_names (bool): whether the names of a drug's brand become names of the drug.
-    definitions, parents (bool): whether to read them.
-    sort (bool): sort the rows by concept, in a temporary file; for files that are not sorted as a release is.
-    RAISES (SapbertError): E146 there is no such semantic type or group, E147 no such flag.
+    Attributes:
+        languages: languages of names (LAT). Where a concept has names in several, its preferred name is in the first of
+            them.
+        sources: sources (SAB) of names, definitions and relations.
+        without_sources: sources to leave out.
+        drop_suppressed: flags (SUPPRESS) of the rows to leave out: O obsolete, E by an editor, Y by its term type.
+        term_types: term types (TTY) of names.
+        semantic_types: TUIs or names of semantic types, one of which a concept must have.
+        semantic_groups: codes or names of groups of semantic types, in the same way.
+        trade_names: whether the names of a drug's brand become names of the drug.
+        definitions: whether to read them.
+        parents: whether to read them.
+        sort: sort the rows by concept, in a temporary file; for files that are not sorted as a release is.
+
+    Raises:
+        SapbertError: E146 there is no such semantic type or group, E147 no such flag.
     """
 
     languages: Sequence[str] = ("ENG",)
@@ -47,5 +51,5 @@ class UmlsSettings:
         self.wanted_types()
 
     def wanted_types(self) -> frozenset[str]:
-        """RETURNS (frozenset[str]): TUIs, one of which a concept must have; empty for all concepts."""
+        """Return TUIs, one of which a concept must have; empty for all concepts."""
         return find_types(self.semantic_types, self.semantic_groups)

@@ -42,7 +42,8 @@ class Beside:
     ) -> None:
         """Read the relations, and begin with the others.
 
-        names (tuple[RrfPart, ...]): the parts of `MRCONSO`, where the names of brands are looked up.
+        Args:
+            names: the parts of `MRCONSO`, where the names of brands are looked up.
         """
         self._tables, self._reading, self._selection, self._ranks = tables, context, selection, ranks
         self._notes = context.report.notes
@@ -57,9 +58,10 @@ class Beside:
         }
 
     def of(self, cui: bytes, names: list[Row]) -> Told:
-        """RETURNS (Told): what is told of a concept.
+        """Return what is told of a concept.
 
-        names (list[Row]): all its rows in `MRCONSO`.
+        Args:
+            names: all its rows in `MRCONSO`.
         """
         tuis = (self._tables["MRSTY"].decode(line, cells[_TUI]) for line, cells in self._rows["MRSTY"].take(cui))
         definitions = self._rows["MRDEF"].take(cui)
@@ -78,7 +80,7 @@ class Beside:
             self._notes[f"{name} rows of concepts that MRCONSO does not have"] += rows.n_unknown
 
     def _definition(self, definitions: list[Row], names: list[Row]) -> str | None:
-        """RETURNS (str | None): the definition of the best source. Its language is that of the atom that it is for."""
+        """Return the definition of the best source. Its language is that of the atom that it is for."""
         languages = self._selection.languages
         foreign = {cells[AUI] for _, cells in names if languages and cells[LAT] not in languages}
         taken = []
@@ -98,7 +100,7 @@ class Beside:
     def _names_of_brands(
         self, parts: tuple[RrfPart, ...], drugs: Mapping[bytes, set[bytes]]
     ) -> Mapping[bytes, list[Atom]]:
-        """RETURNS (Mapping[bytes, list[Atom]]): the names of the brands of each drug."""
+        """Return the names of the brands of each drug."""
         drug_of = {brand: next(iter(of)) for brand, of in drugs.items() if len(of) == 1}
         self._notes["brands of several drugs, not taken as trade names"] += len(drugs) - len(drug_of)
         names: defaultdict[bytes, list[Atom]] = defaultdict(list)

@@ -23,10 +23,11 @@ COLUMNS = {"MRCONSO": 18, "MRSTY": 6, "MRDEF": 8, "MRREL": 16, "MRRANK": 4}
 class RrfTable:
     """A table of a release.
 
-    path (Path): where it lies; of parts, the place that they have in common, with the name of the whole.
-    n_rows (int): rows read so far, also the broken ones and those not looked at.
-    n_broken (int): the broken ones of them.
-    files (dict[str, dict[str, Any]]): of each part read to its end, its place below the release, size and checksum.
+    Attributes:
+        path (Path): where it lies; of parts, the place that they have in common, with the name of the whole.
+        n_rows (int): rows read so far, also the broken ones and those not looked at.
+        n_broken (int): the broken ones of them.
+        files: of each part read to its end, its place below the release, size and checksum.
     """
 
     def __init__(self, name: str, parts: tuple[RrfPart, ...], context: ReaderContext) -> None:
@@ -46,7 +47,8 @@ class RrfTable:
     def rows(self, wanted: Callable[[bytes], object] | None = None) -> Iterator[Row]:
         """Read the rows; broken ones are reported.
 
-        wanted (Callable[[bytes], object] | None): tells from a line whether to look at it at all.
+        Args:
+            wanted: tells from a line whether to look at it at all.
         """
         for number, line in enumerate(self._lines(), start=1):
             self.n_rows += 1
@@ -64,8 +66,11 @@ class RrfTable:
     def by_concept(self, sort: bool = False) -> Iterator[Row]:
         """Read the rows in the order of their first cells, the concepts' identifiers.
 
-        sort (bool): put them into this order; else they must have it.
-        RAISES (SapbertError): E145 they have it not.
+        Args:
+            sort: put them into this order; else they must have it.
+
+        Raises:
+            SapbertError: E145 they have it not.
         """
         return _sorted(self._identified(any_order=True)) if sort else self._identified(any_order=False)
 
@@ -75,7 +80,7 @@ class RrfTable:
         self.n_broken += 1
 
     def decode(self, line: int, cell: bytes) -> str | None:
-        """RETURNS (str | None): a cell as text; None where it cannot be decoded, which is reported as a broken row."""
+        """Return a cell as text; None where it cannot be decoded, which is reported as a broken row."""
         try:
             return cell.decode(self._reading.encoding)
         except UnicodeDecodeError as error:
@@ -97,7 +102,7 @@ class RrfTable:
             yield row
 
     def _lines(self) -> Iterator[bytes]:
-        """YIELDS (bytes): the lines; one that is cut between two parts is joined."""
+        """Yield the lines; one that is cut between two parts is joined."""
         held = b""
         for part in self._parts:
             digest = hashlib.sha256()
@@ -127,7 +132,8 @@ class RrfTable:
 class ByConcept:
     """A table's rows, taken concept by concept beside another table that is in the same order.
 
-    n_unknown (int): rows of concepts that were not asked for.
+    Attributes:
+        n_unknown (int): rows of concepts that were not asked for.
     """
 
     def __init__(self, rows: Iterator[Row]) -> None:
@@ -136,7 +142,7 @@ class ByConcept:
         self._next = next(rows, None)
 
     def take(self, cui: bytes) -> list[Row]:
-        """RETURNS (list[Row]): the rows of a concept; concepts are to be asked for in their order."""
+        """Return the rows of a concept; concepts are to be asked for in their order."""
         while self._next and self._next[1][0] < cui:
             self.n_unknown += 1
             self._next = next(self._rows, None)
@@ -154,7 +160,7 @@ class ByConcept:
 
 
 def temporary_database() -> sqlite3.Connection:
-    """RETURNS (sqlite3.Connection): a database in a temporary file of its own, which goes when it is closed."""
+    """Return a database in a temporary file of its own, which goes when it is closed."""
     database = sqlite3.connect("", isolation_level=None)
     for pragma in ("journal_mode = OFF", "synchronous = OFF", "cache_size = -65536"):
         database.execute(f"PRAGMA {pragma}")
