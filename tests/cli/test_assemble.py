@@ -80,7 +80,7 @@ def test_with_an_encoder(command, small_store, tiny_encoder, output):
 def test_pooling(command, small_store, tiny_encoder, output):
     options = ("--kb", small_store.path, "--encoder", tiny_encoder, "--pooling", "cls")
     command("assemble", "-o", output, *options)
-    assert spacy.load(output).get_pipe("sapbert_linker").generator.vectors.encoder.pooling == "cls"
+    assert spacy.load(output).get_pipe("sapbert_linker").linker.generator.vectors.encoder.pooling == "cls"
 
 
 def test_index(command, small_store, tiny_encoder, output):
@@ -109,7 +109,7 @@ def test_another_vocabulary(command, small_store, tiny_encoder, other_store, tmp
     assert links(tmp_path / "second") == [("cystic fibrosis", "X1"), ("CF", "X1"), ("CF", "X1")]
     assert links(output)[1] == ("cystic fibrosis", "D003550")
     nlp = spacy.load(tmp_path / "second")
-    assert nlp.get_pipe("sapbert_linker").generator.vectors.encoder.pooling == "mean"
+    assert nlp.get_pipe("sapbert_linker").linker.generator.vectors.encoder.pooling == "mean"
     assert nlp.meta["name"] == "first"
 
 
@@ -136,7 +136,7 @@ def test_another_vocabulary_in_its_own_place(command, small_store, other_store, 
         (["--ner", "{tmp}"], "[E534]"),
         (["--kb", "{tmp}/missing.kb"], "[E101]"),
         (["--encoder", "{tmp}"], "[E302]"),
-        (["--pooling", "max", "--encoder", "nobody/nothing"], "[E303]"),
+        (["--pooling", "max", "--encoder", "nobody/nothing"], "[E406]"),
     ],
 )
 def test_errors_leave_nothing(command, ner, tmp_path, output, options, message):
