@@ -1,4 +1,4 @@
-"""Take the picture of the page of `spacy-sapbert serve` that stands in the README.
+"""Take the picture of the page of `spacy-sapbert serve` that docs/linking.md shows.
 
     python scripts/screenshot.py docs/serve.png
 

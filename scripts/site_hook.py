@@ -75,6 +75,8 @@ def linked(link: str, place: Path, path: str, config: Any) -> str:
     name = target.relative_to(ROOT).as_posix()
     if name in PAGES:
         return relative(PAGES[name], path)
+    if name == f"docs/{NOTEBOOK}":
+        return relative(Path(NOTEBOOK).with_suffix(".md").name, path)
     if target.is_relative_to(config.docs_dir):
         return relative(target.relative_to(config.docs_dir).as_posix(), path)
     return f"{config.repo_url.rstrip('/')}/blob/main/{name}"

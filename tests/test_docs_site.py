@@ -82,6 +82,7 @@ def hook():
     [
         ("index.md", "[a](docs/linking.md#x)", "[a](linking.md#x)"),
         ("index.md", "[a](PROJECT.md)", "[a](project.md)"),
+        ("index.md", "[a](docs/tutorial.ipynb)", "[a](tutorial.md)"),
         ("linking.md", "[a](../README.md#install)", "[a](index.md#install)"),
         ("linking.md", "[a](../configs/linker.cfg)", "[a](https://example.org/us/blob/main/configs/linker.cfg)"),
         ("reference/index.md", "[a](../linking.md)", "[a](../linking.md)"),

@@ -9,7 +9,7 @@ import pytest
 import spacy
 
 ROOT = Path(__file__).parents[2]
-SECTION = "## How sure a link is"
+SECTION = "## Fit the threshold and probabilities"
 RECORD = """\
 {id}|t|breast cancer, mucoviscidosis and ovarian cancers
 {id}|a|gastric cancerous, lithiums or epileptic

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import spacy
 import srsly
+import yaml
 
 import spacy_sapbert
 from spacy_sapbert.corpora.docbin import read_docbin
@@ -171,11 +172,21 @@ def test_the_settings_that_a_page_names_are_those_of_the_configs():
     assert f"`margin = {pretrain['miner']['margin']}`" in page
 
 
-def test_every_page_is_in_the_list_of_the_readme_and_every_link_leads_somewhere():
-    readme = (ROOT / "README.md").read_text(encoding="utf8")
+def test_every_page_is_on_the_site_and_every_section_in_the_readme():
+    config = (ROOT / "mkdocs.yml").read_text(encoding="utf8")
+    navigation = yaml.safe_load(config.split("\nnav:\n")[1].split("\n\n")[0])
+    sections = {name: pages for section in navigation for name, pages in section.items()}
+    on_site = [page for pages in sections.values() for page in pages]
+    assert len(set(on_site)) == len(on_site)
+    assert {page.relative_to(ROOT / "docs").as_posix() for page in (ROOT / "docs").rglob("*.md")} <= set(on_site)
+    listed = (ROOT / "README.md").read_text(encoding="utf8").split("## Documentation\n")[1]
+    links = {Path(link).with_suffix("").as_posix().lower() for link in re.findall(r"\]\((?:docs/)?(.*?)\)", listed)}
+    for name, pages in sections.items():
+        assert not links.isdisjoint(page.removesuffix(".md") for page in pages), name
+
+
+def test_every_link_leads_somewhere():
     pages = sorted((ROOT / "docs").glob("*.md"))
-    listed = readme.split("## Documentation\n")[1].split("\n## ")[0]
-    assert [page.name for page in pages if f"(docs/{page.name})" not in listed] == []
     for page in [*sorted(ROOT.glob("*.md")), *pages]:
         text = page.read_text(encoding="utf8")
         for path, anchor in re.findall(r"\]\((?!http)([^)#\s]*)(?:#([^)\s]+))?\)", text):
