@@ -129,3 +129,15 @@ def test_the_commands_on_how_sure_a_link_is_run(command, dense_folder, corpus, t
         assert finished.status == 0, finished.err
     header, row = (line.split("\t") for line in Path("links.tsv").read_text().splitlines())
     assert 0.9 < float(row[header.index("probability")]) <= 1
+
+
+def test_the_command_on_evaluating_runs(command, dense_folder, corpus, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("PIPELINE").symlink_to(dense_folder)
+    corpus.rename("train.pubtator")
+    section = (ROOT / "docs" / "evaluating.md").read_text(encoding="utf8").split("## Calibrate\n")[1]
+    (line,) = re.findall(r"^spacy-sapbert calibrate .*$", section.partition("\n## ")[0], flags=re.MULTILINE)
+    finished = command(*shlex.split(line)[1:])
+    assert finished.status == 0, finished.err
+    assert spacy.load("calibrated").get_pipe("sapbert_linker").linker.threshold is not None
+    assert Path("plots/reliability.svg").is_file()
