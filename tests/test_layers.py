@@ -26,7 +26,7 @@ LAYERS = (
     {"encoders", "vectors"},
     {"kb", "corpora", "corrections"},
     {"text", "metrics"},
-    {"types", "errors", "files", "starter", "_lazy", ROOT},
+    {"types", "errors", "files", "starter", "settings", "_lazy", ROOT},
 )
 DEPTH = {name: depth for depth, names in enumerate(LAYERS) for name in names}
 

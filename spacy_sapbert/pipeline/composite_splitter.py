@@ -19,12 +19,12 @@ Readings = List[Tuple[str, ...]]
 @Language.factory(
     "composite_splitter",
     assigns=["span._.composite_splits"],
-    default_config={"spans_key": None, "max_readings": 6},
+    default_config={"spans_key": None, "max_splits": 6},
 )
 def make_composite_splitter(
-    nlp: Language, name: str, spans_key: Optional[str], max_readings: int
+    nlp: Language, name: str, spans_key: Optional[str], max_splits: int
 ) -> "CompositeSplitter":
-    return CompositeSplitter(nlp.vocab, name, spans_key=spans_key, max_readings=max_readings)
+    return CompositeSplitter(nlp.vocab, name, spans_key=spans_key, max_splits=max_splits)
 
 
 class CompositeSplitter(Pipe):
@@ -36,10 +36,10 @@ class CompositeSplitter(Pipe):
 
     Args:
         spans_key: the span group with the mentions; None for `doc.ents`.
-        max_readings: at most so many readings of the mention as it stands, and of the expanded one.
+        max_splits: at most so many readings of the mention as it stands, and of the expanded one.
 
     Raises:
-        SapbertError: E406 `max_readings` is less than 1.
+        SapbertError: E406 `max_splits` is less than 1.
     """
 
     def __init__(
@@ -48,13 +48,13 @@ class CompositeSplitter(Pipe):
         name: str = "composite_splitter",
         *,
         spans_key: Optional[str] = None,
-        max_readings: int = 6,
+        max_splits: int = 6,
     ) -> None:
         self.vocab = vocab
         self.name = name
         self.spans_key = spans_key
-        self.max_readings = max_readings
-        check_setting(self, "max_readings", max_readings >= 1, "at least 1")
+        self.max_splits = max_splits
+        check_setting(self, "max_splits", max_splits >= 1, "at least 1")
         register()
 
     def __call__(self, doc: Doc) -> Doc:
@@ -82,5 +82,5 @@ class CompositeSplitter(Pipe):
         forms = [mention.text]
         if occurrences:
             forms.insert(0, expand(text, mention.start_char, mention.end_char, occurrences))
-        offered = (reading for form in forms for reading in composite_splits(form, max_readings=self.max_readings))
+        offered = (reading for form in forms for reading in composite_splits(form, max_splits=self.max_splits))
         return list(dict.fromkeys(offered))

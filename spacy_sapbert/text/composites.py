@@ -43,7 +43,7 @@ _PREFIX = re.compile(
 _COMBINING_FORM = re.compile("[a-z]{2,7}?o(?=[a-z]{4})", re.IGNORECASE)
 
 
-def composite_splits(text: str, *, max_readings: int = 6) -> list[tuple[str, ...]]:
+def composite_splits(text: str, *, max_splits: int = 6) -> list[tuple[str, ...]]:
     """The possible single mentions of a composite mention, the most plausible reading first.
 
     The whole is no reading of itself. A text without a connector has none, and neither has one beyond
@@ -58,7 +58,7 @@ def composite_splits(text: str, *, max_readings: int = 6) -> list[tuple[str, ...
         parts = tuple(dict.fromkeys(_parts(cut)))
         if len(parts) > 1 and value < ranked[0][0] + _MARGIN:
             found.setdefault(parts)
-    return list(found)[:max_readings]
+    return list(found)[:max_splits]
 
 
 # --- from text to words and connectors

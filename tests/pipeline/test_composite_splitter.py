@@ -40,7 +40,7 @@ def test_readings_of_entities(nlp):
 
 def test_readings_of_a_span_group():
     nlp = spacy.blank("en")
-    nlp.add_pipe("composite_splitter", config={"spans_key": "found", "max_readings": 1})
+    nlp.add_pipe("composite_splitter", config={"spans_key": "found", "max_splits": 1})
     doc = nlp.make_doc(TEXT)
     doc.ents = [Span(doc, 9, 10, label="DISEASE")]
     doc.spans["found"] = [Span(doc, 2, 6, label="DISEASE"), Span(doc, 2, 3, label="ORGAN")]
@@ -71,8 +71,8 @@ def test_an_abbreviation_can_stand_for_a_composite(nlp):
     assert nlp(doc).ents[0]._.composite_splits[0] == ("cleft lip", "cleft palate")
 
 
-def test_max_readings_counts_for_each_form(nlp):
-    nlp.get_pipe("composite_splitter").max_readings = 1
+def test_max_splits_counts_for_each_form(nlp):
+    nlp.get_pipe("composite_splitter").max_splits = 1
     doc = nlp.make_doc("AF and flutter")
     set_abbreviation_occurrences(doc, [AbbreviationOccurrence(0, 2, "atrial fibrillation", None, None)])
     assert len(nlp(doc).ents[0]._.composite_splits) == 2
@@ -80,7 +80,7 @@ def test_max_readings_counts_for_each_form(nlp):
 
 def test_running_again_replaces_the_readings(nlp):
     doc = nlp(TEXT)
-    nlp.get_pipe("composite_splitter").max_readings = 1
+    nlp.get_pipe("composite_splitter").max_splits = 1
     assert nlp.get_pipe("composite_splitter")(doc).ents[0]._.composite_splits == EXPECTED[:1]
     doc.ents[0]._.composite_splits = []
     assert doc.ents[0]._.composite_splits == []
@@ -93,9 +93,9 @@ def test_predict_leaves_the_document_alone(nlp):
     assert not doc.user_data
 
 
-def test_max_readings_must_be_positive():
-    with pytest.raises(SapbertError, match=r"E406.*max_readings"):
-        spacy.blank("en").add_pipe("composite_splitter", config={"max_readings": 0})
+def test_max_splits_must_be_positive():
+    with pytest.raises(SapbertError, match=r"E406.*max_splits"):
+        spacy.blank("en").add_pipe("composite_splitter", config={"max_splits": 0})
 
 
 # --- saved documents
@@ -124,27 +124,27 @@ def test_two_processes(nlp):
 
 def settings_of(nlp):
     component = nlp.get_pipe("composite_splitter")
-    return component.spans_key, component.max_readings
+    return component.spans_key, component.max_splits
 
 
 def configured():
     nlp = spacy.blank("en")
-    nlp.add_pipe("composite_splitter", config={"spans_key": "found", "max_readings": 2})
+    nlp.add_pipe("composite_splitter", config={"spans_key": "found", "max_splits": 2})
     return nlp
 
 
 def test_disk_round_trip(tmp_path):
     configured().to_disk(tmp_path)
     assert settings_of(spacy.load(tmp_path)) == ("found", 2)
-    overridden = spacy.load(tmp_path, config={"components": {"composite_splitter": {"max_readings": 4}}})
+    overridden = spacy.load(tmp_path, config={"components": {"composite_splitter": {"max_splits": 4}}})
     assert settings_of(overridden) == ("found", 4)
 
 
 def test_pickle_round_trip():
     component = configured().get_pipe("composite_splitter")
-    component.max_readings = 3
+    component.max_splits = 3
     component = pickle.loads(pickle.dumps(component))
-    assert (component.name, component.spans_key, component.max_readings) == ("composite_splitter", "found", 3)
+    assert (component.name, component.spans_key, component.max_splits) == ("composite_splitter", "found", 3)
     assert settings_of(pickle.loads(pickle.dumps(configured()))) == ("found", 2)
 
 
@@ -152,10 +152,10 @@ def test_pickle_round_trip():
 
 
 def test_error_handler_is_respected(nlp, monkeypatch):
-    def fail_on_failure(text, *, max_readings):
+    def fail_on_failure(text, *, max_splits):
         if "failure" in text:
             raise ValueError("no")
-        return composite_splits(text, max_readings=max_readings)
+        return composite_splits(text, max_splits=max_splits)
 
     monkeypatch.setattr(composite_splitter, "composite_splits", fail_on_failure)
     failed = []

@@ -120,12 +120,12 @@ def test_implausible_readings_are_not_offered():
     assert composite_splits("pleural and pericardial effusion") == [("pleural effusion", "pericardial effusion")]
 
 
-def test_max_readings_keeps_the_best():
+def test_max_splits_keeps_the_best():
     text = "impairment of left renal and right hepatic vein function in women"
-    everything = composite_splits(text, max_readings=100)
+    everything = composite_splits(text, max_splits=100)
     assert len(everything) > 6
     assert composite_splits(text) == everything[:6]
-    assert composite_splits(text, max_readings=1) == everything[:1]
+    assert composite_splits(text, max_splits=1) == everything[:1]
 
 
 def test_chemical_name_stays_whole_beside_a_connector():

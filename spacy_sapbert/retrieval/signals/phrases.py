@@ -82,7 +82,7 @@ def _parts(text: str, runs: Iterable[Characters]) -> dict[str, Characters]:
     parts: dict[str, Characters] = {}
     for start, end in sorted(runs, key=lambda run: (run[1] - run[0], run)):
         if _CONNECTOR.search(text, start, end):
-            for reading in composite_splits(text[start:end], max_readings=1):
+            for reading in composite_splits(text[start:end], max_splits=1):
                 for part in map(lower, reading):
                     if part.count(" ") < LONGEST:
                         parts.setdefault(part, (start, end))
