@@ -120,7 +120,7 @@ def tutorial():
 
 def test_the_tutorial_prints_what_it_holds(tutorial, capsys):
     """From top to bottom, as one program; installing is left out."""
-    matplotlib.occurrence("Agg")
+    matplotlib.use("Agg")
     namespace = {}
     assert len(tutorial) <= 10
     for cell in tutorial:

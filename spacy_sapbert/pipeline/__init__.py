@@ -1,7 +1,5 @@
 """The spaCy components and their scorers."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from .._lazy import lazy_names
