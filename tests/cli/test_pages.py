@@ -72,8 +72,17 @@ def test_umls(place, run_page, make_encoder):
     assert counts == {"umls": 53, "clinical": 53, "diseases": 52, "bilingual": 54}
     nlp = spacy.load("umls_linker")
     assert [ent.kb_id_ for ent in nlp("A heart attack.").ents] == ["C9000001"]
-    assert nlp.get_pipe("sapbert_linker").generator.vectors.encoder.pooling == "cls"
+    assert nlp.get_pipe("sapbert_linker").linker.generator.vectors.encoder.pooling == "cls"
     assert Path("fast_linker/sapbert_linker/vectors/IVF1,SQ8.faiss").is_file()
+
+
+@pytest.mark.usefixtures("medic")
+def test_vector_stores(run_page):
+    pytest.importorskip("qdrant_client")
+    server, folder = "http://localhost:6333", "database"
+    run_page("vector-stores", {f"{server}#": f"qdrant:{folder}#", f"--to {server}": f"--to {folder}"})
+    for pipeline in ("hnsw_linker", "pipeline"):
+        assert [ent.kb_id_ for ent in spacy.load(pipeline)("A heart attack.").ents] == ["D009203"]
 
 
 def test_packaging(place, command, run_page):

@@ -138,25 +138,22 @@ def sources(tmp_path, monkeypatch):
     Path("corpus.txt").write_text(CORPUS)
 
 
-def test_the_commands_for_vocabularies_run(sources, command):
-    lines = [
-        line
-        for language, block in all_blocks(ROOT / "docs" / "vocabularies.md")
-        if language == "bash"
-        for line in block.splitlines()
-    ]
-    found = {}
-    for line in lines:
-        finished = command(*shlex.split(line)[1:])
-        assert finished.status == 0, finished.err
-        found[line] = finished.out
+def test_the_page_on_vocabularies_runs(sources, run_page, command):
+    run_page("vocabularies")
     infarct = KnowledgeBase("merged.kb").get("DOID:5844")
     assert {"Heart Attack", "cardiac infarct"} <= set(infarct.aliases)
     assert infarct.alternative_ids == ("C9000001",)
     assert KnowledgeBase("disorders.kb").n_names == 2
     assert len(Path("pairs.txt").read_text().splitlines()) == 2
     assert "sugar disease" in Path("task.txt").read_text()
-    assert b"DOID:5844" in found["spacy-sapbert kb search doid.kb DOID:5844"]
+    assert b"DOID:5844" in command("kb", "search", "doid.kb", "DOID:5844").out
+    shown = [block for language, block in all_blocks(ROOT / "docs" / "vocabularies.md") if language == "text"]
+    assert Path("drugs.csv").read_text() in shown
+    found = command("kb", "search", "drugs.kb", "ASA").out.decode()
+    assert [line.rstrip() for line in found.splitlines()] in [block.splitlines() for block in shown]
+    build = "kb build drugs.csv --column id=accession --column name=common --column synonyms=others --separator ;"
+    built = command(*build.split(), "-o", "drugs.kb").err
+    assert [line.rstrip() for line in built.splitlines()] in [block.splitlines() for block in shown]
 
 
 @pytest.fixture
