@@ -117,6 +117,6 @@ def test_the_documentation_is_that_of_the_project(tmp_path: Path) -> None:
 def test_assets_tell_their_licence_and_stay_out_of_version_control(project: dict[str, Any]) -> None:
     ignored = (ROOT / ".gitignore").read_text(encoding="utf-8").split()
     for asset in project["assets"]:
-        assert re.search(r"CC0|CC BY|Apache|BSD|Government|public|licence|attribution", asset["description"])
+        assert re.search(r"CC0|CC BY|Apache|BSD|Government|public|licen[cs]e|attribution", asset["description"])
         assert any(f"/{asset['dest']}/".startswith(folder) for folder in ignored)
         assert asset.get("url", "https://").startswith(("https://", "http://purl.obolibrary.org/"))
