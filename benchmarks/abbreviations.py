@@ -1,17 +1,23 @@
-"""How well and how fast abbreviations are found: MED1250, beside scispaCy's detector in a pipeline of blank("en").
+"""Measure how well and how fast abbreviations are found, compared with scispaCy's detector.
 
-Ours are the definitions by characters, as every tokenizer has them; `published` is Ab3P's own output on these records.
+The data is MED1250. `published` is the output of Ab3P itself on these records. Our definitions are compared by
+characters, so they do not depend on the tokenizer.
 
-`abstracts_per_second` is measured on documents of 1, 10 and 40 abstracts each, the last about as long as a paper: the
-best of several rounds, all in one run. `component` is given documents that are tokenized already, `pipeline` texts;
-`functions` has no spaCy, and `doc.text` does nothing but have spaCy join the tokens to the text. Mind that
+`abstracts_per_second` is measured on documents of 1, 10 and 40 abstracts. The longest are about as long as a paper.
+The figure is the best of several rounds in one run.
 
-- on an abstract spaCy itself takes most of the time: `pipeline` is nearly all tokenizer, whatever comes after it, and
-  `doc.text` is about a third of our `component` (and cannot be had more cheaply from a document). It alone takes a
-  fifth of the time of scispaCy's component, so that ours cannot be five times as fast there;
-- scispaCy's detector matches from each opening bracket to every closing one after it, so that its time grows by the
-  square of a document's length and ours by its length: the longer the documents, the larger the ratio;
-- the time is that of the processor, so that other work on the machine counts little; compare ratios, not figures.
+- `component` gets tokenized documents, `pipeline` gets texts, and `functions` has no spaCy.
+- `doc.text` measures only how long spaCy takes to join the tokens to a text.
+
+Notes for reading the figures:
+
+- On one abstract, spaCy itself takes most of the time. Nearly all of `pipeline` is the tokenizer. `doc.text` is about a
+  third of our `component`, and there is no cheaper way to get the text of a document. `doc.text` alone takes a fifth of
+  the time of scispaCy's component. So our component cannot be five times as fast there.
+- scispaCy's detector matches each opening bracket with every later closing bracket. Its time grows with the square of
+  the length of a document. Our time grows with the length. So longer documents give a larger ratio.
+- All times are processor times, so other work on the machine has little effect. Compare ratios rather than absolute
+  figures.
 
     python benchmarks/abbreviations.py [--data FOLDER] [--rounds N] [--errors]
 """
@@ -46,7 +52,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--errors", action="store_true", help="list our errors by cause")
+    parser.add_argument("--errors", action="store_true", help="List our errors by cause.")
     arguments = parser.parse_args()
     records = list(read_med1250(arguments.data / GOLD))
     texts = [record.text for record in records]
@@ -94,7 +100,7 @@ def join(texts: list[str], length: int) -> list[str]:
 
 
 def speed(texts: list[str], abstracts: int, rounds: int) -> dict[str, Any]:
-    """RETURNS (dict[str, Any]): abstracts a second, and the ratios of ours to scispaCy's."""
+    """RETURNS (dict[str, Any]): abstracts per second, and our ratios to scispaCy."""
 
     def fastest(run: Callable[[list[Any]], object], make: Callable[[str], Any] = str) -> float:
         return max(rate(run, list(map(make, texts)), abstracts) for _ in range(rounds))
@@ -136,7 +142,7 @@ def make_pipeline(factory: str) -> spacy.Language:
 
 
 def rate(run: Callable[[list[Any]], object], documents: list[Any], abstracts: int) -> float:
-    """RETURNS (float): abstracts a second of processor time, of so many in all."""
+    """RETURNS (float): abstracts per second of processor time."""
     start = time.process_time()
     run(documents)
     return round(abstracts / (time.process_time() - start), 1)

@@ -1,14 +1,16 @@
-"""How well names of the vocabulary alone annotate documents: `concept_matcher`, beside plain longest match.
+"""Measure how well the names of the vocabulary alone annotate documents: `concept_matcher` and plain longest match.
 
-Ours is a pipeline of `abbreviation_resolver`, `concept_matcher`, `composite_splitter` and `sapbert_linker` without an
-encoder, whose threshold lets only equal names pass. Plain longest match goes through the text from left to right and
-takes the longest run of tokens that in lower case is a name. Its concept is the one that prefers the name, else the one
-with the lowest id. It has no stop names, and knows nothing of abbreviations.
+Our pipeline has `abbreviation_resolver`, `concept_matcher`, `composite_splitter` and `sapbert_linker`. The linker has
+no encoder, and its threshold accepts only equal names.
 
-Only concepts of the task's label set are counted. `concepts` are the sets of concepts of each document, `spans` the
-mentions to the character with their concept; precision, recall and F1 are of all documents together. NCBI Disease is
-annotated with MEDIC, BC5CDR with MEDIC and the chemicals of MeSH. `documents_per_second` is that of the matcher alone,
-of processor time, on documents that are tokenized already.
+Plain longest match reads the text from left to right. It takes the longest run of tokens that is a name in lower case.
+The concept is the one that prefers the name, or else the one with the lowest id. It has no stop names and no
+abbreviations.
+
+Only concepts in the label set of the task count. `concepts` compares the sets of concepts of each document. `spans`
+compares mentions with their exact characters and their concept. Precision, recall and F1 are over all documents
+together. NCBI Disease is annotated with MEDIC, and BC5CDR with MEDIC and the chemicals of MeSH. `documents_per_second`
+is the speed of the matcher alone on tokenized documents, in processor time.
 
     python benchmarks/annotator.py [--data FOLDER] [--part train|dev] [--errors N] [--kb FOLDER]
 """
@@ -44,14 +46,14 @@ DATA = Path(os.environ.get("SPACY_SAPBERT_DATA") or Path(__file__).parents[2] / 
 DISEASES = ("dictionaries/medic/medic_06Jul2012.txt.gz", "MEDIC", "Disease")
 CHEMICALS = ("vocabularies/mesh_chemicals/mesh_chemicals.txt.gz", "MeSH", "Chemical")
 MATCHER = "concept_matcher"
-# above what a name that only nearly equals reaches
+# higher than the score of any name that is not equal
 EQUAL = 0.99
 
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
 class Task(NamedTuple):
-    """parts: the files of the corpus by their names."""
+    """parts: files of the corpus by the name of the part."""
 
     parts: dict[str, str]
     labels: str
@@ -91,8 +93,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--part", choices=("train", "dev"), default="dev")
-    parser.add_argument("--errors", type=int, default=0, help="list so many of our most frequent errors")
-    parser.add_argument("--kb", type=Path, help="a folder with stores that stay for the next time")
+    parser.add_argument("--errors", type=int, default=0, help="Number of our most frequent errors to list.")
+    parser.add_argument("--kb", type=Path, help="Folder that keeps the knowledge bases for the next run.")
     arguments = parser.parse_args()
     with TemporaryDirectory() as folder:
         kept = arguments.kb or Path(folder)
@@ -224,7 +226,7 @@ def counted(gold: list[set[Any]], found: list[set[Any]]) -> dict[str, float | No
 def errors(
     documents: list[AnnotatedDocument], gold: list[set[Annotation]], found: list[set[Annotation]], n: int
 ) -> dict[str, Any]:
-    """RETURNS (dict[str, Any]): texts and ids, with how often they are wrong or missed, for both measures."""
+    """RETURNS (dict[str, Any]): texts and ids for both measures, with how often they are wrong or missed."""
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for document, right, named in zip(documents, gold, found, strict=True):
         for kind, some, others in (("wrong", named, right), ("missed", right, named)):

@@ -1,9 +1,10 @@
-"""How good annotations by rule are: those of an annotated corpus beside what `augment` would make of its texts.
+"""Measure how good rule-based annotations are: compare `augment` with the annotations of a corpus on the same texts.
 
-For each filter: how many annotations it removes, and how many of these are right, so that it had better kept them. An
-annotation is right where the corpus annotates one of its concepts anywhere in the document.
+For each filter, the output has the number of annotations that it removes. It also has how many of these are right: the
+filter should have kept them. An annotation is right if the corpus annotates one of its concepts anywhere in the
+document.
 
-    python benchmarks/augmentation.py --kb STORE [--labels FILE] CORPUS …
+    python benchmarks/augmentation.py --kb KB [--labels FILE] CORPUS …
 """
 
 from __future__ import annotations

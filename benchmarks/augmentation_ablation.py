@@ -1,8 +1,7 @@
-"""What documents annotated by rule add to the document encoder, and what each choice in making them does.
+"""Measure what rule-based documents add to the document encoder, and what each choice in making them does.
 
-Each cell makes such documents with one setting changed, trains the method of Shao et al. (2024) on them beside the
-training documents of NCBI Disease, and measures it on the development documents. A cell that is done is not trained
-again.
+Each cell makes such documents with one setting changed. It trains the method of Shao et al. (2024) on them and on the
+training documents of NCBI Disease. Then it measures the development documents. A finished cell is not trained again.
 
     OMP_NUM_THREADS=1 python benchmarks/augmentation_ablation.py OUTPUT --kb medic.kb [--steps 100] [--rate 1e-4]
         [--encoder starter] [--pooling mean] [--cell NAME …] [--data FOLDER]
@@ -18,7 +17,7 @@ from typing import Any, NamedTuple
 
 from concepts import SETS, Cell, make, measure, prepare, run
 
-UNTRAINED, TRAINED = Cell(("document",), learns=False), Cell(("document",))
+UNTRAINED, TRAINED = Cell(("document",), is_trained=False), Cell(("document",))
 AUGMENTED = Cell(("document",), augmented=True)
 
 
@@ -26,7 +25,7 @@ class Change(NamedTuple):
     """One setting that is changed.
 
     options (tuple[str, ...]): of `augment`.
-    weight (float): how much a document annotated by rule counts.
+    weight (float): weight of a rule-based document.
     """
 
     options: tuple[str, ...] = ()
@@ -62,7 +61,7 @@ def augment(change: Change, path: Path, args: argparse.Namespace) -> None:
 
 
 def measured(name: str, args: argparse.Namespace) -> dict[str, Any]:
-    """RETURNS (dict[str, Any]): what `evaluate concepts` says of a cell, which is trained if it is not."""
+    """Train a cell if needed, and measure it. RETURNS (dict[str, Any]): the output of `evaluate concepts`."""
     change = CHANGES.get(name)
     cell = AUGMENTED if change else {"untrained": UNTRAINED, "trained": TRAINED}[name]
     folder = args.output / name.replace(" ", "_")
@@ -87,12 +86,14 @@ def main() -> None:
     parser.add_argument("--kb", required=True)
     parser.add_argument("--encoder", default="starter")
     parser.add_argument("--pooling", default=None)
-    parser.add_argument("--steps", type=int, default=100, help="of 16 documents, and 16 annotated by rule")
+    parser.add_argument(
+        "--steps", type=int, default=100, help="Steps of 16 annotated documents and 16 rule-based ones."
+    )
     parser.add_argument("--rate", type=float, default=1e-4)
-    parser.add_argument("--segment-length", type=int, default=32, help="wordpieces that are read at once")
+    parser.add_argument("--segment-length", type=int, default=32, help="Wordpieces in a segment.")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("SPACY_SAPBERT_DATA", "../shared/data")))
-    parser.add_argument("--cell", action="append", choices=names, help="By default all.")
+    parser.add_argument("--cell", action="append", choices=names, help="Cell to run. Repeatable. Default: all.")
     args = parser.parse_args()
     results = {}
     for name in args.cell or names:

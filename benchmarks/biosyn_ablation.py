@@ -1,9 +1,11 @@
-"""What each choice of BioSyn's training is worth: one cell a choice, each trained for the same time.
+"""Measure what each choice of BioSyn's training adds: one cell per choice, all trained for the same time.
 
-The linker with the starter encoder (or another) is taught by the training part of NCBI Disease (or of others), as
-`configs/linker.cfg` says but for the one choice, and measured on the development part: with the prior that it learnt
-(`prior_weight`), and without; linked to MEDIC alone, chemicals to those of MeSH, and with `--joined` also to these with
-the training mentions as names. Time is that of the processor, on one core; the learning rate falls with it to nothing.
+The linker with the starter encoder (or another) is trained on the training part of NCBI Disease (or of others). All
+settings except the one choice are those of `configs/linker.cfg`. The development part is measured with the trained
+prior (`prior_weight`) and without it. Diseases are linked to MEDIC alone, and chemicals to those of MeSH. With
+`--joined`, the training mentions are names as well.
+
+Times are processor times on one core. The learning rate falls to zero within this time.
 
     OMP_NUM_THREADS=1 python benchmarks/biosyn_ablation.py [--cell NAME …] [--minutes 10] [--seed 0] [--encoder NAME]
 """
@@ -34,7 +36,7 @@ from spacy_sapbert.types import AnnotatedDocument
 READ_BEFORE = ["abbreviation_resolver", "composite_splitter"]
 DOCS_PER_STEP = 8
 WARM_UP = 60  # seconds
-# settings of the linker, and of its learning
+# settings of the linker, and of its training
 CELLS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "as configured": ({}, {}),
     "dense score alone": ({"candidates": {"sparse": False}}, {}),
@@ -51,18 +53,18 @@ CELLS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 }
 
 
-def pipeline(kb: Path, encoder: str, linker: dict[str, Any], learning: dict[str, Any]) -> Language:
+def pipeline(kb: Path, encoder: str, linker: dict[str, Any], training: dict[str, Any]) -> Language:
     nlp = spacy.blank("en")
     for name in READ_BEFORE:
         nlp.add_pipe(name)
     loss = {"@losses": "spacy-sapbert.MarginalLikelihood.v1"}
-    settings = {"@misc": "spacy-sapbert.BioSyn.v1", "loss": loss, "add_training_mentions": False, **learning}
+    settings = {"@misc": "spacy-sapbert.BioSyn.v1", "loss": loss, "add_training_mentions": False, **training}
     nlp.add_pipe("sapbert_linker", config={"kb": str(kb), "encoder": encoder, "training": settings, **linker})
     return nlp
 
 
 def examples(nlp: Language, documents: list[AnnotatedDocument]) -> list[Example]:
-    """The documents with their gold mentions, and what abbreviations and composites of them stand for."""
+    """RETURNS (list[Example]): documents with gold mentions, abbreviations and composite splits."""
     found = []
     for document in documents:
         example = with_mentions_given(to_doc(nlp, document, split_tokens=True))
@@ -72,8 +74,8 @@ def examples(nlp: Language, documents: list[AnnotatedDocument]) -> list[Example]
     return found
 
 
-def teach(nlp: Language, train: list[Example], minutes: float, rate: float, seed: int) -> dict[str, Any]:
-    """Train for so many minutes of processor time."""
+def train_linker(nlp: Language, train: list[Example], minutes: float, rate: float, seed: int) -> dict[str, Any]:
+    """Train for this many minutes of processor time."""
     linker: Any = nlp.get_pipe("sapbert_linker")
     linker.initialize(lambda: train)
     optimizer = Adam(rate, L2=0.01, L2_is_weight_decay=True, grad_clip=1.0, use_averages=False)
@@ -111,14 +113,16 @@ def measure(nlp: Language, dev: list[Example]) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=os.environ.get("SPACY_SAPBERT_DATA", "../shared/data"))
-    parser.add_argument("--encoder", default="starter", help="hub name or folder of an encoder")
-    parser.add_argument("--corpus", choices=[*CORPORA], action="append", help="to learn from; by default ncbi")
-    parser.add_argument("--cell", choices=[*CELLS], action="append", help="by default all; may be repeated")
+    parser.add_argument("--encoder", default="starter", help="Hub name or folder of an encoder.")
+    parser.add_argument(
+        "--corpus", choices=[*CORPORA], action="append", help="Training corpus. Repeatable. Default: ncbi."
+    )
+    parser.add_argument("--cell", choices=[*CELLS], action="append", help="Cell to run. Repeatable. Default: all.")
     parser.add_argument("--minutes", type=float, default=10)
-    parser.add_argument("--rate", type=float, default=1e-4, help="the highest learning rate")
+    parser.add_argument("--rate", type=float, default=1e-4, help="Highest learning rate.")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--joined", action="store_true", help="measure with the training mentions as names as well")
-    parser.add_argument("--output", type=Path, help="a folder for the pipelines")
+    parser.add_argument("--joined", action="store_true", help="Also measure with the training mentions as names.")
+    parser.add_argument("--output", type=Path, help="Folder for the pipelines.")
     arguments = parser.parse_args()
     corpora = {name: CORPORA[name] for name in arguments.corpus or ["ncbi"]}
     vocabularies = {corpus.vocabulary for corpus in corpora.values()}
@@ -132,7 +136,7 @@ def main() -> None:
             nlp = pipeline(Path(folder, "alone.kb"), arguments.encoder, *CELLS[cell])
             training = {name: read(arguments.data / corpus.train, corpus.type) for name, corpus in corpora.items()}
             train = [one for documents in training.values() for one in examples(nlp, documents)]
-            taught = teach(nlp, train, arguments.minutes, arguments.rate, arguments.seed)
+            trained = train_linker(nlp, train, arguments.minutes, arguments.rate, arguments.seed)
             if arguments.output:
                 arguments.output.mkdir(parents=True, exist_ok=True)
                 nlp.to_disk(arguments.output / cell)
@@ -143,7 +147,7 @@ def main() -> None:
                 build(arguments.data, joined, training[name], vocabulary)
                 nlp.get_pipe("sapbert_linker").set_kb(str(joined))  # type: ignore[attr-defined]
                 found[f"{name}, + train"] = measure(nlp, dev[name])
-            print(json.dumps({"cell": cell, "seed": arguments.seed, **taught, **found}), flush=True)
+            print(json.dumps({"cell": cell, "seed": arguments.seed, **trained, **found}), flush=True)
 
 
 if __name__ == "__main__":

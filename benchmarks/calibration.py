@@ -1,7 +1,7 @@
-"""How well probabilities and thresholds that were fitted on some documents hold for others, over many draws.
+"""Measure how well fitted probabilities and thresholds hold for other documents, over many draws.
 
-Gold mentions of the training part of BC5CDR (diseases) are linked once. Then documents are drawn, again and again: on
-one part probabilities and threshold are fitted, on the other they are measured. λ stays as it is given.
+The gold mentions of the training part of BC5CDR (diseases) are linked once. Each draw splits the documents in two.
+Probabilities and threshold are fitted on one part and measured on the other. λ keeps the given value.
 """
 
 from __future__ import annotations

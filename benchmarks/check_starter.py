@@ -1,7 +1,7 @@
-"""Check the starter vocabulary against MeSH and MEDIC, and print what was found as JSON.
+"""Check the starter vocabulary against MeSH and MEDIC, and print the findings as JSON.
 
-Every id must exist there, and every name must belong to its id there or stand in `own_names.txt`, the list of the
-names that are ours. Exit status: 0 where all is well, 1 with a list of failures, 2 where the data cannot be found.
+Every id must exist in MeSH or MEDIC. Every name must belong to its id there, or be in `own_names.txt`, the list of our
+own names. Exit status: 0 without failures, 1 with a list of failures, 2 if the data is missing.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ OwnedName = tuple[str, str]
 
 
 def name_key(name: str) -> str:
-    """The letters and digits of a name, case-folded: names that differ in case, punctuation or blanks are equal."""
+    """Return the letters and digits of a name, case-folded, to compare names without punctuation and blanks."""
     return "".join(filter(str.isalnum, html.unescape(name).casefold()))
 
 
@@ -38,7 +38,7 @@ def read_lines(path: Path) -> Iterator[str]:
 
 
 def source_names(data: Path) -> Iterator[OwnedName]:
-    """Read MeSH and MEDIC; a row of MEDIC with several ids gives its names to each of them."""
+    """Read MeSH and MEDIC. A row of MEDIC with several ids gives its names to each id."""
     for line in read_lines(data / DESCRIPTORS):
         concept_id, preferred, synonyms = line.split("\t")
         yield from ((concept_id, name) for name in [preferred, *synonyms.split("|")])
@@ -49,11 +49,11 @@ def source_names(data: Path) -> Iterator[OwnedName]:
 
 
 def read_owners(data: Path) -> dict[str, set[str]]:
-    """Read the sources: name key → ids of the concepts that own it."""
+    """Read the sources into a dict: name key → ids of its concepts."""
     owners = defaultdict(set)
     for concept_id, name in source_names(data):
         if key := name_key(name):
-            # MEDIC writes OMIM numbers bare
+            # MEDIC writes OMIM numbers without a prefix
             owners[key].add(f"OMIM:{concept_id}" if concept_id.isdigit() else concept_id)
     return owners
 
@@ -72,7 +72,7 @@ def read_own_names(starter: Path) -> list[OwnedName]:
 def find_failures(
     names: list[OwnedName], own: list[OwnedName], owners: Mapping[str, set[str]]
 ) -> Iterator[dict[str, Any]]:
-    """Compare vocabulary, list of own names and sources; yield one record a failure.
+    """Compare vocabulary, list of own names and sources. Yield one record per failure.
 
     Kinds: `unknown id`; `unknown name` (in no source, not ours); `name of another concept` (and not ours);
     `not in the vocabulary` (listed as ours); `superfluous` (listed as ours, but a source has it).
@@ -115,12 +115,12 @@ def check(starter: Path, data: Path) -> dict[str, Any]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     default_data = os.environ.get("SPACY_SAPBERT_DATA") or REPOSITORY.parent / "shared" / "data"
-    parser.add_argument("--data", type=Path, default=default_data, help="folder of the public data (%(default)s)")
+    parser.add_argument("--data", type=Path, default=default_data, help="Folder of the public data (%(default)s).")
     parser.add_argument(
         "--starter",
         type=Path,
         default=REPOSITORY / "spacy_sapbert" / "starter",
-        help="folder of vocabulary.jsonl and own_names.txt (%(default)s)",
+        help="Folder of vocabulary.jsonl and own_names.txt (%(default)s).",
     )
     arguments = parser.parse_args()
     if not (arguments.data / DESCRIPTORS).exists():

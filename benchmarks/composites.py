@@ -1,10 +1,11 @@
-"""How well composite mentions are split: BC5CDR disease mentions with the single mentions its 7th column gives.
+"""Measure how well composite mentions are split, on the single mentions that the 7th column of BC5CDR gives.
 
-`ours` has the first reading of `spacy_sapbert.text.composites`, and what the linker makes of the readings with MEDIC;
-`offered` asks whether any reading is right; `last_word` is the floor, which cuts at connectors and gives each conjunct
-the last word. BioSyn's rules, without its knowledge of the number of gold ids, give exact 66.7 % (train) and 61.1 %
-(dev), and split 26 of 37 and 9 of 13 single mentions. The readings were made on the training part; the development part
-is only reported.
+`ours` has the first split of `spacy_sapbert.text.composites`, and the split that the linker chooses with MEDIC.
+`offered` asks whether any of the splits is right. `last_word` is the floor: it cuts at connectors and gives each
+conjunct the last word.
+
+BioSyn's rules, without the number of gold ids, give exact 66.7 % (train) and 61.1 % (dev). They split 26 of 37 and 9 of
+13 single mentions. Our splits were developed on the training part. The development part is only reported.
 
     python benchmarks/composites.py [--data FOLDER] [--encoder NAME|FOLDER|none] [--errors]
 """
@@ -65,9 +66,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=os.environ.get("SPACY_SAPBERT_DATA", "../shared/data"))
     parser.add_argument(
-        "--encoder", default="starter", help="hub name or folder of an encoder; none for the sparse score"
+        "--encoder", default="starter", help="Hub name or folder of an encoder. 'none': the sparse score alone."
     )
-    parser.add_argument("--errors", action="store_true", help="list the mentions that are not split as the gold is")
+    parser.add_argument(
+        "--errors", action="store_true", help="List the mentions that are not split as in the gold standard."
+    )
     arguments = parser.parse_args()
     results = {}
     with TemporaryDirectory() as folder:

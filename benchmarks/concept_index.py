@@ -1,9 +1,9 @@
-"""What the index of concept vectors gains and misses: √N cells with quantised vectors, beside comparing with all.
+"""Measure what the index of concept vectors gains and misses: √N cells with quantized vectors against all vectors.
 
-The vectors of the concepts are the means of their names'. Asked for are the segments of documents (.spacy). Queries are
-asked one by one; `ms` are times of the processor: what one core takes, where OMP_NUM_THREADS is 1.
+The vector of a concept is the mean of the vectors of its names. The queries are the segments of documents (.spacy), one
+by one. `ms` are processor times. With OMP_NUM_THREADS=1 they are those of one core.
 
-    OMP_NUM_THREADS=1 python benchmarks/concept_index.py STORE --corpus FILE... [--encoder starter] [--queries 200]
+    OMP_NUM_THREADS=1 python benchmarks/concept_index.py KB --corpus FILE... [--encoder starter] [--queries 200]
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def means(kb: KnowledgeBase, encoder: TransformerEncoder) -> np.ndarray:
 
 
 def timed(search: Any, queries: np.ndarray) -> tuple[float, list[np.ndarray]]:
-    """RETURNS: milliseconds a query, and the rows found for each."""
+    """RETURNS: milliseconds per query, and the rows found for each query."""
     started = time.process_time()
     found = [search(query[None])[1][0] for query in queries]
     return 1000 * (time.process_time() - started) / len(queries), found
@@ -48,7 +48,7 @@ def timed(search: Any, queries: np.ndarray) -> tuple[float, list[np.ndarray]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("store")
+    parser.add_argument("kb", help="Knowledge base.")
     parser.add_argument("--corpus", type=Path, nargs="+", required=True)
     parser.add_argument("--encoder", default="starter")
     parser.add_argument("--queries", type=int, default=200)

@@ -1,8 +1,8 @@
-"""What finds the concepts of whole documents: the method of Shao et al. (2024), other signals, and all together.
+"""Measure how well the concepts of whole documents are found: Shao et al. (2024), other signals, and all together.
 
-Each cell is a pipeline, trained by `spacy train` where it is to be, and measured by `evaluate concepts` on the
-development set of NCBI Disease or BC5CDR, among the concepts of the task. A cell that is done is not trained again;
-results are printed after each. `minutes` are those of the training, on one core where OMP_NUM_THREADS is 1.
+Each cell is a pipeline. `spacy train` trains it if it has training. `evaluate concepts` measures it on the development
+set of NCBI Disease or BC5CDR, among the concepts of the task. A finished cell is not trained again. The results are
+printed after each cell. `minutes` is the training time. With OMP_NUM_THREADS=1 it is that of one core.
 
     OMP_NUM_THREADS=1 python benchmarks/concepts.py OUTPUT --corpus ncbi --kb medic.kb [--encoder starter]
         [--steps 300] [--rate 1e-4] [--segment-length 32] [--augmented FILE] [--weight 0.3] [--cell NAME …]
@@ -38,7 +38,7 @@ class Cell(NamedTuple):
 
     signals (tuple[str, ...]), text (str): settings of the retriever.
     is_trained (bool): whether it is trained.
-    augmented (bool): on documents annotated by rule as well.
+    augmented (bool): whether it is also trained on rule-based documents.
     """
 
     signals: tuple[str, ...]
@@ -68,7 +68,7 @@ def run(*command: str) -> str:
 
 
 def prepare(args: argparse.Namespace) -> None:
-    """Convert the corpus; what is there is kept."""
+    """Convert the corpus. Existing files are kept."""
     args.output.mkdir(parents=True, exist_ok=True)
     for name, file in zip(("train", "dev"), SETS[args.corpus], strict=False):
         if not (args.output / f"{name}.spacy").is_file():
@@ -99,7 +99,7 @@ def config_of(cell: Cell, args: argparse.Namespace) -> Config:
     vectors = {"concept_text": cell.text, "pooling": args.pooling, "segment_length": args.segment_length}
     retriever["vectors"].update(vectors)
     retriever["training"].update({"augmented_weight": args.weight, "seed": args.seed})
-    if len(cell.signals) == 1:  # there is nothing to weigh
+    if len(cell.signals) == 1:  # one signal needs no weights
         retriever["training"]["held_out"] = 0.0
     if "mentions" in cell.signals:
         linker = {"kb": args.kb, "encoder": args.encoder, "vectors": {"pooling": args.pooling}, "threshold": 0.7}
@@ -115,14 +115,14 @@ def config_of(cell: Cell, args: argparse.Namespace) -> Config:
 
 
 def once(path: Path) -> int:
-    """RETURNS (int): the steps in which every document comes once."""
+    """RETURNS (int): the steps of one epoch."""
     from spacy_sapbert.corpora.docbin import read_docbin
 
     return math.ceil(sum(1 for _ in read_docbin(path)) / BATCH)
 
 
 def make(cell: Cell, folder: Path, args: argparse.Namespace) -> None:
-    """Make the pipeline of a cell; it stands in `folder / "model-last"`."""
+    """Make the pipeline of a cell, in `folder / "model-last"`."""
     config = config_of(cell, args)
     if cell.is_trained:
         config.to_disk(folder / "train.cfg")
@@ -160,14 +160,14 @@ def main() -> None:
     parser.add_argument("--kb", required=True)
     parser.add_argument("--encoder", default="starter")
     parser.add_argument("--pooling", default=None)
-    parser.add_argument("--steps", type=int, default=300, help=f"of {BATCH} documents")
+    parser.add_argument("--steps", type=int, default=300, help=f"Steps of {BATCH} documents.")
     parser.add_argument("--rate", type=float, default=1e-4)
-    parser.add_argument("--segment-length", type=int, default=32, help="wordpieces that are read at once")
+    parser.add_argument("--segment-length", type=int, default=32, help="Wordpieces in a segment.")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--augmented", type=Path, help="A file that `spacy-sapbert augment` wrote.")
-    parser.add_argument("--weight", type=float, default=0.3, help="How much its documents count.")
+    parser.add_argument("--augmented", type=Path, help="Output of `spacy-sapbert augment`.")
+    parser.add_argument("--weight", type=float, default=0.3, help="Weight of a rule-based document.")
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("SPACY_SAPBERT_DATA", "../shared/data")))
-    parser.add_argument("--cell", action="append", choices=CELLS, help="By default all.")
+    parser.add_argument("--cell", action="append", choices=CELLS, help="Cell to run. Repeatable. Default: all.")
     args = parser.parse_args()
     prepare(args)
     results: dict[str, Any] = {}

@@ -1,10 +1,10 @@
-"""How many of the names that `discover` finds are right, by their rank.
+"""Measure how many of the names that `discover` finds are right, by rank.
 
-The corpus is annotated, and its mentions are given. A name is right where any mention with the same words, in a reading
-of it as it stands or expanded, is annotated with the concept (with all its ids).
+The corpus is annotated, and the linker gets its mentions. A name is right if any mention with the same words is
+annotated with the concept (with all its ids). The mention counts as it is written, split or expanded.
 
     spacy-sapbert discover PIPELINE CORPUS --gold --type Disease --similarity 0.6 -o candidates.tsv
-    python benchmarks/discovery.py candidates.tsv CORPUS --kb STORE [--type Disease]
+    python benchmarks/discovery.py candidates.tsv CORPUS --kb KB [--type Disease]
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ RANKS = (20, 50, 100, 200, 500)
 
 
 def gold_ids(corpus: Path, type: str | None) -> dict[tuple[str, ...], set[str]]:
-    """RETURNS (dict): the ids that the corpus annotates, by the words of the mention or of a part of it."""
+    """RETURNS (dict): the annotated ids, by the words of the mention or of one of its parts."""
     ids: dict[tuple[str, ...], set[str]] = defaultdict(set)
     for document in read_corpus(corpus):
         occurrences = find_occurrences(document.text, find_definitions(document.text))

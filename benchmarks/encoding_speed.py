@@ -1,8 +1,9 @@
-"""How many names a second encoders encode, side by side: length-sorted batches, in bfloat16 where the hardware has it.
+"""Measure how many names per second several encoders encode.
 
-Each encodes the same names of a vocabulary in turns, in one process; the ratios are to the first encoder given.
+Batches are sorted by length. Encoders use bfloat16 if the hardware has it. Each encodes the same names of a vocabulary
+in turns, in one process. The ratios are to the first encoder.
 
-    python benchmarks/encoding_speed.py STORE ENCODER ENCODER … [--pooling mean] [--names 4000] [--turns 5]
+    python benchmarks/encoding_speed.py KB ENCODER ENCODER … [--pooling mean] [--names 4000] [--turns 5]
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from spacy_sapbert.kb.storage import load_knowledge_base
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("store")
+    parser.add_argument("kb", help="Knowledge base.")
     parser.add_argument("encoders", nargs="+")
     parser.add_argument("--pooling")
     parser.add_argument("--names", type=int, default=4000)

@@ -1,9 +1,9 @@
-"""What each part of a pipeline costs: with its NER, with the matcher's names in its place, with gold mentions.
+"""Measure what each part of a pipeline costs: with its NER, with the matcher instead, and with gold mentions.
 
     python benchmarks/end_to_end.py PIPELINE CORPUS
 
-PIPELINE has an NER with the labels of the corpus behind a concept_matcher, and a sapbert_linker, as `project.yml` makes
-it. "matcher" takes the names that the matcher marks as mentions; "gold" is given the annotated ones.
+PIPELINE has a concept_matcher, then an NER with the labels of the corpus, and a sapbert_linker. `project.yml` makes
+such a pipeline. "matcher" uses the names that the matcher finds as mentions. "gold" uses the annotated mentions.
 """
 
 from __future__ import annotations

@@ -1,14 +1,17 @@
-"""Does self-alignment help with names that it has not seen? Sources are left out, and their names linked.
+"""Measure whether self-alignment helps with unseen names: leave sources out of the training, and link their names.
 
-Names that only one source has (of rare diseases, of anatomy, of chemicals) are taken out of the training pairs, and
-encoders have to find their concepts, which have other names from other sources: is the nearest name one of the
-concept's? Candidates are the other names of all concepts of that source, and those of as many others. Beside an encoder
-trained without the source stand the one it was trained from, and any others. With --mentions, the same is asked of
-mentions of a list (document, text, id), as often as they occur, among all names of a store that has their ids.
+Some names come from one source only (of rare diseases, of anatomy, of chemicals). They are taken out of the training
+pairs. Encoders must then find their concepts, which have other names from other sources. The measure: is the nearest
+name one of the concept's? The candidates are the other names of all concepts of that source, and the names of as many
+other concepts.
 
-    python benchmarks/generalisation.py CONFIG OUTPUT --kb STORE --pairs PAIRS --encoder ENCODER
+The encoder trained without the source is compared with the one that it started from, and with any others. With
+--mentions, the queries are the mentions of a list (document, text, id), as often as they occur. The candidates are then
+all names of a knowledge base that has their ids.
+
+    python benchmarks/generalisation.py CONFIG OUTPUT --kb KB --pairs PAIRS --encoder ENCODER
         [--compare FOLDER …] [--steps 300] [--source rare|anatomy|chemicals …] [--set NAME=VALUE …]
-        [--mentions LIST --mentions-kb STORE]
+        [--mentions LIST --mentions-kb KB]
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ from spacy_sapbert.files import open_text
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.text.normalize import TEXT_NORMALIZERS, american
 
-# as the project's store calls them
+# as the project's knowledge base calls them
 SOURCES = {
     "rare": {"ordo-2_6-2018-07-12"},
     "anatomy": {"uberon_import", "cl"},
@@ -38,7 +41,7 @@ QUERIES = 2000
 
 
 class HeldOut(NamedTuple):
-    """What is asked for, and among which names: each with the concepts it stands for."""
+    """The queries and the candidate names, each with its concepts."""
 
     queries: list[tuple[str, str]]
     candidates: dict[str, set[str]]
@@ -76,7 +79,7 @@ def listed(path: Path, kb: KnowledgeBase) -> HeldOut:
 
 
 def write_pairs(pairs: Path, without: set[str], path: Path) -> int:
-    """Copy the pairs in which no name is to be left out. RETURNS (int): how many they are."""
+    """Copy the pairs without a left-out name. RETURNS (int): their number."""
     kept = [line for line in pairs.open(encoding="utf-8") if without.isdisjoint(map(american, line.split("||")[1:]))]
     path.write_text("".join(kept), encoding="utf-8")
     shared = pairs.with_suffix(".shared.txt")
@@ -105,13 +108,20 @@ def main() -> None:
     parser.add_argument("--pairs", type=Path, required=True)
     parser.add_argument("--encoder", required=True)
     parser.add_argument(
-        "--compare", action="append", default=[], help="Further encoders, untrained on what is left out."
+        "--compare",
+        action="append",
+        default=[],
+        help="Further encoder to compare. It must not be trained on the left-out names. Repeatable.",
     )
-    parser.add_argument("--source", action="append", choices=list(SOURCES), help="By default all.")
-    parser.add_argument("--mentions", type=Path, help="E.g. MedMentions.")
-    parser.add_argument("--mentions-kb", help="E.g. of UMLS.")
+    parser.add_argument(
+        "--source", action="append", choices=list(SOURCES), help="Source to leave out. Repeatable. Default: all."
+    )
+    parser.add_argument("--mentions", type=Path, help="List of mentions, such as MedMentions.")
+    parser.add_argument("--mentions-kb", help="Knowledge base with their ids, such as UMLS.")
     parser.add_argument("--steps", type=int, default=300)
-    parser.add_argument("--set", action="append", default=[], help="A setting of the config, e.g. pretrain.seed=1.")
+    parser.add_argument(
+        "--set", action="append", default=[], help="Setting of the config, such as pretrain.seed=1. Repeatable."
+    )
     args = parser.parse_args()
     args.output.mkdir(parents=True, exist_ok=True)
     results: dict[str, Any] = {}

@@ -1,10 +1,11 @@
-"""Whether a name is found where its Greek letters are spelled out, or are letters where the vocabulary spells them out.
+"""Measure whether a name is found if its Greek letters are spelled out, or the other way round.
 
-Of each vocabulary, names with a Greek letter or the name of one are drawn. In each, letters become names and names
-become letters; where that makes another name of the vocabulary, the name is left out. The swapped form is looked up in
-the whole vocabulary, with n-grams and encoder. Counted are those whose first candidate owns the original name.
+The sample has names with a Greek letter, or with the name of one, from each vocabulary. Each letter becomes its name,
+and each name becomes the letter. A name is left out if that gives another name of the vocabulary. The swapped form is
+looked up in the whole vocabulary, with n-grams and encoder. A name counts as found if the first candidate has the
+original name.
 
-"kept" is without the folding of Greek letters in both scores, "spelled out" is with it, as it is by default.
+"kept" does not fold Greek letters in either score. "spelled out" does, as by default.
 
     python benchmarks/greek.py [--data FOLDER] [--vocabulary NAME] [--encoder NAME|FOLDER] [--sample 1000]
 """
@@ -61,7 +62,7 @@ VOCABULARIES = {
 
 
 class Swapped(NamedTuple):
-    """A name, and the same with its letters swapped; `kind` says which way."""
+    """A name, and the same name with its letters swapped. `kind` is the direction."""
 
     name: str
     text: str
@@ -69,7 +70,7 @@ class Swapped(NamedTuple):
 
 
 def swap(name: str) -> Swapped | None:
-    """RETURNS (Swapped | None): None where there is nothing to swap, or letters and names stand side by side."""
+    """RETURNS (Swapped | None): None if there is nothing to swap, or if a letter stands next to a name of one."""
     spelled = spell_out_greek(name)
     if spelled != name:
         return None if _NAME.search(name) else Swapped(name, spelled, "letter to name")
@@ -108,9 +109,11 @@ def generators(kb: KnowledgeBase, encoder: str) -> dict[str, CandidateGenerator]
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=os.environ.get("SPACY_SAPBERT_DATA", "../shared/data"))
-    parser.add_argument("--vocabulary", choices=VOCABULARIES, action="append", help="by default all; may be repeated")
-    parser.add_argument("--encoder", default="starter", help="a hub name or folder, or starter")
-    parser.add_argument("--sample", type=int, default=1000, help="names of each vocabulary at most")
+    parser.add_argument(
+        "--vocabulary", choices=VOCABULARIES, action="append", help="Vocabulary to measure. Repeatable. Default: all."
+    )
+    parser.add_argument("--encoder", default="starter", help="'starter', a hub name or a folder.")
+    parser.add_argument("--sample", type=int, default=1000, help="Maximum number of names per vocabulary.")
     arguments = parser.parse_args()
     results: dict[str, Any] = {"encoder": arguments.encoder}
     with TemporaryDirectory() as folder:

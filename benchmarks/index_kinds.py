@@ -1,13 +1,14 @@
-"""What each kind of index costs and misses: recall against the exact search, milliseconds a query, memory and disk.
+"""Measure what each kind of index costs and misses: recall, milliseconds per query, memory and disk.
 
-Asked for are mentions of corpora (.spacy) that are no names of the vocabulary, and names with one letter replaced. Of
-the ten nearest names `recall@10` counts those among the first ten of the index, `recall@10_of_120` those among as many
-as the linker asks for and then scores exactly. Queries are asked one by one. `ms` and `build_s` are times of the
-processor: what one core takes, where OMP_NUM_THREADS is 1. `resident_mb` is by how much the memory of a process grows
-that opens the index and answers: its own, and pages of mapped files, which the system takes back when it needs them.
-Each kind is made and asked in a process of its own.
+The queries are mentions of corpora (.spacy) that are not names of the vocabulary, and names with one letter replaced.
+They are run one by one. The reference are the ten nearest names of the exact search. `recall@10` is the share of them
+among the first ten of the index. `recall@10_of_120` is the share among as many names as the linker scores exactly.
 
-    OMP_NUM_THREADS=1 python benchmarks/index_kinds.py STORE... --corpus FILE... [--kinds K…] [--queries N]
+`ms` and `build_s` are processor times. With OMP_NUM_THREADS=1 they are those of one core. `resident_mb` is how much the
+memory of a process grows when it opens the index and answers. It has the memory of the process itself, and the pages of
+mapped files. The system takes such pages back when it needs memory. Each kind is built and queried in its own process.
+
+    OMP_NUM_THREADS=1 python benchmarks/index_kinds.py KB... --corpus FILE... [--kinds K…] [--queries N]
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def mentions(paths: list[Path], kb: KnowledgeBase, n: int) -> list[str]:
 
 
 def misspelt(kb: KnowledgeBase, n: int) -> list[str]:
-    """RETURNS (list[str]): some names, a letter of each replaced by another."""
+    """RETURNS (list[str]): some names, each with one letter replaced."""
     drawn, texts = random.Random(0), []
     for row in drawn.sample(range(kb.n_names), n):
         name = kb.name(row)
@@ -60,13 +61,13 @@ def misspelt(kb: KnowledgeBase, n: int) -> list[str]:
 
 
 def resident() -> np.ndarray:
-    """RETURNS (float64, shape (2,)): megabytes of this process: of its own, and of mapped files."""
+    """RETURNS (float64, shape (2,)): megabytes of this process: its own memory, and mapped files."""
     status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
     return np.array([int(status[key].split()[0]) / 1024 for key in ("RssAnon", "RssFile")])
 
 
 def measure(kb: KnowledgeBase, encoder: str, kind: str, queries: np.ndarray, folder: Path) -> dict[str, Any]:
-    """Make an index and ask it; its answers go to a file in the folder."""
+    """Build an index and query it. Write its answers to a file in the folder."""
     opened = open_encoder(encoder, device="cpu")
     vectors = cached_name_vectors(kb, opened)
     name, parameters = index_kind(kind, *vectors.vectors.shape)
@@ -74,7 +75,7 @@ def measure(kb: KnowledgeBase, encoder: str, kind: str, queries: np.ndarray, fol
     if kind == FLAT:
         path = vectors.folder / "vectors.npy"
     else:
-        if os.fork() == 0:  # what building takes is given back
+        if os.fork() == 0:  # the memory of the build is freed with the process
             build_index(vectors.vectors, name, path)
             os._exit(0)
         used = os.wait3(0)[2]
@@ -101,7 +102,7 @@ def recall(rows: np.ndarray, exact: np.ndarray) -> float:
 
 
 def run(path: str, arguments: argparse.Namespace) -> dict[str, Any]:
-    """Measure all kinds for a store, the exact search first."""
+    """Measure all kinds for a knowledge base, the exact search first."""
     kb = load_knowledge_base(path)
     texts = {"mentions": mentions(arguments.corpus, kb, arguments.queries)}
     texts["misspelt names"] = misspelt(kb, arguments.queries)
@@ -126,17 +127,19 @@ def run(path: str, arguments: argparse.Namespace) -> dict[str, Any]:
                 }
             print(json.dumps(results[-1]), file=sys.stderr, flush=True)
     counts = {what: len(some) for what, some in texts.items()}
-    return {"store": path, "names": kb.n_names, "dim": encoder.dim, "queries": counts, "kinds": results}
+    return {"kb": path, "names": kb.n_names, "dim": encoder.dim, "queries": counts, "kinds": results}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("stores", nargs="+")
+    parser.add_argument("kbs", nargs="+", help="Knowledge bases.")
     parser.add_argument("--corpus", nargs="+", type=Path, default=[])
     parser.add_argument("--encoder", default="starter")
     parser.add_argument("--kinds", nargs="+", default=KINDS)
-    parser.add_argument("--queries", type=int, default=1000, help="of each sort")
-    parser.add_argument("--folder", help="where indexes are for a while; by default the system's temporary folder")
+    parser.add_argument("--queries", type=int, default=1000, help="Number of queries of each of the two sorts.")
+    parser.add_argument(
+        "--folder", help="Folder for the indexes during the run. Default: the temporary folder of the system."
+    )
     parser.add_argument("--one", nargs=2, metavar=("KIND", "FOLDER"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.one:

@@ -1,13 +1,14 @@
-"""Does the measure of kg-aligned-entity-linker predict linking? Its losses and ours, on as many pairs as it takes.
+"""Measure whether the measure of kg-aligned-entity-linker predicts linking, for its losses and for ours.
 
-The pairs are drawn as there: 3 to 5 of each of 5,000 concepts, here of any store, and 100 of them are set aside.
-Negatives are mined by the untrained encoder among all names of these concepts. Every cell trains the same encoder for
-as many steps of as many pairs; those with mined triples have their negatives beside these. Each is measured by how
-far the cosines of the 100 pairs and of all others between their names lie apart, and on the development set of NCBI
-Disease as in `pretraining.py`: mentions as they stand, the nearest name of MEDIC. A cell that is done is not trained
-again; results are printed after each.
+Pairs are drawn as in that project: 3 to 5 pairs of each of 5,000 concepts, of any knowledge base. 100 pairs are set
+aside. The untrained encoder mines negatives among all names of these concepts. Every cell trains the same encoder for
+the same number of steps and pairs. Cells with mined triples add their negatives to these.
 
-    python benchmarks/kg_aligned.py OUTPUT --store STORE --encoder ENCODER --medic STORE
+Each cell has two measures. The first is how far the cosines of the 100 pairs lie from those of all other pairs of their
+names. The second is linking on the development set of NCBI Disease, as in `pretraining.py`: mentions as written, the
+nearest name of MEDIC. A finished cell is not trained again. The results are printed after each cell.
+
+    python benchmarks/kg_aligned.py OUTPUT --store KB --encoder ENCODER --medic KB
         [--steps 150] [--batch 64] [--rate 2e-5] [--cell NAME …] [--pooling mean] [--data FOLDER]
 """
 
@@ -53,7 +54,7 @@ def run(*command: str) -> None:
 
 
 def prepare(args: argparse.Namespace) -> None:
-    """Draw the pairs, make a store of their concepts, and mine the negatives; what is there is kept."""
+    """Draw the pairs, build a knowledge base of their concepts, and mine the negatives. Existing files are kept."""
     folder = args.output
     if not (folder / "train.txt").is_file():
         run("pairs", args.kb, "--selection", "kg-aligned", "-o", str(folder))
@@ -85,10 +86,10 @@ def main() -> None:
     parser.add_argument("--medic", required=True)
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("SPACY_SAPBERT_DATA", "../shared/data")))
     parser.add_argument("--steps", type=int, default=150)
-    parser.add_argument("--batch", type=int, default=64, help="pairs a step")
+    parser.add_argument("--batch", type=int, default=64, help="Pairs per step.")
     parser.add_argument("--rate", type=float, default=2e-5)
     parser.add_argument("--pooling", default="mean")
-    parser.add_argument("--cell", action="append", choices=CELLS, help="By default all.")
+    parser.add_argument("--cell", action="append", choices=CELLS, help="Cell to run. Repeatable. Default: all.")
     args = parser.parse_args()
     args.output.mkdir(parents=True, exist_ok=True)
     prepare(args)

@@ -1,11 +1,13 @@
-"""How many mentions a second the linker learns from, beside a plain loop as BioSyn's published code runs it.
+"""Measure how many mentions per second the training of the linker takes, compared with BioSyn's published loop.
 
-The plain loop finds the candidates of one mention at a time (n-gram vectors as a dense matrix), pads every mention and
-name to 25 wordpieces, encodes all candidates of the 16 mentions of a batch, and takes the marginal likelihood of the
-right ones (github.com/dmis-lab/BioSyn). Both train copies of the same weights on the same mentions in float32, in turns
-of a few steps, in one process. Encoding all names of the vocabulary, once an epoch, is not part of it.
+The plain loop follows github.com/dmis-lab/BioSyn. It finds the candidates of one mention at a time, with n-gram vectors
+as a dense matrix. It pads every mention and name to 25 wordpieces. It encodes all candidates of a batch of 16 mentions,
+and takes the marginal likelihood of the right ones.
 
-    python benchmarks/linker_training_speed.py ENCODER STORE CORPUS.spacy [--turns 3] [--steps 3] [--pooling mean]
+Both loops train copies of the same weights on the same mentions in float32. They run in turns of a few steps, in one
+process. The time excludes the encoding of all names of the vocabulary, once per epoch.
+
+    python benchmarks/linker_training_speed.py ENCODER KB CORPUS.spacy [--turns 3] [--steps 3] [--pooling mean]
 """
 
 from __future__ import annotations
@@ -27,8 +29,11 @@ from spacy_sapbert.encoders.ngrams import NgramEncoder
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.linking.candidates import CandidateGenerator
-from spacy_sapbert.training.biosyn import BioSyn, Learner, TrainingMention
+from spacy_sapbert.linking.linker import Linker
+from spacy_sapbert.training.biosyn import BioSyn
 from spacy_sapbert.training.candidate_losses import marginal_likelihood
+from spacy_sapbert.training.linker_trainer import LinkerTrainer
+from spacy_sapbert.training.name_candidates import TrainingMention
 from spacy_sapbert.vectors.flat import cached_name_vectors
 
 K, BATCH = 20, 16
@@ -88,18 +93,18 @@ class Plain:
 
 class Ours:
     def __init__(self, generator: CandidateGenerator) -> None:
-        self.learner = Learner(generator, BioSyn(marginal_likelihood, k=K))
+        self.trainer = LinkerTrainer(Linker(generator), BioSyn(marginal_likelihood, k=K))
         self.optimizer = Adam(1e-5, L2=0.01, L2_is_weight_decay=True)
 
     def step(self, batch: Batch) -> None:
-        scores, backprop = self.learner.begin_update(batch)
+        scores, backprop = self.trainer.begin_update(batch)
         _, gradients = marginal_likelihood(scores.scores, scores.right)
         backprop(gradients / len(gradients))
-        self.learner.finish_update(self.optimizer)
+        self.trainer.finish_update(self.optimizer)
 
 
 def speed(one: Any, batches: list[Batch]) -> float:
-    """RETURNS (float): mentions a second."""
+    """RETURNS (float): mentions per second."""
     started = time.perf_counter()
     for batch in batches:
         one.step(batch)
@@ -126,7 +131,7 @@ def main() -> None:
     batches = [[mentions[place] for place in order[start : start + BATCH]] for start in range(0, len(order), BATCH)]
     plain, ours = Plain(generators[0]), Ours(generators[1])
     turns = [batches[start : start + args.steps] for start in range(0, len(batches), args.steps)]
-    for one in (plain, ours):  # what is made at the first use
+    for one in (plain, ours):  # objects that are made at the first use
         speed(one, turns[0][:1])
     speeds = [(speed(plain, turn), speed(ours, turn)) for turn in turns[1:]]
     result = {

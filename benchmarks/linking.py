@@ -1,10 +1,12 @@
-"""How well the development sets of NCBI Disease and BC5CDR are linked, and what each component adds.
+"""Measure how well the development sets of NCBI Disease and BC5CDR are linked, and what each component adds.
 
-Diseases are linked to MEDIC, chemicals to those of MeSH: to the vocabulary alone, which is what a new user has, and
-with the mentions of the training set, which is BioSyn's protocol for a development set. They are linked by the linker
-alone, with abbreviations resolved, and with composites split as well. Beside ours stand the abbreviations of scispaCy's
-detector (Schwartz and Hearst 2003), and an oracle that is told the number of gold ids: it splits the mentions with
-several, and no other. The numbers of names say what was built. LinkerParameters values stay those of the linker's defaults.
+Diseases are linked to MEDIC, and chemicals to those of MeSH. The vocabulary alone is what a new user has. With the
+mentions of the training set, it is BioSyn's protocol for a development set. Three pipelines link them: the linker
+alone, with abbreviations resolved, and with composites split as well.
+
+Two more are compared. One has the abbreviations of scispaCy's detector (Schwartz and Hearst 2003). The other is an
+oracle that knows the number of gold ids: it splits the mentions with several ids, and no others. The numbers of names
+show what was built. The fitted values are the defaults of the linker.
 
     python benchmarks/linking.py [--data FOLDER] [--encoder NAME|FOLDER|none] [--predictions FOLDER]
 """
@@ -41,13 +43,13 @@ ABLATION = {
     "+ abbreviations": [OURS, LINKER],
     "+ composites": [OURS, SPLITTER, LINKER],
 }
-# a margin that no difference of two scores reaches
+# larger than any difference of two scores
 BEYOND = 2.0
 ORACLE = "+ composites, told the number of ids"
 
 
 class Corpus(NamedTuple):
-    """Training and development set, the type of the mentions that are linked (None for all), and to what."""
+    """Training and development set, type of the mentions to link (None: all), and vocabulary."""
 
     train: str
     dev: str
@@ -77,7 +79,7 @@ def read(path: Path, type: str | None) -> list[AnnotatedDocument]:
 
 
 def build(data: Path, path: Path, train: list[AnnotatedDocument], vocabulary: str = MEDIC) -> None:
-    """Build a store of a vocabulary and the mentions of these documents."""
+    """Build a knowledge base from a vocabulary and the mentions of these documents."""
     source = "MEDIC" if vocabulary == MEDIC else "MeSH"
     with new_knowledge_base(path) as builder:
         for record in read_vocabulary(data / vocabulary, "medic", report=ReadReport(), source=source):
@@ -121,7 +123,7 @@ def measure_oracle(nlp: Language, documents: list[AnnotatedDocument]) -> dict[st
 
 
 def with_ids(document: AnnotatedDocument, several: bool) -> AnnotatedDocument:
-    """RETURNS (AnnotatedDocument): with those mentions only that have several ids, or one."""
+    """RETURNS (AnnotatedDocument): the document with only its mentions of several ids, or of one."""
     mentions = (mention for mention in document.mentions if mention.ids and several == (len(mention.ids) > 1))
     return document._replace(mentions=tuple(mentions))
 
@@ -130,11 +132,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=os.environ.get("SPACY_SAPBERT_DATA", "../shared/data"))
     parser.add_argument(
-        "--encoder", default="starter", help="hub name or folder of an encoder; none for the sparse score"
+        "--encoder", default="starter", help="Hub name or folder of an encoder. 'none': the sparse score alone."
     )
     parser.add_argument("--device", default="auto")
-    parser.add_argument("--corpus", choices=CORPORA, action="append", help="by default all; may be repeated")
-    parser.add_argument("--predictions", type=Path, help="a folder for what is predicted for each mention")
+    parser.add_argument("--corpus", choices=CORPORA, action="append", help="Corpus to link. Repeatable. Default: all.")
+    parser.add_argument("--predictions", type=Path, help="Folder for the predictions, one line per mention.")
     arguments = parser.parse_args()
     results: dict[str, Any] = {"encoder": arguments.encoder}
     with TemporaryDirectory() as folder:

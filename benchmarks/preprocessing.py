@@ -1,10 +1,11 @@
-"""What each step of BioSyn's preprocessing adds: diseases linked with one of them switched off, or spelling corrected.
+"""Measure what each step of BioSyn's preprocessing adds: switch one step off, or correct spelling.
 
-The development sets of NCBI Disease and BC5CDR are linked to MEDIC alone. The sparse score's lower-casing and removal
-of punctuation are switched off by its normal form; a dense encoder reads names in the form it was trained on. Spelling
-is corrected by the words of MEDIC, and by the list that BioSyn uses for NCBI Disease. Since these abstracts are edited
-and few words in them are misspelt, the mentions are linked once more with one misspelt word each: a letter replaced, or
-two swapped.
+The diseases of the development sets of NCBI Disease and BC5CDR are linked to MEDIC alone. The text normalizer of the
+sparse score switches its lower-casing and its removal of punctuation off. A dense encoder reads names in the form that
+it was trained on. Spelling is corrected by the words of MEDIC, and by the list that BioSyn uses for NCBI Disease.
+
+These abstracts are edited, so few words in them are misspelt. The mentions are therefore linked once more with one
+misspelt word each: a letter replaced, or two letters swapped.
 
     python benchmarks/preprocessing.py [--data FOLDER] [--encoder NAME|FOLDER|none] [--part train|dev] [--every N]
 """
@@ -62,7 +63,7 @@ def measure(nlp: Language, corpora: dict[str, list[AnnotatedDocument]], *without
 
 
 def misspell(document: AnnotatedDocument, chance: random.Random) -> AnnotatedDocument:
-    """Change a letter, but not the first, in one word of every mention that has a word of five letters or more."""
+    """Change a letter in one word of every mention with a word of at least five letters. The first letter stays."""
     letters = list(document.text)
     for mention in document.mentions:
         words = [found.span() for found in _WORD.finditer(document.text, mention.start, mention.end)]
@@ -81,10 +82,12 @@ def misspell(document: AnnotatedDocument, chance: random.Random) -> AnnotatedDoc
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=os.environ.get("SPACY_SAPBERT_DATA", "../shared/data"))
-    parser.add_argument("--encoder", default="starter", help="hub name or folder; none for the sparse score alone")
+    parser.add_argument(
+        "--encoder", default="starter", help="Hub name or folder of an encoder. 'none': the sparse score alone."
+    )
     parser.add_argument("--device", default="auto")
     parser.add_argument("--part", choices=("train", "dev"), default="dev")
-    parser.add_argument("--every", type=int, default=1, help="take every n-th document only")
+    parser.add_argument("--every", type=int, default=1, help="Use only every n-th document.")
     arguments = parser.parse_args()
     data = arguments.data
     corpora = {

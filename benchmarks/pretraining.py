@@ -1,11 +1,11 @@
-"""What each part of self-alignment adds: encoders trained for as many steps, and how well they link.
+"""Measure what each part of self-alignment adds: train encoders for the same number of steps, and link with them.
 
-Every cell trains the same encoder by the same config but for the settings below. It is measured on the development sets
-of NCBI Disease and BC5CDR (diseases): how many mentions, as they stand there, have a name of their concept in MEDIC
-nearest to them (no abbreviations, no composites, no sparse score). A cell that is done is not trained again; results
-are printed after each. Only the first cell has the config's teacher.
+Every cell trains the same encoder with the same config, except for the settings below. The measure is on the
+development sets of NCBI Disease and BC5CDR (diseases). It is the share of mentions, as written, whose nearest name in
+MEDIC is a name of their concept. It uses no abbreviations, no composites and no sparse score. A finished cell is not
+trained again. The results are printed after each cell. Only the first cell has the teacher of the config.
 
-    python benchmarks/pretraining.py CONFIG OUTPUT --pairs PAIRS --encoder ENCODER --medic STORE
+    python benchmarks/pretraining.py CONFIG OUTPUT --pairs PAIRS --encoder ENCODER --medic KB
         [--steps 300] [--cell NAME …] [--pairs-of NAME=FILE …] [--set NAME=VALUE …] [--data FOLDER]
 """
 
@@ -34,7 +34,7 @@ def loss(name: str) -> dict[str, Any]:
 
 
 WITH_TEACHER = "with the teacher"
-# sections and settings of [pretrain] that are put in place of the config's
+# sections and settings of [pretrain] that replace those of the config
 CELLS: dict[str, dict[str, Any]] = {
     WITH_TEACHER: {},
     "Multi-Similarity, mined": {},
@@ -57,7 +57,7 @@ SETS = {
 
 
 def train(cell: str, args: argparse.Namespace) -> Path:
-    """Train a cell, or go on with it. RETURNS (Path): its encoder."""
+    """Train a cell, or continue its training. RETURNS (Path): its encoder."""
     folder = args.output / "".join(letter if letter.isalnum() else "_" for letter in cell)
     settings = dict(CELLS.get(cell, {})) if cell == WITH_TEACHER else {"teacher": None, **CELLS.get(cell, {})}
     paths = {"encoder": args.encoder, "pairs": args.pairs_of.get(cell, args.pairs)}
@@ -65,9 +65,9 @@ def train(cell: str, args: argparse.Namespace) -> Path:
 
 
 def pretrain(config: Path, folder: Path, settings: dict[str, Any], paths: dict[str, str], given: list[str]) -> Path:
-    """Run `spacy-sapbert pretrain`, unless it is done; so many epochs that the steps alone count.
+    """Run `spacy-sapbert pretrain`, unless it is done. The number of steps, not of epochs, ends it.
 
-    settings (dict[str, Any]): put in place of those of [pretrain]. given (list[str]): overrides, as NAME=VALUE.
+    settings (dict[str, Any]): replace those of [pretrain]. given (list[str]): overrides, as NAME=VALUE.
     RETURNS (Path): the encoder.
     """
     if not (folder / "model-last").is_dir():
@@ -101,9 +101,13 @@ def main() -> None:
     parser.add_argument("--medic", required=True)
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("SPACY_SAPBERT_DATA", "../shared/data")))
     parser.add_argument("--steps", type=int, default=300)
-    parser.add_argument("--cell", action="append", help="By default all.")
-    parser.add_argument("--pairs-of", action="append", default=[], help="NAME=FILE: a further cell with other pairs.")
-    parser.add_argument("--set", action="append", default=[], help="A setting of the config, e.g. pretrain.seed=1.")
+    parser.add_argument("--cell", action="append", help="Cell to run. Repeatable. Default: all.")
+    parser.add_argument(
+        "--pairs-of", action="append", default=[], help="A further cell with other pairs, as NAME=FILE. Repeatable."
+    )
+    parser.add_argument(
+        "--set", action="append", default=[], help="Setting of the config, such as pretrain.seed=1. Repeatable."
+    )
     args = parser.parse_args()
     args.pairs_of = dict(one.split("=", 1) for one in args.pairs_of)
     args.output.mkdir(parents=True, exist_ok=True)

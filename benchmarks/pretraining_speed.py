@@ -1,9 +1,11 @@
-"""How many pairs a second self-alignment learns from, beside a plain loop as the published code runs it.
+"""Measure how many pairs per second self-alignment takes, compared with the published loop.
 
-The plain loop pads every name to 25 wordpieces, encodes both sides of the pairs one after the other, mines with
-pytorch-metric-learning's TripletMarginMiner and computes its MultiSimilarityLoss over the mined triplets (github.com/
-cambridgeltl/sapbert, train/). Both train copies of the same weights on the same batches, in turns of a few steps, in
-one process. `parts` says where the time of ours goes.
+The plain loop follows github.com/cambridgeltl/sapbert, train/. It pads every name to 25 wordpieces, and encodes the two
+sides of the pairs one after the other. It mines with pytorch-metric-learning's TripletMarginMiner, and computes its
+MultiSimilarityLoss over the mined triplets.
+
+Both loops train copies of the same weights on the same batches. They run in turns of a few steps, in one process.
+`parts` shows where our loop spends its time.
 
     python benchmarks/pretraining_speed.py ENCODER PAIRS [--pooling mean] [--turns 3] [--steps 3] [--precision fp32]
 """
@@ -61,7 +63,7 @@ def plain_vectors(encoder: TransformerEncoder, names: list[str]) -> torch.Tensor
 
 
 class Stopwatch:
-    """Adds up the time that functions take."""
+    """Adds up the time of functions."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = defaultdict(float)
@@ -77,7 +79,7 @@ class Stopwatch:
 
 
 def ours(encoder: TransformerEncoder, table: PairTable, args: argparse.Namespace, watch: Stopwatch) -> float:
-    """RETURNS (float): pairs a second."""
+    """RETURNS (float): pairs per second."""
     run = SelfAlignment(
         encoder,
         table,
@@ -100,7 +102,7 @@ def ours(encoder: TransformerEncoder, table: PairTable, args: argparse.Namespace
 
 
 def plain(encoder: TransformerEncoder, table: PairTable, args: argparse.Namespace) -> float:
-    """RETURNS (float): pairs a second."""
+    """RETURNS (float): pairs per second."""
     batches = shuffled_batches(args.size)(table, np.random.default_rng([0, 0]))[: args.steps]
     half = args.precision == "bf16" or (args.precision == "auto" and has_bfloat16(encoder.device))
     optimizer = adamw()(encoder.model)

@@ -1,7 +1,8 @@
-"""What it is worth to know how often annotators mean each concept, by the weight μ of it.
+"""Measure what the prior adds, which is how often annotators use each concept, by its weight μ.
 
-The training parts of NCBI Disease and BC5CDR (diseases) are linked to MEDIC, each document by the counts of the others;
-the development parts by the counts of their training part, to MEDIC and to MEDIC with the training mentions as names.
+The training parts of NCBI Disease and BC5CDR (diseases) are linked to MEDIC. Each document is linked with the counts of
+the others. The development parts are linked with the counts of their training part. They are linked to MEDIC, and to
+MEDIC with the training mentions as names.
 
     python benchmarks/prior.py [--data FOLDER] [--encoder NAME|FOLDER|none]
 """
@@ -42,7 +43,9 @@ def measure(
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=os.environ.get("SPACY_SAPBERT_DATA", "../shared/data"))
-    parser.add_argument("--encoder", default="starter", help="hub name or folder; none for the sparse score")
+    parser.add_argument(
+        "--encoder", default="starter", help="Hub name or folder of an encoder. 'none': the sparse score alone."
+    )
     arguments = parser.parse_args()
     with TemporaryDirectory() as folder:
         medic = Path(folder, "medic.kb")

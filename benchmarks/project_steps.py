@@ -1,8 +1,8 @@
-"""How long each command of the project takes, and how much memory: runs a workflow command by command.
+"""Measure the time and memory of each command of the project. It runs a workflow command by command.
 
     python benchmarks/project_steps.py WORKFLOW_OR_COMMAND … [--vars.NAME VALUE …]
 
-A command whose inputs have not changed is skipped by spaCy, and takes no time. Memory is that of the largest process.
+spaCy skips a command whose inputs have not changed, so it takes no time. Memory is that of the largest process.
 """
 
 from __future__ import annotations

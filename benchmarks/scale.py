@@ -1,14 +1,18 @@
-"""How long a store of UMLS size takes to build and to open, and how much memory and disk it needs.
+"""Measure the build time, opening time, memory and disk of a knowledge base of the size of UMLS.
 
-The vocabulary is made up, and the same for the same seed. What stands in it is shaped like the Metathesaurus: a median
-of one or two English names a concept with a long tail, about 2.5 on average, two to six words a name, words shared
-between names by Zipf's law, inversions and variants among the synonyms, other languages and suppressed rows beside
-them. Every step runs in a process of its own, so that its peak of memory is its own.
+The vocabulary is made up, and the same for the same seed. It has the shape of the Metathesaurus:
+
+- a median of one or two English names per concept with a long tail, about 2.5 on average;
+- two to six words per name, shared between names by Zipf's law;
+- inversions and variants among the synonyms;
+- other languages and suppressed rows.
+
+Every step runs in its own process, so that its peak memory is its own.
 
     python benchmarks/scale.py [--concepts 100000 1000000] [--seed 0] [--folder FOLDER] [--rrf]
 
-With --rrf, the vocabulary is written as MRCONSO.RRF and MRSTY.RRF and read by the reader of the format `umls`; without,
-its records go straight into the store. With --folder, files are kept there.
+With --rrf, the vocabulary is written as MRCONSO.RRF and MRSTY.RRF, and the reader of the format `umls` reads it.
+Without, its records go straight into the knowledge base. With --folder, the files are kept there.
 """
 
 from __future__ import annotations
@@ -32,7 +36,7 @@ from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.types import Name, Record
 
-CHUNK = 10_000  # concepts made at once; a chunk depends on the seed and its number alone
+CHUNK = 10_000  # concepts per chunk; a chunk depends only on the seed and its number
 N_WORDS = 60_000
 MAX_WORDS = 6
 SYLLABLES = """
@@ -50,7 +54,7 @@ LOOKUPS = 1000
 
 
 class Row(NamedTuple):
-    """A row of MRCONSO, as far as it matters here."""
+    """The cells of a row of MRCONSO that matter here."""
 
     text: str
     language: str
@@ -148,7 +152,7 @@ def write_rrf(folder: Path, n: int, seed: int) -> None:
 
 
 def step_build(path: Path, n: int, seed: int, rrf: Path | None) -> dict[str, Any]:
-    """Build the store; what the records themselves take is told apart from it."""
+    """Build the knowledge base. The time of the records themselves is reported separately."""
     taken = np.zeros(2)  # by the clock and by the processor
     n_rows = 0
 
@@ -198,7 +202,7 @@ def step_rrf(path: Path, n: int, seed: int, rrf: Path | None) -> dict[str, Any]:
 
 
 def step_open(path: Path, n: int, seed: int, rrf: Path | None) -> dict[str, Any]:
-    """Open the store, with its file out of the system's cache, and look things up."""
+    """Open the knowledge base with a cold file cache, and look names up."""
     with path.open("rb") as file:
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
     results: dict[str, Any] = {}

@@ -1,8 +1,8 @@
-"""Where the default thresholds come from: precision and recall of links at every threshold, on training mentions.
+"""Find the default threshold: precision and recall of links at every threshold, on training mentions.
 
-Gold mentions of the training parts of BC5CDR and NCBI Disease are linked, whether or not the vocabulary has their
-concept. A link is right if it meets a gold id; a mention whose concept the vocabulary lacks should stay without a link.
-The threshold with the highest F1 is printed, and with it the curve.
+The gold mentions of the training parts of BC5CDR and NCBI Disease are linked, whether or not the vocabulary has their
+concept. A link is right if it meets a gold id. If the vocabulary lacks the concept, the mention should have no link.
+The output is the threshold with the highest F1, and the curve.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--kb", default="starter")
     parser.add_argument("--encoder", default="starter")
-    parser.add_argument("--type", action="append", help="only mentions with this label")
-    parser.add_argument("--every", type=int, default=1, help="take every n-th document only")
+    parser.add_argument("--type", action="append", help="Use only mentions with this label. Repeatable.")
+    parser.add_argument("--every", type=int, default=1, help="Use only every n-th document.")
     arguments = parser.parse_args()
     nlp = spacy.blank("en")
     nlp.add_pipe("abbreviation_resolver")

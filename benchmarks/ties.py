@@ -1,12 +1,13 @@
-"""How often the best score of a gold mention belongs to several concepts, and what then finds the right one.
+"""Measure how often several concepts share the best score of a gold mention, and which rules find the right one.
 
-The order of the rules was chosen by the training parts of NCBI Disease and BC5CDR, linked to MEDIC alone and to MEDIC
-with the mentions of the other three quarters of the same part; the development parts are linked to MEDIC alone, to
-MEDIC with all mentions of the training part, and to the starter vocabulary. With `--chemicals`, a list of chemicals in
-MEDIC's format, the chemicals of BC5CDR are linked as well, to both vocabularies with types of their own.
+The order of the rules was chosen on the training parts of NCBI Disease and BC5CDR. They are linked to MEDIC alone, and
+to MEDIC with the mentions of the other three quarters of the same part. The development parts are linked to MEDIC
+alone, to MEDIC with all training mentions, and to the starter vocabulary. `--chemicals` is a list of chemicals in
+MEDIC's format. With it, the chemicals of BC5CDR are linked to both vocabularies, with their own types.
 
-Counted are the parts of mentions whose first candidate has the score of others, those of them where a gold concept is
-among the candidates with that score (`best_possible`), and those where each order of rules puts one first.
+The output counts three things. First, the parts of mentions whose first candidate shares its score with others. Second,
+the parts with a gold concept among these candidates (`best_possible`). Third, the parts for which each order of rules
+puts a gold concept first.
 
     python benchmarks/ties.py [--data FOLDER] [--encoder NAME|FOLDER|none] [--chemicals FILE]
 """
@@ -62,7 +63,7 @@ ORDERS: dict[str, tuple[str, ...]] = {
 
 
 def build(path: Path, data: Path, chemicals: Path | None, mentions: list[AnnotatedDocument]) -> Path:
-    """Build a store of MEDIC, the chemicals and these mentions."""
+    """Build a knowledge base of MEDIC, the chemicals and these mentions."""
     with new_knowledge_base(path) as builder:
         for source, file, type in (("MEDIC", data / MEDIC, "Disease"), ("chemicals", chemicals, "Chemical")):
             for record in read_vocabulary(file, "medic", report=ReadReport(), source=source) if file else ():
@@ -103,7 +104,7 @@ def count(nlp: Language, documents: list[AnnotatedDocument]) -> Counter[str]:
 
 
 def judge(mentions: list[LinkedMention], kb: Any) -> Iterator[tuple[bool, bool]]:
-    """YIELDS (tuple[bool, bool]): of each part with several best candidates, whether the first is right, and any."""
+    """YIELDS (tuple[bool, bool]): for each part with several best candidates: is the first right, is any right."""
     for linked in mentions:
         gold = gold_concepts(linked.mention.ids, kb.find_id)
         for part in linked.parts:
@@ -135,8 +136,10 @@ def measure(corpus: str, data: Path, encoder: str, chemicals: Path | None, folde
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=os.environ.get("SPACY_SAPBERT_DATA", "../shared/data"))
-    parser.add_argument("--encoder", default="starter", help="hub name or folder of an encoder; none for n-grams")
-    parser.add_argument("--chemicals", type=Path, help="a list of chemicals in MEDIC's format, for BC5CDR")
+    parser.add_argument(
+        "--encoder", default="starter", help="Hub name or folder of an encoder. 'none': the sparse score alone."
+    )
+    parser.add_argument("--chemicals", type=Path, help="List of chemicals in MEDIC's format, for BC5CDR.")
     arguments = parser.parse_args()
     runs: list[tuple[str, str, Path | None]] = [(corpus, corpus, None) for corpus in DISEASES]
     if arguments.chemicals:

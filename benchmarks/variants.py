@@ -1,7 +1,7 @@
-"""Where the default weight and margins come from: accuracy on training mentions for each of their values.
+"""Find the default weight and margins: accuracy on training mentions for each of their values.
 
-Gold mentions of the training parts of BC5CDR (diseases) and NCBI Disease are linked to a vocabulary that does not hold
-them. Printed is the mean of the lenient and the strict accuracy over both corpora for every setting.
+The gold mentions of the training parts of BC5CDR (diseases) and NCBI Disease are linked to a vocabulary without these
+mentions. For every setting, the output is the mean of the lenient and strict accuracy over both corpora.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ def main() -> None:
     parser.add_argument("kb")
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--encoder", default="starter")
-    parser.add_argument("--every", type=int, default=1, help="take every n-th document only")
+    parser.add_argument("--every", type=int, default=1, help="Use only every n-th document.")
     parser.add_argument("--sparse-weight", type=float, nargs="+", default=[0.2])
     parser.add_argument("--short-form-margin", type=float, nargs="+", default=[0.0, 0.05, 0.1, 0.2, 0.3, 1.0])
     parser.add_argument("--split-margin", type=float, nargs="+", default=[-0.1, -0.05, 0.0, 0.05, 0.1, 0.15, 0.2, 1.0])
-    parser.add_argument("--spelling", help="vocabulary, or a list of misspelt words; by default nothing is corrected")
+    parser.add_argument("--spelling", help="'vocabulary', or a list of misspelt words. Default: no correction.")
     parser.add_argument("--spelling-margin", type=float, nargs="+", default=[SPELLING_MARGIN])
-    parser.add_argument("--misspell", action="store_true", help="change a letter in every mention before")
+    parser.add_argument("--misspell", action="store_true", help="First change a letter in every mention.")
     parser.add_argument("--split-cost", type=float, nargs="+", default=[variants.SPLIT_COST])
     arguments = parser.parse_args()
     nlp = spacy.blank("en")
@@ -54,7 +54,7 @@ def main() -> None:
         nlp.add_pipe("spelling_corrector", config={"kb": arguments.kb, "corrections": corrections})
     config = {"kb": arguments.kb, "encoder": arguments.encoder, "k": 20}
     linker: Any = nlp.add_pipe("sapbert_linker", config=config)
-    linker.linker.generator.cache_size = 1_000_000  # the settings differ only in what they make of the same candidates
+    linker.linker.generator.cache_size = 1_000_000  # all settings choose from the same candidates
     corpora = {name: list(documents(arguments.data, name, arguments.every)) for name in CORPORA}
     if arguments.misspell:
         chance = random.Random(0)

@@ -1,7 +1,7 @@
-"""How many names are encoded anew when a vocabulary comes out in a new release.
+"""Count the names that must be encoded again for a new release of a vocabulary.
 
-A vector belongs to a name in its normal form and to an encoder, so a new release takes over the vectors of the names
-that it shares with the old one. Measured on two releases of the Human Disease Ontology, of 2016 and 2018.
+A vector belongs to an encoder and to a name in its normal form. So a new release takes over the vectors of the names
+that it shares with the old one. The data is two releases of the Human Disease Ontology, of 2016 and 2018.
 
     python benchmarks/vector_delta.py --encoder NAME|FOLDER [--data FOLDER] [--device cpu]
 """
@@ -67,7 +67,7 @@ def main() -> None:
     parser.add_argument("--device", default="auto")
     arguments = parser.parse_args()
     with TemporaryDirectory() as folder:
-        os.environ["SPACY_SAPBERT_CACHE"] = folder  # vectors that the user has already would be reused as well
+        os.environ["SPACY_SAPBERT_CACHE"] = folder  # otherwise vectors in the user's own cache would be reused
         encoder = CountingEncoder(arguments.encoder, device=arguments.device)
         print(json.dumps(measure(arguments.data, encoder, Path(folder)), indent=2))
 

@@ -1,4 +1,4 @@
-"""Remove what the project has made; assets stay.
+"""Remove everything that the project made. The assets stay.
 
 python scripts/clean.py
 """

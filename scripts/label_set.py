@@ -1,4 +1,4 @@
-"""The ids that are annotated in corpora, one a line: the concepts that a task is about.
+"""List the ids that corpora annotate, one per line. These are the concepts of the task.
 
 python scripts/label_set.py CORPUS … --output labels.txt
 """
@@ -15,10 +15,10 @@ from spacy_sapbert.files import open_output
 
 
 def main(
-    corpora: Annotated[list[Path], typer.Argument(help="In any format that `spacy-sapbert convert` reads.")],
+    corpora: Annotated[list[Path], typer.Argument(help="Corpora in any format that `spacy-sapbert convert` reads.")],
     output: Annotated[Path, typer.Option("--output", "-o")],
 ) -> None:
-    """Write the ids that are annotated in corpora, one a line."""
+    """Write the ids that corpora annotate, one per line."""
     documents = (document for path in corpora for document in read_corpus(path))
     ids = {one_id for document in documents for mention in document.mentions for one_id in mention.ids}
     if not ids:

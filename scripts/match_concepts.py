@@ -1,12 +1,17 @@
-"""Match the concepts of several vocabularies; `spacy-sapbert kb build --mapping` then makes one of those that match.
+"""Match the concepts of several vocabularies. `spacy-sapbert kb build --mapping` then merges the concepts that match.
 
     python scripts/match_concepts.py mesh.kb doid.kb … --mapping mondo.sssom.tsv --output matches.sssom.tsv
 
-What vouches for a match, the surest first: one preferred name; a mapping made for these vocabularies; a cross-reference
-between concepts that share a name; the preferred name of one among the synonyms of the other; several synonyms in
-common, or one of chemicals, whose systematic names do not coincide by chance. A name vouches for nothing where a
-vocabulary has it twice, and a cross-reference where it is not one to one. A vocabulary tells its own concepts apart:
-what would make two of them one is no match.
+The evidence for a match, the surest first:
+
+1. the same preferred name;
+2. a mapping made for these vocabularies;
+3. a cross-reference between concepts that share a name;
+4. the preferred name of one is a synonym of the other;
+5. several shared synonyms. For chemicals one is enough, because systematic names do not coincide by chance.
+
+A name is no evidence if a vocabulary has it twice. A cross-reference is no evidence if it is not one to one. A
+vocabulary separates its own concepts, so a match that would merge two of them is dropped.
 """
 
 from __future__ import annotations
@@ -31,7 +36,7 @@ from spacy_sapbert.text.normalize import biosyn, lower
 from spacy_sapbert.types import Record
 
 # Kinds of concepts by semantic type, by branch of MeSH's tree, and by the highest classes of the NCI Thesaurus and of
-# ORDO; of several the first one counts.
+# ORDO. The first match counts.
 _KINDS = {
     **dict.fromkeys(("disease", "disease_ontology", "C", "F03"), "disorder"),
     **dict.fromkeys(("NCIT:C7057", "NCIT:C3910", "NCIT:C12913", "Orphanet:C001"), "disorder"),
@@ -43,13 +48,13 @@ _KINDS = {
     "cell line": "cell line",
 }
 _SYMBOLS = frozenset({"gene", "cell line", "species"})
-"""Kinds whose names are codes and abbreviations, which mean many other things as well."""
+"""Kinds with codes and abbreviations as names. These have many other meanings."""
 _FORMULAS = _SYMBOLS | {"chemical"}
-"""Kinds in whose names the order of the words and the punctuation matter."""
+"""Kinds with names in which word order and punctuation matter."""
 
 _TREE_NUMBER = re.compile(r"(F03|[A-Z])(?:\d\d)?(?:\.\d+)*")  # F03: mental disorders
 _PREFIXES = {"NCI": "NCIT", "ORDO": "Orphanet", "ORPHANET": "Orphanet"}
-"""Prefixes in cross-references to vocabularies whose own ids have another."""
+"""Prefixes in cross-references that differ from the prefix of the ids."""
 _NEOPLASM = re.compile(r"\b(?:neoplasm|cancer|tumou?r)s?\b")
 _FILLERS = frozenset({"of", "the", "and", "in"})
 _MAPPING_COLUMNS = 6
@@ -60,11 +65,11 @@ _HEADER = ("subject_id", "predicate_id", "object_id", "mapping_justification", "
 
 
 class Term(NamedTuple):
-    """A concept of a vocabulary, with what tells which others it equals.
+    """A concept of a vocabulary, with the evidence for its matches.
 
-    preferred (str): its preferred name in normal form; empty where the vocabulary tells none.
-    names (tuple[str, ...]): all of its names in normal form, each once.
-    kind (str | None): one of `_KINDS`, where that is known.
+    preferred (str): its preferred name in normal form; empty if the vocabulary has none.
+    names (tuple[str, ...]): its unique names in normal form.
+    kind (str | None): one of `_KINDS`, if known.
     """
 
     concept_id: str
@@ -79,7 +84,7 @@ Pairs = Iterable[tuple[Term, Term]]
 
 
 class Matches:
-    """The matches found so far, and the classes of concepts that follow from them."""
+    """The matches so far, and the classes of concepts that follow from them."""
 
     def __init__(self) -> None:
         self._classes = Equivalents()
@@ -88,7 +93,7 @@ class Matches:
         self.counts: Counter[str] = Counter()
 
     def add(self, one: Term, other: Term, evidence: str) -> None:
-        """Match two concepts, unless a vocabulary would then have two concepts in their class."""
+        """Match two concepts, unless their class would then have two concepts of one vocabulary."""
         roots = self._classes.find(one.concept_id), self._classes.find(other.concept_id)
         if roots[0] == roots[1]:
             return
@@ -109,7 +114,7 @@ class Matches:
 
 
 def read_terms(kbs: Iterable[Path]) -> dict[str, Term]:
-    """RETURNS (dict[str, Term]): the concepts of all stores by id; what several stores say of one id is joined."""
+    """RETURNS (dict[str, Term]): the concepts of all knowledge bases by id. Entries with the same id are joined."""
     records: defaultdict[str, list[Record]] = defaultdict(list)
     for path in kbs:
         for record in track(stream_records(KnowledgeBase(path)), stderr_console(), f"concepts of {path.stem}"):
@@ -120,7 +125,7 @@ def read_terms(kbs: Iterable[Path]) -> dict[str, Term]:
 
 
 def _marks(records: Iterable[Record]) -> Iterator[str]:
-    """YIELDS (str): the id, and the semantic types; a number of MeSH's tree stands for its branch."""
+    """YIELDS (str): the id, and the semantic types. A MeSH tree number is replaced by its branch."""
     for record in records:
         yield record.concept_id
         for type_ in record.types:
@@ -129,7 +134,7 @@ def _marks(records: Iterable[Record]) -> Iterator[str]:
 
 
 def _lineage_marks(concept_id: str, marks: dict[str, set[str]], parents: dict[str, set[str]]) -> set[str]:
-    """RETURNS (set[str]): the marks of a concept; if they tell no kind, with those of all above it."""
+    """RETURNS (set[str]): the marks of a concept. If they give no kind, the marks of its ancestors are added."""
     found, seen, above = set(marks[concept_id]), {concept_id}, parents[concept_id]
     while above and found.isdisjoint(_KINDS):
         above = {parent for parent in above if parent in marks and parent not in seen}
@@ -160,7 +165,7 @@ def _with_known_prefix(xref: str) -> str:
 def same_preferred_name(terms: Iterable[Term]) -> Pairs:
     for owners in sole_owners(terms, lambda term: [term.preferred]).values():
         for one, other in combinations(owners, 2):
-            # of unknown kind are, among others, terms of EFO and MeSH
+            # terms of EFO and MeSH, for example, have no known kind
             if one.kind == other.kind or (
                 None in (one.kind, other.kind) and _SYMBOLS.isdisjoint((one.kind, other.kind))
             ):
@@ -168,14 +173,14 @@ def same_preferred_name(terms: Iterable[Term]) -> Pairs:
 
 
 def same_words(terms: Iterable[Term]) -> Pairs:
-    """Preferred names that differ in the order of the words, in number, or in punctuation."""
+    """Match preferred names that differ only in word order, number or punctuation."""
     wordy = (term for term in terms if term.preferred and term.kind not in _FORMULAS)
     for owners in sole_owners(wordy, lambda term: [words(term.preferred)]).values():
         yield from ((one, other) for one, other in combinations(owners, 2) if one.kind == other.kind)
 
 
 def mapped(terms: dict[str, Term], path: Path) -> Pairs:
-    """path (Path): MeSH's mappings as Gilda has them: prefix, id and name of either side."""
+    """path (Path): MeSH mappings of Gilda: prefix, id and name of both sides."""
     with open_text(path) as lines:
         for number, line in enumerate(lines, start=1):
             columns = line.rstrip("\n").split("\t")
@@ -189,10 +194,10 @@ def mapped(terms: dict[str, Term], path: Path) -> Pairs:
 
 
 def neoplasms(terms: dict[str, Term]) -> Pairs:
-    """Cross-references from "breast cancer" to "breast neoplasms" and the like.
+    """Match cross-references such as from "breast cancer" to "breast neoplasms".
 
-    Several concepts refer to a neoplasm of MeSH, benign and malignant ones. MeSH itself means cancer: it has "Breast
-    Cancer" among the entry terms of "Breast Neoplasms".
+    Benign and malignant concepts refer to the same neoplasm of MeSH. In MeSH it means cancer: "Breast Cancer" is an
+    entry term of "Breast Neoplasms".
     """
     for term in terms.values():
         for other in (terms[xref] for xref in term.xrefs if xref in terms):
@@ -206,7 +211,7 @@ def _as_neoplasm(name: str) -> str:
 
 
 def cross_referenced(terms: dict[str, Term], known: Equivalents) -> Pairs:
-    """known (Equivalents): what a cross-reference means, where it is to a vocabulary that is not there itself."""
+    """known (Equivalents): the meaning of cross-references to vocabularies that are not among the inputs."""
     links = [MappedIds(0, term.concept_id, known.find(xref)) for term in terms.values() for xref in term.xrefs]
     referring: defaultdict[str, list[Term]] = defaultdict(list)
     for link in one_to_one(links)[0]:
@@ -226,11 +231,11 @@ def preferred_name_is_synonym(terms: dict[str, Term]) -> Pairs:
 
 
 def shared_synonyms(terms: Iterable[Term]) -> Pairs:
-    """Pairs with the most names in common first."""
+    """Match concepts that share names, the pairs with the most shared names first."""
     shared: Counter[tuple[str, str]] = Counter()
     by_id = {term.concept_id: term for term in terms if term.kind and term.kind not in _SYMBOLS}
     for name, owners in sole_owners(by_id.values(), lambda term: term.names).items():
-        # one name is enough for chemicals, so that a short one has to count for nothing
+        # one name is enough for chemicals, so short names must not count
         for one, other in combinations(owners, 2) if len(name) >= _MIN_CHARACTERS else ():
             if one.kind == other.kind:
                 shared[one.concept_id, other.concept_id] += 1
@@ -240,7 +245,7 @@ def shared_synonyms(terms: Iterable[Term]) -> Pairs:
 
 
 def sole_owners(terms: Iterable[Term], names: Callable[[Term], Iterable[str]]) -> dict[str, list[Term]]:
-    """RETURNS (dict[str, list[Term]]): for each name, its concepts of those vocabularies in which only one has it."""
+    """RETURNS (dict[str, list[Term]]): for each name, its concepts in vocabularies that have it only once."""
     owners: defaultdict[str, list[Term]] = defaultdict(list)
     for term in terms:
         for name in names(term):
@@ -268,10 +273,10 @@ def _singular(word: str) -> str:
 
 
 def main(
-    kbs: Annotated[list[Path], typer.Argument(help="One vocabulary each; the surest first.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The mappings to write, as SSSOM.")],
-    mapping: Annotated[list[Path] | None, typer.Option(help="What cross-references mean, as SSSOM.")] = None,
-    mesh_mappings: Annotated[Path | None, typer.Option(help="MeSH's mappings, as Gilda has them.")] = None,
+    kbs: Annotated[list[Path], typer.Argument(help="Knowledge bases, one per vocabulary, the most reliable first.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Mapping file to write (SSSOM).")],
+    mapping: Annotated[list[Path] | None, typer.Option(help="Meaning of cross-references (SSSOM).")] = None,
+    mesh_mappings: Annotated[Path | None, typer.Option(help="MeSH mappings of Gilda.")] = None,
 ) -> None:
     """Match the concepts of several vocabularies."""
     terms = read_terms(kbs)

@@ -1,9 +1,9 @@
-"""Make a vocabulary of chemicals of MeSH: descriptors in the tree of chemicals, and supplementary concepts.
+"""Make a vocabulary of the chemicals of MeSH: descriptors in the tree of chemicals, and supplementary concepts.
 
     python scripts/mesh_chemicals.py DESCRIPTORS TREE MAPPINGS --output chemicals.txt
 
-The output has MEDIC's format: id||name|synonym… Supplementary concepts are those that MAPPINGS maps to ChEBI, with the
-name that MeSH gives them.
+The output has MEDIC's format: id||name|synonym… The supplementary concepts are those that MAPPINGS maps to ChEBI. They
+have their name in MeSH.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _BRANCH = "D"  # chemicals and drugs
 
 def main(
     descriptors: Annotated[Path, typer.Argument(help="id, name, synonyms joined by |")],
-    tree: Annotated[Path, typer.Argument(help="tree number, id, name; with a heading")],
+    tree: Annotated[Path, typer.Argument(help="tree number, id, name; with a header")],
     mappings: Annotated[Path, typer.Argument(help="vocabulary, id, name, other vocabulary, …")],
     output: Annotated[Path, typer.Option("--output", "-o")],
 ) -> None:

@@ -1,9 +1,9 @@
-"""Take the assets of project.yml from a folder that has them, where the net cannot be reached.
+"""Copy the assets of project.yml from a folder, for machines without a network.
 
     python scripts/mirror.py FOLDER
 
-An asset with a checksum is whatever file in the folder has it, packed by gzip or not; one without is the only file
-there of its name. What is already in its place stays.
+An asset with a checksum is any file in the folder that has this checksum, gzipped or not. An asset without a checksum
+is the only file there with its name. Assets that are already in place stay.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _GZIP_MAGIC = b"\x1f\x8b"
 
 
 def main(folder: Annotated[Path, typer.Argument(exists=True, file_okay=False)]) -> None:
-    """Take the assets of project.yml from a folder that has them."""
+    """Copy the assets of project.yml from a folder."""
     files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
     checksums = {checksum(path): path for path in files}
     for asset in load_project_config(Path.cwd())["assets"]:
@@ -43,7 +43,7 @@ def only_one_named(dest: Path, files: Iterable[Path]) -> Path | None:
 
 
 def checksum(path: Path) -> str:
-    """RETURNS (str): MD5 of what is in a file, unpacked, which is what project.yml has."""
+    """RETURNS (str): MD5 of the unpacked content of a file, as in project.yml."""
     digest = hashlib.md5(usedforsecurity=False)
     with unpacked(path) as handle:
         while block := handle.read(_BLOCK):
@@ -58,7 +58,7 @@ def unpacked(path: Path) -> BinaryIO:
 
 
 def copy(source: Path, dest: Path) -> None:
-    """Copy a file, packed where its new name says so."""
+    """Copy a file, and gzip it if its new name ends in .gz."""
     dest.parent.mkdir(parents=True, exist_ok=True)
     with replacing(dest) as temporary, unpacked(source) as read, opened(temporary, dest.suffix == ".gz") as write:
         shutil.copyfileobj(read, write, _BLOCK)

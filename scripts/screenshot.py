@@ -2,7 +2,7 @@
 
     python scripts/screenshot.py docs/serve.png
 
-Needs Chromium with its driver (Debian: apt-get install chromium chromium-driver) and selenium.
+It needs Chromium with its driver (Debian: apt-get install chromium chromium-driver) and selenium.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ import typer
 
 
 def missing_browser() -> bool:
-    """RETURNS (bool): whether Chromium or its driver is not installed."""
+    """RETURNS (bool): whether Chromium or its driver is missing."""
     return not (shutil.which("chromium") and shutil.which("chromedriver"))
 
 
 @contextmanager
 def open_browser(width: int, height: int) -> Iterator[Any]:
-    """YIELDS (selenium.webdriver.Chrome): without a window, and with nothing but this machine to be reached."""
+    """YIELDS (selenium.webdriver.Chrome): a browser without a window that reaches only this machine."""
     from selenium import webdriver
     from selenium.webdriver.chrome.service import Service
 
@@ -49,7 +49,7 @@ def open_browser(width: int, height: int) -> Iterator[Any]:
 
 @contextmanager
 def serving() -> Iterator[str]:
-    """YIELDS (str): the address at which `spacy-sapbert serve` shows the pipeline of `demo`."""
+    """YIELDS (str): the address of `spacy-sapbert serve` with the pipeline of `demo`."""
     command = [sys.executable, "-m", "spacy_sapbert", "serve", "--port", "0"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
         assert server.stderr is not None
@@ -60,8 +60,8 @@ def serving() -> Iterator[str]:
 
 
 def main(
-    output: Annotated[Path, typer.Argument(help="The picture to write, a PNG.")],
-    mention: Annotated[str, typer.Option(help="The mention whose card is shown.")] = "breast and ovarian cancer",
+    output: Annotated[Path, typer.Argument(help="PNG file to write.")],
+    mention: Annotated[str, typer.Option(help="Mention with its card open.")] = "breast and ovarian cancer",
 ) -> None:
     with serving() as address, open_browser(1160, 840) as browser:
         browser.get(address)

@@ -1,7 +1,7 @@
-"""What MkDocs does not do by itself for the site: pages from the top folder and from notebooks, links to
-files outside docs/, registered functions, commands and messages.
+"""Add to the site what MkDocs does not make by itself.
 
-MkDocs calls these functions when it builds the site (`make docs`).
+These are pages from the top folder and from notebooks, links to files outside docs/, and lists of registered functions,
+commands and messages. MkDocs calls these functions when it builds the site (`make docs`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from mkdocs.structure.files import File
 from spacy_sapbert.errors import Errors, Warnings
 
 ROOT = Path(__file__).parents[1]
-# README.md and its like stay the only source of what they say
+# these files stay the only source of their text
 PAGES = {
     "README.md": "index.md",
     "PROJECT.md": "project.md",
@@ -34,7 +34,7 @@ CODE = re.compile(r"(^```.*?^```|`[^`\n]+`)", flags=re.DOTALL | re.MULTILINE)
 REGISTERED = "<!-- registered functions -->"
 COMMANDS = "<!-- commands -->"
 MESSAGES = "<!-- messages -->"
-# of the factories there is a page of its own, and the others are no functions for users
+# factories have a page of their own, and users do not call the others
 LEFT_OUT = {"spacy_factories", "spacy_cli", "console_scripts"}
 
 
@@ -49,21 +49,21 @@ def on_files(files: Any, *, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Any) -> str:
-    """Write the lists that come from the code, and turn links to files of the repository into links of the site."""
+    """Write the lists that come from the code, and turn links to files into links of the site."""
     path = page.file.src_uri
     sources = {target: source for source, target in PAGES.items()}
     place = ROOT / sources[path] if path in sources else Path(config.docs_dir) / path
     for marker, write in ((REGISTERED, registered), (COMMANDS, commands), (MESSAGES, messages)):
         if marker in markdown:
             markdown = markdown.replace(marker, write())
-    # a link in code is none
+    # text in code is not a link
     parts = CODE.split(markdown)
     parts[::2] = [LINK.sub(lambda found: linked(found[1], place, path, config), part) for part in parts[::2]]
     return "".join(parts)
 
 
 def linked(link: str, place: Path, path: str, config: Any) -> str:
-    """Return where a link of a page leads on the site; what there is not stays, and MkDocs complains of it.
+    """Return the target of a link on the site. A missing target stays, and MkDocs reports it.
 
     Args:
         place: the file that the page is made from.
@@ -87,7 +87,7 @@ def relative(target: str, path: str) -> str:
 
 
 def read_notebook(path: Path) -> tuple[str, dict[str, bytes]]:
-    """Return the Markdown of a notebook with the outputs that it holds, and its pictures by name."""
+    """Return the Markdown of a notebook with its outputs, and its pictures by name."""
     parts = []
     pictures = {}
     for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:

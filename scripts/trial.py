@@ -1,8 +1,8 @@
-"""Run every workflow of the project on the made-up sample, in a folder of its own: does it still go from end to end?
+"""Run every workflow of the project on the made-up sample, to test that each still runs from end to end.
 
     python scripts/trial.py
 
-Figures mean nothing here. What does not depend on each other runs side by side.
+It runs in a copy of the project. The figures mean nothing. Workflows that do not depend on each other run in parallel.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SMALL = {
     "retriever_steps": "3",
     "build": "none",
 }
-# each list runs in a copy of the project
+# each list runs in its own copy of the project
 LISTS = {
     "task": (["all"], ["augment"]),
     "encoder": (
@@ -66,7 +66,7 @@ def run_all(folder: Path, runs: tuple[list[str], ...]) -> None:
 
 
 def environment() -> dict[str, str]:
-    # the commands are found beside this Python, and no hub is asked for anything
+    # use the commands next to this Python, and no hub
     return {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "HF_HUB_OFFLINE": "1"}
 
 

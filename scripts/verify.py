@@ -1,7 +1,7 @@
-"""Check what spaCy's projects do not: that assets are the files they should be, and that outputs were made.
+"""Check what spaCy's projects do not check: checksums of assets, and that every output was made.
 
-`spacy project assets` reports a wrong checksum, but succeeds all the same; `spacy project run` does not look whether a
-command made what it promises.
+`spacy project assets` reports a wrong checksum, but succeeds. `spacy project run` does not check that a command made
+its outputs.
 
     python scripts/verify.py assets ROOT [FOLDER …]
     python scripts/verify.py outputs PATH …
@@ -22,10 +22,10 @@ app = typer.Typer(add_completion=False, no_args_is_help=True)
 
 @app.command()
 def assets(
-    root: Annotated[Path, typer.Argument(help="Where the assets are; files elsewhere than in `assets` are your own.")],
-    folders: Annotated[list[str] | None, typer.Argument(help="Look in these of its folders only.")] = None,
+    root: Annotated[Path, typer.Argument(help="Folder of the assets. Files outside of `assets` are your own.")],
+    folders: Annotated[list[str] | None, typer.Argument(help="Check only these folders.")] = None,
 ) -> None:
-    """Check that the assets of project.yml are there and, in the folder `assets`, that they have their checksums."""
+    """Check that the assets of project.yml exist. In the folder `assets`, also check their checksums."""
     listed = load_project_config(Path.cwd())["assets"]
     chosen = [one for one in listed if not folders or any(below(one["dest"], folder) for folder in folders)]
     for asset in chosen:
@@ -43,7 +43,7 @@ def place(asset: dict[str, Any], root: Path) -> Path:
 
 
 def problem(asset: dict[str, Any], root: Path) -> str | None:
-    """RETURNS (str | None): what is wrong with an asset that has a URL; None if nothing is."""
+    """RETURNS (str | None): the problem of an asset that has a URL, or None."""
     path = place(asset, root)
     if not asset.get("url"):
         return None
@@ -55,8 +55,8 @@ def problem(asset: dict[str, Any], root: Path) -> str | None:
 
 
 @app.command()
-def outputs(paths: Annotated[list[Path], typer.Argument(help="Files and folders that commands make.")]) -> None:
-    """Check that there is something in every output."""
+def outputs(paths: Annotated[list[Path], typer.Argument(help="Outputs to check: files and folders.")]) -> None:
+    """Check that every output exists and is not empty."""
     fail([f"{path} was not made; see what its command said" for path in paths if is_missing(path)])
 
 
