@@ -8,7 +8,7 @@ Each cell has two measures. The first is how far the cosines of the 100 pairs li
 names. The second is linking on the development set of NCBI Disease, as in `pretraining.py`: mentions as written, the
 nearest name of MEDIC. A finished cell is not trained again. The results are printed after each cell.
 
-    python benchmarks/kg_aligned.py OUTPUT --store KB --encoder ENCODER --medic KB
+    python benchmarks/kg_aligned.py OUTPUT --kb KB --encoder ENCODER --medic KB
         [--steps 150] [--batch 64] [--rate 2e-5] [--cell NAME …] [--pooling mean] [--data FOLDER]
 """
 
@@ -81,7 +81,7 @@ def train(cell: str, args: argparse.Namespace) -> Path:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("output", type=Path)
-    parser.add_argument("--store", required=True)
+    parser.add_argument("--kb", required=True)
     parser.add_argument("--encoder", required=True)
     parser.add_argument("--medic", required=True)
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("SPACY_SAPBERT_DATA", "../shared/data")))
