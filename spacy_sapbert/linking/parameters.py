@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import Errors, SapbertError
 
-PARAMETERS_FILE = "fitted.json"
+PARAMETERS_FILE = "parameters.json"
 
 # Fitted on the training parts of BC5CDR and NCBI Disease. The threshold is within 0.1 points of the best F1 of links
 # when their gold mentions are linked to the starter vocabulary: precision 95.2, recall 88.9 with the starter encoder,
