@@ -11,8 +11,9 @@ import re
 NO_ID = frozenset({"", "-", "-1"})
 """What corpora write for a mention that has no concept."""
 
-SUPPLEMENTARY = tuple("C" + "[0-9]" * digits for digits in (6, 9))
-"""Forms of the ids of MeSH's supplementary records, for `re` and for SQLite's GLOB. A UMLS CUI has seven digits."""
+SUPPLEMENTARY = (*("C" + "[0-9]" * digits for digits in (6, 9)), "OMIM:[0-9]*")
+"""Patterns of the ids that supplement MeSH's descriptors, for `re` and for SQLite's GLOB: its supplementary records, and
+those of OMIM, which MEDIC has for what MeSH lacks. A UMLS CUI has seven digits, so it is none."""
 
 _BARE_PREFIXES = re.compile(r"(?:(?:mesh|msh|umls|umls_cui)\s*:\s*)+", re.IGNORECASE)
 _CURIE = re.compile(r"([A-Za-z][A-Za-z0-9_.-]*)\s*:\s*(?!//)(\S.*)", re.DOTALL)
@@ -58,5 +59,5 @@ def split_ids(raw: str, default_prefix: str | None = None) -> tuple[str, ...]:
 
 
 def is_supplementary(concept_id: str) -> bool:
-    """Return whether a canonical id is that of a supplementary record of MeSH, e.g. `C565588`."""
+    """Return whether a canonical id supplements the descriptors of MeSH, as `C565588` and `OMIM:145250` do."""
     return bool(_SUPPLEMENTARY.fullmatch(concept_id))

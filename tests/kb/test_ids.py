@@ -86,12 +86,14 @@ def test_joined_ids_come_apart_again(ids, separator):
         ("C56558", False),
         ("C00059257", False),
         ("C0000592577", False),
+        ("OMIM:145250", True),
         ("OMIM:C565588", False),
+        ("DOID:1612", False),
         ("C56558x", False),
         ("c565588", False),
         ("C٥٦٥٥٨٨", False),
         ("", False),
     ],
 )
-def test_supplementary_records_of_mesh(concept_id, expected):
+def test_supplementary_records_of_mesh_and_medic(concept_id, expected):
     assert is_supplementary(concept_id) == expected
