@@ -70,7 +70,7 @@ def test_gzip_that_is_damaged_and_not_utf_8(tmp_path, damage):
     text = b"\xff" + random.Random(0).randbytes(100_000).replace(b"\n", b"")  # one line, which leads to the damage
     path = tmp_path / "a.gz"
     path.write_bytes(damage(gzip.compress(text)))
-    with pytest.raises(SapbertError, match=r"E121.*a\.gz.*Fetch the file again"):
+    with pytest.raises(SapbertError, match=r"E121.*a\.gz.*Download the file again"):
         read(path)
 
 

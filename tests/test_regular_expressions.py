@@ -46,7 +46,7 @@ PATTERNS: dict[str, tuple[str, list[tuple[str, str, str]]]] = {
     "augmentation.metamap._BRAT_SPAN": ("fullmatch", [("T1\ta 1 1", ";1 1", "x"), ("T", "1", "x"), ("T1\t", "a", "")]),
     "augmentation.metamap._BRAT_CONCEPT": ("fullmatch", [("N1\tReference T1 ", "a", ""), ("N", "1", "x")]),
     "augmentation.search._WORD": ("finditer", [("", "a", "!"), ("", "a ", "")]),
-    "cli.formats.PUBTATOR_TITLE": ("fullmatch", [("", "a", ""), ("a|t|", "|t|", "")]),
+    "io.formats.PUBTATOR_TITLE": ("fullmatch", [("", "a", ""), ("a|t|", "|t|", "")]),
     "corpora.med1250._PMID": ("fullmatch", [("", " ", "x"), ("", "1", "x"), ("1", " ", "x")]),
     "corpora.med1250._PAIR": ("match", [("", " ", "")]),
     "corpora.pubtator._HEAD": ("fullmatch", [("", "a", ""), ("", "a|", "")]),
@@ -59,6 +59,7 @@ PATTERNS: dict[str, tuple[str, list[tuple[str, str, str]]]] = {
     "kb.ids._BARE_PREFIXES": ("match", [("", "mesh:", "x"), ("mesh", " ", "x"), ("mesh:", " ", "x")]),
     "kb.ids._CURIE": ("fullmatch", [("", "a", " x"), ("a", " ", "x"), ("a:", " ", ""), ("", "a:", "")]),
     "kb.ids._SEPARATORS": ("split", [("", "|", ""), ("", "a", "")]),
+    "kb.ids._SUPPLEMENTARY": ("fullmatch", [("C", "1", ""), ("OMIM:", "1", "x")]),
     "kb.labels._ONE_ID": ("fullmatch", [("", "a", " ")]),
     "kb.mapping._CUI": ("fullmatch", [("C", "1", "")]),
     "kb.mapping._MESH_ID": ("fullmatch", [("D", "1", "")]),
@@ -102,7 +103,7 @@ PATTERNS: dict[str, tuple[str, list[tuple[str, str, str]]]] = {
         [("", '"id":[', ""), ("", '"id":{', ""), ('"id"', " ", ""), ('"id":"', "\\a", ""), ("", '"id":1', "")],
     ),
     "kb.readers.obograph._OBSOLETE_CLASS": ("fullmatch", [("", "#ObsoleteClass", "x"), ("", "#", "")]),
-    "kb.readers.reading._CONTROL": ("subn", [("", "\0", ""), ("", "a\0", "")]),
+    "kb.readers.context._CONTROL": ("subn", [("", "\0", ""), ("", "a\0", "")]),
     "kb.readers.table._LITERAL": (
         "fullmatch",
         [('"', "a", ""), ('"', "\\a", ""), ('"a"@', "a", " "), ('"a"^^', "a", " ")],
@@ -154,8 +155,10 @@ PATTERNS: dict[str, tuple[str, list[tuple[str, str, str]]]] = {
     "text.joint_forms._CONNECTOR": ("search", [("", "an ", "")]),
     "text.long_forms._WORD": ("finditer", [("", "a", " "), ("", "a ", "")]),
     "text.long_forms._ALPHANUMERICS": ("finditer", [("", "a", "!"), ("", "a!", "")]),
-    "text.normalise._PUNCTUATION": ("sub", [("", " !", "a"), ("", "a!", "")]),
-    "text.normalise._BRITISH": ("sub", [("", "leuco", "vorin"), ("", "oe", "")]),
+    "text.greek._RUN": ("sub", [("", "α", "x"), ("", "α\u0301", ""), ("", "αx", "")]),
+    "kb.readers.context._ENTITY": ("sub", [("", "&a", ""), ("&", "a", ""), ("", "&#1", ""), ("", "&amp;", "")]),
+    "text.normalize._PUNCTUATION": ("sub", [("", " !", "a"), ("", "a!", "")]),
+    "text.normalize._BRITISH": ("sub", [("", "leuco", "vorin"), ("", "oe", "")]),
     "text.spelling._WORD": ("finditer", [("", "a", "!"), ("", "a!", "")]),
     "text.words._WORD": ("finditer", [("", "a", "!"), ("", "a's", "a")]),
     "text.words._BREAK": ("search", [("", "\n", "a"), ("\n", "\t", "a"), ("", "\na", "")]),
@@ -200,7 +203,7 @@ FUNCTIONS: dict[str, Callable[[int], object]] = {
     "corpora.reader.guess_format": lambda n: _guess("\r" * n + "a"),
     "corpora.reader.guess_format, a line without a tab": lambda n: _guess("a long mention\tid\n" * (n // 18) + "x"),
     "corpora.cometa._places": lambda n: list(_module("corpora.cometa")._places("!" * (n // 2) + "a", "!" * n)),
-    "evaluation.abbreviations._words": lambda n: _module("evaluation.abbreviations")._words("a!" * (n // 2)),
+    "metrics.abbreviations._words": lambda n: _module("metrics.abbreviations")._words("a!" * (n // 2)),
     "evaluation.abbreviations._why_missed": lambda n: _module("evaluation.abbreviations")._why_missed(
         "(" * (n // 2) + "a", "a", "(" * n + "a"
     ),
@@ -218,8 +221,10 @@ FUNCTIONS: dict[str, Callable[[int], object]] = {
     "augmentation.exclusion.EvaluationSets": lambda n: _module("augmentation.exclusion").EvaluationSets(
         [_module("types").AnnotatedDocument("1", "A. " * (n // 3))]
     ),
-    "cli.html._BARE": lambda n: _module("cli.html").concept_url("C" + "1" * n),
-    "pipeline.sightings._has_word": lambda n: _module("pipeline.sightings")._has_word("A-" * (n // 2), "A-" * 15 + "B"),
+    "io.html._BARE": lambda n: _module("io.html").concept_url("C" + "1" * n),
+    "pipeline.linked_occurrences._has_word": lambda n: _module("pipeline.linked_occurrences")._has_word(
+        "A-" * (n // 2), "A-" * 15 + "B"
+    ),
     "text.composites._split_slashes": lambda n: _module("text.composites")._split_slashes(
         "a" * (n // 2) + "!/" + "a" * (n // 2)
     ),

@@ -70,6 +70,6 @@ def test_half_a_surrogate_pair_is_taken_out(tmp_path):
 def test_json_that_cannot_be_held_costs_its_line_only(tmp_path, line, reason):
     records, report = read(tmp_path / "kb.jsonl", [line, ENTITY])
     assert [record.concept_id for record in records] == ["C0000001"]
-    assert [(row.line, reason in row.reason) for row in report.broken] == [(1, True)]
+    assert [(row.line, reason in row.reason) for row in report.problems] == [(1, True)]
     with pytest.raises(SapbertError, match=rf"E127.*line 1.*{reason}"):
         read(tmp_path / "kb.jsonl", [line, ENTITY], strict=True)
