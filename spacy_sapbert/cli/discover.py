@@ -28,7 +28,7 @@ _COUNTS = (
     "mentions",
     "mentions_of_other_types",
     "linked_mentions",
-    "gazetteer_features",
+    "known_names",
     "short_forms",
     "without_words",
     "occurrences",

@@ -1,4 +1,4 @@
-"""Vocabularies: the knowledge base, how it is built, and the readers of its formats."""
+"""Knowledge bases: build them from vocabulary files, open them and filter them."""
 
 from __future__ import annotations
 

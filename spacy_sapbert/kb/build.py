@@ -1,8 +1,8 @@
-"""Writing a `KnowledgeBase`: records and annotated mentions in, one SQLite file out.
+"""Build a knowledge base: records and annotated mentions in, one SQLite file out.
 
-What comes in is first written down as it comes, into tables that SQLite keeps in temporary files. Sorting these then
-gives the tables of the store, each written once and in its own order. So memory does not grow with the vocabulary, but
-for a few bytes a name; on the disk, building takes less than twice the room of the store.
+The input is first written, as it comes, into tables that SQLite keeps in temporary files. Sorting them then gives the
+tables of the file, each written once and in its own order. So memory does not grow with the vocabulary, except for a
+few bytes per name. On disk, a build needs less than twice the size of the file.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from ..types import Name, Record
 from .knowledge_base import ARRAYS, FORMAT, INDEXES, SCHEMA, KnowledgeBase
 from .mapping import Equivalents, MappedIds, merge, one_to_one, vocabulary, vocabulary_of
 
-# What was read, in the order in which it was read; numbers count from 0 without gaps.
+# The input, in the order in which it was read. Numbers count from 0 without gaps.
 _READ = """
 CREATE TEMP TABLE read_records (number INTEGER PRIMARY KEY, id TEXT, first_name INTEGER, definition TEXT);
 CREATE TEMP TABLE read_names (
@@ -41,7 +41,7 @@ CREATE TEMP TABLE read_parents (record INTEGER, value TEXT);
 CREATE TEMP TABLE read_xrefs (record INTEGER, value TEXT);
 """
 
-# The tables of the store from these; `_define` gives SQLite the functions that know the rows.
+# Queries from these tables to those of the file. `_define` adds the functions that return rows.
 _IDS = """
 SELECT id, concept_row(number) FROM read_records
 UNION SELECT value, concept_row(record) FROM read_ids ORDER BY 1, 2
@@ -61,21 +61,21 @@ ORDER BY 1, 2, 3, number
 ON CONFLICT (name, concept, source) DO UPDATE SET annotations = annotations + excluded.annotations
 """
 
-_FILE = "store"  # in the folder where it is built
-_CACHE_KIB = 128 * 1024  # of each of the two databases; SQLite sorts as much in memory before it goes to the disk
+_FILE = "kb"  # name of the file in the temporary folder
+_CACHE_KIB = 128 * 1024  # per database; SQLite sorts as much in memory before it uses the disk
 _ROWS_AT_ONCE = 10_000
 _MAX_SHOWN = 20
 
 
 class _Numbering:
-    """Rows for what was read: equal things share one, and rows go by the first of them.
+    """Assigns rows to input items. Equal items share a row, and rows follow the order of the first items.
 
     Args:
-        firsts (int32, shape (n,)): for each thing the number of the first one that equals it.
+        firsts (int32, shape (n,)): For each item, the number of the first item that equals it.
 
     Attributes:
-        is_new (bool, shape (n,)): whether a thing is the first of its equals.
-        rows (int32, shape (n,)): its row.
+        is_new (bool, shape (n,)): Whether an item is the first of its equals.
+        rows (int32, shape (n,)): Row of each item.
     """
 
     def __init__(self, firsts: np.ndarray) -> None:
@@ -83,8 +83,8 @@ class _Numbering:
         self.rows = (np.cumsum(self.is_new, dtype=np.int32) - 1)[firsts]
 
     def in_row(self, row: int) -> list[int]:
-        """Return the numbers of the things in a row, in order."""
-        # of the type of `rows`, which would be converted as a whole otherwise
+        """Return the numbers of the items in a row, in order."""
+        # the type of `rows`, else numpy would convert all of `rows`
         bounds = np.array([row, row + 1], dtype=self.rows.dtype)
         start, end = np.searchsorted(self.rows, bounds, sorter=self._by_row)
         numbers: list[int] = self._by_row[start:end].tolist()
@@ -96,15 +96,16 @@ class _Numbering:
 
 
 class KnowledgeBaseBuilder:
-    """Fills a new store. First come records, then mentions, then `finish`.
+    """Fills a new knowledge base: add records first, then mentions, then call `finish`.
 
-    Records with the same primary id become one concept, and so do those whose ids mean the same by `equivalents` or
-    `merge_xrefs` (see `new_knowledge_base`). The first of them gives primary id and preferred name, and the first that has one
-    the definition; the ids of the others become alternative ids. Alternative ids themselves merge nothing: several
-    concepts of a source may have the same.
+    Records with the same primary id become one concept. So do records with ids that are equal by `equivalents` or
+    `merge_xrefs` (see `new_knowledge_base`). The first record gives the primary id and the preferred name. The first
+    one with a definition gives the definition. The ids of the others become alternative ids. Alternative ids alone
+    merge nothing, since several concepts of a source may share one.
 
     Attributes:
-        counts: what happened to the records, by what `kb build` calls it; complete after `finish`.
+        counts: What happened to the records, by the labels of `kb build`. Complete after `finish`.
+        is_finished: Whether `finish` was called.
     """
 
     def __init__(
@@ -113,7 +114,7 @@ class KnowledgeBaseBuilder:
         self._db = connection
         self._equivalents = equivalents
         self._merge_xrefs = {vocabulary(prefix) for prefix in merge_xrefs}
-        self._waiting: defaultdict[str, list[tuple[Any, ...]]] = defaultdict(list)
+        self._buffer: defaultdict[str, list[tuple[Any, ...]]] = defaultdict(list)
         self._n_records = 0
         self._n_names = 0
         self._concepts: _Numbering | None = None
@@ -121,7 +122,7 @@ class KnowledgeBaseBuilder:
         self.counts: Counter[str] = Counter()
 
     def add(self, record: Record) -> None:
-        """Add a concept, or what the record adds to a concept that is there already."""
+        """Add a concept, or add the content of the record to an existing concept."""
         if self._concepts is not None:
             raise RuntimeError("records are added before mentions")
         names = [name for name in record.names if self._is_storable(name)]
@@ -138,28 +139,28 @@ class KnowledgeBaseBuilder:
             self.counts["records of broken Unicode"] += 1
             return
         number, self._n_records = self._n_records, self._n_records + 1
-        self._waiting["records"].append((number, record.concept_id, self._n_names, record.definition))
+        self._buffer["records"].append((number, record.concept_id, self._n_names, record.definition))
         for table, values in lists.items():
-            self._waiting[table] += [(number, value) for value in values]
+            self._buffer[table] += [(number, value) for value in values]
         for name in names:
             self._add_name(number, name)
 
     def add_mention(self, concept_id: str, name: Name) -> None:
-        """Add a name, annotated once more, to every concept with this primary or alternative id."""
+        """Add a name to every concept with this primary or alternative id, and count one annotation of it."""
         if not self._is_storable(name):
             return
-        concepts = self._find(concept_id)
+        concepts = self._find_concepts(concept_id)
         for concept in concepts:
             self._add_name(self._place_records().in_row(concept)[0], name, annotations=1)
         self.counts["mentions added" if concepts else "mentions whose id is not in the vocabulary"] += 1
 
     def add_annotations(self, concept: int, name: Name, annotations: int) -> None:
-        """Add a name, annotated so often, to the concept in a row of the store that is built."""
+        """Add a name with a number of annotations to the concept in a row of the new file."""
         self._add_name(self._place_records().in_row(concept)[0], name, annotations)
 
     def names_of(self, concept_id: str) -> list[str]:
         """Return all names so far of the concepts with this primary or alternative id."""
-        concepts = self._find(concept_id)
+        concepts = self._find_concepts(concept_id)
         self._flush()
         self._db.execute("CREATE INDEX IF NOT EXISTS names_by_record ON read_names (record)")
         found = [
@@ -171,13 +172,14 @@ class KnowledgeBaseBuilder:
         return list(dict.fromkeys(text for _, text in sorted(found)))
 
     def finish(self, meta: dict[str, Any]) -> None:
-        """Write the store, and what it says of itself.
+        """Write the tables and the metadata.
 
         Args:
-            meta: JSON values; `counts` joins them as "built".
+            meta: JSON values. `counts` are added under the key "built".
 
         Raises:
-            SapbertError: E105 there is no concept in it, E108 nothing refers to a vocabulary of `merge_xrefs`.
+            SapbertError: E105 if there is no concept; E108 if no cross-reference leads to a vocabulary of
+                `merge_xrefs`.
         """
         if not self._n_records:
             raise SapbertError(Errors.E105)
@@ -193,7 +195,7 @@ class KnowledgeBaseBuilder:
         self._db.executemany("INSERT INTO meta VALUES (?, ?)", rows)
         self.is_finished = True
 
-    # --- what is read
+    # --- input
 
     def _is_storable(self, name: Name) -> bool:
         if not name.text.strip():
@@ -205,21 +207,21 @@ class KnowledgeBaseBuilder:
         return False
 
     def _add_name(self, record: int, name: Name, annotations: int = 0) -> None:
-        self._waiting["names"].append((self._n_names, record, *name, annotations))
+        self._buffer["names"].append((self._n_names, record, *name, annotations))
         self._n_names += 1
         if self._n_names % _ROWS_AT_ONCE == 0:
             self._flush()
 
     def _flush(self) -> None:
-        for table, rows in self._waiting.items():
+        for table, rows in self._buffer.items():
             if rows:
-                self._db.executemany(f"INSERT INTO read_{table} VALUES ({_marks(rows[0])})", rows)
+                self._db.executemany(f"INSERT INTO read_{table} VALUES ({_placeholders(rows[0])})", rows)
                 rows.clear()
 
     # --- from records to concepts
 
     def _place_records(self) -> _Numbering:
-        """Decide, when the last record has come, which records are one concept, and write the ids of the concepts."""
+        """After the last record, decide which records are one concept, and write the ids of the concepts."""
         if self._concepts is None:
             self._flush()
             self._concepts = _Numbering(self._first_records())
@@ -228,23 +230,24 @@ class KnowledgeBaseBuilder:
         return self._concepts
 
     def _first_records(self) -> np.ndarray:
-        """Return `int32, shape (records,)`: for each record the first one of the same concept."""
+        """Return, for each record, the first record of the same concept: int32, shape (records,)."""
         rows = self._db.execute("SELECT number, id FROM read_records ORDER BY id, number")
         firsts = _firsts(rows, self._n_records)
         n_merged = np.count_nonzero(firsts != np.arange(len(firsts)))
         self.counts += Counter({"records merged into an earlier one": n_merged})
-        return self._merged(firsts) if self._equivalents or self._merge_xrefs else firsts
+        return self._merge_by_mappings(firsts) if self._equivalents or self._merge_xrefs else firsts
 
-    def _merged(self, firsts: np.ndarray) -> np.ndarray:
-        """
+    def _merge_by_mappings(self, firsts: np.ndarray) -> np.ndarray:
+        """Merge concepts by `equivalents` and by cross-references.
+
         Args:
-            firsts (int32, shape (records,)): for each record the first one of the same id, and concept.
+            firsts (int32, shape (records,)): For each record, the first one with the same id.
 
         Returns:
-            int32, shape (records,): for each record the first one of the same id, and concept.
+            For each record, the first one of the same concept, as int32 of shape (records,).
         """
         rows = self._db.execute("SELECT id, min(number) FROM read_records GROUP BY id")
-        leads, n_joined = merge(rows, self._equivalents, self._links())
+        leads, n_joined = merge(rows, self._equivalents, self._merging_xrefs())
         merged = np.arange(len(firsts), dtype=np.int32)
         for number, lead in leads.items():
             merged[number] = lead
@@ -253,7 +256,7 @@ class KnowledgeBaseBuilder:
         self.counts += Counter({"concepts joined by a later record": n_joined})
         return merged[firsts]
 
-    def _links(self) -> list[MappedIds]:
+    def _merging_xrefs(self) -> list[MappedIds]:
         """Return the cross-references that merge concepts."""
         if not self._merge_xrefs:
             return []
@@ -276,14 +279,14 @@ class KnowledgeBaseBuilder:
         self.counts += Counter({"cross-references that merge nothing, as they are not one to one": n_others})
         return kept
 
-    def _find(self, concept_id: str) -> list[int]:
+    def _find_concepts(self, concept_id: str) -> list[int]:
         self._place_records()
         return [row for (row,) in self._db.execute("SELECT concept FROM ids WHERE id = ?", (concept_id,))]
 
-    # --- from what was read to the store
+    # --- from the input to the file
 
     def _fill_tables(self) -> tuple[int, int]:
-        """Return the numbers of concepts and of unique names."""
+        """Fill the tables, and return the numbers of concepts and of unique names."""
         self._flush()
         rows = self._db.execute("SELECT number, text FROM read_names ORDER BY text, number")
         _define(self._db, "name", _Numbering(_firsts(rows, self._n_names)))
@@ -302,24 +305,25 @@ class KnowledgeBaseBuilder:
 def new_knowledge_base(
     path: Path, equivalents: Equivalents | None = None, merge_xrefs: Collection[str] = ()
 ) -> Iterator[KnowledgeBaseBuilder]:
-    """Open a builder; the file appears at `path` when the block ends without an error.
+    """Open a builder. The file appears at `path` when the `with` block ends without an error.
 
     Args:
-        equivalents: ids that stand for one concept; their records are merged.
-        merge_xrefs: vocabularies, by their prefixes ("UMLS", "MESH", "OMIM"), to which a cross-reference merges as
-            well, where it is one to one (see `kb.mapping.one_to_one`). Two concepts that refer to the same id are
-            merged even if no record has it.
+        path: The new file.
+        equivalents: Ids that stand for one concept. Their records are merged.
+        merge_xrefs: Prefixes of vocabularies ("UMLS", "MESH", "OMIM"). A one-to-one cross-reference to one of them
+            merges concepts as well (see `kb.mapping.one_to_one`). Two concepts that refer to the same id are merged
+            even if no record has that id.
 
     Raises:
-        SapbertError: E104 the folder cannot be written to, the disk is full, or there is a folder at `path`; E109 the
-            builder was not finished.
+        SapbertError: E104 if the folder is not writable, the disk is full, or `path` is a folder; E109 if `finish` was
+            not called.
     """
     path = Path(path)
     with ExitStack() as stack:
         try:
             if path.is_dir():
                 raise IsADirectoryError("it is a folder")
-            folder = stack.enter_context(_workplace(path))
+            folder = stack.enter_context(_temporary_folder(path))
         except OSError as error:
             raise SapbertError(Errors.E104.format(path=path, reason=error)) from error
         try:
@@ -327,7 +331,7 @@ def new_knowledge_base(
                 builder = KnowledgeBaseBuilder(connection, equivalents or Equivalents(), merge_xrefs)
                 yield builder
                 connection.execute("COMMIT")
-        except sqlite3.OperationalError as error:  # above all a full disk
+        except sqlite3.OperationalError as error:  # usually a full disk
             raise SapbertError(Errors.E104.format(path=path, reason=error)) from error
         if not builder.is_finished:
             raise SapbertError(Errors.E109.format(path=path))
@@ -335,15 +339,15 @@ def new_knowledge_base(
 
 
 def build_knowledge_base(records: Iterable[Record], path: Path, meta: dict[str, Any] | None = None) -> KnowledgeBase:
-    """Write records into a new store.
+    """Write records into a new knowledge base.
 
     Args:
-        records: as `read_vocabulary` gives them; a concept may come in several.
-        path: of the new file, which appears when it is complete.
-        meta: JSON values to keep with it: sources, licence, settings.
+        records: Records as `read_vocabulary` yields them. Several records may belong to one concept.
+        path: The new file. It appears when it is complete.
+        meta: JSON values to keep as metadata: sources, license, settings.
 
     Returns:
-        the store, opened.
+        The opened knowledge base.
     """
     with new_knowledge_base(path) as builder:
         for record in records:
@@ -356,14 +360,15 @@ def build_knowledge_base(records: Iterable[Record], path: Path, meta: dict[str, 
 
 
 @contextmanager
-def _workplace(path: Path) -> Iterator[Path]:
-    """Make a folder beside the store; it is locked until the block ends or the process has died, and then removed.
+def _temporary_folder(path: Path) -> Iterator[Path]:
+    """Create a folder next to the new file, and remove it at the end of the block.
 
-    What builds of the same store left behind when they were killed is removed first.
+    The folder stays locked until the block ends or the process dies. Folders that killed builds of the same file left
+    behind are removed first.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     for other in path.parent.glob(f".{escape(path.name)}.*.tmp"):
-        if (other / _FILE).exists():  # else it may belong to a build that is about to lock it
+        if (other / _FILE).exists():  # without the file, another build may be about to lock the folder
             with suppress(Timeout, OSError), FileLock(other / "lock", timeout=0):
                 shutil.rmtree(other, ignore_errors=True)
     folder = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent))
@@ -375,7 +380,7 @@ def _workplace(path: Path) -> Iterator[Path]:
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    """Open a new file with empty tables, in one transaction that has no way back: what fails is thrown away."""
+    """Open a new file with empty tables, in one transaction without rollback: a failed build is deleted."""
     connection = sqlite3.connect(path, isolation_level=None)
     connection.execute("PRAGMA journal_mode = OFF")
     connection.execute("PRAGMA temp_store = FILE")
@@ -389,18 +394,20 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 def _define(db: sqlite3.Connection, of: str, numbering: _Numbering) -> None:
-    """Let SQL ask for the row of what was read, and whether it is the first of its equals."""
+    """Define SQL functions that return the row of an item, and whether the item is the first of its equals."""
     db.create_function(f"{of}_row", 1, numbering.rows.item, deterministic=True)
     db.create_function(f"is_new_{of}", 1, numbering.is_new.item, deterministic=True)
 
 
 def _firsts(rows: Iterable[tuple[int, str]], n: int) -> np.ndarray:
-    """
+    """Find equal texts.
+
     Args:
-        rows: numbers below n and texts, sorted by text, then by number.
+        rows: Numbers below n and texts, sorted by text, then by number.
+        n: How many numbers there are.
 
     Returns:
-        int32, shape (n,): for each number the first one with the same text.
+        For each number, the first one with the same text, as int32 of shape (n,).
     """
     firsts = np.empty(n, dtype=np.int32)
     first, previous = 0, None
@@ -415,11 +422,11 @@ def _write_arrays(db: sqlite3.Connection, n_concepts: int) -> None:
     rows = db.execute(
         "SELECT name, concept, sum(annotations) FROM synonyms GROUP BY name, concept ORDER BY name, concept"
     )
-    matching_entries = np.fromiter(rows, dtype=[("names", "<i4"), ("concepts", "<i4"), ("annotations", "<i4")])
+    entries = np.fromiter(rows, dtype=[("names", "<i4"), ("concepts", "<i4"), ("annotations", "<i4")])
     of_concepts = db.execute("SELECT preferred FROM concepts ORDER BY row")
     preferred = np.fromiter((row[0] for row in of_concepts), dtype=np.int32, count=n_concepts)
-    arrays = {name: matching_entries[name] for name in matching_entries.dtype.names or ()}
-    arrays["preferred"] = preferred[matching_entries["concepts"]] == matching_entries["names"]
+    arrays = {name: entries[name] for name in entries.dtype.names or ()}
+    arrays["preferred"] = preferred[entries["concepts"]] == entries["names"]
     for name, dtype in ARRAYS.items():
         db.execute("INSERT INTO arrays VALUES (?, ?)", (name, arrays[name].astype(dtype).tobytes()))
 
@@ -430,7 +437,7 @@ def _write_totals(db: sqlite3.Connection) -> None:
 
 
 def fingerprint(db: sqlite3.Connection) -> str:
-    """Return a hash of all that a store holds, but for what it says of itself."""
+    """Return a hash of the whole content, without the metadata."""
     digest = hashlib.sha256()
     for table in ("concepts", "ids", "types", "parents", "xrefs", "names", "synonyms"):
         digest.update(table.encode())
@@ -442,7 +449,7 @@ def fingerprint(db: sqlite3.Connection) -> str:
 
 
 def _is_unicode(*texts: str) -> bool:
-    """Whether texts can be stored: escapes in JSON can make half a surrogate pair, which is no Unicode text."""
+    """Return whether the texts are valid Unicode. JSON escapes can produce half a surrogate pair, which is not."""
     try:
         "".join(texts).encode("utf8")
     except UnicodeEncodeError:
@@ -450,5 +457,5 @@ def _is_unicode(*texts: str) -> bool:
     return True
 
 
-def _marks(row: tuple[Any, ...]) -> str:
+def _placeholders(row: tuple[Any, ...]) -> str:
     return ",".join("?" * len(row))

@@ -1,6 +1,6 @@
-"""Whether a store is whole, and what in its content deserves a look.
+"""Check a knowledge base file for damage, and its content for oddities.
 
-The checks run within SQLite or stream row by row; only the `is_a` relations are held at once, as arrays of numbers.
+The checks run inside SQLite or read row by row. Only the `is_a` relations are held in memory, as integer arrays.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MAX_EXAMPLES = 10
 MAX_NAME_LENGTH = 500
 
 Finding = dict[str, Any]
-"""What a check found: its "count", and the first "examples"; some checks tell more."""
+"""The result of one check: a "count" and the first "examples". Some checks add more keys."""
 
 _NO_SYNONYM = "NOT EXISTS (SELECT 1 FROM synonyms s WHERE s.{})"
 _MISSING_ROWS = " UNION ALL ".join(
@@ -39,7 +39,7 @@ _TOTALS = (
     "UNION ALL SELECT 'sources', source, count(*) FROM synonyms GROUP BY source"
 )
 
-# Queries for what is wrong, one row each.
+# Each query returns one row per problem.
 _PROBLEMS = {
     "concepts_without_a_name": f"SELECT c.id FROM concepts c WHERE {_NO_SYNONYM.format('concept = c.row')}",
     "preferred_names_not_their_own": "SELECT c.id FROM concepts c "
@@ -59,21 +59,30 @@ _REMARKS = {
 
 
 def check_knowledge_base(kb: KnowledgeBase) -> dict[str, Any]:
-    """Check a store.
+    """Check the file and the content of a knowledge base.
+
+    Each result maps the name of a check to its `Finding`. Checks that found nothing are left out.
+
+    Problems mean that the file must be built again: "file_damage", "file_size", "wrong_counts", "gaps_in_rows",
+    "concepts_without_a_name", "preferred_names_not_their_own", "names_without_a_concept", "primary_ids_not_found",
+    "references_to_missing_rows", "wrong_totals", "wrong_arrays", "wrong_fingerprint". If there is file damage, no other
+    check runs.
+
+    Remarks are about the content:
+
+    - "names_of_several_concepts": The examples are the names with the most concepts. "by_source" counts the names that
+      one source gives to several concepts.
+    - "odd_names": Empty or very long names, and names without a letter or digit.
+    - "concepts_without_types": Concepts that have no semantic type.
+    - "unknown_parents": Parents that are the id of no concept.
+    - "cycles": Cycles of parents. "concepts" counts the concepts in them. Each example is one path around a cycle.
+    - "ids_of_several_concepts": Ids that several concepts share.
 
     Returns:
-        dict[str, Any]: "store", its path; "problems", for which it should be built again; "remarks" on its content.
-            Both hold a `Finding` by the name of its check, and only the checks that found something. Problems:
-            "file_damage" (then nothing else is looked at), "file_size", "wrong_counts", "gaps_in_rows",
-            "concepts_without_a_name", "preferred_names_not_their_own", "names_without_a_concept",
-            "primary_ids_not_found", "references_to_missing_rows", "wrong_totals", "wrong_arrays", "wrong_fingerprint".
-            Remarks: "names_of_several_concepts" (the examples are the worst; "by_source": the names that a source
-            itself gives to several concepts), "odd_names", "concepts_without_types", "unknown_parents" (in no concept's
-            ids), "cycles" (of parents; "concepts" is the number of concepts in them, each example one way around),
-            "ids_of_several_concepts".
+        A dictionary with the keys "kb" (the path), "problems" and "remarks".
 
     Raises:
-        SapbertError: E102 the store cannot be read.
+        SapbertError: E102 if the file cannot be read.
     """
     try:
         with closing(sqlite3.connect(kb.uri, uri=True)) as db:
@@ -84,15 +93,15 @@ def check_knowledge_base(kb: KnowledgeBase) -> dict[str, Any]:
                 remarks = _remarks(kb, db)
     except sqlite3.DatabaseError as error:
         raise SapbertError(Errors.E102.format(path=kb.path, reason=error)) from error
-    return {"store": str(kb.path), "problems": _found(problems), "remarks": _found(remarks)}
+    return {"kb": str(kb.path), "problems": _nonempty(problems), "remarks": _nonempty(remarks)}
 
 
-def _found(findings: dict[str, Finding]) -> dict[str, Finding]:
+def _nonempty(findings: dict[str, Finding]) -> dict[str, Finding]:
     return {check: finding for check, finding in findings.items() if finding["count"]}
 
 
 def _finding(examples: Iterable[Any]) -> Finding:
-    """Count what comes and keep the first as examples."""
+    """Count the examples and keep the first `MAX_EXAMPLES`."""
     finding: Finding = {"count": 0, "examples": []}
     for example in examples:
         finding["count"] += 1
@@ -142,7 +151,10 @@ def _wrong_counts(kb: KnowledgeBase, db: sqlite3.Connection) -> Finding:
 
 
 def _gaps_in_rows(db: sqlite3.Connection) -> Finding:
-    """Rows must count from 0 without gaps: a name's row is its row in every matrix of vectors."""
+    """Find tables in which the rows do not count from 0 without gaps.
+
+    The row of a name is also its row in every matrix of vectors.
+    """
     extent = "SELECT count(*), coalesce(min(row), 0), coalesce(max(row), -1) FROM"
     extents = {table: db.execute(f"{extent} {table}").fetchone() for table in ("concepts", "names")}
     return _finding(
@@ -153,14 +165,14 @@ def _gaps_in_rows(db: sqlite3.Connection) -> Finding:
 
 
 def _wrong_arrays(db: sqlite3.Connection) -> Finding:
-    """The arrays of `NameConceptMap` repeat what the table of synonyms holds."""
+    """Find arrays of `NameConceptMap` that differ from the table of synonyms."""
     rows = db.execute(
         "SELECT s.name, s.concept, s.name = c.preferred, sum(s.annotations) FROM synonyms s "
         "JOIN concepts c ON c.row = s.concept GROUP BY s.name, s.concept ORDER BY s.name, s.concept"
     )
-    matching_entries = np.fromiter(rows, dtype=list(ARRAYS.items()))
+    entries = np.fromiter(rows, dtype=list(ARRAYS.items()))
     stored = dict(db.execute("SELECT name, data FROM arrays"))
-    return _finding(name for name in ARRAYS if stored.get(name) != matching_entries[name].tobytes())
+    return _finding(name for name in ARRAYS if stored.get(name) != entries[name].tobytes())
 
 
 # --- remarks
@@ -180,12 +192,12 @@ def _shared_names(db: sqlite3.Connection) -> Finding:
         "GROUP BY name HAVING min(concept) < max(concept)"
     )
     worst = "SELECT s.name, n.text, s.n FROM shared s JOIN names n ON n.row = s.name ORDER BY s.n DESC, n.text LIMIT ?"
-    owners = "SELECT DISTINCT c.id FROM synonyms s JOIN concepts c ON c.row = s.concept WHERE s.name = ?"
+    concepts_of_name = "SELECT DISTINCT c.id FROM synonyms s JOIN concepts c ON c.row = s.concept WHERE s.name = ?"
     examples = [
         {
             "name": text,
             "concepts": n,
-            "ids": [one for (one,) in db.execute(f"{owners} ORDER BY c.id LIMIT ?", (name, MAX_EXAMPLES))],
+            "ids": [one for (one,) in db.execute(f"{concepts_of_name} ORDER BY c.id LIMIT ?", (name, MAX_EXAMPLES))],
         }
         for name, text, n in db.execute(worst, (MAX_EXAMPLES,))
     ]
@@ -204,7 +216,7 @@ def _odd_names(kb: KnowledgeBase) -> Finding:
 
 
 def _oddity(name: str) -> str | None:
-    """Return what is odd about a name."""
+    """Return what is odd about a name, or None."""
     if not name.strip():
         return "empty"
     if len(name) > MAX_NAME_LENGTH:
@@ -213,33 +225,37 @@ def _oddity(name: str) -> str | None:
 
 
 def _cycles(kb: KnowledgeBase, db: sqlite3.Connection) -> Finding:
-    # rows that miss their concept are a problem of their own
+    # the check "references_to_missing_rows" reports rows without a concept
     rows = db.execute(
         "SELECT p.concept, i.concept FROM parents p JOIN ids i ON i.id = p.parent JOIN concepts c ON c.row = p.concept "
         "JOIN concepts d ON d.row = i.concept ORDER BY 1, 2"
     )
     edges = np.fromiter((row for pair in rows for row in pair), dtype=np.int32).reshape(-1, 2)
-    knots, ways = find_cycles(edges, int(edges.max(initial=0)) + 1)
-    examples = [[kb.concept_id(row) for row in way] for way in ways]
-    return {"count": len(knots), "concepts": int(knots.sum()), "examples": examples}
+    sizes, cycles = find_cycles(edges, int(edges.max(initial=0)) + 1)
+    examples = [[kb.concept_id(row) for row in path] for path in cycles]
+    return {"count": len(sizes), "concepts": int(sizes.sum()), "examples": examples}
 
 
 def find_cycles(edges: np.ndarray, n: int) -> tuple[np.ndarray, list[list[int]]]:
-    """Find cycles by strong components (Pearce 2005, as in scipy), without recursion, in O(n + m) time and memory.
+    """Find cycles by strongly connected components, in O(n + m) time and memory, without recursion.
+
+    The algorithm is that of Pearce (2005), as implemented in scipy.
 
     Args:
-        edges (int, shape (m, 2)): child and parent, each in [0, n).
+        edges (int, shape (m, 2)): Child and parent of each edge, both in [0, n).
+        n: Number of nodes.
 
     Returns:
-        tuple[np.ndarray, list[list[int]]]: how many nodes each component that has a cycle holds, and for the first
-            `MAX_EXAMPLES` components one cycle: nodes, each the child of the next, the last the same as the first.
+        Two results. The first is an array with the number of nodes of each component that contains a cycle. The second
+        lists one cycle for each of the first `MAX_EXAMPLES` components. In a cycle, each node is the child of the next
+        one, and the last node repeats the first.
     """
     from scipy.sparse import csr_matrix
     from scipy.sparse.csgraph import connected_components
 
     graph = csr_matrix((np.ones(len(edges), dtype=bool), edges.T), shape=(n, n))
     n_components, component = connected_components(graph, directed=True, connection="strong")
-    # within a component of several nodes each has a parent there; one alone is in a cycle if it is its own parent
+    # In a component of several nodes, each node has a parent in it. A single node is a cycle if it is its own parent.
     inside = edges[component[edges[:, 0]] == component[edges[:, 1]]]
     cyclic, firsts = np.unique(component[inside[:, 0]], return_index=True)
     sizes = np.bincount(component, minlength=n_components)[cyclic]
@@ -250,10 +266,10 @@ def find_cycles(edges: np.ndarray, n: int) -> tuple[np.ndarray, list[list[int]]]
 
 
 def _walk(parent_of: np.ndarray, start: int) -> list[int]:
-    """Return the cycle into which the way up from a node runs."""
-    place: dict[int, int] = {}
-    way = [start]
-    while way[-1] not in place:
-        place[way[-1]] = len(way) - 1
-        way.append(int(parent_of[way[-1]]))
-    return way[place[way[-1]] :]
+    """Return the cycle that the path from a node to its ancestors ends in."""
+    position: dict[int, int] = {}
+    path = [start]
+    while path[-1] not in position:
+        position[path[-1]] = len(path) - 1
+        path.append(int(parent_of[path[-1]]))
+    return path[position[path[-1]] :]

@@ -1,7 +1,7 @@
-"""What changed between two versions of a vocabulary.
+"""Compare two versions of a vocabulary: concepts and names that were added, removed, merged or changed.
 
-The work is SQLite's, in a database of its own in a temporary file: stores hold millions of names, and only what differs
-comes into Python, row by row.
+SQLite does the work in a temporary database, since knowledge bases hold millions of names. Python reads only the
+differences, row by row.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import Any
 from ..errors import Errors, SapbertError
 from .knowledge_base import KnowledgeBase
 
-# same_name: the rows of a name that both stores have.
-# follows: which new concepts go on with which old ones: under the same id, or with the old id as an alternative.
-# left_names, joined_names: names that a concept no longer has, and those that it did not have before.
+# same_name: the rows of a name that is in both files.
+# follows: which new concepts continue which old ones, under the same id or with the old id as an alternative id.
+# left_names, joined_names: names that a concept has lost, and names that it has gained.
 # moved_names: names that left one concept and joined another.
-# CROSS JOIN keeps SQLite to the order that is written, which goes through the indexes.
+# CROSS JOIN makes SQLite keep the written order, which uses the indexes.
 _PREPARE = """
 CREATE TABLE same_name (old INTEGER PRIMARY KEY, new INTEGER NOT NULL);
 INSERT INTO same_name SELECT o.row, n.row FROM old.names o CROSS JOIN new.names n ON n.text = o.text;
@@ -46,12 +46,12 @@ INSERT INTO moved_names SELECT DISTINCT m.old, m.new FROM left_names l CROSS JOI
 
 
 def _list(column: str, rows: str) -> str:
-    """Return an expression for all values of a column, as one JSON array."""
+    """Return a SQL expression for all values of a column, as one JSON array."""
     return f"(SELECT json_group_array(value) FROM (SELECT DISTINCT {column} AS value FROM {rows} ORDER BY 1))"
 
 
 def _concepts(side: str, where: str, columns: str = "") -> str:
-    """Return a query for concepts of one store, with all their names."""
+    """Return a query for concepts of one file, with all their names."""
     names = _list("m.text", f"{side}.synonyms s JOIN {side}.names m ON m.row = s.name WHERE s.concept = c.row")
     return (
         f'SELECT c.id, n.text AS name, {columns}{names} AS "names[]" FROM {side}.concepts c '
@@ -59,12 +59,12 @@ def _concepts(side: str, where: str, columns: str = "") -> str:
     )
 
 
-def _owners(side: str, pairs: str) -> str:
+def _concept_ids(side: str, pairs: str) -> str:
     return _list("c.id", f"{pairs} p JOIN {side}.concepts c ON c.row = p.concept WHERE p.name = m.{side}")
 
 
-def _unmoved(side: str, pairs: str, joined: int) -> str:
-    """Return names that a concept lost or got, where the concept goes on and no other lost or got the name."""
+def _unmoved_names(side: str, pairs: str, joined: int) -> str:
+    """Return a query for names that a continuing concept lost or gained and that did not move."""
     return (
         f"SELECT c.id, n.text, {joined} AS joined FROM {pairs} p JOIN {side}.concepts c ON c.row = p.concept "
         f"JOIN {side}.names n ON n.row = p.name WHERE p.concept IN (SELECT {side} FROM follows) "
@@ -72,8 +72,8 @@ def _unmoved(side: str, pairs: str, joined: int) -> str:
     )
 
 
-def _differing(value: str, mark: str = "") -> str:
-    """Return a query for concepts of the same id that differ in a value; `{side}` in it is the store."""
+def _difference(value: str, mark: str = "") -> str:
+    """Return a query for concepts with the same id that differ in a value. In `value`, `{side}` stands for the file."""
     old, new = value.format(side="old"), value.format(side="new")
     return (
         f'SELECT c.id, {old} AS "old{mark}", {new} AS "new{mark}" FROM follows f JOIN old.concepts c ON c.row = f.old '
@@ -86,30 +86,31 @@ _INTO = _list("t.id", "follows f JOIN new.concepts t ON t.row = f.new WHERE f.ol
 _OF_CONCEPT = "{{side}}.{} WHERE concept = f.{{side}}"
 _PREFERRED = "(SELECT n.text FROM {side}.concepts t JOIN {side}.names n ON n.row = t.preferred WHERE t.row = f.{side})"
 
-# Each query makes a table; the columns whose names end in [] hold JSON arrays.
+# Each query creates one table. Columns with names that end in [] hold JSON arrays.
 _CHANGES = {
     "concept_added": _concepts("new", "c.row NOT IN (SELECT new FROM follows)", f'{_SPLIT_FROM} AS "split_from[]", '),
     "concept_removed": _concepts("old", "c.row NOT IN (SELECT old FROM follows)"),
     "concept_merged": _concepts(
         "old", "c.row IN (SELECT old FROM follows WHERE NOT same_id)", f'{_INTO} AS "into[]", '
     ),
-    "preferred_name": _differing(_PREFERRED),
+    "preferred_name": _difference(_PREFERRED),
     "names": 'SELECT id, json_group_array(text) FILTER (WHERE joined) AS "added[]", '
     'json_group_array(text) FILTER (WHERE NOT joined) AS "removed[]" '
-    f"FROM ({_unmoved('new', 'joined_names', 1)} UNION ALL {_unmoved('old', 'left_names', 0)}) GROUP BY id ORDER BY id",
-    "name_moved": f'SELECT n.text AS name, {_owners("old", "left_names")} AS "from[]", '
-    f'{_owners("new", "joined_names")} AS "to[]" '
+    f"FROM ({_unmoved_names('new', 'joined_names', 1)} UNION ALL {_unmoved_names('old', 'left_names', 0)}) "
+    "GROUP BY id ORDER BY id",
+    "name_moved": f'SELECT n.text AS name, {_concept_ids("old", "left_names")} AS "from[]", '
+    f'{_concept_ids("new", "joined_names")} AS "to[]" '
     "FROM moved_names m JOIN old.names n ON n.row = m.old ORDER BY n.text",
-    "alternative_ids": _differing(_list("id", _OF_CONCEPT.format("ids") + " AND id != c.id"), "[]"),
-    "types": _differing(_list("type", _OF_CONCEPT.format("types")), "[]"),
-    "definition": _differing("(SELECT definition FROM {side}.concepts WHERE row = f.{side})"),
-    "parents": _differing(_list("parent", _OF_CONCEPT.format("parents")), "[]"),
-    "xrefs": _differing(_list("xref", _OF_CONCEPT.format("xrefs")), "[]"),
+    "alternative_ids": _difference(_list("id", _OF_CONCEPT.format("ids") + " AND id != c.id"), "[]"),
+    "types": _difference(_list("type", _OF_CONCEPT.format("types")), "[]"),
+    "definition": _difference("(SELECT definition FROM {side}.concepts WHERE row = f.{side})"),
+    "parents": _difference(_list("parent", _OF_CONCEPT.format("parents")), "[]"),
+    "xrefs": _difference(_list("xref", _OF_CONCEPT.format("xrefs")), "[]"),
 }
 
 
 class KnowledgeBaseDiff:
-    """The changes from one store to another; made by `compare`."""
+    """The changes from one knowledge base to another. `compare` creates it."""
 
     def __init__(self, connection: sqlite3.Connection, old: KnowledgeBase, new: KnowledgeBase) -> None:
         self._db = connection
@@ -118,14 +119,16 @@ class KnowledgeBaseDiff:
     def summary(self) -> dict[str, Any]:
         """Count the changes.
 
-        Returns:
-            dict[str, Any]: "old" and "new", what the stores are; "same_content"; and the counts of "concepts": kept
-                (the same id in both), added, removed, merged (the id is now an alternative of another concept); new_ids
-                are concepts that take over a merged one under an id that was none before; split_from_others are those
-                of the added whose id was an alternative of another concept. "names": added and removed, in concepts
-                that go on; moved from one concept to another (a name counts once); and those of the added and of the
-                removed concepts. "changed": kept concepts with another preferred name, other alternative ids, types,
-                definition, parents, xrefs.
+        The keys of the result are:
+
+        - "old", "new": path, counts and fingerprint of each file.
+        - "same_content": whether both have the same fingerprint.
+        - "concepts": numbers of concepts. "kept": the id is in both. "added" and "removed": the id is in one only.
+          "merged": the old id is now an alternative id of another concept. "new_ids": a new id took over a merged
+          concept. "split_from_others": added concepts with an id that was an alternative id of another concept.
+        - "names": "added" and "removed" in concepts that continue. "moved" from one concept to another, each name
+          counted once. "of_added_concepts" and "of_removed_concepts".
+        - "changed": kept concepts that differ in preferred name, alternative ids, types, definition, parents or xrefs.
         """
         changed = ("preferred_name", "alternative_ids", "types", "definition", "parents", "xrefs")
         return {
@@ -138,18 +141,20 @@ class KnowledgeBaseDiff:
         }
 
     def changes(self) -> Iterator[dict[str, Any]]:
-        """Yield the changes one by one, as JSON values: by kind, which "change" tells, and id.
+        """Yield the changes one by one, as JSON values, sorted by kind and id. The key "change" holds the kind.
 
-        concept_added, concept_removed, concept_merged: id, (preferred) name, names; "split_from", "into": ids.
-        names: the names "added" to and "removed" from the concept "id", which goes on.
-        name_moved: a name that left the concepts "from" and joined the concepts "to".
-        preferred_name, alternative_ids, types, definition, parents, xrefs: the "old" and the "new" of the concept "id".
+        - concept_added, concept_removed, concept_merged: "id", (preferred) "name" and "names". "split_from" and "into"
+          hold ids.
+        - names: the names "added" to and "removed" from the concept "id", which continues.
+        - name_moved: a name that left the concepts "from" and joined the concepts "to".
+        - preferred_name, alternative_ids, types, definition, parents, xrefs: the "old" and the "new" value of the
+          concept "id".
         """
         for kind in _CHANGES:
             rows = self._db.execute(f"SELECT * FROM {kind} ORDER BY rowid")
             columns = [column for column, *_ in rows.description]
             for row in rows:
-                yield {"change": kind, **dict(map(_decoded, columns, row))}
+                yield {"change": kind, **dict(map(_decode_cell, columns, row))}
 
     def _concepts(self) -> dict[str, int]:
         return {
@@ -172,23 +177,23 @@ class KnowledgeBaseDiff:
         return int(self._db.execute(f"SELECT count(*) FROM ({sql})").fetchone()[0])
 
     def _total(self, table: str, column: str) -> int:
-        """Return how many values the arrays of a column hold together."""
+        """Return the total number of values in the arrays of a column."""
         sql = f'SELECT coalesce(sum(json_array_length("{column}[]")), 0) FROM {table}'
         return int(self._db.execute(sql).fetchone()[0])
 
 
 @contextmanager
 def compare(old: KnowledgeBase, new: KnowledgeBase) -> Iterator[KnowledgeBaseDiff]:
-    """Compare two stores; concepts are the same where their primary ids are.
+    """Compare two knowledge bases. Concepts correspond if their primary ids are equal.
 
     Yields:
-        the changes, for as long as the block lasts.
+        The changes. They can be read only inside the `with` block.
 
     Raises:
-        SapbertError: E191 SQLite cannot finish it, above all for want of room for temporary files.
+        SapbertError: E191 if SQLite cannot finish, usually because there is no room for temporary files.
     """
     try:
-        # a database without a name lies in a temporary file and goes with its connection
+        # a database without a name is a temporary file, which SQLite deletes with the connection
         with closing(sqlite3.connect("", uri=True, isolation_level=None)) as connection:
             connection.execute("PRAGMA journal_mode = OFF")
             for side, kb in (("old", old), ("new", new)):
@@ -203,8 +208,8 @@ def compare(old: KnowledgeBase, new: KnowledgeBase) -> Iterator[KnowledgeBaseDif
 
 def _identity(kb: KnowledgeBase) -> dict[str, Any]:
     counts = {"concepts": len(kb), "names": kb.n_names}
-    return {"store": str(kb.path), **counts, "fingerprint": kb.fingerprint}
+    return {"kb": str(kb.path), **counts, "fingerprint": kb.fingerprint}
 
 
-def _decoded(column: str, value: Any) -> tuple[str, Any]:
+def _decode_cell(column: str, value: Any) -> tuple[str, Any]:
     return (column[:-2], sorted(json.loads(value))) if column.endswith("[]") else (column, value)

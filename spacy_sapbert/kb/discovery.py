@@ -1,8 +1,8 @@
-"""New names of a vocabulary's concepts: texts that were linked to a concept, but are none of its names.
+"""Discover new names: texts that were linked to a concept but are not among its names.
 
-That is what kg-aligned-entity-linker was made for (https://github.com/sujitpal/kg-aligned-entity-linker). A text counts
-as a name that is known where it is one but for case, plural, spelling, word order and function words ("of"), as for
-the `concept_matcher`.
+kg-aligned-entity-linker was made for this task (https://github.com/sujitpal/kg-aligned-entity-linker). A text counts as
+a known name if it equals one, as `concept_matcher` compares names. That comparison ignores case, plural, spelling, word
+order and function words ("of").
 """
 
 from __future__ import annotations
@@ -18,20 +18,25 @@ from .knowledge_base import KnowledgeBase
 from .name_index import NameIndex
 from .readers.discovered import COLUMNS
 
-# What twice as many documents count beside the similarity. Chosen on the training part of BC5CDR: as many of the first
-# 50 or 200 names are right as without, and they stand for more mentions (`benchmarks/discovery.py`).
 PER_DOUBLING = 0.02
+"""Added to the similarity each time the number of documents doubles.
+
+Chosen on the training part of BC5CDR (`benchmarks/discovery.py`). Of the first 50 or 200 names, as many are right as
+without it, and they have more mentions.
+"""
 
 
 class LinkedOccurrence(NamedTuple):
-    """A text in a document that was linked.
+    """A text in a document that was linked to a concept.
 
     Attributes:
-        name: the name of the concept that is most like the text.
-        similarity: the score of that name, at most 1.
-        example: the text around it.
-        written: as the document has it, where the text is its correction; else empty.
-        short_form: whether there is a short form in the text whose long form is known.
+        text: The linked text. If `written` is set, this is its correction.
+        concept_id: Primary id of the concept.
+        name: The name of the concept that is most similar to the text.
+        similarity: The score of that name, at most 1.
+        example: The text around the occurrence.
+        written: The text as the document has it, if it was corrected; else empty.
+        short_form: Whether the text contains a short form with a known long form.
     """
 
     text: str
@@ -44,14 +49,21 @@ class LinkedOccurrence(NamedTuple):
 
 
 class NewName(NamedTuple):
-    """A candidate: texts of the same words that were linked to the same concept.
+    """A candidate for a new name: texts with the same words, linked to the same concept.
+
+    `matched_name`, `similarity`, `written`, `doc_id` and `example` are those of the first occurrence of the name.
 
     Attributes:
-        name: the most frequent of the texts; what follows is that of its first sighting.
-        matched_name: the known name that is most like it, and its score.
-        occurrences: how often, and in how many documents, any of the texts was linked so.
-        other_concepts: primary ids of the concepts that have the name already.
-        written: what the document has, where the name is a correction of it; else empty.
+        name: The most frequent of the texts.
+        concept_id: Primary id of the concept.
+        matched_name: The known name that is most similar to it.
+        similarity: The score of `matched_name`.
+        occurrences: How often any of the texts was linked to the concept.
+        documents: In how many documents any of the texts was linked to the concept.
+        other_concepts: Primary ids of the concepts that already have the name.
+        written: The text as the document has it, if it was corrected; else empty.
+        doc_id: Id of the document.
+        example: The text around the occurrence.
     """
 
     name: str
@@ -67,7 +79,7 @@ class NewName(NamedTuple):
 
 
 class _Group:
-    """What was seen of texts with the same words, all linked to one concept."""
+    """The occurrences of texts with the same words, all linked to one concept."""
 
     def __init__(self) -> None:
         self.texts: Counter[str] = Counter()
@@ -80,7 +92,10 @@ class _Group:
         self.first.setdefault(text, (doc_id, occurrence))
 
     def new_name(self, other_concepts: tuple[str, ...]) -> NewName:
-        """Of texts that are as frequent, the one with the fewest capitals goes first, then by alphabet."""
+        """Return the group as a `NewName`, named by its most frequent text.
+
+        Of equally frequent texts, the one with the fewest capitals takes precedence, then the first in the alphabet.
+        """
         text = min(self.texts, key=lambda text: (-self.texts[text], sum(map(str.isupper, text)), text))
         doc_id, seen = self.first[text]
         counts = self.texts.total(), self.documents
@@ -89,24 +104,25 @@ class _Group:
 
 
 class Discovery:
-    """Collects new names from linked documents, one after the other; what is known already is only counted.
+    """Collects new names from linked documents, one document after the other.
 
     Args:
-        kb: the vocabulary that was linked to.
+        kb: The knowledge base that the documents were linked to.
 
     Attributes:
-        counts: of sightings, `gazetteer_features`, `short_forms` (which the document explains), `without_words`
-            (punctuation or function words alone) and `occurrences` of new names; of different new names, `candidates`.
+        counts: Linked occurrences by kind. `known_names` are names of the concept already. `short_forms` are explained
+            in the document. `without_words` have only punctuation or function words. `occurrences` are those of new
+            names. `candidates` is the number of different new names.
     """
 
     def __init__(self, kb: KnowledgeBase) -> None:
         names = NameIndex(kb, lambda name: " ".join(word_keys(name)))
         self.counts: Counter[str] = Counter()
-        self._owners = lru_cache(maxsize=1 << 16)(names.owners)
+        self._concepts_with_name = lru_cache(maxsize=1 << 16)(names.owners)
         self._groups: defaultdict[tuple[tuple[str, ...], str], _Group] = defaultdict(_Group)
 
     def add(self, doc_id: str, linked_occurrences: Iterable[LinkedOccurrence]) -> None:
-        """Add all that was linked in one document."""
+        """Add all linked occurrences of one document."""
         seen = set()
         for occurrence in linked_occurrences:
             kind = self._kind(occurrence)
@@ -122,30 +138,29 @@ class Discovery:
     def _kind(self, occurrence: LinkedOccurrence) -> str:
         if not word_keys(occurrence.text):
             return "without_words"
-        if occurrence.concept_id in self._owners(occurrence.text):
-            return "gazetteer_features"
+        if occurrence.concept_id in self._concepts_with_name(occurrence.text):
+            return "known_names"
         return "short_forms" if occurrence.short_form else "occurrences"
 
     def ranked(self, min_documents: int = 1) -> list[NewName]:
-        """Return `list[NewName]`: those seen in so many documents, in the order of `rank`."""
+        """Return the new names that occur in at least `min_documents` documents, sorted by `rank`."""
         frequent = (group for group in self._groups.values() if group.documents >= min_documents)
-        return rank(group.new_name(tuple(self._owners(next(iter(group.texts))))) for group in frequent)
+        return rank(group.new_name(tuple(self._concepts_with_name(next(iter(group.texts))))) for group in frequent)
 
 
 def rank(names: Iterable[NewName]) -> list[NewName]:
-    """Sort new names by similarity + 0.02 · log2(documents), the highest first; equals by alphabet.
+    """Sort new names by similarity + 0.02 · log2(documents), the highest first.
 
-    Returns:
-        the same order for any order of the input.
+    Ties are sorted by alphabet, so the result does not depend on the order of the input.
     """
     return sorted(names, key=lambda new: (-new.similarity - PER_DOUBLING * log2(new.documents), *new))
 
 
 def table_lines(names: Iterable[NewName], kb: KnowledgeBase) -> Iterator[str]:
-    """Write new names as a table that people review and the reader "discovered" takes back.
+    """Write new names as a table for review; the reader "discovered" reads the reviewed table.
 
     Yields:
-        the lines, tab-separated, each with its end; first the headings.
+        Tab-separated lines with their line ends. The first line is the header.
     """
     yield _line(COLUMNS)
     for new in names:

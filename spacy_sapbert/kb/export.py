@@ -1,4 +1,4 @@
-"""A store as a text file for other programs: scispaCy's JSON lines, a table, or BioSyn's dictionary."""
+"""Export a knowledge base as scispaCy JSON lines, a table or a BioSyn dictionary."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .ids import split_ids
 from .knowledge_base import KnowledgeBase
 from .readers.table import FIELDS
 
-# Concepts that are read together: one by one, they would cost several queries each.
+# Number of concepts read together: one by one, each would cost several queries.
 _BLOCK = 4096
 _SEPARATOR = "|"
 
@@ -42,11 +42,12 @@ _OF_NAMES = {"sources of names, but one": _SOURCES, "annotation counts of names"
 
 @dataclass
 class ExportReport:
-    """What went into the file, and what its format cannot hold.
+    """Counts what an export wrote, and what its format cannot hold.
 
     Attributes:
-        concepts: written; a name counts once for each concept that owns it.
-        left_out: what is not in the file, or would not be read back as it was, by kind.
+        concepts: Number of concepts written.
+        names: Number of names written. A name of several concepts counts once for each.
+        left_out: By kind, what is not in the file or would not be read back unchanged.
     """
 
     concepts: int = 0
@@ -55,21 +56,26 @@ class ExportReport:
 
 
 def export_lines(kb: KnowledgeBase, format: str, report: ExportReport) -> Iterator[str]:
-    """Write a store in another format, concept by concept in the order of the store.
+    """Export a knowledge base, concept by concept in row order.
+
+    The formats are:
+
+    - "scispacy": what scispaCy's `KnowledgeBase` loads, one JSON object per concept.
+    - "table": tab-separated, with the columns that `read_table` expects. `|` joins the values of a cell. A concept has
+      one row for each source of its names, and one for every name that contains `|`.
+    - "biosyn": `id[|alternative id…]||name`, one line for every name of every concept, the preferred name first. An
+      alternative id of several concepts is left out, since its lines would read as one more concept.
 
     Args:
-        format: one of `FORMATS`. "scispacy": what scispaCy's `KnowledgeBase` loads, a JSON object a concept. "table":
-            tab-separated, with the columns that the reader of tables looks for; values are joined by `|`. A concept has
-            a row for each source of its names, and one for every name that holds `|` itself. "biosyn": `id[|alternative
-            id…]||name`, a line for every name of every concept, the preferred name first. An alternative id that
-            several concepts claim is left out: together, their lines would read as a concept more.
-        report: counts what is written and left out, while the lines are taken.
+        kb: The knowledge base.
+        format: One of `FORMATS`.
+        report: Counts what is written and left out, while the lines are read.
 
     Returns:
-        the lines, each with its end.
+        The lines, with their line ends.
 
     Raises:
-        SapbertError: E190 there is no such format.
+        SapbertError: E190 if the format is unknown.
     """
     if format not in FORMATS:
         raise SapbertError(Errors.E190.format(format=format, formats=", ".join(FORMATS)))
@@ -81,7 +87,10 @@ def export_lines(kb: KnowledgeBase, format: str, report: ExportReport) -> Iterat
 
 
 def stream_records(kb: KnowledgeBase) -> Iterator[Record]:
-    """Yield every concept by row, with all its names, the preferred one first; one of two sources twice."""
+    """Yield every concept in row order, with all its names, the preferred one first.
+
+    A name from two sources appears twice.
+    """
     for first in range(0, len(kb), _BLOCK):
         names = _by_concept(kb, _NAMES, first)
         ids, types, parents, xrefs = (_by_concept(kb, sql, first) for sql in _VALUES)
@@ -98,7 +107,7 @@ def stream_records(kb: KnowledgeBase) -> Iterator[Record]:
 
 
 def _by_concept(kb: KnowledgeBase, sql: str, first: int) -> dict[int, list[tuple[Any, ...]]]:
-    """Return `dict[int, list[tuple]]`: for a block's concepts by row, what a query finds of each."""
+    """Run a query for a block of concepts, and return the rows that it found by concept row."""
     values: dict[int, list[tuple[Any, ...]]] = defaultdict(list)
     for concept, *value in kb.query(sql, first, first + _BLOCK):
         values[concept].append(tuple(value))
@@ -109,13 +118,13 @@ def _by_concept(kb: KnowledgeBase, sql: str, first: int) -> dict[int, list[tuple
 
 
 def _scispacy(record: Record, kb: KnowledgeBase, report: ExportReport) -> Iterator[str]:
-    preferred, *aliases = _texts(record.names)
+    preferred, *aliases = _unique_texts(record.names)
     report.left_out["scopes of names"] += sum(
         name.scope != ("preferred" if name.text == preferred else "exact") for name in record.names
     )
     report.concepts += 1
     report.names += 1 + len(aliases)
-    # exactly these keys, or scispaCy's `Entity` cannot be made; in ASCII, as it opens files in the local encoding
+    # scispaCy's `Entity` accepts exactly these keys. It opens files in the local encoding, so the JSON is ASCII.
     entity = {
         "concept_id": record.concept_id,
         "canonical_name": preferred,
@@ -127,28 +136,28 @@ def _scispacy(record: Record, kb: KnowledgeBase, report: ExportReport) -> Iterat
 
 
 def _table(record: Record, kb: KnowledgeBase, report: ExportReport) -> Iterator[str]:
-    concept_id = _folded(record.concept_id, "ids", report)
+    concept_id = _fold_whitespace(record.concept_id, "ids", report)
     cells = {
-        "alternative_ids": _joined(record.alternative_ids, "alternative ids", report),
-        "types": _joined(record.types, "types", report),
-        "definition": _folded(record.definition or "", "definitions", report),
-        "parents": _joined(record.parents, "parents", report),
-        "xrefs": _joined(record.xrefs, "cross-references", report),
+        "alternative_ids": _join_values(record.alternative_ids, "alternative ids", report),
+        "types": _join_values(record.types, "types", report),
+        "definition": _fold_whitespace(record.definition or "", "definitions", report),
+        "parents": _join_values(record.parents, "parents", report),
+        "xrefs": _join_values(record.xrefs, "cross-references", report),
     }
     report.concepts += 1
-    report.names += len(_texts(record.names))
+    report.names += len(_unique_texts(record.names))
     for first, *others in _rows(record.names):
         read_as = ["preferred", *("exact" for _ in others)]
         report.left_out["scopes of names"] += sum(map(str.__ne__, read_as, (name.scope for name in (first, *others))))
-        name, *synonyms = (_folded(name.text, "names", report) for name in (first, *others))
+        name, *synonyms = (_fold_whitespace(name.text, "names", report) for name in (first, *others))
         cells |= {"id": concept_id, "name": name, "synonyms": _SEPARATOR.join(synonyms)}
-        cells["source"] = _folded(first.source, "sources", report)
+        cells["source"] = _fold_whitespace(first.source, "sources", report)
         yield "\t".join(cells.get(column, "") for column in FIELDS) + "\n"
-        cells = {}  # what is known of the concept stands in its first row
+        cells = {}  # only the first row holds the other fields of the concept
 
 
 def _rows(names: Iterable[Name]) -> Iterator[list[Name]]:
-    """Yield names that can share a row: of one source, and all but the first without the separator."""
+    """Yield groups of names that fit in one row: from one source, and only the first may contain the separator."""
     by_source: dict[str, list[Name]] = defaultdict(list)
     for name in names:
         by_source[name.source].append(name)
@@ -157,28 +166,28 @@ def _rows(names: Iterable[Name]) -> Iterator[list[Name]]:
         yield from ([name] for name in others if _SEPARATOR in name.text)
 
 
-def _joined(values: tuple[str, ...], kind: str, report: ExportReport) -> str:
-    kept = [_folded(value, kind, report) for value in values if _SEPARATOR not in value]
+def _join_values(values: tuple[str, ...], kind: str, report: ExportReport) -> str:
+    kept = [_fold_whitespace(value, kind, report) for value in values if _SEPARATOR not in value]
     report.left_out[f"{kind} that hold {_SEPARATOR}"] += len(values) - len(kept)
     return _SEPARATOR.join(kept)
 
 
 def _biosyn(record: Record, kb: KnowledgeBase, report: ExportReport) -> Iterator[str]:
-    texts = [_folded(text, "names", report) for text in _texts(record.names)]
-    kept = [text for text in texts if "||" not in text]  # BioSyn itself splits a line wherever they stand
+    texts = [_fold_whitespace(text, "names", report) for text in _unique_texts(record.names)]
+    kept = [text for text in texts if "||" not in text]  # BioSyn splits a line at every ||
     report.left_out["names that hold ||"] += len(texts) - len(kept)
     report.left_out["scopes of names"] += sum(name.scope != "exact" for name in record.names)
     if not kept or not _is_one_id(record.concept_id):
         report.left_out["concepts whose id or names cannot be written"] += 1
         return
-    ids = _SEPARATOR.join((record.concept_id, *_own_alternatives(record, kb, report)))
+    ids = _SEPARATOR.join((record.concept_id, *_unshared_alternative_ids(record, kb, report)))
     report.concepts += 1
     report.names += len(kept)
     for text in kept:
         yield f"{ids}||{text}\n"
 
 
-def _own_alternatives(record: Record, kb: KnowledgeBase, report: ExportReport) -> Iterator[str]:
+def _unshared_alternative_ids(record: Record, kb: KnowledgeBase, report: ExportReport) -> Iterator[str]:
     for other in record.alternative_ids:
         if not _is_one_id(other):
             report.left_out["alternative ids that cannot be written"] += 1
@@ -189,23 +198,23 @@ def _own_alternatives(record: Record, kb: KnowledgeBase, report: ExportReport) -
 
 
 def _is_one_id(concept_id: str) -> bool:
-    """Whether the readers of dictionaries find just this id again: several may be joined by one of many separators."""
+    """Return whether a dictionary reader would read the id back as this one id, since many separators can join ids."""
     return split_ids(concept_id) == (concept_id,)
 
 
-def _texts(names: Iterable[Name]) -> list[str]:
+def _unique_texts(names: Iterable[Name]) -> list[str]:
     return list(dict.fromkeys(name.text for name in names))
 
 
-def _folded(text: str, kind: str, report: ExportReport) -> str:
-    """Return the text with each run of white space as one blank, so that it does not break its line or cell."""
+def _fold_whitespace(text: str, kind: str, report: ExportReport) -> str:
+    """Replace each run of whitespace by one space, so that the text cannot break its line or cell."""
     folded = " ".join(text.split())
     report.left_out[f"white space within {kind}"] += folded != text
     return folded
 
 
 class _Format(NamedTuple):
-    """How a format is written, and queries for what it does not hold at all."""
+    """How to write a format, and queries that count what it cannot hold."""
 
     write: Callable[[Record, KnowledgeBase, ExportReport], Iterator[str]]
     left_out: dict[str, str]

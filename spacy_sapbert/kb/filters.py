@@ -1,4 +1,4 @@
-"""Filters of concepts and names by type and source."""
+"""Filter concepts and names by semantic type and source."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from .knowledge_base import KnowledgeBase
 
 
 class Filter(NamedTuple):
-    """Which concepts and names may be candidates. Empty tuples let all pass.
+    """Which concepts and names may be candidates. An empty tuple does not restrict them.
 
     Attributes:
-        types: the concept has one of these semantic types.
-        sources: the name comes from one of these sources.
+        types: The concept must have one of these semantic types.
+        sources: The name must come from one of these sources.
     """
 
     types: tuple[str, ...] = ()
@@ -27,12 +27,12 @@ ALL = Filter()
 
 
 class FilterMask(NamedTuple):
-    """What a filter lets pass.
+    """The names and entries that match a filter.
 
     Attributes:
-        filter: the filter itself.
-        entries (bool): which entries of `KnowledgeBase.name_concepts` pass.
-        rows (int32): the rows of their names, rising.
+        filter: The filter.
+        entries (bool): Which entries of `KnowledgeBase.name_concepts` match.
+        rows (int32): The rows of their names, in ascending order.
     """
 
     filter: Filter
@@ -41,19 +41,23 @@ class FilterMask(NamedTuple):
 
     @classmethod
     def of(cls, entries: np.ndarray, kb: KnowledgeBase, filter: Filter = ALL) -> FilterMask:
-        """Return the mask that lets these entries pass."""
+        """Return the mask for these entries."""
         return cls(filter, entries, np.unique(kb.name_concepts.names[entries]))
 
 
 def filter_mask(kb: KnowledgeBase, filter: Filter) -> FilterMask | None:
-    """Return None where the filter lets everything pass."""
+    """Return the filter mask, or None if the filter does not restrict anything."""
     if filter == ALL:
         return None
     return FilterMask.of(kb.matching_entries(filter.types, filter.sources), kb, filter)
 
 
 def check_filters(kb: KnowledgeBase, types: Collection[str], sources: Collection[str]) -> None:
-    """Raise SapbertError: E404, E405 the vocabulary has no such type or source."""
+    """Check that the vocabulary has these types and sources.
+
+    Raises:
+        SapbertError: E404 if a type is missing; E405 if a source is missing.
+    """
     checks = ((Errors.E404, types, kb.type_counts), (Errors.E405, sources, kb.source_counts))
     for message, wanted, counts in checks:
         missing = sorted(set(wanted).difference(counts())) if wanted else []

@@ -1,4 +1,4 @@
-"""The hierarchy of a vocabulary: which concepts are above others."""
+"""The hierarchy of a vocabulary: the ancestors of a concept."""
 
 from __future__ import annotations
 
@@ -9,14 +9,18 @@ from .knowledge_base import KnowledgeBase
 
 
 def ancestors(concept_id: str, kb: KnowledgeBase, get: Callable[[str], Concept | None] | None = None) -> frozenset[str]:
-    """Go up the hierarchy.
+    """Find all ancestors of a concept.
+
+    Parents may be given by an alternative id. If the hierarchy contains a cycle through the concept, the concept is
+    among its own ancestors.
 
     Args:
-        get: in place of the store's, e.g. one that keeps what was asked.
+        concept_id: Primary id of the concept.
+        kb: The knowledge base.
+        get: Replaces `kb.get`, for example by a cached version.
 
     Returns:
-        primary ids of all concepts above; parents may be given by an alternative id. A concept that is above itself, in
-            a circle, is among them.
+        The primary ids of the ancestors.
     """
     find = get or kb.get
     found: set[str] = set()
@@ -31,7 +35,7 @@ def ancestors(concept_id: str, kb: KnowledgeBase, get: Callable[[str], Concept |
 
 
 def below(ids: Collection[str], kb: KnowledgeBase) -> set[str]:
-    """Return `set[str]`: of some concepts those that are above none of the others."""
+    """Return those of the concepts that are an ancestor of none of the others."""
     above = {one: ancestors(one, kb) - {one} for one in ids}
     return {
         one for one in ids if not any(one in of_other and other not in above[one] for other, of_other in above.items())

@@ -1,7 +1,7 @@
-"""Concept identifiers in their one canonical form, the same in vocabularies, corpora and predictions.
+"""Canonical form of concept ids, the same in vocabularies, corpora and predictions.
 
-MeSH ids and UMLS CUIs are bare (`D009369`, `C565588`, `C0012634`), all else is a CURIE (`OMIM:145250`). SNOMED CT
-has one prefix, `SNOMEDCT`: the numbers of its editions do not overlap.
+MeSH ids and UMLS CUIs have no prefix (`D009369`, `C565588`, `C0012634`). All other ids are CURIEs (`OMIM:145250`). All
+editions of SNOMED CT share the prefix `SNOMEDCT`, because their numbers do not overlap.
 """
 
 from __future__ import annotations
@@ -9,11 +9,14 @@ from __future__ import annotations
 import re
 
 NO_ID = frozenset({"", "-", "-1"})
-"""What corpora write for a mention that has no concept."""
+"""What corpora write for a mention without a concept."""
 
 SUPPLEMENTARY = (*("C" + "[0-9]" * digits for digits in (6, 9)), "OMIM:[0-9]*")
-"""Patterns of the ids that supplement MeSH's descriptors, for `re` and for SQLite's GLOB: its supplementary records, and
-those of OMIM, which MEDIC has for what MeSH lacks. A UMLS CUI has seven digits, so it is none."""
+"""Patterns of ids that supplement MeSH descriptors, for `re` and for SQLite's GLOB.
+
+They match MeSH supplementary records and OMIM ids, which MEDIC uses for diseases without a MeSH id. They do not match a
+UMLS CUI, which has seven digits.
+"""
 
 _BARE_PREFIXES = re.compile(r"(?:(?:mesh|msh|umls|umls_cui)\s*:\s*)+", re.IGNORECASE)
 _CURIE = re.compile(r"([A-Za-z][A-Za-z0-9_.-]*)\s*:\s*(?!//)(\S.*)", re.DOTALL)
@@ -24,16 +27,16 @@ _SUPPLEMENTARY = re.compile("|".join(SUPPLEMENTARY))
 
 
 def canonical_id(raw: str, default_prefix: str | None = None) -> str:
-    """Bring an identifier into its canonical form; a canonical one stays as it is.
+    """Return the canonical form of an id. A canonical id is returned unchanged.
 
-    A bare `C` number may be a MeSH supplementary concept or a UMLS CUI: both stay bare.
+    A `C` number without a prefix may be a MeSH supplementary record or a UMLS CUI. Both stay without a prefix.
 
     Args:
-        raw: the identifier as a source writes it, e.g. "MESH:D009369", "omim:145250", " UMLS:C0012634".
-        default_prefix: the prefix of bare numbers, for sources that leave it out ("OMIM" for MEDIC).
+        raw: The id as a source writes it, e.g. "MESH:D009369", "omim:145250", " UMLS:C0012634".
+        default_prefix: The prefix for bare numbers, for sources that omit it ("OMIM" for MEDIC).
 
     Returns:
-        the canonical form; empty if there is nothing but blanks and a prefix.
+        The canonical form. It is empty if the text holds only whitespace and a prefix.
     """
     text = raw.strip()
     bare = _BARE_PREFIXES.match(text)
@@ -49,15 +52,15 @@ def canonical_id(raw: str, default_prefix: str | None = None) -> str:
 
 
 def split_ids(raw: str, default_prefix: str | None = None) -> tuple[str, ...]:
-    """The canonical identifiers of a field that may hold several, joined by `|`, `+`, `,` or `;`.
+    """Return the canonical ids of a field that may hold several, joined by `|`, `+`, `,` or `;`.
 
     Returns:
-        each identifier once, in the order of the field; empty for `-1`, `-` or blanks.
+        Each id once, in the order of the field. Empty for `-1`, `-` or whitespace.
     """
     ids = (canonical_id(part, default_prefix) for part in _SEPARATORS.split(raw))
     return tuple(dict.fromkeys(concept_id for concept_id in ids if concept_id not in NO_ID))
 
 
 def is_supplementary(concept_id: str) -> bool:
-    """Return whether a canonical id supplements the descriptors of MeSH, as `C565588` and `OMIM:145250` do."""
+    """Return whether a canonical id supplements the MeSH descriptors, e.g. `C565588` or `OMIM:145250`."""
     return bool(_SUPPLEMENTARY.fullmatch(concept_id))

@@ -1,4 +1,4 @@
-"""What a knowledge base contains, in numbers."""
+"""Count what a knowledge base contains."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def describe(kb: KnowledgeBase) -> dict[str, Any]:
     """Count what a knowledge base contains.
 
     Returns:
-        its `meta`, and with it "types" (concepts of each), "names_by_source" (name–concept pairs from each),
-            "names_per_concept" (how many concepts have 1, 2, 3-5, … names), and the numbers of names that several
-            concepts share, of alternative ids, and of concepts with a definition, parents, types or cross-references.
+        The `meta` of the file, and these keys. "types" counts concepts by type. "names_by_source" counts name–concept
+        pairs by source. "names_per_concept" counts the concepts that have 1, 2, 3-5, … names. The other keys count
+        names of several concepts, alternative ids, and concepts with a definition, parents, types or cross-references.
     """
     counts = {key: int(kb.query(f"SELECT count(*) FROM ({sql})")[0][0]) for key, sql in _COUNTS.items()}
     by_type, by_source = kb.type_counts(), kb.source_counts()
@@ -34,7 +34,7 @@ def describe(kb: KnowledgeBase) -> dict[str, Any]:
 
 
 def names_per_concept(kb: KnowledgeBase) -> dict[str, int]:
-    """Return the number of concepts that have so many names, the preferred one among them."""
-    matching_entries = "SELECT count(DISTINCT name) AS n FROM synonyms GROUP BY concept"
-    found = dict(kb.query(f"SELECT {_BINS}, count(*) FROM ({matching_entries}) GROUP BY 1"))
+    """Return the number of concepts by their number of names, the preferred name included."""
+    counts = "SELECT count(DISTINCT name) AS n FROM synonyms GROUP BY concept"
+    found = dict(kb.query(f"SELECT {_BINS}, count(*) FROM ({counts}) GROUP BY 1"))
     return {label: found.get(first, 0) for first, label in _BIN_LABELS.items()}

@@ -19,8 +19,8 @@ from .ids import SUPPLEMENTARY
 
 FORMAT = 2
 
-# Rows count from 0 without gaps, in the order in which concepts and names came first: a name's row is also its row in
-# every matrix of name vectors.
+# Rows count from 0 without gaps, in the order in which concepts and names first appeared. The row of a name is also its
+# row in every matrix of name vectors.
 SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE concepts (row INTEGER PRIMARY KEY, id TEXT NOT NULL, preferred INTEGER NOT NULL, definition TEXT);
@@ -38,7 +38,7 @@ CREATE TABLE totals (of TEXT, value TEXT, count INTEGER NOT NULL, PRIMARY KEY (o
 CREATE TABLE arrays (name TEXT PRIMARY KEY, data BLOB NOT NULL);  -- `NameConceptMap`, little-endian
 """
 
-# Made when the tables are full: an index that grows with its table costs a search a row.
+# Created after the tables are filled: an index that grows with its table costs one search per row.
 INDEXES = (
     "CREATE UNIQUE INDEX concepts_by_id ON concepts (id)",
     "CREATE INDEX ids_by_concept ON ids (concept)",
@@ -48,17 +48,17 @@ INDEXES = (
 )
 
 ARRAYS = {"names": "<i4", "concepts": "<i4", "preferred": "?", "annotations": "<i4"}
-"""The arrays of `NameConceptMap` and the types of their values in the file."""
+"""The arrays of `NameConceptMap` and their data types in the file."""
 
 
 class NameConceptMap:
-    """Which concepts own which names, as parallel arrays sorted by name row.
+    """Maps names to concepts, as parallel arrays sorted by name row. Each entry is one pair of a name and a concept.
 
     Args:
-        names (int32, shape (n,)): the rows of a name and of a concept that owns it.
-        concepts (int32, shape (n,)): the rows of a name and of a concept that owns it.
-        preferred (bool, shape (n,)): whether it is the concept's preferred name.
-        annotations (int32, shape (n,)): how often corpora annotate the name with the concept.
+        names (int32, shape (n,)): Row of the name.
+        concepts (int32, shape (n,)): Row of a concept with this name.
+        preferred (bool, shape (n,)): Whether it is the preferred name of the concept.
+        annotations (int32, shape (n,)): How often corpora annotate the name with the concept.
     """
 
     def __init__(self, names: np.ndarray, concepts: np.ndarray, preferred: np.ndarray, annotations: np.ndarray) -> None:
@@ -68,8 +68,16 @@ class NameConceptMap:
         self.annotations = annotations
 
     def of(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return ``: for the given name rows, positions in `rows` and positions in these arrays, one pair an owner."""
-        rows = rows.astype(self.names.dtype, copy=False)  # else the millions of names would be converted to its type
+        """Find the entries of some names.
+
+        Args:
+            rows (int, shape (m,)): Rows of names.
+
+        Returns:
+            Two parallel arrays, with one pair for each concept of each name. The first holds positions in `rows`, the
+            second holds positions in the arrays of this map.
+        """
+        rows = rows.astype(self.names.dtype, copy=False)  # avoids converting the much larger `names`
         starts = np.searchsorted(self.names, rows, side="left")
         counts = np.searchsorted(self.names, rows, side="right") - starts
         which = np.repeat(np.arange(len(rows)), counts)
@@ -78,15 +86,16 @@ class NameConceptMap:
 
 
 class KnowledgeBase:
-    """Concepts, their names and what is known of them; safe to use after a fork and from several threads.
+    """A vocabulary: its concepts and their names. It is safe to use after a fork and from several threads.
 
     `len(kb)` is the number of concepts.
 
     Args:
-        path: a file written by `spacy_sapbert.kb.build.build_knowledge_base`.
+        path: A file written by `spacy_sapbert.kb.build.build_knowledge_base`.
 
     Raises:
-        SapbertError: E101 no such file, E102 damaged or not a store, E103 written in another format version.
+        SapbertError: E101 if the file does not exist; E102 if it is damaged or not a knowledge base; E103 if it has
+            another format version.
     """
 
     def __init__(self, path: Path | str) -> None:
@@ -112,23 +121,23 @@ class KnowledgeBase:
 
     @property
     def uri(self) -> str:
-        """How SQLite opens the file: for reading only."""
+        """The URI with which SQLite opens the file read-only."""
         return f"{self.path.as_uri()}?mode=ro&immutable=1"
 
     @property
     def fingerprint(self) -> str:
-        """A hash of all the content: two stores that hold the same have the same."""
+        """A hash of the whole content. Files with the same content have the same hash."""
         return str(self.meta["fingerprint"])
 
     @cached_property
     def meta(self) -> dict[str, Any]:
-        """What the store says of itself: sources, licence, counts, settings, rows read and dropped."""
+        """The metadata of the file: sources, license, counts, settings, rows read and dropped."""
         return {key: json.loads(value) for key, value in self.query("SELECT key, value FROM meta ORDER BY key")}
 
     # --- names
 
     def names(self) -> Iterator[str]:
-        """Yield every unique name, by row."""
+        """Yield every unique name, in row order."""
         for (text,) in self._rows("SELECT text FROM names ORDER BY row"):
             yield text
 
@@ -137,7 +146,7 @@ class KnowledgeBase:
         return str(self._one("SELECT text FROM names WHERE row = ?", row)[0])
 
     def names_of(self, concept_id: str) -> list[Name]:
-        """Return all names of a concept, the preferred one first."""
+        """Return all names of a concept, the preferred name first."""
         return [
             Name(*row)
             for row in self.query(
@@ -157,25 +166,25 @@ class KnowledgeBase:
         return [row[0] for row in rows]
 
     def annotated_only(self) -> list[int]:
-        """Return the rows of the names that no vocabulary has, but only the mentions of a corpus."""
+        """Return the rows of the names that come only from the mentions of a corpus, not from a vocabulary."""
         rows = self.query("SELECT name FROM synonyms GROUP BY name HAVING min(scope = 'mention') ORDER BY name")
         return [row[0] for row in rows]
 
     @cached_property
     def name_concepts(self) -> NameConceptMap:
-        """Read when first asked for: 13 bytes for every name of every concept."""
+        """The map of names to concepts, loaded at first use. It takes 13 bytes per pair of name and concept."""
         blobs = dict(self.query("SELECT name, data FROM arrays"))
         return NameConceptMap(*(np.frombuffer(blobs[name], dtype=dtype) for name, dtype in ARRAYS.items()))
 
     @cached_property
     def tie_ranks(self) -> np.ndarray:
-        """What speaks for a concept where names say nothing; made when first asked for.
+        """The tie rank of each concept, computed at first use. It decides when names give no evidence.
 
-        A main descriptor goes before a supplementary record, then the concept with more annotations, then the one with
-        more names, then the smaller id.
+        A main descriptor takes precedence over a supplementary record (see `ids.is_supplementary`). Then the concept
+        with more annotations takes precedence, then the one with more names, then the one with the smaller id.
 
         Returns:
-            int32, shape (concepts,): by row, 0 for the concept that goes before all others.
+            An int32 array of shape (concepts,), by concept row. Rank 0 takes precedence over all others.
         """
         by_id = np.fromiter((row[0] for row in self._rows("SELECT row FROM concepts ORDER BY id")), dtype=np.int32)
         forms = " OR ".join(["id GLOB ?"] * len(SUPPLEMENTARY))
@@ -191,47 +200,48 @@ class KnowledgeBase:
         return ranks
 
     def tie_order(self, entries: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """What decides between owners of names that are equally like a text.
+        """Return the evidence that breaks ties between concepts with equally similar names.
 
         Args:
-            entries (int64): places in `name_concepts`.
+            entries (int64): Positions in `name_concepts`.
 
         Returns:
-            tuple[np.ndarray, ...]: keys for `np.lexsort`, in which the last one counts first: `tie_ranks`, whose
-                preferred name it is, and how often corpora annotate the name with the concept. The lowest goes first.
+            Keys for `np.lexsort`, in which the last key counts first. The lowest value takes precedence. The last key
+            is how often corpora annotate the name with the concept, negated. The one before is whether it is not the
+            preferred name of the concept. The first key is `tie_ranks`.
         """
         name_concepts = self.name_concepts
         ranks = self.tie_ranks[name_concepts.concepts[entries]]
         return ranks, ~name_concepts.preferred[entries], -name_concepts.annotations[entries]
 
     def matching_entries(self, types: Sequence[str] = (), sources: Sequence[str] = ()) -> np.ndarray:
-        """The entries of `name_concepts` that pass a filter.
+        """Find the entries of `name_concepts` that match a filter.
 
         Args:
-            types: the concept has one of these; empty for all concepts.
-            sources: the name comes, for this concept, from one of these; empty for all.
+            types: The concept must have one of these semantic types; empty for all concepts.
+            sources: The name of the concept must come from one of these sources; empty for all.
 
         Returns:
-            bool, shape (len(ownership.names),): whether each entry passes.
+            Whether each entry matches, as a bool array of shape (entries,).
         """
-        passing = np.ones(len(self.name_concepts.names), dtype=bool)
+        matching = np.ones(len(self.name_concepts.names), dtype=bool)
         if types:
-            sql = f"SELECT concept FROM types WHERE type IN ({_marks(types)})"
-            typed = np.zeros(len(self), dtype=bool)
-            typed[np.fromiter((row[0] for row in self._rows(sql, *types)), dtype=np.int32)] = True
-            passing &= typed[self.name_concepts.concepts]
+            sql = f"SELECT concept FROM types WHERE type IN ({_placeholders(types)})"
+            has_type = np.zeros(len(self), dtype=bool)
+            has_type[np.fromiter((row[0] for row in self._rows(sql, *types)), dtype=np.int32)] = True
+            matching &= has_type[self.name_concepts.concepts]
         if sources:
-            sql = f"SELECT name << 32 | concept FROM synonyms WHERE source IN ({_marks(sources)})"
+            sql = f"SELECT name << 32 | concept FROM synonyms WHERE source IN ({_placeholders(sources)})"
             pairs = np.fromiter((row[0] for row in self._rows(sql, *sources)), dtype=np.int64)
-            named = np.zeros_like(passing)
-            named[np.searchsorted(_pair_key(self.name_concepts), pairs)] = True
-            passing &= named
-        return passing
+            has_source = np.zeros_like(matching)
+            has_source[np.searchsorted(_pair_key(self.name_concepts), pairs)] = True
+            matching &= has_source
+        return matching
 
     # --- concepts
 
     def concept_ids(self) -> Iterator[str]:
-        """Yield every primary id, by concept row."""
+        """Yield every primary id, in row order."""
         for (concept_id,) in self._rows("SELECT id FROM concepts ORDER BY row"):
             yield concept_id
 
@@ -248,7 +258,7 @@ class KnowledgeBase:
         return tuple(row[0] for row in rows)
 
     def find_id(self, concept_id: str) -> tuple[str, ...]:
-        """Return primary ids of the concepts with this primary or alternative id."""
+        """Return the primary ids of the concepts with this primary or alternative id."""
         rows = self.query(
             "SELECT c.id FROM ids i JOIN concepts c ON c.row = i.concept WHERE i.id = ? ORDER BY c.id != i.id, c.id",
             concept_id,
@@ -260,7 +270,7 @@ class KnowledgeBase:
         return tuple(row[0] for row in self.query("SELECT concept FROM ids WHERE id = ? ORDER BY concept", concept_id))
 
     def find_name(self, text: str) -> tuple[str, ...]:
-        """Return primary ids of the concepts with exactly this name."""
+        """Return the primary ids of the concepts with exactly this name."""
         rows = self.query(
             "SELECT DISTINCT c.id FROM names n JOIN synonyms s ON s.name = n.row JOIN concepts c ON c.row = s.concept "
             "WHERE n.text = ? ORDER BY c.preferred != n.row, c.id",
@@ -269,11 +279,11 @@ class KnowledgeBase:
         return tuple(row[0] for row in rows)
 
     def annotations(self, concept_id: str, name: str | None = None) -> int:
-        """How often corpora annotate a concept.
+        """Return how often corpora annotate a concept.
 
         Args:
-            concept_id: its primary id.
-            name: count this name alone, exactly so written; None counts all.
+            concept_id: Primary id of the concept.
+            name: Count only this name, in exactly this spelling. None counts all names.
         """
         rows = self.query(
             "SELECT total(s.annotations) FROM concepts c JOIN synonyms s ON s.concept = c.row "
@@ -285,7 +295,7 @@ class KnowledgeBase:
         return int(rows[0][0])
 
     def get(self, concept_id: str) -> Concept | None:
-        """Return the concept with this primary id."""
+        """Return the concept with this primary id, or None."""
         found = self.query("SELECT row, definition FROM concepts WHERE id = ?", concept_id)
         for row, definition in found:
             names = list(dict.fromkeys(name.text for name in self.names_of(concept_id)))
@@ -301,13 +311,13 @@ class KnowledgeBase:
         return None
 
     def xrefs(self, concept_id: str) -> tuple[str, ...]:
-        """Return ids in other vocabularies of the concept with this primary id."""
+        """Return the cross-references of the concept with this primary id: its ids in other vocabularies."""
         return self._strings(
             "SELECT x.xref FROM concepts c JOIN xrefs x ON x.concept = c.row WHERE c.id = ? ORDER BY x.xref", concept_id
         )
 
     def find_xref(self, xref: str) -> tuple[str, ...]:
-        """Return primary ids of the concepts that refer to this id of another vocabulary."""
+        """Return the primary ids of the concepts that have this cross-reference."""
         return self._strings(
             "SELECT c.id FROM xrefs x JOIN concepts c ON c.row = x.concept WHERE x.xref = ? ORDER BY c.id", xref
         )
@@ -327,22 +337,22 @@ class KnowledgeBase:
 
     @cached_property
     def cui_to_entity(self) -> Mapping[str, Concept]:
-        """Concepts by primary id, read when asked for."""
-        return _Lazy(self.get, self.concept_ids, self.__len__)
+        """Concepts by primary id, read on access."""
+        return _LazyMapping(self.get, self.concept_ids, self.__len__)
 
     @cached_property
     def alias_to_cuis(self) -> Mapping[str, set[str]]:
-        """Primary ids by name, read when asked for."""
-        return _Lazy(lambda alias: set(self.find_name(alias)) or None, self.names, lambda: self.n_names)
+        """Primary ids by name, read on access."""
+        return _LazyMapping(lambda alias: set(self.find_name(alias)) or None, self.names, lambda: self.n_names)
 
     # --- the file
 
     def query(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
-        """Return `list[tuple]`: all rows of a read-only query."""
+        """Return all rows of a read-only query."""
         return list(self._rows(sql, *values))
 
     def _rows(self, sql: str, *values: Any) -> Iterator[tuple[Any, ...]]:
-        """Yield `tuple`: the rows one by one; those of millions of names would not fit into a list."""
+        """Yield the rows of a query one by one: millions of names would not fit into a list."""
         try:
             yield from self._connection().execute(sql, values)
         except sqlite3.DatabaseError as error:
@@ -358,7 +368,7 @@ class KnowledgeBase:
         return tuple(row[0] for row in self.query(sql, *values))
 
     def _connection(self) -> sqlite3.Connection:
-        # a connection must not be shared with a forked child or with another thread
+        # a SQLite connection must not be shared with a forked process or another thread
         if getattr(self._local, "pid", None) != os.getpid():
             self._local.connection = sqlite3.connect(self.uri, uri=True)
             self._local.pid = os.getpid()
@@ -366,7 +376,7 @@ class KnowledgeBase:
         return connection
 
     def _check_size(self) -> None:
-        """SQLite opens a file that was cut off and fails much later, so compare with the size in its header."""
+        """Compare the file size with the header. SQLite opens a truncated file and fails only much later."""
         with self.path.open("rb") as file:
             header = file.read(100)
         pages = int.from_bytes(header[28:32], "big")
@@ -378,8 +388,8 @@ class KnowledgeBase:
             raise SapbertError(Errors.E102.format(path=self.path, reason="the end is missing"))
 
 
-class _Lazy(Mapping[str, Any]):
-    """A mapping whose values are read when asked for."""
+class _LazyMapping(Mapping[str, Any]):
+    """A mapping that reads its values on access."""
 
     def __init__(self, get: Any, keys: Any, length: Any) -> None:
         self._get, self._keys, self._length = get, keys, length
@@ -397,7 +407,7 @@ class _Lazy(Mapping[str, Any]):
         return int(self._length())
 
 
-def _marks(values: Sequence[str]) -> str:
+def _placeholders(values: Sequence[str]) -> str:
     return ",".join("?" * len(values))
 
 

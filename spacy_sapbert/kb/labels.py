@@ -1,4 +1,4 @@
-"""A list of concepts: the ids that a task names."""
+"""Read and write a list of concept ids, one per line."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _ONE_ID = re.compile(r"[^\s|+,;]+")
 
 
 def read_labels(path: Path) -> list[str]:
-    """Read ids, one a line; empty lines are left out.
+    """Read concept ids, one per line. Empty lines are skipped.
 
     Returns:
-        in canonical form, each once, in the order of the file.
+        The ids in canonical form, each once, in the order of the file.
 
     Raises:
-        SapbertError: E632 there is none, E633 a line that is no id, E120 to E122 the file cannot be read.
+        SapbertError: E632 if there is no id; E633 if a line is not an id; E120 to E122 if the file cannot be read.
     """
     labels: dict[str, None] = {}
     with open_text(path) as lines:

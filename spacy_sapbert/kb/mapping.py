@@ -1,4 +1,4 @@
-"""Which ids of several vocabularies stand for the same concept: mappings, and what follows from them."""
+"""Merge the same concept across vocabularies: read id mappings and follow cross-references."""
 
 from __future__ import annotations
 
@@ -17,19 +17,25 @@ from .readers.delimited import name_cells, read_cells
 from .readers.report import ReadReport
 
 EXACT = frozenset({"skos:exactmatch", "owl:equivalentclass", "owl:sameas"})
-"""Predicates, in lower case, of mappings that say that two ids stand for the same concept."""
+"""Predicates, in lower case, which say that two ids stand for the same concept."""
 
 _SUBJECT, _PREDICATE, _OBJECT, _MODIFIER = "subject_id", "predicate_id", "object_id", "predicate_modifier"
 _SSSOM_COLUMNS = (_SUBJECT, _PREDICATE, _OBJECT)
-_NO_TERM = "sssom:notermfound"  # stands where somebody looked for a match and found none
+_NO_TERM = "sssom:notermfound"  # a curator looked for a match and found none
 
 _BARE_VOCABULARIES = {"umls": "UMLS", "umls_cui": "UMLS", "mesh": "MESH", "msh": "MESH"}
 _CUI = re.compile(r"C\d{7}")
-_MESH_ID = re.compile(r"[CDQ](?:\d{6}|\d{9})")  # the ids made since 2017 have nine digits
+_MESH_ID = re.compile(r"[CDQ](?:\d{6}|\d{9})")  # ids created since 2017 have nine digits
 
 
 class Equivalents:
-    """Ids in classes: all ids of a class stand for one concept (union–find, Galler and Fischer 1964)."""
+    """Sets of equivalent ids: all ids of a set stand for one concept.
+
+    The structure is union–find (Galler and Fischer 1964).
+
+    Args:
+        pairs: Pairs of equivalent ids.
+    """
 
     def __init__(self, pairs: Iterable[tuple[str, str]] = ()) -> None:
         self._parents: dict[str, str] = {}
@@ -37,16 +43,16 @@ class Equivalents:
             self.join(one, other)
 
     def join(self, one: str, other: str) -> None:
-        """Make the classes of two ids one class."""
+        """Make two ids equivalent, and with them their sets."""
         first, second = self.find(one), self.find(other)
         self._parents[second] = self._parents[first] = first
 
     def find(self, concept_id: str) -> str:
-        """Return the id that stands for the class; an id without equivalents is a class of its own."""
+        """Return the id that represents the set. An id without equivalents represents itself."""
         root = concept_id
         while (above := self._parents.get(root, root)) != root:
             root = above
-        while (above := self._parents.get(concept_id, root)) != root:  # the next search goes straight to the root
+        while (above := self._parents.get(concept_id, root)) != root:  # path compression
             self._parents[concept_id], concept_id = root, above
         return root
 
@@ -67,26 +73,27 @@ class Equivalents:
 
 
 def read_mappings(paths: Iterable[Path], *, report: ReadReport | None = None, strict: bool = False) -> Equivalents:
-    """Read files that map ids to one another, and close them: what equals the same id is equal.
+    """Read files of id mappings. Ids that equal the same id are equal to each other.
 
-    A file is an SSSOM table (Matentzoglu et al. 2022) if its name holds ".sssom." or it has one of the columns
-    subject_id, predicate_id, object_id; of it, exact matches are taken (see `EXACT`). Any other file has two columns
-    of ids and no header. Columns are separated by commas in a .csv, else by tabs; lines at the start that begin with
-    `#` are comments.
+    A file is an SSSOM table (Matentzoglu et al. 2022) if its name contains ".sssom.". A file with a column subject_id,
+    predicate_id or object_id is one as well. Only its exact matches are read (see `EXACT`). Any other file has two
+    columns of ids and no header. Commas separate the columns of a .csv file, tabs those of all others. Lines at the
+    start that begin with `#` are comments.
 
     Args:
-        report: counts the rows, and the dropped ones by reason, such as "skos:closeMatch".
-        strict: raise at the first broken row; else it is counted, and the rest goes on.
+        paths: The files, plain or gzipped.
+        report: Counts the rows, and the dropped rows by reason, such as "skos:closeMatch".
+        strict: Raise an error at the first broken row. Otherwise, broken rows are counted and skipped.
 
     Raises:
-        SapbertError: E106 a column of SSSOM is missing, E107 there is no exact match in any file, E120 to E123 a file
-            cannot be read, E127 a broken row.
+        SapbertError: E106 if an SSSOM column is missing; E107 if no file has an exact match; E120 to E123 if a file
+            cannot be read; E127 if a row is broken and `strict` is set.
     """
     report = report or ReadReport()
     equivalents = Equivalents()
     paths = [Path(path) for path in paths]
     for path in paths:
-        for one, other in _pairs(ReaderContext(path, source=path.name, strict=strict, report=report)):
+        for one, other in _equivalent_pairs(ReaderContext(path, source=path.name, strict=strict, report=report)):
             equivalents.join(one, other)
     if paths and not equivalents:
         dropped = dict(report.rows_dropped)
@@ -94,8 +101,8 @@ def read_mappings(paths: Iterable[Path], *, report: ReadReport | None = None, st
     return equivalents
 
 
-def _pairs(context: ReaderContext) -> Iterator[tuple[str, str]]:
-    """Yield two canonical ids that stand for the same concept."""
+def _equivalent_pairs(context: ReaderContext) -> Iterator[tuple[str, str]]:
+    """Yield pairs of canonical ids that stand for the same concept."""
     name = without_gz(context.path).name.lower()
     with context.open(newline="") as lines:
         n_comments, rest = _after_comments(lines)
@@ -105,14 +112,14 @@ def _pairs(context: ReaderContext) -> Iterator[tuple[str, str]]:
             return
         columns = [cell.strip() for cell in first[1]]
         if ".sssom." in name or not set(columns).isdisjoint(_SSSOM_COLUMNS):
-            yield from _sssom(context, rows, columns)
+            yield from _sssom_pairs(context, rows, columns)
         else:
             for line, cells in name_cells(context, chain([first], rows), [_SUBJECT, _OBJECT]):
-                yield from _pair(context, line, cells)
+                yield from _canonical_pair(context, line, cells)
 
 
 def _after_comments(lines: Iterable[str]) -> tuple[int, Iterator[str]]:
-    """Return the number of comments at the start, and the lines after them."""
+    """Return the number of comment lines at the start, and the lines after them."""
     rest = iter(lines)
     for number, line in enumerate(rest):
         if not line.startswith("#"):
@@ -120,7 +127,7 @@ def _after_comments(lines: Iterable[str]) -> tuple[int, Iterator[str]]:
     return 0, iter(())
 
 
-def _sssom(
+def _sssom_pairs(
     context: ReaderContext, rows: Iterator[tuple[int, list[str]]], columns: list[str]
 ) -> Iterator[tuple[str, str]]:
     missing = [column for column in _SSSOM_COLUMNS if column not in columns]
@@ -132,13 +139,13 @@ def _sssom(
             context.drop_broken(line, f"no {_PREDICATE}")
         elif predicate.lower() not in EXACT:
             context.drop(predicate)
-        elif cells.get(_MODIFIER, "").strip():  # "Not" is the one there is
+        elif cells.get(_MODIFIER, "").strip():  # "Not" is the only modifier in SSSOM
             context.drop(f"{cells[_MODIFIER].strip()} {predicate}")
         else:
-            yield from _pair(context, line, cells)
+            yield from _canonical_pair(context, line, cells)
 
 
-def _pair(context: ReaderContext, line: int, cells: dict[str, str]) -> Iterator[tuple[str, str]]:
+def _canonical_pair(context: ReaderContext, line: int, cells: dict[str, str]) -> Iterator[tuple[str, str]]:
     ids = []
     for column in (_SUBJECT, _OBJECT):
         if cells[column].strip().lower() == _NO_TERM:
@@ -156,18 +163,18 @@ def _pair(context: ReaderContext, line: int, cells: dict[str, str]) -> Iterator[
 
 
 def vocabulary(prefix: str) -> str:
-    """Return a vocabulary's prefix as `vocabulary_of` writes it, e.g. "UMLS" for "umls_cui"."""
+    """Return the prefix of a vocabulary as `vocabulary_of` writes it, e.g. "UMLS" for "umls_cui"."""
     return _BARE_VOCABULARIES.get(prefix.lower()) or canonical_id(f"{prefix}:0").partition(":")[0]
 
 
 def vocabulary_of(concept_id: str) -> str:
-    """The vocabulary that a canonical id is from.
+    """Return the vocabulary of a canonical id.
 
-    Canonical ids of UMLS and MeSH have no prefix, but their numbers differ in length: C and seven digits is a CUI; C,
-    D or Q and six or nine digits is a MeSH id.
+    Canonical ids of UMLS and MeSH have no prefix, but their numbers differ in length. C and seven digits is a CUI. C, D
+    or Q and six or nine digits is a MeSH id.
 
     Returns:
-        the id's prefix, "UMLS" or "MESH"; empty where nothing tells it.
+        The prefix of the id, "UMLS" or "MESH". Empty if the vocabulary is unknown.
     """
     prefix, colon, _ = concept_id.partition(":")
     if colon:
@@ -178,7 +185,13 @@ def vocabulary_of(concept_id: str) -> str:
 
 
 class MappedIds(NamedTuple):
-    """A cross-reference of a record: the record's number, its id and the id that it refers to."""
+    """A cross-reference of a record.
+
+    Attributes:
+        record: Number of the record.
+        concept_id: Id of the record.
+        xref: The id that it refers to.
+    """
 
     record: int
     concept_id: str
@@ -186,23 +199,26 @@ class MappedIds(NamedTuple):
 
 
 def one_to_one(links: Iterable[MappedIds]) -> tuple[list[MappedIds], int]:
-    """Leave out cross-references that cannot mean the same concept.
+    """Drop cross-references that cannot mean the same concept.
 
-    Where a concept refers to two ids of one vocabulary, or two concepts of one vocabulary to the same id, they say that
-    something is broader or narrower. Merged by them, concepts that a vocabulary tells apart would become one.
+    A concept may refer to two ids of one vocabulary, or two concepts of one vocabulary may refer to the same id. Such
+    references are broader or narrower. Merging them would join concepts that a vocabulary distinguishes.
+
+    Args:
+        links: The cross-references.
 
     Returns:
-        those that are one to one, in their order, and the number of the others.
+        The one-to-one cross-references in their order, and the number of the others.
     """
     unique: dict[tuple[str, str], MappedIds] = {}
     for link in links:
         unique.setdefault((link.concept_id, link.xref), link)
-    referring = Counter((one, vocabulary_of(other)) for one, other in unique)
-    referred = Counter((vocabulary_of(one), other) for one, other in unique)
+    xrefs_per_concept = Counter((one, vocabulary_of(other)) for one, other in unique)
+    concepts_per_xref = Counter((vocabulary_of(one), other) for one, other in unique)
     kept = [
         link
         for (one, other), link in unique.items()
-        if referring[one, vocabulary_of(other)] == referred[vocabulary_of(one), other] == 1
+        if xrefs_per_concept[one, vocabulary_of(other)] == concepts_per_xref[vocabulary_of(one), other] == 1
     ]
     return kept, len(unique) - len(kept)
 
@@ -210,14 +226,16 @@ def one_to_one(links: Iterable[MappedIds]) -> tuple[list[MappedIds], int]:
 def merge(
     firsts: Iterable[tuple[str, int]], equivalents: Equivalents, links: Sequence[MappedIds]
 ) -> tuple[dict[int, int], int]:
-    """Find out which records are one concept though their ids differ.
+    """Find records that are the same concept although their ids differ.
 
     Args:
-        firsts: every id that a record has, with the number of the first one.
+        firsts: Every id that a record has, with the number of the first such record.
+        equivalents: Ids that stand for one concept.
+        links: Cross-references that merge concepts.
 
     Returns:
-        for those of these records that may be merged, the first record of the whole concept; and how often a record's
-            link made one concept of two that both stood in earlier records.
+        Two results. The first maps each record that may be merged to the first record of its concept. The second counts
+        the concepts that a later record joined: both parts were already there.
     """
     classes = equivalents.copy()
     linked = {concept_id for link in links for concept_id in (link.concept_id, link.xref)}

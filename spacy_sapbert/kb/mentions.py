@@ -1,4 +1,7 @@
-"""The mentions of an annotated corpus as names of a vocabulary (BioSyn's protocol: Sung et al. 2020, section 4.1)."""
+"""Add the mentions of an annotated corpus to a knowledge base as names.
+
+This is BioSyn's protocol (Sung et al. 2020, section 4.1).
+"""
 
 from __future__ import annotations
 
@@ -16,29 +19,31 @@ from .knowledge_base import KnowledgeBase
 
 SCOPE = "mention"
 TRAINING_SOURCE = "training"
-"""The source of names that are mentions of the training data."""
+"""The source of names that are mentions in training data."""
 _ANNOTATED = (
     "SELECT s.concept, s.annotations, n.text, s.scope, s.source FROM synonyms s JOIN names n ON n.row = s.name "
     "WHERE s.annotations > 0 ORDER BY s.name, s.concept, s.source"
 )
-MAX_PERMUTED = 4  # parts of a composite; beyond, all orders of its ids would be too many to try
+MAX_PERMUTED = 4  # parts of a composite: with more, there are too many orders of ids to try
 
 
 def add_mentions(builder: KnowledgeBaseBuilder, documents: Iterable[AnnotatedDocument], source: str) -> None:
-    """Make every annotated mention a name of its concept, with the abbreviations of its document expanded.
+    """Add every annotated mention as a name of its concept, with the abbreviations of its document expanded.
 
-    The parts of a composite go one to one to its concepts, where their numbers agree; else the whole is a name of each.
-    What is left out is counted in `builder.counts`.
+    If a composite has as many parts as concepts, each part becomes a name of one concept. Otherwise the whole mention
+    becomes a name of each. `builder.counts` counts the mentions that are left out.
 
     Args:
-        source: the `source` of the new names.
+        builder: The knowledge base to add to.
+        documents: The annotated documents.
+        source: The `source` of the new names.
     """
     for document in documents:
         occurrences = find_occurrences(document.text, find_definitions(document.text))
         for mention in document.mentions:
             if not mention.ids:
                 builder.counts["mentions without an id"] += 1
-            for text, concept_id in _named(
+            for text, concept_id in _name_id_pairs(
                 builder, mention, expand(document.text, mention.start, mention.end, occurrences)
             ):
                 builder.add_mention(concept_id, Name(" ".join(text.split()), SCOPE, source))
@@ -47,10 +52,10 @@ def add_mentions(builder: KnowledgeBaseBuilder, documents: Iterable[AnnotatedDoc
 def add_training_mentions(
     kb: KnowledgeBase, documents: Iterable[AnnotatedDocument], source: str, path: Path
 ) -> KnowledgeBase:
-    """Write a store that has all that another one has, and the mentions of documents as names; see `add_mentions`.
+    """Write a copy of a knowledge base in which the mentions of documents are names; see `add_mentions`.
 
     Returns:
-        the new store, whose `meta` says under "mentions" what was made of them.
+        The new knowledge base. The key "mentions" of its `meta` counts the mentions.
     """
     with new_knowledge_base(path) as builder:
         for record in stream_records(kb):
@@ -63,8 +68,8 @@ def add_training_mentions(
     return KnowledgeBase(path)
 
 
-def _named(builder: KnowledgeBaseBuilder, mention: Mention, expanded: str) -> Iterator[tuple[str, str]]:
-    """Yield names and the ids that they belong to."""
+def _name_id_pairs(builder: KnowledgeBaseBuilder, mention: Mention, expanded: str) -> Iterator[tuple[str, str]]:
+    """Yield each name of a mention with the id that it belongs to."""
     for parts in (mention.parts, *composite_splits(expanded)):
         if len(parts) == len(mention.ids) > 1:
             yield from zip(parts, _in_order_of_parts(builder, parts, mention.ids), strict=True)
@@ -74,10 +79,10 @@ def _named(builder: KnowledgeBaseBuilder, mention: Mention, expanded: str) -> It
 
 
 def _in_order_of_parts(builder: KnowledgeBaseBuilder, parts: Sequence[str], ids: Sequence[str]) -> Sequence[str]:
-    """The ids in the order in which most parts are names of their concepts already; as annotated where orders tie.
+    """Return the ids in the order in which most parts are already names of their concepts.
 
-    Annotators do not always keep to the order of the text: "gastric and colorectal cancer" can stand there with the id
-    of colorectal cancer first.
+    Annotators do not always follow the order of the text. "gastric and colorectal cancer" may list the id of colorectal
+    cancer first. If several orders are equally good, the annotated order is kept.
     """
     if len(parts) > MAX_PERMUTED:
         return ids

@@ -1,4 +1,4 @@
-"""Which concepts have a name that is the same as a text but for what a normal form leaves out."""
+"""Find the concepts that have a name with the same normal form as a text."""
 
 from __future__ import annotations
 
@@ -11,10 +11,13 @@ from .knowledge_base import KnowledgeBase
 
 
 class NameIndex:
-    """The names of a store by their normal form, as hashes: millions of names would not fit as strings.
+    """An index of the names of a knowledge base by their normal form.
+
+    It holds 64-bit hashes, because millions of names would not fit in memory as strings.
 
     Args:
-        normalize: gives the normal form; an empty one is that of no name.
+        kb: The knowledge base.
+        normalize: Returns the normal form of a text. An empty form matches no name.
     """
 
     def __init__(self, kb: KnowledgeBase, normalize: Callable[[str], str]) -> None:
@@ -25,7 +28,7 @@ class NameIndex:
         self._hashes = hashes[self._rows]
 
     def owners(self, text: str) -> list[str]:
-        """Return primary ids of the concepts that have a name with the normal form of the text."""
+        """Return the primary ids of the concepts that have a name with the normal form of the text."""
         form = self._normalize(text)
         if not form:
             return []

@@ -13,14 +13,16 @@ from .knowledge_base import KnowledgeBase
 def search_names(kb: KnowledgeBase, text: str, k: int) -> list[tuple[str, float, str]]:
     """Find the concepts with a name that contains all words of a text, in any order and in upper or lower case.
 
-    A word may be a part of a word of the name. The score is the length of the text divided by that of the name, without
-    punctuation, so a name that equals the text has 1.
+    A word may match a part of a word in the name. The score is the length of the text divided by the length of the
+    name, both without punctuation. A name that equals the text scores 1.
 
     Args:
-        k: concepts at most.
+        kb: The knowledge base.
+        text: The words to search for.
+        k: Maximum number of concepts.
 
     Returns:
-        concept id, score and name, best first. Equal scores are ordered as ties are, see `KnowledgeBase.tie_order`.
+        Concept id, score and name of each concept, best first. `KnowledgeBase.tie_order` orders equal scores.
     """
     words = biosyn(text).split()
     if not words:
@@ -39,8 +41,8 @@ def search_names(kb: KnowledgeBase, text: str, k: int) -> list[tuple[str, float,
 
 
 def _names_with(kb: KnowledgeBase, words: list[str]) -> Iterator[tuple[int, str]]:
-    """Yield rows and texts of the names that contain all these words."""
-    # LIKE folds the case of ASCII letters only; other letters may stand for any character, and are compared below
+    """Yield row and text of each name that contains all these words."""
+    # LIKE ignores the case of ASCII letters only. Other letters match any character here and are compared below.
     patterns = ["%" + "".join(char if char.isascii() else "_" for char in word) + "%" for word in words]
     condition = " AND ".join(["text LIKE ?"] * len(patterns))
     for row, name in kb.query(f"SELECT row, text FROM names WHERE {condition} ORDER BY row", *patterns):

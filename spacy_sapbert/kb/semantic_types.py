@@ -1,7 +1,8 @@
-"""The semantic types of the UMLS, each in one semantic group.
+"""The semantic types of the UMLS and their semantic groups.
 
-Facts of the National Library of Medicine: the file `SemGroups` of its Semantic Network, with the six types that only
-older releases use (T110, T111, T115, T118, T119, T124). The groups are those of McCray, Burgun and Bodenreider (2001).
+The data are facts of the National Library of Medicine: the file `SemGroups` of its Semantic Network. Six types occur
+only in older releases (T110, T111, T115, T118, T119, T124). The groups are those of McCray, Burgun and Bodenreider
+(2001).
 """
 
 from __future__ import annotations
@@ -14,7 +15,12 @@ from ..errors import Errors, SapbertError
 
 
 class SemanticType(NamedTuple):
-    """A semantic type: its name, and the code of its group, e.g. "DISO"."""
+    """A semantic type.
+
+    Attributes:
+        name: Its name.
+        group: Code of its semantic group, e.g. "DISO".
+    """
 
     name: str
     group: str
@@ -37,7 +43,7 @@ SEMANTIC_GROUPS: dict[str, str] = {
     "PHYS": "Physiology",
     "PROC": "Procedures",
 }
-"""Names of the groups by their codes."""
+"""Group names by code."""
 
 SEMANTIC_TYPES: dict[str, SemanticType] = {
     "T051": SemanticType("Event", "ACTI"),
@@ -174,18 +180,18 @@ SEMANTIC_TYPES: dict[str, SemanticType] = {
     "T063": SemanticType("Molecular Biology Research Technique", "PROC"),
     "T065": SemanticType("Educational Activity", "PROC"),
 }
-"""Semantic types by their unique identifiers (TUIs)."""
+"""Semantic types by unique identifier (TUI)."""
 
 
 def find_types(types: Iterable[str] = (), groups: Iterable[str] = ()) -> frozenset[str]:
-    """The TUIs of types and of whole groups.
+    """Return the TUIs of semantic types and of whole groups.
 
     Args:
-        types: TUIs, or names of types, in any case.
-        groups: codes or names of groups, in any case.
+        types: TUIs or names of types, in upper or lower case.
+        groups: Codes or names of groups, in upper or lower case.
 
     Raises:
-        SapbertError: E146 there is no such type or group.
+        SapbertError: E146 if a type or group is unknown.
     """
     by_name = {tui.lower(): tui for tui in SEMANTIC_TYPES}
     by_name |= {type_.name.lower(): tui for tui, type_ in SEMANTIC_TYPES.items()}
@@ -196,9 +202,9 @@ def find_types(types: Iterable[str] = (), groups: Iterable[str] = ()) -> frozens
     return frozenset(found | {tui for tui, type_ in SEMANTIC_TYPES.items() if type_.group in wanted})
 
 
-def _look_up(known: dict[str, str], given: str, kind: str) -> str:
-    key = given.strip().lower()
+def _look_up(known: dict[str, str], text: str, kind: str) -> str:
+    key = text.strip().lower()
     if key not in known:
         like = ", ".join(get_close_matches(key, known, n=5, cutoff=0.4)) or "none"
-        raise SapbertError(Errors.E146.format(kind=kind, given=given, like=like))
+        raise SapbertError(Errors.E146.format(kind=kind, given=text, like=like))
     return known[key]

@@ -1,4 +1,4 @@
-"""Knowledge bases by name: open the one a setting names, and keep a copy in a saved pipeline."""
+"""Load a knowledge base by name or path, and copy it into a saved pipeline."""
 
 from __future__ import annotations
 
@@ -22,13 +22,14 @@ def load_knowledge_base(kb: str | Path) -> KnowledgeBase:
         kb: "starter" for the vocabulary in the package, or the path of a file that `kb build` wrote.
 
     Raises:
-        SapbertError: E101 no such file, E102 damaged or no knowledge base, E103 written in another format version.
+        SapbertError: E101 if the file does not exist; E102 if it is damaged or not a knowledge base; E103 if it has
+            another format version.
     """
     return starter_knowledge_base() if kb == "starter" else KnowledgeBase(kb)
 
 
 def starter_knowledge_base() -> KnowledgeBase:
-    """Return the vocabulary in the package; its file is built in the cache folder at the first use."""
+    """Return the vocabulary in the package. The first call builds its file in the cache folder."""
     digest = hashlib.sha256(VOCABULARY.read_bytes()).hexdigest()
     path = cache_dir() / f"starter-{digest[:16]}-format{FORMAT}.kb"
     if path.is_file():
@@ -38,10 +39,10 @@ def starter_knowledge_base() -> KnowledgeBase:
 
 
 def copy_knowledge_base(kb: KnowledgeBase, folder: Path) -> None:
-    """Copy the file into a folder, where `open_saved_knowledge_base` finds it."""
+    """Copy the file into a folder. `open_saved_knowledge_base` opens the copy."""
     shutil.copyfile(kb.path, folder / KB_FILE)
 
 
 def open_saved_knowledge_base(folder: Path) -> KnowledgeBase:
-    """Return what `copy_knowledge_base` put into a folder."""
+    """Open the knowledge base that `copy_knowledge_base` wrote into a folder."""
     return KnowledgeBase(folder / KB_FILE)

@@ -63,7 +63,7 @@ def test_what_is_found_and_kept_is_a_name_of_the_next_vocabulary(command, pipeli
         "mentions": 6,
         "mentions_of_other_types": 0,
         "linked_mentions": 6,
-        "gazetteer_features": 2,
+        "known_names": 2,
         "short_forms": 0,
         "without_words": 0,
         "occurrences": 4,

@@ -51,7 +51,7 @@ def damaged(small_store, tmp_path):
 def test_the_result_is_json(small_store):
     result = check_knowledge_base(small_store)
     assert json.loads(json.dumps(result)) == result
-    assert result["store"] == str(small_store.path)
+    assert result["kb"] == str(small_store.path)
 
 
 # --- problems

@@ -41,7 +41,7 @@ def seen(text, concept_id="D001943", similarity=0.9, **others):
 )
 def test_a_name_is_known_but_for_case_number_spelling_and_word_order(small_store, text):
     counts = discover(small_store, [[seen(text)]]).counts
-    assert counts["gazetteer_features"] == (text != "breast tumours")
+    assert counts["known_names"] == (text != "breast tumours")
     assert counts["candidates"] == (text == "breast tumours")
 
 
@@ -66,7 +66,7 @@ def test_other_concepts_that_have_the_name_are_told(small_store):
 def test_a_short_form_is_no_new_name_but_may_be_a_known_one(small_store):
     documents = [[seen("CF", "D003550", short_form=True), seen("CFX", "D003550", short_form=True)]]
     counts = discover(small_store, documents).counts
-    assert (counts["gazetteer_features"], counts["short_forms"], counts["candidates"]) == (1, 1, 0)
+    assert (counts["known_names"], counts["short_forms"], counts["candidates"]) == (1, 1, 0)
 
 
 def test_twice_as_many_documents_count_as_much_as_some_similarity(small_store):
@@ -82,7 +82,7 @@ def test_twice_as_many_documents_count_as_much_as_some_similarity(small_store):
 def test_every_sighting_counts_once_and_their_order_for_nothing(small_store, documents):
     discovery = discover(small_store, documents)
     found, counts = discovery.ranked(), discovery.counts
-    kinds = ("gazetteer_features", "short_forms", "without_words", "occurrences")
+    kinds = ("known_names", "short_forms", "without_words", "occurrences")
     assert sum(counts[kind] for kind in kinds) == sum(map(len, documents))
     assert sum(one.occurrences for one in found) == counts["occurrences"]
     assert len({(word_keys(one.name), one.concept_id) for one in found}) == len(found) == counts["candidates"]
