@@ -208,7 +208,7 @@ FUNCTIONS: dict[str, Callable[[int], object]] = {
         "(" * (n // 2) + "a", "a", "(" * n + "a"
     ),
     "kb.readers.babelon._last_part": lambda n: _module("kb.readers.babelon")._last_part(":" * n),
-    "kb.readers.obograph._property": lambda n: _module("kb.readers.obograph")._property(
+    "kb.readers.obograph._property_values": lambda n: _module("kb.readers.obograph")._property_values(
         {"basicPropertyValues": [{"pred": "#IAO" * (n // 4) + "x"}]}, "IAO"
     ),
     "kb.readers.obograph.read_obograph": lambda n: _read_vocabulary("f.json", _nodes(n)),

@@ -1,4 +1,4 @@
-"""Vocabulary files in, `Record`s out: one reader a format."""
+"""Read vocabulary files (UMLS, MeSH, OBO, MedDRA, tables and more) into `Record`s, with one reader per format."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from .umls import read_umls
 __all__ = ["READERS", "ReadReport", "Reader", "ReaderContext", "guess_format", "read_vocabulary"]
 
 Reader = Callable[..., Iterator[Record]]
-"""A reader takes a `ReaderContext` and, by keyword, the options of its format."""
+"""A function that takes a `ReaderContext` and, by keyword, the options of its format, and yields records."""
 
 READERS: dict[str, Reader] = {
     "babelon": read_babelon,
@@ -47,7 +47,7 @@ READERS: dict[str, Reader] = {
     "table": read_table,
     "umls": read_umls,
 }
-"""The readers, by the name of their format."""
+"""The readers by format."""
 
 _BY_SUFFIX = {".obo": "obo", ".jsonl": "scispacy", ".csv": "table", ".asc": "meddra", ".rrf": "umls", ".nlm": "umls"}
 _RDF = (".owl", ".owx", ".ofn", ".omn", ".rdf", ".ttl")
@@ -68,37 +68,39 @@ def read_vocabulary(
     """Read a vocabulary file, record by record.
 
     Args:
-        path: the file, plain or gzipped.
-        format: one of `READERS`; guessed where the file's name tells it.
-        report: counts what is read, kept and dropped, while the records are taken.
-        source: name of the vocabulary; by default the file's name without its endings.
-        types: semantic types for the concepts to which the file gives none.
-        id_prefix: prefix of ids that are written as bare numbers ("NCBIGene"); MEDIC's are "OMIM" anyway.
-        encoding: of text files, one that Python knows.
-        strict: raise at the first broken row; else it is counted, and the rest goes on.
-        **options: what the reader of the format takes by keyword, e.g. `columns` of `table`.
+        path: The file, plain or gzipped.
+        format: One of `READERS`. If None, it is guessed from the file.
+        report: Counts what is read, kept and dropped while the records are read.
+        source: Name of the vocabulary. Default: the file name without its extensions.
+        types: Semantic types for the concepts that have none in the file.
+        id_prefix: Prefix of ids that are bare numbers ("NCBIGene"). For MEDIC, the default is "OMIM".
+        encoding: Encoding of text files, as Python names it.
+        strict: Raise an error at the first broken row. Otherwise, broken rows are counted and skipped.
+        **options: Keyword options of the reader, e.g. `columns` of `table`.
 
     Returns:
-        the records, in the order of the file. A concept may come in several.
+        The records, in the order of the file. Several records may belong to one concept.
 
     Raises:
-        SapbertError: E124 to E126 the format is not plain, not known, or has no such option; while reading: E120 to
-            E123 the file cannot be read, E127 a broken row, and what the reader itself raises.
+        SapbertError: E124 if the format cannot be guessed; E125 if it is unknown; E126 if it has no such option. While
+            reading: E120 to E123 if the file cannot be read; E127 if a row is broken and `strict` is set; and the
+            errors of the reader.
     """
     path = Path(path)
     format = format or guess_format(path)
     if format not in READERS:
-        raise SapbertError(Errors.E125.format(format=format, formats=_formats()))
+        raise SapbertError(Errors.E125.format(format=format, formats=_format_list()))
     _check_options(format, options)
     context = ReaderContext(path, source or without_gz(path).stem, tuple(types), id_prefix, encoding, strict, report)
-    return _counted(READERS[format](context, **options), report)
+    return _count_records(READERS[format](context, **options), report)
 
 
 def guess_format(path: Path) -> str:
-    """Return the format that the file's name or, where several are so named, its beginning tells.
+    """Guess the format from the name of the file, or else from its beginning.
 
     Raises:
-        SapbertError: E124 they tell none, E163 the file is RDF, E164 it holds mappings; E120 it cannot be read.
+        SapbertError: E124 if they do not show the format; E163 if the file is RDF; E164 if it holds mappings; E120 if
+            it cannot be read.
     """
     if path.is_dir():
         return _format_of_folder(path)
@@ -111,17 +113,17 @@ def guess_format(path: Path) -> str:
         return sniff_tsv(path)
     format = sniff_json(path) if suffix == ".json" else _BY_SUFFIX.get(suffix)
     if not format:
-        raise SapbertError(Errors.E124.format(path=path, formats=_formats()))
+        raise SapbertError(Errors.E124.format(path=path, formats=_format_list()))
     return format
 
 
 def _format_of_folder(path: Path) -> str:
     if any(file.name.lower() == "pt.asc" for file in path.iterdir()):
         return "meddra"
-    of_umls = ("MRCONSO.RRF*", "META/MRCONSO.RRF*", "*/META/MRCONSO.RRF*", "*.nlm", "*/*.nlm")
-    if any(True for pattern in of_umls for _ in path.glob(pattern)):
+    umls_patterns = ("MRCONSO.RRF*", "META/MRCONSO.RRF*", "*/META/MRCONSO.RRF*", "*.nlm", "*/*.nlm")
+    if any(True for pattern in umls_patterns for _ in path.glob(pattern)):
         return "umls"
-    raise SapbertError(Errors.E124.format(path=path, formats=_formats()))
+    raise SapbertError(Errors.E124.format(path=path, formats=_format_list()))
 
 
 def _check_options(format: str, options: dict[str, Any]) -> None:
@@ -133,12 +135,12 @@ def _check_options(format: str, options: dict[str, Any]) -> None:
             raise SapbertError(message)
 
 
-def _counted(records: Iterator[Record], report: ReadReport) -> Iterator[Record]:
+def _count_records(records: Iterator[Record], report: ReadReport) -> Iterator[Record]:
     for record in records:
         report.records += 1
         report.names += len(record.names)
         yield record
 
 
-def _formats() -> str:
+def _format_list() -> str:
     return ", ".join(sorted(READERS))

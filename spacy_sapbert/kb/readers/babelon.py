@@ -1,7 +1,7 @@
-"""Translations of an ontology as Babelon tables (https://github.com/monarch-initiative/babelon), one row a translation.
+"""Read translations of an ontology from Babelon tables (https://github.com/monarch-initiative/babelon).
 
-A translated label or synonym is a name of its concept. The Disease Ontology's own tables of translations, which have
-other headings for the same columns, are read as well.
+Each row is one translation. A translated label or synonym is a name of its concept. The Disease Ontology's tables of
+translations, which have other headings for the same columns, are read as well.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _COLUMNS = {
 }
 _OPTIONAL = ("status",)
 
-# The scope of a name by the last part of its property: rdfs:label, oboInOwl:hasBroadSynonym, …
+# The scope of a name by the last part of its predicate: rdfs:label, oboInOwl:hasBroadSynonym, …
 _SCOPES = {
     "label": "exact",
     "prefLabel": "exact",
@@ -38,21 +38,22 @@ _SCOPES = {
 
 
 def read_babelon(context: ReaderContext, *, languages: Sequence[str] = ()) -> Iterator[Record]:
-    """Read the translated names; each has its language at the end of its source: "HPO-es".
+    """Read the translated names. The source of a name ends with its language: "HPO-es".
 
-    Translations of definitions, and rows that are marked as not translated, are left out and counted.
+    Translations of definitions, and rows marked as not translated, are counted and skipped.
 
     Args:
-        languages: take these languages only ("es").
+        context: The file and the settings.
+        languages: Read only these languages ("es").
 
     Yields:
-        one a row.
+        One record per row.
 
     Raises:
-        SapbertError: E162 a column is missing.
+        SapbertError: E162 if a column is missing.
     """
     with context.open(newline="") as lines:
-        # quoted: notes of several lines stand in quotation marks
+        # notes of several lines are in quotation marks
         rows = read_cells(context, lines, "\t", quoted=True)
         header = next((cells for _, cells in rows if not cells[0].startswith("#")), [])
         columns = _columns(context, header)
@@ -77,21 +78,21 @@ def _reason_to_drop(cells: dict[str, str], languages: Sequence[str]) -> str | No
 
 
 def is_babelon(header: Sequence[str]) -> bool:
-    """Whether columns with these headings hold translations."""
+    """Return whether a table with these headings holds translations."""
     needed = (headings for name, headings in _COLUMNS.items() if name not in _OPTIONAL)
     return all(any(heading in header for heading in headings) for headings in needed)
 
 
 def _columns(context: ReaderContext, header: Sequence[str]) -> dict[str, str]:
-    """Return the headings of the columns that are needed."""
+    """Return the heading of each column that the reader needs."""
     columns = {}
     for name, headings in _COLUMNS.items():
         found = [heading for heading in headings if heading in header]
         if found:
             columns[name] = found[0]
         elif name not in _OPTIONAL:
-            names, given = " or ".join(headings), ", ".join(header)
-            raise SapbertError(Errors.E162.format(path=context.path, field=name, names=names, columns=given))
+            names, existing = " or ".join(headings), ", ".join(header)
+            raise SapbertError(Errors.E162.format(path=context.path, field=name, names=names, columns=existing))
     return columns
 
 

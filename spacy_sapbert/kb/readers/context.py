@@ -1,4 +1,4 @@
-"""`ReaderContext`: one run of a reader over one file, and what all readers do in the same way."""
+"""`ReaderContext`: settings, reports, and cleaning of names and ids, shared by all readers of vocabulary files."""
 
 from __future__ import annotations
 
@@ -17,26 +17,29 @@ from ...types import Name, Record
 from ..ids import NO_ID, canonical_id
 from .report import ReadReport
 
-# Control characters that are no blanks, and halves of surrogate pairs, which escapes in JSON can make.
+# Control characters other than whitespace, and halves of surrogate pairs, which JSON escapes can produce.
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\ud800-\udfff]")
-# MEDIC and the names that PubChem, ChEBI and HPO pass on were taken from web pages. The semicolon must be there, since
-# without it "AT&T" and "R&D" would be read as well.
+# MEDIC and some names in PubChem, ChEBI and HPO come from web pages. The semicolon is required, since "AT&T" and "R&D"
+# would match without it.
 _ENTITY = re.compile(r"&(?:[A-Za-z][A-Za-z0-9]*|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});")
 
 
 DECODED = "texts with HTML entities decoded"
-"""What `ReadReport.notes` counts them as."""
+"""The key under which `ReadReport.notes` counts decoded texts."""
 
 
 @dataclass(frozen=True)
 class ReaderContext:
-    """What a reader needs to know, and where it reports.
+    """The settings of a reader for one file, and its report.
 
     Attributes:
-        source: the vocabulary's name, for `Name.source`.
-        types: semantic types for concepts to which the file gives none.
-        id_prefix: prefix of ids that are written as bare numbers, e.g. "OMIM".
-        strict: the first broken row raises E127 instead of being counted.
+        path: The file.
+        source: Name of the vocabulary, for `Name.source`.
+        types: Semantic types for concepts that have none in the file.
+        id_prefix: Prefix of ids that are bare numbers, e.g. "OMIM".
+        encoding: Encoding of text files.
+        strict: Whether the first broken row raises E127 instead of being counted.
+        report: Counts what is read and dropped.
     """
 
     path: Path
@@ -48,14 +51,14 @@ class ReaderContext:
     report: ReadReport = field(default_factory=ReadReport)
 
     def open(self, newline: str | None = None) -> AbstractContextManager[TextIO]:
-        """Open the file as text, unpacked where it is gzipped."""
+        """Open the file as text, and unpack it if it is gzipped."""
         return open_text(self.path, encoding=self.encoding, newline=newline)
 
     def broken(self, line: int, reason: str) -> None:
         """Report a place that cannot be read.
 
         Raises:
-            SapbertError: E127 in a strict reading.
+            SapbertError: E127 if `strict` is set.
         """
         if self.strict:
             raise SapbertError(Errors.E127.format(path=self.path, line=line, reason=reason))
@@ -71,7 +74,7 @@ class ReaderContext:
         self.report.rows_dropped[reason] += 1
 
     def clean(self, text: str) -> str:
-        """Return the text without HTML entities and control characters, each run of white space one blank."""
+        """Decode HTML entities, remove control characters, and replace each run of whitespace by one space."""
         if "&" in text:
             text = self._decode_entities(text)
         text, n_removed = _CONTROL.subn("", text)
@@ -85,7 +88,7 @@ class ReaderContext:
         return decoded
 
     def names(self, names: Iterable[tuple[str, str]]) -> tuple[Name, ...]:
-        """Clean the (text, scope) pairs of a row; empty names and repeated pairs are left out and counted."""
+        """Clean the (text, scope) pairs of a row. Empty names and repeated pairs are counted and skipped."""
         kept: dict[Name, None] = {}
         for text, scope in names:
             name = Name(self.clean(text), scope, self.source)
@@ -102,7 +105,7 @@ class ReaderContext:
         return self.canonical_ids(raw, self.id_prefix)
 
     def canonical_ids(self, raw: Iterable[str], prefix: str | None) -> tuple[str, ...]:
-        """Return the same, with a prefix for bare numbers."""
+        """Return the ids in canonical form, each once, with this prefix for bare numbers."""
         canonical = (canonical_id(self.clean(text), prefix) for text in raw)
         return tuple(dict.fromkeys(concept_id for concept_id in canonical if concept_id not in NO_ID))
 
@@ -118,15 +121,20 @@ class ReaderContext:
         parents: Iterable[str] = (),
         xrefs: Iterable[str] = (),
     ) -> Iterator[Record]:
-        """Make the record of a row; ids are given as the file writes them.
+        """Create the record of a row. Ids are passed as the file writes them.
 
         Args:
-            line: where the row starts.
-            names: text and scope, the preferred name first.
-            xrefs: ids of other vocabularies, so `id_prefix` does not apply to them.
+            line: Line at which the row starts.
+            concept_id: Primary id.
+            names: Text and scope of each name, the preferred name first.
+            alternative_ids: Other ids of the concept.
+            types: Semantic types.
+            definition: Definition of the concept.
+            parents: Ids of the parents.
+            xrefs: Ids in other vocabularies, so `id_prefix` does not apply to them.
 
         Yields:
-            one, or none where the row has no id or no name, which is counted.
+            One record. If the row has no id or no name, it is counted and yields none.
         """
         ids = self.ids([concept_id])
         if not ids:
@@ -142,5 +150,5 @@ class ReaderContext:
 
 
 def _decode(entity: str) -> str:
-    """Return the character of an entity; one with a name that HTML does not know stays."""
+    """Return the character of an entity. An entity name that HTML does not know stays as it is."""
     return html.unescape(entity) if entity[1] == "#" or entity[1:] in html5 else entity

@@ -1,7 +1,7 @@
-"""The disease and chemical vocabularies of CTD, `CTD_diseases` and `CTD_chemicals`, as TSV or CSV.
+"""Read the disease and chemical vocabularies of CTD, `CTD_diseases` and `CTD_chemicals`, as TSV or CSV.
 
-The columns are named in a comment before the rows, and have changed over the years (`Synonyms` of chemicals became
-`MESHSynonyms` and `CTDCuratedSynonyms`), so they are found by their names.
+A comment before the rows names the columns. The columns have changed over the years: `Synonyms` of chemicals became
+`MESHSynonyms` and `CTDCuratedSynonyms`. So the reader finds them by name.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from .context import ReaderContext
 from .delimited import name_cells, read_cells
 
 _STARTS = (["DiseaseName", "DiseaseID"], ["ChemicalName", "ChemicalID"])
-# CTD hangs its trees on rows of their own, "Diseases" and "Chemicals"; MeSH has no such descriptors.
+# The roots of CTD's trees, "Diseases" and "Chemicals". MeSH has no such descriptors.
 _ROOTS = ("MESH:C", "MESH:D")
 
 
 def read_ctd(context: ReaderContext) -> Iterator[Record]:
-    """Yield `Record`: one a row.
+    """Yield one record per row.
 
     Raises:
-        SapbertError: E131 no line names the columns.
+        SapbertError: E131 if no line names the columns.
     """
     with context.open(newline="") as lines:
-        n_before, columns, delimiter = _header(context, lines)
+        n_before, columns, delimiter = _find_header(context, lines)
         rows = read_cells(context, lines, delimiter, delimiter == ",", n_before)
         rows = (row for row in rows if not _is_comment(row[1]))
         for line, row in name_cells(context, rows, columns):
@@ -39,21 +39,21 @@ def read_ctd(context: ReaderContext) -> Iterator[Record]:
 def _record(context: ReaderContext, line: int, row: dict[str, str]) -> Iterator[Record]:
     name, concept_id, *_ = row.values()
     synonyms = [cell for column, cell in row.items() if column.endswith("Synonyms")]
-    names = [(name, "preferred"), *((synonym, "exact") for cell in synonyms for synonym in _values(cell))]
-    # CTD writes the ids of the Disease Ontology with a prefix more: DO:DOID:1612
-    alternatives = [other.removeprefix("DO:") for other in _values(row.get("AltDiseaseIDs", ""))]
-    parents = [parent for parent in _values(row.get("ParentIDs", "")) if parent not in _ROOTS]
+    names = [(name, "preferred"), *((synonym, "exact") for cell in synonyms for synonym in _split_values(cell))]
+    # CTD writes ids of the Disease Ontology with an extra prefix: DO:DOID:1612
+    alternatives = [other.removeprefix("DO:") for other in _split_values(row.get("AltDiseaseIDs", ""))]
+    parents = [parent for parent in _split_values(row.get("ParentIDs", "")) if parent not in _ROOTS]
     return context.record(
         line, concept_id, names, alternative_ids=alternatives, definition=row.get("Definition"), parents=parents
     )
 
 
-def _values(cell: str) -> list[str]:
+def _split_values(cell: str) -> list[str]:
     return cell.split("|") if cell else []
 
 
-def _header(context: ReaderContext, lines: TextIO) -> tuple[int, list[str], str]:
-    """Return the line that names the columns, the columns, and what stands between."""
+def _find_header(context: ReaderContext, lines: TextIO) -> tuple[int, list[str], str]:
+    """Return the number of the line that names the columns, the columns, and their delimiter."""
     for number, line in enumerate(lines, start=1):
         for delimiter in "\t,":
             columns = line.lstrip("# ").strip().split(delimiter)

@@ -1,4 +1,4 @@
-"""Identifiers as files of the Semantic Web write them, made into CURIEs; `kb.ids` brings these into canonical form."""
+"""Convert IRIs of ids to CURIEs. `kb.ids` then brings CURIEs into canonical form."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 _IRI = re.compile(r"https?://(?:www\.)?(?P<rest>\S+)", re.IGNORECASE)
 
-# Where nothing in the IRI itself tells the prefix.
+# IRIs that do not contain the prefix.
 _PREFIXES = {
     "id.nlm.nih.gov/mesh/": "MESH",
     "linkedlifedata.com/resource/umls/id/": "UMLS",
@@ -22,7 +22,7 @@ _RESOLVER = re.compile(
     r"(?:identifiers\.org|bioregistry\.io|bio2rdf\.org|purl\.bioontology\.org/ontology)/"
     r"(?P<prefix>[A-Za-z][\w.-]*)[/:](?P<local>[^/#?]+)"
 )
-# The OBO Foundry's scheme, which Orphanet and EFO follow with bases of their own: …/DOID_1612, …/Orphanet_124
+# The OBO Foundry's scheme, which Orphanet and EFO follow with their own bases: …/DOID_1612, …/Orphanet_124
 _OBO = re.compile(r"\S*[/#](?P<prefix>[A-Za-z][A-Za-z0-9.-]*(?:_[A-Za-z]+)*)_(?P<local>[^_/#?:\d]*\d[^_/#?:]*)")
 
 # DOID writes the release of the vocabulary into the prefix: SNOMEDCT_US_2018_03_01, NCI2009_04D, CSP2005
@@ -30,10 +30,10 @@ _RELEASE = re.compile(r"^(\s*[A-Za-z]\w*?)_?(?:19|20)\d\d(?:_\d\d(?:_\d\d|[A-Z])
 
 
 def curie(text: str) -> str:
-    """Return the CURIE that an IRI stands for; a text that is no such IRI is returned as it is.
+    """Return the CURIE of an IRI. Any other text is returned unchanged.
 
     Args:
-        text: an identifier, may be in angle brackets.
+        text: An id, possibly in angle brackets.
     """
     text = text.strip()
     if text.startswith("<") and text.endswith(">"):
@@ -52,10 +52,10 @@ def curie(text: str) -> str:
 
 
 def without_release(xref: str) -> str:
-    """Return a cross-reference whose prefix names the vocabulary alone, not a release of it."""
+    """Remove the release from the prefix of a cross-reference, so that it names only the vocabulary."""
     return _RELEASE.sub(r"\1", xref)
 
 
 def has_prefix(concept_id: str, prefixes: Iterable[str]) -> bool:
-    """Whether a canonical id is one of these vocabularies; case does not matter."""
+    """Return whether a canonical id has one of these prefixes, in upper or lower case."""
     return concept_id.partition(":")[0].lower() in {prefix.lower() for prefix in prefixes}

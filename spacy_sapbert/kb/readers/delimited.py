@@ -1,4 +1,4 @@
-"""Rows of delimited text, for the readers whose files have columns."""
+"""Split delimited text (TSV, CSV) into rows and cells, for readers of formats with columns."""
 
 from __future__ import annotations
 
@@ -11,17 +11,19 @@ from .context import ReaderContext
 def read_cells(
     context: ReaderContext, lines: Iterable[str], delimiter: str, quoted: bool, n_before: int = 0
 ) -> Iterator[tuple[int, list[str]]]:
-    """Split lines into cells; a row that cannot be split is reported. Empty rows are passed over.
+    """Split lines into cells. A row that cannot be split is reported; empty rows are skipped.
 
     Args:
-        lines: from a file opened with `newline=""`.
-        quoted: whether cells may stand in double quotes. Without, a quotation mark is part of its cell.
-        n_before: lines of the file that come before these.
+        context: The file and the settings.
+        lines: Lines of a file opened with `newline=""`.
+        delimiter: The character between cells.
+        quoted: Whether cells may be in double quotes. If not, a quotation mark is part of its cell.
+        n_before: Number of lines of the file before these.
 
     Yields:
-        the line where a row starts, and its cells.
+        The line at which a row starts, and its cells.
     """
-    # strict: else an unbalanced quotation mark would swallow the rows after it without a word
+    # without `strict`, an unbalanced quotation mark would silently swallow the rows after it
     rows = csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE, strict=True)
     while True:
         line = n_before + rows.line_num + 1
@@ -40,10 +42,10 @@ def read_cells(
 def name_cells(
     context: ReaderContext, rows: Iterable[tuple[int, list[str]]], columns: list[str]
 ) -> Iterator[tuple[int, dict[str, str]]]:
-    """Count the rows and put the cells under their columns; a row with more or fewer cells is reported.
+    """Count the rows and map cells to columns. A row with too many or too few cells is reported.
 
     Yields:
-        the line where a row starts, and its cells by column.
+        The line at which a row starts, and its cells by column.
     """
     for line, cells in rows:
         context.report.rows_read += 1

@@ -1,4 +1,4 @@
-"""The table that `spacy-sapbert discover` writes, after somebody has reviewed it: new names of known concepts."""
+"""Read the reviewed table of `spacy-sapbert discover`: new names of known concepts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ COLUMNS = (
     "example",
 )
 _NEEDED = ("keep", "name", "id")
-# what a reviewer writes to `keep`: the scope of the name, or that there is none
+# What a reviewer may write in `keep`: the scope of the name, or that it is rejected.
 _SCOPES = {"y": "exact", "yes": "exact", "exact": "exact", "narrow": "narrow", "broad": "broad", "related": "related"}
 _REJECTED = ("", "n", "no")
 
@@ -32,13 +32,14 @@ _REJECTED = ("", "n", "no")
 def read_discovered(context: ReaderContext) -> Iterator[Record]:
     """Read the names that are marked in the column `keep`: `y` for a synonym, or `narrow`, `broad`, `related`.
 
-    Rows with an empty cell there, or `n`, are left out and counted. Columns may change places, and others be added.
+    Rows in which that cell is empty or `n` are counted and skipped. Columns may be in any order, and others may be
+    added.
 
     Yields:
-        one a row, with that name alone.
+        One record per row, with one name.
 
     Raises:
-        SapbertError: E556 a column is missing.
+        SapbertError: E556 if a column is missing.
     """
     with context.open(newline="") as lines:
         rows = read_cells(context, lines, "\t", quoted=False)
@@ -57,5 +58,5 @@ def read_discovered(context: ReaderContext) -> Iterator[Record]:
 
 
 def is_discovered(header: Sequence[str]) -> bool:
-    """Whether columns with these headings are those of new names."""
+    """Return whether a table with these headings holds new names."""
     return {*_NEEDED, "matched_name", "similarity"}.issubset(header)

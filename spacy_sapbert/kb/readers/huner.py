@@ -1,6 +1,6 @@
-"""HUNER dictionaries, as HunFlair links with: `id[|id…]||name[|synonym…]`.
+"""Read HUNER dictionaries, which HunFlair uses: `id[|id…]||name[|synonym…]`.
 
-Several ids in a line are the concepts of a name, or one concept's alternatives: see `biosyn`, whose rule holds here.
+Several ids in a line are either different concepts or alternative ids of one. The rule of `biosyn` decides.
 """
 
 from __future__ import annotations
@@ -13,5 +13,5 @@ from .context import ReaderContext
 
 
 def read_huner(context: ReaderContext) -> Iterator[Record]:
-    """Yield `Record`: one for each concept of a line."""
+    """Yield one record for each concept of a line."""
     return read_rows(context, lambda cell: cell.split("|"))

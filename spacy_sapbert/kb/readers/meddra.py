@@ -1,9 +1,9 @@
-"""MedDRA as its subscribers get it: the folder MedAscii with llt.asc, pt.asc, hlt.asc, hlgt.asc, soc.asc, mdhier.asc.
+"""Read MedDRA: the folder MedAscii with llt.asc, pt.asc, hlt.asc, hlgt.asc, soc.asc and mdhier.asc.
 
-The columns, which no file names, are those of the MedDRA Distribution File Format Document (ICH); `$` stands after
-every cell. Preferred terms are concepts, their lowest level terms are their names. As LLT codes stand in annotated
-data, they are alternative ids, also those of terms that are no longer current. High level terms, high level group terms
-and system organ classes are concepts as well: the parents of the terms below them.
+No file names the columns. They are those of the MedDRA Distribution File Format Document (ICH), with `$` after every
+cell. Preferred terms (PT) are concepts, and their lowest level terms (LLT) are their names. Annotated data contain LLT
+codes, so these are alternative ids, even if the LLT is no longer current. High level terms, high level group terms and
+system organ classes are concepts as well. They are the parents of the terms below them.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ _CURRENCY = 9
 
 
 class _LowestLevelTerm(NamedTuple):
+    """A row of llt.asc."""
+
     line: int
     code: str
     name: str
@@ -31,29 +33,30 @@ class _LowestLevelTerm(NamedTuple):
 
 
 def read_meddra(context: ReaderContext, *, non_current: bool = False) -> Iterator[Record]:
-    """Read a folder of MedDRA files, or the folder that a given file of them is in. Types are PT, HLT, HLGT and SOC.
+    """Read a folder of MedDRA files. The path may also be a file in that folder. Types are PT, HLT, HLGT and SOC.
 
     Args:
-        non_current: take the names of LLTs that are not current as well; else they are left out and counted.
+        context: The path and the settings.
+        non_current: Also read the names of LLTs that are not current. Otherwise, they are counted and skipped.
 
     Yields:
-        one a term, but for LLTs.
+        One record per term, except for LLTs.
 
     Raises:
-        SapbertError: E120 a file is missing.
+        SapbertError: E120 if a file is missing.
     """
     context = replace(context, id_prefix=context.id_prefix or "MEDDRA")
     lowest = _lowest_level_terms(context)
     parents = _parents(context)
     for level in _LEVELS:
-        of_file = _of_file(context, f"{level}.asc")
-        for line, cells in _lines(of_file):
+        level_context = _file_context(context, f"{level}.asc")
+        for line, cells in _lines(level_context):
             context.report.rows_read += 1
             if len(cells) < 2:
-                of_file.drop_broken(line, "no $ between code and name")
+                level_context.drop_broken(line, "no $ between code and name")
                 continue
             terms = lowest.pop(cells[0], []) if level == "pt" else []
-            yield from of_file.record(
+            yield from level_context.record(
                 line,
                 cells[0],
                 [(cells[1], "preferred"), *_synonyms(context, terms, cells[0], non_current)],
@@ -63,16 +66,16 @@ def read_meddra(context: ReaderContext, *, non_current: bool = False) -> Iterato
             )
     for code, terms in lowest.items():
         for term in terms:
-            _of_file(context, "llt.asc").broken(term.line, f"there is no PT {code}")
+            _file_context(context, "llt.asc").broken(term.line, f"there is no PT {code}")
     names = [f"{name}.asc" for name in ("llt", *_LEVELS, "mdhier")]
-    context.report.origins[context.path] = {"files": [_manifest(_of_file(context, name).path) for name in names]}
+    context.report.origins[context.path] = {"files": [_manifest(_file_context(context, name).path) for name in names]}
 
 
 def _synonyms(
     context: ReaderContext, terms: list[_LowestLevelTerm], code: str, non_current: bool
 ) -> Iterator[tuple[str, str]]:
     for term in terms:
-        # every PT is an LLT of its own as well
+        # every PT is also an LLT with the same code
         if term.code == code:
             continue
         if term.is_current or non_current:
@@ -84,26 +87,26 @@ def _synonyms(
 def _lowest_level_terms(context: ReaderContext) -> dict[str, list[_LowestLevelTerm]]:
     """Return the lowest level terms by the code of their preferred term."""
     terms = defaultdict(list)
-    for line, cells in _rows(_of_file(context, "llt.asc"), n_wanted=_CURRENCY + 1):
+    for line, cells in _rows(_file_context(context, "llt.asc"), n_wanted=_CURRENCY + 1):
         code, name, pt_code = cells[:3]
         terms[pt_code].append(_LowestLevelTerm(line, code, name, cells[_CURRENCY].strip() != "N"))
     return dict(terms)
 
 
 def _parents(context: ReaderContext) -> dict[tuple[str, str], dict[str, None]]:
-    """Return codes of the parents, by the level and the code of a term; in order, each once."""
+    """Return the codes of the parents by level and code of a term, in order and each once."""
     parents: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
-    for _, cells in _rows(_of_file(context, "mdhier.asc"), n_wanted=len(_LEVELS)):
+    for _, cells in _rows(_file_context(context, "mdhier.asc"), n_wanted=len(_LEVELS)):
         codes = cells[: len(_LEVELS)]
         for level, code, parent in zip(_LEVELS, codes, codes[1:], strict=False):
             parents[level, code][parent] = None
     return parents
 
 
-def _of_file(context: ReaderContext, name: str) -> ReaderContext:
-    """Return the reading of one file of the folder, whose name may be in capitals."""
+def _file_context(context: ReaderContext, name: str) -> ReaderContext:
+    """Return the context for one file of the folder. Its name may be in capitals."""
     folder = context.path if context.path.is_dir() else context.path.parent
-    return replace(context, path=_present(folder, name))
+    return replace(context, path=_existing_path(folder, name))
 
 
 def _rows(context: ReaderContext, n_wanted: int) -> Iterator[tuple[int, list[str]]]:
@@ -127,5 +130,5 @@ def _manifest(path: Path) -> dict[str, str | int]:
     return {"file": path.name, "bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
 
 
-def _present(folder: Path, name: str) -> Path:
+def _existing_path(folder: Path, name: str) -> Path:
     return next((path for path in (folder / name, folder / name.upper()) if path.exists()), folder / name)

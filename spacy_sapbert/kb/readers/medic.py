@@ -1,6 +1,6 @@
-"""MEDIC as NCBI Disease's dictionary has it: `id[|alternative id…]||name[|synonym…]`, one concept a line.
+"""Read MEDIC from NCBI Disease's dictionary: `id[|alternative id…]||name[|synonym…]`, one concept per line.
 
-The first name is the preferred one. OMIM ids are bare numbers there.
+The first name is the preferred name. OMIM ids are bare numbers.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from .context import ReaderContext
 
 
 def read_medic(context: ReaderContext) -> Iterator[Record]:
-    """Yield `Record`: one a line. Bare numbers are OMIM ids unless the reading gives another prefix."""
+    """Yield one record per line. Bare numbers are OMIM ids unless `id_prefix` is set."""
     context = replace(context, id_prefix=context.id_prefix or "OMIM")
     with context.open() as lines:
         for number, line in enumerate(lines, start=1):

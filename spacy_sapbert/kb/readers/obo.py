@@ -1,4 +1,4 @@
-"""Ontologies in OBO format 1.2 and 1.4 (http://owlcollab.github.io/oboformat/doc/obo-syntax.html), stanza by stanza."""
+"""Read ontologies in OBO format 1.2 and 1.4 (http://owlcollab.github.io/oboformat/doc/obo-syntax.html)."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from .report import ReadReport
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPED = {"n": "\n", "W": " ", "t": "\t"}
 
-# Identifiers end at a blank, at modifiers or at a comment.
+# An identifier ends at whitespace, modifiers or a comment.
 _ID = re.compile(r"(?:\\.|[^\s\\{!])+")
-_START = r"(?:^|(?<!\s)\s+)"  # a run of blanks is gone through once
+_START = r"(?:^|(?<!\s)\s+)"  # the lookbehind makes a run of spaces match in linear time
 _COMMENT = re.compile(rf"{_START}!(?:\s.*)?$")
 _MODIFIER = r'[A-Za-z][\w.:/#-]*\s*=\s*(?:"(?:[^"\\]|\\.)*"|[^\s,{}"]+)'
 _MODIFIERS = re.compile(rf"{_START}\{{\s*{_MODIFIER}(?:\s*,\s*{_MODIFIER})*\s*\}}\s*(?:!.*)?$")
 
-# "text" SCOPE TYPE [xrefs] {modifiers} ! comment: all but the text may be missing
+# "text" SCOPE TYPE [xrefs] {modifiers} ! comment: everything but the text is optional
 _QUOTED = re.compile(
     r'"(?P<text>(?:[^"\\]|\\.)*)"(?:\s+(?P<scope>EXACT|NARROW|BROAD|RELATED)\b)?'
     r'(?:\s+[^\s\[{!"]+)?\s*(?:\[.*)?(?:\{.*)?(?:!.*)?$'
 )
-# OBO 1.0 had one tag a scope, and 1.2 still allows it.
+# OBO 1.0 had one tag per scope, and OBO 1.2 still allows it.
 _SYNONYM_TAGS = {
     "synonym": None,
     "exact_synonym": "exact",
@@ -41,9 +41,12 @@ _SYNONYM_TAGS = {
 
 
 class _Stanza(NamedTuple):
-    """
+    """A stanza of the file.
+
     Attributes:
-        kind: "Term", "Typedef", "Instance", or empty for the header. tags: lines and values of every tag.
+        kind: "Term", "Typedef", "Instance", or empty for the header.
+        line: Line at which it starts.
+        tags: Line and value of each occurrence of a tag.
     """
 
     kind: str
@@ -54,24 +57,25 @@ class _Stanza(NamedTuple):
 def read_obo(
     context: ReaderContext, *, default_scope: str = "related", prefixes: Sequence[str] = ()
 ) -> Iterator[Record]:
-    """Read the terms that are not obsolete and have a name; their namespace is their type.
+    """Read the terms that are not obsolete and have a name. Their namespace is their type.
 
-    The header's `default-namespace` holds for terms without a namespace, unless the reading gives types. The file is
-    gone through twice: an obsolete term may come after the one that replaces it.
+    The header's `default-namespace` applies to terms without a namespace, unless `context.types` is set. The file is
+    read twice, because an obsolete term may come after the term that replaces it.
 
     Args:
-        default_scope: scope of a synonym that is written without one; "related" by the specification.
-        prefixes: take terms with these id prefixes only; many files hold terms of other ontologies as well.
+        context: The file and the settings.
+        default_scope: Scope of a synonym without one. The specification says "related".
+        prefixes: Read only terms with these id prefixes, since many files contain terms of other ontologies.
 
     Yields:
-        one a term.
+        One record per term.
     """
     replaced = _replaced_ids(context)
     default_type: tuple[str, ...] = ()
     with context.open() as lines:
         for stanza in _stanzas(context, lines):
             if not stanza.kind:
-                default_type = context.types or tuple(_plain(value) for _, value in stanza.tags["default-namespace"])
+                default_type = context.types or tuple(_value(value) for _, value in stanza.tags["default-namespace"])
                 continue
             context.report.rows_read += 1
             reason = _reason_to_drop(context, stanza, prefixes)
@@ -96,7 +100,7 @@ def _reason_to_drop(context: ReaderContext, stanza: _Stanza, prefixes: Sequence[
 
 
 def _replaced_ids(context: ReaderContext) -> dict[str, list[str]]:
-    """Return `dict[str, list[str]]`: for terms that are in force, the ids of obsolete terms that they replace."""
+    """Map each term that is not obsolete to the ids of the obsolete terms that it replaces."""
     obsolete = {}
     silent = replace(context, strict=False, report=ReadReport())
     with context.open() as lines:
@@ -115,12 +119,12 @@ def _term(
     replaced: dict[str, list[str]],
 ) -> Iterator[Record]:
     concept_id = next(_ids(stanza, "id"), "")
-    texts = [_plain(value) for _, value in stanza.tags["name"]]
+    texts = [_value(value) for _, value in stanza.tags["name"]]
     names = [(text, "exact" if index else "preferred") for index, text in enumerate(texts)]
-    definitions = [text for text, _ in _quoted(context, stanza, "def")]
-    types = [_plain(value) for _, value in stanza.tags["namespace"]]
+    definitions = [text for text, _ in _quoted_values(context, stanza, "def")]
+    types = [_value(value) for _, value in stanza.tags["namespace"]]
     for tag, scope in _SYNONYM_TAGS.items():
-        names += [(text, scope or written or default_scope) for text, written in _quoted(context, stanza, tag)]
+        names += [(text, scope or written or default_scope) for text, written in _quoted_values(context, stanza, tag)]
     old_ids = (old_id for canonical in context.ids([concept_id]) for old_id in replaced.get(canonical, ()))
     return context.record(
         stanza.line,
@@ -135,13 +139,13 @@ def _term(
 
 
 def _is_obsolete(stanza: _Stanza) -> bool:
-    return any(_plain(value) == "true" for _, value in stanza.tags["is_obsolete"])
+    return any(_value(value) == "true" for _, value in stanza.tags["is_obsolete"])
 
 
 def _stanzas(context: ReaderContext, lines: Iterable[str]) -> Iterator[_Stanza]:
     """Yield the header, then every stanza."""
     stanza = _Stanza("", 1, defaultdict(list))
-    for number, line in _joined(lines):
+    for number, line in _logical_lines(lines):
         if line.startswith("[") and line.endswith("]"):
             yield stanza
             stanza = _Stanza(line[1:-1].strip(), number, defaultdict(list))
@@ -154,20 +158,20 @@ def _stanzas(context: ReaderContext, lines: Iterable[str]) -> Iterator[_Stanza]:
     yield stanza
 
 
-def _joined(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
-    """Yield line number and line; a line that ends in a backslash goes on in the next."""
-    held: list[str] = []
+def _logical_lines(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
+    """Yield line number and text of each line. A line that ends in a backslash continues on the next one."""
+    pieces: list[str] = []
     for number, line in enumerate(chain(lines, [""]), start=1):
         line = line.rstrip("\n")
         if (len(line) - len(line.rstrip("\\"))) % 2 == 1:
-            held.append(line[:-1])
+            pieces.append(line[:-1])
         else:
-            yield number, "".join([*held, line]).strip()
-            held = []
+            yield number, "".join([*pieces, line]).strip()
+            pieces = []
 
 
-def _quoted(context: ReaderContext, stanza: _Stanza, tag: str) -> Iterator[tuple[str, str | None]]:
-    """Yield text and scope of each value of a tag whose values begin with a quoted text."""
+def _quoted_values(context: ReaderContext, stanza: _Stanza, tag: str) -> Iterator[tuple[str, str | None]]:
+    """Yield text and scope of each value of a tag with quoted values."""
     for line, value in stanza.tags[tag]:
         match = _QUOTED.match(value)
         if match:
@@ -183,8 +187,8 @@ def _ids(stanza: _Stanza, tag: str) -> Iterator[str]:
             yield curie(_unescape(match[0]))
 
 
-def _plain(value: str) -> str:
-    """Return a value that stands without quotation marks, without trailing modifiers and comment."""
+def _value(value: str) -> str:
+    """Return a value without quotation marks, trailing modifiers and comment."""
     return _unescape(_COMMENT.sub("", _MODIFIERS.sub("", value)))
 
 

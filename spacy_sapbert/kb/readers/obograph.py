@@ -1,7 +1,7 @@
-"""Ontologies as OBO Graphs JSON (https://github.com/geneontology/obographs), graph by graph and node by node.
+"""Read ontologies in OBO Graphs JSON (https://github.com/geneontology/obographs), node by node.
 
-The whole document is held in memory, as the edges stand after the nodes that they belong to. This takes about four
-times the size of the file: 115 MB for the 29 MB of the NCI Thesaurus' disease branch.
+The whole document is held in memory, because edges come after their nodes. This takes about four times the size of the
+file: 115 MB for the 29 MB of the NCI Thesaurus' disease branch.
 """
 
 from __future__ import annotations
@@ -22,17 +22,20 @@ from .json_text import field, fields, parse, read_text
 from .obsolete import Obsolete, replaced_ids
 
 _SCOPE = re.compile(r"has(Exact|Narrow|Broad|Related)Synonym$")
-# a node's id or label; a value that is broken may be a number, or a list or an object without others in it
+# The id or label of a node. A broken value may be a number, or a list or object without nesting.
 _NAMING = re.compile(r'"(?P<key>id|lbl)"\s*:\s*(?P<value>"(?:[^"\\]|\\.)*"|\[[^][]*\]|\{[^{}]*\}|[^\s",{}\[\]]+)')
-# In OWL made from OBO 1.2, and in ORDO still, obsolete classes are not marked but subclasses of a class of this name.
+# In ORDO and in OWL made from OBO 1.2, obsolete classes are subclasses of a class with this name.
 _OBSOLETE_CLASS = re.compile(r".*[#/]ObsoleteClass")
 
 
 class _Graph(NamedTuple):
-    """
+    """A graph of the document.
+
     Attributes:
-        parents: what each class is_a, by ids as written. replaced: the ids that a class replaces, by canonical id.
-        types: of classes without a namespace of their own.
+        nodes: The nodes as parsed.
+        parents: The is_a parents of each class, by id as written.
+        replaced: The ids that a class replaces, by canonical id.
+        types: Types of classes without their own namespace.
     """
 
     nodes: list[dict[str, Any]]
@@ -42,20 +45,21 @@ class _Graph(NamedTuple):
 
 
 def read_obograph(context: ReaderContext, *, prefixes: Sequence[str] = (), imports: bool = False) -> Iterator[Record]:
-    """Read the classes that are not obsolete and have a label; their OBO namespace is their type.
+    """Read the classes that are not obsolete and have a label. Their OBO namespace is their type.
 
     Args:
-        prefixes: take classes with these id prefixes only; many files hold classes of other ontologies too.
-        imports: take the graphs after the first as well, which hold what the ontology imports.
+        context: The file and the settings.
+        prefixes: Read only classes with these id prefixes, since many files contain classes of other ontologies.
+        imports: Read the graphs after the first as well. They hold what the ontology imports.
 
     Yields:
-        one a class.
+        One record per class.
 
     Raises:
-        SapbertError: E160 it is no JSON, E161 it is no graph document.
+        SapbertError: E160 if the file is not JSON; E161 if it is not a graph document.
     """
     text = read_text(context)
-    lines = _Lines(text)
+    lines = _NodeLines(text)
     for number, graph in enumerate(_graphs(context, text)):
         for node in graph.nodes:
             context.report.rows_read += 1
@@ -64,14 +68,14 @@ def read_obograph(context: ReaderContext, *, prefixes: Sequence[str] = (), impor
                 continue
             try:
                 reason = _reason_to_drop(context, graph, node, prefixes)
-                class_ = {} if reason else _class(context, graph, node)
+                class_ = {} if reason else _record_arguments(context, graph, node)
             except ValueError as error:
                 context.drop_broken(lines.of(node), str(error))
                 continue
             if reason:
                 context.drop(reason)
             else:
-                # `_class` has seen that there is an id, and nothing else would be reported with a line
+                # only a missing id would be reported with a line, and `_record_arguments` has checked the id
                 yield from context.record(1, **class_)
 
 
@@ -85,11 +89,11 @@ def _reason_to_drop(context: ReaderContext, graph: _Graph, node: dict[str, Any],
     return None if field(node, "lbl", str) else "no name"
 
 
-def _class(context: ReaderContext, graph: _Graph, node: dict[str, Any]) -> dict[str, Any]:
+def _record_arguments(context: ReaderContext, graph: _Graph, node: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments of `ReaderContext.record`.
 
     Raises:
-        ValueError: there is no id, or a value is of the wrong type.
+        ValueError: If there is no id, or a value has the wrong type.
     """
     concept_id, meta = _id(context, node), _meta(node)
     names = [(node["lbl"], "preferred")]
@@ -100,8 +104,8 @@ def _class(context: ReaderContext, graph: _Graph, node: dict[str, Any]) -> dict[
     return {
         "concept_id": concept_id,
         "names": names,
-        "alternative_ids": [*_property(meta, "hasAlternativeId"), *graph.replaced.get(concept_id, ())],
-        "types": _property(meta, "hasOBONamespace") or graph.types,
+        "alternative_ids": [*_property_values(meta, "hasAlternativeId"), *graph.replaced.get(concept_id, ())],
+        "types": _property_values(meta, "hasOBONamespace") or graph.types,
         "definition": field(field(meta, "definition", dict) or {}, "val", str),
         "parents": map(curie, graph.parents.get(node["id"], ())),
         "xrefs": map(without_release, xrefs),
@@ -115,7 +119,7 @@ def _graphs(context: ReaderContext, text: str) -> Iterator[_Graph]:
             raise ValueError("there is no key graphs")
         for graph in fields(document, "graphs", dict):
             nodes, parents = fields(graph, "nodes", dict), _parents(graph)
-            default = _property(_meta(graph), "default-namespace")
+            default = _property_values(_meta(graph), "default-namespace")
             yield _Graph(nodes, parents, _replaced_ids(context, nodes, parents), context.types or tuple(default))
     except ValueError as error:
         message = Errors.E161.format(path=context.path, format="obograph", reason=error, other="json")
@@ -136,12 +140,12 @@ def _replaced_ids(
 ) -> dict[str, list[str]]:
     obsolete = {}
     for node in nodes:
-        # a broken node is reported where nodes are read
+        # `read_obograph` reports broken nodes
         with suppress(ValueError):
             if _is_obsolete(parents, node):
                 concept_id, meta = _id(context, node), _meta(node)
-                ids = context.ids([concept_id, *_property(meta, "hasAlternativeId")])
-                obsolete[concept_id] = Obsolete(ids, context.ids(_property(meta, "IAO_0100001")))
+                ids = context.ids([concept_id, *_property_values(meta, "hasAlternativeId")])
+                obsolete[concept_id] = Obsolete(ids, context.ids(_property_values(meta, "IAO_0100001")))
     return replaced_ids(obsolete)
 
 
@@ -161,36 +165,36 @@ def _meta(item: dict[str, Any]) -> dict[str, Any]:
     return field(item, "meta", dict) or {}
 
 
-def _property(meta: dict[str, Any], name: str) -> list[str]:
-    """Return the values of a property, whose IRI ends in its name; ids among them as CURIEs."""
+def _property_values(meta: dict[str, Any], name: str) -> list[str]:
+    """Return the values of the property with an IRI that ends in this name. Ids among them become CURIEs."""
     properties = fields(meta, "basicPropertyValues", dict)
     found = [item for item in properties if re.search(rf"[#/:]{name}$", field(item, "pred", str) or "")]
     return [curie(field(item, "val", str) or "") for item in found]
 
 
-class _Lines:
-    """The lines of nodes, found by their ids or else their labels, as a parsed JSON text tells no places."""
+class _NodeLines:
+    """Finds the line of a node by its id or label, since a parsed JSON text has no positions."""
 
     def __init__(self, text: str) -> None:
         self._text = text
 
     def of(self, node: dict[str, Any]) -> int:
-        """Return the line; 1 where it is not known."""
+        """Return the line of the node, or 1 if it is unknown."""
         keys = ((key, _scalar(node.get(key))) for key in ("id", "lbl"))
-        return next((self._found[key] for key in keys if key in self._found), 1)
+        return next((self._line_by_value[key] for key in keys if key in self._line_by_value), 1)
 
     @cached_property
-    def _found(self) -> dict[tuple[str, object], int]:
-        # made for the first node that is broken, and once: a search for each would take the square of the time
+    def _line_by_value(self) -> dict[tuple[str, object], int]:
+        # built once, for the first broken node: one search per node would take quadratic time
         found: dict[tuple[str, object], int] = {}
-        line, counted = 1, 0
+        line, scanned = 1, 0
         for pair in _NAMING.finditer(self._text):
-            line, counted = line + self._text.count("\n", counted, pair.start()), pair.start()
+            line, scanned = line + self._text.count("\n", scanned, pair.start()), pair.start()
             with suppress(ValueError):
                 found.setdefault((pair["key"], _scalar(parse_json(pair["value"]))), line)
         return found
 
 
 def _scalar(value: object) -> object:
-    """Return a value by which a place can be found; 1, 1.0 and true are not the same."""
+    """Return a key by which a value can be found. It distinguishes 1, 1.0 and true."""
     return repr(value)

@@ -1,8 +1,8 @@
-"""Ids of obsolete terms, kept as alternative ids of the terms that replace them.
+"""Keep the ids of obsolete terms as alternative ids of the terms that replace them.
 
-An obsolete term gives no concept and no names, as what its names mean today is open. Its id however stands in corpora
-and in older links, and `replaced_by` says which term to take for it; `consider`, which asks for a person's judgement,
-and a term that several replace say no such thing.
+An obsolete term gives no concept and no names, since what its names mean today is unknown. But corpora and older links
+contain its id, and `replaced_by` names its replacement. `consider` needs a person's judgment, so it is ignored. A term
+with several replacements is ignored as well.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ from typing import NamedTuple
 
 
 class Obsolete(NamedTuple):
-    """
+    """An obsolete term. All ids are canonical.
+
     Attributes:
-        ids: an obsolete term's id and alternative ids. replaced_by: its replacements. All in canonical form.
+        ids: Its id and alternative ids.
+        replaced_by: The ids of its replacements.
     """
 
     ids: tuple[str, ...]
@@ -23,24 +25,24 @@ class Obsolete(NamedTuple):
 
 
 def replaced_ids(obsolete: Mapping[str, Obsolete]) -> dict[str, list[str]]:
-    """Return `dict[str, list[str]]`: for terms that are in force, the ids that they replace.
+    """Map each term that is not obsolete to the ids that it replaces.
 
     Args:
-        obsolete: the obsolete terms of a file by their id. One may replace another.
+        obsolete: The obsolete terms of a file by id. One may replace another.
     """
     replaced: dict[str, list[str]] = defaultdict(list)
     for concept_id, term in obsolete.items():
-        replacement = _in_force(concept_id, obsolete)
+        replacement = _current_replacement(concept_id, obsolete)
         if replacement:
             replaced[replacement] += term.ids
     return dict(replaced)
 
 
-def _in_force(concept_id: str, obsolete: Mapping[str, Obsolete]) -> str | None:
-    passed = set()
+def _current_replacement(concept_id: str, obsolete: Mapping[str, Obsolete]) -> str | None:
+    visited = set()
     while concept_id in obsolete:
-        if concept_id in passed or len(obsolete[concept_id].replaced_by) != 1:
+        if concept_id in visited or len(obsolete[concept_id].replaced_by) != 1:
             return None
-        passed.add(concept_id)
+        visited.add(concept_id)
         concept_id = obsolete[concept_id].replaced_by[0]
     return concept_id

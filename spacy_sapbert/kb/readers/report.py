@@ -1,4 +1,4 @@
-"""What a reader did with a file: rows read, kept and dropped, and why."""
+"""Report what a reader did with a file: rows read, kept and dropped, and the reasons."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from ...files import ProblemReport
 class ReadReport(ProblemReport):
     """Counts over all files that were read with this report.
 
-    A row is what holds a concept in its format: a line, a table row, an OBO stanza.
+    A row is what holds a concept in its format: a line, a table row or an OBO stanza.
 
     Attributes:
-        rows_read: all rows, also the dropped ones.
-        rows_dropped: rows that gave no record, by reason; "broken" for those listed in `problems`.
-        records: records handed on. A row of a merged dictionary can give several.
-        names: names in these records.
-        names_dropped: names left out, by reason: "empty", "duplicate".
-        control_characters: control characters taken out of names and definitions.
-        broken (int): broken places, in whole rows or in parts of rows that were kept.
-        problems (list[Problem]): the first 1,000 of these.
-        notes: what else a format's reader counts.
-        origins: of a source that is more than one file, what its reader tells, as JSON values: "files" with their
-            checksums and, where the format has them, "release" and the files that are "absent".
-        bytes_read: how far a long reading has come; 0 where the reader does not tell.
-        bytes_total: see `bytes_read`.
+        rows_read: All rows, including dropped rows.
+        rows_dropped: Rows that gave no record, by reason. "broken" counts those listed in `problems`.
+        records: Records that were yielded. A row of a merged dictionary can give several.
+        names: Names in these records.
+        names_dropped: Names left out, by reason: "empty" or "duplicate".
+        control_characters: Control characters removed from names and definitions.
+        broken (int): Broken places, in whole rows or in parts of rows that were kept.
+        problems (list[Problem]): The first 1,000 broken places.
+        notes: Other counts of a reader.
+        origins: Facts about a source of several files, as JSON values. "files" lists them with their checksums. Some
+            formats add "release" and the "absent" files.
+        bytes_read: Progress of a long read. 0 if the reader does not report it.
+        bytes_total: Total size for `bytes_read`.
     """
 
     rows_read: int = 0
@@ -45,10 +45,10 @@ class ReadReport(ProblemReport):
 
     @property
     def rows_kept(self) -> int:
-        """Rows that gave a record."""
+        """Number of rows that gave a record."""
         return self.rows_read - self.rows_dropped.total()
 
     def counts(self) -> dict[str, Any]:
-        """Return all counts, as JSON values."""
+        """Return all counts as JSON values."""
         others = ("problems", "origins", "bytes_read", "bytes_total")
         return {name: value for name, value in vars(self).items() if name not in others}

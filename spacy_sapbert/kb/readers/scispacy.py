@@ -1,4 +1,4 @@
-"""scispaCy's knowledge bases: JSON lines with concept_id, canonical_name, aliases, types and definition."""
+"""Read scispaCy's knowledge bases: JSON lines with concept_id, canonical_name, aliases, types and definition."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ...files import parse_json
 from ...types import Record
 from .context import ReaderContext
 
-# what scispaCy wants of a field, and whether a line may leave it out or null
+# The type of each field in scispaCy, and whether it may be missing or null.
 _FIELDS: dict[str, tuple[type, bool]] = {
     "concept_id": (str, False),
     "canonical_name": (str, False),
@@ -21,7 +21,7 @@ _FIELDS: dict[str, tuple[type, bool]] = {
 
 
 def read_scispacy(context: ReaderContext) -> Iterator[Record]:
-    """Yield `Record`: one a line. Keys that scispaCy does not know are passed over."""
+    """Yield one record per line. Keys that scispaCy does not know are ignored."""
     with context.open() as lines:
         for number, line in enumerate(lines, start=1):
             if not line.strip():
@@ -39,10 +39,10 @@ def read_scispacy(context: ReaderContext) -> Iterator[Record]:
 
 
 def _entity(line: str) -> dict[str, Any]:
-    """Return the entity's fields, checked.
+    """Return the checked fields of the entity.
 
     Raises:
-        ValueError: the line is no JSON, or a field is missing or of another type.
+        ValueError: If the line is not JSON, or a field is missing or has the wrong type.
     """
     try:
         entity = parse_json(line)

@@ -1,4 +1,4 @@
-"""Tables with named columns: TSV, CSV or any other delimiter; one row a concept, or one row a name."""
+"""Read tables with named columns (TSV, CSV or another delimiter), with one row per concept or one row per name."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .delimited import name_cells, read_cells
 FIELDS = ("id", "name", "synonyms", "alternative_ids", "types", "definition", "parents", "xrefs", "source")
 _DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
 
-# SPARQL 1.1 Query Results TSV: variables head the columns, terms are written as in Turtle
+# SPARQL 1.1 Query Results TSV: the headings are variables, and terms have Turtle syntax.
 _LITERAL = re.compile(r'"(?P<text>(?:[^"\\]|\\.)*)"(?:@[A-Za-z0-9-]+|\^\^\S+)?')
 _ESCAPE = re.compile(r"\\(.)")
 _ESCAPED = {"t": "\t", "n": "\n", "r": "\r"}
@@ -36,27 +36,31 @@ def read_table(
     quoted: bool | None = None,
     skip: int = 0,
 ) -> Iterator[Record]:
-    """Read a table. Ids may be IRIs, and the table may be a SPARQL result: `?term` heads a column, `<…>` is an IRI.
+    """Read a table. Ids may be IRIs.
+
+    The table may be a SPARQL result: a heading is then `?term`, and an IRI is `<…>`.
 
     Args:
-        columns: for a field of `FIELDS`, the column or columns that hold it; a field that is not named here is in the
-            column of its own name, if there is one. A cell of `id`, `name` or `source` holds one value (the first
-            column the primary id, the preferred name), a cell of `synonyms`, `alternative_ids`, `types`, `parents` or
-            `xrefs` any number. Columns may be given by number instead, counted from 1: then no row names them.
-        header: the columns, for a file whose first row does not name them.
-        where: columns and the cell that they must have; other rows are left out and counted.
-        separator: what joins the values of a cell; empty where each cell is one value.
-        delimiter: what stands between cells, by default as the file's name tells; a tab may be written `\\t`.
-        quoted: whether cells may stand in double quotes; by default only with commas between them, as names hold
-            quotation marks of their own.
-        skip: lines before the table.
+        context: The file and the settings.
+        columns: Maps a field of `FIELDS` to the column or columns that hold it. A field that is missing here is read
+            from the column of the same name, if there is one. A cell of `id`, `name` or `source` holds one value. The
+            first column of `id` holds the primary id, and the first column of `name` the preferred name. A cell of
+            `synonyms`, `alternative_ids`, `types`, `parents` or `xrefs` may hold several values. Columns may be numbers
+            instead, counted from 1. Then the file has no header.
+        header: The columns, for a file that does not name them in its first row.
+        where: Columns and the value that they must have. Other rows are counted and skipped.
+        separator: Joins the values of a cell. If empty, each cell is one value.
+        delimiter: The character between cells. Default: as the file extension says. A tab may be written `\\t`.
+        quoted: Whether cells may be in double quotes. Default: only if the delimiter is a comma, since names contain
+            quotation marks.
+        skip: Number of lines before the table.
 
     Yields:
-        one a row. A name is "preferred" where the table sets it apart from others, else "exact".
+        One record per row. A name is "preferred" if the table distinguishes it from other names, else "exact".
 
     Raises:
-        SapbertError: E128 a column is missing, E129 there is no such field, E130 the delimiter is not plain, E132 it is
-            not one character.
+        SapbertError: E128 if a column is missing; E129 if a field is unknown; E130 if the delimiter cannot be guessed;
+            E132 if it is not one character.
     """
     delimiter = (delimiter or _delimiter(context)).replace("\\t", "\t")
     if len(delimiter) != 1:
@@ -66,9 +70,9 @@ def read_table(
     with context.open(newline="") as lines:
         n_skipped = sum(1 for _ in islice(lines, skip))
         rows = read_cells(context, lines, delimiter, delimiter == "," if quoted is None else quoted, n_skipped)
-        found, rows = _header(rows, header, [*chain(*chosen.values()), *where])
+        found, rows = _read_header(rows, header, [*chain(*chosen.values()), *where])
         fields = _fields(context, chosen, found)
-        _require(context, {"where": list(where)}, found)
+        _require_columns(context, {"where": list(where)}, found)
         for line, row in name_cells(context, rows, found):
             if all(row[column] == cell for column, cell in where.items()):
                 yield from _record(context, line, row, fields, separator)
@@ -76,7 +80,7 @@ def read_table(
                 context.drop("not selected")
 
 
-def _header(
+def _read_header(
     rows: Iterator[_Row], header: Sequence[str] | None, wanted: Sequence[str]
 ) -> tuple[list[str], Iterator[_Row]]:
     """Return the columns, and the rows below them."""
@@ -86,12 +90,12 @@ def _header(
     if wanted and all(column.isascii() and column.isdecimal() for column in wanted):
         return [str(number) for number in range(1, len(cells) + 1)], chain([(line, cells)], rows)
     if cells and all(cell.startswith("?") for cell in cells):
-        return [cell[1:] for cell in cells], ((line, list(map(_term, cells))) for line, cells in rows)
+        return [cell[1:] for cell in cells], ((line, list(map(_parse_term, cells))) for line, cells in rows)
     return cells, rows
 
 
-def _term(cell: str) -> str:
-    """Return what a term of a SPARQL result stands for, without the marks of its kind."""
+def _parse_term(cell: str) -> str:
+    """Return the value of a term of a SPARQL result, without the Turtle syntax."""
     literal = _LITERAL.fullmatch(cell)
     if literal:
         return _ESCAPE.sub(lambda match: _ESCAPED.get(match[1], match[1]), literal["text"])
@@ -111,8 +115,8 @@ def _record(
         return [value.strip() for cell in cells(field) for value in split(cell) if value.strip()]
 
     texts = [cell for cell in cells("name") if cell.strip()] + values("synonyms")
-    tells_preferred = "synonyms" in fields or len(fields["name"]) > 1
-    names = [(text, "exact" if index or not tells_preferred else "preferred") for index, text in enumerate(texts)]
+    has_preferred = "synonyms" in fields or len(fields["name"]) > 1
+    names = [(text, "exact" if index or not has_preferred else "preferred") for index, text in enumerate(texts)]
     concept_id, *alternatives = map(curie, cells("id"))
     source = "".join(cells("source")).strip()
     return (replace(context, source=source) if source else context).record(
@@ -134,11 +138,11 @@ def _fields(context: ReaderContext, columns: Mapping[str, list[str]], header: Se
             raise SapbertError(Errors.E129.format(field=field, fields=", ".join(FIELDS)))
     fields = {field: [field] for field in FIELDS if field in header or field in ("id", "name")}
     fields |= {field: names for field, names in columns.items() if names}
-    _require(context, fields, header)
+    _require_columns(context, fields, header)
     return fields
 
 
-def _require(context: ReaderContext, fields: Mapping[str, Sequence[str]], header: Sequence[str]) -> None:
+def _require_columns(context: ReaderContext, fields: Mapping[str, Sequence[str]], header: Sequence[str]) -> None:
     for field, columns in fields.items():
         for column in columns:
             if column not in header:

@@ -1,5 +1,7 @@
-"""The UMLS Metathesaurus in its Rich Release Format: `MRCONSO` and, where they are there, `MRSTY`, `MRDEF`, `MRREL`,
-`MRRANK` (UMLS Reference Manual, chapter 3, https://www.ncbi.nlm.nih.gov/books/NBK9685/).
+"""Read the UMLS Metathesaurus in its Rich Release Format (RRF).
+
+`MRCONSO` is required. `MRSTY`, `MRDEF`, `MRREL` and `MRRANK` are read if they exist. The format is described in chapter
+3 of the UMLS Reference Manual (https://www.ncbi.nlm.nih.gov/books/NBK9685/).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rows of `MRCONSO` as atoms, the names that the sources give to a concept: which are taken, and which is preferred."""
+"""Read the rows of `MRCONSO` as atoms (names of a concept in a source), select them, and find the preferred one."""
 
 from __future__ import annotations
 
@@ -14,11 +14,14 @@ CUI, LAT, TS, STT, ISPREF, AUI, SAB, TTY, STR, SUPPRESS = 0, 1, 2, 4, 6, 7, 11, 
 
 
 class Atom(NamedTuple):
-    """A name as one source has it.
+    """A name of a concept in one source.
 
     Attributes:
-        order: the least of a concept's atoms is preferred. By language; by TS, STT and ISPREF, which single out one
-            atom of each concept and language; by the rank of its source and term type.
+        text: The name.
+        source: The source (SAB).
+        order: Sort key; the concept's atom with the lowest key is preferred. The key compares the language first. Then
+            come TS, STT and ISPREF, which select one atom per concept and language. The rank of source and term type is
+            last.
     """
 
     text: str
@@ -27,16 +30,16 @@ class Atom(NamedTuple):
 
     @property
     def is_preferred(self) -> bool:
-        """Whether the release itself prefers it, in its language."""
+        """Whether the release prefers this atom within its language."""
         return not any(self.order[1:4])
 
 
 class Ranks:
-    """What `MRRANK` tells: the higher, the better. Where there is no such table, all have the same rank.
+    """The ranks of `MRRANK`: a higher rank takes precedence. Without that table, all ranks are equal.
 
     Attributes:
-        atoms: by source and term type.
-        sources: by source, that of its best term type.
+        atoms: Rank by source and term type.
+        sources: Rank by source: that of its highest term type.
     """
 
     def __init__(self, table: RrfTable | None) -> None:
@@ -57,7 +60,7 @@ class Ranks:
 
 
 class AtomSelection:
-    """Which rows the settings leave out, and why."""
+    """Selects rows by the settings, and gives the reason for each row that is left out."""
 
     def __init__(self, settings: UmlsSettings) -> None:
         self.languages = {language.encode(): order for order, language in enumerate(settings.languages)}
@@ -67,7 +70,7 @@ class AtomSelection:
         self._suppressed = {flag.encode(): f"suppressed {flag}" for flag in settings.drop_suppressed}
 
     def of_source(self, source: bytes, suppress: bytes) -> str | None:
-        """Return why a row with this SAB and SUPPRESS is left out, if it is."""
+        """Return why a row with this SAB and SUPPRESS is left out, or None if it is kept."""
         if suppress in self._suppressed:
             return self._suppressed[suppress]
         if source in self._without_sources or (self._sources and source not in self._sources):
@@ -75,7 +78,7 @@ class AtomSelection:
         return None
 
     def of_atom(self, cells: list[bytes]) -> str | None:
-        """Return why a row of `MRCONSO` is left out, if it is."""
+        """Return why a row of `MRCONSO` is left out, or None if it is kept."""
         if self.languages and cells[LAT] not in self.languages:
             return "language"
         if self._term_types and cells[TTY] not in self._term_types:
@@ -84,35 +87,35 @@ class AtomSelection:
 
 
 class AtomReader:
-    """Makes atoms of rows, and counts those that are left out.
+    """Creates atoms from rows, and counts the rows that are left out.
 
     Attributes:
-        sources: the sources of the atoms so far.
+        sources: Sources of the atoms so far.
     """
 
     def __init__(self, table: RrfTable, context: ReaderContext, selection: AtomSelection, ranks: Ranks) -> None:
         self.sources: dict[bytes, str] = {}
-        self._table, self._reading, self._selection, self._ranks = table, context, selection, ranks
+        self._table, self._context, self._selection, self._ranks = table, context, selection, ranks
 
     def atom(self, line: int, cells: list[bytes]) -> Atom | None:
-        """Return the row's atom, if it is taken."""
+        """Return the atom of a row, or None if the row is left out."""
         reason = self._selection.of_atom(cells)
         if reason:
-            self._reading.drop(reason)
+            self._context.drop(reason)
             return None
         decoded = self._table.decode(line, cells[STR])
         source = self.sources.get(cells[SAB]) or self._table.decode(line, cells[SAB])
         if decoded is None or source is None:
             return None
-        text = self._reading.clean(decoded)
+        text = self._context.clean(decoded)
         if not text:
-            self._reading.report.names_dropped["empty"] += 1
+            self._context.report.names_dropped["empty"] += 1
             return None
         self.sources[cells[SAB]] = source
         return Atom(text, source, self._order(cells))
 
     def _order(self, cells: list[bytes]) -> tuple[int, bool, bool, bool, int]:
-        # where all languages are taken, English goes first
+        # if all languages are read, English comes first
         language = self._selection.languages.get(cells[LAT], cells[LAT] != b"ENG")
         rank = self._ranks.atoms.get((cells[SAB], cells[TTY]), 0)
         return language, cells[TS] != b"P", cells[STT] != b"PF", cells[ISPREF] != b"Y", -rank

@@ -1,4 +1,4 @@
-"""Where the files of a UMLS release lie: in folders or zip files, gzipped, in parts, and zip files in zip files."""
+"""Find the files of a UMLS release: in folders, zip archives, nested zip archives, gzipped or in parts."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ _RELEASE_NAME = re.compile(rb"umls\.release\.name=(\S+)")
 _RELEASE_IN_PATH = re.compile(r"(?<!\d)(?:19|20)\d\dA[A-C](?![A-Z])", re.IGNORECASE)
 
 
-class _Found(NamedTuple):
-    """A file of interest.
+class _ReleaseFile(NamedTuple):
+    """A file of the release.
 
     Attributes:
-        home: the folder that it belongs to.
-        table: e.g. MRCONSO; empty for release.dat.
-        cut: the letters of a part; empty for a whole file.
+        home: The folder that it belongs to.
+        table: Name of the table, e.g. MRCONSO; empty for release.dat.
+        cut: The letters of a part; empty for a whole file.
+        part: Where it is.
     """
 
     home: str
@@ -36,9 +37,11 @@ class _Found(NamedTuple):
 
 
 class Release(NamedTuple):
-    """
+    """The files of a UMLS release.
+
     Attributes:
-        tables: the parts of each table, in order. name (str | None): e.g. 2024AA.
+        tables: The parts of each table, in order.
+        name (str | None): Name of the release, e.g. 2024AA.
     """
 
     tables: Mapping[str, tuple[RrfPart, ...]]
@@ -49,15 +52,16 @@ def find_release(path: Path) -> Release:
     """Find the files of a release.
 
     Args:
-        path: a folder of RRF files, one that holds `META` or `<release>/META`, or one with the release's zip files; one
-            of these zip files; or a file, which is then MRCONSO, whatever its name, and has the others beside it.
+        path: A folder of RRF files, or a folder that contains `META` or `<release>/META`. It may also be a folder with
+            the zip files of a release, one of these zip files, or a single file. A single file with another name than
+            that of a table is read as MRCONSO. The other tables are looked up in its folder.
 
     Raises:
-        SapbertError: E120 there is nothing at the path, E140 there is no MRCONSO, E141 a file is there more than once,
-            E142 a part is missing, E143 and E144 a zip file cannot be read.
+        SapbertError: E120 if the path does not exist; E140 if there is no MRCONSO; E141 if a file occurs more than
+            once; E142 if a part is missing; E143 or E144 if a zip file cannot be read.
     """
     with readable(path):
-        found = list(_find(path))
+        found = list(_find_files(path))
     homes = {file.home: file.part.place for file in found if file.table == "MRCONSO"}
     if not homes:
         raise SapbertError(Errors.E140.format(path=path))
@@ -65,11 +69,11 @@ def find_release(path: Path) -> Release:
         raise SapbertError(Errors.E141.format(table="MRCONSO", path=path, places=", ".join(map(str, homes.values()))))
     found = [file for file in found if file.home in homes]
     names = sorted({file.table for file in found if file.table})
-    tables = {table: _in_order(path, table, [file for file in found if file.table == table]) for table in names}
+    tables = {table: _sort_parts(path, table, [file for file in found if file.table == table]) for table in names}
     return Release(tables, _release_name(tables["MRCONSO"][0], [file.part for file in found if not file.table]))
 
 
-def _find(path: Path) -> Iterator[_Found]:
+def _find_files(path: Path) -> Iterator[_ReleaseFile]:
     if path.is_dir():
         folders = [path, path / "META", *sorted(path.glob("*/META"))]
         found = [file for folder in folders if folder.is_dir() for file in _in_folder(folder)]
@@ -81,48 +85,48 @@ def _find(path: Path) -> Iterator[_Found]:
         yield from _in_archive(path)
     else:
         part = RrfPart(path, (), path.stat().st_size)
-        named = _found(str(path.parent), path.name, part)
-        beside = list(_in_folder(path.parent))
-        if named and (named.cut or named.table != "MRCONSO"):
-            yield from beside
+        matched = _match_file(str(path.parent), path.name, part)
+        siblings = list(_in_folder(path.parent))
+        if matched and (matched.cut or matched.table != "MRCONSO"):
+            yield from siblings
         else:
-            yield from (file for file in beside if file.table != "MRCONSO")
-            yield _Found(str(path.parent), "MRCONSO", "", part)
+            yield from (file for file in siblings if file.table != "MRCONSO")
+            yield _ReleaseFile(str(path.parent), "MRCONSO", "", part)
 
 
-def _in_folder(folder: Path) -> Iterator[_Found]:
+def _in_folder(folder: Path) -> Iterator[_ReleaseFile]:
     for file in sorted(folder.iterdir()):
-        found = _found(str(folder), file.name, RrfPart(file, (), file.stat().st_size)) if file.is_file() else None
+        found = _match_file(str(folder), file.name, RrfPart(file, (), file.stat().st_size)) if file.is_file() else None
         if found:
             yield found
 
 
-def _in_archive(path: Path) -> Iterator[_Found]:
+def _in_archive(path: Path) -> Iterator[_ReleaseFile]:
     with readable(path), zipfile.ZipFile(path) as archive:
         yield from _members(archive, path, ())
 
 
-def _members(archive: zipfile.ZipFile, path: Path, outer: tuple[str, ...]) -> Iterator[_Found]:
+def _members(archive: zipfile.ZipFile, path: Path, outer: tuple[str, ...]) -> Iterator[_ReleaseFile]:
     for info in archive.infolist():
         name = PurePosixPath(info.filename)
-        found = _found(str(name.parent), name.name, RrfPart(path, (*outer, info.filename), info.file_size))
+        found = _match_file(str(name.parent), name.name, RrfPart(path, (*outer, info.filename), info.file_size))
         if found:
             yield found
-        elif name.suffix.lower() in (".zip", ".nlm") and not outer:  # one level: more could go on for ever
+        elif name.suffix.lower() in (".zip", ".nlm") and not outer:  # one level only: deeper nesting could be endless
             with archive.open(info) as file, inner_zip(file, info.file_size) as inner:
                 yield from _members(inner, path, (info.filename,))
 
 
-def _found(home: str, name: str, part: RrfPart) -> _Found | None:
+def _match_file(home: str, name: str, part: RrfPart) -> _ReleaseFile | None:
     match = _FILE.fullmatch(name)
-    return _Found(home, (match["table"] or "").upper(), (match["cut"] or "").lower(), part) if match else None
+    return _ReleaseFile(home, (match["table"] or "").upper(), (match["cut"] or "").lower(), part) if match else None
 
 
-def _in_order(path: Path, table: str, files: list[_Found]) -> tuple[RrfPart, ...]:
-    """Return the parts in order. A whole file goes before parts, unpacked before gzipped.
+def _sort_parts(path: Path, table: str, files: list[_ReleaseFile]) -> tuple[RrfPart, ...]:
+    """Return the parts in order. A whole file takes precedence over parts, an unpacked file over a gzipped one.
 
     Raises:
-        SapbertError: E141, E142.
+        SapbertError: E141 if a part occurs twice; E142 if a part is missing.
     """
     whole = [file for file in files if not file.cut]
     unpacked = [file for file in whole if not file.part.place.name.lower().endswith(".gz")]
@@ -139,7 +143,7 @@ def _in_order(path: Path, table: str, files: list[_Found]) -> tuple[RrfPart, ...
 
 
 def _release_name(names: RrfPart, release_dat: list[RrfPart]) -> str | None:
-    """Return the release's name as its own `release.dat` tells it, else as the path does."""
+    """Return the name of the release from its `release.dat`, else from the path."""
     for part in release_dat:
         with part.open(lambda block: None) as file:
             match = _RELEASE_NAME.search(file.read(1 << 16))

@@ -1,4 +1,4 @@
-"""Opening what is packed, gzip in zip in zip, as a stream: nothing is unpacked to disk or as a whole."""
+"""Open files in gzip and nested zip archives as streams, without unpacking them to disk."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _BUFFER = 1 << 20
 
 
 class RrfPart(NamedTuple):
-    """A file of a release, or one part of it.
+    """A file of a release, or one part of a file.
 
     Attributes:
-        path: the file on disk.
-        members: where that is a zip file, the name in it; in a zip file in it, both names.
-        size: bytes, as packed.
+        path: The file on disk.
+        members: If the file is a zip archive, the name in it. For an archive within an archive, both names.
+        size: Size in bytes, as packed.
     """
 
     path: Path
@@ -32,21 +32,21 @@ class RrfPart(NamedTuple):
 
     @property
     def place(self) -> Path:
-        """Where the part lies, names in zip files joined to the path."""
+        """The path of the part, with names in zip archives appended."""
         return self.path.joinpath(*self.members)
 
     @contextmanager
     def open(self, watch: Callable[[bytes], object]) -> Iterator[IO[bytes]]:
-        """Open the part, unpacked; whether it is gzipped is seen from its first bytes.
+        """Open the part and unpack it. Its first bytes show whether it is gzipped.
 
         Args:
-            watch: called with the bytes as they are packed, block by block.
+            watch: Called with each block of packed bytes.
 
         Yields:
-            the open part. Errors that come up while it is read are translated as well.
+            The open part. Errors while it is read are translated as well.
 
         Raises:
-            SapbertError: E120 it cannot be read, E143 it is damaged, E144 its packing is not known.
+            SapbertError: E120 if it cannot be read; E143 if it is damaged; E144 if its compression is unknown.
         """
         with readable(self.place), ExitStack() as opened:
             size = 0
@@ -55,31 +55,36 @@ class RrfPart(NamedTuple):
                 archive = opened.enter_context(inner_zip(packed, size) if depth else zipfile.ZipFile(packed))
                 size = archive.getinfo(member).file_size
                 packed = opened.enter_context(archive.open(member))
-            watched = io.BufferedReader(_Watched(packed, watch), _BUFFER)
+            watched = io.BufferedReader(_WatchedReader(packed, watch), _BUFFER)
             gzipped = watched.peek(len(_GZIP_MAGIC)).startswith(_GZIP_MAGIC)
             yield io.BufferedReader(gzip.GzipFile(fileobj=watched), _BUFFER) if gzipped else watched
 
 
 @contextmanager
 def readable(path: Path) -> Iterator[None]:
-    """Translate the errors of reading what may be packed."""
+    """Translate errors that occur while a possibly packed file is read."""
     try:
         yield
     except (EOFError, zlib.error, gzip.BadGzipFile, zipfile.BadZipFile) as error:
         raise SapbertError(Errors.E143.format(path=path, reason=error)) from error
-    except (NotImplementedError, RuntimeError) as error:  # an unknown compression; a password
+    except (NotImplementedError, RuntimeError) as error:  # unknown compression, or a password
         raise SapbertError(Errors.E144.format(path=path, reason=error)) from error
     except OSError as error:
         raise SapbertError(Errors.E120.format(path=path, reason=error.strerror or error)) from error
 
 
 def inner_zip(file: IO[bytes], size: int) -> zipfile.ZipFile:
-    """Open a zip file in a zip file. size (int): its bytes."""
-    return zipfile.ZipFile(_Inner(file, size))
+    """Open a zip archive within a zip archive.
+
+    Args:
+        file: The inner archive, opened in the outer one.
+        size: Its size in bytes.
+    """
+    return zipfile.ZipFile(_InnerZipReader(file, size))
 
 
-class _Watched(io.RawIOBase):
-    """Hands on what it reads to a second reader."""
+class _WatchedReader(io.RawIOBase):
+    """A reader that passes each block it reads to a callback."""
 
     def __init__(self, packed: IO[bytes], watch: Callable[[bytes], object]) -> None:
         self._packed, self._watch = packed, watch
@@ -94,11 +99,11 @@ class _Watched(io.RawIOBase):
         return len(block)
 
 
-class _Inner(io.RawIOBase):
-    """A zip file in a zip file, for which going back means unpacking it from its start.
+class _InnerZipReader(io.RawIOBase):
+    """A seekable reader for a zip archive within a zip archive, in which seeking back unpacks it from the start.
 
-    To read its list of contents, `zipfile` goes to and fro at its end: so the end is kept, and a place is gone to only
-    when something is read there.
+    To read the table of contents, `zipfile` seeks back and forth near the end. So the end is kept in memory, and the
+    reader seeks only when data are read.
     """
 
     def __init__(self, file: IO[bytes], size: int) -> None:

@@ -1,4 +1,4 @@
-"""Concepts of a UMLS release, read as a stream: the tables are sorted by concept and read side by side."""
+"""Read the concepts of a UMLS release as a stream: the tables are sorted by concept and read in parallel."""
 
 from __future__ import annotations
 
@@ -15,31 +15,32 @@ from ..context import ReaderContext
 from .atoms import CUI, Atom, AtomReader, AtomSelection, Ranks
 from .files import Release, find_release
 from .settings import UmlsSettings
-from .supplements import Beside, Told
+from .supplements import ConceptSupplement, SupplementTables
 from .tables import COLUMNS, Row, RrfTable
 
 
 def read_umls(context: ReaderContext, *, umls: UmlsSettings | None = None) -> Iterator[Record]:
-    """Read a UMLS release; what its path can be tells `files.find_release`.
+    """Read a UMLS release from any path that `files.find_release` accepts.
 
-    Names keep their sources (SAB). The preferred name is that of the release; where the settings leave it out, the next
-    by the order of `Atom`, and of those that are equal in this, as without `MRRANK`, the first in the file.
+    Names keep their sources (SAB). The preferred name is that of the release. If the settings leave it out, the order
+    of `Atom` decides. If atoms are equal in this order, as without `MRRANK`, the first in the file is preferred.
 
-    Trade names: who writes the name of a brand means the drug, so the brand's names become names of the drug as well:
-    SapBERT takes them for synonyms (Liu et al. 2021). The drug's names do not become the brand's: each would then stand
-    for all brands of the drug. A brand of several drugs combines them, and is a synonym of none.
+    An author who writes the name of a brand means the drug. So the brand's names become names of the drug, as SapBERT
+    uses them for synonyms (Liu et al. 2021). The drug's names do not become names of the brand, since each would then
+    stand for all brands of the drug. A brand of several drugs combines them, so it is a synonym of none.
 
-    The definition is that of the source with the highest rank, and never in a language that is not wanted.
+    The definition is that of the source with the highest rank. It is never in a language that the settings leave out.
 
     Args:
-        umls: what to take; by default the English names that are not suppressed.
+        context: The path and the settings of all readers.
+        umls: What to read. Default: the English names that are not suppressed.
 
     Yields:
-        one a concept, its id the CUI, its types TUIs.
+        One record per concept. Its id is the CUI, and its types are TUIs.
 
     Raises:
-        SapbertError: E140 to E145 files are missing, damaged or not sorted, E148 there are no semantic types, E123
-            there is no such encoding.
+        SapbertError: E140 to E145 if files are missing, damaged or not sorted; E148 if there are no semantic types;
+            E123 if the encoding is unknown.
     """
     settings = umls or UmlsSettings()
     try:
@@ -54,7 +55,7 @@ def read_umls(context: ReaderContext, *, umls: UmlsSettings | None = None) -> It
 
 class _UmlsReader:
     def __init__(self, context: ReaderContext, release: Release, settings: UmlsSettings) -> None:
-        self._reading, self._release, self._settings = context, release, settings
+        self._context, self._release, self._settings = context, release, settings
         self._report = context.report
         self._wanted_types = settings.wanted_types()
         unused = {"MRDEF": not settings.definitions, "MRREL": not (settings.trade_names or settings.parents)}
@@ -67,26 +68,26 @@ class _UmlsReader:
         names = self._tables["MRCONSO"]
         selection, ranks = AtomSelection(self._settings), Ranks(self._tables.get("MRRANK"))
         parts = self._release.tables["MRCONSO"]
-        beside = Beside(self._tables, parts, self._reading, self._settings, selection, ranks)
-        reader = AtomReader(names, self._reading, selection, ranks)
+        supplements = SupplementTables(self._tables, parts, self._context, self._settings, selection, ranks)
+        reader = AtomReader(names, self._context, selection, ranks)
         for cui, group in groupby(names.by_concept(self._settings.sort), key=lambda row: row[1][CUI]):
             rows = list(group)
-            # asked also for a concept that is then left out, so that what is passed over belongs to none
-            told = beside.of(cui, rows)
-            yield from self._record(cui.decode(), rows, told, reader)
-        beside.finish()
-        self._tell(set(reader.sources.values()))
+            # called even for concepts that are then dropped, so that skipped rows really belong to no concept
+            supplement = supplements.of(cui, rows)
+            yield from self._record(cui.decode(), rows, supplement, reader)
+        supplements.finish()
+        self._report_totals(set(reader.sources.values()))
 
-    def _record(self, cui: str, rows: list[Row], told: Told, reader: AtomReader) -> Iterator[Record]:
+    def _record(self, cui: str, rows: list[Row], supplement: ConceptSupplement, reader: AtomReader) -> Iterator[Record]:
         atoms = [atom for line, cells in rows if (atom := reader.atom(line, cells))]
         if not atoms:
             self._report.notes["concepts of which no name was taken"] += 1
-        elif self._wanted_types and self._wanted_types.isdisjoint(told.types):
+        elif self._wanted_types and self._wanted_types.isdisjoint(supplement.types):
             self._report.rows_dropped["semantic type"] += len(atoms)
         else:
-            names = self._names(atoms, told.trade_names)
-            types = told.types or self._reading.types
-            yield Record(cui, names, types=types, definition=told.definition, parents=told.parents)
+            names = self._names(atoms, supplement.trade_names)
+            types = supplement.types or self._context.types
+            yield Record(cui, names, types=types, definition=supplement.definition, parents=supplement.parents)
 
     def _names(self, atoms: list[Atom], trade_names: list[Atom]) -> tuple[Name, ...]:
         preferred = min(atoms, key=attrgetter("order"))
@@ -101,8 +102,12 @@ class _UmlsReader:
         self._report.notes["trade names added"] += len(names) - n_own
         return tuple(Name(text, scope, source) for (text, source), scope in names.items())
 
-    def _tell(self, sources: set[str]) -> None:
-        """Report what is known at the end. sources (set[str]): those that names were taken from."""
+    def _report_totals(self, sources: set[str]) -> None:
+        """Report the counts that are known only at the end.
+
+        Args:
+            sources: The sources of the names that were read.
+        """
         names = self._tables["MRCONSO"]
         self._report.rows_read += names.n_rows
         self._report.rows_dropped["broken"] += names.n_broken
@@ -112,8 +117,8 @@ class _UmlsReader:
         without = sorted(set(self._settings.sources) - sources)
         self._report.notes[f"sources without a name: {', '.join(without)}"] += len(without)
         for counts in (self._report.rows_dropped, self._report.names_dropped, self._report.notes):
-            counts += Counter()  # takes zeros out
-        self._report.origins[self._reading.path] = {
+            counts += Counter()  # removes zeros
+        self._report.origins[self._context.path] = {
             "release": self._release.name,
             "files": [file for table in self._tables.values() for file in table.files.values()],
             "rows": {name: table.n_rows for name, table in self._tables.items()},

@@ -1,8 +1,8 @@
-"""What `MRREL` tells of concepts: brands of drugs, and parents.
+"""Read brands of drugs, and parents, from the UMLS table `MRREL`.
 
-In a row, REL and RELA tell what the *second* concept is to the *first*: `CUI1|…|RO|CUI2|…|tradename_of|` makes the
-second the brand of the first; `PAR` and `inverse_isa` make it the parent. Most relations are there in both directions;
-either is enough here.
+In a row, REL and RELA say what the *second* concept is to the *first*. `CUI1|…|RO|CUI2|…|tradename_of|` makes the
+second one the brand of the first. `PAR` and `inverse_isa` make it the parent. Most relations exist in both directions,
+and either direction is enough here.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .settings import UmlsSettings
 from .tables import Row, RrfTable, temporary_database
 
 _CUI1, _REL, _CUI2, _RELA, _SAB, _SUPPRESS = 0, 3, 4, 7, 10, 14
-# by relation, the columns of the brand and of the drug; of the child and of the parent
+# By relation, the columns of brand and drug, or of child and parent.
 _TRADE_NAMES = {b"tradename_of": (_CUI2, _CUI1), b"has_tradename": (_CUI1, _CUI2)}
 _IS_A = {b"isa": (_CUI2, _CUI1), b"inverse_isa": (_CUI1, _CUI2)}
 _HIERARCHY = {b"CHD": (_CUI2, _CUI1), b"PAR": (_CUI1, _CUI2)}
@@ -28,8 +28,8 @@ class Relations(NamedTuple):
     """Relations between concepts.
 
     Attributes:
-        drugs: the drugs of each brand. There are few enough to be held in memory.
-        parents: child and parent, in the order of the children; from a temporary file.
+        drugs: The drugs of each brand, in memory since there are few.
+        parents: Child and parent, sorted by child, from a temporary file.
     """
 
     drugs: Mapping[bytes, set[bytes]]
@@ -37,16 +37,19 @@ class Relations(NamedTuple):
 
 
 def read_relations(table: RrfTable, settings: UmlsSettings, selection: AtomSelection, notes: Counter[str]) -> Relations:
-    """Read what is wanted of the relations.
+    """Read the relations that the settings ask for.
 
     Args:
-        notes: where rows that are left out are counted.
+        table: The table `MRREL`.
+        settings: What to read.
+        selection: Selects rows.
+        notes: Counts the rows that are left out.
     """
     drugs: defaultdict[bytes, set[bytes]] = defaultdict(set)
     database = temporary_database()
     database.execute("CREATE TABLE parents (child, parent, PRIMARY KEY (child, parent)) WITHOUT ROWID")
     database.execute("BEGIN")
-    for _, cells in table.rows(_is_of_use(settings)):
+    for _, cells in table.rows(_line_filter(settings)):
         brand_columns = _TRADE_NAMES.get(cells[_RELA]) if settings.trade_names else None
         columns = brand_columns or (_parent_columns(cells) if settings.parents else None)
         if not columns:
@@ -61,26 +64,26 @@ def read_relations(table: RrfTable, settings: UmlsSettings, selection: AtomSelec
             drugs[one].add(other)
         elif one != other:
             database.execute("INSERT OR IGNORE INTO parents VALUES (?, ?)", (one, other))
-    return Relations(drugs, _ordered(database))
+    return Relations(drugs, _sorted_parents(database))
 
 
-def _ordered(database: sqlite3.Connection) -> Iterator[Row]:
+def _sorted_parents(database: sqlite3.Connection) -> Iterator[Row]:
     with closing(database):
         for child, parent in database.execute("SELECT child, parent FROM parents ORDER BY child, parent"):
             yield 0, [child, parent]
 
 
-def _is_of_use(settings: UmlsSettings) -> Callable[[bytes], bool]:
-    """Return a quick look at a line; most of the many rows are of no use here."""
+def _line_filter(settings: UmlsSettings) -> Callable[[bytes], bool]:
+    """Return a quick test of whether a line matters, since most of the many rows do not."""
     trade_names, parents = settings.trade_names, settings.parents
 
-    def is_of_use(line: bytes) -> bool:
+    def is_relevant(line: bytes) -> bool:
         is_parent = parents and (b"isa|" in line or b"|PAR|" in line or b"|CHD|" in line)
         return is_parent or (trade_names and b"tradename" in line)
 
-    return is_of_use
+    return is_relevant
 
 
 def _parent_columns(cells: list[bytes]) -> tuple[int, int] | None:
-    # a hierarchy's own relation can be another than is_a, such as part_of
+    # the relation of a hierarchy may not be is_a but, for example, part_of
     return _IS_A.get(cells[_RELA]) if cells[_RELA] else _HIERARCHY.get(cells[_REL])

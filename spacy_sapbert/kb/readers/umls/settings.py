@@ -1,4 +1,4 @@
-"""What to take from a UMLS release."""
+"""Settings of the UMLS reader: which languages, sources, semantic types and relations to read."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ SUPPRESS_FLAGS = "OEY"
 
 @dataclass(frozen=True)
 class UmlsSettings:
-    """What to take from a UMLS release. An empty sequence takes everything.
+    """What to read from a UMLS release. An empty sequence does not restrict anything.
 
     Attributes:
-        languages: languages of names (LAT). Where a concept has names in several, its preferred name is in the first of
-            them.
-        sources: sources (SAB) of names, definitions and relations.
-        without_sources: sources to leave out.
-        drop_suppressed: flags (SUPPRESS) of the rows to leave out: O obsolete, E by an editor, Y by its term type.
-        term_types: term types (TTY) of names.
-        semantic_types: TUIs or names of semantic types, one of which a concept must have.
-        semantic_groups: codes or names of groups of semantic types, in the same way.
-        trade_names: whether the names of a drug's brand become names of the drug.
-        definitions: whether to read them.
-        parents: whether to read them.
-        sort: sort the rows by concept, in a temporary file; for files that are not sorted as a release is.
+        languages: Languages of names (LAT). If a concept has names in several, its preferred name is in the first of
+            these.
+        sources: Sources (SAB) of names, definitions and relations.
+        without_sources: Sources to leave out.
+        drop_suppressed: Flags (SUPPRESS) of the rows to leave out: O obsolete, E by an editor, Y by its term type.
+        term_types: Term types (TTY) of names.
+        semantic_types: TUIs or names of semantic types. A concept must have one of them.
+        semantic_groups: Codes or names of semantic groups. A concept must have a type in one of them.
+        trade_names: Whether the names of a drug's brand become names of the drug.
+        definitions: Whether to read definitions.
+        parents: Whether to read parents.
+        sort: Sort the rows by concept in a temporary file. Needed for files that are not sorted as in a release.
 
     Raises:
-        SapbertError: E146 there is no such semantic type or group, E147 no such flag.
+        SapbertError: E146 if a semantic type or group is unknown; E147 if a flag is unknown.
     """
 
     languages: Sequence[str] = ("ENG",)
@@ -51,5 +51,5 @@ class UmlsSettings:
         self.wanted_types()
 
     def wanted_types(self) -> frozenset[str]:
-        """Return TUIs, one of which a concept must have; empty for all concepts."""
+        """Return the TUIs of which a concept must have one. Empty if all concepts are read."""
         return find_types(self.semantic_types, self.semantic_groups)

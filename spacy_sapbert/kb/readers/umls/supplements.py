@@ -1,4 +1,4 @@
-"""What the tables beside `MRCONSO` tell of concepts: types, definitions, parents, names of brands."""
+"""Read types, definitions, parents and brand names of concepts from the UMLS tables other than `MRCONSO`."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _TUI = 1
 _DEF_AUI, _DEF_SAB, _DEF, _DEF_SUPPRESS = 1, 4, 5, 6
 
 
-class Told(NamedTuple):
-    """What is told of one concept."""
+class ConceptSupplement(NamedTuple):
+    """What the other tables contain about one concept."""
 
     types: tuple[str, ...]
     definition: str | None
@@ -28,8 +28,8 @@ class Told(NamedTuple):
     trade_names: list[Atom]
 
 
-class Beside:
-    """The tables beside `MRCONSO`, as many as there are, asked concept by concept in the order of `MRCONSO`."""
+class SupplementTables:
+    """The tables other than `MRCONSO`, as far as they exist, read concept by concept in the order of `MRCONSO`."""
 
     def __init__(
         self,
@@ -40,12 +40,17 @@ class Beside:
         selection: AtomSelection,
         ranks: Ranks,
     ) -> None:
-        """Read the relations, and begin with the others.
+        """Read the relations, and open the other tables.
 
         Args:
-            names: the parts of `MRCONSO`, where the names of brands are looked up.
+            tables: The tables of the release.
+            names: The parts of `MRCONSO`, where brand names are looked up.
+            context: The path and the settings of all readers.
+            settings: What to read.
+            selection: Selects rows.
+            ranks: Ranks of sources.
         """
-        self._tables, self._reading, self._selection, self._ranks = tables, context, selection, ranks
+        self._tables, self._context, self._selection, self._ranks = tables, context, selection, ranks
         self._notes = context.report.notes
         relations = Relations({}, iter(()))
         if "MRREL" in tables:
@@ -57,16 +62,17 @@ class Beside:
             "MRREL": ByConcept(relations.parents),
         }
 
-    def of(self, cui: bytes, names: list[Row]) -> Told:
-        """Return what is told of a concept.
+    def of(self, cui: bytes, names: list[Row]) -> ConceptSupplement:
+        """Return the supplement of a concept.
 
         Args:
-            names: all its rows in `MRCONSO`.
+            cui: The concept.
+            names: All its rows in `MRCONSO`.
         """
         tuis = (self._tables["MRSTY"].decode(line, cells[_TUI]) for line, cells in self._rows["MRSTY"].take(cui))
         definitions = self._rows["MRDEF"].take(cui)
         parents = tuple(cells[1].decode() for _, cells in self._rows["MRREL"].take(cui))
-        return Told(
+        return ConceptSupplement(
             tuple(dict.fromkeys(filter(None, tuis))),
             self._definition(definitions, names) if definitions else None,
             parents,
@@ -74,16 +80,16 @@ class Beside:
         )
 
     def finish(self) -> None:
-        """Read the tables to their ends, and count what belongs to no concept."""
+        """Read the tables to their ends, and count the rows that belong to no concept."""
         for name, rows in self._rows.items():
             rows.finish()
             self._notes[f"{name} rows of concepts that MRCONSO does not have"] += rows.n_unknown
 
     def _definition(self, definitions: list[Row], names: list[Row]) -> str | None:
-        """Return the definition of the best source. Its language is that of the atom that it is for."""
+        """Return the definition of the source with the highest rank. A definition has the language of its atom."""
         languages = self._selection.languages
         foreign = {cells[AUI] for _, cells in names if languages and cells[LAT] not in languages}
-        taken = []
+        kept = []
         for line, cells in definitions:
             reason = self._selection.of_source(cells[_DEF_SAB], cells[_DEF_SUPPRESS])
             if cells[_DEF_AUI] in foreign:
@@ -91,11 +97,11 @@ class Beside:
             if reason:
                 self._notes[f"MRDEF rows left out: {reason}"] += 1
             else:
-                taken.append((line, cells))
-        if not taken:
+                kept.append((line, cells))
+        if not kept:
             return None
-        line, cells = max(taken, key=lambda row: self._ranks.sources.get(row[1][_DEF_SAB], 0))
-        return self._reading.clean(self._tables["MRDEF"].decode(line, cells[_DEF]) or "") or None
+        line, cells = max(kept, key=lambda row: self._ranks.sources.get(row[1][_DEF_SAB], 0))
+        return self._context.clean(self._tables["MRDEF"].decode(line, cells[_DEF]) or "") or None
 
     def _names_of_brands(
         self, parts: tuple[RrfPart, ...], drugs: Mapping[bytes, set[bytes]]
@@ -105,10 +111,10 @@ class Beside:
         self._notes["brands of several drugs, not taken as trade names"] += len(drugs) - len(drug_of)
         names: defaultdict[bytes, list[Atom]] = defaultdict(list)
         if drug_of:
-            # these rows are read again with all others, and are reported then
-            quiet = replace(self._reading, report=ReadReport(), strict=False)
-            table = RrfTable("MRCONSO", parts, quiet)
-            reader = AtomReader(table, quiet, self._selection, self._ranks)
+            # these rows are read again with all others and reported then
+            unreported = replace(self._context, report=ReadReport(), strict=False)
+            table = RrfTable("MRCONSO", parts, unreported)
+            reader = AtomReader(table, unreported, self._selection, self._ranks)
             for line, cells in table.rows(lambda line: line.split(b"|", 1)[0] in drug_of):
                 atom = reader.atom(line, cells)
                 if atom:

@@ -1,4 +1,4 @@
-"""Rows of the tables of a UMLS release, and tables that are read side by side, concept by concept."""
+"""Read the tables of a UMLS release row by row, and walk sorted tables in parallel by concept."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..context import ReaderContext
 from .packed import RrfPart
 
 Row = tuple[int, list[bytes]]
-"""The line where a row stands, counted through all parts, and its cells, not decoded."""
+"""The line of a row, counted across all parts, and its undecoded cells."""
 
 COLUMNS = {"MRCONSO": 18, "MRSTY": 6, "MRDEF": 8, "MRREL": 16, "MRRANK": 4}
 
@@ -24,10 +24,10 @@ class RrfTable:
     """A table of a release.
 
     Attributes:
-        path (Path): where it lies; of parts, the place that they have in common, with the name of the whole.
-        n_rows (int): rows read so far, also the broken ones and those not looked at.
-        n_broken (int): the broken ones of them.
-        files: of each part read to its end, its place below the release, size and checksum.
+        path (Path): Path of the file. For a table in parts, their common folder with the name of the whole table.
+        n_rows (int): Rows read so far, including broken and skipped rows.
+        n_broken (int): Broken rows among them.
+        files: For each part read to its end, its path below the release, size and checksum.
     """
 
     def __init__(self, name: str, parts: tuple[RrfPart, ...], context: ReaderContext) -> None:
@@ -37,18 +37,18 @@ class RrfTable:
         self.files: dict[str, dict[str, Any]] = {}
         self._parts = parts
         self._width = COLUMNS[name]
-        self._reading = replace(context, path=self.path)
+        self._context = replace(context, path=self.path)
 
     @property
     def size(self) -> int:
-        """Bytes of all parts, as packed."""
+        """Size of all parts in bytes, as packed."""
         return sum(part.size for part in self._parts)
 
     def rows(self, wanted: Callable[[bytes], object] | None = None) -> Iterator[Row]:
-        """Read the rows; broken ones are reported.
+        """Yield the rows. Broken rows are reported.
 
         Args:
-            wanted: tells from a line whether to look at it at all.
+            wanted: Returns whether a line must be parsed. If None, every line is.
         """
         for number, line in enumerate(self._lines(), start=1):
             self.n_rows += 1
@@ -64,30 +64,34 @@ class RrfTable:
                 self.broken(number, f"{len(cells) - 1} columns instead of {self._width}{cut_off}")
 
     def by_concept(self, sort: bool = False) -> Iterator[Row]:
-        """Read the rows in the order of their first cells, the concepts' identifiers.
+        """Yield the rows in the order of their first cells, the CUIs.
 
         Args:
-            sort: put them into this order; else they must have it.
+            sort: Sort the rows. If not set, they must already be in this order.
 
         Raises:
-            SapbertError: E145 they have it not.
+            SapbertError: E145 if the rows are not sorted.
         """
-        return _sorted(self._identified(any_order=True)) if sort else self._identified(any_order=False)
+        return _sort_by_cui(self._rows_with_cui(any_order=True)) if sort else self._rows_with_cui(any_order=False)
 
     def broken(self, line: int, reason: str) -> None:
-        """Report a broken row. RAISES (SapbertError): E127 in a strict reading."""
-        self._reading.broken(line, reason)
+        """Report a broken row.
+
+        Raises:
+            SapbertError: E127 if `strict` is set.
+        """
+        self._context.broken(line, reason)
         self.n_broken += 1
 
     def decode(self, line: int, cell: bytes) -> str | None:
-        """Return a cell as text; None where it cannot be decoded, which is reported as a broken row."""
+        """Return a cell as text. If it cannot be decoded, report a broken row and return None."""
         try:
-            return cell.decode(self._reading.encoding)
+            return cell.decode(self._context.encoding)
         except UnicodeDecodeError as error:
-            self.broken(line, f"this is not {self._reading.encoding} ({error.reason})")
+            self.broken(line, f"this is not {self._context.encoding} ({error.reason})")
             return None
 
-    def _identified(self, any_order: bool) -> Iterator[Row]:
+    def _rows_with_cui(self, any_order: bool) -> Iterator[Row]:
         previous = b""
         for row in self.rows():
             cui = row[1][0]
@@ -102,38 +106,38 @@ class RrfTable:
             yield row
 
     def _lines(self) -> Iterator[bytes]:
-        """Yield the lines; one that is cut between two parts is joined."""
-        held = b""
+        """Yield the lines. A line that is cut between two parts is joined."""
+        incomplete = b""
         for part in self._parts:
             digest = hashlib.sha256()
-            with part.open(self._watcher(digest)) as file:
+            with part.open(self._progress_hook(digest)) as file:
                 for line in file:
-                    if held:
-                        line, held = held + line, b""
+                    if incomplete:
+                        line, incomplete = incomplete + line, b""
                     if line.endswith(b"\n"):
                         yield line.removeprefix(codecs.BOM_UTF8)
                     else:
-                        held = line
+                        incomplete = line
             name = "/".join([part.path.name, *part.members])
             self.files[name] = {"file": name, "bytes": part.size, "sha256": digest.hexdigest()}
-        if held:
-            yield held
+        if incomplete:
+            yield incomplete
 
-    def _watcher(self, digest: Any) -> Callable[[bytes], None]:
-        report = self._reading.report
+    def _progress_hook(self, digest: Any) -> Callable[[bytes], None]:
+        report = self._context.report
 
-        def watch(block: bytes) -> None:
+        def record_block(block: bytes) -> None:
             digest.update(block)
             report.bytes_read += len(block)
 
-        return watch
+        return record_block
 
 
 class ByConcept:
-    """A table's rows, taken concept by concept beside another table that is in the same order.
+    """The rows of a sorted table, read concept by concept in parallel with another table.
 
     Attributes:
-        n_unknown (int): rows of concepts that were not asked for.
+        n_unknown (int): Rows of concepts that were never requested.
     """
 
     def __init__(self, rows: Iterator[Row]) -> None:
@@ -142,7 +146,7 @@ class ByConcept:
         self._next = next(rows, None)
 
     def take(self, cui: bytes) -> list[Row]:
-        """Return the rows of a concept; concepts are to be asked for in their order."""
+        """Return the rows of a concept. Concepts must be requested in their order."""
         while self._next and self._next[1][0] < cui:
             self.n_unknown += 1
             self._next = next(self._rows, None)
@@ -160,14 +164,14 @@ class ByConcept:
 
 
 def temporary_database() -> sqlite3.Connection:
-    """Return a database in a temporary file of its own, which goes when it is closed."""
+    """Return a database in a temporary file, which is deleted on close."""
     database = sqlite3.connect("", isolation_level=None)
     for pragma in ("journal_mode = OFF", "synchronous = OFF", "cache_size = -65536"):
         database.execute(f"PRAGMA {pragma}")
     return database
 
 
-def _sorted(rows: Iterator[Row]) -> Iterator[Row]:
+def _sort_by_cui(rows: Iterator[Row]) -> Iterator[Row]:
     with closing(temporary_database()) as database:
         database.execute("CREATE TABLE rows (cui BLOB, line INTEGER, row BLOB)")
         database.execute("BEGIN")
