@@ -1,4 +1,4 @@
-"""Annotated corpora: files in, `AnnotatedDocument`s and spaCy `Doc`s out."""
+"""Annotated corpora: read files as `AnnotatedDocument`s and convert them to spaCy `Doc`s."""
 
 from __future__ import annotations
 

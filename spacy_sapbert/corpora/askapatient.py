@@ -1,4 +1,4 @@
-"""AskAPatient and TwADR-L (Limsopatham & Collier 2016, doi:10.18653/v1/P16-1096): concept id, its name, a mention."""
+"""Read AskAPatient and TwADR-L (Limsopatham & Collier 2016, doi:10.18653/v1/P16-1096)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..types import AnnotatedDocument, Mention
 from .source import UNTYPED, Source
 
 ENCODING = "latin-1"
-"""Of the files as they were published."""
+"""Encoding of the published files."""
 
 _N_COLUMNS = 3
 
@@ -17,11 +17,11 @@ _N_COLUMNS = 3
 def read_askapatient(source: Source) -> Iterator[AnnotatedDocument]:
     """Read one file of a fold, e.g. `AskAPatient.fold-0.test.txt`: `concept id<TAB>name<TAB>mention`, without a header.
 
-    Ids that are numbers are those of SNOMED CT or its Australian extension for medicines (AMT), whose numbers do not
-    overlap: `SNOMEDCT:22253000`. Those of TwADR-L are CUIs. The name is that of the concept, so it is not read.
+    Numeric ids are those of SNOMED CT or its Australian extension for medicines (AMT): `SNOMEDCT:22253000`. Their
+    numbers do not overlap. Ids of TwADR-L are CUIs. The name is that of the concept, so it is ignored.
 
     Yields:
-        AnnotatedDocument: one document a row; its text is the mention, its id is "file name:line".
+        One document per row. Its text is the mention. Its id joins file name and line number with a colon.
     """
     for number, line in source.lines():
         if not line.strip():

@@ -1,6 +1,7 @@
-"""BioC XML (Comeau et al. 2013, doi:10.1093/database/bat064): collection, documents, passages, annotations.
+"""Read BioC XML (Comeau et al. 2013, doi:10.1093/database/bat064): collection, documents, passages, annotations.
 
-Read as a stream, one document in memory at a time. Entities are refused, since they can grow without bound.
+The file is read as a stream, with one document in memory at a time. Entities are refused, since they can expand without
+bound.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from .report import Report
 from .source import UNTYPED, BrokenRecord, Source
 from .xml_elements import ElementParser
 
-# Infons that hold concept ids, in lower case, with the prefix of bare numbers in them.
+# Keys of infons that hold concept ids, in lower case, with the prefix for bare numbers.
 _ID_INFONS = {
     "identifier": None,
     "mesh": None,
@@ -36,16 +37,16 @@ _WIDEST_GAP = 100
 def read_bioc(source: Source) -> Iterator[AnnotatedDocument]:
     """Read a BioC XML file.
 
-    Passages stand in the text where their offsets say, with blanks between them, the first one at 0. A passage whose
-    offset lies in the text before it, or leaves a gap of more than 100 characters, follows after one blank, and its
-    annotations with it.
+    Passages are placed at their offsets, with spaces between them and the first one at 0. An offset is wrong if it lies
+    within an earlier passage, or leaves a gap of more than 100 characters. Such a passage follows after one space, and
+    its annotations move with it.
 
     Yields:
-        the documents in the order of the file.
+        The documents in the order of the file.
 
     Raises:
-        SapbertError: E205 malformed XML, E206 a DTD inside the file or an entity that it does not know, E207 the root
-            is no `collection`.
+        SapbertError: E205 if the XML is malformed; E206 if the file contains a DTD or an unknown entity; E207 if the
+            root is not `collection`.
     """
     parser = ElementParser(source.path, "BioC", ("collection", "document"))
     for line, element in parser.elements(source.chunks()):
@@ -56,9 +57,13 @@ def read_bioc(source: Source) -> Iterator[AnnotatedDocument]:
 
 
 class _Annotation(NamedTuple):
-    """
+    """An annotation of a document.
+
     Attributes:
-        mention: as annotated, with offsets into our text. n_pieces (int): its locations.
+        name: Its id.
+        mention: As annotated, with offsets into the text of the document.
+        n_pieces: Number of its locations.
+        role: Its composite role, or empty.
     """
 
     name: str
@@ -72,7 +77,7 @@ def _document(source: Source, line: int, document: Element) -> AnnotatedDocument
     if not doc_id:
         raise BrokenRecord("a document without id")
     source.report.relations += sum(1 for _ in document.iter("relation"))
-    text, elements = _layout(document, source.report)
+    text, elements = _place_passages(document, source.report)
     annotations = []
     for element, shift in elements:
         try:
@@ -80,16 +85,16 @@ def _document(source: Source, line: int, document: Element) -> AnnotatedDocument
         except BrokenRecord as reason:
             source.broken(line, f"document {doc_id}, annotation {element.get('id')}: {reason}")
     mentions = []
-    for annotation in _with_parts(annotations):
+    for annotation in _merge_composites(annotations):
         try:
-            mentions.append(_placed(source, line, text, annotation))
+            mentions.append(_place_mention(source, line, text, annotation))
         except BrokenRecord as reason:
             source.broken(line, f"document {doc_id}, annotation {annotation.name}: {reason}")
     return AnnotatedDocument(doc_id, text, tuple(sorted(mentions, key=lambda mention: mention[:2])))
 
 
-def _layout(document: Element, report: Report) -> tuple[str, list[tuple[Element, int]]]:
-    """The text of a document, and each annotation with what to add to its offsets to have them in that text."""
+def _place_passages(document: Element, report: Report) -> tuple[str, list[tuple[Element, int]]]:
+    """Return the text of a document, and each annotation with the shift of its offsets into that text."""
     pieces: list[str] = []
     annotations: list[tuple[Element, int]] = []
     length, shift = 0, 0
@@ -139,8 +144,8 @@ def _integer(raw: str | None, what: str) -> int:
         raise BrokenRecord(f"{raw!r} is not a valid {what}") from None
 
 
-def _with_parts(annotations: list[_Annotation]) -> list[_Annotation]:
-    """BC5CDR annotates the single mentions of a composite as well: they become its `parts`."""
+def _merge_composites(annotations: list[_Annotation]) -> list[_Annotation]:
+    """Add the single mentions of a composite, which BC5CDR also annotates, to its `parts`."""
     wholes = [item for item in annotations if item.role != "IndividualMention"]
     for item in annotations:
         if item.role != "IndividualMention":
@@ -156,10 +161,10 @@ def _with_parts(annotations: list[_Annotation]) -> list[_Annotation]:
     return wholes
 
 
-def _placed(source: Source, line: int, text: str, annotation: _Annotation) -> Mention:
+def _place_mention(source: Source, line: int, text: str, annotation: _Annotation) -> Mention:
     if annotation.n_pieces == 1:
         return source.placed(line, text, annotation.mention)
-    # The pieces' joined text is not that from the first to the last, so there is nothing to compare.
+    # The text of the pieces is not the text from first to last, so it cannot be compared.
     mention = source.placed(line, text, annotation.mention._replace(text=""))
     source.report.discontinuous += 1
     return mention

@@ -1,7 +1,8 @@
-"""COMETA (Basaldella et al. 2020, doi:10.18653/v1/2020.emnlp-main.253): terms of Reddit with two SNOMED CT ids each.
+"""Read COMETA (Basaldella et al. 2020, doi:10.18653/v1/2020.emnlp-main.253): Reddit terms with SNOMED CT ids.
 
-Tab-separated with quotes where needed, and a heading; read are its columns `Term`, `Example`, `ID` and one of
-`General SNOMED ID` (what the term means by itself) and `Specific SNOMED ID` (what it means in the example).
+The file is tab-separated, with quotes if needed and a header. The reader uses the columns `Term`, `Example`, `ID` and
+one of two id columns. `General SNOMED ID` is what the term means by itself. `Specific SNOMED ID` is what it means in
+the example.
 """
 
 from __future__ import annotations
@@ -26,14 +27,15 @@ def read_cometa(source: Source, id_column: str) -> Iterator[AnnotatedDocument]:
     """Read `chv.csv`, or a file of its splits.
 
     Args:
+        source: The file.
         id_column: `GENERAL` or `SPECIFIC`.
 
     Yields:
-        one document a row. Its text is the example where that holds the term exactly once, as whole words and in any
-            case; else the term alone, which is counted.
+        One document per row. Its text is the example, if that contains the term exactly once, as whole words and in
+        upper or lower case. Otherwise, the text is the term alone, and this is counted.
 
     Raises:
-        SapbertError: E215 a column is missing.
+        SapbertError: E215 if a column is missing.
     """
     rows = _rows(source)
     _, columns = next(rows, (1, []))
@@ -53,9 +55,9 @@ def read_cometa(source: Source, id_column: str) -> Iterator[AnnotatedDocument]:
 
 
 def _rows(source: Source) -> Iterator[tuple[int, list[str]]]:
-    """Yield the line where a row starts, and its cells; empty rows are passed over."""
+    """Yield the line at which a row starts, and its cells. Empty rows are skipped."""
     with open_text(source.path, encoding=source.encoding, newline="") as lines:
-        # strict: else an unbalanced quotation mark would swallow the rows after it without a word
+        # without `strict`, an unbalanced quotation mark would silently swallow the rows after it
         rows = csv.reader(lines, delimiter="\t", strict=True)
         while True:
             line = rows.line_num + 1
@@ -64,7 +66,7 @@ def _rows(source: Source) -> Iterator[tuple[int, list[str]]]:
             except StopIteration:
                 return
             except csv.Error as error:
-                source.broken(line, f"what starts here and goes on to line {rows.line_num} is not a row ({error})")
+                source.broken(line, f"the text from here to line {rows.line_num} is not a row ({error})")
                 continue
             if any(cells):
                 yield line, [cell.strip() for cell in cells]
@@ -84,8 +86,8 @@ def _document(row: dict[str, str], id_column: str) -> AnnotatedDocument:
 
 
 def _places(term: str, text: str) -> Iterator[int]:
-    """Yield where a term stands as whole words, in any case."""
-    term, text = _folded(term), _folded(text)
+    """Yield the positions of a term as whole words, in upper or lower case."""
+    term, text = _lower(term), _lower(text)
     start = text.find(term)
     while start >= 0:
         end = start + len(term)
@@ -95,8 +97,8 @@ def _places(term: str, text: str) -> Iterator[int]:
         start = text.find(term, end if is_whole else start + 1)
 
 
-def _folded(text: str) -> str:
-    # only İ becomes two characters in lower case
+def _lower(text: str) -> str:
+    # İ is the only character that becomes two in lower case
     return text.replace("İ", "i").lower()
 
 

@@ -1,4 +1,4 @@
-"""`.spacy` files: spaCy's `DocBin` with all user data."""
+"""Read and write `.spacy` files: spaCy's `DocBin` with all user data."""
 
 from __future__ import annotations
 
@@ -16,53 +16,55 @@ from .source import Source
 
 
 def write_docbin(docs: Iterable[Doc], path: Path) -> int:
-    """Write a `.spacy` file; it appears when it is complete. Its folder is made if need be.
+    """Write a `.spacy` file. It appears when it is complete. Its folder is created if needed.
 
     Returns:
-        the number of documents.
+        The number of documents.
 
     Raises:
-        SapbertError: E507 the file cannot be written.
+        SapbertError: E507 if the file cannot be written.
     """
     with replacing(path) as temporary:
-        # Made before the documents are, which may take long: a place that cannot be written to is told at once.
+        # Documents may take long to make, so report an unwritable path first.
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary.touch()
         return _write(docs, temporary)
 
 
 def _write(docs: Iterable[Doc], path: Path) -> int:
-    packed = DocBin(store_user_data=True)
+    doc_bin = DocBin(store_user_data=True)
     for doc in docs:
-        packed.add(doc)
-    path.write_bytes(packed.to_bytes())
-    return len(packed)
+        doc_bin.add(doc)
+    path.write_bytes(doc_bin.to_bytes())
+    return len(doc_bin)
 
 
 def read_docbin(path: Path, vocab: Vocab | None = None) -> Iterator[Doc]:
-    """Read a `.spacy` file, whoever wrote it.
+    """Read a `.spacy` file from any program.
 
     Args:
-        vocab: the vocabulary of the pipeline that will run on the documents.
+        path: The file.
+        vocab: The vocabulary of the pipeline that will process the documents.
 
     Yields:
-        its documents.
+        The documents.
 
     Raises:
-        SapbertError: E210 the file cannot be read, or is no complete `.spacy` file.
+        SapbertError: E210 if the file cannot be read, or is not a complete `.spacy` file.
     """
     try:
-        packed = DocBin(store_user_data=True).from_disk(path)
-    except Exception as error:  # zlib, msgpack and spaCy each raise their own, with no common base
+        doc_bin = DocBin(store_user_data=True).from_disk(path)
+    except Exception as error:  # errors of zlib, msgpack and spaCy have no common base
         raise SapbertError(Errors.E210.format(path=path, reason=error)) from error
-    yield from packed.get_docs(vocab if vocab is not None else Vocab())
+    yield from doc_bin.get_docs(vocab if vocab is not None else Vocab())
 
 
 def read_docbin_corpus(source: Source) -> Iterator[AnnotatedDocument]:
     """Read a `.spacy` file as a corpus.
 
     Yields:
-        AnnotatedDocument: see `from_doc`; a document without an id is named "file name:number".
+        The documents as `from_doc` returns them. If a document has no id, its id joins file name and number with a
+        colon.
     """
     for number, doc in enumerate(read_docbin(source.path), start=1):
         document = from_doc(doc)

@@ -1,4 +1,4 @@
-"""Annotated documents as spaCy `Doc`s, and back without loss."""
+"""Convert annotated documents to spaCy `Doc`s and back, without loss."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from .report import Report
 DOC_ID = "doc_id"
 GOLD_MENTIONS = "gold_mentions"
 WEIGHT = "weight"
-"""In `doc.user_data`: how much a training document counts; 1.0 where it says nothing."""
+"""Key of `doc.user_data`: weight of a training document. The default is 1.0."""
 PROVENANCE = "provenance"
-"""In `doc.user_data`, of documents that rules annotated: where they and their annotations come from, as JSON has it."""
+"""Key of `doc.user_data`, in documents that rules annotated: the origin of text and annotations, as JSON values."""
 
 
 def is_augmented(doc: Doc) -> bool:
@@ -37,26 +37,28 @@ def to_doc(
     split_tokens: bool = False,
     report: Report | None = None,
 ) -> Doc:
-    """Make a `Doc` of an annotated document.
+    """Convert an annotated document to a `Doc`.
 
-    Gold mentions are characters; blanks at their ends do not count for their tokens. Those whose ends are ends of
-    tokens become spans of `doc.spans[spans_key]`, with label and `kb_id_` (the ids joined by `|`); those of them that
-    do not overlap, longest first, become `doc.ents`. All of them are kept to the character in
-    `doc.user_data["gold_mentions"]` as lists `[start, end, text, label, ids, parts]`; the document's id is in
-    `doc.user_data["doc_id"]`.
+    Gold mentions are character spans. Whitespace at their ends is ignored when they are matched to tokens. A mention
+    that starts and ends with a token becomes a span of `doc.spans[spans_key]`, with label and `kb_id_` (the ids joined
+    by `|`). Spans that do not overlap become `doc.ents`, longest first. `doc.user_data["gold_mentions"]` keeps all
+    mentions exactly, as lists `[start, end, text, label, ids, parts]`. `doc.user_data["doc_id"]` keeps the id of the
+    document.
 
     Args:
-        nlp: its tokenizer is used, no component is run.
-        split_tokens: split the tokens that a mention's end cuts, so that every mention becomes a span.
-        report: takes the counts of mentions that are no span, and of spans that are no entity.
+        nlp: Its tokenizer is used; no component runs.
+        document: The annotated document.
+        spans_key: Key of the span group.
+        split_tokens: Split tokens at the ends of mentions, so that every mention becomes a span.
+        report: Takes the counts of mentions that are not spans, and of spans that are not entities.
 
     Raises:
-        SapbertError: E208 the tokenizer changes the text, so that offsets no longer fit.
+        SapbertError: E208 if the tokenizer changes the text, so that offsets do not match.
     """
     doc = nlp.make_doc(document.text)
     if doc.text != document.text:
         raise SapbertError(Errors.E208.format(doc_id=document.doc_id, lang=nlp.lang))
-    bounds = [_without_outer_blanks(document.text, mention) for mention in document.mentions]
+    bounds = [_strip_whitespace(document.text, mention) for mention in document.mentions]
     if split_tokens:
         _split_at(doc, {position for bound in bounds for position in bound})
     spans = _spans(doc, document.mentions, bounds)
@@ -73,10 +75,10 @@ def to_doc(
 
 
 def from_doc(doc: Doc, *, spans_key: str = "gold") -> AnnotatedDocument:
-    """The annotated document of a `Doc`; exactly the one it was made of, if `to_doc` made it.
+    """Convert a `Doc` to an annotated document. For a `Doc` from `to_doc`, this is exactly the original document.
 
-    The mentions of other `Doc`s are the spans of `doc.spans[spans_key]`, or `doc.ents` where there is no such group,
-    with the ids of their `kb_id_`.
+    The mentions of other `Doc`s are the spans of `doc.spans[spans_key]`, or `doc.ents` if there is no such group. Their
+    ids come from `kb_id_`.
     """
     doc_id = doc.user_data.get(DOC_ID, "")
     rows = doc.user_data.get(GOLD_MENTIONS)
@@ -88,14 +90,14 @@ def from_doc(doc: Doc, *, spans_key: str = "gold") -> AnnotatedDocument:
     return AnnotatedDocument(doc_id, doc.text, tuple(mentions))
 
 
-def _without_outer_blanks(text: str, mention: Mention) -> tuple[int, int]:
+def _strip_whitespace(text: str, mention: Mention) -> tuple[int, int]:
     surface = text[mention.start : mention.end]
     n_leading = len(surface) - len(surface.lstrip())
     return mention.start + n_leading, mention.start + len(surface.rstrip())
 
 
 def _split_at(doc: Doc, positions: set[int]) -> None:
-    """Split the tokens that have one of the character positions inside; text and blanks stay as they are."""
+    """Split the tokens that contain one of the character positions. Text and whitespace stay the same."""
     starts = [token.idx for token in doc]
     cuts: dict[int, list[int]] = defaultdict(list)
     for position in sorted(positions):
@@ -120,6 +122,6 @@ def _spans(doc: Doc, mentions: Sequence[Mention], bounds: Sequence[tuple[int, in
 
 
 def mention_of(span: Span) -> Mention:
-    """Return a span as a mention, with the ids of its `kb_id_`; NIL is none."""
+    """Convert a span to a mention, with the ids of its `kb_id_`, without NIL."""
     ids = tuple(concept_id for concept_id in split_ids(span.kb_id_) if concept_id != NIL)
     return Mention(span.start_char, span.end_char, span.text, span.label_, ids)

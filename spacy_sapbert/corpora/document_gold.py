@@ -11,21 +11,21 @@ from .mention_types import has_type
 
 
 def primary_id(concept_id: str, kb: KnowledgeBase) -> str:
-    """Return the primary id that an alternative one stands for; an id that the store lacks stays as it is."""
+    """Return the primary id for a primary or alternative id. An id outside the vocabulary is returned unchanged."""
     return next(iter(kb.find_id(concept_id)), concept_id)
 
 
 def gold_of(
     document: AnnotatedDocument, primary: Callable[[str], str], type: str | None = None
 ) -> dict[str, list[Mention]]:
-    """Each mention of a composite's concepts is one of them all.
+    """Return the gold concepts of a document by primary id, each with its mentions.
+
+    A composite mention counts for each of its concepts.
 
     Args:
-        primary: gives the primary id for any id.
-        type: only mentions with this label.
-
-    Returns:
-        the concepts of a document, by primary id, each with its mentions.
+        document: The document.
+        primary: Returns the primary id for any id.
+        type: Use only mentions with this label.
     """
     gold: dict[str, list[Mention]] = defaultdict(list)
     for mention in document.mentions:
@@ -36,14 +36,14 @@ def gold_of(
 
 
 def documents_by_concept(documents: Iterable[AnnotatedDocument], primary: Callable[[str], str]) -> Counter[str]:
-    """Return how many documents hold each concept."""
+    """Return the number of documents that contain each concept."""
     return Counter(concept_id for document in documents for concept_id in gold_of(document, primary))
 
 
 def is_named(concept_id: str, mentions: Iterable[Mention], kb: KnowledgeBase) -> bool:
-    """Whether any of a concept's mentions is one of its names, whatever the case.
+    """Return whether a mention of the concept equals one of its names, ignoring case.
 
-    Names that the concept has from annotated corpora do not count, as the vocabulary does not have them.
+    Names that come from annotated corpora do not count, because the vocabulary does not contain them.
     """
     names = {name.text.lower() for name in kb.names_of(concept_id) if name.scope != "mention"}
     return any(mention.text.lower() in names for mention in mentions)

@@ -1,4 +1,4 @@
-"""The documents of a split: a file of ids, such as the PMIDs that come with MedMentions."""
+"""Select the documents of a split by a file of ids, such as the PMIDs that come with MedMentions."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from ..files import open_text
 
 
 class DocumentIds:
-    """Ids of documents, and which of them were found.
+    """The document ids of a split. It records which of them were found.
 
     Args:
-        path: a file with one id a line, plain or gzipped; empty lines are left out.
+        path: A file with one id per line, plain or gzipped. Empty lines are skipped.
 
     Raises:
-        SapbertError: E213 there is none, E120 to E122 the file cannot be read.
+        SapbertError: E213 if the file has no id; E120 to E122 if it cannot be read.
     """
 
     def __init__(self, path: Path) -> None:
@@ -30,7 +30,7 @@ class DocumentIds:
         self._first_other = ""
 
     def takes(self, doc_id: str) -> bool:
-        """Whether a document of a corpus is of the split. It is noted that there is such a document."""
+        """Return whether a document belongs to the split, and record that it was found."""
         if doc_id in self._missing:
             del self._missing[doc_id]
             self._found.add(doc_id)
@@ -40,13 +40,13 @@ class DocumentIds:
         return doc_id in self._found
 
     def check(self) -> int:
-        """Warn of ids that no document has. To be called when all documents were read.
+        """Warn about ids without a document. Call this after all documents were read.
 
         Returns:
-            how many there are.
+            The number of these ids.
 
         Raises:
-            SapbertError: E214 there were documents, but none of the split.
+            SapbertError: E214 if there were documents, but none of the split.
         """
         if self._missing:
             n = len(self._missing)

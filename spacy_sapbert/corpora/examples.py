@@ -1,4 +1,4 @@
-"""Annotated `.spacy` files as what a linker is trained and measured on: documents whose mentions are given."""
+"""Training and evaluation examples for a linker: documents with gold mentions, from `.spacy` files."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from .docbin import read_docbin
 
 
 def mention_corpus(path: str, spans_key: str | None = None, limit: int = 0) -> Callable[[Language], Iterator[Example]]:
-    """Read a `.spacy` file for a linker: the predicted documents have the gold mentions, but not their ids.
+    """Read a `.spacy` file for a linker. The predicted documents have the gold mentions, but not their ids.
 
-    Tokens are those of the file, so that every mention that is a span there is one here.
+    The tokens are those of the file, so every mention that is a span in the file is a span here.
 
     Args:
-        path: what `spacy-sapbert convert` wrote, or any file whose entities have a `kb_id_`.
-        spans_key: take the mentions of `doc.spans[spans_key]` instead of `doc.ents`.
-        limit: at most so many documents; 0 for all.
+        path: A file that `spacy-sapbert convert` wrote, or any file with entities that have a `kb_id_`.
+        spans_key: Use the mentions in `doc.spans[spans_key]` instead of `doc.ents`.
+        limit: Maximum number of documents; 0 for all.
 
     Raises:
-        SapbertError: E210 the file cannot be read.
+        SapbertError: E210 if the file cannot be read.
     """
 
     def read(nlp: Language) -> Iterator[Example]:
@@ -37,7 +37,7 @@ def mention_corpus(path: str, spans_key: str | None = None, limit: int = 0) -> C
 
 
 def with_mentions_given(reference: Doc, spans_key: str | None = None) -> Example:
-    """Return `Example`: whose predicted document has the tokens and the mentions of an annotated one, but no ids."""
+    """Return an example in which the predicted document has the gold tokens and mentions, but no ids."""
     words, spaces = [token.text for token in reference], [bool(token.whitespace_) for token in reference]
     predicted = Doc(reference.vocab, words=words, spaces=spaces)
     add_gold_mentions(predicted, reference, spans_key)
@@ -45,13 +45,13 @@ def with_mentions_given(reference: Doc, spans_key: str | None = None) -> Example
 
 
 def add_gold_mentions(doc: Doc, reference: Doc, spans_key: str | None) -> None:
-    """Give a document the mentions of another one with the same text, without their ids.
+    """Copy the mentions of another document with the same text, without their ids.
 
-    A mention that is no span of its tokens is left out, and so are entities that overlap a longer one.
+    A mention that does not match the tokens is left out. If entities overlap, only the longest is kept.
     """
     mentions = reference.ents if spans_key is None else reference.spans.get(spans_key, ())
-    places = [(mention.start_char, mention.end_char, mention.label_) for mention in mentions]
-    spans = [span for start, end, label in places if (span := doc.char_span(start, end, label=label)) is not None]
+    offsets = [(mention.start_char, mention.end_char, mention.label_) for mention in mentions]
+    spans = [span for start, end, label in offsets if (span := doc.char_span(start, end, label=label)) is not None]
     if spans_key is None:
         doc.ents = filter_spans(spans)
     else:

@@ -1,4 +1,4 @@
-"""MED1250: MEDLINE records with the abbreviations that they define (Sohn et al. 2008, BMC Bioinformatics 9:402)."""
+"""Read MED1250: MEDLINE records with annotated abbreviations (Sohn et al. 2008, BMC Bioinformatics 9:402)."""
 
 from __future__ import annotations
 
@@ -28,9 +28,10 @@ class AbbreviationRecord(NamedTuple):
     """A record with its gold pairs of short and long form.
 
     Attributes:
-        text: the title and the abstract, each on a line of its own, with runs of blanks as one.
-        pairs: the gold standard.
-        synonyms: pairs that mean the same but abbreviate nothing: neither right nor wrong to find.
+        pmid: Id of the record.
+        text: Title and abstract, each on its own line. Each run of whitespace is one space.
+        pairs: The gold standard.
+        synonyms: Pairs with the same meaning that are not abbreviations. Finding them is neither right nor wrong.
     """
 
     pmid: str
@@ -42,21 +43,23 @@ class AbbreviationRecord(NamedTuple):
 def read_med1250(
     path: Path, *, encoding: str = "cp1252", strict: bool = False, report: Report | None = None
 ) -> Iterator[AbbreviationRecord]:
-    """Read a file in the format of MED1250, labelled or not.
+    """Read a file in the format of MED1250, with or without annotations.
 
-    A record is a PMID, lines of text, and lines `  short|long`; a blank line ends it. Lines with `//` are comments, but
-    `//*  short|long` is a pair of synonyms. Lines that follow a blank line without a PMID, or with the PMID once more,
-    belong to the record before; two records of the corpus are split so.
+    A record is a PMID, lines of text, and lines `  short|long`. A blank line ends it. Lines with `//` are comments, but
+    `//*  short|long` is a pair of synonyms. Lines after a blank line belong to the previous record if they have no
+    PMID, or the same PMID. Two records of the corpus are split in this way.
 
     Args:
-        strict: stop at the first broken record. Otherwise it is left out and counted.
-        report: takes the counts; without one, a warning tells of broken records at the end.
+        path: The file, plain or gzipped.
+        encoding: Encoding of the file.
+        strict: Raise an error at the first broken record. Otherwise, broken records are counted and skipped.
+        report: Takes the counts. Without it, a warning at the end reports broken records.
 
     Yields:
-        the records in the order of the file.
+        The records in the order of the file.
 
     Raises:
-        SapbertError: E201 a broken record in strict reading, E12x the file cannot be read.
+        SapbertError: E201 if a record is broken and `strict` is set; E12x if the file cannot be read.
     """
     source = Source(Path(path), report or Report(), encoding, strict)
     for lines in _merge(_blocks(source)):
@@ -81,7 +84,7 @@ def _blocks(source: Source) -> Iterator[Numbered]:
 
 
 def _merge(blocks: Iterable[Numbered]) -> Iterator[Numbered]:
-    """Yield the lines of each record, those of the blocks that continue it included."""
+    """Yield the lines of each record, including the blocks that continue it."""
     record: Numbered = []
     for block in blocks:
         has_pmid = _PMID.fullmatch(block[0][1]) is not None
@@ -111,7 +114,7 @@ def _record(lines: Numbered) -> AbbreviationRecord:
 
 
 def _pair(number: int, line: str) -> Pair:
-    # a third column, in the published output of Ab3P, is its precision
+    # the published output of Ab3P has the precision in a third column
     forms = [form.strip() for form in line.split("|")[:2]]
     if len(forms) < 2 or not all(forms):
         raise BrokenRecord(f"no short and long form with a | between them in line {number}")

@@ -1,4 +1,4 @@
-"""The types of a mention: its label, or several in one, as MedMentions writes those of UMLS (`T116,T123`)."""
+"""Split the label of a mention into its types, since MedMentions joins several UMLS types (`T116,T123`)."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Collection
 
 
 def types_of(label: str) -> tuple[str, ...]:
-    """Return the types that a label names, each once."""
+    """Return the types in a label, each once."""
     return tuple(dict.fromkeys(name.strip() for name in label.split(",") if name.strip()))
 
 
 def has_type(label: str, types: Collection[str]) -> bool:
-    """Whether a label names one of the types."""
+    """Return whether a label contains one of the types."""
     return any(name in types for name in types_of(label))

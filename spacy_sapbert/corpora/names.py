@@ -1,4 +1,4 @@
-"""Mention tables: one mention with its concept a line, no text around it (COMETA, AskAPatient and the like)."""
+"""Read mention tables: one mention with its concept per line, without context (COMETA, AskAPatient and similar)."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _HEADER = ("mention", "id")
 
 
 def read_names(source: Source) -> Iterator[AnnotatedDocument]:
-    """Read a table `mention<TAB>id` without quoting; a first line of just these two words is its header.
+    """Read a table `mention<TAB>id` without quoting. A first line with exactly these two words is the header.
 
     Yields:
-        AnnotatedDocument: one document a row; its text is the mention, its id is "file name:line".
+        One document per row. Its text is the mention. Its id joins file name and line number with a colon.
     """
     for number, line in source.lines():
         columns = tuple(column.strip() for column in line.split("\t"))

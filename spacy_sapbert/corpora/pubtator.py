@@ -1,8 +1,8 @@
-"""PubTator text, the format of the NCBI Disease, BC5CDR and MedMentions corpora.
+"""Read PubTator text, the format of the NCBI Disease, BC5CDR and MedMentions corpora.
 
-A record is a title line `id|t|…`, an abstract line `id|a|…`, and rows with tab-separated columns:
-mentions `id, start, end, text, type[, concept ids[, single mentions of a composite]]` and relations
-`id, type, concept id, concept id[, …]`. Offsets count characters of title + one blank + abstract.
+A record is a title line `id|t|…`, an abstract line `id|a|…`, and rows with tab-separated columns. Mentions have the
+columns `id, start, end, text, type[, concept ids[, single mentions of a composite]]`. Relations have the columns `id,
+type, concept id, concept id[, …]`. Offsets count characters of the title, one space and the abstract.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ class _Record:
 
 
 def read_pubtator(source: Source) -> Iterator[AnnotatedDocument]:
-    """Read a PubTator file. Records need no blank line between them, and may hold some.
+    """Read a PubTator file. Blank lines between records are optional, and records may contain some.
 
     Yields:
-        the documents in the order of the file, records with the same id each for itself.
+        The documents in the order of the file. Records with the same id stay separate.
     """
     record: _Record | None = None
     for number, line in source.lines():

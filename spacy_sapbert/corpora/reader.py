@@ -1,4 +1,4 @@
-"""`read_corpus`: annotated documents from a file of any corpus format."""
+"""Read annotated documents from a corpus file of any format (`read_corpus`), and guess the format."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TAG = re.compile(r"<\s*([A-Za-z]\w*)")
 
 
 def _read_docbin(source: Source) -> Iterator[AnnotatedDocument]:
-    from .docbin import read_docbin_corpus  # imports spaCy, which the other formats do without
+    from .docbin import read_docbin_corpus  # imports spaCy, which the other formats do not need
 
     return read_docbin_corpus(source)
 
@@ -59,21 +59,21 @@ def read_corpus(
     """Read an annotated corpus as a stream.
 
     Args:
-        path: a file, plain or gzipped.
-        format: one of `FORMATS`; guessed from the beginning of the file if it is None.
-        encoding: of text files; if it is None, the one in which the format is published: Latin-1 for "askapatient",
-            else UTF-8. XML says its own.
-        strict: stop at the first broken record. Otherwise it is left out and counted.
-        report: takes the counts; without one, a warning tells of broken records at the end.
-        ids: only the documents that it takes; the others are read all the same, so what is wrong in them is reported.
+        path: The file, plain or gzipped.
+        format: One of `FORMATS`. If None, it is guessed from the beginning of the file.
+        encoding: Encoding of text files. If None, that of the published corpus: Latin-1 for "askapatient", else UTF-8.
+            XML declares its own.
+        strict: Raise an error at the first broken record. Otherwise, broken records are counted and skipped.
+        report: Takes the counts. Without it, a warning at the end reports broken records.
+        ids: Yield only these documents. The others are read as well, so their problems are reported.
 
     Yields:
-        documents in the order of the file, with ids in canonical form and mentions in order of their offsets. A
-            mention's text is always that at its offsets.
+        The documents in the order of the file. Ids are canonical, and mentions are sorted by offsets. The text of a
+        mention is always the text at its offsets.
 
     Raises:
-        SapbertError: E201 a broken record in strict reading, E202 unknown format, E203 a format that cannot be guessed,
-            E12x and E205 to E210 and E215 a file that cannot be read.
+        SapbertError: E201 if a record is broken and `strict` is set; E202 if the format is unknown; E203 if it cannot
+            be guessed; E12x, E205 to E210 or E215 if the file cannot be read.
     """
     path = Path(path)
     format = format or guess_format(path, encoding or "utf-8")
@@ -84,15 +84,15 @@ def read_corpus(
 
 
 def guess_format(path: Path, encoding: str = "utf-8") -> str:
-    """The format that a file's beginning shows plainly.
+    """Guess the format from the beginning of a file.
 
     Raises:
-        SapbertError: E203 it shows none.
+        SapbertError: E203 if the format cannot be guessed.
     """
     if path.suffix == ".spacy":
         return "docbin"
     with open_text(path, encoding=encoding) as handle:
-        # what cannot be decoded tells nothing of the format, and the format may have another encoding
+        # undecodable bytes are replaced, because the format may have another encoding
         data = handle.buffer.read(_HEAD_SIZE)
         head = re.sub(r"\r\n?", "\n", data.decode(handle.encoding, errors="replace")).lstrip()
     if head.startswith("<"):

@@ -1,4 +1,4 @@
-"""What was read from a corpus, and what was wrong with it."""
+"""Report what was read from a corpus, and which records were broken."""
 
 from __future__ import annotations
 
@@ -18,14 +18,16 @@ def _count(label: str) -> Any:
 
 @dataclass
 class Report(ProblemReport):
-    """Counts over all files that were read with it.
+    """Counts over all files that were read with this report.
+
+    The label of each field describes what it counts.
 
     Attributes:
-        labels: mentions of each type; one of several types counts for each of them.
-        broken (int): broken records, left out.
-        problems (list[Problem]): the first 1,000 broken records, and mentions with another text than that at their
-            offsets. The counts `broken` and `mismatched` hold them all.
-        mismatches: see `problems`.
+        labels: Mentions of each type. A mention with several types counts for each of them.
+        broken (int): Broken records, which are left out.
+        problems (list[Problem]): The first 1,000 broken records. `broken` counts all of them.
+        mismatches: The first 1,000 mentions that differ from the text at their offsets. `mismatched` counts all of
+            them.
     """
 
     documents: int = _count("documents")
@@ -58,12 +60,12 @@ class Report(ProblemReport):
         self.labels.update(name for mention in document.mentions for name in types_of(mention.label))
 
     def add_mismatch(self, path: Path, line: int, reason: str, moved: bool) -> None:
-        """Count a mention whose annotated text is not that at its offsets."""
+        """Count a mention with an annotated text that differs from the text at its offsets."""
         self.mismatched += 1
         self.moved += moved
         keep_problem(self.mismatches, Problem(path, line, reason))
 
     def rows(self) -> list[tuple[str, int]]:
-        """Return all counts with a label for people, in reading order."""
+        """Return all counts with readable labels, in reading order."""
         labeled = [(item.metadata["label"], getattr(self, item.name)) for item in fields(self) if item.metadata]
         return [*labeled, ("broken records, left out", self.broken)]

@@ -1,4 +1,4 @@
-"""A corpus file on its way in: its lines, and what the readers of all formats do alike."""
+"""Read the lines of a corpus file, report broken records, and check mentions against their text."""
 
 from __future__ import annotations
 
@@ -12,25 +12,27 @@ from ..types import Mention
 from .report import Report
 
 UNTYPED = "Mention"
-"""The label of mentions to which their corpus gives no type."""
+"""The label of mentions without a type in their corpus."""
 
 NEAR = 20
-"""How far from its offsets, in characters, a mention is looked for when its text is not there."""
+"""If the text of a mention is not at its offsets, it is searched within this number of characters."""
 
 _CHUNK = 1 << 16
 
 
 class BrokenRecord(Exception):
-    """A record that cannot be read. The message says why, without place or full stop."""
+    """A record that cannot be read. The message gives the reason, without position or full stop."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """One corpus file, plain or gzipped.
+    """A corpus file, plain or gzipped.
 
     Attributes:
-        report: takes the counts and the problems.
-        strict: whether a broken record is an error rather than an entry of the report.
+        path: The file.
+        report: Takes the counts and the problems.
+        encoding: Encoding of text files.
+        strict: Whether a broken record raises an error instead of being reported.
     """
 
     path: Path
@@ -39,27 +41,27 @@ class Source:
     strict: bool = False
 
     def lines(self) -> Iterator[tuple[int, str]]:
-        """The lines with their numbers from 1, without their line ends: LF, CR LF, or CR in a file that has no LF.
+        """Yield the lines with their numbers from 1, without line ends: LF, CR LF, or CR in a file without LF.
 
-        A CR elsewhere belongs to its line: some abstracts hold one where their source had a line break.
+        Any other CR belongs to its line: some abstracts contain one where their source had a line break.
 
         Raises:
-            SapbertError: E120 to E123 the file cannot be read, unpacked or decoded.
+            SapbertError: E120 to E123 if the file cannot be read, unpacked or decoded.
         """
         number = 0
         with open_text(self.path, encoding=self.encoding, newline="\n") as handle:
             for line in handle:
-                # Only the last line may lack an LF; if that is the first one too, the file has none.
+                # Only the last line may lack an LF. If that is also the first line, the file has no LF.
                 pieces = line.split("\r") if number == 0 and not line.endswith("\n") else [line]
                 for piece in pieces:
                     number += 1
                     yield number, piece.removesuffix("\n").removesuffix("\r")
 
     def chunks(self) -> Iterator[bytes]:
-        """The unpacked bytes, at most 64 KB at a time, and an empty chunk at the end.
+        """Yield the unpacked bytes, at most 64 KB at a time, and an empty chunk at the end.
 
         Raises:
-            SapbertError: E120, E121 the file cannot be read or unpacked.
+            SapbertError: E120 or E121 if the file cannot be read or unpacked.
         """
         chunk = b" "
         with open_text(self.path) as handle:
@@ -71,20 +73,22 @@ class Source:
         """Report a record that cannot be read.
 
         Raises:
-            SapbertError: E201 if reading is strict.
+            SapbertError: E201 if `strict` is set.
         """
         if self.strict:
             raise SapbertError(Errors.E201.format(path=self.path, line=line, reason=reason))
         self.report.add_broken(self.path, line, str(reason))
 
     def placed(self, line: int, text: str, mention: Mention) -> Mention:
-        """The mention as it stands in the text of its document (see `locate`); a disagreement is reported.
+        """Return the mention at its position in the document (see `locate`), and report a mismatch.
 
         Args:
-            mention: as annotated; an empty text is not compared.
+            line: Line of the mention in the file.
+            text: Text of the document.
+            mention: The mention as annotated. An empty text is not compared.
 
         Raises:
-            BrokenRecord: the offsets are outside the text, or there are only blanks.
+            BrokenRecord: If the offsets are outside the text, or cover only whitespace.
         """
         span = locate(text, mention)
         if span is None:
@@ -93,20 +97,20 @@ class Source:
         if not placed.text.strip():
             raise BrokenRecord(f"only blanks at {placed.start}-{placed.end}")
         if mention.text and placed[:3] != mention[:3]:
-            annotated, taken = (f"{item.start}-{item.end} {item.text!r}" for item in (mention, placed))
-            reason = f"offsets and text disagree: {annotated}; used: {taken}"
+            annotated, used = (f"{item.start}-{item.end} {item.text!r}" for item in (mention, placed))
+            reason = f"offsets and text disagree: {annotated}; used: {used}"
             self.report.add_mismatch(self.path, line, reason, moved=placed[:2] != mention[:2])
         return placed
 
 
 def locate(text: str, mention: Mention) -> tuple[int, int] | None:
-    """Where a mention stands in the text of its document.
+    """Find a mention in the text of its document.
 
-    Its offsets count. But where another text stands there, and the mention's own is found exactly once at most 20
-    characters away, it is there.
+    The offsets of the mention count. But if another text is there, the mention's own text is searched at most 20
+    characters away. If it occurs there exactly once, that position is returned.
 
     Returns:
-        start and end; None where the offsets are no part of the text.
+        Start and end, or None if the offsets are outside the text.
     """
     start, end, surface = mention[:3]
     inside = 0 <= start < end <= len(text)

@@ -1,7 +1,7 @@
-"""Drug labels of TAC 2017 (Demner-Fushman et al. 2018, doi:10.1038/sdata.2018.1): adverse reactions with MedDRA ids.
+"""Read TAC 2017 drug labels (Demner-Fushman et al. 2018, doi:10.1038/sdata.2018.1): adverse reactions in MedDRA.
 
-One XML file a label: `Text` with sections, `Mentions` with offsets into a section, `Relations`, and `Reactions`, which
-give each string that is annotated as an adverse reaction its terms of MedDRA.
+Each label is one XML file. `Text` holds sections, `Mentions` holds offsets into a section, and `Relations` holds
+relations. `Reactions` maps each string that is annotated as an adverse reaction to MedDRA terms.
 """
 
 from __future__ import annotations
@@ -22,9 +22,11 @@ _BETWEEN_SECTIONS = "\n"
 
 
 class _Section(NamedTuple):
-    """
+    """A section of a label.
+
     Attributes:
-        start: where its text starts in that of the document.
+        start: Where its text starts in the text of the document.
+        text: Its text.
     """
 
     start: int
@@ -34,16 +36,16 @@ class _Section(NamedTuple):
 def read_tac(source: Source) -> Iterator[AnnotatedDocument]:
     """Read one label.
 
-    The text is that of the sections, in their order. A mention in several pieces reaches from the first to the last,
-    and is counted, unless there are only blanks between them. Ids are those of preferred terms, `MEDDRA:10028997`;
-    where a reaction has none, that of its lowest level term. A reaction whose string is no mention is counted.
+    The text joins the sections in their order. A mention in several pieces extends from the first to the last piece. It
+    is counted, unless there is only whitespace between the pieces. Ids are those of preferred terms, `MEDDRA:10028997`.
+    If a reaction has none, its lowest level term is used. A reaction with a string that is no mention is counted.
 
     Yields:
-        the label, named by its drug; labels of mentions are their types.
+        The label, named after its drug. Mention labels are the mention types.
 
     Raises:
-        SapbertError: E205 malformed XML, E206 a DTD inside the file or an entity that it does not know, E207 the root
-            is no `Label`.
+        SapbertError: E205 if the XML is malformed; E206 if the file contains a DTD or an unknown entity; E207 if the
+            root is not `Label`.
     """
     for line, label in ElementParser(source.path, "TAC", ("Label",)).elements(source.chunks()):
         try:
@@ -91,10 +93,10 @@ def _sections(label: Element) -> dict[str, _Section]:
 
 
 def _ids(label: Element) -> dict[str, tuple[str, ...]]:
-    """Return the ids of each reaction, by its string; none where it is not mapped."""
+    """Return the ids of each reaction by its string. The ids are empty if the reaction is not mapped."""
     ids: dict[str, dict[str, None]] = {}
     for reaction in label.iterfind("Reactions/Reaction"):
-        of_string = ids.setdefault(_folded(reaction.get("str", "")).lower(), {})
+        of_string = ids.setdefault(_fold_whitespace(reaction.get("str", "")).lower(), {})
         for terms in reaction.iterfind("Normalization"):
             raw = terms.get("meddra_pt_id") or terms.get("meddra_llt_id") or ""
             of_string.update(dict.fromkeys(split_ids(raw, _PREFIX)))
@@ -102,15 +104,15 @@ def _ids(label: Element) -> dict[str, tuple[str, ...]]:
 
 
 def _mention(source: Source, line: int, section: _Section, element: Element) -> tuple[Mention, str]:
-    """Return the mention as it stands in the document, and its string as reactions write it."""
+    """Return the mention as placed in the document, and its string as reactions write it."""
     spans = _spans(element)
     start, end = min(spans)[0], max(end for _, end in spans)
     whole = section.text[max(start, 0) : end]
-    in_pieces = _folded(" ".join(section.text[max(first, 0) : last] for first, last in spans))
-    # a mention over a line break is written in two pieces
-    is_whole = in_pieces == _folded(whole)
-    annotated = _folded(element.get("str", in_pieces))
-    # blanks are folded in `str`; the joined pieces are not the text from the first to the last, as in BioC
+    in_pieces = _fold_whitespace(" ".join(section.text[max(first, 0) : last] for first, last in spans))
+    # a mention across a line break has two pieces
+    is_whole = in_pieces == _fold_whitespace(whole)
+    annotated = _fold_whitespace(element.get("str", in_pieces))
+    # `str` has single spaces, and joined pieces are not the text from first to last: compare only if needed
     compared = annotated if is_whole and annotated != in_pieces else ""
     label = element.get("type", "").strip() or UNTYPED
     mention = source.placed(line, section.text, Mention(start, end, compared, label))
@@ -133,5 +135,5 @@ def _spans(element: Element) -> list[tuple[int, int]]:
     return [(start, start + length) for start, length in pieces]
 
 
-def _folded(text: str) -> str:
+def _fold_whitespace(text: str) -> str:
     return " ".join(text.split())

@@ -1,4 +1,4 @@
-"""Elements of an XML file as a stream, without what could make a small file grow without bound."""
+"""Read the elements of an XML file as a stream, and refuse entities and DTDs that could expand without bound."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from ..errors import Errors, SapbertError
 
 
 class ElementParser:
-    """Cuts the XML into elements and tells the line where each starts, which iterparse cannot.
+    """Splits XML into elements, with the line at which each starts, which iterparse does not report.
 
     Args:
-        format: what the file should be, for messages.
-        tags: where the elements are: the tag of the root, then those of the levels below it.
+        path: The file, for error messages.
+        format: Name of the expected format, for error messages.
+        tags: Path of the elements: the tag of the root, then the tags of the levels below it.
     """
 
     def __init__(self, path: Path, format: str, tags: Sequence[str]) -> None:
@@ -34,17 +35,17 @@ class ElementParser:
         self._ready: list[tuple[int, Element]] = []
 
     def elements(self, chunks: Iterable[bytes]) -> Iterator[tuple[int, Element]]:
-        """Read the file.
+        """Parse the file.
 
         Args:
-            chunks: the file; the last chunk is empty.
+            chunks: The bytes of the file. The last chunk is empty.
 
         Yields:
-            line and content of each element, also of those just before an error.
+            Line and content of each element, including those just before an error.
 
         Raises:
-            SapbertError: E205 malformed XML, E206 a DTD inside the file or an entity that it does not know, E207
-                another root.
+            SapbertError: E205 if the XML is malformed; E206 if the file contains a DTD or an unknown entity; E207 if it
+                has another root.
         """
         for chunk in chunks:
             error = None

@@ -80,7 +80,7 @@ def test_columns_are_found_by_name_and_quotes_are_undone(path):
         ("1\tflu", "2 cells instead of 7"),
         ("1\t\tG\t100001\tS\t200002\tI am ill .", "no term"),
         ("1\tflu\tG\t100001.0\tS\t200002\tI am ill .", "'100001.0' is not a SNOMED CT id"),
-        ('1\tflu\tG\t100001\tS\t200002\t"I am" ill .', "starts here and goes on to line 3 is not a row"),
+        ('1\tflu\tG\t100001\tS\t200002\t"I am" ill .', "the text from here to line 3 is not a row"),
     ],
 )
 def test_broken_rows_are_reported_and_the_rest_goes_on(path, line, reason):
