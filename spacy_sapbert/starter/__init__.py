@@ -1,4 +1,4 @@
-"""The vocabulary and the encoder that come with the package."""
+"""Paths of the starter vocabulary and the starter encoder in the package."""
 
 from __future__ import annotations
 

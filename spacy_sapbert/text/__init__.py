@@ -1,1 +1,1 @@
-"""Pure functions on strings."""
+"""Pure functions on strings: normalization, abbreviations, composite mentions, spelling."""

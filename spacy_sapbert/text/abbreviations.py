@@ -1,6 +1,6 @@
-"""Abbreviations in a text: where they are defined, where they are used, and how a mention reads with them expanded.
+"""Find abbreviations in a text: their definitions, their occurrences, and mentions with long forms filled in.
 
-Everything goes by the characters of the text, so no result depends on a tokenizer.
+All functions work on characters, so results do not depend on a tokenizer.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from typing import NamedTuple
 from .joint_forms import find_joint_forms
 from .long_forms import find_long_form
 
-# Limits of Sohn et al. 2008
+# Limits of Sohn et al. (2008).
 MAX_LETTERS = 10
 MAX_SHORT_WORDS = 2
 MAX_LONG_WORDS = 10
-# Characters of a short form, and of a long form or what a bracket holds: they bound the work that a bracket makes
+# Characters of a short form, and of a long form or the content of a bracket. They bound the work per bracket.
 MAX_SHORT_CHARS = 30
 MAX_CHARS = 250
-# Up to so many short forms are looked for one by one, which is quicker than word by word
+# Up to this number, searching each short form in the text is faster than looking up each word of the text.
 FEW = 100
 
 _CLOSING = {"(": ")", "[": "]"}
 _SEPARATOR = re.compile(r"[,;]\s+")
 _EDGES = string.whitespace + '\xa0\u2009\u202f,;:"“”'
 _WORD = re.compile(r"[^\W\d_]{4}")
-# No short forms: statistics ("n=5", "p<0.05"), and numbers and labels ("12", "2c")
+# Not short forms: statistics ("n=5", "p<0.05"), and numbers and labels ("12", "2c").
 _STATISTIC_OR_LABEL = re.compile(r".*[=<>]|\d+[a-z]?$")
-# Not after an initial ("E. coli", "e.g. The") or "vs."
+# A sentence does not end after an initial ("E. coli", "e.g. The") or "vs.".
 _SENTENCE_END = re.compile(r"[.!?](?<!\b\w.)(?<!\bvs.)[\"')\]]*\s+(?=[\"'(\[]*(?:[A-Z0-9]|$))|\n\s*\n")
 _SERIES = (
     ("a", "b", "c", "d", "e", "f"),
@@ -51,20 +51,26 @@ _REST_OF_BRACKET = re.compile(r"[^()\[\]]*[)\]]?")
 
 Offsets = tuple[int, int]
 Edit = tuple[int, int, str]
-"""Start and end in the text, and what to write there."""
+"""Start and end in the text, and the replacement."""
 _Piece = tuple[int, str]
-"""A piece of the text after where it starts."""
+"""Start of a piece of the text, and the piece."""
 
 
 class Definition(NamedTuple):
     """A short form and its long form, as a text defines them.
 
+    A long form that is not in one piece has no offsets. An example is "Duchenne muscular dystrophy" in "Duchenne or
+    Becker muscular dystrophy".
+
     Attributes:
-        short_start: characters of the text. A long form that is not in one piece has none: "Duchenne muscular
-            dystrophy" in "Duchenne or Becker muscular dystrophy".
-        short_end: see `short_start`.
-        precision: the estimated precision of the strategy, 0 to 1.
-        strategy: which of Ab3P's strategies found the long form.
+        short: The short form.
+        long: The long form.
+        short_start: First character of the short form in the text.
+        short_end: Position after its last character.
+        long_start: First character of the long form, or None.
+        long_end: Position after its last character, or None.
+        precision: Estimated precision of the strategy, 0 to 1.
+        strategy: Ab3P's strategy that found the long form.
     """
 
     short: str
@@ -82,14 +88,14 @@ _SHORT_START = attrgetter("short_start")
 
 
 class AbbreviationOccurrence(NamedTuple):
-    """A place where a short form is used; that of its definition is one too.
+    """An occurrence of a short form in a text. The short form in its definition is an occurrence, too.
 
     Attributes:
-        start: characters of the short form, with the "s" of a plural.
-        end: characters of the short form, with the "s" of a plural.
-        long: the long form as it was defined.
-        long_start: where the text defines it; None where the text does not.
-        long_end: where the text defines it; None where the text does not.
+        start: First character of the short form.
+        end: Position after its last character, including the "s" of a plural.
+        long: The long form as it was defined.
+        long_start: First character of the long form in its definition. None if the text does not define it.
+        long_end: Position after the last character of the long form. None if the text does not define it.
     """
 
     start: int
@@ -103,22 +109,24 @@ class AbbreviationOccurrence(NamedTuple):
 
 
 def find_definitions(text: str, *, min_precision: float = 0.9) -> list[Definition]:
-    """Find the definitions of abbreviations: `long form (SF)`, `SF (long form)`, `(long form, SF)`, also with `[]`.
+    """Find definitions of abbreviations: `long form (SF)`, `SF (long form)`, `(long form, SF)`, also with `[]`.
 
-    Several short forms in a bracket share a coordination: "Duchenne or Becker muscular dystrophy (DMD/BMD)".
+    Several short forms in a bracket may share a coordination: "Duchenne or Becker muscular dystrophy (DMD/BMD)".
 
     Args:
-        text: a text of any length.
-        min_precision: the least estimated precision of the strategies used, 0 to 1.
+        text: A text of any length.
+        min_precision: Use only strategies with at least this estimated precision, 0 to 1.
 
     Returns:
-        by position of the short form.
+        The definitions, sorted by position of the short form.
     """
     found: list[Definition] = []
     for bracket in _without_list_markers(_find_brackets(text)):
         forms = _propose(text, bracket)
         definitions = [definition for short, words in forms if (definition := _define(short, words, min_precision))]
-        found += [max(definitions, key=_PRECISION)] if definitions else _define_together(text, bracket, min_precision)
+        found += (
+            [max(definitions, key=_PRECISION)] if definitions else _define_joint_forms(text, bracket, min_precision)
+        )
     return sorted(found, key=_SHORT_START)
 
 
@@ -126,10 +134,10 @@ class _Bracket(NamedTuple):
     """A pair of brackets.
 
     Attributes:
-        start: the opening and the closing one.
-        end: the opening and the closing one.
-        outer: where the contents of the bracket around it start, or 0.
-        parts: its contents between commas and semicolons, without quotes; at least one.
+        start: Position of the opening bracket.
+        end: Position of the closing bracket.
+        outer: Start of the content of the enclosing bracket, or 0.
+        parts: Its content, split at commas and semicolons, without quotes. There is at least one part.
     """
 
     start: int
@@ -176,7 +184,7 @@ def _strip(text: str, start: int, end: int) -> _Piece:
 
 
 def _without_list_markers(brackets: Sequence[_Bracket]) -> Sequence[_Bracket]:
-    """Leave out the brackets that count something up: "(a) … (b)", "(i) … (ii)"."""
+    """Drop the brackets of enumerations: "(a) … (b)", "(i) … (ii)"."""
     heads = [bracket.parts[0][1] for bracket in brackets]
     if len(_MARKERS.intersection(heads)) < 2:
         return brackets
@@ -191,7 +199,7 @@ def _without_list_markers(brackets: Sequence[_Bracket]) -> Sequence[_Bracket]:
 
 
 def _propose(text: str, bracket: _Bracket) -> Iterator[tuple[_Piece, _Piece]]:
-    """Yield a short form, and words at whose end its long form may stand."""
+    """Yield pairs of a short form and words that may end in its long form."""
     head, *more = bracket.parts
     if _is_short_form(head[1]) and _stands_alone(text, bracket):
         yield head, _words_before(text, bracket.outer, bracket.start)
@@ -210,9 +218,9 @@ def _is_short_form(text: str) -> bool:
 
 
 def _stands_alone(text: str, bracket: _Bracket) -> bool:
-    """Whether a bracket is no part of a word, as those of "(h)alpha", "gene(s)" and "Arg(Mts)" are.
+    """Return whether a bracket is not part of a word, as it is in "(h)alpha", "gene(s)" and "Arg(Mts)".
 
-    After a word in lower case the blank may just have been forgotten: "ubiquitin(Ub)".
+    After a lower-case word, the space may just be missing: "ubiquitin(Ub)".
     """
     before, after = text[max(0, bracket.start - 4) : bracket.start], text[bracket.end + 1 : bracket.end + 2]
     if after.isalnum():
@@ -223,16 +231,16 @@ def _stands_alone(text: str, bracket: _Bracket) -> bool:
 
 
 def _is_reversed(short: str, long: str) -> bool:
-    """Whether "short (long)" can define a short form, rather than say more of it as "XI (factor XIa)" does."""
+    """Return whether "short (long)" can define a short form, and not just explain it, as in "XI (factor XIa)"."""
     if len(short) < 2 or short.endswith("-") or not any(map(str.isupper, short)):
         return False
     return short not in long and _is_short_form(short)
 
 
 def _words_before(text: str, start: int, end: int) -> _Piece:
-    """Return the last words before a bracket that are in the same sentence and outer bracket."""
+    """Return the last words before a bracket within the same sentence and enclosing bracket."""
     if end - start > MAX_CHARS:
-        # not from within a word
+        # start at a word boundary
         words = text[end - MAX_CHARS : end].split(maxsplit=1)
         start = end - len(words[1]) if len(words) > 1 else end
     words = text[start:end].rsplit(maxsplit=MAX_LONG_WORDS)
@@ -260,7 +268,7 @@ def _define(short: _Piece, words: _Piece, min_precision: float) -> Definition | 
     return Definition(short_form, long, *offsets, match.precision, match.strategy)
 
 
-def _define_together(text: str, bracket: _Bracket, min_precision: float) -> Iterator[Definition]:
+def _define_joint_forms(text: str, bracket: _Bracket, min_precision: float) -> Iterator[Definition]:
     offset, shorts = _strip(text, bracket.start + 1, bracket.end)
     if not shorts[:1].isupper() or not _stands_alone(text, bracket):
         return
@@ -275,30 +283,31 @@ def _define_together(text: str, bracket: _Bracket, min_precision: float) -> Iter
         yield Definition(form.short, form.long, *offsets, form.precision, form.strategy)
 
 
-# --- uses
+# --- occurrences
 
 
 def find_occurrences(
     text: str, definitions: Iterable[Definition], known: Mapping[str, str] = MappingProxyType({})
 ) -> list[AbbreviationOccurrence]:
-    """Find every use of a short form as a word of its own, with its case.
+    """Find every occurrence of a short form as a separate word, in the same case.
 
-    "PPIs" is a use of PPI, and "PPI" of PPIs; the long form stays as it was defined, since vocabularies have that more
-    often than the other number. A short form that is defined again has the definition before the use that is nearest,
-    or else the first. Uses do not overlap: the longest go first.
+    "PPIs" is an occurrence of PPI, and "PPI" of PPIs. The long form stays as it was defined, since vocabularies contain
+    that number more often. If a short form is defined several times, the nearest definition before the occurrence
+    counts. If there is none before, the first definition counts. Occurrences do not overlap: the longest takes
+    precedence.
 
     Args:
-        text: the text.
-        definitions: its definitions.
-        known: long forms of short forms that the text does not define itself.
+        text: The text.
+        definitions: The definitions in the text.
+        known: Long forms of short forms that the text does not define.
 
     Returns:
-        by position.
+        The occurrences, sorted by position.
     """
     defined: dict[str, list[Definition]] = {}
     for definition in sorted(definitions, key=_SHORT_START):
         defined.setdefault(_singular(definition.short), []).append(definition)
-    occurrences = [_use(*found, defined[short]) for found, short in _find_words(text, defined)]
+    occurrences = [_occurrence(*found, defined[short]) for found, short in _find_words(text, defined)]
     for (start, end), short in _find_words(text, known):
         if short not in defined:
             occurrences.append(AbbreviationOccurrence(start, end, known[short], None, None))
@@ -309,7 +318,7 @@ def _singular(short: str) -> str:
     return short[:-1] if short.endswith("s") and short[-2:-1].isupper() else short
 
 
-def _use(start: int, end: int, definitions: Sequence[Definition]) -> AbbreviationOccurrence:
+def _occurrence(start: int, end: int, definitions: Sequence[Definition]) -> AbbreviationOccurrence:
     nearest = bisect_right(definitions, start, key=_SHORT_START) - 1
     definition = definitions[max(nearest, 0)]
     return AbbreviationOccurrence(start, end, definition.long, definition.long_start, definition.long_end)
@@ -321,14 +330,14 @@ def _find_words(text: str, words: Collection[str]) -> Iterator[tuple[Offsets, st
         if text[end : end + 1] == "s" and not word[-1].islower():
             end += 1
         before, after = text[max(0, start - 1) : start], text[end : end + 1]
-        # a letter in a compound is rarely an abbreviation: T-cell, vitamin-E
+        # a single letter in a compound is rarely an abbreviation: T-cell, vitamin-E
         in_compound = len(word) == 1 and "-" in (before, after)
         if not (before.isalnum() or after.isalnum() or in_compound):
             yield (start, end), word
 
 
 def _find_strings(text: str, strings: Collection[str]) -> Iterator[tuple[int, str]]:
-    """Yield where the strings stand. With many of them it is looked at each word which ones can start there."""
+    """Yield the positions of the strings. If there are many, each word of the text is looked up instead."""
     if len(strings) <= FEW:
         for wanted in strings:
             for start in _find_all(text, wanted):
@@ -341,13 +350,13 @@ def _find_strings(text: str, strings: Collection[str]) -> Iterator[tuple[int, st
                     yield match.start(), wanted
 
 
-@lru_cache(maxsize=4)  # one list of known short forms serves many texts
+@lru_cache(maxsize=4)  # many texts share one list of known short forms
 def _by_first_word(strings: tuple[str, ...]) -> dict[str, list[str]]:
-    """Return the strings by the word or sign of a text at which they can start."""
+    """Group the strings by the word or sign of a text at which they can start."""
     by_word: dict[str, list[str]] = {}
     for wanted in strings:
         word = _WORD_OR_SIGN.findall(wanted)[0]
-        # one that is a single word may have the "s" of a plural
+        # a single word may have a plural "s" in the text
         for start in (word, f"{wanted}s") if word == wanted else (word,):
             by_word.setdefault(start, []).append(wanted)
     return by_word
@@ -369,18 +378,20 @@ def _without_overlaps(occurrences: list[AbbreviationOccurrence], length: int) ->
 
 
 def expand(text: str, start: int, end: int, occurrences: Sequence[AbbreviationOccurrence]) -> str:
-    """Write a mention with the long forms of its short forms: "CF patients" → "cystic fibrosis patients".
+    """Replace the short forms in a mention by their long forms: "CF patients" → "cystic fibrosis patients".
 
-    A definition in the mention gives its long form once: "cystic fibrosis (CF)" → "cystic fibrosis". A last word of the
-    long form that follows the short form goes once as well: "LN syndrome" → "Lesch-Nyhan syndrome". A short form in a
-    long form is expanded too, but none in the long form of that. A use that the mention cuts stays as it is.
+    A definition in the mention gives its long form once: "cystic fibrosis (CF)" → "cystic fibrosis". If the short form
+    is followed by the last word of its long form, that word appears once: "LN syndrome" → "Lesch-Nyhan syndrome". A
+    short form in a long form is expanded, but not the short forms in that one. An occurrence that the mention cuts
+    stays as it is.
 
     Args:
-        start: characters of the mention.
-        end: characters of the mention.
-        occurrences: the uses in the text by position, as `find_occurrences` gives them.
+        text: The text.
+        start: First character of the mention.
+        end: Position after its last character.
+        occurrences: The occurrences in the text, sorted by position, as `find_occurrences` returns them.
     """
-    return _edited(
+    return _apply_edits(
         text,
         start,
         end,
@@ -399,31 +410,35 @@ def _within(occurrences: Sequence[AbbreviationOccurrence], start: int, end: int)
 def _edit(
     text: str, start: int, end: int, occurrence: AbbreviationOccurrence, occurrences: Sequence[AbbreviationOccurrence]
 ) -> Edit:
-    """Return what becomes of a use in the mention `text[start:end]`."""
+    """Return the edit that expands an occurrence in the mention `text[start:end]`."""
     if occurrence.long_start is None or occurrence.long_end is None:
-        return _replace(text, occurrence.start, occurrence.end, occurrence.long, end)
+        return _replacement(text, occurrence.start, occurrence.end, occurrence.long, end)
     inner = [
-        _replace(text, other.start, other.end, other.long, occurrence.long_end)
+        _replacement(text, other.start, other.end, other.long, occurrence.long_end)
         for other in _within(occurrences, occurrence.long_start, occurrence.long_end)
     ]
-    long = _edited(text, occurrence.long_start, occurrence.long_end, inner)
+    long = _apply_edits(text, occurrence.long_start, occurrence.long_end, inner)
     first_end, second_start = min(occurrence.end, occurrence.long_end), max(occurrence.start, occurrence.long_start)
     opening = _OPENING.fullmatch(text, first_end, second_start)
     if opening is None or first_end <= start or end <= second_start:
-        return _replace(text, occurrence.start, occurrence.end, long, end)
-    # the mention holds both forms of the definition: one goes, with all else that its bracket holds
+        return _replacement(text, occurrence.start, occurrence.end, long, end)
+    # the mention contains both forms of the definition: remove one, with the rest of its bracket
     last = min(max(occurrence.end, occurrence.long_end), end)
     rest = _REST_OF_BRACKET.match(text, last, end) if opening["bracket"] else None
-    return _replace(
+    return _replacement(
         text, max(start, min(occurrence.start, occurrence.long_start)), rest.end() if rest else last, long, end
     )
 
 
-def _replace(text: str, start: int, end: int, long: str, limit: int) -> Edit:
-    """Return the long form for `text[start:end]`, and for the word after it if it ends in the same word.
+def _replacement(text: str, start: int, end: int, long: str, limit: int) -> Edit:
+    """Return the edit that replaces `text[start:end]`, and the next word if it equals the last word of the long form.
 
     Args:
-        limit: where the mention ends.
+        text: The text.
+        start: First character to replace.
+        end: Position after the last character to replace.
+        long: The long form.
+        limit: End of the mention.
     """
     following, last = _FOLLOWING_WORD.match(text, end, limit), _LAST_WORD.search(long)
     if following and last and _fold_number(following[1]) == _fold_number(last[0]):
@@ -435,8 +450,8 @@ def _fold_number(word: str) -> str:
     return word.casefold().removesuffix("s")
 
 
-def _edited(text: str, start: int, end: int, edits: Iterable[Edit]) -> str:
-    """Return `text[start:end]` after the edits; of overlapping ones, the first and longest."""
+def _apply_edits(text: str, start: int, end: int, edits: Iterable[Edit]) -> str:
+    """Return `text[start:end]` after the edits. Of overlapping edits, the first and longest is applied."""
     pieces = []
     for edit_start, edit_end, new in sorted(edits, key=lambda edit: (edit[0], -edit[1])):
         if edit_start >= start:

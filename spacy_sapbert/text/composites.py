@@ -1,8 +1,8 @@
-"""Composite mentions: the single mentions that "breast and ovarian cancer" may stand for.
+"""Split composite mentions into single mentions: "breast and ovarian cancer" → "breast cancer", "ovarian cancer".
 
-The conjuncts of a composite mention share words that are written once: the first words of the first conjunct
-("atrial fibrillation and flutter"), the last words of the last one ("breast and ovarian cancer"), or both. Every pair
-of lengths gives one reading; `spacy_sapbert.text.coordination` says how plausible it is.
+The conjuncts of a composite mention share words that are written once. These may be the first words of the first
+conjunct ("atrial fibrillation and flutter") or the last words of the last one ("breast and ovarian cancer"). They may
+also be both. Each pair of lengths gives one split. `spacy_sapbert.text.coordination` says how plausible it is.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from itertools import groupby, pairwise, product
 
 from .coordination import Cut, Words, cost, word_class
 
-# No mention comes near these; they bound the work that a hostile text can cause.
+# Real mentions are far below these limits, which bound the work on hostile text.
 MAX_CHARACTERS = 1000
 MAX_WORDS = 40
 MAX_CONJUNCTS = 12
-# A reading that costs so much more than the best one is none: "of the bladder" for "cancer of the bladder".
+# A split that costs this much more than the best one is dropped: "of the bladder" for "cancer of the bladder".
 _MARGIN = 3.0
 
 _LONG_CONNECTORS = frozenset(("as well as", "but not", "but also", "and also", "and not"))
 _CONNECTORS = _LONG_CONNECTORS | {"and", "or", "nor", "&", "/", ",", "and/or", "or/and"}
 _FIXED_PAIRS = frozenset(("head and neck", "head & neck", "foot and mouth", "nose and throat"))
 _PHRASES = _LONG_CONNECTORS | _FIXED_PAIRS
-# These announce the list or its last member; a single mention does without them.
+# These introduce the list or its last member. A single mention does not contain them.
 _ANNOUNCERS = frozenset(("both", "either", "neither", "some", "any", "various", "several"))
 _CLASSIFIER = re.compile(r"(?:type|grade|stage|form|group|class)(?:e?s)?", re.IGNORECASE)
 _RUN_END = re.compile(r"(?<![\w'′’-])[\w'′’-]+$")
@@ -39,20 +39,20 @@ _PREFIX = re.compile(
     "|dys|uni|bi|tri|tetra|quadri|hemi|mono|oligo|poly|multi|pan|micro|macro|tachy|brady|an(?=uri))(?=[a-z]{3})",
     re.IGNORECASE,
 )
-# "nephro" of "nephrotoxicity", after "hepato-"
+# "nephro" in "nephrotoxicity", after "hepato-"
 _COMBINING_FORM = re.compile("[a-z]{2,7}?o(?=[a-z]{4})", re.IGNORECASE)
 
 
 def composite_splits(text: str, *, max_splits: int = 6) -> list[tuple[str, ...]]:
-    """The possible single mentions of a composite mention, the most plausible reading first.
+    """Return the possible splits of a composite mention into single mentions, the most plausible first.
 
-    The whole is no reading of itself. A text without a connector has none, and neither has one beyond
-    `MAX_CHARACTERS`, `MAX_WORDS` or `MAX_CONJUNCTS`. Parts keep the text's own words and case; only what a hyphen
-    leaves out is filled in ("hyper- or hypotension").
+    The whole mention is not a split. A text without a connector has no split, nor has a text beyond `MAX_CHARACTERS`,
+    `MAX_WORDS` or `MAX_CONJUNCTS`. Parts keep the words and the case of the text. Only what a hyphen omits is filled in
+    ("hyper- or hypotension").
     """
     if len(text) > MAX_CHARACTERS:
         return []
-    ranked = sorted((cost(cut), cut.after, cut.before, cut) for cut in _cuts(_filled_in(_conjuncts(_tokens(text)))))
+    ranked = sorted((cost(cut), cut.after, cut.before, cut) for cut in _cuts(_fill_hyphens(_conjuncts(_tokens(text)))))
     found: dict[tuple[str, ...], None] = {}
     for value, _, _, cut in ranked:
         parts = tuple(dict.fromkeys(_parts(cut)))
@@ -65,7 +65,7 @@ def composite_splits(text: str, *, max_splits: int = 6) -> list[tuple[str, ...]]
 
 
 def _tokens(text: str) -> list[str]:
-    """Words and connectors; a fixed pair ("head and neck") is one word."""
+    """Split a text into words and connectors. A fixed pair ("head and neck") is one word."""
     tokens = [token for word, following in pairwise([*_words(text), ""]) for token in _split(word, following)]
     tokens = [token for token in tokens if token.lower() not in _ANNOUNCERS]
     joined: list[str] = []
@@ -77,7 +77,7 @@ def _tokens(text: str) -> list[str]:
 
 
 def _words(text: str) -> list[str]:
-    """Words between blanks; "septal (VSD)" and "N, N'-dimethyl" are one word each."""
+    """Split a text at whitespace. "septal (VSD)" and "N, N'-dimethyl" are one word each."""
     words: list[str] = []
     depth = 0
     for chunk in text.split():
@@ -90,7 +90,7 @@ def _words(text: str) -> list[str]:
 
 
 def _split(word: str, following: str) -> list[str]:
-    # the comma of "ataxia, type 1" separates no conjuncts
+    # the comma in "ataxia, type 1" does not separate conjuncts
     bare = word if _CLASSIFIER.fullmatch(following) else word.rstrip(", ")
     tokens = _split_slashes(bare) if bare else []
     return tokens if bare == word else [*tokens, ","]
@@ -99,14 +99,14 @@ def _split(word: str, following: str) -> list[str]:
 def _split_slashes(word: str) -> list[str]:
     if "/" not in word or word.lower() in _CONNECTORS or any(bracket in word for bracket in "([{"):
         return [word]
-    # One slash within a name ("dibenzo/b,f/azepine") makes the others part of that name too.
+    # If one slash is within a name ("dibenzo/b,f/azepine"), the others are part of that name, too.
     if not all(_separates(left, right) for left, right in pairwise(word.split("/"))):
         return [word]
     return [token for token in re.split("(/)", word) if token]
 
 
 def _separates(left: str, right: str) -> bool:
-    """Whether a slash stands between words, not next to a number or a single letter. A blank side is not looked at."""
+    """Return whether a slash stands between words, not next to a number or a single letter. Empty sides are ignored."""
     before, after = _RUN_END.search(left), _RUN_START.match(right)
     runs = [run[0] if run else "" for run, side in ((before, left), (after, right)) if side]
     return all(len(run) > 1 and any(char.isalpha() for char in run) for run in runs)
@@ -120,10 +120,11 @@ def _is_connector(token: str) -> bool:
 
 
 def _conjuncts(tokens: list[str]) -> tuple[Words, ...]:
-    """The conjuncts, or none where the text has too many words, or commas only.
+    """Return the conjuncts, or none if the text has too many words or only commas.
 
-    A comma alone joins nothing: names are inverted with it ("Emerin, deficiency"), adjectives follow one another
-    ("sudden, unexplained death"). In a list closed by ", and" the commas separate, and a bare "and" stays inside.
+    A comma alone joins nothing. It inverts names ("Emerin, deficiency") and separates adjectives ("sudden, unexplained
+    death"). In a list that ends with ", and", the commas separate the conjuncts, and an "and" without a comma stays
+    inside.
     """
     runs = [tuple(run) for _, run in groupby(tokens, key=_is_connector)]
     runs = runs[1:] if runs and _is_connector(runs[0][0]) else runs
@@ -140,8 +141,8 @@ def _conjuncts(tokens: list[str]) -> tuple[Words, ...]:
     return tuple(conjuncts) if 1 < len(conjuncts) <= MAX_CONJUNCTS else ()
 
 
-def _filled_in(conjuncts: tuple[Words, ...]) -> tuple[Words, ...]:
-    """Conjuncts with what hyphens leave out: "hyper-" before "hypotension", "-related" after "drug-induced"."""
+def _fill_hyphens(conjuncts: tuple[Words, ...]) -> tuple[Words, ...]:
+    """Fill in what hyphens omit: "hyper-" before "hypotension", "-related" after "drug-induced"."""
     filled = []
     for position, words in enumerate(conjuncts):
         if position < len(conjuncts) - 1 and _OPEN_END.search(words[-1]):
@@ -170,11 +171,11 @@ def _with_beginning(word: str, donors: Words) -> str:
     return ending
 
 
-# --- from conjuncts to readings
+# --- from conjuncts to splits
 
 
 def _cuts(conjuncts: tuple[Words, ...]) -> list[Cut]:
-    """Every number of words that the conjuncts may share before and after, each keeping at least one of its own."""
+    """Return every cut in which each conjunct keeps at least one word of its own."""
     if not conjuncts:
         return []
     shared = product(range(len(conjuncts[0])), range(len(conjuncts[-1])))

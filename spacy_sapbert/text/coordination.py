@@ -1,8 +1,8 @@
-"""How plausible it is, by the look of the words, that the conjuncts of a coordination share certain words.
+"""Score how plausible it is that the conjuncts of a coordination share certain words.
 
-The single mentions of a composite are parallel phrases: alike in length, in the class of their last word, in where a
-preposition stands. Each departure from that has a cost, and the costs of a reading are added up. They were set by hand
-on the training mentions of BC5CDR (Li et al. 2016); nothing is looked up in a vocabulary.
+The single mentions of a composite are parallel phrases. They are similar in length, in the class of their last word,
+and in the position of a preposition. Each deviation has a cost, and the cost of a split is their sum. The costs were
+set by hand on the training mentions of BC5CDR (Li et al. 2016). No vocabulary is used.
 """
 
 from __future__ import annotations
@@ -41,19 +41,25 @@ _CONDITIONS = re.compile(
 _ADJECTIVES = re.compile("..+(?:al|ic|ar|[ao]ry|ous|ive|ian|ile|[ai]ble)")
 _NOUNS_LIKE_ADJECTIVES = _word_set("ovary artery memory capillary withdrawal colic")
 _NUMERALS = re.compile(r"\d+[A-Za-z]?|[IVX]+[A-Za-z]?|[A-Zb-z]|[A-Z](?:[\w-]*-)?[^\W\d]*\d\w*")
-# The "tube" of "ovarian and fallopian tube cancers" belongs to the last conjunct alone.
+# The "tube" in "ovarian and fallopian tube cancers" belongs to the last conjunct only.
 _BOUND_NOUNS = _word_set("tube tubes system systems cord duct ducts marrow")
-# What a departure costs
+# Costs of a deviation from parallel phrases.
 _SLIGHT = 0.5
 _MARKED = 1.0
 _UNLIKELY = 2.0
 _IMPOSSIBLE = 3.0
-# Letters that two words must end in alike to be a pair, as "systolic" and "diastolic" do.
+# A pair of words such as "systolic" and "diastolic" has this number of last letters in common.
 _PAIRED_ENDING = 4
 
 
 class Cut(NamedTuple):
-    """One way to share words: `before` words of the first conjunct and `after` words of the last belong to all."""
+    """One way to share words among the conjuncts.
+
+    Attributes:
+        conjuncts: The words of each conjunct.
+        before: Number of first words of the first conjunct that all conjuncts share.
+        after: Number of last words of the last conjunct that all conjuncts share.
+    """
 
     conjuncts: tuple[Words, ...]
     before: int
@@ -70,18 +76,18 @@ class Cut(NamedTuple):
 
     @property
     def opening(self) -> Words:
-        """What the first conjunct has for itself."""
+        """The words of the first conjunct that are not shared."""
         return self.conjuncts[0][self.before :]
 
     @property
     def closing(self) -> Words:
-        """What the last conjunct has for itself."""
+        """The words of the last conjunct that are not shared."""
         last = self.conjuncts[-1]
         return last[: len(last) - self.after]
 
 
 def cost(cut: Cut) -> float:
-    """How far the single mentions are from parallel phrases: 0 or more, less is better."""
+    """Return how far the single mentions are from parallel phrases: 0 or more, lower is better."""
     return sum(penalty(cut) for penalty in _PENALTIES)
 
 
@@ -90,11 +96,11 @@ def cost(cut: Cut) -> float:
 
 @lru_cache(maxsize=4096)
 def word_class(word: str) -> str:
-    """The class of a word, judged by its ending and by short lists of the commonest.
+    """Return the class of a word, judged by its ending and by short lists of common words.
 
     Returns:
-        str: "preposition", "determiner", "numeral" (also "B", "IV", "C6"), "position" (also sizes), "qualifier" (what
-            any condition can be: "acute", "impaired"), "adjective", "condition" (a noun for it), or else "noun".
+        One of "preposition", "determiner", "numeral" (also "B", "IV", "C6"), "position" (also sizes), "qualifier" (fits
+        any condition, like "acute" or "impaired"), "adjective", "condition" (a noun for one), or "noun".
     """
     bare = word.split(" ", 1)[0]
     lower = bare.lower()
@@ -119,7 +125,7 @@ def _is_noun(word: str) -> bool:
 
 
 def _collide(word: str, following: str) -> bool:
-    """Whether no phrase has the two words side by side: "of of", "the the", "the of"."""
+    """Return whether two words cannot be adjacent: "of of", "the the", "the of"."""
     first, second = word_class(word), word_class(following)
     return first in ("preposition", "determiner") and second in ("preposition", first)
 
@@ -128,38 +134,38 @@ def _same_word(first: str, second: str) -> bool:
     return first.lower().rstrip("s") == second.lower().rstrip("s")
 
 
-def _paired(cut: Cut) -> bool:
-    """Whether the words that differ are made as a pair: "I" and "II", "left" and "right", "systolic", "diastolic"."""
+def _is_pair(cut: Cut) -> bool:
+    """Return whether the differing words form a pair: "I" and "II", "left" and "right", "systolic" and "diastolic"."""
     first, last = cut.opening[-1], cut.closing[-1]
     if word_class(first) == word_class(last) and word_class(first) in ("numeral", "position", "preposition"):
         return True
     return first != last and first[-_PAIRED_ENDING:] == last[-_PAIRED_ENDING:]
 
 
-# --- what a reading can do wrong
+# --- penalties
 
 
 def _repeated(cut: Cut) -> float:
-    """What a conjunct has itself it does not share: not "type type 2" from "type 1 and type 2 diabetes"."""
+    """Penalize a shared word that a conjunct repeats: not "type type 2" from "type 1 and type 2 diabetes"."""
     head = cut.suffix and _same_word(cut.opening[-1], cut.suffix[-1])
     start = cut.prefix and _same_word(cut.closing[0], cut.prefix[0])
     return _IMPOSSIBLE if head or start or (cut.prefix and _collide(cut.prefix[-1], cut.closing[0])) else 0.0
 
 
 def _unshared(cut: Cut) -> float:
-    """Whoever marked the span as one mention saw something shared, or the same head in both."""
+    """Penalize a split in which nothing is shared and the heads differ, because the span was marked as one mention."""
     return 0.0 if cut.before or cut.after or _same_word(cut.opening[-1], cut.closing[-1]) else _MARKED
 
 
 def _dangling(cut: Cut) -> float:
-    """A modifier with nothing to modify: "pleural" of "pleural and pericardial effusion"."""
+    """Penalize a modifier without a noun: "pleural" from "pleural and pericardial effusion"."""
     if cut.after or not _is_noun(cut.closing[-1]):
         return 0.0
     return 0.0 if all(_is_noun(words[-1]) for words in cut.conjuncts) else _IMPOSSIBLE
 
 
 def _unlike_ends(cut: Cut) -> float:
-    """What differs ends in words of one class; before a shared head, "renal and liver" is nearly so."""
+    """Penalize conjuncts that end in words of different classes, less so before a shared head ("renal and liver")."""
     first, last = word_class(cut.opening[-1]), word_class(cut.closing[-1])
     if first == last:
         return 0.0
@@ -169,27 +175,28 @@ def _unlike_ends(cut: Cut) -> float:
 
 
 def _unlike_lengths(cut: Cut) -> float:
+    """Penalize conjuncts of different lengths."""
     first, last = ([word for word in words if word_class(word) != "determiner"] for words in (cut.opening, cut.closing))
     return _SLIGHT * min(abs(len(first) - len(last)), 2)
 
 
 def _torn_compound(cut: Cut) -> float:
-    """A noun bound to the word before it is not shared: "tube" of "ovarian and fallopian tube cancers"."""
+    """Penalize sharing a noun that is bound to the previous word: "tube" in "ovarian and fallopian tube cancers"."""
     if not cut.suffix or cut.suffix[0].lower() not in _BOUND_NOUNS:
         return 0.0
     return _UNLIKELY if word_class(cut.closing[-1]) in ("noun", "condition", "adjective") else 0.0
 
 
 def _second_head(cut: Cut) -> float:
-    """A condition takes no further head: not "pain disturbance" from "pain and visual disturbance"."""
+    """Penalize a further head after a condition: not "pain disturbance" from "pain and visual disturbance"."""
     if not cut.suffix or word_class(cut.suffix[0]) == "preposition":
         return 0.0
     return _UNLIKELY if "condition" in (word_class(cut.opening[-1]), word_class(cut.closing[-1])) else 0.0
 
 
 def _torn_opening(cut: Cut) -> float:
-    """What is bound to the first conjunct's own noun is not shared: "ventricular" of "ventricular septal and ..."."""
-    if not cut.prefix or _inner_preposition(cut.conjuncts[0]) or _paired(cut):
+    """Penalize sharing words bound to the first conjunct's own noun: "ventricular" in "ventricular septal and ..."."""
+    if not cut.prefix or _inner_preposition(cut.conjuncts[0]) or _is_pair(cut):
         return 0.0
     if len(cut.closing) == 1 and not cut.after:
         return 0.0
@@ -199,13 +206,13 @@ def _torn_opening(cut: Cut) -> float:
 
 
 def _inner_preposition(words: Words) -> int:
-    """Where the last preposition within the words stands, 0 for none."""
+    """Return the position of the last preposition inside the words, or 0."""
     inner = range(len(words) - 2, 0, -1)
     return next((position for position in inner if words[position].lower() in _PREPOSITIONS), 0)
 
 
-def _has_own_phrase(first: Words, last: Words) -> bool:
-    """Whether each conjunct has a head with a prepositional phrase: "loss of hearing and pain in the leg"."""
+def _have_own_phrases(first: Words, last: Words) -> bool:
+    """Return whether each conjunct has a head with a prepositional phrase: "loss of hearing and pain in the leg"."""
     before, after = _inner_preposition(first), _inner_preposition(last)
     if not before or not after:
         return False
@@ -213,29 +220,29 @@ def _has_own_phrase(first: Words, last: Words) -> bool:
 
 
 def _broken_opening_phrase(cut: Cut) -> float:
-    """All before what a preposition governs is shared: "cancer of the", not "cancer" nor "cancer of the renal"."""
+    """Penalize sharing too little or too much of a phrase: "cancer of the", not "cancer" or "cancer of the renal"."""
     first, last = cut.conjuncts[0], cut.conjuncts[-1]
     end = _inner_preposition(first)
     if not end:
         return 0.0
-    if _has_own_phrase(first, last):
+    if _have_own_phrases(first, last):
         return _UNLIKELY if cut.before else 0.0
     if last[0].lower() not in _PREPOSITIONS:
         end += 1
         article = word_class(first[end]) == "determiner" != word_class(last[0])
         end += 1 if article and end + 1 < len(first) else 0
-    if cut.before == end or (cut.before > end and _paired(cut)):
+    if cut.before == end or (cut.before > end and _is_pair(cut)):
         return 0.0
     return _MARKED if cut.before > end else _UNLIKELY
 
 
 def _broken_closing_phrase(cut: Cut) -> float:
-    """A phrase such as "in the eye" is shared whole, and not by conjuncts that have one themselves."""
+    """Penalize sharing a part of a phrase such as "in the eye", or sharing it if each conjunct has its own phrase."""
     first, last = cut.conjuncts[0], cut.conjuncts[-1]
     start = _inner_preposition(last)
     if not start:
         return 0.0
-    if _has_own_phrase(first, last):
+    if _have_own_phrases(first, last):
         return _UNLIKELY if cut.after else 0.0
     return 0.0 if cut.after >= len(last) - start else _UNLIKELY
 

@@ -1,4 +1,4 @@
-"""Short forms that are defined together: "Duchenne or Becker muscular dystrophy (DMD/BMD)".
+"""Find short forms that are defined together: "Duchenne or Becker muscular dystrophy (DMD/BMD)".
 
 The long forms are the single mentions of a composite, in the order of the short forms.
 """
@@ -19,12 +19,15 @@ _CONNECTOR = re.compile(r"/|,|\b(?:and|or)\b")
 
 
 class JointForm(NamedTuple):
-    """One of several short forms.
+    """One of several short forms that are defined together.
 
     Attributes:
-        start: where it starts in the text with all of them.
-        long_start: where its long form starts in the words; None where it is not there in one piece.
-        precision: those of Ab3P for the pair.
+        short: The short form.
+        long: The long form.
+        start: Where the short form starts in the text of all short forms.
+        long_start: Where the long form starts in the words before. None if the words do not contain it in one piece.
+        precision: Ab3P's estimated precision for the pair.
+        strategy: Ab3P's strategy for the pair.
     """
 
     short: str
@@ -39,31 +42,33 @@ def find_joint_forms(shorts: str, words: str, min_precision: float) -> list[Join
     """Find the long forms of several short forms at the end of the words before them.
 
     Args:
-        shorts: the short forms between slashes, commas, "and" or "or".
-        words: the words before, without blanks at the end.
-        min_precision: as for `find_long_form`.
+        shorts: The short forms, joined by slashes, commas, "and" or "or".
+        words: The words before, without whitespace at the end.
+        min_precision: As for `find_long_form`.
 
     Returns:
-        one a short form, from the fewest words that have one for each; else none.
+        One result per short form, from the fewest words that contain a long form for each. Otherwise, an empty list.
     """
     if not _SHORT_FORMS.fullmatch(shorts) or not _CONNECTOR.search(words):
         return []
     pieces = list(re.finditer(_SHORT_FORM, shorts))
     for word in reversed(list(re.finditer(r"\S+", words))):
         phrase = words[word.start() :]
-        for reading in composite_splits(phrase) if _CONNECTOR.search(phrase) else ():
-            found = _pair(pieces, reading, words, min_precision)
+        for split in composite_splits(phrase) if _CONNECTOR.search(phrase) else ():
+            found = _match_parts(pieces, split, words, min_precision)
             if found:
                 return found
     return []
 
 
-def _pair(pieces: Sequence[re.Match[str]], reading: Sequence[str], words: str, min_precision: float) -> list[JointForm]:
-    """Take the parts of a reading for long forms, if each is one from its first word on."""
+def _match_parts(
+    pieces: Sequence[re.Match[str]], split: Sequence[str], words: str, min_precision: float
+) -> list[JointForm]:
+    """Match the parts of a composite split to the short forms. Each part must be a long form from its first word on."""
     found: list[JointForm] = []
-    if len(pieces) != len(reading):
+    if len(pieces) != len(split):
         return found
-    for piece, long in zip(pieces, reading, strict=True):
+    for piece, long in zip(pieces, split, strict=True):
         match = find_long_form(piece[0], long, min_precision)
         if match is None or match.start:
             return []

@@ -1,15 +1,21 @@
 """Find the long form of a short form in the words before it, by the strategies of Ab3P.
 
-Sohn et al. 2008, "Abbreviation definition identification based on automatic precision estimates", BMC Bioinformatics
-9:402. A strategy says where the letters of the short form may stand in the long form and which words may be skipped.
-Each class of short forms has its strategies in the order of their use; the first that finds a long form wins, and of
-its long forms the shortest.
+The method is that of Sohn et al. 2008, "Abbreviation definition identification based on automatic precision estimates",
+BMC Bioinformatics 9:402. A strategy says which characters of the long form the letters may match, and which words may
+be skipped. Each class of short forms has a sequence of strategies. The first strategy that finds a long form wins. If
+it finds several, the shortest is returned.
 
-Other than in the paper, numbers and Greek letters may be spelled out ("2D", two-dimensional); a long form starts after
-a slash rather than before it; FirstLetGenSkp skips a stop word beside another word (TAP, transporter associated with
-antigen processing); and where words other than stop words may be skipped, no letter stands in a stop word, and a short
-form in lower case has no long form. The precisions are those of the paper's strategies all the same. Where no strategy
-finds a long form, the initials may be in another order (DM, myotonic dystrophy): short forms of Latin or French names.
+These points differ from the paper:
+
+- Numbers and Greek letters may be spelled out ("2D", two-dimensional).
+- A long form starts after a slash, not before it.
+- FirstLetGenSkp may skip a stop word next to another word (TAP, transporter associated with antigen processing).
+- If words other than stop words may be skipped, no letter matches in a stop word. A lower-case short form then has no
+  long form.
+- If no strategy finds a long form, the initials may be in another order (DM, myotonic dystrophy). Short forms of Latin
+  or French names need this.
+
+The precisions are still those of the paper.
 """
 
 from __future__ import annotations
@@ -19,7 +25,7 @@ from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
-# Articles, prepositions, conjunctions and auxiliaries: the words that a short form leaves out.
+# Articles, prepositions, conjunctions and auxiliaries: words that a short form usually omits.
 STOP_WORDS = frozenset(
     re.findall(
         r"\w+",
@@ -31,12 +37,12 @@ STOP_WORDS = frozenset(
     )
 )
 
-# No letter stands in so many places of ten words. Bounds the work on text that is no language.
+# No letter occurs this often in ten words. This bounds the work on text that is not language.
 MANY = 32
 
 _WORD = re.compile(r"\S+")
 _ALPHANUMERICS = re.compile(r"[^\W_]+")
-# A digit stands for itself or a word that begins so, a Greek letter for itself or its name.
+# A digit stands for itself or for a word with such a beginning, a Greek letter for itself or its name.
 _SPELLED = {
     char: re.compile(rf"(?<![^\W_])(?:{words})")
     for char, words in {
@@ -61,16 +67,16 @@ _SPELLED = {
 
 
 class Strategy(NamedTuple):
-    """Where the characters of a short form may stand, and which words between them may be skipped.
+    """Where the characters of a short form may match, and which words between them may be skipped.
 
     Attributes:
-        place: "first" in a word; "initial": first, or after a hyphen or the like; "begun": anywhere in a word of which
-            an initial is matched too; "any": anywhere. The short form's first character is always an initial.
-        content: in a row, at most so many words may be skipped, `content` + `stops` in all, and at most `content` of
-            them may be other than stop words.
-        stops: see `content`.
-        adjacent: two neighbours in the short form are neighbours in a word.
-        plural: the short form is capitals and a plural "s", and the long form ends in "s".
+        place: "first": the first character of a word. "initial": the first character, or one after a hyphen or similar.
+            "begun": anywhere in a word in which an initial also matches. "any": anywhere. The first character of the
+            short form always matches an initial.
+        content: At most this number of skipped words may be other than stop words.
+        stops: At most `content` + `stops` words in a row may be skipped.
+        adjacent: Two adjacent characters of the short form are adjacent in a word.
+        plural: The short form is capitals and a plural "s", and the long form ends in "s".
     """
 
     place: str
@@ -97,9 +103,9 @@ STRATEGIES = {
     "AnyLet": Strategy("any", content=1),
 }
 
-# For each class of short forms its strategies in the order of their use, with the precision that Sohn et al. estimated
-# (Ab3P's file Ab3P_prec.dat). Left out are the three strategies that need a list of all words of MEDLINE (WithinWrdWrd,
-# WithinWrdFWrd, WithinWrdFWrdSkp): the others find nearly all of their long forms.
+# For each class of short forms, its strategies in order, with the precision that Sohn et al. estimated (Ab3P's file
+# Ab3P_prec.dat). Three strategies are omitted because they need a list of all words of MEDLINE (WithinWrdWrd,
+# WithinWrdFWrd, WithinWrdFWrdSkp). The others find nearly all of their long forms.
 _TABLE = """
 Al1: FirstLetOneChSF 0.967224
 Al2: FirstLet 0.99818, FirstLetGen 0.994292, FirstLetGenStp 0.970019, ContLet 0.96935, WithinWrdFLet 0.941981,
@@ -147,30 +153,37 @@ def _parse_table(table: str) -> dict[str, list[tuple[str, float]]]:
 PRECISIONS = _parse_table(_TABLE)
 
 
-# The strategy of our own: the short form's capitals are the initials of as many words, in another order. All 31 such
-# definitions in MED1250's first half and in the training parts of NCBI Disease and BC5CDR are right.
+# Our own strategy: the capitals of the short form are the initials of as many words, in another order. All 31 such
+# definitions in the first half of MED1250 and in the training parts of NCBI Disease and BC5CDR are right.
 REORDERED, REORDERED_PRECISION = "FirstLetReordered", 0.95
 
 
 class LongFormMatch(NamedTuple):
-    """A long form: where it starts in the words that were searched, and how it was found."""
+    """A long form in the words that were searched.
+
+    Attributes:
+        start: Where it starts in the words.
+        precision: Estimated precision of the strategy.
+        strategy: The strategy that found it.
+    """
 
     start: int
     precision: float
     strategy: str
 
 
-# Where a character of the words can stand for one of the short form: position, word, and whether it is an initial.
+# A character of the words that can match one of the short form: position, word, and whether it is an initial.
 _Spot = tuple[int, int, bool]
-# For each letter of the short form, from the last to the first, the spots that it may take, the rightmost first.
+# For each letter of the short form, from last to first, its possible spots, the rightmost first.
 _Row = list[list[_Spot]]
-# An alignment grows from right to left. Its state: position and word of its leftmost spot, whether that word has an
-# initial among its spots, and whether two neighbours of the short form were neighbours.
+# An alignment grows from right to left. Its state is the position and word of its leftmost spot, and two flags. The
+# first says whether that word has an initial among its spots. The second says whether two adjacent letters of the short
+# form matched adjacent characters.
 _State = tuple[int, int, bool, bool]
 
 
 class _Words(NamedTuple):
-    """The words that are searched: folded text, start of each word, and which words are stop words."""
+    """The words to search: lower-case text, start of each word, and which words are stop words."""
 
     text: str
     starts: list[int]
@@ -181,12 +194,12 @@ def find_long_form(short: str, words: str, min_precision: float) -> LongFormMatc
     """Find the long form of a short form at the end of the words before it.
 
     Args:
-        short: the short form, with a letter in it.
-        words: the words before the short form, without blanks at the end.
-        min_precision: strategies of lower estimated precision are not used.
+        short: The short form, which contains a letter.
+        words: The words before the short form, without whitespace at the end.
+        min_precision: Use only strategies with at least this estimated precision.
 
     Returns:
-        the long form goes from `start` to the end of the words.
+        The long form, which extends from `start` to the end of the words, or None.
     """
     folded = _fold(words)
     letters = "".join(filter(str.isalnum, _fold(short)))
@@ -203,7 +216,7 @@ def find_long_form(short: str, words: str, min_precision: float) -> LongFormMatc
 
 
 def _find_reordered(short: str, words: str, folded: str) -> LongFormMatch | None:
-    """Take as many words as the short form has letters, stop words left out, if their initials are its letters."""
+    """Match the initials of the last content words in any order, one word for each letter of the short form."""
     if len(short) < 2 or not (short.isalpha() and short.isupper()):
         return None
     content = [word for word in _ALPHANUMERICS.finditer(folded) if word[0] not in STOP_WORDS][-len(short) :]
@@ -215,17 +228,18 @@ def _find_reordered(short: str, words: str, folded: str) -> LongFormMatch | None
 
 
 def short_form_class(short: str) -> str:
-    """Return the class in `PRECISIONS`: "Al" for letters only, "Num" with a digit, else "Spec", and the length up to 5:
-    "Al3" for "TNF", "Num4" for "IL-2".
+    """Return the class of a short form in `PRECISIONS`, e.g. "Al3" for "TNF", "Num4" for "IL-2".
+
+    The class is "Al" for letters only, "Num" if there is a digit, else "Spec", followed by the length up to 5.
     """
     kind = "Al" if short.isalpha() else "Num" if any(map(str.isdigit, short)) else "Spec"
     return f"{kind}{min(len(short), 5)}"
 
 
 def _strategies(short: str, words: str, min_precision: float) -> Iterator[tuple[str, float]]:
-    """Yield the strategies for a short form in the order of their use, with their precision."""
+    """Yield the strategies for a short form in order, with their precision."""
     both_plural = words.endswith("s") and re.fullmatch("[A-Z]+s", short)
-    # "(age …)", "(mean …)": a word in lower case must at least account for all words of its long form
+    # "(age …)", "(mean …)": a lower-case short form must account for all words of its long form
     whole = short.islower()
     for name, precision in PRECISIONS.get(short_form_class(short), ()):
         strategy = STRATEGIES[name]
@@ -234,13 +248,13 @@ def _strategies(short: str, words: str, min_precision: float) -> Iterator[tuple[
 
 
 def _fold(text: str) -> str:
-    # str.lower makes some texts longer ("İ"), which would shift the offsets
+    # str.lower lengthens some texts ("İ"), which would shift the offsets
     lower = text.lower()
     return lower if len(lower) == len(text) else "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
 
 
 def _in_order(letters: str, words: str) -> bool:
-    """Quickly tell most of the words that hold no long form: the letters do not even stand there in this order."""
+    """Return quickly whether the letters occur in this order at all, which excludes most words without a long form."""
     pos = len(words)
     for letter in reversed(letters):
         if letter not in _SPELLED:
@@ -255,10 +269,13 @@ def _split(text: str) -> _Words:
 
 
 def _find_start(letters: str, words: _Words, strategy: Strategy, rows: dict[tuple[bool, bool], _Row]) -> int | None:
-    """Return where the first character of the short form stands in the shortest long form.
+    """Return where the first character of the short form matches in the shortest long form.
 
     Args:
-        rows: those that other strategies have needed already.
+        letters: The letters of the short form.
+        words: The words to search.
+        strategy: The strategy to use.
+        rows: Cache of the spots that other strategies needed.
     """
     if strategy.place == "first":
         starts = words.starts[-len(letters) :]
@@ -271,9 +288,9 @@ def _find_start(letters: str, words: _Words, strategy: Strategy, rows: dict[tupl
 
 
 def _find_row(letters: str, words: _Words, only_initials: bool) -> _Row:
-    """Return empty if the letters do not stand there in this order."""
+    """Return the spots of all letters, or an empty list if the letters do not occur in this order."""
     row: _Row = []
-    end = len(words.text) + 1  # a digit spelled by one last letter stands one further on
+    end = len(words.text) + 1  # the spot of a spelled-out digit is one position further right
     for rest in range(len(letters) - 1, -1, -1):
         spots = _find_spots(letters[rest], words, end, only_initials or not rest)
         if not spots:
@@ -293,7 +310,7 @@ def _find_spots(letter: str, words: _Words, end: int, only_initials: bool) -> li
             spots.append((pos, bisect_right(starts, pos) - 1, initial))
         pos = text.rfind(letter, 0, pos)
     if letter in _SPELLED:
-        # one further on, so that the word's own initial can be matched as well: T3, triiodothyronine
+        # one position further right, so that another letter can match the initial as well: T3, triiodothyronine
         spelled = [match.start() + 1 for match in _SPELLED[letter].finditer(text)]
         spots += [(pos, bisect_right(starts, pos) - 1, True) for pos in spelled if pos < end]
         spots.sort(reverse=True)
@@ -301,33 +318,35 @@ def _find_spots(letter: str, words: _Words, end: int, only_initials: bool) -> li
 
 
 def _align(row: _Row, strategy: Strategy, stops: Sequence[bool]) -> int | None:
-    """Return where the leftmost spot stands in the shortest long form that the strategy allows."""
+    """Return the leftmost position of the shortest long form that the strategy allows."""
     states: Collection[_State] = [(10**9, len(stops), True, not strategy.adjacent)]
     for spots in row:
-        # who skips a word of content has skipped the stop words before
+        # if content words may be skipped, stop words are skipped too, so no letter matches in them
         here = [spot for spot in spots if not stops[spot[1]]] if strategy.content else spots
-        states = _best([step for state in states for spot in here if (step := _step(state, spot, strategy, stops))])
+        states = _drop_dominated(
+            [step for state in states for spot in here if (step := _step(state, spot, strategy, stops))]
+        )
         if not states:
             return None
     return max((pos for pos, _, begun, adjacent in states if begun and adjacent), default=None)
 
 
-def _best(states: Sequence[_State]) -> Collection[_State]:
-    """Drop the states that reach nothing that another does not reach: those further left in the same word.
+def _drop_dominated(states: Sequence[_State]) -> Collection[_State]:
+    """Keep one state per word and flags, the one with the rightmost spot: it reaches all that the others reach.
 
-    Where two neighbours are still wanted the position itself counts, and all are kept.
+    If two adjacent characters are still required, the exact position matters, and all states are kept.
     """
     if len(states) < 2:
         return states
-    best: dict[tuple[int, bool, int], _State] = {}
+    kept: dict[tuple[int, bool, int], _State] = {}
     for state in sorted(states):
         pos, word, begun, adjacent = state
-        best[word, begun, -1 if adjacent else pos] = state
-    return best.values()
+        kept[word, begun, -1 if adjacent else pos] = state
+    return kept.values()
 
 
 def _step(state: _State, spot: _Spot, strategy: Strategy, stops: Sequence[bool]) -> _State | None:
-    """Return the alignment with one more spot to its left, if the strategy lets it stand there."""
+    """Extend the alignment by one spot to its left, or return None if the strategy does not allow it."""
     pos, word, begun, adjacent = state
     spot_pos, spot_word, initial = spot
     if spot_pos >= pos:
@@ -343,7 +362,7 @@ def _step(state: _State, spot: _Spot, strategy: Strategy, stops: Sequence[bool])
 
 
 def _start_of_long_form(words: _Words, pos: int) -> int:
-    """The long form starts with the word of its first match, but after a slash, which joins alternatives."""
+    """Return the start of the word with the first match, or the position after a slash, which joins alternatives."""
     start = words.starts[bisect_right(words.starts, pos) - 1]
     start = max(start, words.text.rfind("/", start, pos) + 1)
     return start if any(map(str.isalnum, words.text[start:pos])) else pos

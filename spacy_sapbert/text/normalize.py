@@ -1,4 +1,4 @@
-"""Normal forms of names: what two strings may differ in and still be the same name."""
+"""Text normalizers: normal forms in which different spellings of a name are equal."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _AMERICAN = {
     "leucaem": "leukem", "leuco": "leuko", "naev": "nev", "oedem": "edem", "oesoph": "esoph", "oestr": "estr",
     "paed": "ped", "phaeo": "pheo", "pnoea": "pnea", "rhoea": "rhea", "sulph": "sulf", "tumour": "tumor",
 }  # fmt: skip
-"""Parts of words in British spelling, and the same in American."""
-_WITHIN = {"oedem": "(?<!i)oedem", "oesoph": r"\boesoph", "oestr": r"\boestr", "leuco": "leuco(?!vorin)"}
-"""Where such a part is one: not in angioedema, gastroesophageal, leucovorin."""
-_BRITISH = re.compile("|".join(_WITHIN.get(part, part) for part in sorted(_AMERICAN, key=len, reverse=True)))
+"""Parts of words in British spelling, with their American spelling."""
+_CONTEXTS = {"oedem": "(?<!i)oedem", "oesoph": r"\boesoph", "oestr": r"\boestr", "leuco": "leuco(?!vorin)"}
+"""Parts that are British only in some contexts: not in angioedema, gastroesophageal, leucovorin."""
+_BRITISH = re.compile("|".join(_CONTEXTS.get(part, part) for part in sorted(_AMERICAN, key=len, reverse=True)))
 
 
 def unchanged(text: str) -> str:
@@ -28,26 +28,26 @@ def unchanged(text: str) -> str:
 
 
 def lower(text: str) -> str:
-    """Lower-case with single blanks: the form on which SapBERT is trained."""
+    """Return the text in lower case with single spaces, the form on which SapBERT is trained."""
     return " ".join(text.lower().split())
 
 
 def biosyn(text: str) -> str:
-    """Lower-case without ASCII punctuation, each run of it one blank: BioSyn's form, before its spelling correction."""
+    """Return BioSyn's form before spelling correction: lower case, each run of ASCII punctuation as one space."""
     return _PUNCTUATION.sub(" ", text.lower()).strip()
 
 
 def unpunctuated(text: str) -> str:
-    """Without ASCII punctuation, each run of it one blank; case stays."""
+    """Replace each run of ASCII punctuation by a space, and keep the case."""
     return _PUNCTUATION.sub(" ", text).strip()
 
 
 def american(text: str) -> str:
-    """`lower` in American spelling, as MeSH has it: oedema is edema, leucocyte leukocyte."""
+    """Return `lower` in American spelling, as MeSH has it: oedema becomes edema, leucocyte becomes leukocyte."""
     return _BRITISH.sub(lambda found: _AMERICAN[found[0]], lower(text))
 
 
-_WITH_GREEK: dict[str, Callable[[str], str]] = {
+_FORMS: dict[str, Callable[[str], str]] = {
     "none": unchanged,
     "lower": lower,
     "unpunctuated": unpunctuated,
@@ -55,11 +55,11 @@ _WITH_GREEK: dict[str, Callable[[str], str]] = {
     "american": american,
 }
 GREEK = "+greek"
-"""Ends the name of a form in which the names of Greek letters stand in their places."""
+"""Suffix of a normal form in which Greek letters are spelled out."""
 
 
-def _spelling_out(normalize: Callable[[str], str]) -> Callable[[str], str]:
+def _with_greek_names(normalize: Callable[[str], str]) -> Callable[[str], str]:
     return lambda text: normalize(spell_out_greek(text))
 
 
-TEXT_NORMALIZERS = {**_WITH_GREEK, **{name + GREEK: _spelling_out(form) for name, form in _WITH_GREEK.items()}}
+TEXT_NORMALIZERS = {**_FORMS, **{name + GREEK: _with_greek_names(form) for name, form in _FORMS.items()}}

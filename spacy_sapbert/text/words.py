@@ -1,4 +1,4 @@
-"""The words of a text in the form in which names are matched: case, plural, spelling and word order do not count."""
+"""The words of a text as keys for matching names: case, plural, spelling and word order are ignored."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import NamedTuple
 from .greek import spell_out_greek
 from .normalize import american
 
-# They stand inside names without telling one from another: "cancer of the breast", "breast cancer".
-# "a" is none of them ("hepatitis A"), nor are "and", "or", "no" and "without", which change what is meant.
+# These words do not distinguish names: "cancer of the breast", "breast cancer". Not among them are "a" ("hepatitis A"),
+# and "and", "or", "no" and "without", since they change the meaning.
 FUNCTION_WORDS = frozenset({"of", "the", "in", "on", "by", "to", "for", "with", "due", "an", "at", "from"})
 
-_WORD = re.compile(r"([^\W_]+)(?:['’][sS](?![^\W_]))?")  # "Parkinson's" is "Parkinson"
-# What ends a name between two words: the end of a sentence or clause, a bracket that does not stand in a word.
+_WORD = re.compile(r"([^\W_]+)(?:['’][sS](?![^\W_]))?")  # "Parkinson's" counts as "Parkinson"
+# No name crosses these: the end of a sentence or clause, or a bracket outside a word.
 _BREAK = re.compile(r"[.;:!?][\s\"'”’)]|[\s][([{]|[)\]}][\s]|[\"“”<>=]|\n\s*\n")
 
 
@@ -22,10 +22,12 @@ class Word(NamedTuple):
     """A run of letters and digits.
 
     Attributes:
-        key: its form without case and plural, in American spelling, with the names of Greek letters; empty for a
+        start: First character.
+        end: Position after the last character.
+        key: The word in American spelling, without case and plural, with Greek letters spelled out. Empty for a
             function word.
-        broken: between this word and the one before stands something that no name reaches across.
-        comma: between this word and the one before stands a comma.
+        broken: Whether something that no name crosses comes between the previous word and this one.
+        comma: Whether a comma comes between the previous word and this one.
     """
 
     start: int
@@ -36,6 +38,7 @@ class Word(NamedTuple):
 
 
 def words(text: str) -> list[Word]:
+    """Split a text into words."""
     found: list[Word] = []
     last = 0
     for match in _WORD.finditer(text):
@@ -48,7 +51,7 @@ def words(text: str) -> list[Word]:
 
 @lru_cache(maxsize=1 << 16)
 def word_keys(text: str) -> tuple[str, ...]:
-    """Return the keys that tell one name from another, sorted; without those of function words."""
+    """Return the sorted keys of the words that distinguish names, without function words."""
     return tuple(sorted(word.key for word in words(text) if word.key))
 
 
@@ -59,14 +62,14 @@ def _key(word: str) -> str:
 
 
 def singular(word: str) -> str:
-    """Fold English and Latin plurals of a lower-case word onto one form, which need be no word itself.
+    """Fold the singular and the English or Latin plural of a lower-case word to one form, which may not be a word.
 
-    Both numbers must come out alike (diseases, disease; metastases, metastasis; biopsies, biopsy; nodes, node). Words
-    of under five letters or with a digit stay as they are: among them are too many that differ in just that.
+    Both numbers give the same form (diseases, disease; metastases, metastasis; biopsies, biopsy; nodes, node). Words of
+    fewer than five letters, and words with a digit, stay as they are. Too many of those differ only in such an ending.
     """
     if len(word) < 5 or not word.isalpha():
         return word
-    if word.endswith("ae"):  # "Haemophilus influenzae" is no influenza
+    if word.endswith("ae"):  # "Haemophilus influenzae" is not influenza
         return word
     if word.endswith("ies"):
         return word[:-3] + "y"
@@ -78,9 +81,9 @@ def singular(word: str) -> str:
 
 
 def is_acronym(text: str) -> bool:
-    """Whether a name is matched with its case: one short word, most of it capitals, e.g. "ALL", "AIDS" or "SAMe".
+    """Return whether a name is matched with its case: one short word, mostly capitals, e.g. "ALL", "AIDS" or "SAMe".
 
-    A word with a Greek letter is none, since that may be spelled out: "TNFα" is "TNF-alpha".
+    A word with a Greek letter does not count, since the letter may be spelled out: "TNFα" is "TNF-alpha".
     """
     text = spell_out_greek(text)
     if not 2 <= len(text) <= 5 or text[0].islower() or not text.isalnum():
