@@ -73,7 +73,7 @@ class Strategy(NamedTuple):
         place: "first": the first character of a word. "initial": the first character, or one after a hyphen or similar.
             "begun": anywhere in a word in which an initial also matches. "any": anywhere. The first character of the
             short form always matches an initial.
-        content: At most this number of skipped words may be other than stop words.
+        content: Of the words skipped in a row, at most this number may be other than stop words.
         stops: At most `content` + `stops` words in a row may be skipped.
         adjacent: Two adjacent characters of the short form are adjacent in a word.
         plural: The short form is capitals and a plural "s", and the long form ends in "s".
@@ -321,7 +321,7 @@ def _align(row: _Row, strategy: Strategy, stops: Sequence[bool]) -> int | None:
     """Return the leftmost position of the shortest long form that the strategy allows."""
     states: Collection[_State] = [(10**9, len(stops), True, not strategy.adjacent)]
     for spots in row:
-        # if content words may be skipped, stop words are skipped too, so no letter matches in them
+        # if content words may be skipped, so may all stop words, and no letter matches in them
         here = [spot for spot in spots if not stops[spot[1]]] if strategy.content else spots
         states = _drop_dominated(
             [step for state in states for spot in here if (step := _step(state, spot, strategy, stops))]

@@ -72,7 +72,7 @@ class KnownWords:
 
     @classmethod
     def of_names(cls, names: Iterable[str]) -> KnownWords:
-        """Count the words of all names of a vocabulary."""
+        """Create a corrector from all names of a vocabulary."""
         return cls(Counter(word for name in names for word in set(_WORD.findall(name.lower())) if word.isalpha()))
 
     def __call__(self, text: str) -> str:
