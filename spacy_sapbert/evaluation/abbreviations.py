@@ -1,4 +1,4 @@
-"""How well definitions of abbreviations are found, against a corpus such as MED1250."""
+"""Measure how well abbreviation definitions are found, on a corpus such as MED1250."""
 
 from __future__ import annotations
 
@@ -15,25 +15,27 @@ Find = Callable[[str], Iterable[Pair]]
 
 
 def find_pairs(text: str) -> list[Pair]:
-    """Return the short and long forms of `find_definitions`."""
+    """Return the short and long forms that `find_definitions` finds."""
     return [(definition.short, definition.long) for definition in find_definitions(text)]
 
 
 def evaluate_abbreviations(records: Iterable[AbbreviationRecord], find: Find = find_pairs) -> dict[str, Any]:
-    """Compare the pairs found in each record with its gold pairs: unique ones, with case and blanks folded.
+    """Compare the abbreviation pairs found in each record with its gold pairs.
 
-    Pairs of synonyms count neither way. Lenient: the short forms are the same letters and digits, and the long forms
-    are the same without punctuation and stop words at their start, or have a Jaccard overlap of words of at least 0.5;
-    each gold pair is found once.
+    Pairs are unique in a record, with case and blanks folded. Pairs of synonyms count neither as right nor as wrong.
+
+    Two pairs are leniently the same if both conditions hold. Their short forms have the same letters and digits. Their
+    long forms are equal without punctuation and leading stop words, or have a Jaccard overlap of words of at least 0.5.
+    Each gold pair is found at most once.
 
     Args:
-        records: as `read_med1250` gives them.
-        find: from a text to pairs of a short and a long form.
+        records: Records from `read_med1250`.
+        find: A function that finds the pairs of a short and a long form in a text.
 
     Returns:
-        dict: percentages `p`, `r`, `f1` (0 where there is nothing to divide by) and the number of gold `pairs`;
-            `lenient`: the same; `errors`: lists by cause, with `pmid`, `short`, `long` and, where another long form was
-            found for a gold short form, `found`.
+        The percentages `p`, `r` and `f1` (0 if the denominator is 0), and the number of gold `pairs`. `lenient` has the
+        same keys. `errors` lists errors by cause, with `pmid`, `short` and `long`. An error also has `found` if a gold
+        short form got another long form.
     """
     strict: list[SetCounts] = []
     lenient: list[SetCounts] = []
@@ -53,7 +55,10 @@ def _scores(counts: Sequence[SetCounts]) -> dict[str, Any]:
 
 
 def _errors(record: AbbreviationRecord, gold: set[Pair], found: set[Pair]) -> Iterable[tuple[str, dict[str, str]]]:
-    """Yield the cause and the place of each error; a wrong long form of a gold short form is one error, not two."""
+    """Yield the cause and the place of each error.
+
+    A wrong long form of a gold short form is one error, not two.
+    """
     wrong = dict(sorted(found - gold))
     for short, long in sorted(gold - found):
         error = {"pmid": record.pmid, "short": short, "long": long}
@@ -72,7 +77,7 @@ def _why_missed(short: str, long: str, text: str) -> str:
         return "long form not in one piece"
     if not _is_in_order(letters(short), long):
         return "letters missing or in another order"
-    gaps = [(bracket, blank) for bracket in "([" for blank in ("", " ")]  # blanks are folded
+    gaps = [(bracket, blank) for bracket in "([" for blank in ("", " ")]  # folding leaves at most one blank
     if not any(bracket + blank + short in text or short + blank + bracket in text for bracket, blank in gaps):
         return "no bracket"
     return "words between, or another form of the definition"

@@ -1,4 +1,4 @@
-"""How a linker decides, fitted on annotated documents: λ, the prior, the threshold, and how sure its links are."""
+"""Calibrate a linker on annotated documents: sparse weight λ, prior weight μ, threshold and link probabilities."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from ..linking.settings import CandidateSettings
 
 SPARSE_WEIGHTS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.2, 1.6)
 PRIOR_WEIGHTS = (0.0, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.15, 0.2, 0.3)
-KEPT_TEXTS = 30_000  # whose candidates do not depend on μ; about 300 MB
-# Of fewer links no precision can be told. A wanted precision asks for as many as can hold one wrong link, if more.
+KEPT_TEXTS = 30_000  # candidates do not depend on μ, so they are cached; about 300 MB
+# Precision is not reliable with fewer links. A high wanted precision needs more: enough to allow one wrong link.
 LEAST_LINKS = 20
 SIGMOID_POINTS = 201
 
@@ -38,15 +38,16 @@ Points = tuple[tuple[float, float], ...]
 
 
 class Judged(NamedTuple):
-    """What is right about linked mentions; a link is the first candidate of a part, whatever its score.
+    """Which linked mentions and concepts are right. A link is the first candidate of a part, whatever its score.
 
     Attributes:
-        scores (float64), right (bool): of each link. It is right if it meets any gold id of its mention, so that it is
-            wrong in a mention without a gold id, or with none that the vocabulary has.
-        found (float64): for each gold concept that the vocabulary has, the highest score of a right link to it, else
-            -inf.
-        lenient (bool): of each mention whose gold ids are all in the vocabulary.
-        strict (bool): of each mention whose gold ids are all in the vocabulary.
+        scores: The score of each link, float64.
+        right: Whether each link is right, bool. A link is right if it matches any gold id of its mention. It is wrong
+            if the mention has no gold id, or none in the vocabulary.
+        found: The highest score of a right link to each gold concept in the vocabulary, float64; -inf if there is no
+            such link.
+        lenient: Lenient accuracy of each mention with all gold ids in the vocabulary, bool.
+        strict: Strict accuracy of each mention with all gold ids in the vocabulary, bool.
     """
 
     scores: np.ndarray
@@ -57,7 +58,7 @@ class Judged(NamedTuple):
 
 
 Tried = dict[float, Judged]
-"""What was measured with each weight."""
+"""The judged links for each weight."""
 
 
 def _unseen(documents: Documents, what: str) -> Iterable[AnnotatedDocument]:
@@ -76,39 +77,44 @@ def calibrate(
     seed: int = 0,
     follow: Follow = _unseen,
 ) -> dict[str, Any]:
-    """Fit what the linker of a pipeline takes for λ, its prior, its threshold and the probability of a link.
+    """Fit the sparse weight, the prior, the threshold and the link probabilities of a pipeline's linker.
 
-    Gold mentions are linked as `evaluate_linking` does it. λ is the weight of `SPARSE_WEIGHTS`, or the present one,
-    with the highest mean of lenient and strict accuracy; of equal ones the present, then the smallest. A linker with
-    one score only keeps it. What the linker's config says of λ, μ and threshold is set to None, so that what was fitted
-    counts, also when the pipeline is saved. Where there is an error, the linker stays as it was.
+    Gold mentions are linked as in `evaluate_linking`. The sparse weight λ is the one of `SPARSE_WEIGHTS`, or the
+    present one, with the highest mean of lenient and strict accuracy. Among equal weights, the present one wins, then
+    the smallest. A linker with only one kind of score keeps its weight.
 
-    With `prior`, the linker learns how often each concept is annotated in the documents that are fitted on, in place of
-    what it knew of that. μ is the weight of `PRIOR_WEIGHTS` with the highest mean accuracy, of equal ones the smallest;
-    for this, for the threshold and for the probabilities, the counts of a document leave out its own mentions.
+    The settings for λ, μ and the threshold in the linker's config become None. The fitted values therefore take effect,
+    also after the pipeline is saved. If an error occurs, the linker is unchanged.
+
+    With `prior`, the linker counts how often each concept is annotated in the fitting documents. These counts replace
+    its earlier ones. The prior weight μ is the one of `PRIOR_WEIGHTS` with the highest mean accuracy; among equal
+    weights, the smallest wins. For μ, the threshold and the probabilities, the counts of a document leave out its own
+    mentions.
 
     Args:
-        nlp: the pipeline.
-        documents: with gold ids.
-        type: only mentions with this label.
-        prior: fit how much it counts how often a concept is annotated; see `spacy_sapbert.linking.prior.ConceptPrior`.
-        precision: the precision of links that the threshold is for, between 0 and 1; None for the threshold of best F1.
+        nlp: The pipeline.
+        documents: Documents with gold ids.
+        type: Use only mentions with this label.
+        prior: Also fit the prior: how much the annotation counts of concepts matter. See
+            `spacy_sapbert.linking.prior.ConceptPrior`.
+        precision: The wanted precision of links above the threshold, between 0 and 1. None chooses the threshold with
+            the best F1.
         method: "isotonic" or "platt", see `fit_probabilities`.
-        held_out: the share of documents, drawn at random, that nothing is fitted on.
-        seed: of the draw.
-        follow: is given the documents of each pass over some of them, and what it is for; they are taken from what it
-            returns.
+        held_out: The share of documents, drawn at random, that is used for measuring only.
+        seed: The seed of this draw.
+        follow: A function that reports progress. It takes the documents of a pass and a description of the pass, and
+            returns the documents.
 
     Returns:
-        dict: counts of `documents`; `sparse_weight`, `prior_weight` and `threshold`, each as `before` and `after`; the
-            tried `weights` and `prior_weights`; and `before` and `after`, as measured on the documents held out:
-            `lenient` and `strict` accuracy, and `p`, `r` and `f1` of links at the threshold as percentages; `ece`
-            (expected calibration error), `brier`, `risk_coverage_area`, `reliability` and `risk_coverage` from 0 to 1.
-            Before there are probabilities, scores are taken for them.
+        The counts of `documents`, the tried `weights` and `prior_weights`, and the fitted values. `sparse_weight`,
+        `prior_weight` and `threshold` each have `before` and `after`. The measures `before` and `after` are those of
+        the held-out documents. `lenient` and `strict` accuracy are percentages, and so are `p`, `r` and `f1` of links
+        at the threshold. `ece` (expected calibration error), `brier`, `risk_coverage_area`, `reliability` and
+        `risk_coverage` range from 0 to 1. Before probabilities are fitted, scores serve as probabilities.
 
     Raises:
-        SapbertError: E510 the pipeline has no linker, E511 no mention with a gold id, E520 no threshold has that
-            precision, E521 a part of the documents whose links are not both right and wrong.
+        SapbertError: E510 the pipeline has no linker. E511 no mention has a gold id. E520 no threshold reaches the
+            precision. E521 one part of the documents lacks right links or wrong links.
     """
     linker = find_linker(nlp).linker
     fitting, measuring = split_documents(_of_type(documents, type), held_out, seed)
@@ -120,14 +126,14 @@ def calibrate(
     _check_kinds(before, "held-out")
     report = {"before": _measured(before, linker)}
     values = {name: getattr(linker, name) for name in ("sparse_weight", "prior_weight", "threshold")}
-    with _weights_kept(linker.settings.candidates) as settings:
+    with _restored_weights(linker.settings.candidates) as settings:
         if prior:
-            settings.prior_weight = 0.0  # what it knew is not to choose λ
+            settings.prior_weight = 0.0  # the old prior must not influence the choice of λ
         weights = _try_weights(linker, fitting, link)
-        settings.sparse_weight = weight = _best(weights, values["sparse_weight"])
+        settings.sparse_weight = weight = _best_weight(weights, values["sparse_weight"])
         priors = _try_priors(nlp, fitting, follow) if prior else {values["prior_weight"]: weights[weight]}
     counts = count_concepts(fitting) if prior else linker.stored_parameters.annotated
-    prior_weight = _best(priors, None)
+    prior_weight = _best_weight(priors, None)
     judged = priors[prior_weight]
     _check_kinds(judged, "fitted")
     points, threshold = fit_probabilities(judged, method), fit_threshold(judged, precision)
@@ -144,7 +150,10 @@ def calibrate(
 
 
 def split_documents(documents: Documents, held_out: float, seed: int) -> tuple[Documents, Documents]:
-    """Return the documents to fit on, and those held out; all documents of one id are in the same part."""
+    """Return the documents to fit on and the held-out ones.
+
+    All documents with the same id are in the same part.
+    """
     ids = list(dict.fromkeys(document.doc_id for document in documents))
     drawn = np.random.default_rng(seed).permutation(len(ids))[: round(held_out * len(ids))]
     held = {ids[place] for place in drawn}
@@ -153,7 +162,7 @@ def split_documents(documents: Documents, held_out: float, seed: int) -> tuple[D
 
 
 def _of_type(documents: Iterable[AnnotatedDocument], type: str | None) -> Documents:
-    """Return documents with mentions of that type, and these mentions; also those without a gold id."""
+    """Keep the mentions with a type, with or without a gold id, and the documents that have any."""
     labels: Counter[str] = Counter()
     kept = []
     for document in documents:
@@ -170,7 +179,7 @@ def judge(mentions: Iterable[LinkedMention], linker: Linker) -> Judged:
     """Compare linked mentions with their gold ids.
 
     Returns:
-        in the order of mentions and parts.
+        The judged links, in the order of mentions and parts.
     """
     kb = linker.kb
     links: list[tuple[float, bool]] = []
@@ -201,16 +210,16 @@ def _check_kinds(judged: Judged, part: str) -> None:
 
 
 @contextmanager
-def _weights_kept(settings: CandidateSettings) -> Iterator[CandidateSettings]:
-    given = settings.sparse_weight, settings.prior_weight
+def _restored_weights(settings: CandidateSettings) -> Iterator[CandidateSettings]:
+    before = settings.sparse_weight, settings.prior_weight
     try:
         yield settings
     finally:
-        settings.sparse_weight, settings.prior_weight = given
+        settings.sparse_weight, settings.prior_weight = before
 
 
 def _try_weights(linker: Linker, documents: Documents, link: Link) -> Tried:
-    """Return `Tried`: by λ, rising; by the present one where there is one score only."""
+    """Return the judged links for each sparse weight, rising; only for the present one if there is only one score."""
     present = linker.sparse_weight
     both = linker.generator.ngrams is not None and linker.generator.vectors is not None
     tried = {}
@@ -222,7 +231,7 @@ def _try_weights(linker: Linker, documents: Documents, link: Link) -> Tried:
 
 
 def _try_priors(nlp: Language, documents: Documents, follow: Follow) -> Tried:
-    """Return `Tried`: by μ, rising."""
+    """Return the judged links for each prior weight, rising."""
     linker, tried = find_linker(nlp).linker, {}
     before, linker.generator.cache_size = linker.generator.cache_size, KEPT_TEXTS
     try:
@@ -236,14 +245,16 @@ def _try_priors(nlp: Language, documents: Documents, follow: Follow) -> Tried:
 def link_by_others(
     nlp: Language, documents: Documents, weight: float, follow: Follow = _unseen
 ) -> Iterator[LinkedMention]:
-    """Link the mentions of each document by how often those with other ids have each concept.
+    """Link the mentions of each document with the concept counts of all other documents.
 
     Args:
-        weight: μ.
-        follow: see `calibrate`.
+        nlp: The pipeline.
+        documents: Documents with gold ids. Documents with the same id count as one.
+        weight: The prior weight μ.
+        follow: See `calibrate`.
 
     Yields:
-        in the order of the documents.
+        The linked mentions, in the order of the documents.
     """
     linker, counts = find_linker(nlp).linker, count_concepts(documents)
     own: dict[str, Counter[str]] = {}
@@ -256,30 +267,31 @@ def link_by_others(
 
 
 def count_concepts(documents: Iterable[AnnotatedDocument]) -> Counter[str]:
-    """Return how many mentions of documents have each id."""
+    """Count the mentions of each concept id in documents."""
     return Counter(id for document in documents for mention in document.mentions for id in mention.ids)
 
 
-def _best(tried: Tried, present: float | None) -> float:
-    """Return the weight with the best mean of both accuracies; of equal ones the present, then the least."""
+def _best_weight(tried: Tried, present: float | None) -> float:
+    """Return the weight with the best mean accuracy; among equal ones the present weight, then the smallest."""
 
-    def merit(weight: float) -> tuple[int, bool, float]:
+    def rank(weight: float) -> tuple[int, bool, float]:
         judged = tried[weight]
         return int(judged.lenient.sum() + judged.strict.sum()), weight == present, -weight
 
-    return max(tried, key=merit)
+    return max(tried, key=rank)
 
 
 def fit_probabilities(judged: Judged, method: str) -> Points:
-    """Fit the probability that a link is right to its score.
+    """Fit a function from the score of a link to the probability that the link is right.
 
     Args:
-        method: "isotonic": the non-decreasing function with the least squared error (Zadrozny and Elkan 2002), for a
-            thousand links or more. "platt": 1 / (1 + exp(-a·score - b)) with a ≥ 0 and Platt's targets, which keep a
-            little from 0 and 1 (Platt 1999).
+        judged: The judged links.
+        method: "isotonic" fits the non-decreasing function with the least squared error (Zadrozny and Elkan 2002). It
+            needs a thousand links or more. "platt" fits 1 / (1 + exp(-a·score - b)) with a ≥ 0. It uses Platt's
+            targets, which lie slightly inside 0 and 1 (Platt 1999).
 
     Returns:
-        (score, probability), both rising, as `LinkerParameters` wants them.
+        Pairs of a score and a probability, both rising, for `LinkerParameters`.
     """
     fit = {"isotonic": _isotonic, "platt": _platt}[method]
     scores, probabilities = fit(judged.scores, judged.right)
@@ -303,20 +315,21 @@ def _platt(scores: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarra
         *both, sample_weight=np.concatenate([targets, 1 - targets])
     )
     slope, intercept = float(fitted.coef_[0, 0]), float(fitted.intercept_[0])
-    if slope < 0:  # with a ≥ 0 nothing is likelier than the mean, since the likelihood has one peak
+    if slope < 0:  # the likelihood has one peak, so the best fit with a ≥ 0 is the mean
         slope, intercept = 0.0, float(np.log(targets.sum() / (1 - targets).sum()))
     grid = np.linspace(0, 1, SIGMOID_POINTS)
     return grid, 1 / (1 + np.exp(-slope * grid - intercept))
 
 
 def fit_threshold(judged: Judged, precision: float | None) -> float:
-    """Return the lowest threshold whose links have a precision, or that with the best F1.
+    """Return the lowest threshold that reaches a precision, or the threshold with the best F1.
 
     Args:
-        precision: between 0 and 1; None for the best F1.
+        judged: The judged links.
+        precision: The wanted precision, between 0 and 1. None chooses the best F1.
 
     Raises:
-        SapbertError: E520 no threshold with enough links has that precision.
+        SapbertError: E520 no threshold with enough links reaches the precision.
     """
     curve = threshold_curve(judged.scores, judged.right, judged.found)
     if precision is None:
@@ -331,7 +344,10 @@ def fit_threshold(judged: Judged, precision: float | None) -> float:
 
 
 def _set(nlp: Language, linker: Linker, fitted: LinkerParameters) -> None:
-    """Make what was fitted count, also when the pipeline is saved: else its config would go before it."""
+    """Store the fitted values in the linker.
+
+    The settings in the pipeline's config become None, because settings take precedence over stored values.
+    """
     settings = linker.settings
     settings.threshold = settings.candidates.sparse_weight = settings.candidates.prior_weight = None
     linker.stored_parameters = fitted
@@ -351,8 +367,8 @@ def _accuracies(judged: Judged) -> dict[str, float | None]:
 
 def _measured(judged: Judged, linker: Linker) -> dict[str, Any]:
     scores, right, fitted = judged.scores, judged.right, linker.parameters
-    said = [fitted.probability(score) for score in scores]
-    probabilities = scores if fitted.probabilities is None else np.array(said, dtype=float)
+    calibrated = [fitted.probability(score) for score in scores]
+    probabilities = scores if fitted.probabilities is None else np.array(calibrated, dtype=float)
     table, curve = reliability(probabilities, right), risks(scores, right)
     return {
         "links": len(scores),
@@ -369,5 +385,5 @@ def _measured(judged: Judged, linker: Linker) -> dict[str, Any]:
 def _at_threshold(judged: Judged, threshold: float) -> dict[str, float | None]:
     precision = mean(judged.right[judged.scores > threshold])
     recall = mean(judged.found > threshold)
-    f1 = f1_score(precision or 0.0, recall or 0.0)  # a threshold above all links has no precision, but an F1
+    f1 = f1_score(precision or 0.0, recall or 0.0)  # a threshold above all links has no precision, but its F1 is 0
     return {"p": percent(precision), "r": percent(recall), "f1": percent(f1)}

@@ -1,6 +1,6 @@
-"""What a linker finds for chosen mentions while it learns: the kind of Table 4 and Figure 2 of Sung et al. 2020."""
+"""Log the candidates of chosen mentions during training, as in Table 4 and Figure 2 of Sung et al. (2020)."""
 
-# no postponed annotations here: the settings of a registered function could not be checked
+# no postponed annotations here: spaCy could not check the settings of the registered function
 
 import json
 import sys
@@ -24,39 +24,39 @@ Finalize = Callable[[], None]
 
 
 def candidate_log(
-    path: str | None = None, mentions: Sequence[str] = (), k: int = 5, beside: Callable | None = None
+    path: str | None = None, mentions: Sequence[str] = (), k: int = 5, other_logger: Callable | None = None
 ) -> Callable[..., tuple[LogStep, Finalize]]:
-    """A logger for `spacy train` that writes a line of JSON at each evaluation, beside another logger.
+    """Create a logger for `spacy train` that writes a line of JSON at each evaluation, in addition to another logger.
 
-    A line has `step`, `epoch`, the linker's scores (see `score_links`) and `candidates`: for each chosen mention the
-    first k, best first, each with `id`, `name` and `score`.
+    A line has `step`, `epoch`, the linker's scores (see `score_links`) and `candidates`. For each chosen mention,
+    `candidates` has the first k candidates, best first, each with `id`, `name` and `score`.
 
     Args:
-        path: the file, which a new run replaces; None for no file.
-        mentions: the chosen mentions, as they are looked up: with abbreviations expanded.
-        k: candidates of a mention.
-        beside: the logger that it stands beside; None for spaCy's console logger.
+        path: The file to write. A new run replaces it. None writes no file.
+        mentions: The chosen mentions, as the linker looks them up: with abbreviations expanded.
+        k: The number of candidates per mention.
+        other_logger: The other logger. None is spaCy's console logger.
 
     Raises:
-        SapbertError: E335 a setting that makes no sense. In training: E507 the file cannot be written, E510 the
-            pipeline has no linker.
+        SapbertError: E335 a setting is invalid. In training: E507 the file cannot be written, E510 the pipeline has no
+            linker.
     """
     check_counts(k=k)
     if mentions and path is None:
         raise SapbertError(Errors.E335.format(name="path", value=None, wanted="a file, since there are mentions"))
-    other = beside or registry.loggers.get(CONSOLE)()
+    other = other_logger or registry.loggers.get(CONSOLE)()
 
     def setup(nlp: Language, stdout: IO = sys.stdout, stderr: IO = sys.stderr) -> tuple[LogStep, Finalize]:
-        log_beside, finalize = other(nlp, stdout, stderr)
+        log_other, finalize = other(nlp, stdout, stderr)
         if path is None:
-            return log_beside, finalize
+            return log_other, finalize
         linker = find_linker(nlp).linker
         with open_output(Path(path)):
-            pass  # a place that cannot be written to is told before training
+            pass  # a file that cannot be written stops the run before training
 
         def log_step(info: dict[str, Any] | None) -> None:
-            log_beside(info)
-            if info is not None:  # else there was no evaluation
+            log_other(info)
+            if info is not None:  # None means: no evaluation at this step
                 _append(Path(path), {**_scores(info), "candidates": _candidates(linker, mentions, k)})
 
         return log_step, finalize
@@ -77,7 +77,7 @@ def _candidates(linker: Any, mentions: Sequence[str], k: int) -> dict[str, list[
 
 
 def _append(path: Path, line: Mapping[str, Any]) -> None:
-    """The file is closed after every line, so that a run that is killed leaves all that it told."""
+    """Close the file after every line, so that a killed run keeps all its lines."""
     try:
         with path.open("a", encoding="utf-8") as handle:
             handle.write(json.dumps(line, ensure_ascii=False) + "\n")
@@ -85,18 +85,18 @@ def _append(path: Path, line: Mapping[str, Any]) -> None:
         raise SapbertError(Errors.E507.format(path=path, reason=error.strerror)) from error
 
 
-# --- reading
+# --- reading a log
 
 
 def read_candidate_log(path: Path) -> list[dict[str, Any]]:
-    """Return a log's lines; a last one that was cut off is left out.
+    """Return the lines of a log, without a last line that was cut off.
 
     Raises:
-        SapbertError: E522 it is no log, E120 to E122 the file cannot be read.
+        SapbertError: E522 the file is not such a log. E120 to E122 the file cannot be read.
     """
     lines = list(_read(path))
     if not lines:
-        raise SapbertError(Errors.E522.format(path=path, line=1, reason="there is no evaluation in it"))
+        raise SapbertError(Errors.E522.format(path=path, line=1, reason="the file has no evaluation"))
     return lines
 
 
@@ -107,7 +107,7 @@ def _read(path: Path) -> Iterator[dict[str, Any]]:
                 line = parse_json(text)
                 reason = _fault(line)
             except ValueError as error:
-                if not text.endswith("\n"):  # training was stopped just then
+                if not text.endswith("\n"):  # training was stopped in the middle of this line
                     return
                 reason = str(error)
             if reason:
@@ -117,13 +117,13 @@ def _read(path: Path) -> Iterator[dict[str, Any]]:
 
 def _fault(line: Any) -> str | None:
     if not isinstance(line, dict):
-        return "no JSON object"
+        return "the line is not a JSON object"
     for key, kind in {"step": int, "epoch": int, "candidates": dict}.items():
         if not isinstance(line.get(key), kind):
-            return f"no {key}"
+            return f"{key} is missing or has another type"
     if not all(isinstance(line.get(name, ""), float | int | None) for name in SCORES):
-        return f"not all of {', '.join(SCORES)}"
-    return None if all(map(_are_candidates, line["candidates"].values())) else "no candidates"
+        return f"one of {', '.join(SCORES)} is missing or is not a number"
+    return None if all(map(_are_candidates, line["candidates"].values())) else "candidates are not in the log's form"
 
 
 def _are_candidates(found: Any) -> bool:
@@ -134,11 +134,11 @@ def _are_candidates(found: Any) -> bool:
 
 
 def by_epoch(lines: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Return `list`: the first evaluation, when little was learnt, and the last of each epoch; epochs count from 0."""
+    """Return the first evaluation and the last one of each epoch; epochs count from 0."""
     last = {line["epoch"]: line for line in lines}.values()
     return [*(line for line in lines[:1] if line not in last), *last]
 
 
 def best(lines: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Return `Mapping`: the evaluation with the highest accuracy, of several the first."""
+    """Return the evaluation with the highest accuracy; of several, the first."""
     return max(lines, key=lambda line: -1 if line["link_acc"] is None else line["link_acc"])

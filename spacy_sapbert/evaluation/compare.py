@@ -1,4 +1,4 @@
-"""Whether one pipeline is better than another, or only by chance: two files of predictions compared."""
+"""Compare two prediction files: is one pipeline better than the other, or is the difference chance?"""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PIPELINE_MEASURES = ("ner", "span_id", "document_id")
 
 
 class _Mention(NamedTuple):
-    """What identifies a mention; the same in every file about one corpus."""
+    """The key of a mention, equal in every prediction file for the same corpus."""
 
     doc_id: str
     start: int
@@ -31,34 +31,35 @@ _Rows = list[tuple[_Mention, tuple[bool, ...]]]
 
 
 class _Document(NamedTuple):
-    """What identifies a document whose concepts are ranked, or whose mentions are found."""
+    """The key of a document with ranked concepts or predicted mentions."""
 
     doc_id: str
     gold: tuple[str, ...]
 
 
 def compare_predictions(a: Path, b: Path, *, resamples: int = RESAMPLES, seed: int = SEED) -> dict[str, Any]:
-    """Compare two files that one of `evaluate_linking`, `evaluate_concepts` and `evaluate_pipeline` wrote.
+    """Compare two prediction files of `evaluate_linking`, `evaluate_concepts` or `evaluate_pipeline`.
 
-    Of links, all mentions with a gold id count, since the vocabularies of the two pipelines may cover different ones.
+    Both files must come from the same function. For links, all mentions with a gold id count, because the two
+    vocabularies may cover different mentions.
 
     Args:
-        a: the files.
-        b: the files.
-        resamples: how often the documents are drawn anew, as many as there are.
-        seed: of the draws.
+        a: The first file.
+        b: The second file.
+        resamples: The number of bootstrap samples. Each sample draws as many documents as there are.
+        seed: The seed of the draws.
 
     Returns:
-        dict: counts `mentions` and `documents`; `lenient` and `strict`, each with `acc@1` and `acc@5`: percentages `a`
-            and `b`, their `difference` b - a in points, the ends `low` and `high` of its 95 % interval (percentiles of
-            the resampled differences), and `p`, two-sided: twice the share of resampled differences on the other side
-            of 0, or on it. Of documents: the count `documents`, and these figures for `r@10`, `r@5` and `map`, averaged
-            over documents; 10 stands for the number of concepts that each was given. Of pipelines: these figures for
-            the F1 of `ner`, `span_id` and `document_id`, of all documents together.
+        The counts `mentions` and `documents`, and one entry per measure. For links, `lenient` and `strict` each have
+        `acc@1` and `acc@5`. For documents, the measures are `r@10`, `r@5` and `map`, averaged over documents; 10 stands
+        for the number of predicted concepts. For pipelines, they are the F1 of `ner`, `span_id` and `document_id`, over
+        all documents together. Each entry has the percentages `a` and `b`, their `difference` b - a in points, and
+        `low`, `high` and `p`. `low` and `high` are the ends of the 95 % interval: percentiles of the resampled
+        differences. `p` is two-sided: twice the share of resampled differences on the other side of 0, or on it.
 
     Raises:
-        SapbertError: E513 a broken line, E514 the files are about different mentions, E557, E636 about different
-            documents, or concepts of them, E515 fewer than two documents, E120 to E122 a file cannot be read.
+        SapbertError: E513 a line is broken. E514 the files have different mentions. E557, E636 the files have different
+            documents or concepts. E515 there are fewer than two documents. E120 to E122 a file cannot be read.
     """
     kind = _keys_of_first_line(a)
     if "ranked" in kind:
@@ -121,7 +122,7 @@ def _compare_rankings(a: Path, b: Path, resamples: int, seed: int) -> dict[str, 
 
 
 def _read_rankings(path: Path) -> tuple[list[str], list[tuple[_Document, tuple[float, ...]]]]:
-    """Return the names of the measures, and the documents, sorted, with the figures of each."""
+    """Return the names of the measures, and the sorted documents with their values."""
     measures: list[str] = []
     rows = []
     for number, line in read_predictions(path):
@@ -150,7 +151,7 @@ def _compare_pipelines(a: Path, b: Path, resamples: int, seed: int) -> dict[str,
 
 
 def _read_pipelines(path: Path) -> list[tuple[_Document, list[list[int]]]]:
-    """Return the documents, sorted, each with the counts right, found and gold of every measure."""
+    """Return the sorted documents, each with the counts right, found and gold of every measure."""
     rows = []
     for number, line in read_predictions(path):
         try:

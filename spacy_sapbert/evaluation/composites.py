@@ -1,4 +1,4 @@
-"""How well composite mentions are split, against the single mentions that a corpus writes for them."""
+"""Measure how well composite mentions are split, against the parts that a corpus annotates."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..text.composites import composite_splits
 from ..types import Mention
 
 Split = Callable[[str], Sequence[str]]
-"""From the text of a mention to its parts; none where it is not split."""
+"""Returns the parts of a mention's text, or no parts if it is not split."""
 
 SPANS_KEY = "composites"
 
@@ -24,24 +24,24 @@ _CONNECTOR = re.compile(r"\b(?:and|or)\b|[,/]", re.IGNORECASE)
 
 
 def first_split(text: str) -> Sequence[str]:
-    """Return the parts of the reading that the words alone make likeliest."""
+    """Return the parts of the most likely split, judged by the words alone."""
     return next(iter(composite_splits(text)), ())
 
 
 def decide_by(kb: str, encoder: str = "starter") -> Split:
-    """Return what a linker decides to split, each text by itself.
+    """Return a function that splits a text as a linker decides, each text on its own.
 
     Args:
-        kb: "starter", or the path of a store.
-        encoder: as for the `sapbert_linker`.
+        kb: "starter", or the path of a knowledge base.
+        encoder: As for the `sapbert_linker`.
 
     Raises:
-        SapbertError: the vocabulary or the encoder cannot be opened.
+        SapbertError: The knowledge base or the encoder cannot be opened.
     """
     nlp = spacy.blank("en")
     splitter: Any = nlp.add_pipe("composite_splitter", config={"spans_key": SPANS_KEY})
     linker: Any = nlp.add_pipe(LINKER, config={"kb": kb, "encoder": encoder, "spans_key": SPANS_KEY})
-    assert linker.linker  # opened now, not after the corpus was read
+    assert linker.linker  # opens it now, so that errors come before the corpus is read
 
     def split(text: str) -> Sequence[str]:
         doc = nlp.make_doc(text)
@@ -55,23 +55,23 @@ def decide_by(kb: str, encoder: str = "starter") -> Split:
 def evaluate_composites(
     mentions: Iterable[Mention], split: Split = first_split, decide: Split | None = None
 ) -> dict[str, Any]:
-    """Compare the parts of each mention with its gold parts. Nothing is told the number of gold ids.
+    """Compare the parts of each mention with its gold parts. The number of gold ids is not used.
 
-    Parts are compared as a set, case and blanks folded. A mention that is not split has no predicted parts. Corpora
-    also write parts for mentions that are no coordination ("hemorrhagic cystitis"), hence two groups.
+    Parts are compared as a set, with case and blanks folded. A mention that is not split has no predicted parts.
+    Corpora also annotate parts of mentions without a coordination ("hemorrhagic cystitis"), so there are two groups.
 
     Args:
-        mentions: of the types that are to be measured.
-        split: what the words alone give.
-        decide: what becomes of that in the end, such as `decide_by` gives.
+        mentions: The mentions of the types to measure.
+        split: Splits by the words alone.
+        decide: Makes the final decision, such as the result of `decide_by`.
 
     Returns:
-        dict: `connector` and `no_connector`, the mentions with gold parts and with or without "and", "or", comma or
-            slash: counts `n`, percentages `exact` (all parts right), `part_p`, `part_r`, `part_f1` (0 where there is
-            nothing to divide by). `wrong_splits`: `n` mentions that are split `of` those that have a connector, one id
-            at most and no gold parts; after `decide`, where it is given, and by `split` else. With `decide` also
-            `decided`: `connector` after it. `errors`: the texts behind `connector` and `wrong_splits`, with gold and
-            predicted parts.
+        The groups `connector` and `no_connector`, `wrong_splits` and `errors`, and with `decide` also `decided`. Both
+        groups have mentions with gold parts, with or without "and", "or", a comma or a slash. A group has the count `n`
+        and the percentages `exact` (all parts right), `part_p`, `part_r` and `part_f1` (0 if the denominator is 0).
+        `decided` is the group `connector` after `decide`. `wrong_splits` counts `n` split mentions `of` those with a
+        connector, at most one id and no gold parts. They are split by `decide` if given, or else by `split`. `errors`
+        has the texts of wrong mentions in `connector` and `wrong_splits`, with gold and predicted parts.
     """
     connector, no_connector, decided, singles = _Group(), _Group(), _Group(), _Group()
     for mention in mentions:
@@ -90,7 +90,7 @@ def evaluate_composites(
 
 
 class _Group:
-    """The mentions of one kind, as counts, and those that are wrong."""
+    """The counts of one group of mentions, and its wrong mentions."""
 
     def __init__(self) -> None:
         self.counts: list[SetCounts] = []

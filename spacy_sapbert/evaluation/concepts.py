@@ -1,6 +1,6 @@
-"""How well a pipeline names the concepts of whole documents, by the measures of `metrics.ranking`.
+"""Measure how well a pipeline predicts the concepts of whole documents, with the measures of `metrics.ranking`.
 
-They are averaged over documents. P is bounded by the number of gold concepts; `best_possible` says how far.
+The measures are averaged over documents. The number of gold concepts limits precision; `best_possible` shows the limit.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ DOCUMENTS_PER_BATCH = 64
 
 
 class RankedDocument(NamedTuple):
-    """A document with its gold concepts and what the retriever made of it.
+    """A document with its gold concepts and the ranking of the retriever.
 
     Attributes:
-        gold: by primary id, with the mentions of each.
-        ranked: best first, without a threshold.
+        gold: The mentions of each gold concept, by primary id.
+        ranked: The predicted concepts, best first, without a threshold.
     """
 
     doc_id: str
@@ -63,31 +63,34 @@ def evaluate_concepts(
 ) -> dict[str, Any]:
     """Measure how a pipeline's `concept_retriever` ranks the gold concepts of a corpus.
 
-    The components before it are run on the texts. Documents without a gold concept do not count. Alternative ids are
-    the primary ones; gold concepts that the vocabulary lacks count as missed.
+    The components before the retriever run on the texts. Documents without a gold concept do not count. Alternative ids
+    are replaced by primary ids. Gold concepts that the vocabulary lacks count as missed.
 
     Args:
-        nlp: the pipeline.
-        documents: taken in batches, never all at once.
-        labels: ids of the concepts that may be named; None for the whole vocabulary.
-        train: tells which concepts are rare.
-        k: how many concepts each document is given.
-        type: only gold concepts that are mentioned with this label.
-        gold_mentions: give the documents their gold mentions, without ids, instead of searching for any.
-        predictions: write a JSON line for each document to this file; it appears when it is complete.
+        nlp: The pipeline.
+        documents: The documents, read in batches.
+        labels: Ids of the concepts to predict. None is the whole vocabulary.
+        train: The training corpus, which shows the rare concepts.
+        k: The number of predicted concepts per document.
+        type: Use only gold concepts that are mentioned with this label.
+        gold_mentions: Use the gold mentions, without ids, instead of mentions that the pipeline finds.
+        predictions: Write a JSON line for each document to this file. The file appears when it is complete.
 
     Returns:
-        dict: counts `documents`, `without_gold` (documents left out for that), `concepts` (pairs of a document and a
-            gold concept) and `without_a_name` (those of them that the vocabulary lacks), with labels `labels` and
-            `labels_without_a_name`; `all`, `non_canonical`, `rare` and, by label, `types`, each with the count `n` of
-            its pairs and, averaged over the documents that have any, `p@10`, `r@10`, `f1@10` (of the two), `r@5` and
-            `map`; `micro`: `p@10`, `r@10`, `f1@10`; `threshold`: its `value`, and `macro` and `micro` `p`, `r`, `f1` of
-            the concepts above it, among as many as the component names; `best_possible`: `p@10`, `r@10`, `f1@10` of an
-            oracle. The figures are percentages, None where nothing counts; 10 stands for k.
+        Counts, and one entry per group of gold concepts. The figures are percentages, or None if nothing counts; 10
+        stands for k.
+        The counts are `documents`, `without_gold` (documents left out), `concepts` (pairs of a document and a gold
+        concept) and `without_a_name` (pairs that the vocabulary lacks). With labels, there are also `labels` and
+        `labels_without_a_name`.
+        The groups are `all`, `non_canonical`, `rare` and, by label, `types`. Each has the count `n` of its pairs, and
+        `p@10`, `r@10`, `f1@10` (of the two), `r@5` and `map`. These are averaged over the documents with any pair.
+        `micro` has `p@10`, `r@10` and `f1@10` over all documents together. `threshold` has its `value`, and `macro` and
+        `micro` with `p`, `r` and `f1`. It counts the concepts above the threshold, at most as many as the component
+        predicts. `best_possible` has `p@10`, `r@10` and `f1@10` of an oracle.
 
     Raises:
-        SapbertError: E631 the pipeline has no retriever, E634 no gold concept, E635 the vocabulary has none of the
-            labels, E507 the file cannot be written, and what reading the documents raises.
+        SapbertError: E631 the pipeline has no retriever. E634 there is no gold concept. E635 the vocabulary has none of
+            the labels. E507 the file cannot be written. Reading the documents can raise further errors.
     """
     retriever = find_retriever(nlp)
     primary = lru_cache(maxsize=100_000)(lambda concept_id: primary_id(concept_id, retriever.kb))
@@ -109,19 +112,19 @@ def evaluate_concepts(
 
 
 def find_retriever(nlp: Language) -> Any:
-    """Return the last retriever of the pipeline, whose concepts are the ones that stay.
+    """Return the last retriever of the pipeline, which sets the final concepts.
 
     Raises:
-        SapbertError: E631 there is none.
+        SapbertError: E631 the pipeline has no retriever.
     """
     return last_component(nlp, RETRIEVER, Errors.E631)
 
 
 def _with_names(labels: Sequence[str], kb: KnowledgeBase, counts: Counter[str]) -> frozenset[str]:
-    """Return the labels that the vocabulary has; the others cannot be named.
+    """Return the labels in the vocabulary. The other labels cannot be predicted.
 
     Raises:
-        SapbertError: E635 it has none of them.
+        SapbertError: E635 the vocabulary has none of the labels.
     """
     found = frozenset(label for label in labels if kb.find_id(label))
     if not found:
@@ -138,7 +141,7 @@ def _rank(
     filter: frozenset[str] | None,
     gold_mentions: bool,
 ) -> Iterator[tuple[AnnotatedDocument, list[DocumentConcept]]]:
-    """Yield each document with its ranking, which is as long as the component's own, or longer."""
+    """Yield each document with its ranking, at least as long as the component's own."""
     names = nlp.pipe_names
     place = [component for _, component in nlp.pipeline].index(retriever)
     disabled = names[place:]
@@ -153,26 +156,26 @@ def _rank(
 
 
 def finds_mentions(nlp: Language, name: str) -> bool:
-    """Return whether a component finds mentions, as entities or as a group of spans."""
+    """Return whether a component finds mentions, as entities or as a span group."""
     meta = nlp.get_pipe_meta(name)
-    return "doc.ents" in meta.assigns and meta.factory != LINKER  # which only gives them their ids
+    return "doc.ents" in meta.assigns and meta.factory != LINKER  # the linker only sets their ids
 
 
 def finds_entities(nlp: Language, name: str) -> bool:
-    """Return whether a component finds entities, so that it is not to run where the mentions are given.
+    """Return whether a component sets `doc.ents`. Such a component must not run on gold mentions.
 
-    A group of spans does not harm, and an NER may want it.
+    A component that sets a span group may run: it does no harm, and an NER may need it.
     """
     return finds_mentions(nlp, name) and getattr(nlp.get_pipe(name), "spans_key", None) is None
 
 
 def mention_components(nlp: Language) -> list[Any]:
-    """Return `list`: the components that work on mentions, or on none, but find no mentions."""
+    """Return the components that do not find mentions, such as those that work on mentions."""
     return [component for name, component in nlp.pipeline if not finds_mentions(nlp, name)]
 
 
 def with_mentions(nlp: Language, document: AnnotatedDocument) -> Doc:
-    """Return `Doc`: with the gold mentions as entities and as the spans `SPANS_KEY`; nothing tells their ids."""
+    """Return a Doc with the gold mentions, without ids, as entities and as the span group `SPANS_KEY`."""
     mentions = tuple(mention._replace(ids=(), parts=()) for mention in document.mentions)
     return to_doc(nlp, document._replace(mentions=mentions), spans_key=SPANS_KEY, split_tokens=True)
 
@@ -181,10 +184,10 @@ def with_mentions(nlp: Language, document: AnnotatedDocument) -> Doc:
 
 
 class _Scorer:
-    """Collects what is measured of each document, by the groups of gold concepts that are told apart.
+    """Collects the scores of documents, by group of gold concepts.
 
     Args:
-        in_train: how many training documents hold each concept; None where that is not known.
+        in_train: The number of training documents of each concept. None if this is unknown.
     """
 
     def __init__(self, retriever: Any, in_train: Mapping[str, int] | None, k: int) -> None:
@@ -201,7 +204,7 @@ class _Scorer:
             self._scores["rare"] = []
 
     def __call__(self, document: RankedDocument) -> RankingScore:
-        """Return `RankingScore`: that of all gold concepts of the document, of which there must be some."""
+        """Return the score over all gold concepts of the document. There must be at least one."""
         gold, ranked = document.gold, [concept.concept_id for concept in document.ranked]
         groups: dict[tuple[str, ...], list[str]] = {("all",): list(gold), **self._groups(gold)}
         for group, subset in groups.items():
@@ -216,7 +219,7 @@ class _Scorer:
         return self._scores["all"][-1]
 
     def _groups(self, gold: Mapping[str, Sequence[Mention]]) -> dict[tuple[str, ...], list[str]]:
-        """Return the gold concepts in each group but "all"; a concept can be in several, or in none."""
+        """Return the gold concepts of each group except "all". A concept can be in several groups, or in none."""
         groups: dict[tuple[str, ...], list[str]] = defaultdict(list)
         for concept_id, mentions in gold.items():
             if not is_named(concept_id, mentions, self._retriever.kb):
@@ -259,7 +262,7 @@ def _at(k: int, figures: Mapping[str, float | None]) -> dict[str, float | None]:
 
 
 def _prediction(document: RankedDocument, score: RankingScore, k: int) -> dict[str, Any]:
-    """A line of the predictions file."""
+    """Return a line of the predictions file."""
     return {
         "doc_id": document.doc_id,
         "gold": sorted(document.gold),

@@ -1,6 +1,6 @@
-"""How often a pipeline links gold mentions to the right concepts, by the measures of `metrics.linking`.
+"""Measure how often a pipeline links gold mentions to the right concepts, with the measures of `metrics.linking`.
 
-The mentions are given; there is no threshold and no NIL, and nothing is told how many gold ids a mention has.
+The mentions are given. There is no threshold and no NIL. The linker does not know the number of gold ids of a mention.
 """
 
 from __future__ import annotations
@@ -50,11 +50,12 @@ DOCUMENTS_PER_BATCH = 64
 
 
 class LinkedMention(NamedTuple):
-    """A gold mention and what the linker made of it.
+    """A gold mention and its links.
 
     Attributes:
-        long_form: the mention with its abbreviations expanded, where it has any, whether or not that form won.
-        parts: what was looked up; empty for a mention that is no span of tokens.
+        long_form: The mention with its abbreviations expanded, even if the linker preferred the short form. None if the
+            mention has no abbreviation.
+        parts: The linked parts. Empty if the mention is not a span of tokens.
     """
 
     doc_id: str
@@ -73,27 +74,28 @@ def evaluate_linking(
 ) -> dict[str, Any]:
     """Measure how a pipeline links the gold mentions of a corpus.
 
-    Of the pipeline run its `abbreviation_resolver` (or scispaCy's `abbreviation_detector`), `composite_splitter` and
-    `spelling_corrector`, as far as it has them, and its `sapbert_linker`. A document that comes twice counts twice.
+    Of the pipeline, only these components run: `abbreviation_resolver` (or scispaCy's `abbreviation_detector`),
+    `composite_splitter`, `spelling_corrector` and `sapbert_linker`. A document that occurs twice counts twice.
 
     Args:
-        nlp: the pipeline.
-        documents: taken in batches, never all at once.
-        type: only mentions with this label.
-        predictions: write a JSON line for each mention to this file; it appears when it is complete.
-        each (Callable | None): is called with every mention and its score, e.g. to report errors.
+        nlp: The pipeline.
+        documents: The documents, read in batches.
+        type: Measure only mentions with this label.
+        predictions: Write a JSON line for each mention to this file. The file appears when it is complete.
+        each: A function that is called with every mention and its score, for example to report errors.
 
     Returns:
-        dict: counts `mentions` (with a gold id) and `covered`; `lenient` and `strict`, `{"acc@1", "acc@5"}` over the
-            covered; `lenient_all`, `strict_all` over all; `exact_match_floor`, the share of the covered that a look-up
-            of normalized names gets right; `candidate_recall@20`, the lenient accuracy at 20; `slices`, each with the
-            count `n` of its covered mentions, `lenient` and `strict`: `seen` and `unseen`, by whether the mention's
-            normal form is a name of the store, `abbreviation`, with a short form that was resolved, and `composite`,
-            with several gold ids. Accuracies are percentages, None where nothing counts.
+        Counts, and accuracies as percentages, or None if nothing counts. The counts are `mentions` (with a gold id) and
+        `covered` (with all gold ids in the vocabulary). `lenient` and `strict` have `acc@1` and `acc@5` over the
+        covered mentions; `lenient_all` and `strict_all` over all mentions. `exact_match_floor` is the share of covered
+        mentions that a lookup of normalized names gets right. `candidate_recall@20` is the lenient accuracy at 20.
+        `slices` has groups of covered mentions, each with the count `n`, `lenient` and `strict`. Mentions are `seen` if
+        their normalized text is a name of the vocabulary, or else `unseen`. `abbreviation` has mentions with a resolved
+        short form. `composite` has mentions with several gold ids.
 
     Raises:
-        SapbertError: E510 the pipeline has no linker, E511 no mention with a gold id, E507 the file cannot be written,
-            and what reading the documents raises.
+        SapbertError: E510 the pipeline has no linker. E511 no mention has a gold id. E507 the file cannot be written.
+            Reading the documents can raise further errors.
     """
     scorer = _Scorer(find_linker(nlp).kb)
     scores: list[MentionScore] = []
@@ -122,7 +124,7 @@ def link_gold_mentions(nlp: Language, documents: Iterable[AnnotatedDocument]) ->
     """Link the mentions of annotated documents, with all candidates and without a threshold.
 
     Yields:
-        every mention of every document, in their order.
+        Every mention of every document, in their order.
 
     Raises:
         SapbertError: E510 the pipeline has no linker.
@@ -139,10 +141,10 @@ def link_gold_mentions(nlp: Language, documents: Iterable[AnnotatedDocument]) ->
 
 
 def find_linker(nlp: Language) -> Any:
-    """Return the last linker of the pipeline, whose links are the ones that stay.
+    """Return the last linker of the pipeline, which sets the final links.
 
     Raises:
-        SapbertError: E510 there is none.
+        SapbertError: E510 the pipeline has no linker.
     """
     return last_component(nlp, LINKER, Errors.E510)
 
@@ -151,7 +153,9 @@ def last_component(nlp: Language, factory: str, missing: str) -> Any:
     """Return the last component that a factory made.
 
     Args:
-        missing: the message where there is none.
+        nlp: The pipeline.
+        factory: The name of the factory.
+        missing: The error message if there is no such component.
     """
     made = [component for name, component in nlp.pipeline if nlp.get_pipe_meta(name).factory == factory]
     if not made:
@@ -161,10 +165,11 @@ def last_component(nlp: Language, factory: str, missing: str) -> Any:
 
 @contextmanager
 def on_spans(components: Iterable[Any], spans_key: str | None) -> Iterator[None]:
-    """Let components work on the gold mentions, whatever they are set to work on otherwise.
+    """Let components work on a given span group, whatever their own setting.
 
     Args:
-        spans_key: the span group that holds them; None for `doc.ents`.
+        components: The components.
+        spans_key: The span group with the gold mentions. None is `doc.ents`.
     """
     before = [(component, component.spans_key) for component in components if hasattr(component, "spans_key")]
     try:
@@ -172,8 +177,8 @@ def on_spans(components: Iterable[Any], spans_key: str | None) -> Iterator[None]
             component.spans_key = spans_key
         yield
     finally:
-        for component, its_own in before:
-            component.spans_key = its_own
+        for component, own_key in before:
+            component.spans_key = own_key
 
 
 def _with_gold_ids(
@@ -203,7 +208,7 @@ def _linked_mentions(
 
 
 class _Scorer:
-    """Judges linked mentions by what the store knows of ids and names."""
+    """Scores linked mentions with the ids and names of a knowledge base."""
 
     def __init__(self, kb: KnowledgeBase) -> None:
         self._kb = kb
@@ -222,9 +227,9 @@ class _Scorer:
         )
 
     def _is_exact_match(self, linked: LinkedMention, gold: Collection[Ids]) -> bool:
-        owners = self._names.owners(linked.long_form) if linked.long_form else []
-        owners = owners or self._names.owners(linked.mention.text)
-        return lenient_at(1, gold, [[frozenset().union(*map(self._ids, owners))]])
+        concept_ids = self._names.owners(linked.long_form) if linked.long_form else []
+        concept_ids = concept_ids or self._names.owners(linked.mention.text)
+        return lenient_at(1, gold, [[frozenset().union(*map(self._ids, concept_ids))]])
 
     def _slices(self, linked: LinkedMention) -> Iterator[str]:
         yield "seen" if self._names.owners(linked.mention.text) else "unseen"
@@ -235,7 +240,7 @@ class _Scorer:
 
 
 def _prediction(linked: LinkedMention, score: MentionScore) -> dict[str, Any]:
-    """A line of the predictions file."""
+    """Return a line of the predictions file."""
     mention = linked.mention
     return {
         "doc_id": linked.doc_id,

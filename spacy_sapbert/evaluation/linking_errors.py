@@ -1,25 +1,24 @@
-"""What is wrong about wrong links, as far as rules can tell.
+"""Classify the wrong links of a pipeline, and report them in a file.
 
-Most classes are named as in BioSyn's error analysis (Sung et al. 2020, Table 5). The rules that decide between them are
-our own, so shares cannot be compared with the paper's. A mention that is wrong by the lenient measure gets the first
-class that fits; what is judged is its first wrong part, against the gold concepts that no other part has met. Names are
-the same, and words are shared, without case, plural, word order and function words ("of").
+Most classes are named as in BioSyn's error analysis (Sung et al. 2020, Table 5). The rules that assign them are our
+own, so the shares cannot be compared with the paper's. A mention that is wrong by the lenient measure gets the first
+class that fits. The rules look at its first wrong part and at the gold concepts that no other part matches. Names and
+words are compared without case, plural, word order and function words ("of").
 
-- *composite* (not in the paper): there are more or fewer parts than gold concepts: the mention was split wrongly, or
-  left whole wrongly.
-- *abbreviation*: what was looked up holds a short form that no name of the gold concept has. The text may not define
-  it, the definition may not have been found, or the short form may have been preferred.
-- *homonym* (not in the paper): what was looked up is a name of the predicted concept, and of the gold concept as well.
-- *contextual*: it is a name of the predicted concept, and none of the gold concept: only the context could tell, or the
-  convention of the annotation.
-- *incomplete synset*: no name of the gold concept is like it: the concept is not among the first 20 candidates, or its
-  names have no word that begins as a word of what was looked up.
+- *composite* (not in the paper): the number of parts differs from the number of gold concepts. The mention was split
+  wrongly, or wrongly not split.
+- *abbreviation*: the looked-up text has a short form that is in no name of the gold concept. Perhaps the text does not
+  define it, the resolver missed the definition, or the linker preferred the short form.
+- *homonym* (not in the paper): the looked-up text is a name of the predicted concept and of the gold concept.
+- *contextual*: it is a name of the predicted concept, and not of the gold concept. Only the context or the annotation
+  guideline could decide.
+- *incomplete synset*: the gold concept has no similar name. It is not among the first 20 candidates, or no word of its
+  names starts like a word of the looked-up text.
 - *hypernym*, *hyponym*: the predicted concept is an ancestor, or a descendant, of the gold concept by `is_a`. A
   vocabulary without relations has none of these.
-- *overlapping*: what was looked up has all the words of the predicted name, or of a gold name, and others; or they have
-  all its words and others.
-- *other*: the rest, where a name of the gold concept is like the mention, but another one scored higher; and mentions
-  that are no span of tokens.
+- *overlapping*: the looked-up text has all words of the predicted name or of a gold name, and more; or the reverse.
+- *other*: the gold concept has a similar name, but another name scored higher. Mentions that are not spans of tokens
+  are also here.
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ COLUMNS = (
     "why",
 )
 EXAMPLES = 2
-# Words of which one is derived from the other mostly have this many first letters in common: thrombotic, thrombosis.
+# Derived words mostly share this number of first letters: thrombotic, thrombosis.
 STEM = 5
 
 _TOKEN = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
@@ -71,15 +70,15 @@ _ROMAN_NUMERAL = re.compile(r"[IVX]+")
 
 
 class LinkingError(NamedTuple):
-    """A mention that was linked wrongly.
+    """A mention with a wrong link.
 
     Attributes:
-        n_gold: how many concepts the annotation names.
-        part: its first part that is wrong; None for a mention that could not be looked up.
-        gold: the concepts that would be right for that part.
-        predicted: what the part was linked to; None where no name is like it.
-        relation: "ancestor" or "descendant", where the predicted concept is one of a gold concept.
-        rank: the least k for which the mention is right by the lenient measure; None where no k is enough.
+        n_gold: The number of annotated concepts.
+        part: The first wrong part. None if the mention could not be looked up.
+        gold: The concepts that would be right for that part.
+        predicted: The concept that the part was linked to. None if no name is similar.
+        relation: "ancestor" or "descendant", if the predicted concept is one of a gold concept. None otherwise.
+        rank: The smallest k at which the mention is right by the lenient measure. None if there is no such k.
     """
 
     linked: LinkedMention
@@ -95,15 +94,15 @@ class LinkingError(NamedTuple):
 
 
 class ErrorReport:
-    """Classifies wrong mentions, writes them down and counts them; to be called with every mention of a corpus.
+    """Classifies wrong mentions, writes them to a file and counts them. Call it with every mention of a corpus.
 
     Args:
-        kb: the vocabulary that was linked to.
-        write: is given what is to be said of each error.
+        kb: The knowledge base of the linker.
+        write: A function that writes the description of an error.
 
     Attributes:
-        examples: by class, the first two errors with different mentions.
-        has_relations (bool): whether the vocabulary says what is_a what.
+        examples: The first two errors of each class, with different mentions.
+        has_relations: Whether the vocabulary has `is_a` relations.
     """
 
     def __init__(self, kb: KnowledgeBase, write: Callable[[Mapping[str, Any]], object]) -> None:
@@ -125,7 +124,10 @@ class ErrorReport:
         self._write(self._line(error, name, why))
 
     def summary(self) -> dict[str, dict[str, float | None]]:
-        """Return `dict`: for every class `n`, and `share`, its percentage of the errors; None where there is none."""
+        """Return the count `n` of each class and its `share` of the errors in percent.
+
+        The share is None if there are no errors.
+        """
         total = self._counts.total()
         return {
             name: {"n": self._counts[name], "share": percent(self._counts[name] / total if total else None)}
@@ -157,16 +159,17 @@ class ErrorReport:
 
 @contextmanager
 def error_report(nlp: Language, path: Path) -> Iterator[ErrorReport]:
-    """Report the errors of a pipeline's linker in a file, which appears when the block ends without an error.
+    """Report the errors of a pipeline's linker in a file. The file appears when the block ends without an error.
 
     Args:
-        path: a table if it ends in `.tsv`, else JSON lines; packed if `.gz` follows.
+        nlp: The pipeline.
+        path: The file to write: a table if the name ends in `.tsv`, or else JSON lines. It is gzipped if `.gz` follows.
 
     Yields:
-        for `evaluate_linking`.
+        A report to pass to `evaluate_linking` as `each`.
 
     Raises:
-        SapbertError: E507 the file cannot be written, E510 the pipeline has no linker.
+        SapbertError: E507 the file cannot be written. E510 the pipeline has no linker.
     """
     kb = find_linker(nlp).kb
     with open_output(path) as write:
@@ -182,7 +185,7 @@ def _text(error: LinkingError) -> str:
 
 
 def _cells(line: Mapping[str, Any]) -> Iterator[object]:
-    """Yield the cells of a table's row; what there are several of is joined by `|`."""
+    """Yield the cells of a table row; several values in a cell are joined by `|`."""
     several = {
         "gold": [gold["id"] for gold in line["gold"]],
         "gold_names": [gold["name"] for gold in line["gold"]],
@@ -195,7 +198,10 @@ def _cells(line: Mapping[str, Any]) -> Iterator[object]:
 
 
 def _row(cells: Iterable[object]) -> str:
-    """Blanks stand for all that a program might take for the end of a cell or a line."""
+    """Join cells to a table row.
+
+    Blanks replace all characters that a program might read as the end of a cell or a line.
+    """
     return "\t".join("" if cell is None else " ".join(str(cell).split()) for cell in cells) + "\n"
 
 
@@ -203,7 +209,7 @@ def _row(cells: Iterable[object]) -> str:
 
 
 class _Concepts:
-    """What a store knows of the concepts of an error."""
+    """Looks up the concepts of an error in a knowledge base."""
 
     def __init__(self, kb: KnowledgeBase) -> None:
         self._kb = kb
@@ -212,9 +218,10 @@ class _Concepts:
         self._ancestors = lru_cache(maxsize=10_000)(lambda concept_id: ancestors(concept_id, kb, self._get))
 
     def judge(self, linked: LinkedMention) -> LinkingError:
-        """
+        """Describe the error of a mention.
+
         Args:
-            linked: one that is wrong by the lenient measure, with gold ids that the store has.
+            linked: A mention that is wrong by the lenient measure. The knowledge base must have its gold ids.
         """
         gold = gold_concepts(linked.mention.ids, self._kb.find_id)
         found = [[self._ids(candidate.concept_id) for candidate in part.candidates] for part in linked.parts]
@@ -247,9 +254,9 @@ class _Concepts:
 
 
 def classify(error: LinkingError) -> tuple[str, str]:
-    """Return the first of `CLASSES` that fits, and why, for people."""
+    """Return the first of `CLASSES` that fits, and an explanation for people."""
     if error.part is None:
-        return OTHER, "the mention is no span of tokens, so it could not be looked up"
+        return OTHER, "the mention is not a span of tokens, so it could not be looked up"
     for name, rule in _RULES.items():
         if why := rule(error, error.part):
             return name, why
@@ -261,8 +268,8 @@ def classify(error: LinkingError) -> tuple[str, str]:
 
 def _composite(error: LinkingError, part: LinkedPart) -> str | None:
     n_parts = len(error.linked.parts)
-    done = "left whole" if n_parts == 1 else f"split into {n_parts} parts"
-    return f"{done}, but the number of concepts is {error.n_gold}" if n_parts != error.n_gold else None
+    outcome = "not split" if n_parts == 1 else f"split into {n_parts} parts"
+    return f"{outcome}, but the number of concepts is {error.n_gold}" if n_parts != error.n_gold else None
 
 
 def _abbreviation(error: LinkingError, part: LinkedPart) -> str | None:
@@ -271,8 +278,8 @@ def _abbreviation(error: LinkingError, part: LinkedPart) -> str | None:
     known = {word for concept in error.gold for name in _names(concept) for word in biosyn(name).split()}
     for token in _TOKEN.findall(part.text):
         if _is_short_form(token) and not known.issuperset(biosyn(token).split()):
-            defined = f", though the text has its long form: {long}" if (long := error.linked.long_form) else ""
-            return f"the short form '{token}' was looked up as it stands{defined}"
+            defined = f", not its long form: {long}" if (long := error.linked.long_form) else ""
+            return f"the short form '{token}' was looked up{defined}"
     return None
 
 
@@ -285,45 +292,47 @@ def _homonym(error: LinkingError, part: LinkedPart) -> str | None:
     owners = [concept for concept in error.gold if _has_name(concept, part.text)]
     if not owners or not _has_name(error.predicted, part.text):
         return None
-    return f"'{part.text}' is a name of {_told([error.predicted])} and of {_told(owners)}"
+    return f"'{part.text}' is a name of {_labels([error.predicted])} and of {_labels(owners)}"
 
 
 def _contextual(error: LinkingError, part: LinkedPart) -> str | None:
     if not _has_name(error.predicted, part.text):
         return None
-    return f"'{part.text}' is a name of {_told([error.predicted])}, and none of {_told(error.gold)}"
+    return f"'{part.text}' is a name of {_labels([error.predicted])}, and not of {_labels(error.gold)}"
 
 
 def _incomplete_synset(error: LinkingError, part: LinkedPart) -> str | None:
     right = {concept.concept_id for concept in error.gold}
     if not any(candidate.concept_id in right for candidate in part.candidates[:RECALL_CUTOFF]):
-        return f"{_told(error.gold)} is not among the first {RECALL_CUTOFF} candidates of '{part.text}'"
+        return f"{_labels(error.gold)} is not among the first {RECALL_CUTOFF} candidates of '{part.text}'"
     stems = _stems(part.text)
     if any(stems & _stems(name) for concept in error.gold for name in _names(concept)):
         return None
-    return f"no name of {_told(error.gold)} has a word like one of '{part.text}'"
+    return f"no name of {_labels(error.gold)} has a word similar to one of '{part.text}'"
 
 
 def _hypernym(error: LinkingError, part: LinkedPart) -> str | None:
-    return f"{_told([error.predicted])} is above {_told(error.gold)}" if error.relation == "ancestor" else None
+    above = error.relation == "ancestor"
+    return f"{_labels([error.predicted])} is an ancestor of {_labels(error.gold)}" if above else None
 
 
 def _hyponym(error: LinkingError, part: LinkedPart) -> str | None:
-    return f"{_told([error.predicted])} is below {_told(error.gold)}" if error.relation == "descendant" else None
+    below = error.relation == "descendant"
+    return f"{_labels([error.predicted])} is a descendant of {_labels(error.gold)}" if below else None
 
 
 def _overlapping(error: LinkingError, part: LinkedPart) -> str | None:
     for name in (part.candidates[0].name, *(name for concept in error.gold for name in _names(concept))):
         for more, less in ((part.text, name), (name, part.text)):
             if set(word_keys(more)) > set(word_keys(less)) > set():
-                return f"'{more}' has all words of '{less}', and others"
+                return f"'{more}' has all words of '{less}', and more"
     return None
 
 
 def _outscored(error: LinkingError, part: LinkedPart) -> str:
     right = {concept.concept_id for concept in error.gold}
-    best, own = part.candidates[0], next(one for one in part.candidates if one.concept_id in right)
-    return f"'{own.name}' of the right concept scored {own.score:.4f}, '{best.name}' {best.score:.4f}"
+    top, gold = part.candidates[0], next(one for one in part.candidates if one.concept_id in right)
+    return f"'{gold.name}' of the right concept scored {gold.score:.4f}, '{top.name}' {top.score:.4f}"
 
 
 _RULES: dict[str, Callable[[LinkingError, LinkedPart], str | None]] = {
@@ -352,7 +361,7 @@ def _has_name(concept: Concept | None, text: str) -> bool:
     return bool(wanted) and concept is not None and any(word_keys(name) == wanted for name in _names(concept))
 
 
-def _told(concepts: Iterable[Concept | None]) -> str:
+def _labels(concepts: Iterable[Concept | None]) -> str:
     return " or ".join(f"{concept.canonical_name} ({concept.concept_id})" for concept in concepts if concept)
 
 

@@ -1,7 +1,7 @@
-"""How well a gold pipeline does on texts: what it finds in them, beside what is annotated there.
+"""Measure what a pipeline finds in texts, compared with the annotations of a corpus.
 
-Three things are compared by `metrics.spans`, all documents together: the mentions (`ner`), the mentions with their
-concepts (`span_id`), and the concepts of each document, however often they are mentioned (`document_id`).
+`metrics.spans` compares three things over all documents together. They are the mentions (`ner`), the mentions with
+their concepts (`span_id`), and the unique concepts of each document (`document_id`).
 """
 
 from __future__ import annotations
@@ -45,31 +45,33 @@ def evaluate_pipeline(
     gold_mentions: bool = False,
     predictions: Path | None = None,
 ) -> dict[str, Any]:
-    """Measure what a pipeline finds in the texts of a corpus, of which it is given nothing else.
+    """Measure what a pipeline finds in the texts of a corpus. The pipeline gets the texts alone.
 
-    All components are run, but for a `concept_retriever`. What the linker left without an id is no link. A document
-    that comes twice counts twice.
+    All components run, except a `concept_retriever`. A mention without an id from the linker is not a link. A document
+    that occurs twice counts twice.
 
     Args:
-        nlp: the pipeline.
-        documents: taken in batches, never all at once.
-        type: only mentions with this label, of the gold ones and of those that are found.
-        labels: what the pipeline's labels are called in the corpus, where that differs.
-        gold_mentions: give the linker the gold mentions, without ids, instead of searching for any.
-        predictions: write a JSON line for each document to this file; it appears when it is complete.
+        nlp: The pipeline.
+        documents: The documents, read in batches.
+        type: Compare only mentions with this label, gold and found.
+        labels: The corpus label for each label of the pipeline, if they differ.
+        gold_mentions: Link the gold mentions, without ids, instead of mentions that the pipeline finds.
+        predictions: Write a JSON line for each document to this file. The file appears when it is complete.
 
     Returns:
-        dict: `documents`; `without_a_name`, how many pairs of a document and a gold concept there are whose concept the
-            vocabulary lacks; `other_labels`, how many mentions were found of each label that no gold mention has; and
-            `ner` (characters and label), `ner_untyped` (characters alone), `span_id` (characters and all ids),
-            `span_id_single` (without those of gold mentions with several ids) and `document_id` (unique pairs of a
-            document and an id): each with the counts `gold`, `found` and `right`, and percentages `p`, `r` and `f1`.
-            Labels count for `ner` only; `types` of `ner`, `span_id` and `document_id` compares gold and found mentions
-            of one label.
+        Counts, and one entry per measure. The counts are `documents`, `without_a_name` and `other_labels`.
+        `without_a_name` counts the pairs of a document and a gold concept that the vocabulary lacks. `other_labels`
+        counts the found mentions of each label that no gold mention has.
+        The measures are `ner` (characters and label), `ner_untyped` (characters alone), `span_id` (characters and all
+        ids), `span_id_single` and `document_id`. `span_id_single` leaves out gold mentions with several ids.
+        `document_id` compares unique pairs of a document and an id. Each has the counts `gold`, `found` and `right`,
+        and the percentages `p`, `r` and `f1`.
+        Labels count for `ner` only. `types` of `ner`, `span_id` and `document_id` compares the gold and found mentions
+        of one label.
 
     Raises:
-        SapbertError: E510 the pipeline has no linker, E511 no mention with a gold id, E208 the pipeline changes a text,
-            E507 the file cannot be written, and what reading the documents raises.
+        SapbertError: E510 the pipeline has no linker. E511 no mention has a gold id. E208 the pipeline changes a text.
+            E507 the file cannot be written. Reading the documents can raise further errors.
     """
     linker = find_linker(nlp)
     tally = _Tally(linker.kb)
@@ -108,14 +110,14 @@ def _with_label(mentions: Sequence[Mention], label: str | None) -> tuple[Mention
 def _run(
     nlp: Language, documents: Iterable[AnnotatedDocument], gold_mentions: bool
 ) -> Iterator[tuple[AnnotatedDocument, Doc]]:
-    """Yield each document with what the pipeline made of its text, or of its gold mentions."""
+    """Yield each document with the pipeline's result for its text or its gold mentions."""
     names = nlp.pipe_names
     disabled = [name for name in names if nlp.get_pipe_meta(name).factory == RETRIEVER]
     inputs: Iterator[tuple[str | Doc, AnnotatedDocument]] = ((document.text, document) for document in documents)
     if gold_mentions:
         disabled += [name for name in names if finds_entities(nlp, name)]
         inputs = ((with_mentions(nlp, document), document) for _, document in inputs)
-    # unlike the entities, a group holds mentions that overlap as well
+    # a span group can have overlapping mentions, and doc.ents cannot
     with on_spans(mention_components(nlp), SPANS_KEY) if gold_mentions else nullcontext():
         for doc, document in nlp.pipe(inputs, as_tuples=True, disable=disabled):
             yield document, doc
@@ -124,7 +126,7 @@ def _run(
 def _found(
     document: AnnotatedDocument, doc: Doc, spans_key: str | None, labels: Mapping[str, str]
 ) -> AnnotatedDocument:
-    """Return the document with the mentions that were found, by the labels of the corpus."""
+    """Return the document with the found mentions, with the labels of the corpus."""
     mentions = map(mention_of, mentions_of(doc, spans_key))
     return document._replace(
         mentions=tuple(mention._replace(label=labels.get(mention.label, mention.label)) for mention in mentions)
@@ -132,11 +134,11 @@ def _found(
 
 
 class _Tally:
-    """Adds up what is compared, by measure and label.
+    """Adds up counts by measure and label.
 
     Attributes:
-        labels: how many gold mentions with an id each label of the corpus has, whatever the type wanted.
-        found: how many mentions were found of each label, whatever the type wanted.
+        labels: The number of gold mentions with an id per corpus label, for all types.
+        found: The number of found mentions per label, for all types.
     """
 
     def __init__(self, kb: KnowledgeBase) -> None:
@@ -150,7 +152,7 @@ class _Tally:
         self._without_a_name = 0
 
     def __call__(self, gold: AnnotatedDocument, found: AnnotatedDocument) -> Counts:
-        """Return `dict[str, SetCounts]`: those of this document, by measure."""
+        """Return the counts of this document, by measure."""
         counts = self._compare(gold, found)
         _add(self.counts, counts)
         for label in {mention.label for mention in (*gold.mentions, *found.mentions)}:
@@ -184,7 +186,7 @@ def _figures(counts: SetCounts) -> dict[str, Any]:
 
 
 def _prediction(gold: AnnotatedDocument, found: AnnotatedDocument, counts: Counts) -> dict[str, Any]:
-    """A line of the predictions file."""
+    """Return a line of the predictions file."""
     return {
         "doc_id": gold.doc_id,
         "gold": _rows(gold.mentions),

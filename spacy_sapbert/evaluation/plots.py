@@ -1,4 +1,4 @@
-"""Pictures of what was measured, as SVG or PNG by the name of the file."""
+"""Plot learning curves, reliability and risk against coverage, as SVG, PNG or PDF by the file name."""
 
 from __future__ import annotations
 
@@ -18,15 +18,16 @@ LINKING_SCORES = {"link_acc": "accuracy", "link_strict": "strict accuracy", "lin
 
 
 def plot_learning_curve(lines: Sequence[Mapping[str, Any]], path: Path) -> None:
-    """Draw a training run: the loss and the mined pairs of its steps, and what evaluations found.
+    """Draw a training run: the loss and the mined pairs per step, and the results of evaluations.
 
     Args:
-        lines: of the run's log; those with a loss are steps, the others evaluations.
+        lines: The lines of the run's log. A line with a loss is a step, and any other line is an evaluation.
+        path: The file to write.
 
     Raises:
         SapbertError: E507 the file cannot be written.
     """
-    from matplotlib.figure import Figure  # no pyplot: nothing is shown, and no window system is asked for
+    from matplotlib.figure import Figure  # not pyplot, which looks for a window system
 
     steps = [line for line in lines if "loss" in line]
     evaluations = [line for line in lines if "loss" not in line]
@@ -48,10 +49,11 @@ def plot_learning_curve(lines: Sequence[Mapping[str, Any]], path: Path) -> None:
 
 
 def plot_reliability(tables: Mapping[str, Sequence[Mapping[str, Any]]], path: Path) -> None:
-    """Draw how many links of each probability are right; on the diagonal, as many as the probability says.
+    """Draw how many links of each probability are right. A calibrated probability lies on the diagonal.
 
     Args:
-        tables: by their label, as `confidence.reliability` gives them.
+        tables: The tables from `metrics.calibration.reliability`, by label.
+        path: The file to write.
 
     Raises:
         SapbertError: E507 the file cannot be written.
@@ -70,10 +72,11 @@ def plot_reliability(tables: Mapping[str, Sequence[Mapping[str, Any]]], path: Pa
 
 
 def plot_risk_coverage(curves: Mapping[str, Sequence[Mapping[str, float]]], path: Path) -> None:
-    """Draw how many links are wrong where only the surest are taken.
+    """Draw the share of wrong links if only the links with the highest scores are kept.
 
     Args:
-        curves: by their label, as `confidence.risk_points` gives them.
+        curves: The points from `metrics.calibration.risk_points`, by label.
+        path: The file to write.
 
     Raises:
         SapbertError: E507 the file cannot be written.
@@ -92,7 +95,7 @@ def plot_risk_coverage(curves: Mapping[str, Sequence[Mapping[str, float]]], path
 
 
 def save_figure(figure: Any, path: Path) -> None:
-    """Write a matplotlib figure as its file's name says; drawn twice it gives the same file.
+    """Write a matplotlib figure in the format of its file name. The same figure gives the same file.
 
     Raises:
         SapbertError: E507 the file cannot be written.
@@ -106,7 +109,11 @@ def save_figure(figure: Any, path: Path) -> None:
 
 
 def check_matplotlib() -> None:
-    """Tell before the work that nothing could be drawn. RAISES (SapbertError): E542 matplotlib is not installed."""
+    """Check before long work that matplotlib is installed.
+
+    Raises:
+        SapbertError: E542 matplotlib is not installed.
+    """
     try:
         import matplotlib  # noqa: F401
     except ModuleNotFoundError as error:
@@ -114,14 +121,15 @@ def check_matplotlib() -> None:
 
 
 def plot_linking_scores(lines: Sequence[Mapping[str, Any]], path: Path) -> None:
-    """Draw how a linker learnt: accuracy and candidate recall at each evaluation, with the epochs marked.
+    """Draw the training of a linker: accuracy and candidate recall at each evaluation, by epoch.
 
     Args:
-        lines: of a log, see `read_candidate_log`.
+        lines: The lines of a log, see `read_candidate_log`.
+        path: The file to write.
 
     Raises:
-        SapbertError: E507 the file cannot be written, E523 its name says no kind of picture, E542 matplotlib is not
-            installed.
+        SapbertError: E507 the file cannot be written. E523 the file name has no format of a picture. E542 matplotlib is
+            not installed.
     """
     if path.suffix.lower() not in ENDINGS:
         raise SapbertError(Errors.E523.format(path=path, endings=", ".join(ENDINGS)))
@@ -132,7 +140,7 @@ def plot_linking_scores(lines: Sequence[Mapping[str, Any]], path: Path) -> None:
     panel = figure.subplots()
     steps = [line["step"] for line in lines]
     for name, label in LINKING_SCORES.items():
-        values = np.array([line[name] for line in lines], dtype=float)  # None is no number, so nothing is drawn
+        values = np.array([line[name] for line in lines], dtype=float)  # None becomes nan, which is not drawn
         panel.plot(steps, 100 * values, "o-", label=label)
     firsts = list({line["epoch"]: line["step"] for line in reversed(lines)}.items())[::-1]
     firsts = firsts[:: -(-len(firsts) // TICKS)]

@@ -1,4 +1,4 @@
-"""Prediction files: one JSON object a line, for error lists and paired tests."""
+"""Read and write prediction files: JSON lines for error lists and paired tests."""
 
 from __future__ import annotations
 
@@ -12,18 +12,20 @@ from ..files import open_text, parse_json
 
 
 def write_prediction(write: Callable[[str], object], prediction: Mapping[str, Any]) -> None:
-    """
+    """Write a prediction as a JSON line.
+
     Args:
-        write: as `open_output` gives it.
+        write: A function from `open_output`.
+        prediction: The values of the line.
     """
     write(json.dumps(prediction, ensure_ascii=False) + "\n")
 
 
 def read_predictions(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the number of each line and what it holds.
+    """Yield the number of each line and its values.
 
     Raises:
-        SapbertError: E513 a line that is no JSON object, E120 to E122 the file cannot be read.
+        SapbertError: E513 a line is not a JSON object. E120 to E122 the file cannot be read.
     """
     with open_text(path) as lines:
         for number, line in enumerate(lines, start=1):
@@ -32,5 +34,5 @@ def read_predictions(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
             except ValueError as error:
                 raise SapbertError(Errors.E513.format(path=path, line=number, reason=error)) from error
             if not isinstance(prediction, dict):
-                raise SapbertError(Errors.E513.format(path=path, line=number, reason="no JSON object"))
+                raise SapbertError(Errors.E513.format(path=path, line=number, reason="the line is not a JSON object"))
             yield number, prediction

@@ -1,14 +1,14 @@
-"""How far an encoder holds synonyms and names of different concepts apart, by the cosines of both.
+"""Measure how well an encoder separates synonyms from names of different concepts, by their cosines.
 
-What is measured is that of github.com/sujitpal/kg-aligned-entity-linker, which takes 100 pairs of synonyms for it.
-Positive is the cosine of the two names of a pair. Negative are the cosines of each left name with the right names of
-all other pairs, n(n - 1) of them for n pairs, without those of names that are known to be of one concept.
+The measure follows github.com/sujitpal/kg-aligned-entity-linker, which uses 100 pairs of synonyms. A positive is the
+cosine of the two names of a pair. A negative is the cosine of a left name with the right name of another pair. There
+are n(n - 1) negatives for n pairs. Names that are known to belong to one concept are left out.
 
-The original's table must be read otherwise than ours. Its script fills the half of the matrix below the diagonal, and
-then takes the mean over the whole, with the zeros of the other half and of the diagonal. So its mean of the negatives
-is p = (n - 1)/2n of the true one of that half: for 100 pairs the published mean must be taken 2.02 times, and 0.264
-stands for 0.533. The true variance is (sd² + mean²)/p - (mean/p)² of the published numbers, and the true difference
-that to the true mean. Ours are over the negatives alone, and over both halves.
+The original's table cannot be compared with ours directly. Its script fills the half of the matrix below the diagonal
+and then takes the mean over the whole matrix, zeros included. Its mean of the negatives is therefore p = (n - 1)/2n of
+the true mean of that half. For 100 pairs, the published mean must be multiplied by 2.02: 0.264 stands for 0.533. The
+true variance is (sd² + mean²)/p - (mean/p)², with the published values. The true difference is the difference to the
+true mean. Our values use the negatives alone, in both halves.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from ..training.pair_files import find_shared_names, read_pairs, read_shared_nam
 
 
 class Encoder(Protocol):
-    """Names to vectors, as by `TransformerEncoder`."""
+    """An encoder that returns vectors for names, such as `TransformerEncoder`."""
 
     def encode(self, texts: Sequence[str]) -> np.ndarray: ...
 
 
 class NamePairs(NamedTuple):
-    """The pairs of a file, and which of their names mean the same.
+    """The pairs of a file, and the names with the same meaning.
 
     Attributes:
-        left: the names of n pairs.
-        right: the names of n pairs.
-        concept_ids: the concepts of the pairs.
-        synonyms: for each left name the places of the right names that share a concept with it, its own pair among
-            them.
-        same_name: pairs of a name with itself, which were left out.
+        left: The left names of n pairs.
+        right: The right names of n pairs.
+        concept_ids: The concept of each pair.
+        synonyms: For each left name, the positions of the right names that share a concept with it, its own pair
+            included.
+        same_name: The number of pairs of a name with itself, which are left out.
     """
 
     left: list[str]
@@ -51,13 +51,12 @@ class NamePairs(NamedTuple):
 
 
 def read_name_pairs(path: Path) -> NamePairs:
-    """Read a file of pairs and, where there is one, the file of the names that several concepts share.
+    """Read a file of pairs and, if there is one, its file of shared names.
 
-    Names that stand in pairs of several concepts are taken for names of all of them.
+    A name in pairs of several concepts counts as a name of all of them.
 
     Raises:
-        SapbertError: E545 there are no two pairs whose names differ in meaning, E180 a broken line, E12x a file cannot
-            be read.
+        SapbertError: E545 no two pairs have different meanings. E180 a line is broken. E12x a file cannot be read.
     """
     read = list(read_pairs(path))
     pairs = [pair for pair in read if pair.name1 != pair.name2]
@@ -77,7 +76,7 @@ def read_name_pairs(path: Path) -> NamePairs:
 
 
 def _synonyms(left: Sequence[set[str]], right: Sequence[set[str]]) -> list[np.ndarray]:
-    """Return `list[np.ndarray]`: for each set of concepts on the left the places of those on the right it meets."""
+    """Return for each concept set on the left the positions of the overlapping sets on the right."""
     places: defaultdict[str, list[int]] = defaultdict(list)
     for place, owners in enumerate(right):
         for concept_id in owners:
@@ -88,17 +87,17 @@ def _synonyms(left: Sequence[set[str]], right: Sequence[set[str]]) -> list[np.nd
 def evaluate_separation(encoder: Encoder, pairs: NamePairs) -> Separation:
     """Encode the names of pairs, and measure all their cosines.
 
-    `metrics.separation.as_measures` puts the result into numbers.
+    `metrics.separation.as_measures` turns the result into numbers.
 
     Args:
-        encoder: such as `TransformerEncoder`.
-        pairs: pairs of synonyms, as `read_name_pairs` gives them.
+        encoder: An encoder such as `TransformerEncoder`.
+        pairs: Pairs of synonyms from `read_name_pairs`.
     """
     left, right = np.split(encoder.encode([*pairs.left, *pairs.right]), 2)
     return measure_separation(left, right, pairs.synonyms)
 
 
 def cosines_of_pairs(encoder: Encoder, pairs: NamePairs) -> np.ndarray:
-    """Return `float32, shape (n, n)`: the cosine of each left name, by row, with each right name."""
+    """Return the cosine of each left name (by row) with each right name, float32, shape (n, n)."""
     left, right = np.split(to_unit_length(encoder.encode([*pairs.left, *pairs.right])), 2)
     return left @ right.T

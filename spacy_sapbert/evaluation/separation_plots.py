@@ -1,6 +1,6 @@
-"""Pictures of what encoders hold apart: histograms, heat maps and clusters, each as SVG and as PNG.
+"""Plot how well encoders separate synonyms from other names: histograms, heat maps and clusters, as SVG and PNG.
 
-Every picture has a panel for each encoder, so that one can be seen before and after it was trained.
+Every picture has one panel per encoder, for example to compare an encoder before and after training.
 """
 
 from __future__ import annotations
@@ -19,14 +19,17 @@ from .separation import NamePairs
 
 MOST_PAIRS_OF_A_HEAT_MAP = 40
 _CHARACTERS = 30
-_NEIGHBOURS = 30  # scikit-learn's own perplexity, which it takes for larger data
+_PERPLEXITY = 30  # scikit-learn's default
 
 
 def plot_histograms(separations: Mapping[str, Separation], folder: Path) -> None:
-    """Draw how the cosines of synonyms and of names of different concepts are distributed, as `separation.svg`.
+    """Draw the distributions of cosines of synonyms and of names of different concepts, as `separation.svg` and `.png`.
+
+    A dashed line shows the threshold of equal error rates.
 
     Args:
-        separations: by what each encoder is called. The threshold of equal errors is dashed.
+        separations: The separations, by the label of the encoder.
+        folder: The folder to write to.
 
     Raises:
         SapbertError: E507 a file cannot be written.
@@ -50,17 +53,24 @@ def plot_histograms(separations: Mapping[str, Separation], folder: Path) -> None
 
 
 def check_heat_map(pairs: NamePairs) -> None:
-    """Raise SapbertError: E546 there are too many pairs for a heat map."""
+    """Check that there are few enough pairs for a heat map.
+
+    Raises:
+        SapbertError: E546 there are too many pairs.
+    """
     if len(pairs.left) > MOST_PAIRS_OF_A_HEAT_MAP:
         raise SapbertError(Errors.E546.format(pairs=len(pairs.left), most=MOST_PAIRS_OF_A_HEAT_MAP))
 
 
 def plot_heat_maps(pairs: NamePairs, cosines: Mapping[str, np.ndarray], folder: Path) -> None:
-    """Draw the cosines of each left name of a few pairs with each right name, as `heat_map.svg`; synonyms stand on the
-    diagonal.
+    """Draw the cosines of all left names with all right names of a few pairs, as `heat_map.svg` and `.png`.
+
+    Synonyms are on the diagonal.
 
     Args:
-        cosines: by what each encoder is called, float32 of shape (n, n), left names by row.
+        pairs: The pairs to draw.
+        cosines: Cosines by the label of the encoder, float32, shape (n, n); one row per left name.
+        folder: The folder to write to.
 
     Raises:
         SapbertError: E507 a file cannot be written.
@@ -82,8 +92,9 @@ def plot_heat_maps(pairs: NamePairs, cosines: Mapping[str, np.ndarray], folder: 
 
 
 def names_of_largest_concepts(pairs: NamePairs, n: int) -> dict[str, list[str]]:
-    """Return the names in the pairs of the n concepts with most of them, largest first; of equal ones the one that
-    comes first in the file.
+    """Return the names of the n concepts with the most names in the pairs, largest first.
+
+    Among equal concepts, the first in the file wins.
     """
     names: dict[str, dict[str, None]] = {}
     for concept_id, *both in zip(pairs.concept_ids, pairs.left, pairs.right, strict=True):
@@ -93,14 +104,15 @@ def names_of_largest_concepts(pairs: NamePairs, n: int) -> dict[str, list[str]]:
 
 
 def plot_clusters(names: Mapping[str, Sequence[str]], vectors: Mapping[str, np.ndarray], folder: Path) -> None:
-    """Draw the names of some concepts in two dimensions, coloured by concept, as `clusters.svg`.
+    """Draw the names of some concepts in two dimensions, with one color per concept, as `clusters.svg` and `.png`.
 
-    As in figure 1 of SapBERT (Liu et al. 2021), t-SNE (van der Maaten and Hinton 2008) brings names that are near one
-    another together; how far apart clusters lie says little.
+    t-SNE (van der Maaten and Hinton 2008) draws similar names close together, as in figure 1 of SapBERT (Liu et al.
+    2021). The distances between clusters mean little.
 
     Args:
-        names: of two concepts or more, by id.
-        vectors: by what each encoder is called, float32 with a row for each of these names.
+        names: The names of two or more concepts, by id.
+        vectors: Vectors by the label of the encoder, float32, one row per name.
+        folder: The folder to write to.
 
     Raises:
         SapbertError: E507 a file cannot be written.
@@ -112,7 +124,7 @@ def plot_clusters(names: Mapping[str, Sequence[str]], vectors: Mapping[str, np.n
     ends = np.cumsum([len(some) for some in names.values()])
     for panel, (label, matrix) in zip(panels, vectors.items(), strict=True):
         for number, (some, points) in enumerate(zip(names.values(), np.split(_flat(matrix), ends[:-1]), strict=True)):
-            marker = "o^sv"[number // 10 % 4]  # there are ten colours
+            marker = "o^sv"[number // 10 % 4]  # there are only ten colors
             panel.scatter(*points.T, s=20, color=f"C{number}", marker=marker, label=_short(some[0]))
         panel.set(title=label, xticks=[], yticks=[])
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside right upper", fontsize="small")
@@ -120,10 +132,10 @@ def plot_clusters(names: Mapping[str, Sequence[str]], vectors: Mapping[str, np.n
 
 
 def _flat(vectors: np.ndarray) -> np.ndarray:
-    """Return `float32, shape (n, 2)`: points in the plane; the same vectors give the same ones."""
+    """Return points in the plane, float32, shape (n, 2); the same vectors give the same points."""
     from sklearn.manifold import TSNE
 
-    perplexity = min(_NEIGHBOURS, (len(vectors) - 1) / 3)  # three times as many neighbours are looked at
+    perplexity = min(_PERPLEXITY, (len(vectors) - 1) / 3)  # t-SNE uses three times as many neighbors
     flat: np.ndarray = TSNE(metric="cosine", init="pca", perplexity=perplexity, random_state=0).fit_transform(vectors)
     return flat
 

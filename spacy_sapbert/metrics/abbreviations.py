@@ -1,4 +1,4 @@
-"""Pairs of a short and a long form, found and gold, compared exactly or leniently."""
+"""Compare found and gold abbreviation pairs (short form, long form), exactly or leniently."""
 
 from __future__ import annotations
 
@@ -24,32 +24,33 @@ def fold(text: str) -> str:
 
 
 def compare_leniently(gold: set[Pair], found: set[Pair], stop_words: Collection[str]) -> SetCounts:
-    """Count pairs that are the same, or alike.
+    """Count the pairs that are equal or similar.
 
-    Pairs are alike whose short forms are the same letters and digits, and whose long forms are the same without
-    punctuation and stop words at their start, or have a Jaccard overlap of words of at least 0.5. Each gold pair is
-    found once.
+    Two pairs are similar if both conditions hold. Their short forms have the same letters and digits. Their long forms
+    are equal without punctuation and leading stop words, or share at least half of their words (Jaccard overlap ≥ 0.5).
+    Each gold pair is found at most once.
 
     Args:
-        gold: as `fold_pairs` gives them.
-        found: as `fold_pairs` gives them.
+        gold: Gold pairs from `fold_pairs`.
+        found: Found pairs from `fold_pairs`.
+        stop_words: Words that do not count at the start of a long form.
     """
     exact = compare_sets(gold, found)
-    return exact._replace(hits=exact.hits + _count_alike(gold - found, found - gold, stop_words))
+    return exact._replace(hits=exact.hits + _count_similar(gold - found, found - gold, stop_words))
 
 
-def _count_alike(gold: Iterable[Pair], found: Iterable[Pair], stop_words: Collection[str]) -> int:
-    """Return how many of the gold pairs are leniently found, each by another of the pairs found."""
+def _count_similar(gold: Iterable[Pair], found: Iterable[Pair], stop_words: Collection[str]) -> int:
+    """Return the number of gold pairs that have a similar found pair, each found pair used once."""
     left, count = sorted(found), 0
     for pair in sorted(gold):
-        alike = next((other for other in left if _alike(pair, other, stop_words)), None)
-        if alike is not None:
-            left.remove(alike)
+        similar = next((other for other in left if _is_similar(pair, other, stop_words)), None)
+        if similar is not None:
+            left.remove(similar)
             count += 1
     return count
 
 
-def _alike(a: Pair, b: Pair, stop_words: Collection[str]) -> bool:
+def _is_similar(a: Pair, b: Pair, stop_words: Collection[str]) -> bool:
     if letters(a[0]) != letters(b[0]):
         return False
     words_a, words_b = _words(a[1], stop_words), _words(b[1], stop_words)

@@ -1,4 +1,4 @@
-"""How well numbers say which links are right: precision and recall at thresholds, calibration, risk and coverage."""
+"""Measure scores and probabilities of links: precision and recall by threshold, calibration, risk and coverage."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ COVERAGES = 20
 
 
 class Curve(NamedTuple):
-    """Links at every threshold that tells some of them apart, as arrays of one shape, thresholds rising.
+    """The links above each threshold that separates some of them. All arrays have one shape, and thresholds rise.
 
     Attributes:
-        n (int64): links with a higher score than the threshold.
-        precision (float64): of these, from 0 to 1.
-        recall (float64): of these, from 0 to 1.
-        f1 (float64): of these, from 0 to 1.
+        n: The number of links with a score above the threshold, int64.
+        precision: The precision of these links, float64, from 0 to 1.
+        recall: The recall of these links, float64, from 0 to 1.
+        f1: The F1 of these links, float64, from 0 to 1.
     """
 
     thresholds: np.ndarray
@@ -28,12 +28,12 @@ class Curve(NamedTuple):
 
 
 def threshold_curve(scores: np.ndarray, right: np.ndarray, found: np.ndarray) -> Curve:
-    """Measure links at the threshold 0 and at every score but the highest, above which there are no links.
+    """Measure links at the threshold 0 and at every score except the highest, since no link is above it.
 
     Args:
-        scores (float64, shape (links,)): above 0.
-        right (bool, shape (links,)): whether each link is right.
-        found (float64, shape (gold,)): for each gold concept the highest score of a right link to it; -inf without one.
+        scores: The scores of the links, float64, shape (links,), above 0.
+        right: Whether each link is right, bool, shape (links,).
+        found: The highest score of a right link to each gold concept, float64, shape (gold,); -inf without such a link.
     """
     thresholds = np.unique(np.append(scores, 0.0))[:-1]
     n = _above(scores, thresholds)
@@ -50,14 +50,14 @@ def _above(values: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
 
 
 def reliability(probabilities: np.ndarray, right: np.ndarray, bins: int = BINS) -> list[dict[str, Any]]:
-    """Put links into bins by their probability.
+    """Group links into bins by their probability.
 
-    All bins hold about the same number of links; those of equal probability are never parted, so that a bin may hold
-    more, and there may be fewer bins.
+    All bins have about the same number of links. Links with equal probability stay together, so a bin can be larger,
+    and there can be fewer bins.
 
     Returns:
-        for each bin, by rising probability, `mean`, its mean probability, `right`, the share of its links that are
-            right, and `n`.
+        One entry per bin, by rising probability. `mean` is its mean probability, `right` the share of its links that
+        are right, and `n` their number.
     """
     _, group, sizes = np.unique(probabilities, return_inverse=True, return_counts=True)
     middle = np.cumsum(sizes) - sizes / 2
@@ -70,24 +70,24 @@ def reliability(probabilities: np.ndarray, right: np.ndarray, bins: int = BINS) 
 
 
 def calibration_error(table: list[dict[str, Any]]) -> float:
-    """Return expected calibration error (Naeini et al. 2015) over the bins of a `reliability` table."""
+    """Return the expected calibration error (Naeini et al. 2015) over the bins of a `reliability` table."""
     n = sum(row["n"] for row in table)
     return float(sum(row["n"] * abs(row["mean"] - row["right"]) for row in table) / n)
 
 
 def brier_score(probabilities: np.ndarray, right: np.ndarray) -> float:
-    """Return mean squared difference of probability and outcome (Brier 1950)."""
+    """Return the mean squared difference between probability and outcome (Brier 1950)."""
     return float(np.mean((probabilities - right) ** 2))
 
 
 def risks(scores: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """The risk–coverage curve (El-Yaniv and Wiener 2010): how many links are wrong where only the surest are taken.
+    """Return the share of wrong links among those with the highest scores: the risk–coverage curve.
 
-    Its mean is the area under the curve. Links of equal score count as if drawn in random order: each with the share
-    of them that is wrong.
+    The curve is that of El-Yaniv and Wiener (2010). The mean of the curve is the area under it. Links with equal scores
+    count as if drawn in random order: each counts with the share of them that is wrong.
 
     Returns:
-        float64, shape (links,): at place i, the share of wrong ones among the i + 1 links of highest score.
+        float64, shape (links,). Position i has the share of wrong links among the i + 1 links with the highest scores.
     """
     _, group, sizes = np.unique(-scores, return_inverse=True, return_counts=True)
     wrong = np.bincount(group, weights=~right) / sizes
@@ -95,7 +95,7 @@ def risks(scores: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 
 def risk_points(curve: np.ndarray, points: int = COVERAGES) -> list[dict[str, float]]:
-    """Return `coverage` and `risk` at so many coverages, evenly spaced up to 1."""
+    """Return `coverage` and `risk` at this number of coverages, evenly spaced up to 1."""
     coverages = [number / points for number in range(1, points + 1)]
     places = [max(round(coverage * len(curve)), 1) - 1 for coverage in coverages]
     return [{"coverage": c, "risk": float(curve[place])} for c, place in zip(coverages, places, strict=True)]

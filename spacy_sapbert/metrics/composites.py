@@ -1,4 +1,4 @@
-"""The parts of composite mentions, predicted and gold, compared as sets."""
+"""Compare predicted and gold parts of composite mentions, as sets."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ from .counts import SetCounts, compare_sets, micro, percent, ratio
 
 
 def compare_parts(gold: Iterable[str], predicted: Iterable[str]) -> SetCounts:
-    """Return how many predicted parts are gold parts, with case and blanks folded."""
+    """Count the predicted parts that are gold parts, with case and blanks folded."""
     return compare_sets(_folded(gold), _folded(predicted))
 
 
 def is_exact(counts: SetCounts) -> bool:
-    """Return whether the predicted parts are the gold parts."""
+    """Return whether the predicted parts are exactly the gold parts."""
     return counts.hits == counts.named == counts.gold
 
 
 def score_parts(counts: Sequence[SetCounts]) -> dict[str, Any]:
-    """Return `dict`: the count `n` of mentions, and percentages: `exact` (all parts right), `part_p`, `part_r` and
-    `part_f1`; 0 where there is nothing to divide by.
+    """Return the count `n` of mentions, and the percentages `exact`, `part_p`, `part_r` and `part_f1`.
+
+    `exact` is the share of mentions with all parts right. A percentage is 0 if its denominator is 0.
     """
     return {
         "n": len(counts),

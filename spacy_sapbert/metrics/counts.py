@@ -1,4 +1,4 @@
-"""Percentages, and precision, recall and F1 from counts."""
+"""Compute percentages, precision, recall and F1 from counts."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 
 class SetCounts(NamedTuple):
-    """Counts that precision, recall and F1 are made of.
+    """The counts behind precision, recall and F1.
 
     Attributes:
-        hits: how many of the named ones are gold.
-        named: how many the prediction names.
-        gold: how many it should name.
+        hits: The number of predicted items that are gold.
+        named: The number of predicted items.
+        gold: The number of gold items.
     """
 
     hits: int
@@ -22,48 +22,54 @@ class SetCounts(NamedTuple):
 
 
 def compare_sets(gold: AbstractSet[object], named: AbstractSet[object]) -> SetCounts:
-    """Return how many of the named things are gold."""
+    """Count the predicted items that are gold."""
     return SetCounts(len(gold & named), len(named), len(gold))
 
 
 def total(counts: Iterable[SetCounts]) -> SetCounts:
-    """Return the sums of the counts; zeros where there are none."""
+    """Return the sums of the counts; zeros if there are none."""
     return SetCounts(*map(sum, zip(SetCounts(0, 0, 0), *counts, strict=True)))
 
 
 def percent(share: float | None) -> float | None:
-    """Return a share from 0 to 1 in percent, with 2 decimals; None where there is no share."""
+    """Return a share from 0 to 1 in percent, with 2 decimals; None if the share is None."""
     return None if share is None else round(100 * share, 2)
 
 
 def ratio(part: float, whole: float) -> float:
-    """Return the part over the whole; 0 where there is nothing to divide by."""
+    """Return the part divided by the whole; 0 if the whole is 0."""
     return part / whole if whole else 0.0
 
 
 def mean(values: Collection[float]) -> float | None:
-    """Return the mean of numbers, or the share of what holds; None of nothing."""
+    """Return the mean of numbers, or the share of true values; None if there are no values."""
     return float(sum(values) / len(values)) if len(values) else None
 
 
 def f1_score(precision: float, recall: float) -> float:
-    """Return the harmonic mean of precision and recall; 0 where both are 0."""
+    """Return the harmonic mean of precision and recall; 0 if both are 0."""
     return ratio(2 * precision * recall, precision + recall)
 
 
 def precision_recall_f1(precision: float | None, recall: float | None) -> dict[str, float | None]:
-    """Return percentages "p", "r" and "f1"; None for what does not count, and then for F1."""
+    """Return the percentages "p", "r" and "f1".
+
+    A value that does not count is None, and then F1 is None, too.
+    """
     f1 = None if precision is None or recall is None else f1_score(precision, recall)
     return {"p": percent(precision), "r": percent(recall), "f1": percent(f1)}
 
 
 def micro(counts: Iterable[SetCounts]) -> dict[str, float | None]:
-    """Return percentages "p", "r" and "f1" of all counts together; 0 where there is nothing to divide by."""
+    """Return the percentages "p", "r" and "f1" of all counts together; 0 if the denominator is 0."""
     hits, named, gold = total(counts)
     return precision_recall_f1(ratio(hits, named), ratio(hits, gold))
 
 
 def macro(counts: Sequence[SetCounts]) -> dict[str, float | None]:
-    """Return percentages "p" and "r" averaged over documents, p 0 where none is named, and "f1" of the two."""
+    """Return the percentages "p" and "r", averaged over documents, and "f1" of the two.
+
+    A document without predictions has a precision of 0.
+    """
     precisions = [ratio(one.hits, one.named) for one in counts]
     return precision_recall_f1(mean(precisions), mean([one.hits / one.gold for one in counts]))

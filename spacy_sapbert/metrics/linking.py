@@ -1,7 +1,7 @@
-"""How often mentions are linked to the right concepts: Acc@1, Acc@5 and the recall of candidates.
+"""Measure how often mentions are linked to the right concepts: Acc@1, Acc@5 and candidate recall.
 
-Two measures stand side by side. *Lenient* is that of BioSyn (Sung et al. 2020, section 4.2): every part that the linker
-looked up must meet any of the gold ids. *Strict* asks for one part a gold concept, and for the right one.
+There are two measures. *Lenient* is BioSyn's (Sung et al. 2020, section 4.2): every part that the linker looked up must
+match any of the gold ids. *Strict* requires one part per gold concept, each with the right concept.
 """
 
 from __future__ import annotations
@@ -25,24 +25,25 @@ Ids = AbstractSet[str]
 
 
 def lenient_at(k: int, gold: Collection[Ids], parts: Sequence[Sequence[Ids]]) -> bool:
-    """Whether every part has, among its first k candidates, one that meets any gold id.
+    """Return whether every part has a candidate that matches any gold id, among its first k candidates.
 
     Args:
-        gold: the gold concepts, each as the set of the gold ids that name it.
-        parts: for each part its candidates, best first, each as the set of all its ids.
+        k: The number of candidates to look at.
+        gold: The gold concepts, each as the set of the gold ids for it.
+        parts: The candidates of each part, best first, each as the set of all its ids.
 
     Returns:
-        False where there is no part.
+        False if there is no part.
     """
     ids = frozenset().union(*gold)
     return bool(parts) and all(any(ids & candidate for candidate in part[:k]) for part in parts)
 
 
 def strict_at(k: int, gold: Collection[Ids], parts: Sequence[Sequence[Ids]]) -> bool:
-    """Whether parts and gold concepts can be paired off so that each part has its concept among its first k candidates.
+    """Return whether parts and gold concepts match one to one, each part by one of its first k candidates.
 
-    The arguments are those of `lenient_at`. For k = 1 this means: the first candidates of the parts are the gold
-    concepts, one to one. Two parts with the same first candidate are therefore wrong, whatever the gold is.
+    The arguments are those of `lenient_at`. For k = 1, the first candidates of the parts must be the gold concepts, one
+    to one. Two parts with the same first candidate are therefore always wrong.
     """
     from scipy.optimize import linear_sum_assignment
 
@@ -54,14 +55,15 @@ def strict_at(k: int, gold: Collection[Ids], parts: Sequence[Sequence[Ids]]) -> 
 
 
 def gold_concepts(ids: Iterable[str], find_id: Callable[[str], Iterable[str]]) -> list[frozenset[str]]:
-    """Put together the gold ids that name one concept, so that one part can answer for all of them.
+    """Group the gold ids of one concept, because one part can match all of them.
 
     Args:
-        find_id: gives the primary ids of the concepts that have an id, such as `KnowledgeBase.find_id`; nothing for an
-            unknown id.
+        ids: The gold ids of a mention.
+        find_id: A function that returns the primary ids of the concepts with an id, such as `KnowledgeBase.find_id`. It
+            returns nothing for an unknown id.
 
     Returns:
-        one set of ids a concept; an unknown id is alone.
+        One set of ids per concept. An unknown id forms its own set.
     """
     groups: list[tuple[frozenset[str], frozenset[str]]] = []
     for concept_id in ids:
@@ -77,14 +79,14 @@ def gold_concepts(ids: Iterable[str], find_id: Callable[[str], Iterable[str]]) -
 
 
 class MentionScore(NamedTuple):
-    """What is right about a linked mention.
+    """The scores of a linked mention.
 
     Attributes:
-        covered: every gold id is in the vocabulary, as BioSyn's protocol asks of a mention that it keeps.
-        lenient: by cutoff.
-        strict: by cutoff.
-        exact_match: a name of the vocabulary that equals the mention, or its long form, belongs to a gold concept.
-        slices: those of `SLICES` that the mention is in.
+        covered: Every gold id is in the vocabulary. BioSyn's protocol keeps only such mentions.
+        lenient: Lenient accuracy, by cutoff.
+        strict: Strict accuracy, by cutoff.
+        exact_match: The mention or its long form is a name of a gold concept.
+        slices: The elements of `SLICES` that the mention belongs to.
     """
 
     covered: bool
@@ -95,7 +97,7 @@ class MentionScore(NamedTuple):
 
 
 def accuracies(scores: Sequence[MentionScore]) -> dict[str, dict[str, float | None]]:
-    """Return "lenient" and "strict", each with the percentages "acc@1" and "acc@5"; None of no mention."""
+    """Return "lenient" and "strict", each with the percentages "acc@1" and "acc@5"; None if there is no mention."""
     return {
         "lenient": {f"acc@{k}": percent(mean([score.lenient[k] for score in scores])) for k in CUTOFFS},
         "strict": {f"acc@{k}": percent(mean([score.strict[k] for score in scores])) for k in CUTOFFS},
@@ -103,7 +105,7 @@ def accuracies(scores: Sequence[MentionScore]) -> dict[str, dict[str, float | No
 
 
 def summarize(scores: Sequence[MentionScore]) -> dict[str, Any]:
-    """Return `dict`: what `evaluate_linking` reports of a corpus."""
+    """Return the measures of a corpus, as `evaluate_linking` reports them."""
     covered = [score for score in scores if score.covered]
     of_slice = {name: [score for score in covered if name in score.slices] for name in SLICES}
     over_all = accuracies(scores)

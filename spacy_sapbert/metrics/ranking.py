@@ -1,7 +1,8 @@
-"""How well a ranking of concepts meets the gold concepts of a document.
+"""Measure a ranking of concepts against the gold concepts of a document.
 
-Every document is given as many concepts as there are places, ten by default, and its hits are counted: P is their share
-of the places, R their share of its gold concepts (Shao et al. 2024). So P is bounded by the number of gold concepts.
+Every document gets the same number of predicted concepts, ten by default. P is the share of the predictions that are
+gold, and R the share of the gold concepts that are predicted (Shao et al. 2024). The number of gold concepts therefore
+limits P.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ FEW_PLACES = 5
 
 
 class RankingScore(NamedTuple):
-    """How good the ranking of one document is, as shares.
+    """The scores of the ranking of one document, as shares.
 
     Attributes:
-        p: None where all places are taken by what does not count.
-        r: with all places, and with the first `FEW_PLACES`.
-        few_r: with all places, and with the first `FEW_PLACES`.
-        ap: average precision, of which the mean over documents is MAP.
+        p: Precision. None if only concepts that do not count are predicted.
+        r: Recall of all predictions.
+        few_r: Recall of the first `FEW_PLACES` predictions.
+        ap: Average precision. Its mean over documents is MAP.
     """
 
     p: float | None
@@ -32,14 +33,16 @@ class RankingScore(NamedTuple):
 def score_ranking(
     ranked: Sequence[str], gold: Collection[str], subset: Collection[str] | None = None, *, k: int = PLACES
 ) -> RankingScore:
-    """Measure how well the first of a ranking meet a subset of the gold concepts.
+    """Score the first concepts of a ranking on a subset of the gold concepts.
 
-    Gold concepts outside the subset are neither right nor wrong: P and average precision are counted as if they were
-    not there. R is the share of the subset that is among the first k of the ranking as it is.
+    Gold concepts outside the subset are neither right nor wrong: P and average precision ignore them. R is the share of
+    the subset among the first k of the whole ranking.
 
     Args:
-        ranked: ids, best first; fewer than k leave places empty, which count as wrong.
-        subset: None for all gold concepts; must not be empty.
+        ranked: Concept ids, best first. If there are fewer than k, the missing ones count as wrong.
+        gold: The gold concepts.
+        subset: The subset to score, not empty. None is all gold concepts.
+        k: The number of predictions.
     """
     subset = gold if subset is None else subset
     others = set(gold) - set(subset)
@@ -50,7 +53,7 @@ def score_ranking(
 
 
 def average_precision(ranked: Iterable[str], gold: Collection[str]) -> float:
-    """Return the mean, over the gold concepts, of the precision where each stands; 0 for what is missing."""
+    """Return the mean precision at the ranks of the gold concepts; a missing concept counts as 0."""
     hits, total = 0, 0.0
     for place, concept_id in enumerate(ranked, start=1):
         if concept_id in gold:

@@ -1,4 +1,4 @@
-"""How far apart synonyms and names of different concepts are, by the cosines of their vectors."""
+"""Measure how well the cosines of vectors separate synonyms from names of different concepts."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import Any, NamedTuple
 import numpy as np
 
 BINS = 40
-"""Of the histograms from -1 to 1, each 0.05 wide: narrower ones make the overlap of small samples less than it is."""
+"""Bins of the histograms from -1 to 1, each 0.05 wide. Narrower bins underestimate the overlap of small samples."""
 
-_STEPS = 20_000  # of the thresholds from -1 to 1 that are tried beside the cosines of synonyms
+_STEPS = 20_000  # thresholds from -1 to 1, tried in addition to the cosines of synonyms
 _COSINES_AT_ONCE = 4_000_000
 
 
 class Separation(NamedTuple):
-    """The cosines of synonyms, and how those of names of different concepts are distributed.
+    """The cosines of synonyms, and the distribution of the cosines of names of different concepts.
 
     Attributes:
-        positives (float32, shape (n,)): cosines of synonyms, rising.
-        thresholds (float32, shape (t,)): rising; every 0.0001 from -1 to 1, each of the positives and the least number
-            above it, and at last one above all cosines.
-        below (int64, shape (t,)): how many negatives are less than each threshold; the last number is that of all.
-        negative_mean: their mean and standard deviation.
-        negative_sd: their mean and standard deviation.
+        positives: The cosines of synonyms, rising, float32, shape (n,).
+        thresholds: Rising thresholds, float32, shape (t,): every 0.0001 from -1 to 1, each positive, the next number
+            above each positive, and one above all cosines.
+        below: The number of negatives below each threshold, int64, shape (t,). The last one counts all negatives.
+        negative_mean: The mean of the negatives.
+        negative_sd: The standard deviation of the negatives.
     """
 
     positives: np.ndarray
@@ -34,12 +34,12 @@ class Separation(NamedTuple):
 
 
 def measure_separation(left: np.ndarray, right: np.ndarray, synonyms: Sequence[np.ndarray]) -> Separation:
-    """Measure the cosines of names, a part of the matrix at a time: memory grows with the number of pairs alone.
+    """Measure the cosines of names, block by block. Memory grows with the number of pairs only.
 
     Args:
-        left (float32, shape (n, dim)): the vectors of n pairs, of any length.
-        right (float32, shape (n, dim)): the vectors of n pairs, of any length.
-        synonyms: for each left name the places of the right names that are no negatives.
+        left: The vectors of the left names, of any length, float32, shape (n, dim).
+        right: The vectors of the right names, of any length, float32, shape (n, dim).
+        synonyms: For each left name, the positions of the right names that are not negatives.
     """
     left, right = to_unit_length(left), to_unit_length(right)
     positives = np.sort(np.clip(np.einsum("ij,ij->i", left, right), -1, 1))
@@ -56,7 +56,7 @@ def measure_separation(left: np.ndarray, right: np.ndarray, synonyms: Sequence[n
 
 
 def to_unit_length(vectors: np.ndarray) -> np.ndarray:
-    """Return `float32`: the vectors, each brought to length 1."""
+    """Return the vectors scaled to length 1, float32."""
     from sklearn.preprocessing import normalize
 
     unit: np.ndarray = normalize(vectors)
@@ -68,7 +68,7 @@ def _grid() -> np.ndarray:
 
 
 def _negatives(left: np.ndarray, right: np.ndarray, synonyms: Sequence[np.ndarray]) -> Iterator[np.ndarray]:
-    """Yield `float32`: cosines of names of different concepts, of some rows of the matrix at a time."""
+    """Yield the cosines of names of different concepts, float32, some rows of the matrix at a time."""
     rows = max(1, _COSINES_AT_ONCE // len(right))
     for start in range(0, len(left), rows):
         cosines = left[start : start + rows] @ right.T
@@ -79,12 +79,13 @@ def _negatives(left: np.ndarray, right: np.ndarray, synonyms: Sequence[np.ndarra
 
 
 def as_measures(separation: Separation) -> dict[str, Any]:
-    """Put a separation into numbers.
+    """Compute the measures of a separation.
 
     Returns:
-        as cosines from -1 to 1, rounded to 4 decimals, `mean` and `sd` (of the population, with n below the root) of
-            `positive` and `negative`, the `difference` of the means, and `threshold_eer`; in percent `overlap`, `auc`
-            and `eer`, the rate of errors at that threshold; and as counts `n` of positives and negatives.
+        Cosines from -1 to 1, rounded to 4 decimals, percentages and counts. The cosines are `mean` and `sd` of
+        `positive` and `negative`, the `difference` of the means, and `threshold_eer`. `sd` is that of the population
+        (divided by n). The percentages are `overlap`, `auc` and `eer`, the error rate at that threshold. `n` counts the
+        positives and the negatives.
     """
     means = separation.positives.mean(dtype=np.float64), separation.negative_mean
     sds = separation.positives.std(dtype=np.float64), separation.negative_sd
@@ -105,8 +106,9 @@ def as_measures(separation: Separation) -> dict[str, Any]:
 
 
 def histograms(separation: Separation) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the bounds of the bins (float32, shape (BINS + 1,)), and the share of the positives and of the negatives
-    that each holds (float64, shape (BINS,)).
+    """Return the edges of the bins, and the share of the positives and of the negatives in each bin.
+
+    The edges are float32, shape (BINS + 1,), and the shares are float64, shape (BINS,).
     """
     bounds = _grid()[:: _STEPS // BINS]
     starts = np.append(bounds[:-1], separation.thresholds[-1])  # a cosine of 1 is in the last bin
@@ -116,14 +118,16 @@ def histograms(separation: Separation) -> tuple[np.ndarray, np.ndarray, np.ndarr
 
 
 def overlap(separation: Separation) -> float:
-    """Return the area that both histograms, each of area 1, have in common; bins are 0.05 wide."""
+    """Return the common area of both histograms, each of area 1, with bins 0.05 wide."""
     _, positives, negatives = histograms(separation)
     return float(np.minimum(positives, negatives).sum())
 
 
 def area_under_curve(separation: Separation) -> float:
-    """Return how often a positive is above a negative, ties counted by half, over all pairs of both: the area under the
-    ROC curve, which is Mann and Whitney's U over the number of these pairs (Hanley and McNeil 1982).
+    """Return the area under the ROC curve.
+
+    It is the share of all pairs of a positive and a negative in which the positive is higher. Ties count half. It
+    equals Mann and Whitney's U divided by the number of these pairs (Hanley and McNeil 1982).
     """
     less, not_above = (
         separation.below[np.searchsorted(separation.thresholds, separation.positives, side=side)]
@@ -133,11 +137,13 @@ def area_under_curve(separation: Separation) -> float:
 
 
 def equal_error(separation: Separation) -> tuple[float, float]:
-    """Find the threshold that takes as large a share of the positives for negatives as of the negatives for positives.
+    """Find the threshold with equal error rates for positives and negatives.
+
+    At this threshold, the share of positives below it equals the share of negatives at or above it.
 
     Returns:
-        the threshold, from which on names count as synonyms, and the mean of the two shares there. Of several
-            thresholds at which these differ least, it is the one in the middle.
+        The threshold, from which on names count as synonyms, and the mean of the two error rates there. If several
+        thresholds have the smallest difference, the one in the middle is chosen.
     """
     missed = np.searchsorted(separation.positives, separation.thresholds) / len(separation.positives)
     wrong = 1 - separation.below / separation.below[-1]

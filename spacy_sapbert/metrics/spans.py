@@ -1,7 +1,7 @@
-"""Precision, recall and F1 of mentions, of mentions with their concepts, and of the concepts of whole documents.
+"""Compute precision, recall and F1 of mentions, of linked mentions, and of the concepts of whole documents.
 
-Mentions are characters, so that a gold mention that cuts a token counts as well, and can only be missed. Blanks at the
-ends of a mention do not count.
+Mentions are character spans. A gold mention that cuts a token therefore counts, but a pipeline can only miss it. Blanks
+at the ends of a mention do not count.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ Place = tuple[int, int]
 
 
 def place_in_text(mention: Mention) -> tuple[int, int, str]:
-    """Return characters and label of a mention's span, which has no blanks at its ends."""
+    """Return the characters and the label of a mention, without blanks at its ends."""
     text = mention.text
     return mention.end - len(text.lstrip()), mention.start + len(text.rstrip()), mention.label
 
 
 def places(mentions: Iterable[Mention]) -> set[tuple[int, int, str]]:
-    """Return characters and label of each mention; what is annotated twice is there once.
+    """Return the characters and the label of each mention; a mention that is annotated twice occurs once.
 
     Blanks at the ends of a mention do not count.
     """
@@ -32,18 +32,19 @@ def places(mentions: Iterable[Mention]) -> set[tuple[int, int, str]]:
 
 
 def single_id(gold: Sequence[Mention], found: Sequence[Mention]) -> tuple[list[Mention], list[Mention]]:
-    """Return both without what is found, and gold, at the characters of a gold mention with several ids."""
+    """Return gold and found mentions, without those at the characters of a gold mention with several ids."""
     left_out = {place_in_text(mention)[:2] for mention in gold if len(mention.ids) > 1}
     kept_gold, kept = ([one for one in all_ if place_in_text(one)[:2] not in left_out] for all_ in (gold, found))
     return kept_gold, kept
 
 
 class Comparison:
-    """Compares what was found in a document with what is annotated there, by what a vocabulary knows of ids.
+    """Compares the found mentions of a document with its annotations, using the ids of a vocabulary.
 
     Args:
-        find_id: gives the primary ids of the concepts that have an id, the likeliest first; nothing for an unknown id.
-        all_ids: gives all ids of the concept with a primary id.
+        find_id: A function that returns the primary ids of the concepts with an id, the most likely first. It returns
+            nothing for an unknown id.
+        all_ids: A function that returns all ids of the concept with a primary id.
     """
 
     def __init__(self, find_id: Callable[[str], Sequence[str]], all_ids: Callable[[str], Iterable[str]]) -> None:
@@ -52,7 +53,7 @@ class Comparison:
         self.primary = lru_cache(maxsize=100_000)(lambda concept_id: next(iter(find_id(concept_id)), concept_id))
 
     def __call__(self, gold: AnnotatedDocument, found: AnnotatedDocument) -> dict[str, SetCounts]:
-        """Return what is right, by measure."""
+        """Return the counts of each measure."""
         of_ner, of_found = places(gold.mentions), places(found.mentions)
         untyped, found_untyped = ({place[:2] for place in of_both} for of_both in (of_ner, of_found))
         return {
@@ -68,10 +69,10 @@ class Comparison:
         return {self.primary(one) for mention in document.mentions for one in mention.ids if one != NIL}
 
     def linked(self, gold: Iterable[Mention], found: Iterable[Mention]) -> SetCounts:
-        """Compare mentions with their concepts, whatever their labels; those without an id do not count.
+        """Compare mentions with their concepts. Labels do not matter, and mentions without an id do not count.
 
-        A mention is right if it has the characters of a gold one, and exactly its concepts, as the strict accuracy of
-        `evaluate linking` asks for.
+        A found mention is right if it has the characters of a gold mention and exactly its concepts. This is the strict
+        accuracy of `evaluate linking`.
         """
         wanted: dict[Place, list[list[frozenset[str]]]] = defaultdict(list)
         golds, founds = self._with_ids(gold), self._with_ids(found)
@@ -87,7 +88,7 @@ class Comparison:
         return SetCounts(hits, len(founds), len(golds))
 
     def _with_ids(self, mentions: Iterable[Mention]) -> dict[tuple[Place, frozenset[str]], tuple[str, ...]]:
-        """Return the ids of the mentions that have some, by their characters and the primary ids."""
+        """Return the ids of the mentions with any, by their characters and primary ids."""
         return {
             (place_in_text(mention)[:2], frozenset(map(self.primary, mention.ids))): mention.ids
             for mention in mentions

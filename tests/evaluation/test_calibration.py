@@ -11,7 +11,7 @@ from spacy_sapbert.evaluation.calibration import (
     SIGMOID_POINTS,
     SPARSE_WEIGHTS,
     Judged,
-    _best,
+    _best_weight,
     calibrate,
     fit_probabilities,
     fit_threshold,
@@ -121,10 +121,10 @@ def test_the_threshold_of_the_best_f1():
 
 def test_which_weight_is_best():
     good, bad = judged([], [], lenient=[1, 1], strict=[1, 0]), judged([], [], lenient=[1, 1], strict=[0, 0])
-    assert _best({0.0: bad, 0.1: bad, 0.3: good}, 0.1) == 0.3
-    assert _best({0.0: good, 0.1: good, 0.3: good}, 0.1) == 0.1
-    assert _best({0.0: bad, 0.1: good, 0.2: bad, 0.3: good}, 0.2) == 0.1
-    assert _best({0.0: good, 0.1: good}, None) == 0.0
+    assert _best_weight({0.0: bad, 0.1: bad, 0.3: good}, 0.1) == 0.3
+    assert _best_weight({0.0: good, 0.1: good, 0.3: good}, 0.1) == 0.1
+    assert _best_weight({0.0: bad, 0.1: good, 0.2: bad, 0.3: good}, 0.2) == 0.1
+    assert _best_weight({0.0: good, 0.1: good}, None) == 0.0
 
 
 # --- what is right

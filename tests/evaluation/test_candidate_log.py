@@ -14,15 +14,15 @@ ROOT = Path(__file__).parents[2]
 SCORES = {"link_acc": 0.5, "link_strict": 0.25, "link_recall": None, "link_lambda": 0.2}
 
 
-class Beside:
+class OtherLogger:
     """A logger that remembers what it is told."""
 
     def __init__(self):
-        self.told = []
+        self.logged = []
         self.closed = False
 
     def __call__(self, nlp, stdout, stderr):
-        return self.told.append, self.close
+        return self.logged.append, self.close
 
     def close(self):
         self.closed = True
@@ -43,16 +43,16 @@ def line(step, epoch=0, accuracy=0.5, **others):
     return {"step": step, "epoch": epoch, **SCORES, "link_acc": accuracy, "candidates": {}, **others}
 
 
-def test_each_evaluation_is_written_beside_another_logger(nlp, tmp_path):
-    path, beside = tmp_path / "log.jsonl", Beside()
+def test_each_evaluation_is_written_in_addition_to_another_logger(nlp, tmp_path):
+    path, other = tmp_path / "log.jsonl", OtherLogger()
     path.write_text("of an earlier run")
-    log_step, finalize = candidate_log(str(path), ["breast tumor", "fit"], k=2, beside=beside)(nlp)
+    log_step, finalize = candidate_log(str(path), ["breast tumor", "fit"], k=2, other_logger=other)(nlp)
     assert path.read_text() == ""
     for step in (info(0), None, info(2, epoch=1)):
         log_step(step)
     finalize()
-    assert beside.told == [info(0), None, info(2, epoch=1)]
-    assert beside.closed
+    assert other.logged == [info(0), None, info(2, epoch=1)]
+    assert other.closed
     first, second = read_candidate_log(path)
     assert {name: first[name] for name in SCORES} == SCORES
     assert (second["step"], second["epoch"]) == (2, 1)
@@ -65,10 +65,10 @@ def test_each_evaluation_is_written_beside_another_logger(nlp, tmp_path):
 
 def test_without_a_file_it_is_the_other_logger(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    beside = Beside()
-    log_step, _ = candidate_log(beside=beside)(spacy.blank("en"))
+    other = OtherLogger()
+    log_step, _ = candidate_log(other_logger=other)(spacy.blank("en"))
     log_step(info(0))
-    assert beside.told == [info(0)]
+    assert other.logged == [info(0)]
     assert list(tmp_path.iterdir()) == []
 
 
@@ -92,14 +92,14 @@ def test_a_log_of_a_run_that_was_killed_is_read(nlp, tmp_path):
         ("", "no evaluation"),
         ("{", "no evaluation"),
         ("nothing\n", "line 1.*Expecting"),
-        ("[1]\n", "line 1.*no JSON object"),
-        (json.dumps(line(0)) + "\n{}\n", "line 2.*no step"),
-        ('{"step": 1, "loss": 2.5}\n', "no epoch"),
-        (json.dumps(line("0")) + "\n", "no step"),
-        ('{"step": 1, "epoch": 0, "candidates": {}}\n', "not all of link_acc"),
-        (json.dumps(line(0, accuracy="high")) + "\n", "not all of link_acc"),
-        (json.dumps(line(0, candidates={"a": [{"id": "D1"}]})) + "\n", "no candidates"),
-        (json.dumps(line(0, candidates={"a": 5})) + "\n", "no candidates"),
+        ("[1]\n", "line 1.*not a JSON object"),
+        (json.dumps(line(0)) + "\n{}\n", "line 2.*step is missing"),
+        ('{"step": 1, "loss": 2.5}\n', "epoch is missing"),
+        (json.dumps(line("0")) + "\n", "step is missing"),
+        ('{"step": 1, "epoch": 0, "candidates": {}}\n', "one of link_acc"),
+        (json.dumps(line(0, accuracy="high")) + "\n", "one of link_acc"),
+        (json.dumps(line(0, candidates={"a": [{"id": "D1"}]})) + "\n", "candidates are not in"),
+        (json.dumps(line(0, candidates={"a": 5})) + "\n", "candidates are not in"),
     ],
 )
 def test_what_is_no_log(tmp_path, text, reason):
@@ -135,10 +135,10 @@ def test_settings_and_places_that_cannot_be(nlp, tmp_path):
     with pytest.raises(SapbertError, match=r"E335.*path cannot be None"):
         candidate_log(mentions=["a"])
     with pytest.raises(SapbertError, match="E510"):
-        candidate_log(str(tmp_path / "log.jsonl"), beside=Beside())(spacy.blank("en"))
+        candidate_log(str(tmp_path / "log.jsonl"), other_logger=OtherLogger())(spacy.blank("en"))
     with pytest.raises(SapbertError, match="E507"):
-        candidate_log(str(tmp_path / "no" / "log.jsonl"), beside=Beside())(nlp)
-    log_step, _ = candidate_log(str(tmp_path / "log.jsonl"), beside=Beside())(nlp)
+        candidate_log(str(tmp_path / "no" / "log.jsonl"), other_logger=OtherLogger())(nlp)
+    log_step, _ = candidate_log(str(tmp_path / "log.jsonl"), other_logger=OtherLogger())(nlp)
     (tmp_path / "log.jsonl").unlink()
     (tmp_path / "log.jsonl").mkdir()
     with pytest.raises(SapbertError, match="E507"):

@@ -93,7 +93,7 @@ def test_files_about_other_mentions(write):
     [
         ("{", "E513.*line 2"),
         ("[" * 100_000, "E513.*line 2.*too deeply"),
-        ("[1]", "E513.*line 2.*no JSON object"),
+        ("[1]", "E513.*line 2.*not a JSON object"),
         ('{"doc_id": "1"}', "E513.*line 2.*start"),
     ],
 )
