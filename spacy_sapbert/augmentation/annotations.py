@@ -1,4 +1,4 @@
-"""What an annotator found in a text."""
+"""Define annotations and the protocol of annotators."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import NamedTuple, Protocol
 
 
 class Annotation(NamedTuple):
-    """Characters `start:end` of a text stand for a concept.
+    """A concept for the characters `start:end` of a text.
 
     Attributes:
-        ids: several where the text is a composite mention.
-        name: the name of the vocabulary that was recognised, empty where that is not known.
+        ids: The concept ids; several for a composite mention.
+        name: The matched name of the vocabulary, empty if unknown.
     """
 
     start: int
@@ -24,10 +24,10 @@ class Annotator(Protocol):
     """Annotates texts by rule.
 
     Attributes:
-        name: as the provenance has it.
+        name: The name of the annotator, as the provenance records it.
     """
 
     name: str
 
     def annotate(self, texts: Sequence[str]) -> list[list[Annotation] | None]:
-        """Return `list[list[Annotation] | None]`: of each text, by position; None where a text got no answer."""
+        """Return the annotations of each text, by position; None for a text without an answer."""

@@ -1,4 +1,4 @@
-"""From documents that were found to training documents that are annotated by rule."""
+"""Turn found documents into training documents with rule-based annotations."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 AnnotationFilter = Callable[[str, Sequence[Annotation]], list[Annotation]]
 
 SEGMENTS_AT_ONCE = 500
-_UNTYPED = "CONCEPT"  # as the `concept_matcher` has it
+_UNTYPED = "CONCEPT"  # the label of the `concept_matcher`
 
 
 class Segment(NamedTuple):
-    """A part of a document, counted from 0, and what is annotated in it.
+    """A segment of a document, numbered from 0, with its annotations.
 
     Attributes:
-        concepts: those that the document was taken for.
+        concepts: The concepts that the document was chosen for.
     """
 
     document: SourceDocument
@@ -53,16 +53,17 @@ def segments_of(choice: Choice, tokenize: Tokenize, limit: int) -> Iterator[Segm
 
 
 class RuleAnnotation:
-    """Annotates segments; then maps ids and filters.
+    """Annotates segments, maps their ids and filters the annotations.
 
     Args:
-        mapping: to the ids of the vocabulary.
-        filters: by name, in the order in which they are used.
-        labels: primary ids of the concepts whose annotations are kept; None for all.
+        annotator: The annotator.
+        mapping: Maps ids to those of the vocabulary.
+        filters: The filters by name, in the order of their use.
+        labels: Primary ids of the concepts to keep. None keeps all.
 
     Attributes:
-        left (dict[str, int]): how many annotations were left after each step, in order.
-        without_answer (int): segments for which the annotator has none.
+        left: The number of annotations after each step, in order.
+        without_answer: The number of segments without an answer from the annotator.
     """
 
     def __init__(
@@ -83,11 +84,11 @@ class RuleAnnotation:
         }
         if labels is not None:
             wanted = frozenset(labels)
-            self._steps["of_labels"] = lambda _, found: list(filter(None, (_only(wanted, one) for one in found)))
+            self._steps["of_labels"] = lambda _, found: list(filter(None, (_keep_ids(one, wanted) for one in found)))
         self.left = dict.fromkeys(self._steps, 0)
 
     def __call__(self, segments: Iterable[Segment]) -> Iterator[Segment]:
-        """Yield `Segment`: each with its annotations."""
+        """Yield each segment with its annotations."""
         stream = iter(segments)
         while batch := list(islice(stream, SEGMENTS_AT_ONCE)):
             for segment, found in zip(batch, self._annotator.annotate([one.text for one in batch]), strict=True):
@@ -101,13 +102,13 @@ class RuleAnnotation:
         return annotations
 
 
-def _only(wanted: frozenset[str], annotation: Annotation) -> Annotation | None:
+def _keep_ids(annotation: Annotation, wanted: frozenset[str]) -> Annotation | None:
     ids = tuple(concept_id for concept_id in annotation.ids if concept_id in wanted)
     return annotation._replace(ids=ids) if ids else None
 
 
 def without_irrelevant(segments: Sequence[Segment]) -> list[Segment]:
-    """Leave out documents in which none of the concepts is annotated that they were taken for."""
+    """Leave out documents without an annotation of any concept that they were chosen for."""
     found: dict[SourceDocument, set[str]] = {}
     for segment in segments:
         found.setdefault(segment.document, set()).update(segment.ids)
@@ -115,11 +116,13 @@ def without_irrelevant(segments: Sequence[Segment]) -> list[Segment]:
 
 
 class TrainingDocs:
-    """Makes documents to train on: `doc.user_data` has their weight, and where they come from.
+    """Creates training documents. `doc.user_data` has their weight and provenance.
 
     Args:
-        kb: the first type of a concept is the label of its mentions.
-        made_by: told in the provenance.
+        nlp: A pipeline for tokenization.
+        kb: The knowledge base. The first type of a concept is the label of its mentions.
+        weight: The weight of each document.
+        made_by: The annotation, as the provenance records it.
     """
 
     def __init__(self, nlp: Language, kb: KnowledgeBase, weight: float, made_by: RuleAnnotation) -> None:
@@ -130,7 +133,7 @@ class TrainingDocs:
         self._labels: dict[str, str] = {}
 
     def make(self, segment: Segment) -> Doc:
-        """Return `Doc`: the entities have ids of the vocabulary, and so has the span group "gold"."""
+        """Return a Doc with the annotations as entities and as the span group "gold", with ids of the vocabulary."""
         document = segment.document
         mentions = tuple(
             Mention(one.start, one.end, segment.text[one.start : one.end], self._label(one.ids[0]), one.ids)
@@ -158,10 +161,13 @@ class TrainingDocs:
 
 
 def shuffled(segments: Iterable[Segment], make: TrainingDocs, manual: Iterable[Doc], seed: int) -> Iterator[Doc]:
-    """Mix documents that rules annotated with those that people did; the same seed gives the same order.
+    """Mix automatically and manually annotated documents. The same seed gives the same order.
 
     Args:
-        manual: they get the weight 1, if they have none.
+        segments: The segments with rule-based annotations.
+        make: Creates their documents.
+        manual: Manually annotated documents. They get the weight 1, if they have none.
+        seed: The seed of the order.
     """
     items: list[Segment | Doc] = [*segments, *manual]
     random.Random(seed).shuffle(items)
@@ -174,5 +180,5 @@ def shuffled(segments: Iterable[Segment], make: TrainingDocs, manual: Iterable[D
 
 
 def count_documents(segments: Iterable[Segment]) -> Counter[str]:
-    """Return `Counter[str]`: in how many segments each concept is annotated."""
+    """Return the number of segments with an annotation of each concept."""
     return Counter(concept_id for segment in segments for concept_id in segment.ids)

@@ -1,4 +1,4 @@
-"""Which documents are taken for which concept."""
+"""Choose documents for each concept from the results of a search."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ from .exclusion import EvaluationSets
 from .search import DocumentSearch, Hit
 
 POOL = 4
-"""To have a choice, so many times more documents are looked for than are taken."""
+"""The search requests this many times more documents than are taken, so that there is a choice."""
 
 
 @dataclass
 class Choice:
-    """Documents and the concepts that they were taken for.
+    """Documents, and the concepts that they were chosen for.
 
     Attributes:
-        documents: by the key of the search.
-        concepts: for each of them, the ids of concepts.
-        counts: concepts `searched` and of these `found_nothing`; `documents_excluded_by_…` evaluation sets; and how
-            often a document was left for one that was used less, `passed_over`.
+        documents: The documents by the key of the search.
+        concepts: The concept ids that each document was chosen for.
+        counts: The counts `searched` (concepts), `found_nothing` (concepts without documents), `excluded_by_…`
+            (documents in evaluation sets) and `passed_over`. `passed_over` counts documents that were replaced by one
+            with fewer concepts.
     """
 
     documents: dict[str, SourceDocument] = field(default_factory=dict)
@@ -38,13 +39,15 @@ def choose(
     limit: int = 50,
     diverse: bool = True,
 ) -> Choice:
-    """Search for each concept, and take documents for it.
+    """Search for each concept, and choose documents for it.
 
     Args:
-        concepts: ids and names.
-        limit: documents a concept.
-        diverse: of the documents with all words of the name, take those first that were taken for the fewest other
-            concepts. Otherwise, those that the search puts first.
+        concepts: Concept ids and names.
+        search: The search.
+        exclude: The evaluation sets to leave out.
+        limit: The maximum number of documents per concept.
+        diverse: Prefer documents chosen for the fewest other concepts, among those with all words of the name.
+            Otherwise, keep the order of the search.
     """
     choice = Choice()
     excluded: dict[str, str] = {}

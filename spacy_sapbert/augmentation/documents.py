@@ -1,4 +1,4 @@
-"""Documents to be annotated by rule: text files and JSON lines of a folder, and the segments they are cut into."""
+"""Read documents for rule-based annotation from text and JSON lines files, and cut them into segments."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 class SourceDocument(NamedTuple):
-    """A document as it was found.
+    """A document before annotation.
 
     Attributes:
-        text: if it has a title, the text begins with it and a blank.
-        pmid: its number in PubMed, empty where that is not known.
-        source: the file or the database that it comes from.
+        text: The text. If there is a title, the text starts with it and a blank.
+        pmid: The PubMed id, empty if unknown.
+        source: The file or database of the document.
     """
 
     doc_id: str
@@ -42,14 +42,15 @@ class SourceDocument(NamedTuple):
 def read_folder(paths: Iterable[Path], report: Report) -> Iterator[SourceDocument]:
     """Read documents as a stream.
 
-    A `.txt` file is one document, and its name is the id; a line of a `.jsonl` file is one, with `text` and perhaps
-    `id`, `pmid` and `title`. Both may be gzipped. Broken records are counted.
+    A `.txt` file is one document, and its name is the id. Each line of a `.jsonl` file is one document, with `text` and
+    optionally `id`, `pmid` and `title`. Both can be gzipped. Broken records are counted.
 
     Args:
-        paths: files, and folders that are searched with all their folders, by alphabet.
+        paths: Files and folders. Folders are searched recursively, in alphabetical order.
+        report: Collects broken records.
 
     Raises:
-        SapbertError: E603 there is no such file, E12x one cannot be read, E124 its name shows no format.
+        SapbertError: E603 a path does not exist. E12x a file cannot be read. E124 the file name shows no known format.
     """
     for path in paths:
         files = [path] if path.is_file() else sorted(file for file in path.rglob("*") if _format(file))
@@ -110,16 +111,19 @@ def _field(record: dict[str, Any], key: str) -> str:
     return str(value).strip()
 
 
-# --- what is the same in two copies of a text
+# --- comparing and splitting texts
 
 
 def fold(text: str) -> str:
-    """Return the words of a text without case and punctuation, with single blanks."""
+    """Return the words of a text in lower case, without punctuation, with single blanks."""
     return " ".join(_WORD.findall(text.casefold()))
 
 
 def sentence_starts(text: str) -> list[int]:
-    """Return where the sentences begin; an abbreviation before a capital may pass for an end."""
+    """Return the positions at which sentences start.
+
+    An abbreviation before a capital letter can look like the end of a sentence.
+    """
     return [0, *(end.end() for end in _SENTENCE_END.finditer(text) if end.end() < len(text))]
 
 
@@ -132,14 +136,17 @@ def first_sentence(text: str) -> str:
 
 
 def cut(text: str, tokens: Sequence[tuple[int, int]], limit: int) -> list[str]:
-    """Cut a text into segments: where a sentence ends in the second half of a segment, else between two words.
+    """Cut a text into segments.
+
+    A segment ends at a sentence end in its second half, or else between two words.
 
     Args:
-        tokens: start and end of each token.
-        limit: tokens that a segment has at most.
+        text: The text.
+        tokens: The start and end of each token.
+        limit: The maximum number of tokens per segment.
 
     Returns:
-        the segments, without blanks at their ends.
+        The segments, without blanks at their ends.
     """
     starts = sentence_starts(text)
     segments, first = [], 0
@@ -153,9 +160,9 @@ def cut(text: str, tokens: Sequence[tuple[int, int]], limit: int) -> list[str]:
 
 
 def _best_end(tokens: Sequence[tuple[int, int]], low: int, high: int, starts: Sequence[int]) -> int:
-    """Return the last of the tokens low to high that begins a sentence, else a word, else the last."""
+    """Return the last token from low to high that starts a sentence, or else a word, or else high."""
     ends = range(high, low - 1, -1)
-    # where a blank precedes a token, a sentence may begin anywhere in it
+    # a token can start with blanks, and then a sentence can start inside the token
     sentences = (end for end in ends if _any_between(starts, tokens[end - 1][1], tokens[end][0]))
     words = (end for end in ends if tokens[end - 1][1] < tokens[end][0])
     return next(sentences, next(words, high))
@@ -167,11 +174,11 @@ def _any_between(starts: Sequence[int], low: int, high: int) -> bool:
 
 
 Tokenize = Callable[[str], Sequence[tuple[int, int]]]
-"""Gives start and end of each token of a text."""
+"""Returns the start and end of each token of a text."""
 
 
 def spacy_tokens() -> Tokenize:
-    """Return `Tokenize`: gives the tokens of spaCy."""
+    """Return a function that splits a text into spaCy tokens."""
     import spacy
 
     nlp = spacy.blank("en")
@@ -179,13 +186,13 @@ def spacy_tokens() -> Tokenize:
 
 
 def wordpieces(encoder: str) -> Tokenize:
-    """Return `Tokenize`: gives the wordpieces of an encoder's tokenizer.
+    """Return a function that splits a text into the wordpieces of an encoder.
 
     Args:
         encoder: "starter", a folder or a hub name.
 
     Raises:
-        SapbertError: E301, E302 there is no such encoder; E610 its tokenizer does not tell offsets.
+        SapbertError: E301, E302 there is no such encoder. E610 its tokenizer has no offsets.
     """
     from ..encoders.folder import load_tokenizer, resolve
 

@@ -1,4 +1,4 @@
-"""PubMed and PubMed Central through NCBI's E-utilities: at most so many requests a second, answers kept on disk."""
+"""Search PubMed and PubMed Central through NCBI's E-utilities, with a request limit and a cache of answers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ URL = "https://eutils.ncbi.nlm.nih.gov/entrez/eutils"
 KEY_VARIABLE = "NCBI_API_KEY"
 DATABASES = ("pubmed", "pmc")
 
-# What NCBI allows: requests a second without a key, and with one.
+# NCBI's limits: requests per second without and with a key.
 RATE, RATE_WITH_KEY = 3, 10
 TRIES = 5
 TIMEOUT = 60
@@ -36,18 +36,18 @@ _NO_LETTER = re.compile(r"[^\w\s.,'/+-]+")
 
 
 class Eutils:
-    """Asks the E-utilities; the same question is asked once where answers are kept.
+    """Sends requests to the E-utilities, and caches the answers.
 
-    The key is read from the environment variable NCBI_API_KEY. It goes with the requests, but into no file.
+    The key comes from the environment variable NCBI_API_KEY. It is sent with requests, but never written to a file.
 
     Args:
-        url: where the E-utilities are.
-        cache: the folder in which answers are kept.
-        clock: what tells the time, and waits.
-        sleep: what tells the time, and waits.
+        url: The address of the E-utilities.
+        cache: The folder for cached answers. None caches nothing.
+        clock: Returns the time in seconds.
+        sleep: Waits for a number of seconds.
 
     Attributes:
-        counts: `requests` sent, `answers_kept` that were there already, and `tries_again`.
+        counts: The counts `requests` (sent), `answers_kept` (read from the cache) and `tries_again`.
     """
 
     def __init__(
@@ -67,15 +67,16 @@ class Eutils:
         self._next = clock()
 
     def ask(self, tool: str, values: Mapping[str, str], is_whole: Callable[[bytes], str | None]) -> bytes:
-        """Get the answer to a question.
+        """Return the answer to a request.
 
         Args:
             tool: "esearch" or "efetch".
-            is_whole: says what is wrong with an answer, None where it is right. A wrong one is asked for again, and
-                never kept.
+            values: The parameters of the request.
+            is_whole: Returns the fault of an answer, or None if it is valid. An invalid answer is requested again, and
+                never cached.
 
         Raises:
-            SapbertError: E605 there is no right answer; E507 it cannot be kept.
+            SapbertError: E605 there is no valid answer. E507 the answer cannot be cached.
         """
         question = urlencode(sorted(values.items()))
         kept = self._kept(tool, question)
@@ -119,7 +120,7 @@ class Eutils:
     def _send(self, tool: str, question: str) -> bytes:
         secret = f"&{urlencode({'api_key': self._key})}" if self._key else ""
         body = f"{question}&tool=spacy-sapbert{secret}".encode()
-        # posted: the numbers of many documents are too long for an address, and no log shows the key
+        # POST: the ids of many documents are too long for a URL, and logs must not show the key
         with urlopen(Request(f"{self.url}/{tool}.fcgi", body), timeout=TIMEOUT) as response:
             answer: bytes = response.read()
         return answer
@@ -132,9 +133,10 @@ class Eutils:
 
 
 class EutilsSearch:
-    """Documents of PubMed (title and abstract) or of PubMed Central (open access; with the text itself).
+    """Searches PubMed (title and abstract) or the open access part of PubMed Central (full text).
 
     Args:
+        eutils: The client.
         database: "pubmed" or "pmc".
     """
 
@@ -147,7 +149,7 @@ class EutilsSearch:
         return self._eutils.counts
 
     def find(self, name: str, limit: int) -> list[Hit]:
-        # lower-case, without brackets: else "and" might be an operator, and "[…]" the name of a field
+        # in lower case and without brackets, because "AND" is an operator and "[…]" the name of a field
         words = " ".join(_NO_LETTER.sub(" ", name).lower().split())
         if not words:
             return []
@@ -177,9 +179,9 @@ def _search_fault(answer: bytes) -> str | None:
         fault = content.get("error") or result.get("ERROR")
         ids = result.get("idlist")
         if fault or not (isinstance(ids, list) and all(isinstance(key, str) for key in ids)):
-            return str(fault or "no list of ids")
+            return str(fault or "the answer has no list of ids")
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        return f"no answer to a search ({type(error).__name__})"
+        return f"the answer is not the result of a search ({type(error).__name__})"
     return None
 
 
@@ -187,15 +189,15 @@ def _fetch_fault(answer: bytes) -> str | None:
     try:
         ElementTree.fromstring(answer)
     except (ElementTree.ParseError, LookupError, ValueError) as error:
-        return f"no well-formed XML: {error}"
+        return f"the answer is not well-formed XML: {error}"
     return None
 
 
-# --- answers to documents
+# --- reading the answers
 
 
 def read_pubmed(root: Element) -> dict[str, SourceDocument]:
-    """Return the articles of PubMed's XML that have an abstract, by PMID."""
+    """Return the articles with an abstract in PubMed's XML, by PMID."""
     found = {}
     for citation in root.iter("MedlineCitation"):
         pmid = _text(citation.find("PMID"))
@@ -214,7 +216,7 @@ def _labelled(part: Element) -> str:
 
 
 def read_pmc(root: Element) -> dict[str, SourceDocument]:
-    """Return the articles of PMC's XML that have a text, by their number without PMC."""
+    """Return the articles with a text in PMC's XML, by their number without "PMC"."""
     found = {}
     for article in root.iter("article"):
         ids = {item.get("pub-id-type"): _text(item) for item in article.iterfind("front/article-meta/article-id")}
@@ -232,7 +234,7 @@ _READERS: dict[str, Callable[[Element], dict[str, SourceDocument]]] = {"pubmed":
 
 
 def _paragraphs(element: Element) -> Iterator[Element]:
-    """Yield the paragraphs; one may hold a list, whose paragraphs are its own."""
+    """Yield the paragraphs; a list inside a paragraph belongs to it."""
     for child in element:
         if child.tag == "p":
             yield child

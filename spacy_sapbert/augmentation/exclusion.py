@@ -1,4 +1,4 @@
-"""Documents that must not be trained on: those of evaluation sets, found by PMID and by title."""
+"""Leave out documents of evaluation sets, found by PMID and by title."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from ..types import AnnotatedDocument
 from .documents import SourceDocument, first_sentence, fold, sentence_starts
 
 PMID, TITLE = "pmid", "title"
-"""Why a document overlaps."""
+"""The reasons for an overlap."""
 
-# A shorter sentence ("Case report.") says little; such a one must be the title itself.
+# A shorter title ("Case report.") is not specific, so it must equal the title or first sentence of a document.
 MIN_WORDS = 5
 _MAX_COMPARED = 300  # characters of a title or a first sentence
 
@@ -20,20 +20,20 @@ _PMID = re.compile(r"(?:pmid|pubmed)?\s*(?::\s*)?(\d+)", re.IGNORECASE)
 
 
 def pmid_of(doc_id: str) -> str:
-    """Return the number of "PMID:123", "00123" or "123"; empty for another id."""
+    """Return the number in "PMID:123", "00123" or "123"; an empty string for another id."""
     found = _PMID.fullmatch(doc_id.strip())
     return (found[1].lstrip("0") or "0") if found else ""
 
 
 class EvaluationSets:
-    """Knows which documents are in evaluation sets.
+    """Finds documents that are in evaluation sets.
 
-    Titles are compared without case, punctuation and blanks; where a document has no title, its first sentence is
-    taken. It overlaps if a document of the sets, or any sentence of it with what follows, begins with that: some
-    collections have abstracts without their titles.
+    Titles are compared without case, punctuation and blanks. If a document has no title, its first sentence is used. A
+    document overlaps if this title occurs at the start of any sentence in the sets. The title need not be at the start
+    of a text, because some collections have abstracts without titles.
 
     Args:
-        documents: of the sets.
+        documents: The documents of the sets.
     """
 
     def __init__(self, documents: Iterable[AnnotatedDocument] = ()) -> None:
@@ -49,7 +49,7 @@ class EvaluationSets:
         self._titles.discard("")
 
     def overlap(self, document: SourceDocument) -> str | None:
-        """Return "pmid" or "title", by which it was found in the sets; None where it is not in them."""
+        """Return "pmid" or "title", by which the document was found in the sets; None if it was not found."""
         if not self._pmids.isdisjoint((document.pmid and pmid_of(document.pmid), pmid_of(document.doc_id))):
             return PMID
         title = fold(document.title or first_sentence(document.text))
@@ -59,10 +59,10 @@ class EvaluationSets:
 
     def _begins_with(self, title: str) -> bool:
         place = bisect_left(self._beginnings, title)
-        wanted = title if len(title) == _MAX_COMPARED else f"{title} "  # no word that only begins as its last one
+        wanted = title if len(title) == _MAX_COMPARED else f"{title} "  # the last word must match as a whole
         return place < len(self._beginnings) and f"{self._beginnings[place]} ".startswith(wanted)
 
 
 def _beginning(text: str, start: int) -> str:
-    # folding the first characters only: a word is hardly longer than that
+    # four times as many characters are enough after folding
     return fold(text[start : start + 4 * _MAX_COMPARED])[:_MAX_COMPARED]

@@ -1,4 +1,4 @@
-"""Filters of annotations made by rule: what was no abbreviation, what was no name, and spans that overlap."""
+"""Filter rule-based annotations: false abbreviations, verbs, inverted names and overlapping spans."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from .annotations import Annotation
 
 
 class FalseAbbreviations:
-    """Removes lower-case words that were taken for an abbreviation: "aids" (helps) is not AIDS, "ms" is no disease.
+    """Removes lower-case words that are not the abbreviation they look like: "aids" (helps) is not AIDS.
 
-    A word is removed if all names of the concept that it might be, with or without a last s, are abbreviations, and the
-    text does not define it as one.
+    A word is removed if two conditions hold. All names of its concept with this spelling, with or without a final s,
+    are abbreviations. The text does not define the word as an abbreviation.
     """
 
     def __init__(self, kb: KnowledgeBase) -> None:
@@ -39,10 +39,10 @@ class FalseAbbreviations:
         forms = (word, word.removesuffix("s"))
         if len(annotation.ids) != 1 or not word.islower() or not any(is_acronym(form.upper()) for form in forms):
             return False
-        alike = [name for form in forms for name in self._names(annotation.ids[0]).get(form, ())]
-        if not alike and annotation.name.lower() in forms:
-            alike = [annotation.name]  # of another vocabulary, whose ids were mapped
-        return bool(alike) and all(is_acronym(name) or is_acronym(name.removesuffix("s")) for name in alike)
+        same = [name for form in forms for name in self._names(annotation.ids[0]).get(form, ())]
+        if not same and annotation.name.lower() in forms:
+            same = [annotation.name]  # a name of the annotator's vocabulary, before the id was mapped
+        return bool(same) and all(is_acronym(name) or is_acronym(name.removesuffix("s")) for name in same)
 
     def _find_names(self, concept_id: str) -> dict[str, list[str]]:
         names: dict[str, list[str]] = {}
@@ -51,12 +51,12 @@ class FalseAbbreviations:
         return names
 
 
-# Names that are verbs as well, with what follows the verb. A quarter of all "lead" in abstracts is no metal.
+# Names that are also verbs, and the words after the verb. A quarter of all "lead" in abstracts is not the metal.
 _VERB = re.compile(r"leads?(?=\s+(?:in)?to\b)|(?:fits?|aids)(?=\s+(?:an?|the|into|well)\b)", re.IGNORECASE)
 
 
 class Verbs:
-    """Removes names that are a verb where they stand: "leads to", "fits the criteria"."""
+    """Removes names that are verbs in the text: "leads to", "fits the criteria"."""
 
     def __call__(self, text: str, annotations: Sequence[Annotation]) -> list[Annotation]:
         verbs = {found.span() for found in _VERB.finditer(text) if not found[0].isupper()}
@@ -64,10 +64,10 @@ class Verbs:
 
 
 class InvertedNames:
-    """Removes enumerations that were taken for a name that a vocabulary inverts: "heart failure, renal" is none.
+    """Removes enumerations that look like an inverted name: "heart failure, renal" is not "renal heart failure".
 
-    Vocabularies list "Failure, Renal" beside "Renal Failure"; a text that has the words in that order means a list. A
-    name with a comma of its own, such as "leukemia, type 1", has no such other form.
+    Vocabularies list "Failure, Renal" in addition to "Renal Failure". If a text has the words in that order, it is an
+    enumeration. A name with a comma of its own, such as "leukemia, type 1", has no such second form.
     """
 
     def __init__(self, kb: KnowledgeBase) -> None:
@@ -85,7 +85,7 @@ class InvertedNames:
         return bool(same_words) and _order(mention) not in same_words
 
     def _find_orders(self, concept_id: str) -> list[tuple[str, ...]]:
-        """Return the words of the names without a comma."""
+        """Return the words of each name without a comma."""
         return [_order(name.text) for name in self._kb.names_of(concept_id) if "," not in name.text]
 
 
@@ -94,10 +94,9 @@ def _order(text: str) -> tuple[str, ...]:
 
 
 class Overlaps:
-    """Keeps the more specific of annotations that overlap.
+    """Keeps the more specific of overlapping annotations.
 
-    That is the longer one; of equal spans the one whose concept is below the other in the hierarchy, else the first by
-    id.
+    The longer annotation wins. Among equal spans, a descendant wins against its ancestor, and then the lower id.
     """
 
     def __init__(self, kb: KnowledgeBase) -> None:

@@ -1,4 +1,4 @@
-"""From the ids that an annotator gives, such as UMLS CUIs, to those of the vocabulary that is trained for."""
+"""Map the ids of an annotator, such as UMLS CUIs, to the ids of the target vocabulary."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from .documents import fold
 
 
 class IdMapping:
-    """Finds the concept of a store for an id of another vocabulary.
+    """Maps an id of another vocabulary to a concept of a knowledge base.
 
-    It is looked for among the ids of the store, among the ids to which its concepts refer, in mappings, and in a
-    second store: there, the ids of the concept and those to which it refers.
+    The concept is searched in this order: by its own ids, by its cross-references, by mappings, and through a second
+    knowledge base. The last uses the ids and the cross-references of the second knowledge base's concept.
 
     Args:
-        kb: the vocabulary whose primary ids are wanted.
-        equivalents: ids that stand for the same concept.
-        between: e.g. of the UMLS, with CUIs as its ids and those of other vocabularies beside them.
+        kb: The knowledge base with the wanted primary ids.
+        equivalents: Ids that stand for the same concept.
+        between: The second knowledge base, such as one of UMLS: its ids are CUIs, and it also has ids of other
+            vocabularies.
     """
 
     def __init__(
@@ -40,13 +41,13 @@ class IdMapping:
         self._name = lru_cache(maxsize=1 << 16)(self._find_name)
 
     def map(self, text: str, annotation: Annotation) -> Annotation | None:
-        """Return `Annotation | None`: with ids of the store; None where one of them has none."""
+        """Return the annotation with ids of the knowledge base; None if one of its ids has no match."""
         folded = f" {fold(text)} "
         ids = [self._choose(concept_id, folded) for concept_id in annotation.ids]
         return None if None in ids else annotation._replace(ids=tuple(dict.fromkeys(filter(None, ids))))
 
     def _choose(self, concept_id: str, folded: str) -> str | None:
-        """Return the target whose preferred name is in the text, else the first by id."""
+        """Return the target with a preferred name in the text, or else the first target by id."""
         targets: Sequence[str] = self.targets(concept_id)
         named = (target for target in targets if f" {self._name(target)} " in folded) if len(targets) > 1 else iter(())
         return next(named, next(iter(targets), None))
@@ -55,7 +56,10 @@ class IdMapping:
         return fold(self._kb.names_of(concept_id)[0].text)
 
     def _find_targets(self, concept_id: str) -> tuple[str, ...]:
-        """Return primary ids of the store, sorted; those that are surest, where there are any."""
+        """Return matching primary ids of the knowledge base, sorted.
+
+        An id of the knowledge base itself takes precedence over all other matches.
+        """
         if own := self._kb.find_id(concept_id):
             return tuple(sorted(own))
         found = {*self._kb.find_xref(concept_id)}

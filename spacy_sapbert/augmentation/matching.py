@@ -1,4 +1,4 @@
-"""Annotations by the `concept_matcher`: every longest span that is a name of the vocabulary."""
+"""Annotate texts with the `concept_matcher`: every longest span that is a name of the vocabulary."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _SPANS = "names"
 class MatcherAnnotator:
     """Finds names with the `concept_matcher`, after the `abbreviation_resolver`.
 
-    A name that several concepts own gives the one that corpora annotate with it most often, else the one that prefers
-    it, else a main descriptor. Where that leaves several, the span is annotated with each of them.
+    If several concepts share a name, the one annotated most often with this name wins. Then the concept with this
+    preferred name wins, and then a main descriptor. If several are still equal, the span gets an annotation for each.
 
     Args:
-        kb: the vocabulary.
+        kb: The knowledge base.
     """
 
     name = "concept_matcher"
@@ -47,7 +47,7 @@ class MatcherAnnotator:
         self._owners = lru_cache(maxsize=1 << 16)(self._find_owners)
 
     def annotate(self, texts: Sequence[str]) -> list[list[Annotation] | None]:
-        """Return `list[list[Annotation] | None]`: of each text, by position."""
+        """Return the annotations of each text, by position."""
         return [
             sorted(annotation for span in doc.spans[_SPANS] for annotation in self._annotations(span))
             for doc in self._nlp.pipe(texts)
@@ -62,8 +62,8 @@ class MatcherAnnotator:
         return [Annotation(span.start_char, span.end_char, (owner,), name) for owner in self._owners(name)]
 
     def _find_owners(self, name: str) -> list[str]:
-        """Return primary ids of the concepts for which most speaks, by id."""
-        # a name with its case, and else all that the matcher takes for the same name
+        """Return the primary ids of the concepts with the best tie rank, by id."""
+        # an acronym must match with its case; other names match as in the matcher
         found = list(self._kb.find_name(name)) if is_acronym(name) else self._names.owners(name)
         preferred = {concept_id: self._kb.names_of(concept_id)[0].text for concept_id in found}
         preferring = {one for one in found if preferred[one] == name}

@@ -1,4 +1,4 @@
-"""MetaMapLite's output (MMI, JSON, BRAT), as the highest-ranked concept of each span."""
+"""Read MetaMapLite's output (MMI, JSON, BRAT), with the highest-ranked concept of each span."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from .documents import fold
 
 
 class RankedAnnotation(NamedTuple):
-    """A concept that MetaMapLite proposes for a span.
+    """A concept that MetaMapLite suggests for a span.
 
     Attributes:
-        start: in UTF-16 code units, as Java counts.
-        length: in UTF-16 code units, as Java counts.
-        score: more is better; 0 where the format has none.
-        preferred: the concept's preferred name in the UMLS.
-        name: the name that was recognised, empty where the format does not tell.
+        start: The start in UTF-16 code units, as in Java.
+        length: The length in UTF-16 code units, as in Java.
+        score: The score, higher is better; 0 if the format has none.
+        preferred: The concept's preferred name in UMLS.
+        name: The matched name, empty if the format lacks it.
     """
 
     start: int
@@ -34,7 +34,7 @@ class RankedAnnotation(NamedTuple):
 
 
 # id|MMI|score|preferred name|CUI|[types]|triggers|location|positions|tree codes| ; older versions have no location.
-# Names and triggers may hold a "|": the CUI is looked for from the start, the positions from the end.
+# Names and triggers can contain "|", so the CUI is searched from the start and the positions from the end.
 _MMI_CUI = re.compile(r"C\d{7}")
 _MMI_TYPES = re.compile(r"\[[^]]*\]")
 _MMI_POSITIONS = re.compile(r"\[?\d+/\d[\d/,;\[\]]*")
@@ -45,15 +45,15 @@ _BRAT_CONCEPT = re.compile(r"N\d+\tReference (T\d+) (\w+):(\S*)\t(.*)")
 
 
 def read_mmi(source: Source) -> Iterator[RankedAnnotation]:
-    """Read the fielded MMI format; a line is a concept with all its places.
+    """Read the fielded MMI format. A line is a concept with all its positions.
 
-    A mention in several pieces is taken from the first to the last.
+    A mention in several pieces is read as one span from the first piece to the last.
 
     Yields:
-        in the order of the file, which is that of the scores. Broken lines are reported.
+        Annotations in the order of the file, which is by score. Broken lines are reported.
 
     Raises:
-        SapbertError: E12x the file cannot be read, E201 a broken line in strict reading.
+        SapbertError: E12x the file cannot be read. E201 a line is broken in strict reading.
     """
     for number, line in source.lines():
         if not line.strip():
@@ -73,7 +73,7 @@ def read_mmi(source: Source) -> Iterator[RankedAnnotation]:
 
 
 class _Mmi(NamedTuple):
-    """What is read of a line of the fielded MMI format. triggers: perhaps with the location after them."""
+    """The cells of a line of the fielded MMI format. The triggers may include the location after them."""
 
     score: str
     preferred: str
@@ -83,23 +83,24 @@ class _Mmi(NamedTuple):
 
 
 def _mmi(cells: list[str]) -> _Mmi:
-    """
+    """Split the cells of a line into fields.
+
     Args:
-        cells: what stands between the bars.
+        cells: The cells between the bars.
 
     Raises:
-        BrokenRecord: the line is of another form.
+        BrokenRecord: The line is not in the MMI format.
     """
     last = _place_of_positions(cells)
     for cui in range(4, last - 2):
         if _MMI_CUI.fullmatch(cells[cui]) and _MMI_TYPES.fullmatch(cells[cui + 1]) and cells[1] == "MMI":
             triggers = "|".join(cells[cui + 2 : last])
             return _Mmi(cells[2], "|".join(cells[3:cui]), cells[cui], triggers, cells[last])
-    raise BrokenRecord("not a line of MetaMapLite's MMI format")
+    raise BrokenRecord("the line is not in MetaMapLite's MMI format")
 
 
 def _place_of_positions(cells: list[str]) -> int:
-    """Return the cell before that of the tree codes, which a last bar may follow; 0 where there is none."""
+    """Return the cell before the tree codes, which a last bar may follow; 0 if there is none."""
     for last in (len(cells) - 2, len(cells) - 3):
         tree_codes, *rest = cells[last + 1 :] if last > 0 else ["/"]
         if "/" not in tree_codes and not any(rest) and _MMI_POSITIONS.fullmatch(cells[last]):
@@ -109,7 +110,7 @@ def _place_of_positions(cells: list[str]) -> int:
 
 def _number(raw: str) -> float:
     try:
-        return parse_float(raw.replace(",", "."))  # Java writes numbers as its locale has them
+        return parse_float(raw.replace(",", "."))  # Java's numbers depend on its locale
     except ValueError:
         raise BrokenRecord(f"{raw!r} is not a score") from None
 
@@ -118,7 +119,7 @@ def _integer(raw: str) -> int:
     try:
         return parse_int(raw)
     except ValueError:
-        raise BrokenRecord("an offset is not a whole number of at most 18 digits") from None
+        raise BrokenRecord("an offset is not a whole number with at most 18 digits") from None
 
 
 def _whole(place: str) -> tuple[int, int]:
@@ -128,28 +129,28 @@ def _whole(place: str) -> tuple[int, int]:
 
 
 def read_json(source: Source) -> Iterator[RankedAnnotation]:
-    """Read the JSON format: a list of spans with their concepts. Broken entries are reported under line 1.
+    """Read the JSON format: a list of spans with their concepts. Broken entries are reported as line 1.
 
     Yields:
-        in the order of the file.
+        Annotations in the order of the file.
 
     Raises:
-        SapbertError: as `read_mmi`.
+        SapbertError: As `read_mmi`.
     """
     text = "\n".join(line for _, line in source.lines())
     try:
         entities = parse_json(text)
         check_writable(entities)
         if not isinstance(entities, list):
-            raise ValueError("it is no list")
+            raise ValueError("it is not a list")
     except ValueError as error:
-        source.broken(1, f"not JSON from MetaMapLite ({error})")
+        source.broken(1, f"this is not JSON from MetaMapLite ({error})")
         return
     for number, entity in enumerate(entities, start=1):
         try:
             yield from [_evidence(item) for item in entity["evlist"]]
         except (KeyError, TypeError, ValueError) as error:
-            source.broken(1, f"entity {number} is not as MetaMapLite writes it ({type(error).__name__}: {error})")
+            source.broken(1, f"entity {number} is not in MetaMapLite's form ({type(error).__name__}: {error})")
 
 
 def _evidence(item: dict[str, Any]) -> RankedAnnotation:
@@ -157,18 +158,18 @@ def _evidence(item: dict[str, Any]) -> RankedAnnotation:
     start, length, score = item["start"], item["length"], item.get("score", 0)
     texts = [info["cui"], info.get("preferredname", ""), info.get("conceptstring", "")]
     if not (type(start) is type(length) is int and all(isinstance(text, str) for text in texts)):
-        raise TypeError("a value of another type")
+        raise TypeError("a value has the wrong type")
     return RankedAnnotation(start, length, canonical_id(texts[0]), parse_float(str(score)), *texts[1:])
 
 
 def read_brat(source: Source) -> Iterator[RankedAnnotation]:
-    """Read BRAT's standoff format; several concepts of a span have no ranks there.
+    """Read BRAT's standoff format, which has no ranks for several concepts of a span.
 
     Yields:
-        in the order of the file.
+        Annotations in the order of the file.
 
     Raises:
-        SapbertError: as `read_mmi`.
+        SapbertError: As `read_mmi`.
     """
     spans: dict[str, tuple[int, int]] = {}
     scores: dict[str, float] = {}
@@ -186,7 +187,7 @@ def read_brat(source: Source) -> Iterator[RankedAnnotation]:
             elif concept and concept[2] == "Score":
                 scores[concept[1]] = _number(concept[3])
             elif line.strip() and not concept:
-                raise BrokenRecord("neither a span nor a reference of BRAT's standoff format")
+                raise BrokenRecord("the line is neither a span nor a reference of BRAT's standoff format")
         except BrokenRecord as reason:
             source.broken(number, reason)
     for key, cui, preferred in found:
@@ -202,14 +203,15 @@ READERS: dict[str, Callable[[Source], Iterator[RankedAnnotation]]] = {
 
 
 def read_output(path: Path, text: str, source: Source | None = None) -> list[Annotation]:
-    """Read what MetaMapLite found in a text.
+    """Read MetaMapLite's output for a text.
 
     Args:
-        path: its suffix shows the format: `.mmi`, `.json`, `.ann` or `.brat`.
-        source: takes what is broken; spans outside the text are.
+        path: The output file. Its suffix shows the format: `.mmi`, `.json`, `.ann` or `.brat`.
+        text: The text.
+        source: Reports broken records, such as spans outside the text.
 
     Returns:
-        the highest-ranked concept of each span.
+        The highest-ranked concept of each span.
     """
     source = source or Source(path)
     found, units = [], _characters(text)
@@ -219,15 +221,13 @@ def read_output(path: Path, text: str, source: Source | None = None) -> list[Ann
         else:
             source.broken(1, f"{ranked.start}/{ranked.length} is outside the text of {len(text)} characters")
     return [
-        Annotation(units[best.start], units[best.start + best.length], (best.concept_id,), best.name)
-        for best in _best(found, text, units)
+        Annotation(units[top.start], units[top.start + top.length], (top.concept_id,), top.name)
+        for top in _top_ranked(found, text, units)
     ]
 
 
-def _best(found: Iterable[RankedAnnotation], text: str, units: list[int]) -> list[RankedAnnotation]:
-    """Return `list[RankedAnnotation]`: of each span the concept with the highest score; then one whose name is
-    preferred.
-    """
+def _top_ranked(found: Iterable[RankedAnnotation], text: str, units: list[int]) -> list[RankedAnnotation]:
+    """Return the concept with the highest score for each span; among equal ones, the one with this preferred name."""
     best: dict[tuple[int, int], tuple[tuple[float, bool], RankedAnnotation]] = {}
     for ranked in found:
         words = text[units[ranked.start] : units[ranked.start + ranked.length]]
@@ -239,7 +239,7 @@ def _best(found: Iterable[RankedAnnotation], text: str, units: list[int]) -> lis
 
 
 def _characters(text: str) -> list[int]:
-    """Return `list[int]`: for each UTF-16 code unit the character in which it lies, and the end."""
+    """Return the character of each UTF-16 code unit, and the end."""
     if text.isascii() or max(text) <= "\uffff":
         return list(range(len(text) + 1))
     units = [index for index, letter in enumerate(text) for _ in range(1 + (letter > "\uffff"))]

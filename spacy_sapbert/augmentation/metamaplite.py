@@ -1,4 +1,4 @@
-"""Annotations by MetaMapLite: run here where the user has it, or read from what it wrote elsewhere."""
+"""Annotate texts with MetaMapLite: run a local installation, or read existing output."""
 
 from __future__ import annotations
 
@@ -21,34 +21,34 @@ _SHOWN_LINES = 5
 
 
 def file_stem(text: str) -> str:
-    """Return the name, without its ending, of the files of a text and of what was found in it."""
+    """Return the stem of the file names for a text and its output."""
     return hashlib.sha256(text.encode()).hexdigest()[:24]
 
 
 def write_texts(texts: Sequence[str], folder: Path) -> int:
-    """Write each different text into a `.txt` file of a folder.
+    """Write each distinct text to a `.txt` file of a folder.
 
     Returns:
-        the number of files.
+        The number of files.
 
     Raises:
-        SapbertError: E507 they cannot be written.
+        SapbertError: E507 the files cannot be written.
     """
     different = {file_stem(text): text for text in texts}
     for stem, text in different.items():
         path = folder / f"{stem}.txt"
         with replacing(path) as temporary:
             folder.mkdir(parents=True, exist_ok=True)
-            temporary.write_bytes(text.encode())  # no line end is changed: offsets must stay
+            temporary.write_bytes(text.encode())  # text mode could change line ends, and with them offsets
     return len(different)
 
 
 class MetaMapLiteOutput:
-    """Reads what MetaMapLite wrote for the texts of `write_texts`.
+    """Reads MetaMapLite's output for the texts of `write_texts`.
 
     Args:
-        folder: has a file for each text, in any of the formats.
-        report: takes broken records.
+        folder: The folder with one file per text, in any of the formats.
+        report: Collects broken records.
     """
 
     name = "metamaplite"
@@ -58,13 +58,13 @@ class MetaMapLiteOutput:
         self._report = report
 
     def annotate(self, texts: Sequence[str]) -> list[list[Annotation] | None]:
-        """Return `list[list[Annotation] | None]`: of each text, by position; None where there is no file."""
+        """Return the annotations of each text, by position; None for a text without a file."""
         return [
             read_output(path, text, Source(path, self._report)) if (path := self.path(text)) else None for text in texts
         ]
 
     def path(self, text: str) -> Path | None:
-        """Return the file with what was found in a text."""
+        """Return the output file for a text, if there is one."""
         stem = file_stem(text)
         paths = (self.folder / f"{stem}{suffix}" for suffix in READERS)
         return next((path for path in paths if path.is_file()), None)
@@ -74,12 +74,12 @@ class MetaMapLite:
     """Runs MetaMapLite.
 
     Args:
-        installed: its folder, `public_mm_lite`, with the jar and the data.
-        work: the folder for texts and output; a text whose output is there is not annotated again.
-        report: takes broken records.
+        installed: The folder of the installation, `public_mm_lite`, with the jar and the data.
+        work: The folder for texts and output. A text with output in this folder is not annotated again.
+        report: Collects broken records.
 
     Raises:
-        SapbertError: E607 the folder lacks the jar or the data, E608 there is no Java.
+        SapbertError: E607 the folder lacks the jar or the data. E608 there is no Java.
     """
 
     name = "metamaplite"
@@ -90,10 +90,10 @@ class MetaMapLite:
         self._output = MetaMapLiteOutput(work, report)
 
     def annotate(self, texts: Sequence[str]) -> list[list[Annotation] | None]:
-        """Return `list[list[Annotation] | None]`: of each text, by position.
+        """Return the annotations of each text, by position.
 
         Raises:
-            SapbertError: E608 it fails.
+            SapbertError: E608 MetaMapLite fails.
         """
         waiting = [text for text in texts if self._output.path(text) is None]
         if waiting:
@@ -110,19 +110,19 @@ class MetaMapLite:
             command = [*self._command, f"--filelistfn={names}"]
             done = subprocess.run(command, cwd=self._installed, capture_output=True, check=False)
             if done.returncode:
-                said = (done.stderr or done.stdout).decode(errors="replace").strip().splitlines()[-_SHOWN_LINES:]
-                reason = f"it ended with {done.returncode}: {' '.join(said)}"
+                output = (done.stderr or done.stdout).decode(errors="replace").strip().splitlines()[-_SHOWN_LINES:]
+                reason = f"it ended with {done.returncode}: {' '.join(output)}"
                 raise SapbertError(Errors.E608.format(reason=reason))
             for file in files:
                 found = file.with_suffix(".mmi")
-                if found.is_file():  # moved when all is done: what was cut off must not look whole
+                if found.is_file():  # moved at the end, so that no partial file looks complete
                     with replacing(folder / found.name) as path:
                         folder.mkdir(parents=True, exist_ok=True)
                         shutil.move(found, path)
 
 
 def _command(installed: Path) -> list[str]:
-    """Return the command without the files; the newest jar and data of the folder."""
+    """Return the command without the input files, with the newest jar and data of the folder."""
     java = shutil.which("java")
     if java is None:
         raise SapbertError(Errors.E608.format(reason="there is no program java"))
@@ -130,7 +130,7 @@ def _command(installed: Path) -> list[str]:
     jars = sorted(installed.glob("target/metamaplite-*-standalone.jar")) or sorted(installed.glob("metamaplite-*.jar"))
     indexes = sorted(path.parent for path in installed.glob("data/ivf/**/indices"))
     models, terms = installed / "data" / "models", installed / "data" / "specialterms.txt"
-    lacking = [
+    missing = [
         what
         for what, there in (
             ("target/metamaplite-…-standalone.jar", jars),
@@ -139,11 +139,11 @@ def _command(installed: Path) -> list[str]:
         )
         if not there
     ]
-    if lacking:
-        raise SapbertError(Errors.E607.format(path=installed, missing=", ".join(lacking)))
+    if missing:
+        raise SapbertError(Errors.E607.format(path=installed, missing=", ".join(missing)))
     return [
         java,
-        "-Dfile.encoding=UTF-8",  # else it reads the texts as the locale says
+        "-Dfile.encoding=UTF-8",  # the default depends on the locale
         "-cp",
         str(jars[-1]),
         MAIN_CLASS,

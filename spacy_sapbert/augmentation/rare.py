@@ -1,4 +1,4 @@
-"""Which concepts are searched for."""
+"""Select the concepts to search documents for."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..types import AnnotatedDocument
 
 
 def training_documents(documents: Iterable[AnnotatedDocument], kb: KnowledgeBase) -> Counter[str]:
-    """Return how many documents hold each concept, by its primary id."""
+    """Return the number of documents with each concept, by its primary id."""
     counts: Counter[str] = Counter()
     for document in documents:
         ids = {concept_id for mention in document.mentions for concept_id in mention.ids}
@@ -19,7 +19,7 @@ def training_documents(documents: Iterable[AnnotatedDocument], kb: KnowledgeBase
 
 
 def primary_ids(ids: Iterable[str], kb: KnowledgeBase) -> tuple[list[str], int]:
-    """Return the primary ids of a store's concepts, and how many ids it does not have."""
+    """Return the primary ids of the concepts, and the number of ids that the knowledge base lacks."""
     found = {concept_id: kb.find_id(concept_id) for concept_id in ids}
     primaries = dict.fromkeys(primary for some in found.values() for primary in some)
     return list(primaries), sum(not some for some in found.values())
@@ -28,15 +28,17 @@ def primary_ids(ids: Iterable[str], kb: KnowledgeBase) -> tuple[list[str], int]:
 def rare_concepts(
     counts: Counter[str], labels: Iterable[str] | None, kb: KnowledgeBase, k: int | None
 ) -> list[tuple[str, str]]:
-    """The concepts with fewer than k training documents, and their preferred names.
+    """Return the concepts with fewer than k training documents, and their preferred names.
 
     Args:
-        labels: primary ids of the concepts that matter, those without any training document included; None for those
-            with one, or where there is no training document, for all of the vocabulary.
-        k: None for all.
+        counts: The number of training documents of each concept.
+        labels: Primary ids of the relevant concepts, with or without training documents. None is all concepts with a
+            training document; without any, the whole vocabulary.
+        kb: The knowledge base.
+        k: The number of training documents. None selects all concepts.
 
     Returns:
-        the scarcest first, then by id.
+        The concepts with the fewest training documents first, then by id.
     """
     wanted = labels if labels is not None else (counts or kb.concept_ids())
     ids = sorted(concept_id for concept_id in wanted if k is None or counts[concept_id] < k)

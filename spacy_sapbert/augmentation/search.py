@@ -1,4 +1,4 @@
-"""Search for documents by the name of a concept: the protocol, and BM25 in the files of a folder."""
+"""Search documents by the name of a concept: the search protocol, and a BM25 search in local files."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ CREATE VIRTUAL TABLE words USING fts5 (text, content = '', tokenize = 'porter un
 
 
 class Hit(NamedTuple):
-    """A document that was found.
+    """A document in the result of a search.
 
     Attributes:
-        key: by which the search knows it.
-        whole: it holds all words that were searched for.
+        key: The document's key in the search.
+        whole: Whether the document has all words of the query.
     """
 
     key: str
@@ -34,36 +34,39 @@ class Hit(NamedTuple):
 
 
 class DocumentSearch(Protocol):
-    """Finds documents; best first.
+    """Finds documents, best first.
 
     Attributes:
-        counts: what happened on the way.
+        counts: The counts of the search, such as requests or duplicates.
     """
 
     @property
     def counts(self) -> Counter[str]: ...
 
     def find(self, name: str, limit: int) -> list[Hit]:
-        """Return `list[Hit]`: at most `limit` documents on what is named so."""
+        """Return at most `limit` documents about a name."""
 
     def fetch(self, keys: Sequence[str]) -> dict[str, SourceDocument]:
-        """Return the documents with these keys, without those that have no text."""
+        """Return the documents with these keys. Documents without a text are left out."""
 
 
 class FolderSearch:
-    """Documents of files, ranked by BM25 (SQLite's FTS5); words are stemmed.
+    """Searches local documents by BM25 (SQLite's FTS5), with stemmed words.
 
-    First come documents with all words of a name, then those with some.
+    Documents with all words of a name come first, then those with some of them.
 
     Args:
-        database: a file that is made here; it is of no use afterwards.
+        database: The database file to create. It can be deleted after the search.
+        documents: The documents.
+        exclude: The evaluation sets to leave out.
 
     Attributes:
-        counts: the documents read; of these `duplicates` (with the PMID or the words of one before) and those that
-            overlap with evaluation sets, `excluded_by_pmid` and `excluded_by_title`. Both are left out.
+        counts: The counts `documents`, `duplicates`, `excluded_by_pmid` and `excluded_by_title`. Duplicates have the
+            PMID or the words of an earlier document. Excluded documents overlap with evaluation sets. All of these are
+            left out.
 
     Raises:
-        SapbertError: E609 the file cannot be made.
+        SapbertError: E609 the file cannot be created.
     """
 
     def __init__(self, database: Path, documents: Iterable[SourceDocument], exclude: EvaluationSets) -> None:
@@ -120,7 +123,7 @@ class FolderSearch:
 
 
 def _is_new(document: SourceDocument, seen: set[str | int]) -> bool:
-    """Whether neither the PMID nor the words were seen before; they are from now on."""
+    """Return whether neither the PMID nor the words were seen before, and remember both."""
     keys: set[str | int] = {hash64(fold(document.text))}
     if document.pmid:
         keys.add(pmid_of(document.pmid) or document.pmid)

@@ -212,10 +212,10 @@ class _Scorer:
             scores.append(score_ranking(ranked, gold, subset, k=self._k))
             self._sizes[group] += len(subset)
         self._without_a_name += sum(not self._retriever.kb.find_id(concept_id) for concept_id in gold)
-        self.tops.append(compare_sets(gold.keys(), set(ranked[: self._k]))._replace(named=self._k))
+        self.tops.append(compare_sets(gold.keys(), set(ranked[: self._k]))._replace(predicted=self._k))
         threshold = self._retriever.retriever.threshold
-        named = {one.concept_id for one in document.ranked[: self._retriever.k] if one.score > threshold}
-        self._above.append(compare_sets(gold.keys(), named))
+        predicted = {one.concept_id for one in document.ranked[: self._retriever.k] if one.score > threshold}
+        self._above.append(compare_sets(gold.keys(), predicted))
         return self._scores["all"][-1]
 
     def _groups(self, gold: Mapping[str, Sequence[Mention]]) -> dict[tuple[str, ...], list[str]]:

@@ -172,7 +172,7 @@ class _Tally:
         }
         for measure in MEASURES:
             types = ((label, counts[measure]) for label, counts in sorted(self._types.items()))
-            result[measure]["types"] = {label: _figures(one) for label, one in types if one.gold or one.named}
+            result[measure]["types"] = {label: _figures(one) for label, one in types if one.gold or one.predicted}
         return result
 
 
@@ -182,7 +182,7 @@ def _add(totals: defaultdict[str, SetCounts], counts: Counts) -> None:
 
 
 def _figures(counts: SetCounts) -> dict[str, Any]:
-    return {"gold": counts.gold, "found": counts.named, "right": counts.hits, **micro([counts])}
+    return {"gold": counts.gold, "found": counts.predicted, "right": counts.hits, **micro([counts])}
 
 
 def _prediction(gold: AnnotatedDocument, found: AnnotatedDocument, counts: Counts) -> dict[str, Any]:
@@ -191,7 +191,7 @@ def _prediction(gold: AnnotatedDocument, found: AnnotatedDocument, counts: Count
         "doc_id": gold.doc_id,
         "gold": _rows(gold.mentions),
         "found": _rows(found.mentions),
-        **{measure: {"gold": one.gold, "found": one.named, "right": one.hits} for measure, one in counts.items()},
+        **{measure: {"gold": one.gold, "found": one.predicted, "right": one.hits} for measure, one in counts.items()},
     }
 
 

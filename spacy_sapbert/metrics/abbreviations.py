@@ -40,7 +40,7 @@ def compare_leniently(gold: set[Pair], found: set[Pair], stop_words: Collection[
 
 
 def _count_similar(gold: Iterable[Pair], found: Iterable[Pair], stop_words: Collection[str]) -> int:
-    """Return the number of gold pairs that have a similar found pair, each found pair used once."""
+    """Return the number of gold pairs with a similar found pair; each found pair counts once."""
     left, count = sorted(found), 0
     for pair in sorted(gold):
         similar = next((other for other in left if _is_similar(pair, other, stop_words)), None)

@@ -37,8 +37,8 @@ def resample_f1(a: np.ndarray, b: np.ndarray, *, resamples: int = RESAMPLES, see
     """Resample documents, and return the difference of the F1 of two systems on each draw.
 
     Args:
-        a: The counts hits, named and gold of the first system, shape (documents, measures, 3).
-        b: The counts hits, named and gold of the second system, shape (documents, measures, 3).
+        a: The counts hits, predicted and gold of the first system, shape (documents, measures, 3).
+        b: The counts hits, predicted and gold of the second system, shape (documents, measures, 3).
         resamples: The number of draws.
         seed: The seed of the draws.
 
@@ -52,7 +52,7 @@ def f1_of_all(counts: np.ndarray) -> np.ndarray:
     """Return the F1 of all documents together.
 
     Args:
-        counts: The counts hits, named and gold of each document, shape (documents, measures, 3).
+        counts: The counts hits, predicted and gold of each document, shape (documents, measures, 3).
 
     Returns:
         F1 in points, float64, shape (measures,).
@@ -71,8 +71,8 @@ def _f1(draws: np.ndarray, counts: np.ndarray) -> np.ndarray:
     Returns:
         float64, shape (resamples, measures).
     """
-    hits, named, gold = np.moveaxis(np.tensordot(draws, counts, axes=1), -1, 0)
-    return 200 * hits / np.maximum(named + gold, 1)
+    hits, predicted, gold = np.moveaxis(np.tensordot(draws, counts, axes=1), -1, 0)
+    return 200 * hits / np.maximum(predicted + gold, 1)
 
 
 def _draws(n: int, resamples: int, seed: int) -> Iterator[np.ndarray]:

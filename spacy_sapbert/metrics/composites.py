@@ -15,7 +15,7 @@ def compare_parts(gold: Iterable[str], predicted: Iterable[str]) -> SetCounts:
 
 def is_exact(counts: SetCounts) -> bool:
     """Return whether the predicted parts are exactly the gold parts."""
-    return counts.hits == counts.named == counts.gold
+    return counts.hits == counts.predicted == counts.gold
 
 
 def score_parts(counts: Sequence[SetCounts]) -> dict[str, Any]:

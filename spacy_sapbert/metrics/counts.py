@@ -12,18 +12,18 @@ class SetCounts(NamedTuple):
 
     Attributes:
         hits: The number of predicted items that are gold.
-        named: The number of predicted items.
+        predicted: The number of predicted items.
         gold: The number of gold items.
     """
 
     hits: int
-    named: int
+    predicted: int
     gold: int
 
 
-def compare_sets(gold: AbstractSet[object], named: AbstractSet[object]) -> SetCounts:
+def compare_sets(gold: AbstractSet[object], predicted: AbstractSet[object]) -> SetCounts:
     """Count the predicted items that are gold."""
-    return SetCounts(len(gold & named), len(named), len(gold))
+    return SetCounts(len(gold & predicted), len(predicted), len(gold))
 
 
 def total(counts: Iterable[SetCounts]) -> SetCounts:
@@ -62,8 +62,8 @@ def precision_recall_f1(precision: float | None, recall: float | None) -> dict[s
 
 def micro(counts: Iterable[SetCounts]) -> dict[str, float | None]:
     """Return the percentages "p", "r" and "f1" of all counts together; 0 if the denominator is 0."""
-    hits, named, gold = total(counts)
-    return precision_recall_f1(ratio(hits, named), ratio(hits, gold))
+    hits, predicted, gold = total(counts)
+    return precision_recall_f1(ratio(hits, predicted), ratio(hits, gold))
 
 
 def macro(counts: Sequence[SetCounts]) -> dict[str, float | None]:
@@ -71,5 +71,5 @@ def macro(counts: Sequence[SetCounts]) -> dict[str, float | None]:
 
     A document without predictions has a precision of 0.
     """
-    precisions = [ratio(one.hits, one.named) for one in counts]
+    precisions = [ratio(one.hits, one.predicted) for one in counts]
     return precision_recall_f1(mean(precisions), mean([one.hits / one.gold for one in counts]))

@@ -66,7 +66,7 @@ def _score_ids(pairs: "Sequence[Example]", linker: "SapbertLinker") -> dict[str,
         docs = example.reference, example.predicted
         gold, found = ([mention_of(span) for span in mentions_of(doc, linker.spans_key)] for doc in docs)
         counts = compare.linked(*single_id(gold, found))
-        total += PRFScore(tp=counts.hits, fp=counts.named - counts.hits, fn=counts.gold - counts.hits)
+        total += PRFScore(tp=counts.hits, fp=counts.predicted - counts.hits, fn=counts.gold - counts.hits)
     if not total.tp + total.fn:
         return {}
     return {f"span_id_{name}": value for name, value in total.to_dict().items()}

@@ -184,13 +184,13 @@ def test_what_stays_is_told(ncbi):
         EutilsSearch(eutils, "pubmed").find("gout", 3)
     assert time.slept == []
     ncbi.faults += [(200, "<a>")] * TRIES
-    with pytest.raises(SapbertError, match="no well-formed XML"):
+    with pytest.raises(SapbertError, match="not well-formed XML"):
         EutilsSearch(eutils, "pubmed").fetch(["1"])
     ncbi.faults += [(200, '<?xml version="1.0" encoding="GBK"?><a/>')] * TRIES
-    with pytest.raises(SapbertError, match="no well-formed XML: multi-byte"):
+    with pytest.raises(SapbertError, match="not well-formed XML: multi-byte"):
         EutilsSearch(eutils, "pubmed").fetch(["1"])
     ncbi.faults += [(200, "[" * 100_000)] * TRIES
-    with pytest.raises(SapbertError, match="no answer to a search"):
+    with pytest.raises(SapbertError, match="not the result of a search"):
         EutilsSearch(eutils, "pubmed").find("gout", 3)
     time = Time()
     nobody = Eutils("http://127.0.0.1:1", clock=time.clock, sleep=time.sleep)

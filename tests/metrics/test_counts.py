@@ -22,7 +22,7 @@ def test_sets():
 
 
 def test_counts_of_sets():
-    assert compare_sets({1, 2, 3}, {3, 4}) == SetCounts(hits=1, named=2, gold=3)
+    assert compare_sets({1, 2, 3}, {3, 4}) == SetCounts(hits=1, predicted=2, gold=3)
     assert total([SetCounts(1, 2, 3), SetCounts(0, 5, 1)]) == SetCounts(1, 7, 4)
     assert total([]) == SetCounts(0, 0, 0)
 

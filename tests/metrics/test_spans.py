@@ -104,7 +104,7 @@ annotations = st.lists(st.tuples(words, ids, labels), max_size=6)
 def test_precision_of_one_is_recall_of_the_other(compare, gold, found):
     there, back = counts(compare, gold, found), counts(compare, found, gold)
     for measure in ("ner", "ner_untyped", "span_id", "document_id"):
-        hits, named, wanted = there[measure]
-        assert 0 <= hits <= min(named, wanted)
-        assert back[measure] == (hits, wanted, named)
+        hits, predicted, wanted = there[measure]
+        assert 0 <= hits <= min(predicted, wanted)
+        assert back[measure] == (hits, wanted, predicted)
         assert len(set(counts(compare, gold, gold)[measure])) == 1
