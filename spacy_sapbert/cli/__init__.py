@@ -1,4 +1,4 @@
-"""`spacy-sapbert`: one command a file."""
+"""Define the `spacy-sapbert` command line, with one command per file."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _PANELS: dict[str, dict[str, Any]] = {
 
 
 class _Commands(TyperGroup):
-    """Shows an error that a user can correct without a traceback, also under spaCy's command line."""
+    """Shows errors that a user can correct without a traceback, also under spaCy's command line."""
 
     def invoke(self, ctx: Any) -> Any:
         try:

@@ -1,4 +1,4 @@
-"""`assemble`: a knowledge base, an encoder and the components as one saved pipeline."""
+"""Define `spacy-sapbert assemble`, which saves a pipeline of a knowledge base, an encoder and the components."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _new_pipeline(kb: str, linker: dict[str, Any], ner: str | None, lang: str) -
 
 
 def _add(nlp: Language, name: str) -> None:
-    """Add a component, unless the NER's pipeline has it, which may need it where it stands."""
+    """Add a component, unless the NER's pipeline already has it, in a place that it may depend on."""
     if name not in nlp.pipe_names:
         nlp.add_pipe(name)
 

@@ -1,4 +1,4 @@
-"""`augment`: documents on rare concepts, annotated by rule, to train on."""
+"""Define `spacy-sapbert augment`, which creates training documents for rare concepts by rule-based annotation."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _Counts = dict[str, dict[str, int]]
 
 @dataclass(frozen=True)
 class ConceptOptions:
-    """The concepts that documents are searched for."""
+    """Options for the concepts to search for."""
 
     PANEL: ClassVar[str] = "Concepts"
 
@@ -51,7 +51,7 @@ class ConceptOptions:
 
 @dataclass(frozen=True)
 class DocumentOptions:
-    """The documents that are searched, and what is taken of them."""
+    """Options for the documents to search and to take."""
 
     PANEL: ClassVar[str] = "Documents"
 
@@ -77,7 +77,7 @@ class DocumentOptions:
 
 @dataclass(frozen=True)
 class AnnotationOptions:
-    """What annotates the documents."""
+    """Options for the annotation of the documents."""
 
     PANEL: ClassVar[str] = "Annotation"
 
@@ -104,7 +104,7 @@ class AnnotationOptions:
 
 @dataclass(frozen=True)
 class FilterOptions:
-    """The filters of annotations, in the order of `_filters`."""
+    """Options for the filters of annotations, in the order of `_filters`."""
 
     PANEL: ClassVar[str] = "Filters"
 
@@ -120,7 +120,7 @@ class FilterOptions:
 
 @dataclass(frozen=True)
 class SelectionOptions:
-    """The filters of documents."""
+    """Options for the filters of documents."""
 
     PANEL: ClassVar[str] = "Filters"
 
@@ -134,7 +134,7 @@ class SelectionOptions:
 
 @dataclass(frozen=True)
 class TrainingOptions:
-    """The file that is written."""
+    """Options for the output file."""
 
     PANEL: ClassVar[str] = "Training file"
 
@@ -216,7 +216,7 @@ def _find(
     counts: _Counts,
     console: Console,
 ) -> list[Segment]:
-    """Return the segments of the documents that were found; what was found is counted."""
+    """Return the segments of the documents that were found, and count them."""
     from ..augmentation.augment import segments_of
     from ..augmentation.choice import choose
 
@@ -233,10 +233,10 @@ def _find(
 
 
 class _Wanted:
-    """The concepts that are searched for, and those whose annotations are kept.
+    """The concepts to search for, and those with annotations to keep.
 
     Raises:
-        SapbertError: E602 they are not given, E611 there is none.
+        SapbertError: E602 no option selects concepts. E611 there is no such concept.
     """
 
     def __init__(self, knowledge_base: KnowledgeBase, options: ConceptOptions) -> None:
@@ -358,7 +358,7 @@ def _annotation(
 
 
 def _kept(annotated: Sequence[Segment], annotation: RuleAnnotation, relevant: bool, counts: _Counts) -> list[Segment]:
-    """Return `list[Segment]`: those that are written; the others are counted by reason."""
+    """Return the segments to write, and count the others by reason."""
     from ..augmentation.augment import without_irrelevant
 
     kept = [segment for segment in annotated if segment.annotations]

@@ -1,4 +1,4 @@
-"""`calibrate`: fit the probabilities and the threshold of a pipeline on a corpus, and save them with the pipeline."""
+"""Define `spacy-sapbert calibrate`, which fits the threshold and the link probabilities of a pipeline."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _MEASURES = {
 
 
 class Method(str, Enum):
-    """How probabilities are fitted; the values are those of `--method`."""
+    """Methods that fit probabilities, which are the values of `--method`."""
 
     isotonic = "isotonic"
     platt = "platt"
@@ -77,7 +77,7 @@ def calibrate(
     from ..evaluation import calibration
     from ..io.pipelines import load_pipeline
 
-    check_output(output)  # now, not after minutes of work
+    check_output(output)  # before minutes of work
     if plots:
         _prepare(plots)
     console = stderr_console()
@@ -105,7 +105,11 @@ def calibrate(
 
 
 def _prepare(plots: Path) -> None:
-    """Raise SapbertError: E507 there cannot be such a folder, E542 there is no matplotlib."""
+    """Create the folder for the plots.
+
+    Raises:
+        SapbertError: E507 the folder cannot be created. E542 matplotlib is not installed.
+    """
     from ..evaluation.plots import check_matplotlib
 
     check_matplotlib()

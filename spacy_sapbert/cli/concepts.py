@@ -1,4 +1,4 @@
-"""`spacy-sapbert evaluate concepts`: how well a pipeline predicts the concepts of whole documents."""
+"""Define `spacy-sapbert evaluate concepts`, which measures how well a pipeline predicts the concepts of documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`convert`: annotated corpora to one `.spacy` file."""
+"""Define `spacy-sapbert convert`, which converts annotated corpora to one `.spacy` file."""
 
 from __future__ import annotations
 

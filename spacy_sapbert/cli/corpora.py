@@ -1,4 +1,4 @@
-"""The annotated corpora that commands read: all of their documents, or those of a split."""
+"""Read the annotated corpora of commands: all documents, or those of a split."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ Ids = Annotated[
 
 
 def read_documents(corpus: Path, format: str | None, ids: Path | None) -> Iterator[AnnotatedDocument]:
-    """Yield the documents of a corpus; of a split, where there is a file of its ids.
+    """Yield the documents of a corpus. If there is a file of ids, yield only these documents.
 
     Raises:
-        SapbertError: what `read_corpus` and `DocumentIds` raise.
+        SapbertError: The errors of `read_corpus` and `DocumentIds`.
     """
     split = DocumentIds(ids) if ids else None
     yield from read_corpus(corpus, format, ids=split)

@@ -1,4 +1,4 @@
-"""`demo`: one abstract, linked with the vocabulary and the encoder that come with the package."""
+"""Define `spacy-sapbert demo`, which links an abstract with the starter vocabulary and the starter encoder."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def demo(
 
 
 def demo_pipeline() -> Language:
-    """Return `Language`: finds and links the names of the starter vocabulary."""
+    """Return a pipeline that finds and links names of the starter vocabulary."""
     import spacy
 
     nlp = spacy.blank("en")

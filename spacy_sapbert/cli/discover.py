@@ -1,4 +1,4 @@
-"""`discover`: documents in, a table of names out that the vocabulary lacks."""
+"""Define `spacy-sapbert discover`, which lists linked texts that are not yet names in the vocabulary."""
 
 from __future__ import annotations
 

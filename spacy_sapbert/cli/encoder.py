@@ -1,4 +1,4 @@
-"""`spacy-sapbert encoder`: inspect an encoder, encode texts with it, make it smaller."""
+"""Define `spacy-sapbert encoder`, which inspects an encoder, encodes texts, or makes an encoder smaller."""
 
 from __future__ import annotations
 
@@ -107,7 +107,8 @@ def prune(
     """
     from ..encoders import compression as shrink
 
-    _check_prune(vocabulary, layers, n_layers, positions, given=bool(keep_pieces or add_pieces or min_count > 1))
+    has_settings = bool(keep_pieces or add_pieces or min_count > 1)
+    _check_prune(vocabulary, layers, n_layers, positions, has_vocabulary_settings=has_settings)
     opened = _open(encoder, pooling)
     result: dict[str, Any] = {}
     if vocabulary:
@@ -153,7 +154,7 @@ def _open(name: str, pooling: str | None, device: str = "cpu") -> TransformerEnc
 
     opened = open_encoder(name, pooling=pooling, device=device)
     if opened is None:
-        raise SapbertError(Errors.E301.format(name=name, reason="it stands for no encoder"))
+        raise SapbertError(Errors.E301.format(name=name, reason="this name means that there is no encoder"))
     return opened
 
 
@@ -165,17 +166,23 @@ def _save(opened: TransformerEncoder, output: Path, result: Mapping[str, Any]) -
 
 
 def _check_prune(
-    vocabulary: Path | None, layers: str | None, n_layers: int | None, positions: int | None, *, given: bool
+    vocabulary: Path | None,
+    layers: str | None,
+    n_layers: int | None,
+    positions: int | None,
+    *,
+    has_vocabulary_settings: bool,
 ) -> None:
-    """
+    """Check that the options of `prune` fit together.
+
     Args:
-        given: whether there are settings for the vocabulary.
+        has_vocabulary_settings: Whether there are settings for the vocabulary.
 
     Raises:
-        SapbertError: E533 settings do not fit.
+        SapbertError: E533 the options do not fit together.
     """
     reasons = {
-        "--min-count, --keep-pieces and --add-pieces need --vocabulary": given and not vocabulary,
+        "--min-count, --keep-pieces and --add-pieces need --vocabulary": has_vocabulary_settings and not vocabulary,
         "use either --layers or --n-layers": bool(layers and n_layers),
         "nothing would be pruned; give --vocabulary, --layers, --n-layers or --positions": not (
             vocabulary or layers or n_layers or positions
@@ -186,15 +193,15 @@ def _check_prune(
             raise SapbertError(Errors.E533.format(reason=reason))
 
 
-def _layers(given: str) -> list[int]:
+def _layers(numbers: str) -> list[int]:
     try:
-        return [parse_int(layer) for layer in given.split(",")]
+        return [parse_int(layer) for layer in numbers.split(",")]
     except ValueError as error:
-        raise SapbertError(Errors.E319.format(given=given)) from error
+        raise SapbertError(Errors.E319.format(given=numbers)) from error
 
 
 def _names(path: Path) -> Iterator[str]:
-    """Yield the names of a knowledge base, or the lines of a file that are not blank."""
+    """Yield the names of a knowledge base, or the lines of a text file that are not blank."""
     from ..kb.knowledge_base import KnowledgeBase
 
     with open_text(path, encoding="latin-1") as start:
@@ -216,7 +223,7 @@ def _open_lines(path: Path) -> Iterator[BinaryIO]:
 
 
 def _decoded(lines: BinaryIO, console: Console) -> Iterator[str | None]:
-    """Yield each line, None where it is not UTF-8."""
+    """Yield each line, or None if it is not UTF-8."""
     for number, line in enumerate(lines, start=1):
         try:
             yield line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")

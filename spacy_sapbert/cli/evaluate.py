@@ -1,4 +1,4 @@
-"""`spacy-sapbert evaluate`: measures as JSON on standard output, and as a table on standard error."""
+"""Define `spacy-sapbert evaluate`, which prints measures as JSON on standard output and as tables on standard error."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def measured(
         Path | None, typer.Option("--output", "-o", help="File for the JSON. Default: standard output.")
     ] = None,
 ) -> None:
-    if output and not output.absolute().parent.is_dir():  # now, not after an hour of work
+    if output and not output.absolute().parent.is_dir():  # before an hour of work
         raise SapbertError(Errors.E507.format(path=output, reason="there is no such folder"))
     context.with_resource(json_to(output))
 
@@ -263,7 +263,10 @@ def _composites_table(result: Mapping[str, Any]) -> Table:
 
 
 def _splits_table(errors: Mapping[str, Sequence[Mapping[str, Any]]]) -> Table:
-    """Splits that differ from the corpus; some of them differ by convention only, so a person must read them."""
+    """Return the splits that differ from the corpus.
+
+    Some of them differ only by convention, so a person must read them.
+    """
     table = Table("mention", "gold", "predicted")
     for found in errors.values():
         for error in found:

@@ -1,4 +1,4 @@
-"""`spacy-sapbert import`: published models, converted to encoder folders."""
+"""Define `spacy-sapbert import`, which converts published models to encoder folders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The documents that a command reads, and the options for reading them."""
+"""Define the options for reading documents, which several commands share."""
 
 from __future__ import annotations
 
@@ -34,7 +34,13 @@ Gold = Annotated[
 def with_formats(
     inputs: Sequence[Path], format: InputFormat | None, options: ReadOptions
 ) -> list[tuple[Path, ReadOptions]]:
-    """Check all inputs before the first is read, so that a wrong name is not found after hours."""
+    """Return each input with its reading options.
+
+    All inputs are checked before the first is read, so that a wrong file name is found at once.
+
+    Raises:
+        SapbertError: E504 there is no such file. E505 a file name shows no format.
+    """
     for path in inputs:
         if path != STDIN and not path.is_file():
             raise SapbertError(Errors.E504.format(path=path))

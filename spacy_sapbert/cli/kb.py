@@ -1,4 +1,4 @@
-"""`spacy-sapbert kb`: build, inspect, search, compare, check, export and upload a knowledge base."""
+"""Define `spacy-sapbert kb`, with the commands for knowledge bases."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def search(
 
 
 def _similar_names(opened: KnowledgeBase, text: str, k: int, encoder: str) -> list[tuple[str, float, str]]:
-    # imported here: the search for words needs neither vectors nor an encoder
+    # imported here, because the search for words needs neither vectors nor an encoder
     from ..encoders.transformer import open_encoder
     from ..linking.storage import open_generator
 

@@ -1,4 +1,4 @@
-"""`spacy-sapbert kb build`: vocabulary files and annotated corpora in, a knowledge base out."""
+"""Define `spacy-sapbert kb build`, which builds a knowledge base from vocabulary files and annotated corpora."""
 
 from __future__ import annotations
 
@@ -65,13 +65,13 @@ def build(
     equivalents = read_mappings(mappings.mapping or [], report=of_mappings, strict=source_options.strict)
     with new_knowledge_base(output, equivalents, mappings.merge_xrefs or []) as builder:
         records = _records(files["sources"], options, report, **source_options.of_all_readers())
-        for record in _shown(records, report, console):
+        for record in _with_progress(records, report, console):
             builder.add(record)
         with console.status(f"writing {output}"):
             _add_mentions(builder, files["mentions"], corpora.mentions_type, source_options.strict)
             try:
                 builder.finish(_meta(files, source_options, mappings, report))
-            finally:  # without a concept, the counts show why
+            finally:  # if there is no concept, the counts show why
                 _show_report(report, of_mappings, builder, console)
     kb = KnowledgeBase(output)
     console.print(f"{output}: {len(kb):,} concepts, {kb.n_names:,} names", highlight=False)
@@ -80,36 +80,43 @@ def build(
 def _meta(
     files: Mapping[str, Files], source_options: SourceOptions, mappings: MappingOptions, report: ReadReport
 ) -> dict[str, Any]:
-    """Return what the knowledge base records of how it was built."""
+    """Return what the knowledge base records about how it was built."""
     manifests = {kind: _manifest(of, report.origins) for kind, of in files.items()}
     about = without_none({"release": source_options.release, "licence": source_options.licence})
     return {**manifests, **about, "merge_xrefs": mappings.merge_xrefs or [], "read": report.counts()}
 
 
 def _records(
-    given: Files, options: Mapping[str, dict[str, Any]], report: ReadReport, **settings: Any
+    files: Files, options: Mapping[str, dict[str, Any]], report: ReadReport, **settings: Any
 ) -> Iterator[Record]:
-    """Read the sources. options (Mapping[str, dict[str, Any]]): the options of formats that have some."""
+    """Read the sources.
+
+    Args:
+        files: The sources and their formats.
+        options: The options of the formats with options of their own.
+        report: Counts rows and problems.
+        settings: The settings of all readers.
+    """
     from ..kb.readers import read_vocabulary
 
-    formats = {format for _, format in given}
-    taken = {name for format in formats for name in options.get(format or "", ())}
-    # options that no source takes: the first reader refuses them
-    left = {name: value for of in options.values() for name, value in of.items() if name not in taken}
-    for path, format in given:
+    formats = {format for _, format in files}
+    used = {name for format in formats for name in options.get(format or "", ())}
+    # no source uses these options, so the first reader raises an error
+    unused = {name: value for of in options.values() for name, value in of.items() if name not in used}
+    for path, format in files:
         own = options.get(format or "", {})
-        yield from read_vocabulary(path, format, report=report, **settings, **own, **left)
+        yield from read_vocabulary(path, format, report=report, **settings, **own, **unused)
 
 
-def _shown(records: Iterable[Record], report: ReadReport, console: Console) -> Iterator[Record]:
-    """Pass records on, and show on a terminal how far the reading has come."""
+def _with_progress(records: Iterable[Record], report: ReadReport, console: Console) -> Iterator[Record]:
+    """Pass records on, and show the progress of the reading on a terminal."""
     columns = (SpinnerColumn(), TextColumn("{task.completed:,} concepts"), _ShareRead(report), TimeElapsedColumn())
     with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
         yield from progress.track(records)
 
 
 class _ShareRead(ProgressColumn):
-    """How much of a source has been read, by the bytes that its reader counts; also before its first record."""
+    """The share of a source that has been read, by the bytes that its reader counts."""
 
     def __init__(self, report: ReadReport) -> None:
         super().__init__()
@@ -144,12 +151,13 @@ def _documents(
 
 
 def _manifest(files: Files, origins: Mapping[Path, dict[str, Any]]) -> list[dict[str, Any]]:
-    """What was read, with checksums.
+    """Return the files that were read, with checksums.
 
     Args:
-        origins: what readers themselves report about their sources.
+        files: The files and their formats.
+        origins: The origin of each source, as its reader reports it.
     """
-    # names without folders, so that the same files give the same knowledge base in any place
+    # without folders, so that the same files give the same knowledge base anywhere
     return [
         {"file": path.name or path.resolve().name, "format": format, **(origins.get(path) or {"sha256": _sha256(path)})}
         for path, format in files

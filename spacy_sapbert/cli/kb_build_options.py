@@ -1,4 +1,4 @@
-"""The options of `spacy-sapbert kb build`, in groups, and what readers of vocabularies make of them."""
+"""Define the option groups of `spacy-sapbert kb build`, and turn them into reader settings."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from ..errors import Errors, SapbertError
 from .options import split_pairs
 
 Files = Sequence[tuple[Path, str | None]]
-"""Files and their formats."""
+"""Paths of files, each with its format or None."""
 
 
 @dataclass(frozen=True)
 class SourceOptions:
-    """How the vocabulary files are read."""
+    """Options for reading the vocabulary files."""
 
     PANEL: ClassVar[str] = "Sources"
 
@@ -56,7 +56,7 @@ class SourceOptions:
 
 @dataclass(frozen=True)
 class TableOptions:
-    """How tables with named columns are read."""
+    """Options for reading tables with named columns."""
 
     PANEL: ClassVar[str] = "Tables"
 
@@ -71,22 +71,22 @@ class TableOptions:
     skip: Annotated[int | None, typer.Option(help="Number of lines to skip before the table.")] = None
 
     def of_reader(self) -> dict[str, Any]:
-        """Return the settings of the reader of tables.
+        """Return the settings of the table reader.
 
         Raises:
-            SapbertError: E532.
+            SapbertError: E532 an option has no `=` between two values.
         """
         by_field: defaultdict[str, list[str]] = defaultdict(list)
         for field, column in split_pairs("--column", self.column):
             by_field[field].append(column)
         cells = dict(split_pairs("--where", self.where))
-        given = {"separator": self.separator, "delimiter": self.delimiter, "skip": self.skip}
-        return without_none({"columns": dict(by_field) or None, "where": cells or None, **given})
+        plain = {"separator": self.separator, "delimiter": self.delimiter, "skip": self.skip}
+        return without_none({"columns": dict(by_field) or None, "where": cells or None, **plain})
 
 
 @dataclass(frozen=True)
 class OntologyOptions:
-    """How ontologies and MedDRA are read."""
+    """Options for reading ontologies and MedDRA."""
 
     PANEL: ClassVar[str] = "Ontologies"
 
@@ -112,7 +112,7 @@ class OntologyOptions:
 
 @dataclass(frozen=True)
 class MappingOptions:
-    """Which concepts of several vocabularies become one."""
+    """Options for merging concepts of several vocabularies."""
 
     PANEL: ClassVar[str] = "Mappings"
 
@@ -130,7 +130,7 @@ class MappingOptions:
 
 @dataclass(frozen=True)
 class CorpusOptions:
-    """The corpora whose mentions become names."""
+    """Options for the corpora with mentions to add as names."""
 
     PANEL: ClassVar[str] = "Corpora"
 
@@ -147,14 +147,14 @@ class CorpusOptions:
         """Return the corpora and their formats.
 
         Raises:
-            SapbertError: E531.
+            SapbertError: E531 there are several formats, but not one per corpus.
         """
         return paired(self.mentions or [], self.mentions_format, "--mentions-format")
 
 
 @dataclass(frozen=True)
 class UmlsOptions:
-    """What is read of a UMLS release."""
+    """Options for reading a UMLS release."""
 
     PANEL: ClassVar[str] = "UMLS"
 
@@ -189,7 +189,7 @@ class UmlsOptions:
     ] = None
 
     def of_reader(self) -> dict[str, Any]:
-        """Return the settings of the reader of UMLS, if any option is given."""
+        """Return the settings of the UMLS reader, if any option is set."""
         from ..kb.readers.umls import UmlsSettings
 
         fields = {"sab": "sources", "without_sab": "without_sources", "term_type": "term_types"}
@@ -201,7 +201,11 @@ class UmlsOptions:
 
 
 def paired(paths: list[Path], formats: list[str] | None, option: str) -> Files:
-    """Give each path its format. RAISES (SapbertError): E531 there are several formats, but not one per path."""
+    """Pair each path with its format.
+
+    Raises:
+        SapbertError: E531 there are several formats, but not one per path.
+    """
     given: list[str | None] = [*formats] if formats else [None]
     if len(given) == 1:
         given *= len(paths)
@@ -211,5 +215,5 @@ def paired(paths: list[Path], formats: list[str] | None, option: str) -> Files:
 
 
 def without_none(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options that were given."""
+    """Return the options that are set."""
     return {name: value for name, value in options.items() if value is not None}

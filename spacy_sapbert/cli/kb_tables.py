@@ -1,4 +1,4 @@
-"""The tables that `spacy-sapbert kb` shows to people."""
+"""Build the tables of the `spacy-sapbert kb` commands."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from rich.table import Table
 
 from ..types import Concept
 
-_PIPE_WIDTH = 240  # where no terminal sets a width, rows are not broken
+_PIPE_WIDTH = 240  # without a terminal, rows must not be wrapped
 _DEFINITION_WIDTH = 80
 _EXAMPLE_WIDTH = 60
 _SHOWN_GROUPS = 12
 
 
 def print_concepts(rows: Iterable[tuple[str, Concept, str]]) -> None:
-    """Print the concepts that were found, each with its score and with the name or id that matched."""
+    """Print the concepts that were found, each with its score and the name or id that matched."""
     table = Table("score", "id", "preferred name", "matched name", "types", "definition", box=None)
     for score, concept, matched in rows:
         definition = shorten(concept.definition or "", _DEFINITION_WIDTH, placeholder=" …")
@@ -32,7 +32,7 @@ def print_concepts(rows: Iterable[tuple[str, Concept, str]]) -> None:
 
 
 def info_table(result: Mapping[str, Any]) -> Table:
-    """What `describe` found."""
+    """Return the table of a `describe` result."""
     table = _table("", "count")
     labels = ("concepts", "names", "names_of_several_concepts", "alternative_ids")
     with_something = [key for key in result if key.startswith("concepts_with_")]
@@ -44,7 +44,7 @@ def info_table(result: Mapping[str, Any]) -> Table:
 
 
 def diff_table(result: Mapping[str, Any]) -> Table:
-    """What changed, as `KnowledgeBaseDiff.summary` counts it."""
+    """Return the table of a `KnowledgeBaseDiff.summary`."""
     table = _table("", "count")
     for group in ("concepts", "names", "changed"):
         _add_counts(table, _spelled(result[group]), f"{group}: ")
@@ -54,7 +54,7 @@ def diff_table(result: Mapping[str, Any]) -> Table:
 
 
 def export_table(result: Mapping[str, Any]) -> Table:
-    """What was written and what the format cannot hold."""
+    """Return the table of an export: what was written, and what the format cannot store."""
     table = _table("", "count")
     _add_counts(table, {key: result[key] for key in ("concepts", "names")}, "written: ")
     _add_counts(table, result["left_out"], "left out: ")
@@ -62,7 +62,7 @@ def export_table(result: Mapping[str, Any]) -> Table:
 
 
 def check_table(result: Mapping[str, Any]) -> Table:
-    """What `check_knowledge_base` found."""
+    """Return the table of a `check_knowledge_base` result."""
     table = _table("", "count")
     table.add_column("example")
     for kind in ("problems", "remarks"):
@@ -74,7 +74,7 @@ def check_table(result: Mapping[str, Any]) -> Table:
 
 
 def _example(example: Any) -> str:
-    """Return an example of any check in a few words: a text, a list of ids, or values by their names."""
+    """Shorten the example of a check: a text, a list of ids, or values by their names."""
     if isinstance(example, dict):
         example = [", ".join(value) if isinstance(value, list) else str(value) for value in example.values()]
     text = example if isinstance(example, str) else " | ".join(example)
@@ -97,7 +97,7 @@ def _spelled(counts: Mapping[str, int]) -> dict[str, int]:
 
 
 def _largest(counts: Mapping[str, int]) -> dict[str, int]:
-    """Return the largest counts, and the others summed: there can be hundreds of types."""
+    """Return the largest counts, and the sum of the others, since there can be hundreds of types."""
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     rest = sum(count for _, count in ordered[_SHOWN_GROUPS:])
     return {**dict(ordered[:_SHOWN_GROUPS]), **({"others": rest} if rest else {})}

@@ -1,4 +1,4 @@
-"""`spacy-sapbert kb upload`: a knowledge base and the vectors of its names into a vector database."""
+"""Define `spacy-sapbert kb upload`, which uploads a knowledge base and its name vectors to a vector database."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`link`: documents in, documents with linked mentions out."""
+"""Define `spacy-sapbert link`, which links the mentions of documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`spacy-sapbert mine`: pairs of synonyms in, triples with names of other concepts out."""
+"""Define `spacy-sapbert mine`, which mines hard negatives for pairs of synonyms."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import typer
 from ..errors import Errors, SapbertError
 from ..files import open_output, open_text
 from ..training.triple_files import HEADINGS, Triple, as_line
-from .progress import show_values, stderr_console, telling, track
+from .progress import progress_callback, show_values, stderr_console, track
 
 if TYPE_CHECKING:
     from ..training.hard_negatives import HardNegatives
@@ -68,17 +68,16 @@ def mine(
     shared = shared_names_path(pairs) if shared_names_path(pairs).is_file() else None
     run = {
         "pairs": [_hash(path) for path in (pairs, shared) if path],
-        "store": knowledge_base.fingerprint,
+        "kb": knowledge_base.fingerprint,
         "encoder": opened.fingerprint,
         "neighbors": neighbors,
         "index": index,
     }
     partial = PartialFile(output, run)
     console = stderr_console()
-    with telling(console, "names") as progress:
-        cached_name_vectors(
-            knowledge_base, opened, progress
-        )  # which the index is made of, and this tells how far it is
+    with progress_callback(console, "names") as progress:
+        # the index needs these vectors, and only this call reports its progress
+        cached_name_vectors(knowledge_base, opened, progress)
     vectors = open_index(knowledge_base, opened, index)
     negatives = HardNegatives(
         knowledge_base, vectors, neighbors=neighbors, shared=read_shared_names(shared) if shared else ()
@@ -110,7 +109,7 @@ def _pieces(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:
 
 
 def _statistics(partial: PartialFile) -> dict[str, Any]:
-    """Return `MINED_COUNTS`, and how the cosines of positives and negatives are distributed."""
+    """Return `MINED_COUNTS`, and the distribution of the cosines of positives and negatives."""
     from ..training.hard_negatives import MINED_COUNTS
 
     counts: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""Options that hold two values, and options that a command reads in groups."""
+"""Parse options with two values, and group the options of a command."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def split_pairs(option: str, pairs: Sequence[str] | None) -> Iterator[tuple[str,
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
     """Let a command take some of its options in groups.
 
-    A group is a dataclass. Each of its fields becomes an option of the command, and `PANEL` is their heading in the
-    help text. typer itself knows only plain parameters.
+    A group is a dataclass. Each of its fields becomes an option of the command, under the heading `PANEL` in the help
+    text. typer itself knows only plain parameters.
     """
     parameters: list[Parameter] = []
     groups: dict[str, Any] = {}
-    # not get_type_hints, which makes an `Optional` of what has the default None in Python 3.10
+    # not get_type_hints: in Python 3.10 it turns a type with the default None into an `Optional`
     for name, parameter in signature(command, eval_str=True).parameters.items():
         if is_dataclass(parameter.annotation):
             groups[name] = parameter.annotation
@@ -47,7 +47,7 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
             values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
         command(**values)
 
-    # keywords, because typer passes nothing else, and because a required option may then follow one with a default
+    # keywords, because typer passes nothing else; a required option can then follow one with a default
     plain = [parameter.replace(kind=Parameter.KEYWORD_ONLY) for parameter in parameters]
     run.__signature__ = Signature(plain)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in plain}

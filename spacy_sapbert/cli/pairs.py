@@ -1,4 +1,4 @@
-"""`spacy-sapbert pairs`: a vocabulary in, pairs of names to train an encoder on out."""
+"""Define `spacy-sapbert pairs`, which writes pairs of names to train an encoder on."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class SelectionName(str, Enum):
-    """Names of `spacy_sapbert.training.pairs.SELECTIONS`, which is not imported before it is used."""
+    """The names of `spacy_sapbert.training.pairs.SELECTIONS`, which is imported only when needed."""
 
     all = "all"
     kg_aligned = "kg-aligned"
@@ -93,7 +93,7 @@ def pairs(
         "plot_pairs": plot_pairs,
     }
     chosen = _selection(selection.value, numbers)
-    _check_options(chosen, mentions, given=bool(mentions_format or mentions_type))
+    _check_options(chosen, mentions, has_mention_settings=bool(mentions_format or mentions_type))
     opened = load_knowledge_base(kb)
     counts: Counter[str] = Counter()
     wanted: tuple[str, ...]
@@ -110,26 +110,27 @@ def pairs(
 
 
 def _selection(name: str, numbers: Mapping[str, int | None]) -> PairSelection:
-    """Return the one with this name, with the numbers that were given in place of its own."""
+    """Return the selection with this name, with the given numbers instead of its own."""
     from ..training.pairs import SELECTIONS
 
     return SELECTIONS[name]._replace(**{field: number for field, number in numbers.items() if number is not None})
 
 
-def _check_options(chosen: PairSelection, mentions: Path | None, *, given: bool) -> None:
-    """
+def _check_options(chosen: PairSelection, mentions: Path | None, *, has_mention_settings: bool) -> None:
+    """Check that the options fit together.
+
     Args:
-        given: whether there are settings for mentions.
+        has_mention_settings: Whether there are settings for mentions.
 
     Raises:
-        SapbertError: E533 settings do not fit.
+        SapbertError: E533 the options do not fit together.
     """
     reasons = {
         "--min-pairs is above --max-pairs": (chosen.min_pairs or 0) > chosen.max_pairs,
         "--plot-pairs is above --eval-pairs": chosen.plot_pairs > chosen.eval_pairs,
         "of the settings for pairs, --mentions uses only --max-pairs": bool(mentions)
         and chosen != type(chosen)(max_pairs=chosen.max_pairs),
-        "--mentions-format and --mentions-type need --mentions": given and not mentions,
+        "--mentions-format and --mentions-type need --mentions": has_mention_settings and not mentions,
     }
     for reason, holds in reasons.items():
         if holds:
@@ -137,7 +138,7 @@ def _check_options(chosen: PairSelection, mentions: Path | None, *, given: bool)
 
 
 def _paths(output: Path, chosen: PairSelection) -> dict[str, Path]:
-    """Return the files to write, by what goes into them."""
+    """Return the files to write, by their contents."""
     from ..training.pair_files import shared_names_path
 
     paths = {"train": output}
@@ -154,10 +155,10 @@ def _paths(output: Path, chosen: PairSelection) -> dict[str, Path]:
 def _write(
     drawn: Iterable[tuple[str, Pair]], shared: Iterable[SharedName], paths: Mapping[str, Path]
 ) -> dict[str, int]:
-    """Write all files; they appear when the last of them is complete.
+    """Write all files. They appear when the last of them is complete.
 
     Returns:
-        how much was written, by what `_show` calls it.
+        The number of lines of each file, by the name in the result of the command.
     """
     from ..training.pair_files import as_line
 

@@ -1,4 +1,4 @@
-"""`spacy-sapbert evaluate pipeline`: how well a pipeline works from the text to the concepts."""
+"""Define `spacy-sapbert evaluate pipeline`, which compares what a pipeline finds with a corpus."""
 
 from __future__ import annotations
 

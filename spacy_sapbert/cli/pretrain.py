@@ -1,4 +1,4 @@
-"""`spacy-sapbert pretrain`: a config in, an encoder out."""
+"""Define `spacy-sapbert pretrain`, which trains an encoder from a config file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .progress import show_values
 SECTION = "pretrain"
 CONFIG_FILE = "config.cfg"
 CURVE_FILE = "curve.svg"
-# what lets typer pass on overrides such as --paths.pairs
+# let typer pass on overrides such as --paths.pairs
 OVERRIDES = {"allow_extra_args": True, "ignore_unknown_options": True}
 
 
@@ -44,12 +44,12 @@ def pretrain(
     if device is not None:
         overrides[f"{SECTION}.encoder.device"] = device
     config, run = _resolve(config_path, overrides)
-    if run.processes.is_first and not has_checkpoint(output):  # else it would not be that of the run in the folder
+    if run.processes.is_first and not has_checkpoint(output):  # a resumed run keeps the config in the folder
         _write(config, output)
     result = run.train(output, resume=resume, max_minutes=max_minutes, settings=dict(config.interpolate()[SECTION]))
     if not run.processes.is_first:
         return
-    if (output / LOG_FILE).is_file():  # a logger of the user's own may write another
+    if (output / LOG_FILE).is_file():  # a user's own logger may write another file
         plot_learning_curve(read_log(output / LOG_FILE), output / CURVE_FILE)
     show_values(result)
 
@@ -60,21 +60,22 @@ def _overrides(ctx: typer.Context) -> dict[str, Any]:
 
     try:
         return parse_config_overrides(ctx.args)
-    except UsageError as error:  # which typer does not know, since it has a click of its own
+    except UsageError as error:  # typer has its own copy of click, and does not know this error
         raise typer.BadParameter(error.format_message(), ctx=ctx) from error
 
 
 def _resolve(path: Path, overrides: dict[str, Any]) -> tuple[Any, Any]:
-    """Return `tuple[Config, SelfAlignment]`: the filled config, and the run that it describes.
+    """Return the filled config, and the run that it describes.
 
     Raises:
-        SapbertError: E541 the config cannot be read, is not complete, or names what is not registered.
+        SapbertError: E541 the config cannot be read, is incomplete, or uses an unregistered name. E542 a package of the
+            extra `train` is not installed.
     """
     from confection import ConfigValidationError
     from spacy import util
 
     try:
-        import matplotlib  # noqa: F401  # else it would be missed at the end of a run only
+        import matplotlib  # noqa: F401  # check now, because it is needed only at the end of a run
 
         config = util.registry.fill(util.load_config(path, overrides=overrides, interpolate=False))
         if "@misc" not in config.get(SECTION, {}):
@@ -87,12 +88,16 @@ def _resolve(path: Path, overrides: dict[str, Any]) -> tuple[Any, Any]:
     except ConfigValidationError as error:
         reason = ConfigValidationError.from_error(error, title="", show_config=False)
         raise SapbertError(Errors.E541.format(path=path, reason=str(reason).strip())) from error
-    except (AssertionError, OSError, RuntimeError, TypeError, ValueError) as error:  # of what the config names
+    except (AssertionError, OSError, RuntimeError, TypeError, ValueError) as error:  # from functions of the config
         raise SapbertError(Errors.E541.format(path=path, reason=error)) from error
 
 
 def _write(config: Any, output: Path) -> None:
-    """Raise SapbertError: E507."""
+    """Write the config to the output folder.
+
+    Raises:
+        SapbertError: E507 the folder or the file cannot be written.
+    """
     try:
         output.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""What a command tells people: on standard error, so that the output can be piped on."""
+"""Show progress and results: tables and progress bars on standard error, JSON on standard output."""
 
 from __future__ import annotations
 
@@ -21,19 +21,21 @@ _json_file: ContextVar[Path | None] = ContextVar("json_file", default=None)
 
 
 def stderr_console() -> Console:
-    """Return `Console`: writes to standard error; what is printed stands there as it is, with no markup read in it."""
+    """Return a console that writes plain text to standard error, without markup."""
     return Console(stderr=True, markup=False, emoji=False, highlight=False, soft_wrap=True)
 
 
 def track(
     items: Iterable[T], console: Console, unit: str = "documents", *, total: int | None = None, shown: bool = True
 ) -> Iterator[T]:
-    """Pass items on and show how many there were; nothing is shown where the console is no terminal.
+    """Pass items on, and show their number on a terminal.
 
     Args:
-        unit: what the items are called.
-        total: how many there will be, where that is known.
-        shown: False for no progress at all, e.g. where the output goes to the same terminal.
+        items: The items.
+        console: The console. Without a terminal, nothing is shown.
+        unit: The name of the items.
+        total: The number of items, if known.
+        shown: False hides the progress, for example if the output goes to the same terminal.
     """
     columns: list[ProgressColumn] = [SpinnerColumn(), TextColumn("{task.completed:,} " + unit), TimeElapsedColumn()]
     if total is not None:
@@ -43,14 +45,15 @@ def track(
 
 
 @contextmanager
-def telling(console: Console, unit: str) -> Iterator[Callable[[int, int], None]]:
-    """Show how far work is that tells it by itself; nothing is shown where the console is no terminal.
+def progress_callback(console: Console, unit: str) -> Iterator[Callable[[int, int], None]]:
+    """Show the progress of work that reports it by a callback.
 
     Args:
-        unit: what is counted.
+        console: The console. Without a terminal, nothing is shown.
+        unit: The name of the counted items.
 
     Yields:
-        to be told how many are done, and how many there are.
+        A function to call with the number of finished items and their total.
     """
     columns = (SpinnerColumn(), BarColumn(), TextColumn("{task.completed:,} " + unit), TimeElapsedColumn())
     with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
@@ -59,9 +62,9 @@ def telling(console: Console, unit: str) -> Iterator[Callable[[int, int], None]]
 
 
 def show_values(result: Mapping[str, Any]) -> None:
-    """Print values by their names: a row each, also for those in a mapping, and all of them as JSON.
+    """Print values by name, one row each, including those of nested mappings; and print all of them as JSON.
 
-    An underscore in a name is shown as a space.
+    Underscores in names are shown as spaces.
     """
     table = Table(box=None, show_header=False)
     for name, value in result.items():
@@ -72,7 +75,7 @@ def show_values(result: Mapping[str, Any]) -> None:
 
 
 def show(table: Table, result: Mapping[str, Any]) -> None:
-    """Print a table for people on standard error, and all of the result as JSON on standard output (see `json_to`)."""
+    """Print a table on standard error, and the whole result as JSON on standard output (see `json_to`)."""
     stderr_console().print(table)
     with open_output(_json_file.get()) as write:
         write(json.dumps(result, indent=2, ensure_ascii=False) + "\n")
@@ -80,7 +83,7 @@ def show(table: Table, result: Mapping[str, Any]) -> None:
 
 @contextmanager
 def json_to(path: Path | None) -> Iterator[None]:
-    """Have `show` write JSON to a file, not to standard output; None for standard output."""
+    """Let `show` write JSON to a file. None is standard output."""
     token = _json_file.set(path)
     try:
         yield
@@ -89,7 +92,7 @@ def json_to(path: Path | None) -> Iterator[None]:
 
 
 def table_of_numbers(label: str, *headings: str) -> Table:
-    """Return an empty one with a column of names and right-aligned columns of numbers."""
+    """Return an empty table with a column of names and right-aligned columns of numbers."""
     table = Table(label)
     for heading in headings:
         table.add_column(heading, justify="right")

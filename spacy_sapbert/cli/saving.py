@@ -1,4 +1,4 @@
-"""A pipeline on its way to a folder."""
+"""Save a pipeline to a folder."""
 
 from __future__ import annotations
 
@@ -13,16 +13,22 @@ if TYPE_CHECKING:
 
 
 def check_output(output: Path) -> None:
-    """Raise SapbertError: E535 what is there is no pipeline."""
+    """Check that the folder is a pipeline, or does not exist.
+
+    Raises:
+        SapbertError: E535 the path exists and is not a pipeline.
+    """
     if output.exists() and not (output / "meta.json").is_file():
         raise SapbertError(Errors.E535.format(path=output.absolute()))
 
 
 def save_pipeline(nlp: Language, output: Path) -> None:
-    """Write to a folder beside it and rename, so that no half pipeline is left and an old one goes only at the end.
+    """Save a pipeline through a temporary folder and a rename.
+
+    An interrupted save therefore leaves no half pipeline, and an old pipeline is replaced only at the end.
 
     Raises:
-        SapbertError: E507 it cannot be written, E535 what is there is no pipeline.
+        SapbertError: E507 the folder cannot be written. E535 the path exists and is not a pipeline.
     """
     check_output(output)
     output = output.absolute()

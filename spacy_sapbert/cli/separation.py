@@ -1,4 +1,4 @@
-"""`spacy-sapbert evaluate separation`: how well encoders separate synonyms from names of different concepts."""
+"""Define `spacy-sapbert evaluate separation`, which measures how well encoders separate synonyms from other names."""
 
 from __future__ import annotations
 
@@ -61,10 +61,10 @@ def separation(
 
 
 def _open(names: Sequence[str], labels: Sequence[str] | None) -> dict[str, TransformerEncoder]:
-    """Return `dict[str, TransformerEncoder]`: by what each is called.
+    """Open the encoders, by label.
 
     Raises:
-        SapbertError: E519 two are called the same, or one has no label, E547 there is no such encoder.
+        SapbertError: E519 two labels are equal, or the number of labels is wrong. E547 there is no such encoder.
     """
     from ..encoders.transformer import open_encoder
 
@@ -81,11 +81,11 @@ def _open(names: Sequence[str], labels: Sequence[str] | None) -> dict[str, Trans
 def _pictures(
     folder: Path, heat: Path | None, clusters: Path | None, n_clusters: int
 ) -> Callable[[Mapping[str, TransformerEncoder], Mapping[str, Separation]], None]:
-    """Return draws all pictures; what would hinder that is told before encoders are asked.
+    """Return a function that draws all pictures. Errors are raised now, before the encoders run.
 
     Raises:
-        SapbertError: E507 the folder cannot be made, E542 matplotlib is not installed, E546 too many pairs for a heat
-            map, and what `read_name_pairs` raises.
+        SapbertError: E507 the folder cannot be created. E542 matplotlib is not installed. E546 there are too many pairs
+            for a heat map. `read_name_pairs` can raise further errors.
     """
     from ..evaluation import separation_plots
     from ..evaluation.plots import check_matplotlib

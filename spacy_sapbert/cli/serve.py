@@ -1,4 +1,4 @@
-"""`serve`: a web page that links texts."""
+"""Define `spacy-sapbert serve`, which starts a web page that links texts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..errors import Errors, SapbertError
 from ..io.documents import Problems
 from .progress import stderr_console
 
-_SECONDS_TO_END = 3  # which Ctrl+C leaves to a text that is being linked
+_SECONDS_TO_END = 3  # after Ctrl+C, for a text that is being linked
 _WARNING = (
     "Anyone who can reach {host} can now link texts here. There is no password and no encryption. To serve only this "
     "machine, use the default host 127.0.0.1."
@@ -47,10 +47,10 @@ def serve(
 
     console = stderr_console()
     local = _is_local(host)
-    # first of all, so that a port in use does not come up after the vocabulary has been read
+    # first, so that a port in use is reported before the vocabulary is read
     with _listen(host, port) as listening:
         linking = LinkingPipeline(pipeline or demo_pipeline(), Problems(console))
-        name = Path(pipeline).resolve().name if pipeline else "demo"  # the place of a folder is nobody else's business
+        name = Path(pipeline).resolve().name if pipeline else "demo"  # visitors must not see the path
         app = make_app(linking, name=name, max_chars=max_chars, hosts=[*LOCAL_HOSTS, host] if local else ["*"])
         if not local:
             console.print(_WARNING.format(host=host))
@@ -66,16 +66,20 @@ def _is_local(host: str) -> bool:
         return True
     try:
         return ip_address(host).is_loopback
-    except ValueError:  # a name
+    except ValueError:  # a host name
         return False
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    """Raise SapbertError: E550 there is no such address, or the port is in use."""
+    """Open a socket that listens on an address.
+
+    Raises:
+        SapbertError: E550 there is no such address, or the port is in use.
+    """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family)
-    except (OSError, UnicodeError) as error:  # the second for what cannot be a name
+    except (OSError, UnicodeError) as error:  # UnicodeError: not a valid host name
         reason = getattr(error, "strerror", None) or error
         raise SapbertError(Errors.E550.format(host=host, port=port, reason=reason)) from error
 

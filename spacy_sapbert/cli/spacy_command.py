@@ -1,4 +1,4 @@
-"""The same commands under `python -m spacy sapbert`; spaCy imports this where it looks for commands of plugins."""
+"""Register the commands as `python -m spacy sapbert`. spaCy imports this module to find the commands of plugins."""
 
 from spacy.cli._util import app as spacy_app
 

@@ -1,1 +1,1 @@
-"""Documents in, links out: files, folders, tables and pages."""
+"""Read documents and write links: files, folders, tables and HTML pages."""

@@ -1,4 +1,4 @@
-"""Documents on their way into a pipeline: text, JSON lines, PubTator or a column of names, read as a stream."""
+"""Read documents as a stream: text, JSON lines, PubTator or a column of names."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from .formats import PUBTATOR_TITLE, STDIN, InputFormat
 
 
 class InputDocument(NamedTuple):
-    """A document to be linked.
+    """A document to link.
 
     Attributes:
-        place: where it stands, for messages: file and line.
-        title: if it has one, the text begins with it and a blank.
-        meta: what else its record holds, as JSON values.
-        mentions: the mentions to be linked; None if the pipeline is to find them.
+        place: The file and line of the document, for messages.
+        title: The title. If there is one, the text starts with it and a blank.
+        meta: The other values of the document's record, as JSON values.
+        mentions: The mentions to link. None if the pipeline is to find them.
     """
 
     doc_id: str
@@ -40,10 +40,11 @@ class InputDocument(NamedTuple):
 
 
 class Problems:
-    """Tells of records that are left out, and counts them.
+    """Reports and counts records that are left out.
 
     Args:
-        strict: the first one is an error.
+        console: The console for the reports.
+        strict: Raise an error at the first broken record.
     """
 
     def __init__(self, console: Console, *, strict: bool = False) -> None:
@@ -52,7 +53,11 @@ class Problems:
         self.count = 0
 
     def report(self, place: str, reason: object) -> None:
-        """Raise SapbertError: E506 if reading is strict."""
+        """Report a record that is left out.
+
+        Raises:
+            SapbertError: E506 the record is broken, and reading is strict.
+        """
         if self.strict:
             raise SapbertError(Errors.E506.format(place=place, reason=reason))
         self.count += 1
@@ -63,10 +68,10 @@ class ReadOptions(NamedTuple):
     """How to read documents.
 
     Attributes:
-        text_key: the keys of text and id in JSON lines.
-        id_key: the keys of text and id in JSON lines.
-        column: the column of the names, from 1.
-        gold: keep the annotated mentions of PubTator documents.
+        text_key: The key of the text in JSON lines.
+        id_key: The key of the id in JSON lines.
+        column: The number of the column with the names, from 1.
+        gold: Keep the annotated mentions of PubTator documents.
     """
 
     format: InputFormat
@@ -78,7 +83,7 @@ class ReadOptions(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class DocumentSource(Source):
-    """One input, or standard input; a line that is not UTF-8 is a broken record like any other."""
+    """One input file, or standard input. A line that is not UTF-8 is a broken record."""
 
     problems: Problems
 
@@ -105,7 +110,7 @@ class DocumentSource(Source):
 
 @dataclass(frozen=True, kw_only=True)
 class _PubtatorSource(DocumentSource):
-    """Also keeps number and text of each title line, which begins a document, until that document is complete."""
+    """Keeps the number and the text of each title line, until its document is complete."""
 
     titles: deque[tuple[int, str]] = field(default_factory=deque)
 
@@ -121,22 +126,26 @@ def read_documents(path: Path, options: ReadOptions, problems: Problems) -> Iter
     """Read one input as a stream.
 
     Args:
-        path: a file, plain or gzipped; `-` is standard input.
+        path: A file, plain or gzipped; `-` is standard input.
+        options: How to read it.
+        problems: Reports broken records.
 
     Yields:
-        InputDocument: in the order of the file. Without an id of its own, a document is named "file name:line".
+        The documents, in the order of the file. A document without an id is named by file and line.
 
     Raises:
-        SapbertError: E120, E121 the file cannot be read or unpacked; E506 a broken record in strict reading.
+        SapbertError: E120, E121 the file cannot be read or unpacked. E506 a record is broken in strict reading.
     """
     return _READERS[options.format](DocumentSource(path, problems=problems), options)
 
 
 def sound(documents: Iterable[InputDocument], problems: Problems, max_length: int) -> Iterator[InputDocument]:
-    """Leave out, and report, what is no text or too long.
+    """Leave out and report documents that are not text, or are too long.
 
     Args:
-        max_length: in characters.
+        documents: The documents.
+        problems: Reports the documents that are left out.
+        max_length: The maximum length in characters.
     """
     for document in documents:
         reason = fault(document.text, max_length)
@@ -147,7 +156,7 @@ def sound(documents: Iterable[InputDocument], problems: Problems, max_length: in
 
 
 def fault(text: str, max_length: int) -> str | None:
-    """Return why a pipeline cannot take a text; None where it can."""
+    """Return why a pipeline cannot process a text; None if it can."""
     if not text.strip():
         return "the text is empty"
     if "\0" in text:
@@ -187,13 +196,16 @@ def _read_jsonl(source: DocumentSource, options: ReadOptions) -> Iterator[InputD
 
 
 def json_document(raw: str | bytes, name: str, place: str, options: ReadOptions) -> InputDocument:
-    """Read a document that is written as a JSON object.
+    """Read a document from a JSON object.
 
     Args:
-        name: its id, where the object has none.
+        raw: The JSON text.
+        name: The id of the document, if the object has none.
+        place: The file and line of the document, for messages.
+        options: How to read it.
 
     Raises:
-        BrokenRecord: it is no such object.
+        BrokenRecord: The text is not such an object.
     """
     record = _json_object(raw)
     text = _string(record, options.text_key)
@@ -241,8 +253,8 @@ def _read_pubtator(source: DocumentSource, options: ReadOptions) -> Iterator[Inp
     report = titled.report
     if options.gold and report.mismatched:
         moved = f"{report.moved:,} of them were moved to the same text nearby"
-        told = f"{report.mismatched:,} annotated mentions differ from the text at their offsets; {moved}"
-        source.problems.console.print(f"{source.path}: {told}")
+        mismatches = f"{report.mismatched:,} annotated mentions differ from the text at their offsets; {moved}"
+        source.problems.console.print(f"{source.path}: {mismatches}")
 
 
 _READERS: dict[InputFormat, Callable[[DocumentSource, ReadOptions], Iterator[InputDocument]]] = {
@@ -260,7 +272,7 @@ def _open_text_bytes(path: Path) -> Iterator[BinaryIO]:
 
 
 def _in_unicode(path: str) -> str:
-    """A file may be named by any bytes, but what is written is UTF-8."""
+    """Replace the bytes of a file name that are not UTF-8, because the output is UTF-8."""
     return os.fsencode(path).decode(errors="replace")
 
 

@@ -1,4 +1,4 @@
-"""The formats that `link` reads and writes, and what the name of a file says about them."""
+"""Define the input and output formats of `link`, and guess them from file names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PUBTATOR_TITLE = re.compile(r"[^|\t]+\|t\|(.*)", re.DOTALL)
 
 
 class InputFormat(str, Enum):
-    """How documents are written; the values are those of `--format`."""
+    """The formats of documents, which are the values of `--format`."""
 
     text = "text"
     jsonl = "jsonl"
@@ -23,7 +23,7 @@ class InputFormat(str, Enum):
 
 
 class OutputFormat(str, Enum):
-    """How linked documents are written; the values are those of `--to`."""
+    """The formats of linked documents, which are the values of `--to`."""
 
     jsonl = "jsonl"
     pubtator = "pubtator"
@@ -40,10 +40,12 @@ _INPUT_SUFFIXES = {
 
 
 def input_format(path: Path) -> InputFormat:
-    """The format that a file's name shows plainly. PubTator is often named `.txt`, so there the first line counts.
+    """Return the format that a file name shows.
+
+    PubTator files are often named `.txt`, so the first line decides for such files.
 
     Raises:
-        SapbertError: E505 the name shows no format.
+        SapbertError: E505 the file name shows no format.
     """
     found = _INPUT_SUFFIXES.get(without_gz(path).suffix.lower())
     if found is None:
@@ -55,7 +57,7 @@ def input_format(path: Path) -> InputFormat:
 
 
 def output_format(path: Path | None) -> OutputFormat:
-    """Return the format that a file's name shows, or else JSON lines."""
+    """Return the format that a file name shows, or else JSON lines."""
     suffix = without_gz(path).suffix.lower().removeprefix(".") if path else ""
     return OutputFormat(suffix) if suffix in OutputFormat.__members__ else OutputFormat.jsonl
 

@@ -1,4 +1,4 @@
-"""A page for people: each text with its linked mentions marked, and below it what every mention was linked to."""
+"""Render linked documents as an HTML page: each text with its mentions marked, and a table of their links."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..pipeline.attributes import get_links
 from ..pipeline.mentions import mentions_of
 from ..types import NIL, Link
 
-# Where a concept is described. The part of a CURIE after its prefix goes to the braces.
+# The web page of a concept. The braces stand for the part of a CURIE after its prefix.
 _ADDRESSES = {
     "mesh": "https://meshb.nlm.nih.gov/record/ui?ui={}",
     "umls": "https://uts.nlm.nih.gov/uts/umls/concept/{}",
@@ -39,7 +39,7 @@ _ADDRESSES = {
     "SYMP": "http://purl.obolibrary.org/obo/SYMP_{}",
     "UBERON": "http://purl.obolibrary.org/obo/UBERON_{}",
 }
-# A MeSH number has 6 or 9 digits, a UMLS CUI has 7, so they never look alike.
+# A MeSH id has 6 or 9 digits and a UMLS CUI has 7, so they are never confused.
 _BARE = {"mesh": re.compile(r"[CD]\d{6}(?:\d{3})?"), "umls": re.compile(r"C\d{7}")}
 
 _HEAD = """<!DOCTYPE html>
@@ -65,18 +65,19 @@ _COLUMNS = ("Mention", "Type", "Long form", "Part", "Concept", "Matched name", "
 
 
 def render_page(docs: Iterable[Doc], kb: KnowledgeBase, title: str, *, spans_key: str | None = None) -> str:
-    """One self-contained page of linked documents.
+    """Return one self-contained HTML page of linked documents.
 
     Args:
-        docs: what a pipeline with `sapbert_linker` gave.
-        kb: the linker's vocabulary (`linker.kb`), for the names of the concepts.
-        spans_key: show the mentions of `doc.spans[spans_key]` instead of `doc.ents`.
+        docs: Docs from a pipeline with a `sapbert_linker`.
+        kb: The knowledge base of the linker (`linker.kb`), for the names of concepts.
+        title: The title of the page.
+        spans_key: Show the mentions of `doc.spans[spans_key]` instead of `doc.ents`.
     """
     return "".join(render_parts(((doc, mentions_of(doc, spans_key)) for doc in docs), kb, title))
 
 
 def render_parts(docs: Iterable[tuple[Doc, Sequence[Span]]], kb: KnowledgeBase, title: str) -> Iterator[str]:
-    """Yield the page of `render_page` piece by piece, one piece a document, for many documents."""
+    """Yield the page of `render_page` in pieces, one per document, for many documents."""
     yield _HEAD.format(title=escape(title))
     for number, (doc, mentions) in enumerate(docs, start=1):
         heading = escape(doc.user_data.get(DOC_ID, "") or f"Document {number}")
@@ -86,7 +87,7 @@ def render_parts(docs: Iterable[tuple[Doc, Sequence[Span]]], kb: KnowledgeBase, 
 
 
 def concept_url(concept_id: str) -> str | None:
-    """Return the address that describes a concept; None for an id of a vocabulary that is not known."""
+    """Return the URL of a concept's web page; None for an id of an unknown vocabulary."""
     prefix, colon, local = concept_id.partition(":")
     if not colon:
         local = concept_id
@@ -96,7 +97,7 @@ def concept_url(concept_id: str) -> str | None:
 
 
 def _text(number: int, doc: Doc, mentions: Sequence[Span]) -> str:
-    # displaCy cannot draw mentions that overlap; all of them are in the table
+    # displaCy cannot draw overlapping mentions; the table has all of them
     rows = {(mention.start, mention.end): row for row, mention in enumerate(mentions)}
     drawn = [
         {

@@ -1,4 +1,4 @@
-"""Linked documents on their way out: JSON lines, PubTator, TSV or HTML, as streams of text."""
+"""Write linked documents as a stream: JSON lines, PubTator, TSV or HTML."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ TSV_COLUMNS = (
     "tie",
 )
 
-# a blank for each character that some program takes for the end of a line or a column, so that offsets stay
+# characters that some programs read as the end of a line or a column; one blank each, so that offsets stay
 _ONE_LINE = dict.fromkeys(map(ord, "\t\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"), " ")
-# JSON may hold these as they are, but some programs take them for the end of a line
+# JSON allows these characters, but some programs read them as the end of a line
 _JSON_LINE = {ord(character): f"\\u{ord(character):04x}" for character in "\x85\u2028\u2029"}
 
 
@@ -42,10 +42,12 @@ def write_linked(linked: Iterable[LinkedDocument], format: OutputFormat, kb: Kno
     """Write linked documents as a stream.
 
     Args:
-        kb: for the names of the concepts on a HTML page.
+        linked: The linked documents.
+        format: The format to write.
+        kb: The knowledge base, for the names of concepts on an HTML page.
 
     Yields:
-        what is to be written, at least once a document.
+        Pieces of the output, at least one per document.
     """
     if format is OutputFormat.html:
         yield from render_parts(((item.doc, item.mentions) for item in linked), kb, "Linked documents")
@@ -57,7 +59,7 @@ def write_linked(linked: Iterable[LinkedDocument], format: OutputFormat, kb: Kno
 
 
 def linked_record(item: LinkedDocument) -> dict[str, Any]:
-    """Return what JSON lines say of a document."""
+    """Return the record of a document in the JSON lines output."""
     text = item.doc.text
     record: dict[str, Any] = {
         "id": item.document.doc_id,
@@ -111,7 +113,7 @@ def _concept(concept: DocumentConcept) -> dict[str, Any]:
 def _pubtator(item: LinkedDocument) -> str:
     doc_id = _one_line(item.document.doc_id).replace("|", " ")
     text, title = item.doc.text, item.document.title
-    # without a title, the whole text stands in its place: an empty title would move all offsets by one
+    # without a title, the whole text takes its place: an empty title would shift all offsets by one
     head, body = (title, text[len(title) + 1 :]) if title else (text, "")
     lines = [f"{doc_id}|t|{_one_line(head)}", f"{doc_id}|a|{_one_line(body)}"]
     for mention in item.mentions:

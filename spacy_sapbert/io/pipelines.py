@@ -1,4 +1,4 @@
-"""A loaded pipeline that links a stream of documents."""
+"""Link a stream of documents with a saved pipeline."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from ..pipeline.mentions import mentions_of
 from ..types import AnnotatedDocument
 from .documents import InputDocument, Problems, sound
 
-_GIVEN = "given"
-# what still runs where the mentions are given
+_GIVEN_MENTIONS = "given"
+# the components that run on given mentions
 _AFTER_MENTIONS = frozenset({*PREPARING, LINKER})
 _ENTITIES = frozenset({"doc.ents", "doc.spans"})
 _NO_LIMIT = 1 << 62
@@ -37,34 +37,35 @@ class LinkedDocument(NamedTuple):
 
 
 def load_pipeline(name: str) -> Language:
-    """
+    """Load a pipeline.
+
     Args:
-        name: a folder, or the name of an installed package.
+        name: A folder, or the name of an installed package.
 
     Raises:
-        SapbertError: E501 there is no such pipeline, E502 it cannot be loaded.
+        SapbertError: E501 there is no such pipeline. E502 it cannot be loaded.
     """
     try:
         return spacy.load(name)
     except SapbertError:
         raise
-    except Exception as error:  # config, components and models each raise their own, with no common base
+    except Exception as error:  # configs, components and models raise errors without a common base class
         code = Errors.E502 if Path(name).exists() or is_package(name) else Errors.E501
-        raise SapbertError(code.format(name=name, reason=_told(error))) from error
+        raise SapbertError(code.format(name=name, reason=_describe(error))) from error
 
 
 class _Feed:
-    """Numbers documents on their way into `nlp.pipe`, and keeps each until it comes out again.
+    """Numbers the documents for `nlp.pipe`, and keeps each one until its result is there.
 
-    A worker process that is not waited for never ends, so the feed neither raises in the middle of `nlp.pipe` nor lets
-    it be broken off: in both cases it ends early.
+    Worker processes never end if their results are not read. Therefore the feed does not raise inside `nlp.pipe`, and
+    `nlp.pipe` is always read to its end. In case of an error, the feed just ends early.
 
     Attributes:
-        stream (Generator): inputs with their numbers; where one run of `nlp.pipe` fails, the next takes what follows.
-        pending: what went in and has not come out, in order.
-        taken (int): how many went in.
-        ended (bool): there is nothing more to come.
-        failure: why it ended early.
+        stream: The inputs with their numbers. After a failure of `nlp.pipe`, the next run continues with the rest.
+        pending: The documents without a result, in order.
+        taken: The number of documents passed to `nlp.pipe`.
+        ended: Whether no further document will come.
+        failure: The error that ended the feed early, if any.
     """
 
     def __init__(self, documents: Iterable[InputDocument], make_input: Callable[[InputDocument], str | Doc]) -> None:
@@ -89,27 +90,27 @@ class _Feed:
         self.ended = True
 
     def taken_before(self, number: int | None) -> Iterator[InputDocument]:
-        """Yield what went in before this one (None: anything) and is pending; it no longer is."""
+        """Yield the pending documents before this number (None: all), and remove them."""
         for earlier in list(takewhile(lambda other: number is None or other < number, self.pending)):
             yield self.pending.pop(earlier)
 
     def stop(self, results: Iterable[object]) -> None:
-        """End the feed, and wait for the results of what is still in it."""
+        """End the feed, and wait for the results of the remaining documents."""
         self.ended = True
         for _ in results:
             pass
 
 
 class LinkingPipeline:
-    """Links documents, and reports those on which a component fails.
+    """Links documents, and reports documents on which a component fails.
 
     Args:
-        pipeline: a folder, the name of an installed package, or the pipeline itself.
-        problems: takes what is left out.
-        given: the documents say what their mentions are. Only the components that work on mentions then run.
+        pipeline: A folder, the name of an installed package, or the pipeline itself.
+        problems: Reports the documents that are left out.
+        given: The documents have their mentions. Only the components that process mentions then run.
 
     Raises:
-        SapbertError: E501, E502 the pipeline cannot be loaded, E503 it has no linker.
+        SapbertError: E501, E502 the pipeline cannot be loaded. E503 it has no linker.
     """
 
     def __init__(self, pipeline: str | Language, problems: Problems, *, given: bool = False) -> None:
@@ -122,17 +123,17 @@ class LinkingPipeline:
         if given:
             self._take_given_mentions()
         self.spans_keys = tuple(dict.fromkeys(linker.spans_key for linker in self._linkers()))
-        # spaCy's limit is for the memory that parser and NER take
+        # spaCy limits the length because of the memory of parser and NER
         if not any(isinstance(component, (DependencyParser, EntityRecognizer)) for _, component in self.nlp.pipeline):
             self.nlp.max_length = _NO_LIMIT
 
     @property
     def kb(self) -> KnowledgeBase:
-        """The vocabulary of the last linker."""
+        """The knowledge base of the last linker."""
         return cast(KnowledgeBase, self._linkers()[-1].kb)
 
     def set_threshold(self, threshold: float) -> None:
-        """Link from now on what scores above this, whatever the pipeline says."""
+        """Set the threshold of all linkers, which replaces the pipeline's own."""
         for linker in self._linkers():
             linker.threshold = threshold
 
@@ -141,13 +142,15 @@ class LinkingPipeline:
     ) -> Generator[LinkedDocument, None, None]:
         """Link documents as a stream.
 
-        A component may fail on a batch as a whole: each document of it is then tried on its own.
+        If a component fails on a batch, each document of the batch is tried on its own.
 
         Args:
-            batch_size: as for `nlp.pipe`.
+            documents: The documents.
+            batch_size: As for `nlp.pipe`.
+            n_process: As for `nlp.pipe`.
 
         Yields:
-            in the order of the documents.
+            The linked documents, in the order of the input.
         """
         feed = _Feed(sound(documents, self.problems, self.nlp.max_length), self._input)
         results = self._results(feed, batch_size, n_process)
@@ -162,8 +165,8 @@ class LinkingPipeline:
             raise feed.failure
 
     def _results(self, feed: _Feed, batch_size: int | None, n_process: int) -> Iterator[tuple[Doc, int]]:
-        """What comes out of `nlp.pipe`; what it fails on stays in the feed."""
-        # An error in a worker process must not raise here. NER and parser take no handler, so elsewhere they may.
+        """Yield the results of `nlp.pipe`. Documents on which it fails stay in the feed."""
+        # An error in a worker process must not raise here. In the main process it may, as NER and parser do.
         self.nlp.default_error_handler = _leave_in_feed
         while not feed.ended:
             taken = feed.taken
@@ -176,10 +179,10 @@ class LinkingPipeline:
                     raise
 
     def finds_new_names(self) -> bool:
-        """Return whether a component may find mentions that are no names of its vocabulary."""
+        """Return whether a component can find mentions that are not names of its vocabulary."""
         metas = map(self.nlp.get_pipe_meta, self.nlp.pipe_names)
         others = [meta for meta in metas if meta.factory not in (MATCHER, *_AFTER_MENTIONS)]
-        # what does not say what it assigns, such as a function of the user's, may find some
+        # a component that does not declare what it assigns can find mentions, such as a user's function
         return any(not meta.assigns or _ENTITIES.intersection(meta.assigns) for meta in others)
 
     def _linkers(self) -> list[Any]:
@@ -189,17 +192,17 @@ class LinkingPipeline:
         return [name for name in self.nlp.pipe_names if self.nlp.get_pipe_meta(name).factory in factories]
 
     def _take_given_mentions(self) -> None:
-        """Link a span group, which unlike `doc.ents` can hold mentions that overlap."""
+        """Let the components read a span group, which can have overlapping mentions, unlike `doc.ents`."""
         self.nlp.select_pipes(enable=self._names(_AFTER_MENTIONS))
         for _, component in self.nlp.pipeline:
             if hasattr(component, "spans_key"):
-                component.spans_key = _GIVEN
+                component.spans_key = _GIVEN_MENTIONS
 
     def _input(self, document: InputDocument) -> str | Doc:
         if document.mentions is None:
             return document.text
         annotated = AnnotatedDocument(document.doc_id, document.text, document.mentions)
-        return to_doc(self.nlp, annotated, spans_key=_GIVEN, split_tokens=True)
+        return to_doc(self.nlp, annotated, spans_key=_GIVEN_MENTIONS, split_tokens=True)
 
     def _one_by_one(self, documents: Iterable[InputDocument]) -> Iterator[LinkedDocument]:
         for document in documents:
@@ -213,8 +216,8 @@ class LinkingPipeline:
             return self.nlp(self._input(document))
         except SapbertError:
             raise
-        except Exception as error:  # whatever a component of the user's raises
-            self.problems.report(document.place, f"the pipeline fails on it ({_told(error)})")
+        except Exception as error:  # a user's component can raise anything
+            self.problems.report(document.place, f"the pipeline fails on it ({_describe(error)})")
             return None
         finally:
             self.nlp.default_error_handler = _leave_in_feed
@@ -226,10 +229,10 @@ class LinkingPipeline:
 
 
 def _leave_in_feed(name: str, component: Any, docs: list[Doc], error: Exception) -> Any:
-    """An error handler for `nlp.pipe`. What the user can mend, such as a missing encoder, ends the run."""
+    """Handle errors of `nlp.pipe`: only errors that the user can correct end the run, such as a missing encoder."""
     if isinstance(error, SapbertError):
         raise error
 
 
-def _told(error: Exception) -> str:
+def _describe(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"

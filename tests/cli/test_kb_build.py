@@ -9,7 +9,7 @@ import json
 import pytest
 from rich.console import Console
 
-from spacy_sapbert.cli.kb_build import _shown
+from spacy_sapbert.cli.kb_build import _with_progress
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.kb.readers import ReadReport
 
@@ -239,11 +239,11 @@ def test_cross_references_merge(build, tmp_path):
 def test_a_terminal_shows_how_much_was_read():
     report = ReadReport(bytes_read=30, bytes_total=40)
     console = Console(file=io.StringIO(), force_terminal=True, width=100)
-    assert list(_shown(iter(()), report, console)) == []
+    assert list(_with_progress(iter(()), report, console)) == []
     assert "75%" in console.file.getvalue()
     report = ReadReport()
     console = Console(file=io.StringIO(), force_terminal=True, width=100)
-    assert list(_shown(iter("ab"), report, console)) == ["a", "b"]
+    assert list(_with_progress(iter("ab"), report, console)) == ["a", "b"]
     assert "2 concepts" in console.file.getvalue()
     assert "%" not in console.file.getvalue()
 

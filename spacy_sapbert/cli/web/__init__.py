@@ -1,1 +1,1 @@
-"""The demo page of a pipeline, and the server that gives it."""
+"""Show a pipeline in the browser: the demo page and its server."""

@@ -1,6 +1,6 @@
-"""The server of the demo page: a page with a form, the same as JSON, and whether it is well.
+"""Define the server of the demo page: the page with its form, a JSON endpoint and a health check.
 
-The pipeline links one text after the other in a thread of its own, so that the server can answer meanwhile.
+The pipeline links one text after the other in its own thread, so the server can answer meanwhile.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ EXAMPLE = (
     "Acetylsalicylic acid was continued."
 )
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "[::1]", "[")
-"""What this machine is called by itself; the last is what Starlette before 1.8 reads of an IPv6 address."""
+"""The host names of this machine. Starlette before 1.8 reads an IPv6 address as the last one."""
 _HEADERS = {
     "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",
@@ -41,16 +41,16 @@ _HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-_BYTES_PER_CHAR = 12  # the most that one takes, percent-encoded in a form or escaped in JSON
+_BYTES_PER_CHAR = 12  # the maximum, percent-encoded in a form or escaped in JSON
 _PLACE = "a request"
 
 
 class Refused(Exception):
-    """A request that gets no links.
+    """A request without an answer from the linker.
 
     Args:
-        status: the status of the answer.
-        message: what to tell.
+        status: The HTTP status of the answer.
+        message: The message for the user.
     """
 
     def __init__(self, status: int, message: str) -> None:
@@ -60,18 +60,18 @@ class Refused(Exception):
 
 
 def make_app(linking: LinkingPipeline, *, name: str, max_chars: int, hosts: Sequence[str] = LOCAL_HOSTS) -> Starlette:
-    """Make the server of a pipeline.
+    """Create the server of a pipeline.
 
     Args:
-        linking: what it leaves out, it reports to its `problems`.
-        name: what the pipeline is called.
-        max_chars: the longest text that is taken.
-        hosts: what the server may be called by those who ask; `["*"]` for anything. Where only this machine is to reach
-            it, other names must be refused: a page of another site that has its own name lead to this machine could
-            else read the answers (DNS rebinding).
+        linking: The pipeline. Its `problems` report texts on which it fails.
+        name: The name of the pipeline.
+        max_chars: The maximum length of a text, in characters.
+        hosts: The host names that requests may use; `["*"]` allows any. A server for this machine only must refuse
+            other names. Otherwise, a page of another site could point its own name to this machine and read the answers
+            (DNS rebinding).
 
     Raises:
-        SapbertError: the pipeline cannot work, for example because its encoder is missing.
+        SapbertError: The pipeline cannot work, for example because its encoder is missing.
     """
     site = _Site(linking, name, max_chars)
     return Starlette(
@@ -79,7 +79,7 @@ def make_app(linking: LinkingPipeline, *, name: str, max_chars: int, hosts: Sequ
             Route("/", site.show_example, methods=["GET"]),
             Route("/", site.link_form, methods=["POST"]),
             Route("/link", site.link_json, methods=["POST"]),
-            Route("/health", site.tell_health, methods=["GET"]),
+            Route("/health", site.show_health, methods=["GET"]),
         ],
         middleware=[
             Middleware(_StrictHeaders),
@@ -89,7 +89,7 @@ def make_app(linking: LinkingPipeline, *, name: str, max_chars: int, hosts: Sequ
 
 
 class _StrictHeaders:
-    """Adds the headers that keep a browser from doing more with an answer than to show it."""
+    """Adds headers that let a browser only show an answer."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -112,7 +112,7 @@ class _Site:
         self.page = Page(linking.kb, name, max_chars)
         self.health = {"status": "ok", "pipeline": name, "concepts": len(linking.kb)}
         self._worker = ThreadPoolExecutor(max_workers=1)
-        # what is slow or missing at the first text shows now, and not to the first visitor
+        # link a text now, so that the first visitor meets no delay and no missing file
         self._example = next(linking([InputDocument("", EXAMPLE, "the example")]), None)
 
     async def show_example(self, request: Request) -> Response:
@@ -134,11 +134,15 @@ class _Site:
             return JSONResponse({"error": refused.message}, refused.status)
         return JSONResponse(linked_record(item))
 
-    async def tell_health(self, request: Request) -> Response:
+    async def show_health(self, request: Request) -> Response:
         return JSONResponse(self.health)
 
     async def _body(self, request: Request) -> bytes:
-        """Raise Refused: more comes than a text can take, and the rest is not read; or it was broken off."""
+        """Read the body of a request, up to the maximum length.
+
+        Raises:
+            Refused: The body is too long, or incomplete.
+        """
         body = bytearray()
         try:
             async for chunk in request.stream():
@@ -150,7 +154,11 @@ class _Site:
         return bytes(body)
 
     async def _linked(self, document: InputDocument) -> LinkedDocument:
-        """Raise Refused: the text cannot be taken, or the pipeline fails on it."""
+        """Link a document.
+
+        Raises:
+            Refused: The text is not valid, or the pipeline fails on it.
+        """
         if len(document.text) > self.max_chars:
             raise self._too_long()
         reason = fault(document.text, self.linking.nlp.max_length)
@@ -173,13 +181,17 @@ class _Site:
 
 
 def _form_text(body: bytes) -> str:
-    """Return the form's text, with ends of lines as in the text area; empty where there is none."""
+    """Return the text of the form, with the line ends of the text area; empty if there is no text."""
     texts = parse_qs(body.decode(errors="replace")).get("text", [""])
     return texts[0].replace("\r\n", "\n")
 
 
 def _json_document(body: bytes) -> InputDocument:
-    """Raise Refused: this is no JSON object with a text."""
+    """Read a document from a JSON object.
+
+    Raises:
+        Refused: The body is not a JSON object with a text.
+    """
     try:
         return json_document(body, "", _PLACE, ReadOptions(InputFormat.jsonl))
     except BrokenRecord as reason:

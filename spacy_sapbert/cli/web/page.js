@@ -1,6 +1,6 @@
 
 "use strict";
-// One card at a time, that of the mention pointed at or focused. Without this script all cards stand below each other.
+// Show one card at a time: that of the mention under the pointer or in focus. Without this script, all cards are visible.
 const cards = [...document.querySelectorAll(".card")];
 const mentions = [...document.querySelectorAll("a.mention")];
 const steps = document.querySelector("nav");
@@ -26,14 +26,14 @@ if (cards.length) {
   next.addEventListener("click", () => show(current + 1));
   for (const mention of mentions) {
     let waiting;
-    // a pointer on its way to the card passes other mentions
+    // wait, because a pointer can cross other mentions on its way to the card
     mention.addEventListener("mouseenter", () => { waiting = setTimeout(() => show(indexOf(mention)), 120); });
     mention.addEventListener("mouseleave", () => clearTimeout(waiting));
     mention.addEventListener("focus", () => show(indexOf(mention)));
     mention.addEventListener("click", (event) => {
       event.preventDefault();
       show(indexOf(mention));
-      // by the keyboard, the way to the links of the card would lead through all other mentions
+      // with the keyboard, focus the card; otherwise Tab would go through all other mentions first
       if (event.detail === 0) cards[current].focus();
     });
   }
@@ -50,7 +50,7 @@ form.addEventListener("submit", () => {
   button.disabled = true;
   button.textContent = "Linking…";
 });
-// where the browser goes back to this page as it was left
+// the browser can return to this page in its old state
 window.addEventListener("pageshow", () => {
   button.disabled = false;
   button.textContent = idle;

@@ -1,4 +1,4 @@
-"""The page of the server: a form, the text with its mentions marked, and a card for each mention."""
+"""Render the demo page: a form, the text with its mentions marked, and a card for each mention."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ...types import Concept, Link
 _FOLDER = Path(__file__).parent
 _STYLE = (_FOLDER / "page.css").read_text(encoding="utf8")
 _SCRIPT = (_FOLDER / "page.js").read_text(encoding="utf8")
-_N_COLOURS = 8
+_N_COLORS = 8
 
 
 def _hash(source: str) -> str:
@@ -35,15 +35,16 @@ POLICY = (
     f"default-src 'none'; style-src {_hash(_STYLE)}; script-src {_hash(_SCRIPT)}; img-src data:; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
-"""The Content-Security-Policy of the page: its own style and script, and nothing else."""
+"""The Content-Security-Policy of the page, which allows only its own style and script."""
 
 
 class Shown(NamedTuple):
-    """A concept as a card shows it.
+    """A concept on a card.
 
     Attributes:
-        concept: with its id for a name, where the vocabulary does not have it.
-        url: where it is described; None for an id of a vocabulary that is not known.
+        concept: The concept. If the vocabulary lacks it, its id is its name.
+        url: The concept's web page; None for an id of an unknown vocabulary.
+        score: The score of the concept, if any.
     """
 
     concept: Concept
@@ -52,21 +53,21 @@ class Shown(NamedTuple):
 
 
 class Card(NamedTuple):
-    """What is known of one mention.
+    """The card of a mention.
 
     Attributes:
-        number: counted from 1.
-        colour: that of its label, from 0.
-        parts: what each part was linked to; None where it was not.
-        others: concepts above the threshold that were not taken, best first.
-        occurrences: the short forms in it.
-        chosen: the parts that it was split into; empty where it was kept whole.
-        composite_splits: the other ways to split it, likeliest first.
+        number: The number of the mention, from 1.
+        color: The color of the label, from 0.
+        parts: The links of the mention, each with its concept; None if the part is not linked.
+        others: Other concepts above the threshold, best first.
+        occurrences: The abbreviation occurrences in the mention.
+        chosen: The parts of the chosen split; empty if the mention was not split.
+        composite_splits: The other possible splits, most likely first.
     """
 
     number: int
     mention: Span
-    colour: int
+    color: int
     parts: list[tuple[Link, Shown | None]]
     others: list[Shown]
     occurrences: list[AbbreviationOccurrence]
@@ -82,15 +83,15 @@ class Page:
     """Renders the page.
 
     Args:
-        kb: the linker's vocabulary.
-        name: what the pipeline is called.
-        max_chars: the longest text that is taken.
+        kb: The knowledge base of the linker.
+        name: The name of the pipeline.
+        max_chars: The maximum length of a text, in characters.
     """
 
     def __init__(self, kb: KnowledgeBase, name: str, max_chars: int) -> None:
         self.kb = kb
         self.about = {"name": name, "concepts": len(kb), "max_chars": max_chars}
-        self._colours: dict[str, int] = {}  # a label keeps its colour from one text to the next
+        self._colors: dict[str, int] = {}  # a label keeps its color from one text to the next
         environment = Environment(
             loader=FileSystemLoader(_FOLDER),
             autoescape=True,
@@ -102,12 +103,12 @@ class Page:
         self._template = environment.get_template("page.html")
 
     def render(self, text: str, item: LinkedDocument | None = None, message: str | None = None) -> str:
-        """Return HTML.
+        """Return the page as HTML.
 
         Args:
-            text: what stands in the form.
-            item: what to show below the form, if anything.
-            message: what went wrong.
+            text: The text in the form.
+            item: The linked document to show below the form, if any.
+            message: An error message, if any.
         """
         cards = [self._card(number, mention) for number, mention in enumerate(item.mentions, start=1)] if item else []
         pieces = list(_pieces(item.doc.text, cards)) if item else []
@@ -120,7 +121,7 @@ class Page:
             pieces=pieces,
             cards=cards,
             unmarked=[card for card in cards if card.number not in marked],
-            labels=Counter((card.mention.label_, card.colour) for card in cards),
+            labels=Counter((card.mention.label_, card.color) for card in cards),
         )
 
     def _card(self, number: int, mention: Span) -> Card:
@@ -129,16 +130,16 @@ class Page:
         taken = {link.concept_id for link in links}
         others = [self._shown(*found) for found in get_kb_ents(mention) if found[0] not in taken]
         chosen = tuple(link.text for link in links if link.split)
-        composite_splits = [reading for reading in get_composite_splits(mention) if reading != chosen]
-        colour = self._colours.setdefault(mention.label_, len(self._colours) % _N_COLOURS)
-        return Card(number, mention, colour, parts, others, _uses(mention), chosen, composite_splits)
+        composite_splits = [split for split in get_composite_splits(mention) if split != chosen]
+        color = self._colors.setdefault(mention.label_, len(self._colors) % _N_COLORS)
+        return Card(number, mention, color, parts, others, _occurrences(mention), chosen, composite_splits)
 
     def _shown(self, concept_id: str, score: float | None) -> Shown:
         concept = self.kb.get(concept_id) or Concept(concept_id, concept_id)
         return Shown(concept, concept_url(concept_id), score)
 
 
-def _uses(mention: Span) -> list[AbbreviationOccurrence]:
+def _occurrences(mention: Span) -> list[AbbreviationOccurrence]:
     start, end = mention.start_char, mention.end_char
     return [
         occurrence
@@ -148,7 +149,10 @@ def _uses(mention: Span) -> list[AbbreviationOccurrence]:
 
 
 def _pieces(text: str, cards: Sequence[Card]) -> Iterator[tuple[str, Card | None]]:
-    """Yield all of the text; marked is what does not overlap, the longest first."""
+    """Yield all pieces of the text, each with its card if it is marked.
+
+    Of overlapping mentions, only the longest is marked.
+    """
     by_span = {(card.mention.start, card.mention.end): card for card in cards}
     end = 0
     for mention in filter_spans([card.mention for card in cards]):

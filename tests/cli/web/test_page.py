@@ -49,14 +49,17 @@ def linked(nlp, text, *links, kb_ents=(), composite_splits=(), label="Disease"):
 
 def test_an_abbreviation_is_explained(show):
     *_, card = show("Cystic fibrosis (CF). All CF was mild.")
-    assert card.startswith("CF Disease CF stands for Cystic fibrosis , as the text defines it. Cystic Fibrosis D003550")
+    assert card.startswith("CF Disease CF stands for Cystic fibrosis , as defined in the text. Cystic Fibrosis D003550")
     assert "Looked up as Cystic fibrosis" in card
 
 
 def test_a_composite_is_explained(show):
     (card,) = show("breast and ovarian cancer")
-    assert "Split into breast cancer + ovarian cancer , which the vocabulary knows better than the whole." in card
-    assert "Other readings: breast + ovarian cancer ." in card
+    assert (
+        "Split into breast cancer + ovarian cancer . The parts match the vocabulary better than the whole mention."
+        in card
+    )
+    assert "Other possible splits: breast + ovarian cancer ." in card
     assert "breast cancer Breast Neoplasms D001943 · Disease Score 1.00 Matched name breast cancer" in card
     assert "ovarian cancer Ovarian Neoplasms D010051" in card
 
@@ -72,13 +75,13 @@ def test_what_is_not_linked_says_why(show, page, linking):
 
 def test_a_tie_and_other_candidates_are_shown(show):
     (card,) = show("cold")
-    assert "Why this one same score as" in card
+    assert "Reason for the choice same score as" in card
     assert "Other candidates Cold Temperature D003080 1.00" in card or "Other candidates Common Cold" in card
 
 
-def test_a_mention_that_was_linked_as_one(page, web_nlp):
+def test_a_mention_that_was_not_split(page, web_nlp):
     item = linked(web_nlp, "CF and cold", Link("CF and cold", "D003550", 0.9, "CF"), composite_splits=[("CF", "cold")])
-    assert "Linked as one; it could be read as: CF + cold ." in words(page.render("", item))[0]
+    assert "Not split. Possible splits: CF + cold ." in words(page.render("", item))[0]
 
 
 def test_a_calibrated_probability_is_shown(page, web_nlp):
@@ -105,7 +108,9 @@ def test_mentions_that_overlap_all_have_a_card(page, web_nlp):
     mentions = [Span(doc, 0, 2, "A"), Span(doc, 0, 3, "B")]
     html = page.render("", LinkedDocument(InputDocument("", doc.text, ""), doc, mentions))
     assert '<p class="text"><a class="mention c1 nil" href="#m2">breast cancer patients</a></p>' in html
-    assert '<p class="unmarked">Inside others: <a class="mention c0 nil" href="#m1">breast cancer</a></p>' in html
+    assert (
+        '<p class="unmarked">Inside other mentions: <a class="mention c0 nil" href="#m1">breast cancer</a></p>' in html
+    )
 
 
 def test_a_text_without_mentions(page, web_nlp):
@@ -115,9 +120,9 @@ def test_a_text_without_mentions(page, web_nlp):
     assert '<p class="text">nothing\n&amp; more</p>' in html
 
 
-def test_a_label_keeps_its_colour(page, web_nlp):
-    for label, colour in [("A", 0), ("B", 1), ("A", 0)]:
-        assert f'class="card c{colour}"' in page.render("", linked(web_nlp, "x", label=label))
+def test_a_label_keeps_its_color(page, web_nlp):
+    for label, color in [("A", 0), ("B", 1), ("A", 0)]:
+        assert f'class="card c{color}"' in page.render("", linked(web_nlp, "x", label=label))
 
 
 def test_a_line_at_the_beginning_is_kept(page):
