@@ -16,18 +16,17 @@ from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
 from spacy_sapbert.types import AnnotatedDocument, DocumentConcept, Mention, Name, Record
 
-# All are read when torch and transformers are imported. The models are tiny: threads that wait for one another make
-# them slow where other work goes on. Where the hardware has bfloat16, names are encoded in it; `make test-all` has the
-# tests do that as well.
+# torch and transformers read these variables at import. The models are tiny, so several threads would only slow them
+# down. Some hardware encodes names in bfloat16; AVX2 has none, and `make test-all` also tests with bfloat16.
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX2")
 
-# how long an example takes says more about the machine than about the code
+# the duration of an example depends on the machine more than on the code
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
 
-# id, source, types, names with the preferred one first, and what else is known
+# id, source, types, names with the preferred one first, other fields
 SMALL_VOCABULARY = [
     ("D009369", "MEDIC", "Disease", "Neoplasms|cancer|tumors", {"definition": "New abnormal growth of tissue."}),
     (
@@ -52,8 +51,8 @@ SMALL_VOCABULARY = [
     ("D009020", "CTD", "Chemical|Drug", "Morphine|morphine sulphate", {}),
 ]
 
-# what documents say of some concepts, first a mention that is no name of theirs
-SAID = {
+# phrases about some concepts in documents; the first one is a mention that is not a name of the concept
+CONCEPT_PHRASES = {
     "D003550": ["Sticky lungs", "of a child with salty sweat", "and thick mucus"],
     "D012640": ["Jerks", "in sleep after a spike wave", "and foaming"],
     "D009020": ["Poppy juice", "given for pain at night", "and breathing slowly"],
@@ -62,16 +61,16 @@ SAID = {
 
 
 @pytest.fixture(scope="session")
-def said() -> dict[str, list[str]]:
-    """What documents say of some concepts of the small vocabulary, by a primary or alternative id."""
-    return SAID
+def concept_phrases() -> dict[str, list[str]]:
+    """Phrases about some concepts of the small vocabulary, by a primary or alternative id."""
+    return CONCEPT_PHRASES
 
 
 @pytest.fixture(scope="session")
 def retrieval_documents() -> list[AnnotatedDocument]:
-    """Each concept of `said` in four documents that say parts of it."""
+    """Four documents for each concept of `concept_phrases`, each with some of its phrases."""
     documents = []
-    for concept_id, (mention, *rest) in SAID.items():
+    for concept_id, (mention, *rest) in CONCEPT_PHRASES.items():
         texts = (mention, f"{mention} {rest[0]}", f"{mention} {rest[1]}", " ".join([mention, *rest]))
         for number, text in enumerate(texts):
             found = Mention(0, len(mention), mention, "X", (concept_id,))
@@ -81,7 +80,7 @@ def retrieval_documents() -> list[AnnotatedDocument]:
 
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
-    """The development corpora and vocabularies, which do not come with the package."""
+    """The folder of the development corpora and vocabularies, which are not in the package."""
     folder = Path(os.environ.get("SPACY_SAPBERT_DATA") or Path(__file__).parents[2] / "shared" / "data")
     if not folder.is_dir():
         pytest.skip("the development data is not here; set SPACY_SAPBERT_DATA to its folder")
@@ -90,14 +89,14 @@ def data_dir() -> Path:
 
 @pytest.fixture(autouse=True, scope="session")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Keep what tests cache out of the user's cache folder, in one folder for all of them."""
+    """Use one cache folder for all tests, instead of the user's."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SPACY_SAPBERT_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
         yield
 
 
 def without_bfloat16(cache: Path) -> Iterator[None]:
-    """A cache of its own, as that of other tests may hold vectors in bfloat16."""
+    """Encode in float32, with a separate cache, because the shared cache can have vectors in bfloat16."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("spacy_sapbert.encoders.transformer.has_bfloat16", lambda device: False)
         patch.setenv("SPACY_SAPBERT_CACHE", str(cache))
@@ -106,13 +105,13 @@ def without_bfloat16(cache: Path) -> Iterator[None]:
 
 @pytest.fixture
 def float32(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Encode names in float32 on any hardware: for tests that compare them with figures in float32."""
+    """Encode names in float32 on any hardware, for tests with expected values in float32."""
     yield from without_bfloat16(tmp_path_factory.mktemp("cache"))
 
 
 @pytest.fixture(scope="module")
 def float32_throughout(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """As `float32`, for all tests of a module, and for what they share."""
+    """Like `float32`, for all tests of a module and their shared fixtures."""
     yield from without_bfloat16(tmp_path_factory.mktemp("cache"))
 
 
@@ -131,14 +130,13 @@ def small_vocabulary() -> list[Record]:
 
 
 @pytest.fixture(scope="session")
-def small_store(small_vocabulary: list[Record], tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
-    return build_knowledge_base(
-        small_vocabulary, tmp_path_factory.mktemp("small_store") / "small.kb", {"licence": "MIT"}
-    )
+def small_kb(small_vocabulary: list[Record], tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
+    """The knowledge base of the small vocabulary."""
+    return build_knowledge_base(small_vocabulary, tmp_path_factory.mktemp("small_kb") / "small.kb", {"licence": "MIT"})
 
 
 class FakeRetriever:
-    """Names the concepts that it is told for each text, whatever stands there; keeps what it was asked."""
+    """A retriever that returns the rankings set by a test, and records its calls."""
 
     def __init__(self, kb: KnowledgeBase) -> None:
         self.kb = kb
@@ -146,18 +144,18 @@ class FakeRetriever:
         self.k = 3
         self.spans_key = "mine"
         self.rankings: dict[str, list[tuple[str, float]]] = {}
-        self.asked: list[tuple[list[Any], int, Any]] = []
+        self.calls: list[tuple[list[Any], int, Any]] = []
 
     @property
     def retriever(self) -> Any:
-        """What the component holds is itself."""
+        """The component is its own retriever."""
         return self
 
     def __call__(self, doc: Any) -> Any:
-        raise AssertionError("the documents are to be ranked, not annotated")
+        raise AssertionError("the documents must be ranked, not annotated")
 
     def rank(self, docs: Any, k: int, filter: Any = None) -> list[list[DocumentConcept]]:
-        self.asked.append((list(docs), k, filter))
+        self.calls.append((list(docs), k, filter))
         return [
             [
                 DocumentConcept(concept_id, score, "")
@@ -169,24 +167,24 @@ class FakeRetriever:
 
 
 @pytest.fixture
-def ranking_nlp(small_store: KnowledgeBase, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A pipeline that finds "aspirin", and ranks the concepts of a text as `retriever.rankings` says."""
+def ranking_nlp(small_kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A pipeline that finds "aspirin", and ranks concepts as `retriever.rankings` defines."""
     import spacy
     from spacy.language import Language
 
     if not Language.has_factory("fake_retriever"):
-        Language.factory("fake_retriever", func=lambda nlp, name: FakeRetriever(small_store))
+        Language.factory("fake_retriever", func=lambda nlp, name: FakeRetriever(small_kb))
     monkeypatch.setattr("spacy_sapbert.evaluation.concepts.RETRIEVER", "fake_retriever")
     nlp = spacy.blank("en")
     nlp.add_pipe("entity_ruler").add_patterns([{"label": "FOUND", "pattern": "aspirin"}])
-    nlp.add_pipe("sapbert_linker", config={"kb": str(small_store.path), "encoder": "none"})
+    nlp.add_pipe("sapbert_linker", config={"kb": str(small_kb.path), "encoder": "none"})
     nlp.add_pipe("fake_retriever", name="retriever")
     return nlp
 
 
 @pytest.fixture(scope="session")
-def medic_store(data_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
-    """MEDIC as a whole: 11,915 concepts with 76,237 names."""
+def medic_kb(data_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
+    """The whole of MEDIC: 11,915 concepts with 76,237 names."""
     path = data_dir / "dictionaries" / "medic" / "medic_06Jul2012.txt.gz"
     records = read_vocabulary(path, "medic", report=ReadReport(), source="MEDIC")
     return build_knowledge_base(records, tmp_path_factory.mktemp("medic") / "medic.kb")
@@ -194,7 +192,7 @@ def medic_store(data_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Kno
 
 @pytest.fixture(scope="session")
 def make_encoder(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
-    """A function that writes the folder of a BERT of two layers and 32 dimensions with random weights."""
+    """A function that writes the folder of a BERT with two layers, 32 dimensions and random weights."""
 
     def make(seed: int = 0, model: str = "BertModel", **settings: object) -> Path:
         import torch
@@ -226,7 +224,7 @@ def make_encoder(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path
 
 
 class Published(NamedTuple):
-    """A model as BioSyn's code saves it, and what that code holds of it when it has read the folder."""
+    """A model folder of BioSyn's code, and the objects that this code reads from it."""
 
     folder: Path
     vectorizer: Any
@@ -235,7 +233,7 @@ class Published(NamedTuple):
 
 @pytest.fixture(scope="session")
 def biosyn_model(make_encoder: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Published:
-    """An encoder as older versions of transformers wrote it, a pickled vectorizer, and λ as a parameter."""
+    """An encoder folder of an older transformers version, a pickled vectorizer, and λ as a parameter."""
     import torch
     import transformers
     from sklearn.feature_extraction.text import TfidfVectorizer
@@ -243,7 +241,7 @@ def biosyn_model(make_encoder: Callable[..., Path], tmp_path_factory: pytest.Tem
     made = make_encoder(seed=3)
     folder = tmp_path_factory.mktemp("published") / "biosyn-tiny"
     model = transformers.BertModel.from_pretrained(made)
-    for name, weights in model.named_parameters():  # as they are after training: else all vectors have one length
+    for name, weights in model.named_parameters():  # like trained weights, so that vectors differ in length
         if "LayerNorm" in name:
             weights.data.uniform_(0.3, 1.2)
     model.save_pretrained(folder, safe_serialization=False)
@@ -262,3 +260,25 @@ def biosyn_model(make_encoder: Callable[..., Path], tmp_path_factory: pytest.Tem
 def tiny_encoder(make_encoder: Callable[..., Path]) -> Path:
     """The folder of a tiny encoder with mean pooling."""
     return make_encoder(pooling="mean")
+
+
+@pytest.fixture(scope="session")
+def linking_nlp(small_kb: KnowledgeBase) -> Any:
+    """A pipeline that finds a few mentions by rule, and links them by the sparse score alone."""
+    import spacy
+
+    nlp = spacy.blank("en")
+    names = ["breast cancer", "breast and ovarian cancer", "cystic fibrosis", "CF", "CF patients", "aspirin", "zebra"]
+    nlp.add_pipe("entity_ruler").add_patterns([{"label": "Entity", "pattern": name} for name in names])
+    nlp.add_pipe("abbreviation_resolver")
+    nlp.add_pipe("composite_splitter")
+    nlp.add_pipe("sapbert_linker", config={"kb": str(small_kb.path), "encoder": "none"})
+    return nlp
+
+
+@pytest.fixture(scope="session")
+def linking_folder(linking_nlp: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the saved `linking_nlp`."""
+    folder = tmp_path_factory.mktemp("linking") / "pipeline"
+    linking_nlp.to_disk(folder)
+    return folder

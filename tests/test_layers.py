@@ -126,9 +126,9 @@ def test_metrics_import_plain_data_only():
     assert found <= {"types", "errors"}
 
 
-def test_a_search_by_name_loads_nothing_that_compares_names(small_store):
+def test_a_search_by_name_loads_nothing_that_compares_names(small_kb):
     names = json.dumps([name for name in MODULES if part(name) == "kb"])
-    command = [sys.executable, "-c", SEARCH, names, str(small_store.path), "Breast Cancer"]
+    command = [sys.executable, "-c", SEARCH, names, str(small_kb.path), "Breast Cancer"]
     finished = subprocess.run(command, capture_output=True, text=True, check=True)
     exit_code, output, *loaded = json.loads(finished.stdout)
     assert exit_code == 0

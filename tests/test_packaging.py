@@ -133,9 +133,9 @@ def test_the_readme_is_the_description_and_can_be_shown(in_wheel):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("dense", [True, False])
-def test_a_packaged_pipeline_needs_nothing_else(package_wheel, small_store, tiny_encoder, tmp_path, dense):
+def test_a_packaged_pipeline_needs_nothing_else(package_wheel, small_kb, tiny_encoder, tmp_path, dense):
     kb, encoder, saved = tmp_path / "my.kb", tmp_path / "encoder", tmp_path / "saved"
-    shutil.copy(small_store.path, kb)
+    shutil.copy(small_kb.path, kb)
     shutil.copytree(tiny_encoder, encoder)
     assemble(output=saved, kb=str(kb), encoder=str(encoder) if dense else "none", name="my_linker")
     expected = json.loads(

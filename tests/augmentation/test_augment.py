@@ -37,7 +37,7 @@ class Given:
 
 
 @pytest.fixture
-def annotation(small_store):
+def annotation(small_kb):
     answers = {
         "Breast cancer hurts.": [
             Annotation(0, 13, ("OMIM:114480", "D009369")),
@@ -47,8 +47,8 @@ def annotation(small_store):
         "Aspirin helps.": [Annotation(0, 7, ("D001241",))],
         "Aspirin.": [Annotation(0, 7, ("X1",))],
     }
-    filters = {"overlaps": Overlaps(small_store)}
-    return RuleAnnotation(Given(answers), IdMapping(small_store), filters, ["D001943", "D001241"])
+    filters = {"overlaps": Overlaps(small_kb)}
+    return RuleAnnotation(Given(answers), IdMapping(small_kb), filters, ["D001943", "D001241"])
 
 
 @pytest.fixture
@@ -77,9 +77,9 @@ def test_what_is_left_after_each_step_is_counted(segments, annotation):
     assert count_documents(annotated) == {"D001943": 1, "D001241": 2}
 
 
-def test_training_documents_say_where_they_come_from(segments, annotation, small_store):
+def test_training_documents_say_where_they_come_from(segments, annotation, small_kb):
     nlp = spacy.blank("en")
-    make = TrainingDocs(nlp, small_store, 0.2, annotation)
+    make = TrainingDocs(nlp, small_kb, 0.2, annotation)
     doc = make.make(next(iter(annotation(segments))))
     assert [(ent.text, ent.label_, ent.kb_id_) for ent in doc.ents] == [("Breast cancer", "Disease", "D001943")]
     assert doc.user_data["weight"] == 0.2
@@ -97,15 +97,15 @@ def test_training_documents_say_where_they_come_from(segments, annotation, small
     assert document.mentions == (Mention(0, 13, "Breast cancer", "Disease", ("D001943",)),)
 
 
-def test_a_mention_that_cuts_a_token_is_an_entity(small_store, annotation):
-    make = TrainingDocs(spacy.blank("en"), small_store, 0.3, annotation)
+def test_a_mention_that_cuts_a_token_is_an_entity(small_kb, annotation):
+    make = TrainingDocs(spacy.blank("en"), small_kb, 0.3, annotation)
     segment = Segment(ONE, (), 0, "anticancer", (Annotation(4, 10, ("D009369",)),))
     assert [ent.text for ent in make.make(segment).ents] == ["cancer"]
 
 
-def test_the_seed_decides_on_the_order(small_store, annotation):
+def test_the_seed_decides_on_the_order(small_kb, annotation):
     nlp = spacy.blank("en")
-    make = TrainingDocs(nlp, small_store, 0.3, annotation)
+    make = TrainingDocs(nlp, small_kb, 0.3, annotation)
     texts = [f"text {number}" for number in range(9)]
     segments = [Segment(TWO, (), 0, text) for text in texts[:5]]
 

@@ -4,8 +4,8 @@ from spacy_sapbert.augmentation.matching import MatcherAnnotator
 
 
 @pytest.fixture(scope="module")
-def annotator(small_store):
-    return MatcherAnnotator(small_store)
+def annotator(small_kb):
+    return MatcherAnnotator(small_kb)
 
 
 @pytest.mark.parametrize(

@@ -20,13 +20,13 @@ PAGES = Path(__file__).parents[2] / "docs"
 
 
 class Finished:
-    """A command that has ended: exit status, standard output as bytes, standard error as text."""
+    """A finished command: exit status, standard output as bytes, standard error as text."""
 
     def __init__(self, status, out, err):
         self.status, self.out, self.err = status, out, err
 
 
-# typer puts all commands together for each run, which takes longer than most of them
+# typer builds all commands for each run, which takes longer than most commands
 get_command = lru_cache(typer.main.get_command)
 
 
@@ -47,30 +47,10 @@ def command(monkeypatch, capsysbinary):
 
 
 @pytest.fixture(scope="session")
-def linking_nlp(small_store):
-    """A pipeline that finds a few mentions by rule and links them, by the sparse score alone."""
-    nlp = spacy.blank("en")
-    names = ["breast cancer", "breast and ovarian cancer", "cystic fibrosis", "CF", "CF patients", "aspirin", "zebra"]
-    nlp.add_pipe("entity_ruler").add_patterns([{"label": "Entity", "pattern": name} for name in names])
-    nlp.add_pipe("abbreviation_resolver")
-    nlp.add_pipe("composite_splitter")
-    nlp.add_pipe("sapbert_linker", config={"kb": str(small_store.path), "encoder": "none"})
-    return nlp
-
-
-@pytest.fixture(scope="session")
-def linking_folder(linking_nlp, tmp_path_factory):
-    """Where that pipeline is saved."""
-    folder = tmp_path_factory.mktemp("linking") / "pipeline"
-    linking_nlp.to_disk(folder)
-    return folder
-
-
-@pytest.fixture(scope="session")
-def dense_folder(linking_folder, small_store, tmp_path_factory):
-    """The same with the starter encoder."""
+def dense_folder(linking_folder, small_kb, tmp_path_factory):
+    """The pipeline of `linking_folder` with the starter encoder."""
     nlp = spacy.load(linking_folder, exclude=["sapbert_linker"])
-    nlp.add_pipe("sapbert_linker", config={"kb": str(small_store.path)})
+    nlp.add_pipe("sapbert_linker", config={"kb": str(small_kb.path)})
     folder = tmp_path_factory.mktemp("dense") / "pipeline"
     nlp.to_disk(folder)
     return folder
@@ -78,13 +58,13 @@ def dense_folder(linking_folder, small_store, tmp_path_factory):
 
 @pytest.fixture
 def run_page(command):
-    """A function that runs a page of docs/ from top to bottom: its code, all one program, and its commands.
+    """A function that runs a page of docs/: its code blocks as one program, and its commands.
 
-    A text block right after code is what that code prints.
+    A text block after a code block is its expected output.
     """
 
     def run(page, instead=None):
-        """instead (dict | None): parts of commands that would take long, each with what is run in its place."""
+        """Run a page. `instead` replaces slow parts of commands by quick ones."""
         text = (PAGES / f"{page}.md").read_text(encoding="utf8")
         for slow, quick in (instead or {}).items():
             assert slow in text

@@ -24,7 +24,7 @@ def ner(tmp_path_factory):
 
 
 @pytest.fixture
-def other_store(tmp_path):
+def other_kb(tmp_path):
     record = Record("X1", (Name("cystic fibrosis", "preferred", "own"), Name("mucoviscidosis", "exact", "own")))
     return build_knowledge_base([record], tmp_path / "other.kb").path
 
@@ -39,8 +39,8 @@ def links(folder, *texts):
     return [(ent.text, ent.kb_id_) for text in texts or (TEXT,) for ent in nlp(text).ents]
 
 
-def test_a_pipeline_that_needs_nothing_else(command, small_store, tmp_path, output):
-    kb = shutil.copyfile(small_store.path, tmp_path / "a.kb")
+def test_a_pipeline_that_needs_nothing_else(command, small_kb, tmp_path, output):
+    kb = shutil.copyfile(small_kb.path, tmp_path / "a.kb")
     finished = command("assemble", "-o", output, "--kb", kb)
     assert (finished.status, finished.out) == (0, b"")
     assert finished.err.endswith(
@@ -64,34 +64,34 @@ def test_defaults(command, output):
     assert nlp.lang == "en"
 
 
-def test_language_and_name(command, small_store, output):
-    command("assemble", "-o", output, "--kb", small_store.path, "--encoder", "none", "--lang", "de", "--name", "finder")
+def test_language_and_name(command, small_kb, output):
+    command("assemble", "-o", output, "--kb", small_kb.path, "--encoder", "none", "--lang", "de", "--name", "finder")
     assert (spacy.load(output).lang, spacy.load(output).meta["name"]) == ("de", "finder")
 
 
-def test_with_an_encoder(command, small_store, tiny_encoder, output):
-    assert command("assemble", "-o", output, "--kb", small_store.path, "--encoder", tiny_encoder).status == 0
+def test_with_an_encoder(command, small_kb, tiny_encoder, output):
+    assert command("assemble", "-o", output, "--kb", small_kb.path, "--encoder", tiny_encoder).status == 0
     linker = spacy.load(output).get_pipe("sapbert_linker")
     assert linker.linker.generator.vectors.encoder.pooling == "mean"
     assert linker.linker.generator.vectors.encoder.name.startswith(str(output))
     assert links(output, "cystic fibrosis") == [("cystic fibrosis", "D003550")]
 
 
-def test_pooling(command, small_store, tiny_encoder, output):
-    options = ("--kb", small_store.path, "--encoder", tiny_encoder, "--pooling", "cls")
+def test_pooling(command, small_kb, tiny_encoder, output):
+    options = ("--kb", small_kb.path, "--encoder", tiny_encoder, "--pooling", "cls")
     command("assemble", "-o", output, *options)
     assert spacy.load(output).get_pipe("sapbert_linker").linker.generator.vectors.encoder.pooling == "cls"
 
 
-def test_index(command, small_store, tiny_encoder, output):
-    finished = command("assemble", "-o", output, "--kb", small_store.path, "--encoder", tiny_encoder, "--index", "SQ8")
+def test_index(command, small_kb, tiny_encoder, output):
+    finished = command("assemble", "-o", output, "--kb", small_kb.path, "--encoder", tiny_encoder, "--index", "SQ8")
     assert finished.status == 0
     assert spacy.load(output).config["components"]["sapbert_linker"]["index"] == "SQ8"
     assert (output / "sapbert_linker" / "vectors" / "SQ8.faiss").is_file()
 
 
-def test_behind_a_trained_pipeline(command, ner, small_store, output):
-    finished = command("assemble", "-o", output, "--kb", small_store.path, "--encoder", "none", "--ner", ner)
+def test_behind_a_trained_pipeline(command, ner, small_kb, output):
+    finished = command("assemble", "-o", output, "--kb", small_kb.path, "--encoder", "none", "--ner", ner)
     assert finished.err.endswith("entity_ruler, abbreviation_resolver, composite_splitter, sapbert_linker\n")
     assert links(output, TEXT, "a zebra") == [("ovarian cancer", "D010051"), ("zebra", "NIL")]
     assert spacy.load(output).meta["name"] == "linker"
@@ -100,12 +100,12 @@ def test_behind_a_trained_pipeline(command, ner, small_store, output):
 # --- another vocabulary
 
 
-def test_another_vocabulary(command, small_store, tiny_encoder, other_store, tmp_path, output):
-    options = ("--kb", small_store.path, "--encoder", tiny_encoder, "--name", "first")
+def test_another_vocabulary(command, small_kb, tiny_encoder, other_kb, tmp_path, output):
+    options = ("--kb", small_kb.path, "--encoder", tiny_encoder, "--name", "first")
     command("assemble", "-o", output, *options)
-    finished = command("assemble", "-o", tmp_path / "second", "--from", output, "--kb", other_store)
+    finished = command("assemble", "-o", tmp_path / "second", "--from", output, "--kb", other_kb)
     assert finished.status == 0
-    other_store.unlink()
+    other_kb.unlink()
     assert links(tmp_path / "second") == [("cystic fibrosis", "X1"), ("CF", "X1"), ("CF", "X1")]
     assert links(output)[1] == ("cystic fibrosis", "D003550")
     nlp = spacy.load(tmp_path / "second")
@@ -113,9 +113,9 @@ def test_another_vocabulary(command, small_store, tiny_encoder, other_store, tmp
     assert nlp.meta["name"] == "first"
 
 
-def test_another_vocabulary_in_its_own_place(command, small_store, other_store, output):
-    command("assemble", "-o", output, "--kb", small_store.path, "--encoder", "none")
-    assert command("assemble", "-o", output, "--from", output, "--kb", other_store, "--name", "second").status == 0
+def test_another_vocabulary_in_its_own_place(command, small_kb, other_kb, output):
+    command("assemble", "-o", output, "--kb", small_kb.path, "--encoder", "none")
+    assert command("assemble", "-o", output, "--from", output, "--kb", other_kb, "--name", "second").status == 0
     assert links(output, "mucoviscidosis") == [("mucoviscidosis", "X1")]
     assert spacy.load(output).meta["name"] == "second"
     assert [path.name for path in output.parent.iterdir()] == ["pipeline"]
@@ -164,25 +164,25 @@ def test_what_an_ner_needs_before_it_stays_there(command, tmp_path, output):
     assert names == ["abbreviation_resolver", "concept_matcher", "entity_ruler", "composite_splitter", "sapbert_linker"]
 
 
-def test_what_is_no_pipeline_is_not_overwritten(command, small_store, tmp_path):
+def test_what_is_no_pipeline_is_not_overwritten(command, small_kb, tmp_path):
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "thesis.txt").write_text("dear")
     for path in (tmp_path / "notes", tmp_path / "notes" / "thesis.txt"):
-        finished = command("assemble", "-o", path, "--kb", small_store.path, "--encoder", "none")
+        finished = command("assemble", "-o", path, "--kb", small_kb.path, "--encoder", "none")
         assert finished.status == 1
         assert "[E535]" in finished.err
     assert (tmp_path / "notes" / "thesis.txt").read_text() == "dear"
 
 
-def test_a_place_that_cannot_be_written(command, small_store, tmp_path):
+def test_a_place_that_cannot_be_written(command, small_kb, tmp_path):
     (tmp_path / "file").write_text("")
-    finished = command("assemble", "-o", tmp_path / "file" / "pipeline", "--kb", small_store.path, "--encoder", "none")
+    finished = command("assemble", "-o", tmp_path / "file" / "pipeline", "--kb", small_kb.path, "--encoder", "none")
     assert finished.status == 1
     assert "[E507]" in finished.err
 
 
-def test_a_failure_keeps_the_pipeline_that_was_there(command, small_store, tmp_path, output):
-    command("assemble", "-o", output, "--kb", small_store.path, "--encoder", "none")
+def test_a_failure_keeps_the_pipeline_that_was_there(command, small_kb, tmp_path, output):
+    command("assemble", "-o", output, "--kb", small_kb.path, "--encoder", "none")
     before = {path: path.read_bytes() for path in output.rglob("*") if path.is_file()}
     assert command("assemble", "-o", output, "--kb", tmp_path / "missing.kb").status == 1
     assert {path: path.read_bytes() for path in output.rglob("*") if path.is_file()} == before

@@ -39,7 +39,7 @@ LABELS = ("D003550", "D001241", "D010051", "D001943", "C9")
 
 
 @pytest.fixture
-def place(tmp_path, monkeypatch, small_store):
+def place(tmp_path, monkeypatch, small_kb):
     """A folder with the files that the page names."""
     monkeypatch.chdir(tmp_path)
     Path("abstracts").mkdir()
@@ -49,7 +49,7 @@ def place(tmp_path, monkeypatch, small_store):
     Path("train.pubtator").write_text(TRAIN)
     Path("dev.pubtator").write_text(DEV)
     Path("labels.txt").write_text("\n".join(LABELS))
-    Path("medic.kb").write_bytes(small_store.path.read_bytes())
+    Path("medic.kb").write_bytes(small_kb.path.read_bytes())
     return tmp_path
 
 

@@ -25,14 +25,14 @@ def corpus(tmp_path):
 
 
 @pytest.fixture(scope="module")
-def make_pipeline(small_store, tmp_path_factory):
+def make_pipeline(small_kb, tmp_path_factory):
     """A function that saves a pipeline with a component that finds mentions, and a linker without an encoder."""
 
     def make(finder):
         nlp = spacy.blank("en")
         nlp.add_pipe("sentencizer")
         nlp.add_pipe(finder)
-        nlp.add_pipe("sapbert_linker", config={"kb": str(small_store.path), "encoder": "none"})
+        nlp.add_pipe("sapbert_linker", config={"kb": str(small_kb.path), "encoder": "none"})
         if finder == "entity_ruler":
             nlp.get_pipe(finder).add_patterns([{"label": "Disease", "pattern": [{"LOWER": "severe"}, {}, {}]}])
         folder = tmp_path_factory.mktemp("discover") / finder
@@ -53,7 +53,7 @@ def rows(path):
     return [dict(zip(COLUMNS, line.split("\t"), strict=True)) for line in lines]
 
 
-def test_what_is_found_and_kept_is_a_name_of_the_next_vocabulary(command, pipeline, corpus, tmp_path, small_store):
+def test_what_is_found_and_kept_is_a_name_of_the_next_vocabulary(command, pipeline, corpus, tmp_path, small_kb):
     table = tmp_path / "candidates.tsv"
     arguments = ("discover", pipeline, corpus, "--gold", "--similarity", "0.5", "-o", table)
     finished = command(*arguments)
@@ -83,7 +83,7 @@ def test_what_is_found_and_kept_is_a_name_of_the_next_vocabulary(command, pipeli
 
     table.write_bytes(first.replace(b"\n\tSevere", b"\nnarrow\tSevere"))
     exported, newer = tmp_path / "small.tsv", tmp_path / "newer.kb"
-    assert command("kb", "export", small_store.path, "--format", "table", "-o", exported).status == 0
+    assert command("kb", "export", small_kb.path, "--format", "table", "-o", exported).status == 0
     finished = command("kb", "build", exported, table, "-o", newer)
     assert finished.status == 0, finished.err
     assert "rows dropped: not marked to be kept" in finished.err
@@ -91,7 +91,7 @@ def test_what_is_found_and_kept_is_a_name_of_the_next_vocabulary(command, pipeli
     assert kb.find_name("Severe cystic fibrosis") == ("D003550",)
     assert ("Severe cystic fibrosis", "narrow", "candidates") in kb.names_of("D003550")
     assert kb.find_name("aspirins drug") == ()
-    assert (len(kb), kb.n_names) == (len(small_store), small_store.n_names + 1)
+    assert (len(kb), kb.n_names) == (len(small_kb), small_kb.n_names + 1)
 
 
 def test_what_is_wanted_of_what_the_pipeline_finds(command, pipeline, corpus, tmp_path):

@@ -106,10 +106,10 @@ def test_prune_to_a_file_of_names(run, encoder, tmp_path):
     assert result["bytes"] == sum(path.stat().st_size for path in (tmp_path / "small").rglob("*") if path.is_file())
 
 
-def test_prune_to_a_store(run, encoder, small_store, tmp_path):
-    result = run("prune", encoder.name, "-o", tmp_path / "small", "--vocabulary", small_store.path)
-    assert result["names"] == small_store.n_names
-    names = [*small_store.names()]
+def test_prune_to_a_knowledge_base(run, encoder, small_kb, tmp_path):
+    result = run("prune", encoder.name, "-o", tmp_path / "small", "--vocabulary", small_kb.path)
+    assert result["names"] == small_kb.n_names
+    names = [*small_kb.names()]
     np.testing.assert_allclose(
         TransformerEncoder(str(tmp_path / "small")).encode(names), encoder.encode(names), atol=1e-5
     )

@@ -6,7 +6,7 @@ import pytest
 import spacy
 
 
-def test_import_and_assemble(command, biosyn_model, small_store, tmp_path):
+def test_import_and_assemble(command, biosyn_model, small_kb, tmp_path):
     done = command("import", "biosyn", biosyn_model.folder, "-o", tmp_path / "encoder")
     assert done.status == 0, done.err
     result = json.loads(done.out)
@@ -16,7 +16,7 @@ def test_import_and_assemble(command, biosyn_model, small_store, tmp_path):
     info = json.loads(command("encoder", "info", tmp_path / "encoder").out)
     assert (info["lexical_model"], info["trained"]["base"]) == (part, "biosyn-tiny")
     pipeline = tmp_path / "pipeline"
-    done = command("assemble", "--kb", small_store.path, "--encoder", tmp_path / "encoder", "-o", pipeline)
+    done = command("assemble", "--kb", small_kb.path, "--encoder", tmp_path / "encoder", "-o", pipeline)
     assert done.status == 0, done.err
     doc = spacy.load(pipeline)("A patient with breast cancer.")
     assert [(entity.text, entity.kb_id_) for entity in doc.ents] == [("breast cancer", "D001943")]

@@ -43,7 +43,7 @@ def counts(err):
     return {row[0].strip(): int(row[1]) for row in rows if len(row) == 2 and row[1].isdigit()}
 
 
-def store_names(path):
+def names_by_concept(path):
     kb = KnowledgeBase(path)
     return {concept_id: [concept[1], *concept[2]] for concept_id, concept in kb.cui_to_entity.items()}
 
@@ -51,10 +51,10 @@ def store_names(path):
 # --- build
 
 
-def test_a_store_is_built_and_the_report_goes_to_standard_error(command):
+def test_a_knowledge_base_is_built_and_the_report_goes_to_standard_error(command):
     finished = command("kb", "build", "table.tsv", "-o", "new/a.kb")
     assert (finished.status, finished.out) == (0, b"")
-    assert store_names("new/a.kb") == {
+    assert names_by_concept("new/a.kb") == {
         "D001943": ["Breast Neoplasms", "breast cancer", "Cancer, Breast"],
         "D003550": ["Cystic Fibrosis", "CF"],
         "D008094": ["Lithium [Li]"],
@@ -69,7 +69,7 @@ def test_a_store_is_built_and_the_report_goes_to_standard_error(command):
     assert finished.err.endswith("new/a.kb: 3 concepts, 6 names\n")
 
 
-def test_the_same_files_elsewhere_give_the_same_store(command, tmp_path):
+def test_the_same_files_elsewhere_give_the_same_knowledge_base(command, tmp_path):
     (tmp_path / "elsewhere").mkdir()
     shutil.copy("table.tsv", "elsewhere")
     command("kb", "build", "table.tsv", "-o", "a.kb")
@@ -81,7 +81,7 @@ def test_several_sources_each_with_its_format(command, tmp_path):
     (tmp_path / "more.txt.gz").write_bytes(gzip.compress(b"D009369||Neoplasms|tumors\n"))
     arguments = ("table.tsv", "medic.txt", "more.txt.gz", "-o", "a.kb")
     finished = command("kb", "build", *arguments, "--format", "table", "--format", "medic", "--format", "medic")
-    names = store_names("a.kb")
+    names = names_by_concept("a.kb")
     assert names["D009369"] == ["Neoplasms", "cancer", "tumors"]
     assert names["OMIM:145250"] == ["Hyperpigmentation"]
     assert len(names) == 5
@@ -92,7 +92,7 @@ def test_several_sources_each_with_its_format(command, tmp_path):
 def test_one_format_is_that_of_all_sources(command, tmp_path):
     (tmp_path / "more.txt").write_text("D1||one\n")
     assert command("kb", "build", "medic.txt", "more.txt", "-o", "a.kb", "--format", "medic").status == 0
-    assert list(store_names("a.kb")) == ["D009369", "OMIM:145250", "D1"]
+    assert list(names_by_concept("a.kb")) == ["D009369", "OMIM:145250", "D1"]
 
 
 def test_formats_that_do_not_pair(command, tmp_path):
@@ -120,7 +120,7 @@ def test_columns_and_separator(command, tmp_path):
     columns = [part for column in ("id=Code", "name=Label", "synonyms=Also") for part in ("--column", column)]
     finished = command("kb", "build", "own.csv", "-o", "a.kb", *columns, "--separator", ";")
     assert finished.status == 0
-    assert store_names("a.kb") == {"D1": ["one, first", "uno", "eins"]}
+    assert names_by_concept("a.kb") == {"D1": ["one, first", "uno", "eins"]}
     finished = command("kb", "build", "own.csv", "-o", "b.kb", "--column", "id")
     assert finished.status == 1
     assert "[E532]" in finished.err
@@ -129,7 +129,7 @@ def test_columns_and_separator(command, tmp_path):
 def test_control_characters_are_counted(command, tmp_path):
     (tmp_path / "table.tsv").write_text("id\tname\nD1\to\x01ne\x02\n")
     assert counts(command("kb", "build", "table.tsv", "-o", "a.kb").err)["control characters removed"] == 2
-    assert store_names("a.kb") == {"D1": ["one"]}
+    assert names_by_concept("a.kb") == {"D1": ["one"]}
 
 
 def test_no_more_than_ten_broken_rows_are_shown(command, tmp_path):
@@ -144,7 +144,7 @@ def test_no_more_than_ten_broken_rows_are_shown(command, tmp_path):
 
 def test_mentions_become_names(command):
     finished = command("kb", "build", "table.tsv", "-o", "a.kb", "--mentions", "corpus.txt")
-    names = store_names("a.kb")
+    names = names_by_concept("a.kb")
     assert names["D001943"][3:] == ["Breast carcinoma"]
     assert names["D008094"][1:] == ["lithium"]
     report = counts(finished.err)
@@ -157,7 +157,7 @@ def test_mentions_become_names(command):
 def test_mentions_of_one_type(command):
     arguments = ("table.tsv", "-o", "a.kb", "--mentions", "corpus.txt", "--mentions-format", "pubtator")
     finished = command("kb", "build", *arguments, "--mentions-type", "Disease")
-    assert store_names("a.kb")["D008094"] == ["Lithium [Li]"]
+    assert names_by_concept("a.kb")["D008094"] == ["Lithium [Li]"]
     assert counts(finished.err)["mentions of other types"] == 1
 
 
@@ -248,7 +248,7 @@ def test_info_of_the_starter_vocabulary(command):
         ("export", "{}", "-o", "out.tsv", "--format", "table"),
     ],
 )
-def test_no_store(command, tmp_path, arguments):
+def test_no_knowledge_base(command, tmp_path, arguments):
     for path, code in (("missing.kb", "E101"), ("table.tsv", "E102")):
         finished = command("kb", *(argument.format(path) for argument in arguments))
         assert (finished.status, finished.out) == (1, b"")
@@ -261,11 +261,11 @@ def test_no_store(command, tmp_path, arguments):
 
 
 @pytest.fixture
-def search(command, small_store):
+def search(command, small_kb):
     """A function that searches the small vocabulary and gives the rows of the table, cells joined by one blank."""
 
     def run(*arguments):
-        finished = command("kb", "search", small_store.path, *arguments)
+        finished = command("kb", "search", small_kb.path, *arguments)
         assert finished.status == 0, finished.err
         return [" ".join(line.split()) for line in finished.out.decode().splitlines()]
 
@@ -280,8 +280,8 @@ def test_search(search):
     assert search("жжж") == rows[:1]
 
 
-def test_search_without_a_match_says_what_to_try(command, small_store):
-    finished = command("kb", "search", small_store.path, "breast cancers")
+def test_search_without_a_match_says_what_to_try(command, small_kb):
+    finished = command("kb", "search", small_kb.path, "breast cancers")
     assert finished.status == 0
     assert "--encoder starter" in finished.err
 
@@ -320,8 +320,8 @@ def test_brackets_are_shown_as_they_are(command):
     assert b"Lithium [Li]" in command("kb", "search", "a.kb", "lithium [Li]", "-k", "1").out
 
 
-def test_search_with_an_encoder_that_is_nowhere(command, small_store):
-    finished = command("kb", "search", small_store.path, "CF", "--encoder", "nobody/nothing")
+def test_search_with_an_encoder_that_is_nowhere(command, small_kb):
+    finished = command("kb", "search", small_kb.path, "CF", "--encoder", "nobody/nothing")
     assert finished.status == 1
     assert "[E301]" in finished.err
 
@@ -377,7 +377,7 @@ def test_export_and_build_again(command, tmp_path):
         assert (found["file"], found["concepts"], found["names"]) == (name, 3, 6)
         assert counts(finished.err)["written: names"] == 6
         command("kb", "build", name, "-o", "b.kb", "--format", format)
-        assert store_names("b.kb") == store_names("a.kb")
+        assert names_by_concept("b.kb") == names_by_concept("a.kb")
     data = (tmp_path / "b.txt.gz").read_bytes()
     command("kb", "export", "a.kb", "--format", "biosyn", "-o", "b.txt.gz")
     assert (tmp_path / "b.txt.gz").read_bytes() == data
@@ -399,9 +399,9 @@ def test_export_says_what_it_leaves_out(command):
         ("no/o.tsv", "table", "E507"),
     ],
 )
-def test_export_that_cannot_be(command, small_store, tmp_path, name, format, code):
+def test_export_that_cannot_be(command, small_kb, tmp_path, name, format, code):
     before = sorted(tmp_path.iterdir())
-    finished = command("kb", "export", small_store.path, "--format", format, "-o", name)
+    finished = command("kb", "export", small_kb.path, "--format", format, "-o", name)
     assert (finished.status, finished.out) == (1, b"")
     assert f"[{code}]" in finished.err
     assert sorted(tmp_path.iterdir()) == before
@@ -410,8 +410,8 @@ def test_export_that_cannot_be(command, small_store, tmp_path, name, format, cod
 # --- check
 
 
-def test_check_of_a_sound_store(command, small_store):
-    finished = command("kb", "check", small_store.path)
+def test_check_of_a_sound_knowledge_base(command, small_kb):
+    finished = command("kb", "check", small_kb.path)
     found = json.loads(finished.out)
     assert (finished.status, found["problems"]) == (0, {})
     assert found["remarks"]["names_of_several_concepts"]["count"] == 2
@@ -420,8 +420,8 @@ def test_check_of_a_sound_store(command, small_store):
     assert "no problems" in finished.err
 
 
-def test_check_of_a_damaged_store(command, small_store):
-    shutil.copyfile(small_store.path, "a.kb")
+def test_check_of_a_damaged_knowledge_base(command, small_kb):
+    shutil.copyfile(small_kb.path, "a.kb")
     with closing(sqlite3.connect("a.kb")) as db, db:
         db.execute("DELETE FROM synonyms WHERE concept = 1")
     finished = command("kb", "check", "a.kb")

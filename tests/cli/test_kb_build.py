@@ -49,7 +49,7 @@ def files(tmp_path, monkeypatch):
 
 @pytest.fixture
 def build(command):
-    """A function that builds a store of the release, and gives it."""
+    """A function that builds a knowledge base of the release, and gives it."""
 
     def run(*options, sources=("2099AA",)):
         finished = command("kb", "build", *sources, "-o", "a.kb", *options)
@@ -114,7 +114,7 @@ def test_the_manifest_of_a_release(build, tmp_path):
     assert kb.get("C9000001").parents == ("C9000009",)
 
 
-def test_the_same_release_gives_the_same_store(build, tmp_path):
+def test_the_same_release_gives_the_same_knowledge_base(build, tmp_path):
     build()
     first = (tmp_path / "a.kb").read_bytes()
     (tmp_path / "elsewhere").mkdir()

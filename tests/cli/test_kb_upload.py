@@ -10,14 +10,14 @@ from spacy_sapbert.pipeline.sapbert_linker import SapbertLinker
 pytest.importorskip("qdrant_client")
 
 
-def test_upload_assemble_and_link(command, small_store, tiny_encoder, tmp_path):
-    upload = ("kb", "upload", small_store.path, "--encoder", tiny_encoder, "--to", tmp_path / "db")
+def test_upload_assemble_and_link(command, small_kb, tiny_encoder, tmp_path):
+    upload = ("kb", "upload", small_kb.path, "--encoder", tiny_encoder, "--to", tmp_path / "db")
     done = command(*upload, "--collection", "small", "--centroids")
     assert done.status == 0
     index = f"qdrant:{tmp_path / 'db'}#small"
     counts = {"names": 34, "added": 49, "changed": 0, "unchanged": 0, "removed": 0}
     assert json.loads(done.out) == {"index": index, **counts}
-    options = ("--kb", small_store.path, "--encoder", tiny_encoder, "--index", index)
+    options = ("--kb", small_kb.path, "--encoder", tiny_encoder, "--index", index)
     with pytest.warns(UserWarning, match=r"W412.*#small"):
         assert command("assemble", "-o", tmp_path / "pipeline", *options).status == 0
     assert not (tmp_path / "pipeline" / "sapbert_linker" / "vectors").exists()
@@ -25,7 +25,7 @@ def test_upload_assemble_and_link(command, small_store, tiny_encoder, tmp_path):
     assert linker.linker.generator(["mucoviscidosis"], 1)[0][0].concept_id == "D003550"
 
 
-def test_errors(command, small_store, tmp_path):
-    done = command("kb", "upload", small_store.path, "--encoder", "none", "--to", tmp_path / "db")
+def test_errors(command, small_kb, tmp_path):
+    done = command("kb", "upload", small_kb.path, "--encoder", "none", "--to", tmp_path / "db")
     assert (done.status, list(tmp_path.iterdir())) == (1, [])
     assert "[E549]" in done.err

@@ -161,9 +161,9 @@ def test_gold_mentions_are_linked_also_where_they_overlap_or_cut_a_token(command
     assert second["entities"] == []
 
 
-def test_the_spelling_of_gold_mentions_is_corrected(command, linking_folder, small_store, tmp_path):
+def test_the_spelling_of_gold_mentions_is_corrected(command, linking_folder, small_kb, tmp_path):
     nlp = spacy.load(linking_folder)
-    nlp.add_pipe("spelling_corrector", before="sapbert_linker", config={"kb": str(small_store.path)})
+    nlp.add_pipe("spelling_corrector", before="sapbert_linker", config={"kb": str(small_kb.path)})
     nlp.to_disk(tmp_path / "pipeline")
     text = "1|t|A brest cancer\n1|a|.\n1\t2\t14\tbrest cancer\tDisease\tD001943\n\n"
     path = write(tmp_path / "corpus.pubtator", text)
@@ -375,13 +375,13 @@ def test_a_text_of_a_million_characters(command, linking_folder, tmp_path):
     assert rows == [["a.txt:1", "5", "12"], ["a.txt:1", "1050018", "1050025"], ["a.txt:2", "0", "7"]]
 
 
-def test_the_limit_of_parser_and_ner_is_kept(command, small_store, tmp_path):
+def test_the_limit_of_parser_and_ner_is_kept(command, small_kb, tmp_path):
     trained = spacy.blank("en")
     trained.add_pipe("ner").add_label("X")
     trained.initialize()
     nlp = spacy.blank("en")
     nlp.add_pipe("ner", source=trained)
-    nlp.add_pipe("sapbert_linker", config={"kb": str(small_store.path), "encoder": "none"})
+    nlp.add_pipe("sapbert_linker", config={"kb": str(small_kb.path), "encoder": "none"})
     nlp.to_disk(tmp_path / "pipeline")
     path = write(tmp_path / "a.txt", "x" * 1_000_001, "aspirin")
     finished = command("link", tmp_path / "pipeline", path)

@@ -20,8 +20,8 @@ def pairs(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def run(command, pairs, small_store, tiny_encoder, tmp_path):
-    def run(*options, kb=small_store.path):
+def run(command, pairs, small_kb, tiny_encoder, tmp_path):
+    def run(*options, kb=small_kb.path):
         return command("mine", pairs, "--kb", kb, "--encoder", tiny_encoder, "-o", tmp_path / "triples.tsv", *options)
 
     return run

@@ -52,7 +52,7 @@ def kb(tmp_path):
 
 
 @pytest.fixture
-def large_store(tmp_path):
+def large_kb(tmp_path):
     names = {f"C{number}": [f"{number} {letter}" for letter in "abcdefg"[: 2 + number % 6]] for number in range(60)}
     records = (Record(key, tuple(Name(text, "exact", "s") for text in texts)) for key, texts in names.items())
     return build_knowledge_base(records, tmp_path / "large.kb").path
@@ -87,9 +87,9 @@ def test_pairs_and_shared_names_are_written_and_counted(kb, tmp_path):
     assert "concepts with one name" in table
 
 
-def test_the_same_seed_writes_the_same_bytes(large_store, tmp_path):
+def test_the_same_seed_writes_the_same_bytes(large_kb, tmp_path):
     def written(name, *options):
-        run(large_store, "-o", tmp_path / name, "--max-pairs", 4, *options)
+        run(large_kb, "-o", tmp_path / name, "--max-pairs", 4, *options)
         return (tmp_path / name).read_bytes()
 
     assert written("a.txt") == written("b.txt", "--seed", 0)
@@ -99,8 +99,8 @@ def test_the_same_seed_writes_the_same_bytes(large_store, tmp_path):
     assert shared_names_path(tmp_path / "a.txt.gz").read_bytes()[:2] == b"\x1f\x8b"
 
 
-def test_at_most_so_many_pairs_of_a_concept(large_store, tmp_path):
-    result, _ = run(large_store, "-o", tmp_path / "pairs.txt", "--max-pairs", 4)
+def test_at_most_so_many_pairs_of_a_concept(large_kb, tmp_path):
+    result, _ = run(large_kb, "-o", tmp_path / "pairs.txt", "--max-pairs", 4)
     assert result["pairs"] == sum(min(4, comb(2 + number % 6, 2)) for number in range(60))
 
 
@@ -108,31 +108,29 @@ def test_the_selections_of_the_command_are_those_there_are():
     assert {name.value for name in SelectionName} == set(SELECTIONS)
 
 
-def test_the_published_numbers_of_kg_aligned_are_its_defaults(large_store, tmp_path):
+def test_the_published_numbers_of_kg_aligned_are_its_defaults(large_kb, tmp_path):
     with pytest.raises(SapbertError, match=r"E181.* 30 concepts have 5 names or more, but 5000 concepts were"):
-        run(large_store, "-o", tmp_path / "kg", "--selection", "kg-aligned")
-    result, _ = run(
-        large_store, "-o", tmp_path / "kg", "--selection", "kg-aligned", "--concepts", 30, "--eval-pairs", 60
-    )
+        run(large_kb, "-o", tmp_path / "kg", "--selection", "kg-aligned")
+    result, _ = run(large_kb, "-o", tmp_path / "kg", "--selection", "kg-aligned", "--concepts", 30, "--eval-pairs", 60)
     assert 90 <= result["pairs"] <= 150
     assert (result["eval_pairs"], result["plot_pairs"]) == (60, 10)
     assert result["train_pairs"] == result["pairs"] - 60
 
 
-def test_parts_stand_in_files_of_their_own(large_store, tmp_path):
+def test_parts_stand_in_files_of_their_own(large_kb, tmp_path):
     folder = tmp_path / "new" / "parts"
-    result, _ = run(large_store, "-o", folder, "--eval-pairs", 20, "--plot-pairs", 5)
+    result, _ = run(large_kb, "-o", folder, "--eval-pairs", 20, "--plot-pairs", 5)
     parts = {part: list(read_pairs(folder / f"{part}.txt")) for part in ("train", "eval", "plot")}
     assert {f"{part}_pairs": len(pairs) for part, pairs in parts.items()}.items() <= result.items()
     assert not {*parts["train"]} & {*parts["eval"]}
     assert {*parts["plot"]} < {*parts["eval"]}
-    run(large_store, "-o", tmp_path / "all.txt")
+    run(large_kb, "-o", tmp_path / "all.txt")
     assert {*parts["train"], *parts["eval"]} == {*read_pairs(tmp_path / "all.txt")}
     assert sorted(path.name for path in folder.iterdir()) == ["eval.txt", "plot.txt", "train.shared.txt", "train.txt"]
 
 
-def test_no_file_for_a_heat_map_without_such_pairs(large_store, tmp_path):
-    run(large_store, "-o", tmp_path / "parts", "--eval-pairs", 20)
+def test_no_file_for_a_heat_map_without_such_pairs(large_kb, tmp_path):
+    run(large_kb, "-o", tmp_path / "parts", "--eval-pairs", 20)
     assert not (tmp_path / "parts" / "plot.txt").exists()
 
 

@@ -168,12 +168,12 @@ encoder = ${{paths.encoder}}
 """
 
 
-def test_evaluation_and_teacher(command, arguments, small_store, tmp_path):
+def test_evaluation_and_teacher(command, arguments, small_kb, tmp_path):
     corpus = tmp_path / "corpus.txt"
     corpus.write_text("1|t|Breast cancers.\n1|a|\n1\t0\t14\tBreast cancers\tDisease\tD001943\n\n")
     config = tmp_path / "all.cfg"
     text = re.sub(r"(?m)^(evaluation|teacher) = null\n", "", CONFIG.read_text())
-    extras = EXTRAS.format(corpus=json.dumps(str(corpus)), kb=json.dumps(str(small_store.path)))
+    extras = EXTRAS.format(corpus=json.dumps(str(corpus)), kb=json.dumps(str(small_kb.path)))
     config.write_text(text + extras)
     done = command(*arguments(config=config))
     assert done.status == 0, done.err

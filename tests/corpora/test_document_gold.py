@@ -21,16 +21,16 @@ def document(*mentions):
 
 
 @pytest.fixture
-def primary(small_store):
-    return lambda concept_id: primary_id(concept_id, small_store)
+def primary(small_kb):
+    return lambda concept_id: primary_id(concept_id, small_kb)
 
 
 @pytest.mark.parametrize(
     ("concept_id", "expected"),
     [("D001943", "D001943"), ("OMIM:114480", "D001943"), ("X2", "D001241"), ("D999999", "D999999")],
 )
-def test_primary_ids(small_store, concept_id, expected):
-    assert primary_id(concept_id, small_store) == expected
+def test_primary_ids(small_kb, concept_id, expected):
+    assert primary_id(concept_id, small_kb) == expected
 
 
 def test_each_concept_has_its_mentions(primary):

@@ -82,17 +82,17 @@ def published_scores(model, texts, names):
     return dense(texts) @ dense(names).T, sparse(texts) @ sparse(names).T
 
 
-def test_the_candidates_are_those_of_the_published_model(float32, biosyn_model, imported, small_store):
-    names = list(small_store.names())
+def test_the_candidates_are_those_of_the_published_model(float32, biosyn_model, imported, small_kb):
+    names = list(small_kb.names())
     dense, sparse = published_scores(biosyn_model, list(map(biosyn, MENTIONS)), list(map(biosyn, names)))
     scores = dense + biosyn_model.weight * sparse
-    generator = open_generator(small_store, open_encoder(str(imported), device="cpu"), sparse=True)
+    generator = open_generator(small_kb, open_encoder(str(imported), device="cpu"), sparse=True)
     assert np.ptp(np.linalg.norm(generator.vectors.vectors, axis=1)) > 0.01
     for text, own_dense, own_sparse, own in zip(MENTIONS, dense, sparse, scores, strict=True):
         best = defaultdict(lambda: -np.inf)
-        for i, passes in enumerate(small_store.matching_entries((), ())):
-            concept = small_store.concept_id(int(small_store.name_concepts.concepts[i]))
-            best[concept] = max(best[concept], own[small_store.name_concepts.names[i]]) if passes else best[concept]
+        for i, passes in enumerate(small_kb.matching_entries((), ())):
+            concept = small_kb.concept_id(int(small_kb.name_concepts.concepts[i]))
+            best[concept] = max(best[concept], own[small_kb.name_concepts.names[i]]) if passes else best[concept]
         found = generator([text], 99)[0]
         assert [best[c.concept_id] for c in found] == pytest.approx(sorted(best.values(), reverse=True), abs=1e-3)
         for candidate in found:
@@ -116,9 +116,9 @@ def test_what_the_folder_says(imported, biosyn_model):
 # --- what belongs to the encoder stays with it
 
 
-def test_a_pipeline_takes_n_grams_and_weight_and_keeps_them(imported, biosyn_model, small_store, tmp_path):
+def test_a_pipeline_takes_n_grams_and_weight_and_keeps_them(imported, biosyn_model, small_kb, tmp_path):
     nlp = spacy.blank("en")
-    linker = nlp.add_pipe("sapbert_linker", config={"kb": str(small_store.path), "encoder": str(imported)})
+    linker = nlp.add_pipe("sapbert_linker", config={"kb": str(small_kb.path), "encoder": str(imported)})
     texts = ["breast cancers", "colds"]
     before = linker.linker.generator(texts, 5)
     ngrams = biosyn_model.vectorizer.get_feature_names_out().tolist()
@@ -137,11 +137,11 @@ def test_a_pipeline_takes_n_grams_and_weight_and_keeps_them(imported, biosyn_mod
     assert unpickled.linker.generator.ngrams.ngrams == ngrams
 
 
-def test_mentions_that_join_the_vocabulary_do_not_change_them(imported, small_store, tmp_path):
-    generator = open_generator(small_store, open_encoder(str(imported), device="cpu"), sparse=True)
+def test_mentions_that_join_the_vocabulary_do_not_change_them(imported, small_kb, tmp_path):
+    generator = open_generator(small_kb, open_encoder(str(imported), device="cpu"), sparse=True)
     document = AnnotatedDocument("1", "Xyz", (Mention(0, 3, "Xyz", "Disease", ("D003139",)),))
     joined = with_mentions(generator, [document], tmp_path)
-    assert joined.kb.n_names == small_store.n_names + 1
+    assert joined.kb.n_names == small_kb.n_names + 1
     assert joined.ngrams.fingerprint == generator.ngrams.fingerprint
 
 
@@ -155,16 +155,16 @@ def test_a_smaller_encoder_keeps_them(imported, tmp_path):
     encoder.save(tmp_path / "small")  # over itself
 
 
-def test_they_are_not_taken_for_unit_vectors(imported, small_store):
+def test_they_are_not_taken_for_unit_vectors(imported, small_kb):
     encoder = TransformerEncoder(str(imported), l2_normalized=True, device="cpu")
     assert encoder.lexical_model is None
-    assert open_generator(small_store, encoder, sparse=True).sparse_weight == 0.2
+    assert open_generator(small_kb, encoder, sparse=True).sparse_weight == 0.2
 
 
-def test_what_is_trained_further_goes_with_the_encoder(imported, small_store, tmp_path):
+def test_what_is_trained_further_goes_with_the_encoder(imported, small_kb, tmp_path):
     nlp = spacy.blank("en")
     training = BioSyn(marginal_likelihood, k=4, sparse_weight=1.7, temperature=1.0, score_learning_rate=0.1)
-    linker = SapbertLinker(nlp.vocab, kb=str(small_store.path), encoder=str(imported), training=training)
+    linker = SapbertLinker(nlp.vocab, kb=str(small_kb.path), encoder=str(imported), training=training)
     doc = nlp.make_doc("breast cancers and colds")
     gold = doc.copy()
     gold.ents = [Span(gold, 0, 2, "Disease", kb_id="D001943"), Span(gold, 3, 4, "Disease", kb_id="D003139")]

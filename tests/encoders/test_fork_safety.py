@@ -26,10 +26,10 @@ def threads():
 @pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="no fork here")
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 @pytest.mark.usefixtures("threads")
-def test_a_forked_child_computes_after_its_parent_has(small_store, tiny_encoder, tmp_path):
+def test_a_forked_child_computes_after_its_parent_has(small_kb, tiny_encoder, tmp_path):
     encoder = TransformerEncoder(str(tiny_encoder), device="cpu")
-    build_name_vectors(small_store, encoder, tmp_path)
-    vectors = NameVectors(tmp_path, small_store, encoder)
+    build_name_vectors(small_kb, encoder, tmp_path)
+    vectors = NameVectors(tmp_path, small_kb, encoder)
 
     def compute():
         large = torch.ones(600, 600)  # large enough for several threads

@@ -117,8 +117,8 @@ def train(nlp, names, steps=50):
 
 
 @pytest.fixture(scope="module")
-def trained(small_store):
-    return train(make_nlp(str(small_store.path)), TRAIN)
+def trained(small_kb):
+    return train(make_nlp(str(small_kb.path)), TRAIN)
 
 
 def entities(nlp, text):
@@ -156,8 +156,8 @@ def test_it_stays_so_when_saved_pickled_and_in_other_processes(trained, tmp_path
     assert [[(ent.text, ent.label_) for ent in doc.ents] for doc in read] == expected
 
 
-def test_without_the_matcher_nothing_is_learnt(small_store):
-    nlp = make_nlp(str(small_store.path))
+def test_without_the_matcher_nothing_is_learnt(small_kb):
+    nlp = make_nlp(str(small_kb.path))
     example = Example.from_dict(nlp.make_doc("asthma"), {"entities": [(0, 6, "DISEASE")]})
     with nlp.select_pipes(enable="ner"):
         nlp.initialize(lambda: [example])

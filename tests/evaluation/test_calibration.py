@@ -131,10 +131,10 @@ def test_which_weight_is_best():
 
 
 @pytest.fixture
-def nlp(small_store):
+def nlp(small_kb):
     nlp = spacy.blank("en")
     nlp.add_pipe("composite_splitter")
-    nlp.add_pipe("sapbert_linker", config={"kb": str(small_store.path), "encoder": "none"})
+    nlp.add_pipe("sapbert_linker", config={"kb": str(small_kb.path), "encoder": "none"})
     return nlp
 
 
@@ -218,9 +218,9 @@ def test_an_earlier_calibration_is_what_was_before(nlp):
     assert second["before"] == first["after"] == second["after"]
 
 
-def test_weights_are_tried_where_there_are_two_scores(small_store, tiny_encoder):
+def test_weights_are_tried_where_there_are_two_scores(small_kb, tiny_encoder):
     nlp = spacy.blank("en")
-    linker = nlp.add_pipe("sapbert_linker", config={"kb": str(small_store.path), "encoder": str(tiny_encoder)})
+    linker = nlp.add_pipe("sapbert_linker", config={"kb": str(small_kb.path), "encoder": str(tiny_encoder)})
     linker.candidates.sparse_weight = 0.25
     result = calibrate(nlp, CORPUS)
     tried = {row["sparse_weight"]: row["lenient"] + row["strict"] for row in result["weights"]}

@@ -29,9 +29,9 @@ class OtherLogger:
 
 
 @pytest.fixture
-def nlp(small_store):
+def nlp(small_kb):
     nlp = spacy.blank("en")
-    nlp.add_pipe("sapbert_linker", config={"kb": str(small_store.path), "encoder": "none"})
+    nlp.add_pipe("sapbert_linker", config={"kb": str(small_kb.path), "encoder": "none"})
     return nlp
 
 

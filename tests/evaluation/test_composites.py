@@ -78,7 +78,7 @@ def test_what_is_decided_is_counted_apart():
 def decide(tmp_path_factory):
     names = {"C1": "breast cancer", "C2": "ovarian cancer", "C3": "head and neck cancer", "C4": "neck cancer"}
     records = [Record(concept_id, (Name(name, "preferred", "test"),)) for concept_id, name in names.items()]
-    kb = build_knowledge_base(records, tmp_path_factory.mktemp("store") / "test.kb")
+    kb = build_knowledge_base(records, tmp_path_factory.mktemp("kb") / "test.kb")
     return decide_by(str(kb.path))
 
 

@@ -98,11 +98,11 @@ def test_the_threshold_goes_by_the_components_own_number(result):
 def test_labels_limit_what_is_named_and_not_what_is_gold(ranking_nlp, retriever, documents):
     result = evaluate_concepts(ranking_nlp, documents, labels=[BREAST, "OMIM:114480", "X1", UNKNOWN])
     assert (result["labels"], result["labels_without_a_name"], result["concepts"]) == (3, 1, 6)
-    assert retriever.asked[0][2] == {BREAST, ASPIRIN}
+    assert retriever.calls[0][2] == {BREAST, ASPIRIN}
     assert result["all"]["r@10"] == 25.0
     assert "rare" not in result
     evaluate_concepts(ranking_nlp, documents)
-    assert retriever.asked[1][1:] == (100, None)
+    assert retriever.calls[1][1:] == (100, None)
     assert "labels" not in evaluate_concepts(ranking_nlp, documents)
 
 
@@ -117,13 +117,13 @@ def test_rankings_are_as_long_as_the_longest_that_is_measured(ranking_nlp, retri
     evaluate_concepts(ranking_nlp, documents, k=200)
     retriever.k = 3
     evaluate_concepts(ranking_nlp, documents, k=200)
-    assert [k for _, k, _ in retriever.asked] == [300, 200]
+    assert [k for _, k, _ in retriever.calls] == [300, 200]
 
 
 def test_the_components_before_are_run(ranking_nlp, retriever, documents):
     ranking_nlp.add_pipe("sentencizer")
     evaluate_concepts(ranking_nlp, documents)
-    first = retriever.asked[0][0][0]
+    first = retriever.calls[0][0][0]
     assert [(ent.text, ent.kb_id_) for ent in first.ents] == [("aspirin", ASPIRIN)]
     assert not first.has_annotation("SENT_START")
     assert ranking_nlp.pipe_names == ["entity_ruler", "sapbert_linker", "retriever", "sentencizer"]
@@ -133,7 +133,7 @@ def test_gold_mentions_can_be_given_but_not_their_ids(ranking_nlp, retriever, do
     ranking_nlp.get_pipe("sapbert_linker").spans_key = "other"
     documents[0] = document(FIRST, ("spirin", OVARIAN), ("growth", CANCER))
     evaluate_concepts(ranking_nlp, documents, gold_mentions=True)
-    first = retriever.asked[0][0][0]
+    first = retriever.calls[0][0][0]
     assert [ent.text for ent in first.ents] == ["spirin", "growth"]
     assert CANCER not in str(first.user_data["gold_mentions"])
     assert all(ent.kb_id_ in (ASPIRIN, "NIL") for ent in first.ents)  # what the linker says
@@ -190,9 +190,9 @@ def test_what_cannot_be_measured(ranking_nlp, documents, tmp_path):
     ],
 )
 def test_the_gold_of_the_development_sets(
-    data_dir, medic_store, ranking_nlp, retriever, corpus, train, best, non_canonical, rare
+    data_dir, medic_kb, ranking_nlp, retriever, corpus, train, best, non_canonical, rare
 ):
-    retriever.kb = medic_store
+    retriever.kb = medic_kb
     folder = data_dir / "corpora"
     result = evaluate_concepts(ranking_nlp, read_corpus(folder / corpus), train=read_corpus(folder / train))
     assert result["best_possible"] == best

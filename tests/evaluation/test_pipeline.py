@@ -44,18 +44,18 @@ FIRST = "aspirin for breast and ovarian cancer, and for cystic fibrosis"
 SECOND = "a zebra with a cold, aspirin and lithium"
 
 
-def pipeline(small_store, patterns=PATTERNS, **settings):
+def pipeline(small_kb, patterns=PATTERNS, **settings):
     nlp = spacy.blank("en")
     ruler = nlp.add_pipe("entity_ruler")
     ruler.add_patterns([{"label": label, "pattern": text} for text, label in patterns.items()])
     nlp.add_pipe("composite_splitter")
-    nlp.add_pipe("sapbert_linker", config={"kb": str(small_store.path), "encoder": "none", **settings})
+    nlp.add_pipe("sapbert_linker", config={"kb": str(small_kb.path), "encoder": "none", **settings})
     return nlp
 
 
 @pytest.fixture(scope="module")
-def nlp(small_store):
-    return pipeline(small_store)
+def nlp(small_kb):
+    return pipeline(small_kb)
 
 
 @pytest.fixture
@@ -112,15 +112,15 @@ def test_one_type_is_what_the_types_tell(nlp, documents):
             assert alone[measure] == {**expected, "types": {label: expected}}
 
 
-def test_labels_with_other_names(small_store, documents):
-    nlp = pipeline(small_store, {text: label.upper() for text, label in PATTERNS.items()})
+def test_labels_with_other_names(small_kb, documents):
+    nlp = pipeline(small_kb, {text: label.upper() for text, label in PATTERNS.items()})
     result = evaluate_pipeline(nlp, documents)
     assert result["other_labels"] == {"CHEMICAL": 2, "DISEASE": 4}
     assert (result["ner"]["right"], result["ner_untyped"]["right"], result["span_id"]["right"]) == (0, 5, 2)
     assert result["ner"]["types"]["DISEASE"] == figures(0, 4, 0, 0.0, 0.0, 0.0)
     assert "DISEASE" in result["span_id"]["types"]
     told = evaluate_pipeline(nlp, documents, labels={"DISEASE": "Disease", "CHEMICAL": "Chemical"})
-    assert told == evaluate_pipeline(pipeline(small_store), documents)
+    assert told == evaluate_pipeline(pipeline(small_kb), documents)
     of_type = evaluate_pipeline(nlp, documents, type="Disease")
     assert (of_type["other_labels"], of_type["ner"]["found"]) == ({"CHEMICAL": 2, "DISEASE": 4}, 0)
 
@@ -163,20 +163,20 @@ def wants_names(doc):
     return doc
 
 
-def test_spans_that_others_want_are_found_beside_gold_mentions(small_store, documents):
+def test_spans_that_others_want_are_found_beside_gold_mentions(small_kb, documents):
     nlp = spacy.blank("en")
-    nlp.add_pipe("concept_matcher", config={"kb": str(small_store.path), "spans_key": "names"})
+    nlp.add_pipe("concept_matcher", config={"kb": str(small_kb.path), "spans_key": "names"})
     nlp.add_pipe("wants_names")
-    nlp.add_pipe("sapbert_linker", config={"kb": str(small_store.path), "encoder": "none"})
+    nlp.add_pipe("sapbert_linker", config={"kb": str(small_kb.path), "encoder": "none"})
     result = evaluate_pipeline(nlp, documents[:1], gold_mentions=True)
     assert result["ner"]["right"] == result["ner"]["found"] == 4
     assert nlp.get_pipe("concept_matcher").spans_key == "names"
 
 
-def test_a_linker_of_a_span_group(small_store, documents):
+def test_a_linker_of_a_span_group(small_kb, documents):
     nlp = spacy.blank("en")
-    nlp.add_pipe("concept_matcher", config={"kb": str(small_store.path), "spans_key": "found", "composites": False})
-    nlp.add_pipe("sapbert_linker", config={"kb": str(small_store.path), "encoder": "none", "spans_key": "found"})
+    nlp.add_pipe("concept_matcher", config={"kb": str(small_kb.path), "spans_key": "found", "composites": False})
+    nlp.add_pipe("sapbert_linker", config={"kb": str(small_kb.path), "encoder": "none", "spans_key": "found"})
     first = evaluate_pipeline(nlp, documents[:1])
     # aspirin, ovarian cancer, cystic fibrosis; breast alone is no name
     assert first["ner"]["right"] == first["ner"]["found"] == 3
@@ -218,9 +218,9 @@ def test_what_cannot_be_measured(nlp, documents, tmp_path):
         evaluate_pipeline(spacy.blank("en"), documents)
 
 
-def test_a_pipeline_that_finds_nothing(small_store, documents):
+def test_a_pipeline_that_finds_nothing(small_kb, documents):
     with pytest.warns(UserWarning, match=r"W557.*3 documents.*entity_ruler, composite_splitter, sapbert_linker"):
-        result = evaluate_pipeline(pipeline(small_store, {}), documents)
+        result = evaluate_pipeline(pipeline(small_kb, {}), documents)
     assert result["ner"]["f1"] == result["document_id"]["f1"] == 0.0
 
 
@@ -261,10 +261,10 @@ def without_overlaps(documents):
 
 
 @pytest.mark.parametrize("finder", ["entity_ruler", "concept_matcher"])
-def test_agreement_with_spacy_evaluate(small_store, documents, tmp_path, finder):
-    nlp = pipeline(small_store)
+def test_agreement_with_spacy_evaluate(small_kb, documents, tmp_path, finder):
+    nlp = pipeline(small_kb)
     if finder == "concept_matcher":
-        nlp.replace_pipe("entity_ruler", "concept_matcher", config={"kb": str(small_store.path)})
+        nlp.replace_pipe("entity_ruler", "concept_matcher", config={"kb": str(small_kb.path)})
         nlp.rename_pipe("entity_ruler", "concept_matcher")
     cut = document("antiCF and aspirin", ("CF", CF), ("aspirin", CF, "Chemical"), doc_id="4")
     corpus = list(without_overlaps([*documents, cut]))
@@ -298,10 +298,10 @@ def test_agreement_with_spacy_evaluate_with_the_starter_vocabulary(tmp_path):
 
 
 @pytest.mark.slow
-def test_agreement_with_spacy_evaluate_on_bc5cdr(data_dir, medic_store, tmp_path):
+def test_agreement_with_spacy_evaluate_on_bc5cdr(data_dir, medic_kb, tmp_path):
     nlp = spacy.blank("en")
     for name, config in {"concept_matcher": {}, "sapbert_linker": {"encoder": "none"}}.items():
-        nlp.add_pipe(name, config={"kb": str(medic_store.path), **config})
+        nlp.add_pipe(name, config={"kb": str(medic_kb.path), **config})
     path = data_dir / "corpora" / "bc5cdr" / "CDR_DevelopmentSet.PubTator.txt.gz"
     documents = list(without_overlaps(islice(read_corpus(path, "pubtator"), 100)))
     result = evaluate_pipeline(nlp, documents)

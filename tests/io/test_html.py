@@ -69,18 +69,18 @@ def check(page):
 
 
 @pytest.fixture(scope="module")
-def evil_store(tmp_path_factory):
+def evil_kb(tmp_path_factory):
     record = Record(f"OMIM:{EVIL}", (Name(EVIL, "preferred", "x"),))
     return build_knowledge_base([record], tmp_path_factory.mktemp("evil") / "evil.kb")
 
 
-def test_page_of_a_composite_mention(small_store):
+def test_page_of_a_composite_mention(small_kb):
     links = [
         Link("breast cancer", "D001943", 0.98765, "breast cancer", None, True, None, 0.91234),
         Link("ovary thing", None, 0.3, "ovarian cancer", None, True, "best score 0.30 is not above the threshold"),
     ]
     doc = linked("breast cancer and ovary thing", links=links, doc_id="42")
-    parsed = check(render_page([doc], small_store, "My page"))
+    parsed = check(render_page([doc], small_kb, "My page"))
     assert parsed.texts["title"] == parsed.texts["h1"]
     assert [text.strip() for text in parsed.texts["h1"]] == ["My page"]
     assert [text.strip() for text in parsed.texts["h2"]] == ["42"]
@@ -92,44 +92,44 @@ def test_page_of_a_composite_mention(small_store):
     assert parsed.addresses == ["https://meshb.nlm.nih.gov/record/ui?ui=D001943"] * 2
 
 
-def test_the_page_says_how_a_tie_was_decided(small_store):
+def test_the_page_says_how_a_tie_was_decided(small_kb):
     link = Link("cold", "D003080", 1.0, "cold", tie="same score as D003139; chosen because <its preferred name>")
-    assert check(render_page([linked("cold", links=[link])], small_store, "t")).cells[-1].strip() == link.tie
+    assert check(render_page([linked("cold", links=[link])], small_kb, "t")).cells[-1].strip() == link.tie
 
 
-def test_several_ids_lead_to_the_row_of_the_table(small_store):
+def test_several_ids_lead_to_the_row_of_the_table(small_kb):
     links = [Link("a", "D001943", 1.0, "a", None, True), Link("b", "D010051", 1.0, "b", None, True)]
     doc = linked("a and b", kb_id="D001943|D010051", links=links)
-    page = render_page([linked("x"), doc], small_store, "t")
+    page = render_page([linked("x"), doc], small_kb, "t")
     assert check(page).addresses[1] == "#d2m1"
     assert 'id="d2m1"' in page
 
 
-def test_long_form_and_long_name_are_shown(small_store):
+def test_long_form_and_long_name_are_shown(small_kb):
     doc = linked("CF", links=[Link("Cystic fibrosis", "D003550", 1.0, "Cystic Fibrosis", "Cystic fibrosis")])
-    cells = [cell.strip() for cell in check(render_page([doc], small_store, "t")).cells]
+    cells = [cell.strip() for cell in check(render_page([doc], small_kb, "t")).cells]
     assert cells[2:5] == ["Cystic fibrosis", "", "D003550 Cystic Fibrosis"]
 
 
-def test_overlapping_mentions_are_all_in_the_table(small_store):
+def test_overlapping_mentions_are_all_in_the_table(small_kb):
     doc = NLP("breast cancer patients")
     doc.spans["all"] = [Span(doc, 0, 2, "A"), Span(doc, 0, 3, "B")]
-    page = render_page([doc], small_store, "t", spans_key="all")
+    page = render_page([doc], small_kb, "t", spans_key="all")
     assert page.count("<mark") == 1
     assert [cell for cell in check(page).cells if cell.strip() in ("A", "B")] == ["A", "B"]
 
 
-def test_a_text_without_mentions(small_store):
-    page = render_page([NLP("nothing\n& more")], small_store, "t")
+def test_a_text_without_mentions(small_kb):
+    page = render_page([NLP("nothing\n& more")], small_kb, "t")
     assert "No mention was found." in page
     assert "nothing<br>&amp; more" in page
     assert check(page).texts["h2"][0].strip() == "Document 1"
 
 
-def test_nothing_hostile_becomes_markup(evil_store):
+def test_nothing_hostile_becomes_markup(evil_kb):
     links = [Link(EVIL, f"OMIM:{EVIL}", 1.0, EVIL, EVIL, True, EVIL)]
     doc = linked(EVIL, label=EVIL, kb_id=f"OMIM:{EVIL}", links=links, doc_id=EVIL)
-    parsed = check(render_page([doc], evil_store, EVIL))
+    parsed = check(render_page([doc], evil_kb, EVIL))
     assert parsed.cells[0] == EVIL
     assert parsed.cells[2:6] == [EVIL, EVIL, f"OMIM:{EVIL} {EVIL}", EVIL]
     assert parsed.texts["h2"][0].strip() == EVIL
@@ -140,9 +140,9 @@ def test_nothing_hostile_becomes_markup(evil_store):
     *[st.text(st.one_of(st.sampled_from("<>&\"'{}/=: a"), st.characters(exclude_categories=["Cs"])), min_size=1)] * 4
 )
 @example("<b>", "</mark>", "javascript:alert(1)", '"><script>')
-def test_no_string_becomes_markup(small_store, text, label, kb_id, name):
+def test_no_string_becomes_markup(small_kb, text, label, kb_id, name):
     links = [Link(text, kb_id, 0.5, name, name, True, name)]
-    check(render_page([linked(text, label, kb_id, links, name)], small_store, name))
+    check(render_page([linked(text, label, kb_id, links, name)], small_kb, name))
 
 
 @pytest.mark.parametrize(

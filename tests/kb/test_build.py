@@ -35,7 +35,7 @@ def record(concept_id, *names, source="s", **others):
 
 
 def built(path, *records, **settings):
-    """A store of records, and what its builder counted."""
+    """A knowledge base of records, and what its builder counted."""
     with new_knowledge_base(path, **settings) as builder:
         for each in records:
             builder.add(each)
@@ -48,14 +48,14 @@ def built(path, *records, **settings):
 # --- the same and not the same
 
 
-def test_same_input_gives_the_same_file(small_vocabulary, small_store, tmp_path):
+def test_same_input_gives_the_same_file(small_vocabulary, small_kb, tmp_path):
     again = build_knowledge_base(iter(small_vocabulary), tmp_path / "again.kb", {"licence": "MIT"})
-    assert again.path.read_bytes() == small_store.path.read_bytes()
+    assert again.path.read_bytes() == small_kb.path.read_bytes()
 
 
-def test_what_a_store_says_of_itself_does_not_change_its_fingerprint(small_vocabulary, small_store, tmp_path):
+def test_metadata_of_a_knowledge_base_does_not_change_its_fingerprint(small_vocabulary, small_kb, tmp_path):
     other = build_knowledge_base(small_vocabulary, tmp_path / "other.kb", {"title": "Ä", "sources": [{"file": "a"}]})
-    assert other.fingerprint == small_store.fingerprint
+    assert other.fingerprint == small_kb.fingerprint
     assert other.meta["title"] == "Ä"
     assert other.meta["sources"] == [{"file": "a"}]
 
@@ -422,7 +422,7 @@ def test_a_build_that_is_cut_off_leaves_nothing(tmp_path, error):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_build_that_fails_leaves_the_store_that_was_there(small_store, tmp_path):
+def test_a_build_that_fails_leaves_the_knowledge_base_that_was_there(small_kb, tmp_path):
     path = tmp_path / "a.kb"
     before = build_knowledge_base([RECORD], path).path.read_bytes()
     with pytest.raises(SapbertError, match="E105"):
@@ -494,7 +494,7 @@ def test_a_build_that_was_killed(tmp_path, when):
     assert only_file(tmp_path).read_bytes() == before
 
 
-def test_two_builds_of_the_same_store_at_once(tmp_path):
+def test_two_builds_of_the_same_knowledge_base_at_once(tmp_path):
     path = tmp_path / "a.kb"
     with new_knowledge_base(path) as first:
         first.add(RECORD)

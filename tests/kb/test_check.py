@@ -24,7 +24,7 @@ def record(concept_id, names, **others):
 
 @pytest.fixture
 def checked(tmp_path):
-    """A function that builds a store and gives the remarks on it; there must be no problems."""
+    """A function that builds a knowledge base and gives the remarks on it; there must be no problems."""
 
     def run(*records):
         result = check_knowledge_base(build_knowledge_base(records, tmp_path / "a.kb"))
@@ -35,11 +35,11 @@ def checked(tmp_path):
 
 
 @pytest.fixture
-def damaged(small_store, tmp_path):
-    """A function that changes a copy of the small store by SQL and gives the problems that it then has."""
+def damaged(small_kb, tmp_path):
+    """A function that changes a copy of the small knowledge base by SQL and gives the problems that it then has."""
 
     def run(*statements, checks=True):
-        path = shutil.copyfile(small_store.path, tmp_path / "damaged.kb")
+        path = shutil.copyfile(small_kb.path, tmp_path / "damaged.kb")
         with closing(sqlite3.connect(path)) as db, db:
             for statement in statements:
                 assert db.execute(statement).rowcount
@@ -48,20 +48,20 @@ def damaged(small_store, tmp_path):
     return run
 
 
-def test_the_result_is_json(small_store):
-    result = check_knowledge_base(small_store)
+def test_the_result_is_json(small_kb):
+    result = check_knowledge_base(small_kb)
     assert json.loads(json.dumps(result)) == result
-    assert result["kb"] == str(small_store.path)
+    assert result["kb"] == str(small_kb.path)
 
 
 # --- problems
 
 
-def test_a_sound_store(small_store):
-    assert check_knowledge_base(small_store)["problems"] == {}
+def test_a_sound_knowledge_base(small_kb):
+    assert check_knowledge_base(small_kb)["problems"] == {}
 
 
-# rows of the small store: concept 1 is D001943 with the names 3 (preferred) to 6
+# rows of the small knowledge base: concept 1 is D001943 with the names 3 (preferred) to 6
 @pytest.mark.parametrize(
     ("statement", "check", "finding"),
     [
@@ -132,15 +132,15 @@ def test_problems(damaged, statement, check, finding):
     assert damaged(statement)[check] == finding
 
 
-def test_changed_content_has_another_fingerprint(damaged, small_store):
+def test_changed_content_has_another_fingerprint(damaged, small_kb):
     problems = damaged("UPDATE concepts SET definition = 'x' WHERE row = 3")
     (example,) = problems.pop("wrong_fingerprint")["examples"]
     assert problems == {}
-    assert example["meta"] == small_store.fingerprint != example["content"]
+    assert example["meta"] == small_kb.fingerprint != example["content"]
 
 
-def test_more_bytes_than_pages(small_store, tmp_path):
-    path = shutil.copyfile(small_store.path, tmp_path / "long.kb")
+def test_more_bytes_than_pages(small_kb, tmp_path):
+    path = shutil.copyfile(small_kb.path, tmp_path / "long.kb")
     size = path.stat().st_size
     with path.open("ab") as file:
         file.write(b"x")
@@ -149,8 +149,8 @@ def test_more_bytes_than_pages(small_store, tmp_path):
     }
 
 
-def test_a_damaged_page_is_all_that_is_told(small_store, tmp_path):
-    path = shutil.copyfile(small_store.path, tmp_path / "damaged.kb")
+def test_a_damaged_page_is_all_that_is_told(small_kb, tmp_path):
+    path = shutil.copyfile(small_kb.path, tmp_path / "damaged.kb")
     with closing(sqlite3.connect(path)) as db:
         (root,) = db.execute("SELECT rootpage FROM sqlite_master WHERE name = 'names_by_text'").fetchone()
         (page_size,) = db.execute("PRAGMA page_size").fetchone()
@@ -163,8 +163,8 @@ def test_a_damaged_page_is_all_that_is_told(small_store, tmp_path):
     assert result["remarks"] == {}
 
 
-def test_a_missing_table(small_store, tmp_path):
-    path = shutil.copyfile(small_store.path, tmp_path / "damaged.kb")
+def test_a_missing_table(small_kb, tmp_path):
+    path = shutil.copyfile(small_kb.path, tmp_path / "damaged.kb")
     with closing(sqlite3.connect(path)) as db, db:
         db.execute("DROP TABLE types")
     with pytest.raises(SapbertError, match=r"\[E102\].*damaged.kb.*types"):
@@ -270,8 +270,8 @@ def test_cycles_are_those_that_reachability_tells(pairs):
 # --- real vocabularies
 
 
-def test_medic(medic_store):
-    result = check_knowledge_base(medic_store)
+def test_medic(medic_kb):
+    result = check_knowledge_base(medic_kb)
     assert result["problems"] == {}
     assert {check: finding["count"] for check, finding in result["remarks"].items()} == {
         "names_of_several_concepts": 156,

@@ -21,7 +21,7 @@ def record(concept_id, names, *alternatives, **others):
 
 @pytest.fixture
 def difference(tmp_path):
-    """A function that builds two stores and gives the summary and the changes by kind."""
+    """A function that builds two knowledge bases and gives the summary and the changes by kind."""
 
     def run(old, new):
         kbs = [build_knowledge_base(records, tmp_path / name) for records, name in ((old, "old.kb"), (new, "new.kb"))]
@@ -165,14 +165,14 @@ def test_changes_lead_from_the_old_to_the_new(difference, old, new):
     assert counts["kept"] + counts["added"] == len(new)
 
 
-def test_a_damaged_store(small_store, tmp_path):
+def test_a_damaged_knowledge_base(small_kb, tmp_path):
     damaged = tmp_path / "damaged.kb"
-    damaged.write_bytes(small_store.path.read_bytes())
+    damaged.write_bytes(small_kb.path.read_bytes())
     with sqlite3.connect(damaged) as db:
         db.execute("DROP TABLE parents")
     with (
         pytest.raises(SapbertError, match=r"\[E191\].*damaged.kb.*kb check"),
-        compare(small_store, KnowledgeBase(damaged)),
+        compare(small_kb, KnowledgeBase(damaged)),
     ):
         pass
 

@@ -39,48 +39,48 @@ def seen(text, concept_id="D001943", similarity=0.9, **others):
 @pytest.mark.parametrize(
     "text", ["Breast Cancers", "cancer of the breast", "breast  neoplasm", "carcinoma of Breast", "breast tumours"]
 )
-def test_a_name_is_known_but_for_case_number_spelling_and_word_order(small_store, text):
-    counts = discover(small_store, [[seen(text)]]).counts
+def test_a_name_is_known_but_for_case_number_spelling_and_word_order(small_kb, text):
+    counts = discover(small_kb, [[seen(text)]]).counts
     assert counts["known_names"] == (text != "breast tumours")
     assert counts["candidates"] == (text == "breast tumours")
 
 
-def test_texts_of_the_same_words_are_one_name_as_it_is_written_most(small_store):
+def test_texts_of_the_same_words_are_one_name_as_it_is_written_most(small_kb):
     first = seen("Mammary cancer", similarity=0.8, example="first")
     more = [seen("mammary cancers", similarity=0.7, example=example) for example in ("second", "third")]
-    (found,) = discover(small_store, [[first, more[0]], [], [more[1]]]).ranked()
+    (found,) = discover(small_kb, [[first, more[0]], [], [more[1]]]).ranked()
     assert (found.name, found.similarity, found.example, found.doc_id) == ("mammary cancers", 0.7, "second", "0")
     assert (found.occurrences, found.documents) == (3, 2)
 
 
-def test_of_two_ways_to_write_it_the_one_with_fewer_capitals_is_shown(small_store):
+def test_of_two_ways_to_write_it_the_one_with_fewer_capitals_is_shown(small_kb):
     documents = [[seen("Mammary Cancer"), seen("mammary cancer"), seen("MAMMARY CANCER")]]
-    assert discover(small_store, documents).ranked()[0].name == "mammary cancer"
+    assert discover(small_kb, documents).ranked()[0].name == "mammary cancer"
 
 
-def test_other_concepts_that_have_the_name_are_told(small_store):
-    (found,) = discover(small_store, [[seen("Colds", "D001943")]]).ranked()
+def test_other_concepts_that_have_the_name_are_told(small_kb):
+    (found,) = discover(small_kb, [[seen("Colds", "D001943")]]).ranked()
     assert set(found.other_concepts) == {"D003080", "D003139"}
 
 
-def test_a_short_form_is_no_new_name_but_may_be_a_known_one(small_store):
+def test_a_short_form_is_no_new_name_but_may_be_a_known_one(small_kb):
     documents = [[seen("CF", "D003550", short_form=True), seen("CFX", "D003550", short_form=True)]]
-    counts = discover(small_store, documents).counts
+    counts = discover(small_kb, documents).counts
     assert (counts["known_names"], counts["short_forms"], counts["candidates"]) == (1, 1, 0)
 
 
-def test_twice_as_many_documents_count_as_much_as_some_similarity(small_store):
+def test_twice_as_many_documents_count_as_much_as_some_similarity(small_kb):
     documents = [[seen("a", similarity=0.9), seen("b", similarity=0.919), seen("c", similarity=0.921)]]
     documents += [[seen("a", similarity=0.9)], [seen("d", similarity=0.6)], [seen("d", similarity=0.6)]]
-    found = discover(small_store, documents)
+    found = discover(small_kb, documents)
     assert [one.name for one in found.ranked()] == ["c", "a", "b", "d"]
     assert [one.name for one in found.ranked(min_documents=2)] == ["a", "d"]
 
 
 @settings(max_examples=30)
 @given(documents=DOCUMENTS)
-def test_every_sighting_counts_once_and_their_order_for_nothing(small_store, documents):
-    discovery = discover(small_store, documents)
+def test_every_sighting_counts_once_and_their_order_for_nothing(small_kb, documents):
+    discovery = discover(small_kb, documents)
     found, counts = discovery.ranked(), discovery.counts
     kinds = ("known_names", "short_forms", "without_words", "occurrences")
     assert sum(counts[kind] for kind in kinds) == sum(map(len, documents))
@@ -97,13 +97,13 @@ def test_every_sighting_counts_once_and_their_order_for_nothing(small_store, doc
     assert rank(reversed(found)) == found
     for better, worse in pairwise(found):
         assert better.similarity >= worse.similarity or better.documents > worse.documents
-    again = discover(small_store, documents[::-1]).ranked()
+    again = discover(small_kb, documents[::-1]).ranked()
     assert {one[:2] + one[4:7] for one in again} == {one[:2] + one[4:7] for one in found}
 
 
-def test_a_line_has_all_columns_whatever_the_texts_hold(small_store):
+def test_a_line_has_all_columns_whatever_the_texts_hold(small_kb):
     odd = seen("mammary\tcancer", example="a\nb\x85c", written="mamary\ncancer")
-    header, line = table_lines(discover(small_store, [[odd]]).ranked(), small_store)
+    header, line = table_lines(discover(small_kb, [[odd]]).ranked(), small_kb)
     assert tuple(header.rstrip("\n").split("\t")) == COLUMNS
     row = dict(zip(COLUMNS, line.rstrip("\n").split("\t"), strict=True))
     assert row["keep"] == ""

@@ -18,14 +18,14 @@ SUFFIXES = {"scispacy": ".jsonl", "table": ".tsv", "biosyn": ".txt"}
 
 
 def exported(kb, format, path):
-    """Export a store. RETURNS: what is left out, but for zeros, and the report."""
+    """Export a knowledge base. RETURNS: what is left out, but for zeros, and the report."""
     report = ExportReport()
     path.write_text("".join(export_lines(kb, format, report)), encoding="utf8", newline="")
     return {kind: count for kind, count in report.left_out.items() if count}, report
 
 
 def read_back(path, format):
-    """Build a store from an exported file; no row of the file may be broken."""
+    """Build a knowledge base from an exported file; no row of the file may be broken."""
     records = list(read_vocabulary(path, format, report=ReadReport(), source="MEDIC", strict=True))
     return build_knowledge_base(records, path.with_suffix(".kb"))
 
@@ -48,19 +48,19 @@ def all_concepts(kb):
 # --- records
 
 
-def test_the_records_of_a_store_make_the_same_store(small_store, tmp_path):
-    assert build_knowledge_base(stream_records(small_store), tmp_path / "a.kb").fingerprint == small_store.fingerprint
+def test_the_records_of_a_knowledge_base_make_the_same_knowledge_base(small_kb, tmp_path):
+    assert build_knowledge_base(stream_records(small_kb), tmp_path / "a.kb").fingerprint == small_kb.fingerprint
 
 
-def test_blocks_leave_nothing_out(small_store, monkeypatch):
-    whole = list(stream_records(small_store))
+def test_blocks_leave_nothing_out(small_kb, monkeypatch):
+    whole = list(stream_records(small_kb))
     monkeypatch.setattr(export, "_BLOCK", 4)
-    assert list(stream_records(small_store)) == whole
+    assert list(stream_records(small_kb)) == whole
     assert len(whole) == 15
 
 
 @pytest.fixture
-def rich_store(tmp_path):
+def rich_kb(tmp_path):
     """What the formats hold and what some of them cannot."""
     records = [
         Record(
@@ -91,10 +91,10 @@ def rich_store(tmp_path):
 # --- scispaCy
 
 
-def test_scispacy_round_trip(rich_store, tmp_path):
-    back, left_out, report = round_trip(rich_store, "scispacy", tmp_path)
-    assert texts(back) == texts(rich_store)
-    assert [concept[3:5] for concept in all_concepts(back)] == [concept[3:5] for concept in all_concepts(rich_store)]
+def test_scispacy_round_trip(rich_kb, tmp_path):
+    back, left_out, report = round_trip(rich_kb, "scispacy", tmp_path)
+    assert texts(back) == texts(rich_kb)
+    assert [concept[3:5] for concept in all_concepts(back)] == [concept[3:5] for concept in all_concepts(rich_kb)]
     assert (report.concepts, report.names) == (2, 7)
     assert left_out == {
         "alternative ids": 3,
@@ -106,10 +106,10 @@ def test_scispacy_round_trip(rich_store, tmp_path):
     }
 
 
-def test_scispacy_loads_its_format(small_store, tmp_path):
+def test_scispacy_loads_its_format(small_kb, tmp_path):
     linking_utils = pytest.importorskip("scispacy.linking_utils")
     path = tmp_path / "kb.jsonl"
-    exported(small_store, "scispacy", path)
+    exported(small_kb, "scispacy", path)
     kb = linking_utils.KnowledgeBase(str(path))
     assert kb.alias_to_cuis["cold"] == {"D003080", "D003139"}
     entity = kb.cui_to_entity["D001241"]
@@ -120,21 +120,19 @@ def test_scispacy_loads_its_format(small_store, tmp_path):
 # --- tables
 
 
-def test_table_round_trip(rich_store, tmp_path):
-    back, left_out, _ = round_trip(rich_store, "table", tmp_path)
+def test_table_round_trip(rich_kb, tmp_path):
+    back, left_out, _ = round_trip(rich_kb, "table", tmp_path)
     assert [{**back.get(one)._asdict(), "aliases": ()} for one in back.concept_ids()] == [
-        {**rich_store.get(one)._asdict(), "aliases": ()} for one in rich_store.concept_ids()
+        {**rich_kb.get(one)._asdict(), "aliases": ()} for one in rich_kb.concept_ids()
     ]
-    assert texts(back) == texts(rich_store)
+    assert texts(back) == texts(rich_kb)
     assert back.xrefs("D1") == ("C0000001",)
     for concept_id in ("D1", "D2"):
-        of_back, of_store = (
-            {(name.text, name.source) for name in kb.names_of(concept_id)} for kb in (back, rich_store)
-        )
-        assert of_back == of_store
+        of_back, of_kb = ({(name.text, name.source) for name in kb.names_of(concept_id)} for kb in (back, rich_kb))
+        assert of_back == of_kb
     # "a|b" and "a||b" alone in a row, "ein" or "uno" first in that of its source, "deux"; one of them is "related"
     assert left_out["annotation counts of names"] == 1
-    assert left_out["scopes of names"] == changed_scopes(rich_store, back)
+    assert left_out["scopes of names"] == changed_scopes(rich_kb, back)
 
 
 def changed_scopes(kb, back):
@@ -142,11 +140,11 @@ def changed_scopes(kb, back):
     return len(pairs - {(one, name) for one in back.concept_ids() for name in back.names_of(one)})
 
 
-def test_a_table_of_one_source_has_a_row_a_concept(small_store, tmp_path):
-    left_out, report = exported(small_store, "table", tmp_path / "a.tsv")
-    assert len((tmp_path / "a.tsv").read_text().splitlines()) == 1 + len(small_store)
+def test_a_table_of_one_source_has_a_row_a_concept(small_kb, tmp_path):
+    left_out, report = exported(small_kb, "table", tmp_path / "a.tsv")
+    assert len((tmp_path / "a.tsv").read_text().splitlines()) == 1 + len(small_kb)
     assert left_out == {}
-    assert read_back(tmp_path / "a.tsv", "table").fingerprint == small_store.fingerprint
+    assert read_back(tmp_path / "a.tsv", "table").fingerprint == small_kb.fingerprint
     assert (report.concepts, report.names) == (15, 36)
 
 
@@ -167,8 +165,8 @@ def test_values_that_would_be_split_are_counted(tmp_path):
 # --- BioSyn
 
 
-def test_biosyn_lines(rich_store, tmp_path):
-    left_out, report = exported(rich_store, "biosyn", tmp_path / "d.txt")
+def test_biosyn_lines(rich_kb, tmp_path):
+    left_out, report = exported(rich_kb, "biosyn", tmp_path / "d.txt")
     assert (tmp_path / "d.txt").read_text().splitlines() == [
         "D1|OMIM:1||one",
         "D1|OMIM:1||uno",
@@ -191,10 +189,10 @@ def test_biosyn_lines(rich_store, tmp_path):
     }
 
 
-def test_biosyn_round_trip(small_store, tmp_path):
-    back, _, _ = round_trip(small_store, "biosyn", tmp_path)
-    assert texts(back) == texts(small_store)
-    assert [back.ids(one) for one in back.concept_ids()] == [small_store.ids(one) for one in small_store.concept_ids()]
+def test_biosyn_round_trip(small_kb, tmp_path):
+    back, _, _ = round_trip(small_kb, "biosyn", tmp_path)
+    assert texts(back) == texts(small_kb)
+    assert [back.ids(one) for one in back.concept_ids()] == [small_kb.ids(one) for one in small_kb.concept_ids()]
 
 
 def test_ids_that_a_dictionary_cannot_hold(tmp_path):
@@ -243,22 +241,20 @@ def folded(text):
 # --- all formats
 
 
-def test_the_same_lines_every_time(rich_store):
+def test_the_same_lines_every_time(rich_kb):
     for format in FORMATS:
-        assert [*export_lines(rich_store, format, ExportReport())] == [
-            *export_lines(rich_store, format, ExportReport())
-        ]
+        assert [*export_lines(rich_kb, format, ExportReport())] == [*export_lines(rich_kb, format, ExportReport())]
 
 
-def test_unknown_format(small_store):
+def test_unknown_format(small_kb):
     with pytest.raises(SapbertError, match=r"\[E190\].*rdf.*scispacy, table, biosyn"):
-        export_lines(small_store, "rdf", ExportReport())
+        export_lines(small_kb, "rdf", ExportReport())
 
 
 @pytest.fixture(scope="module")
-def medic_sample(medic_store, tmp_path_factory):
+def medic_sample(medic_kb, tmp_path_factory):
     """Every fifth of its concepts."""
-    records = [*stream_records(medic_store)][::5]
+    records = [*stream_records(medic_kb)][::5]
     return build_knowledge_base(records, tmp_path_factory.mktemp("sample") / "medic.kb")
 
 
@@ -269,8 +265,8 @@ def test_a_part_of_medic_comes_back(format, medic_sample, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("format", FORMATS)
-def test_medic_comes_back(format, medic_store, tmp_path):
-    report = assert_comes_back(medic_store, format, tmp_path)
+def test_medic_comes_back(format, medic_kb, tmp_path):
+    report = assert_comes_back(medic_kb, format, tmp_path)
     assert (report.concepts, report.names) == (11915, 76237)
 
 

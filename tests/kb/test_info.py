@@ -7,11 +7,11 @@ from spacy_sapbert.kb.info import describe, names_per_concept
 from spacy_sapbert.types import Name, Record
 
 
-def test_what_the_small_store_holds(small_store):
-    result = describe(small_store)
-    assert {key: result[key] for key in small_store.meta} == small_store.meta
-    assert result["types"] == small_store.type_counts()
-    assert result["names_by_source"] == small_store.source_counts()
+def test_what_the_small_knowledge_base_holds(small_kb):
+    result = describe(small_kb)
+    assert {key: result[key] for key in small_kb.meta} == small_kb.meta
+    assert result["types"] == small_kb.type_counts()
+    assert result["names_by_source"] == small_kb.source_counts()
     assert result["names_per_concept"] == {"1": 0, "2": 10, "3-5": 5, "6-10": 0, "11-20": 0, ">20": 0}
     assert {key: result[key] for key in result if key.startswith("concepts_with")} == {
         "concepts_with_definition": 2,

@@ -21,16 +21,16 @@ from spacy_sapbert.types import Concept, Name, Record
 
 
 @pytest.fixture
-def copied(small_store, tmp_path):
-    """A path of a store that a test may damage."""
-    return shutil.copyfile(small_store.path, tmp_path / "copied.kb")
+def copied(small_kb, tmp_path):
+    """A path of a knowledge base that a test may damage."""
+    return shutil.copyfile(small_kb.path, tmp_path / "copied.kb")
 
 
 # --- lookups
 
 
-def test_a_concept_with_all_that_is_known_of_it(small_store):
-    assert small_store.get("D001943") == Concept(
+def test_a_concept_with_all_that_is_known_of_it(small_kb):
+    assert small_kb.get("D001943") == Concept(
         "D001943",
         "Breast Neoplasms",
         ("breast cancer", "Cancer, Breast", "carcinoma of the breast"),
@@ -39,17 +39,17 @@ def test_a_concept_with_all_that_is_known_of_it(small_store):
         ("OMIM:114480",),
         ("D009369",),
     )
-    assert small_store.get("D009369").definition == "New abnormal growth of tissue."
-    assert small_store.get("OMIM:114480") is None
-    assert small_store.get("D1") is None
+    assert small_kb.get("D009369").definition == "New abnormal growth of tissue."
+    assert small_kb.get("OMIM:114480") is None
+    assert small_kb.get("D1") is None
 
 
-def test_ids(small_store):
-    assert small_store.ids("D001241") == ("D001241", "X1", "X2")
-    assert small_store.ids("X1") == ()
-    assert small_store.find_id("X2") == small_store.find_id("D001241") == ("D001241",)
-    assert small_store.find_id("X3") == ()
-    assert [small_store.concept_id(row) for row in range(len(small_store))] == list(small_store.concept_ids())
+def test_ids(small_kb):
+    assert small_kb.ids("D001241") == ("D001241", "X1", "X2")
+    assert small_kb.ids("X1") == ()
+    assert small_kb.find_id("X2") == small_kb.find_id("D001241") == ("D001241",)
+    assert small_kb.find_id("X3") == ()
+    assert [small_kb.concept_id(row) for row in range(len(small_kb))] == list(small_kb.concept_ids())
 
 
 def test_primary_id_goes_before_the_same_alternative_one(tmp_path):
@@ -58,35 +58,35 @@ def test_primary_id_goes_before_the_same_alternative_one(tmp_path):
     assert kb.find_id("C") == ("C", "A")
 
 
-def test_names_of_a_concept_preferred_first(small_store):
-    assert small_store.names_of("D003080") == [
+def test_names_of_a_concept_preferred_first(small_kb):
+    assert small_kb.names_of("D003080") == [
         Name("cold", "preferred", "MEDIC"),
         Name("Cold Temperature", "exact", "MEDIC"),
     ]
-    assert small_store.names_of("D003139")[0].text == "Common Cold"
-    assert small_store.names_of("X1") == []
+    assert small_kb.names_of("D003139")[0].text == "Common Cold"
+    assert small_kb.names_of("X1") == []
 
 
-def test_homonyms_are_found_by_who_prefers_them_then_by_id(small_store):
-    assert small_store.find_name("cold") == ("D003080", "D003139")
-    assert small_store.find_name("Seizures") == ("D012640", "HP:0001250")
-    assert small_store.find_name("seizures") == ()
+def test_homonyms_are_found_by_who_prefers_them_then_by_id(small_kb):
+    assert small_kb.find_name("cold") == ("D003080", "D003139")
+    assert small_kb.find_name("Seizures") == ("D012640", "HP:0001250")
+    assert small_kb.find_name("seizures") == ()
 
 
-def test_names_have_rows_without_gaps(small_store, small_vocabulary):
-    names = list(small_store.names())
+def test_names_have_rows_without_gaps(small_kb, small_vocabulary):
+    names = list(small_kb.names())
     assert names == list(dict.fromkeys(name.text for record in small_vocabulary for name in record.names))
-    assert [small_store.name(row) for row in range(small_store.n_names)] == names
+    assert [small_kb.name(row) for row in range(small_kb.n_names)] == names
     for row in (-1, len(names)):
         with pytest.raises(IndexError):
-            small_store.name(row)
+            small_kb.name(row)
 
 
-def test_counts(small_store):
-    assert len(small_store) == 15
-    assert small_store.type_counts() == {"Chemical": 3, "Disease": 10, "Drug": 2, "Phenomenon": 1, "Phenotype": 1}
-    assert small_store.source_counts() == {"CTD": 7, "HPO": 3, "MEDIC": 26}
-    assert {key: small_store.meta[key] for key in ("concepts", "names", "format", "licence")} == {
+def test_counts(small_kb):
+    assert len(small_kb) == 15
+    assert small_kb.type_counts() == {"Chemical": 3, "Disease": 10, "Drug": 2, "Phenomenon": 1, "Phenotype": 1}
+    assert small_kb.source_counts() == {"CTD": 7, "HPO": 3, "MEDIC": 26}
+    assert {key: small_kb.meta[key] for key in ("concepts", "names", "format", "licence")} == {
         "concepts": 15,
         "names": 34,
         "format": FORMAT,
@@ -108,7 +108,7 @@ def test_cross_references(tmp_path):
 
 
 @pytest.fixture
-def owned_store(tmp_path):
+def shared_names_kb(tmp_path):
     """Names by row: 0 "a" of A and B, 1 "b" of B (preferred) and A, 2 "c" of B by two sources."""
     with new_knowledge_base(tmp_path / "owned.kb") as builder:
         builder.add(Record("A", (Name("a", "exact", "s"), Name("b", "exact", "t")), types=("T",)))
@@ -122,8 +122,8 @@ def owned_store(tmp_path):
     return KnowledgeBase(tmp_path / "owned.kb")
 
 
-def test_ownership(owned_store):
-    name_concepts = owned_store.name_concepts
+def test_ownership(shared_names_kb):
+    name_concepts = shared_names_kb.name_concepts
     assert name_concepts.names.tolist() == [0, 0, 1, 1, 2]
     assert name_concepts.concepts.tolist() == [0, 1, 0, 1, 1]
     assert name_concepts.preferred.tolist() == [True, False, False, True, False]
@@ -137,8 +137,8 @@ def test_ownership(owned_store):
         *(("B", None, 3), ("A", None, 0), ("X", None, 0)),
     ],
 )
-def test_annotations_of_a_name(owned_store, concept_id, name, times):
-    assert owned_store.annotations(concept_id, name) == times
+def test_annotations_of_a_name(shared_names_kb, concept_id, name, times):
+    assert shared_names_kb.annotations(concept_id, name) == times
 
 
 SOME_IDS = ["C000001", "C000002", "C0000001", "D000001", "OMIM:1", "é", "Z"]
@@ -168,16 +168,16 @@ def test_which_concepts_go_first_where_names_say_nothing(drawn):
         assert sorted(kb.tie_ranks.tolist()) == list(range(len(drawn)))
 
 
-def test_who_prefers_a_name_goes_before_others(owned_store):
-    assert owned_store.find_name("b") == ("B", "A")
-    assert owned_store.find_name("a") == ("A", "B")
+def test_who_prefers_a_name_goes_before_others(shared_names_kb):
+    assert shared_names_kb.find_name("b") == ("B", "A")
+    assert shared_names_kb.find_name("a") == ("A", "B")
 
 
-def test_owners_of_names(owned_store):
-    which, owners = owned_store.name_concepts.of(np.array([2, 0, 2]))
+def test_owners_of_names(shared_names_kb):
+    which, owners = shared_names_kb.name_concepts.of(np.array([2, 0, 2]))
     assert which.tolist() == [0, 1, 1, 2]
     assert owners.tolist() == [4, 0, 1, 4]
-    which, owners = owned_store.name_concepts.of(np.array([], dtype=np.int32))
+    which, owners = shared_names_kb.name_concepts.of(np.array([], dtype=np.int32))
     assert which.tolist() == owners.tolist() == []
 
 
@@ -193,40 +193,40 @@ def test_owners_of_names(owned_store):
         (("X",), (), [0, 0, 0, 0, 0]),
     ],
 )
-def test_filters_of_types_and_sources(owned_store, types, sources, passing):
-    assert owned_store.matching_entries(types, sources).astype(int).tolist() == passing
+def test_filters_of_types_and_sources(shared_names_kb, types, sources, passing):
+    assert shared_names_kb.matching_entries(types, sources).astype(int).tolist() == passing
 
 
 # --- scispaCy's view
 
 
-def test_concepts_by_id(small_store):
-    assert small_store.cui_to_entity["D010051"].canonical_name == "Ovarian Neoplasms"
-    assert small_store.cui_to_entity["D010051"] == small_store.get("D010051")
-    assert list(small_store.cui_to_entity) == list(small_store.concept_ids())
-    assert len(small_store.cui_to_entity) == 15
-    assert "OMIM:114480" not in small_store.cui_to_entity
+def test_concepts_by_id(small_kb):
+    assert small_kb.cui_to_entity["D010051"].canonical_name == "Ovarian Neoplasms"
+    assert small_kb.cui_to_entity["D010051"] == small_kb.get("D010051")
+    assert list(small_kb.cui_to_entity) == list(small_kb.concept_ids())
+    assert len(small_kb.cui_to_entity) == 15
+    assert "OMIM:114480" not in small_kb.cui_to_entity
     with pytest.raises(KeyError):
-        small_store.cui_to_entity["OMIM:114480"]
+        small_kb.cui_to_entity["OMIM:114480"]
 
 
-def test_ids_by_name(small_store):
-    assert small_store.alias_to_cuis["cold"] == {"D003139", "D003080"}
-    assert dict(small_store.alias_to_cuis)["CF"] == {"D003550"}
-    assert len(small_store.alias_to_cuis) == small_store.n_names
-    assert "no name" not in small_store.alias_to_cuis
+def test_ids_by_name(small_kb):
+    assert small_kb.alias_to_cuis["cold"] == {"D003139", "D003080"}
+    assert dict(small_kb.alias_to_cuis)["CF"] == {"D003550"}
+    assert len(small_kb.alias_to_cuis) == small_kb.n_names
+    assert "no name" not in small_kb.alias_to_cuis
 
 
-def test_opening_reads_nothing_of_the_names(small_store, monkeypatch):
+def test_opening_reads_nothing_of_the_names(small_kb, monkeypatch):
     asked = []
     query = KnowledgeBase._rows
     monkeypatch.setattr(KnowledgeBase, "_rows", lambda kb, sql, *values: asked.append(sql) or query(kb, sql, *values))
-    assert len(KnowledgeBase(small_store.path)) == 15
+    assert len(KnowledgeBase(small_kb.path)) == 15
     assert asked == ["SELECT key, value FROM meta ORDER BY key"]
 
 
-def test_mappings_read_nothing_before_they_are_asked(small_store, monkeypatch):
-    kb = KnowledgeBase(small_store.path)
+def test_mappings_read_nothing_before_they_are_asked(small_kb, monkeypatch):
+    kb = KnowledgeBase(small_kb.path)
     monkeypatch.setattr(KnowledgeBase, "_connection", lambda kb: pytest.fail("the file was read"))
     assert len(kb.cui_to_entity) == 15
     assert len(kb.alias_to_cuis) == 34
@@ -249,8 +249,8 @@ def test_the_file_is_only_read(copied):
 
 
 @pytest.mark.parametrize("name", ["with blank.kb", "50%41?mode=rw#.kb", "Wörter für Γ.kb"])
-def test_odd_paths(small_store, tmp_path, name):
-    shutil.copyfile(small_store.path, tmp_path / name)
+def test_odd_paths(small_kb, tmp_path, name):
+    shutil.copyfile(small_kb.path, tmp_path / name)
     assert KnowledgeBase(tmp_path / name).find_name("CF") == ("D003550",)
 
 
@@ -265,19 +265,19 @@ def _look_up_all(kb):
     return [(name, kb.find_name(name)) for name in kb.names()]
 
 
-def test_threads(small_store):
-    kb = KnowledgeBase(small_store.path)
-    expected = _look_up_all(small_store)
+def test_threads(small_kb):
+    kb = KnowledgeBase(small_kb.path)
+    expected = _look_up_all(small_kb)
     with ThreadPoolExecutor(4) as pool:
         results = list(pool.map(lambda _: [_look_up_all(kb), kb.name_concepts.names.tolist()], range(12)))
     assert all(found == expected for found, _ in results)
-    assert all(names == small_store.name_concepts.names.tolist() for _, names in results)
+    assert all(names == small_kb.name_concepts.names.tolist() for _, names in results)
 
 
 @pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="no fork here")
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
-def test_forked_child_after_the_parent_has_read(small_store):
-    kb = KnowledgeBase(small_store.path)
+def test_forked_child_after_the_parent_has_read(small_kb):
+    kb = KnowledgeBase(small_kb.path)
     expected = _look_up_all(kb)
     context = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
@@ -292,14 +292,14 @@ def test_forked_child_after_the_parent_has_read(small_store):
     assert _look_up_all(kb) == expected
 
 
-def test_pickle(small_store):
-    _look_up_all(small_store)
-    again = pickle.loads(pickle.dumps(small_store))
-    assert again.path == small_store.path
-    assert _look_up_all(again) == _look_up_all(small_store)
+def test_pickle(small_kb):
+    _look_up_all(small_kb)
+    again = pickle.loads(pickle.dumps(small_kb))
+    assert again.path == small_kb.path
+    assert _look_up_all(again) == _look_up_all(small_kb)
 
 
-# --- what is no store
+# --- what is no knowledge base
 
 
 def test_no_file(tmp_path):
@@ -308,7 +308,7 @@ def test_no_file(tmp_path):
             KnowledgeBase(path)
 
 
-def test_not_a_store(tmp_path):
+def test_not_a_knowledge_base(tmp_path):
     (tmp_path / "text.kb").write_text("D009369||Neoplasms\n" * 1000)
     with pytest.raises(SapbertError, match=r"E102.*text\.kb.*no SQLite header"):
         KnowledgeBase(tmp_path / "text.kb")

@@ -170,11 +170,11 @@ def test_more_than_four_ids_stay_in_order(added):
     assert names["D001943"] == ["breast cancer"]
 
 
-# --- joining a store that is there
+# --- joining a knowledge base that is there
 
 
 def with_mentions(vocabulary, path, *batches):
-    """Build a store with the mentions of several corpora at once. RETURNS (KnowledgeBase): the store."""
+    """Build a knowledge base with the mentions of several corpora at once, and return it."""
     with new_knowledge_base(path) as builder:
         for record in vocabulary:
             builder.add(record)
@@ -191,22 +191,22 @@ SECOND = (
 )
 
 
-def test_joining_is_like_building_with_the_mentions_at_once(small_vocabulary, small_store, tmp_path):
-    joined = add_training_mentions(small_store, FIRST[1], "first", tmp_path / "joined.kb")
+def test_joining_is_like_building_with_the_mentions_at_once(small_vocabulary, small_kb, tmp_path):
+    joined = add_training_mentions(small_kb, FIRST[1], "first", tmp_path / "joined.kb")
     assert joined.fingerprint == with_mentions(small_vocabulary, tmp_path / "built.kb", FIRST).fingerprint
     again = add_training_mentions(joined, SECOND[1], "second", tmp_path / "again.kb")
     assert again.fingerprint == with_mentions(small_vocabulary, tmp_path / "both.kb", FIRST, SECOND).fingerprint
 
 
-def test_a_joined_store_says_so(small_store, tmp_path):
-    joined = add_training_mentions(small_store, FIRST[1], "first", tmp_path / "joined.kb")
+def test_a_joined_knowledge_base_says_so(small_kb, tmp_path):
+    joined = add_training_mentions(small_kb, FIRST[1], "first", tmp_path / "joined.kb")
     assert joined.meta["mentions"] == {"mentions added": 2}
-    assert joined.meta["licence"] == small_store.meta["licence"]
-    assert joined.n_names == small_store.n_names + 1
-    assert (len(joined), joined.source_counts()["first"]) == (len(small_store), 1)
+    assert joined.meta["licence"] == small_kb.meta["licence"]
+    assert joined.n_names == small_kb.n_names + 1
+    assert (len(joined), joined.source_counts()["first"]) == (len(small_kb), 1)
 
 
-def test_names_that_only_a_corpus_has(small_store, tmp_path):
-    assert small_store.annotated_only() == []
-    joined = add_training_mentions(small_store, SECOND[1], "second", tmp_path / "joined.kb")
+def test_names_that_only_a_corpus_has(small_kb, tmp_path):
+    assert small_kb.annotated_only() == []
+    joined = add_training_mentions(small_kb, SECOND[1], "second", tmp_path / "joined.kb")
     assert [joined.name(row) for row in joined.annotated_only()] == ["mammary tumour"]

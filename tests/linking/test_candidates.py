@@ -48,16 +48,16 @@ def name_vectors(kb, encoder, folder):
 
 
 @pytest.fixture(scope="module")
-def sparse_only(small_store):
-    return CandidateGenerator(small_store, NgramEncoder.fit(small_store.names()), None)
+def sparse_only(small_kb):
+    return CandidateGenerator(small_kb, NgramEncoder.fit(small_kb.names()), None)
 
 
 @pytest.fixture(scope="module")
-def with_both(small_store, tiny_encoder, tmp_path_factory):
+def with_both(small_kb, tiny_encoder, tmp_path_factory):
     """A function that makes a generator with both scores."""
-    ngrams = NgramEncoder.fit(small_store.names())
-    vectors = name_vectors(small_store, TransformerEncoder(str(tiny_encoder)), tmp_path_factory.mktemp("vectors"))
-    return lambda **settings: CandidateGenerator(small_store, ngrams, vectors, **settings)
+    ngrams = NgramEncoder.fit(small_kb.names())
+    vectors = name_vectors(small_kb, TransformerEncoder(str(tiny_encoder)), tmp_path_factory.mktemp("vectors"))
+    return lambda **settings: CandidateGenerator(small_kb, ngrams, vectors, **settings)
 
 
 def found(generator, text, k=10, filter=ALL):
@@ -95,10 +95,10 @@ def test_a_concept_has_the_score_of_its_best_name(sparse_only):
     assert (best.concept_id, best.score, best.name) == ("D001943", 1.0, "carcinoma of the breast")
 
 
-def test_a_name_itself_scores_one(with_both, small_store):
-    for candidates, name in zip(with_both()(list(small_store.names()), 1), small_store.names(), strict=True):
+def test_a_name_itself_scores_one(with_both, small_kb):
+    for candidates, name in zip(with_both()(list(small_kb.names()), 1), small_kb.names(), strict=True):
         assert candidates[0].score == pytest.approx(1.0, abs=2e-5)
-        assert candidates[0].concept_id in small_store.find_name(name)
+        assert candidates[0].concept_id in small_kb.find_name(name)
 
 
 def test_nothing_similar(sparse_only):
@@ -113,8 +113,8 @@ def test_opposite_vectors_are_no_candidates(tmp_path):
     assert found(generator, "q") == ["A"]
 
 
-def test_all_concepts_where_k_is_larger(with_both, small_store):
-    assert sorted(found(with_both(), "cancer", 1000)) == sorted(small_store.concept_ids())
+def test_all_concepts_where_k_is_larger(with_both, small_kb):
+    assert sorted(found(with_both(), "cancer", 1000)) == sorted(small_kb.concept_ids())
 
 
 # --- raw vectors
@@ -261,10 +261,10 @@ def last_digit(score):
 
 @pytest.mark.parametrize("filter", [ALL, Filter(types=("Disease",)), Filter(sources=("MEDIC", "HPO"))])
 @pytest.mark.parametrize("k", [1, 3, 10])
-def test_every_name_is_looked_at(sparse_only, with_both, small_store, k, filter):
+def test_every_name_is_looked_at(sparse_only, with_both, small_kb, k, filter):
     for generator in (sparse_only, with_both(), with_both(sparse_weight=2.0)):
         for text in TEXTS:
-            assert shown(generator([text], k, filter)[0]) == reference(small_store, generator, text, k, filter)
+            assert shown(generator([text], k, filter)[0]) == reference(small_kb, generator, text, k, filter)
 
 
 def vocabulary(seed, n_names):
@@ -334,8 +334,8 @@ def test_the_best_name_is_among_the_nearest_by_neither_score(tmp_path):
 # --- again and again
 
 
-def test_same_candidates_alone_in_any_order_and_again(with_both, small_store):
-    texts = [*TEXTS, *(f"{name} of mice" for name in small_store.names())] * 2  # more than a batch
+def test_same_candidates_alone_in_any_order_and_again(with_both, small_kb):
+    texts = [*TEXTS, *(f"{name} of mice" for name in small_kb.names())] * 2  # more than a batch
     together = with_both()(texts, 4)
     generator = with_both(cache_size=3)
     for text, expected in zip(texts, together, strict=True):
@@ -396,7 +396,7 @@ TIED = {
 
 
 @pytest.fixture
-def tied_store(tmp_path):
+def tied_kb(tmp_path):
     def build(*ids, annotated=()):
         path = tmp_path / f"{len(list(tmp_path.iterdir()))}.kb"
         with new_knowledge_base(path) as builder:
@@ -415,18 +415,18 @@ def tied_store(tmp_path):
     return build
 
 
-def test_what_decides_between_owners_of_a_name(tied_store):
+def test_what_decides_between_owners_of_a_name(tied_kb):
     ids = sorted(TIED)
     expected = ["C000001", "D000004", "D000003", "C0000001", "D000002"]  # preferred, annotated, names, id, id
     for order in (ids, ids[::-1]):
-        kb = tied_store(*order)
+        kb = tied_kb(*order)
         for k in range(1, len(ids) + 1):
             found = CandidateGenerator(kb, NgramEncoder.fit(kb.names()), None)(["x"], k)[0]
             assert [one.concept_id for one in found if one.score == 1] == expected[:k]
 
 
-def test_annotations_of_the_name_go_before_all_else(tied_store):
-    kb = tied_store(*sorted(TIED), annotated=["D000002"])
+def test_annotations_of_the_name_go_before_all_else(tied_kb):
+    kb = tied_kb(*sorted(TIED), annotated=["D000002"])
     (found,) = CandidateGenerator(kb, NgramEncoder.fit(kb.names()), None)(["x"], 1)
     assert found[0].concept_id == "D000002"
 

@@ -19,13 +19,13 @@ POINTS = ((0.2, 0.1), (1.0, 0.9))
 
 
 @pytest.fixture
-def linker(small_store):
-    return Linker(open_generator(small_store, None, sparse=True))
+def linker(small_kb):
+    return Linker(open_generator(small_kb, None, sparse=True))
 
 
 @pytest.fixture
-def dense_linker(small_store, tiny_encoder):
-    return Linker(open_generator(small_store, TransformerEncoder(str(tiny_encoder)), sparse=True))
+def dense_linker(small_kb, tiny_encoder):
+    return Linker(open_generator(small_kb, TransformerEncoder(str(tiny_encoder)), sparse=True))
 
 
 @pytest.fixture
@@ -182,8 +182,8 @@ def test_defaults(linker):
     assert linker.prior is None
 
 
-def test_settings_take_precedence_over_parameters(small_store):
-    generator = open_generator(small_store, None, sparse=True)
+def test_settings_take_precedence_over_parameters(small_kb):
+    generator = open_generator(small_kb, None, sparse=True)
     linker = Linker(generator, parameters=LinkerParameters(0.7, 0.3, annotated={"D003139": 3}, prior_weight=0.2))
     assert (linker.sparse_weight, linker.prior_weight, linker.threshold) == (0.7, 0.2, 0.3)
     linker.settings.threshold = 0.0
@@ -256,7 +256,7 @@ print(*(link.concept_id for link in linker.links(parts)))
 """
 
 
-def test_it_needs_no_spacy(small_store):
-    command = [sys.executable, "-c", ALONE, str(small_store.path)]
+def test_it_needs_no_spacy(small_kb):
+    command = [sys.executable, "-c", ALONE, str(small_kb.path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "D001241\n"), done.stderr

@@ -34,8 +34,8 @@ def marked(tmp_path):
 
 
 @pytest.fixture(scope="module")
-def small_matcher(small_store):
-    return NameMatcher.build(small_store)
+def small_matcher(small_kb):
+    return NameMatcher.build(small_kb)
 
 
 # --- what counts as a name
@@ -124,10 +124,10 @@ def test_names_have_up_to_twelve_words(marked):
     assert marked(names[1], names[1]) == []
 
 
-def test_match_of_a_whole_text(small_matcher, small_store):
+def test_match_of_a_whole_text(small_matcher, small_kb):
     def name(text):
         row = small_matcher.match(text)
-        return None if row is None else small_store.name(row)
+        return None if row is None else small_kb.name(row)
 
     assert name("Breast cancers") == "breast cancer"
     assert name("cancers of the breast") == "breast cancer"
@@ -218,11 +218,11 @@ def test_composites(small_matcher, text, composites):
     assert [text[match.start : match.end] for match in found] == composites
 
 
-def test_a_composite_has_the_row_of_its_first_part(small_matcher, small_store):
+def test_a_composite_has_the_row_of_its_first_part(small_matcher, small_kb):
     (match,) = small_matcher.find_composites(
         "breast and ovarian cancer", small_matcher.find("breast and ovarian cancer")
     )
-    assert small_store.name(match.row) == "breast cancer"
+    assert small_kb.name(match.row) == "breast cancer"
 
 
 # --- size
@@ -250,9 +250,9 @@ def test_many_connectors(small_matcher):
 # --- saved
 
 
-def test_saved_and_loaded(small_matcher, small_store, tmp_path):
+def test_saved_and_loaded(small_matcher, small_kb, tmp_path):
     small_matcher.save(tmp_path)
-    loaded = NameMatcher.load(small_store, tmp_path)
+    loaded = NameMatcher.load(small_kb, tmp_path)
     text = "Breast and ovarian cancer, CF, ALL but not all colds."
     assert loaded.find(text) == small_matcher.find(text)
     assert len(loaded.find(text)) == 4
@@ -263,14 +263,14 @@ def test_saved_and_loaded(small_matcher, small_store, tmp_path):
 
 @pytest.mark.parametrize("name", [HASHES_FILE, ROWS_FILE])
 @pytest.mark.parametrize("kept", [None, 0, 100, -1])
-def test_missing_and_cut_off_files(small_matcher, small_store, tmp_path, name, kept):
+def test_missing_and_cut_off_files(small_matcher, small_kb, tmp_path, name, kept):
     small_matcher.save(tmp_path)
     content = (tmp_path / name).read_bytes()
     (tmp_path / name).unlink()
     if kept is not None:
         (tmp_path / name).write_bytes(content[:kept])
     with pytest.raises(SapbertError, match="E306"):
-        NameMatcher.load(small_store, tmp_path)
+        NameMatcher.load(small_kb, tmp_path)
 
 
 # --- names of several concepts

@@ -65,14 +65,14 @@ def test_a_list_is_saved_and_loaded(write, tmp_path):
     assert loaded.pairs == corrections.pairs
 
 
-def test_the_words_of_a_vocabulary_are_saved_and_loaded(small_store, tmp_path):
-    known = KnownWords.of_names(small_store.names())
+def test_the_words_of_a_vocabulary_are_saved_and_loaded(small_kb, tmp_path):
+    known = KnownWords.of_names(small_kb.names())
     save_corrector(known, tmp_path)
     loaded = load_corrector(tmp_path)
     assert isinstance(loaded, KnownWords)
     assert loaded.counts == known.counts
     assert loaded("brest cancer") == "breast cancer"
-    assert [loaded(name) for name in small_store.names()] == list(small_store.names())
+    assert [loaded(name) for name in small_kb.names()] == list(small_kb.names())
 
 
 def test_a_vocabulary_without_words(tmp_path):

@@ -17,8 +17,8 @@ TEXTS = ["breast cancers", "cold", "CF", "zzz"]
 
 
 @pytest.fixture
-def generator(small_store, tiny_encoder):
-    return open_generator(small_store, open_encoder(str(tiny_encoder)), sparse=True)
+def generator(small_kb, tiny_encoder):
+    return open_generator(small_kb, open_encoder(str(tiny_encoder)), sparse=True)
 
 
 @pytest.fixture
@@ -28,8 +28,8 @@ def saved(generator, tmp_path):
     return tmp_path / "saved"
 
 
-def test_stores(small_store):
-    assert load_knowledge_base(str(small_store.path)).fingerprint == small_store.fingerprint
+def test_knowledge_bases(small_kb):
+    assert load_knowledge_base(str(small_kb.path)).fingerprint == small_kb.fingerprint
     starter = load_knowledge_base("starter")
     assert len(starter) > 100
     assert load_knowledge_base("starter").path == starter.path
@@ -44,21 +44,21 @@ def test_encoders(tiny_encoder):
     assert (open_encoder("starter").pooling, open_encoder("starter").dim) == ("mean", 384)
 
 
-def test_filters(small_store):
-    check_filters(small_store, ["Disease", "Drug"], {"MEDIC"})
-    check_filters(small_store, [], [])
+def test_filters(small_kb):
+    check_filters(small_kb, ["Disease", "Drug"], {"MEDIC"})
+    check_filters(small_kb, [], [])
     with pytest.raises(SapbertError, match=r"E404.*\['Plant', 'Rock'\].*'Chemical', 'Disease'"):
-        check_filters(small_store, ["Rock", "Disease", "Plant"], [])
+        check_filters(small_kb, ["Rock", "Disease", "Plant"], [])
     with pytest.raises(SapbertError, match=r"E405.*\['medic'\].*'CTD', 'HPO', 'MEDIC'"):
-        check_filters(small_store, ["Disease"], ["medic"])
+        check_filters(small_kb, ["Disease"], ["medic"])
 
 
-def test_one_score_or_both(small_store, generator, tiny_encoder):
+def test_one_score_or_both(small_kb, generator, tiny_encoder):
     candidate = generator(["cold"], 1)[0][0]
     assert candidate.dense == pytest.approx(1, abs=1e-5)
     assert candidate.sparse == pytest.approx(1)
-    assert open_generator(small_store, None, sparse=True)(["cold"], 1)[0][0].dense is None
-    assert open_generator(small_store, open_encoder(str(tiny_encoder)), sparse=False)(["cold"], 1)[0][0].sparse is None
+    assert open_generator(small_kb, None, sparse=True)(["cold"], 1)[0][0].dense is None
+    assert open_generator(small_kb, open_encoder(str(tiny_encoder)), sparse=False)(["cold"], 1)[0][0].sparse is None
 
 
 def test_saved_and_loaded(generator, saved):
@@ -68,7 +68,7 @@ def test_saved_and_loaded(generator, saved):
     np.testing.assert_array_equal(loaded.vectors.vectors, generator.vectors.vectors)
 
 
-def test_sparse_score_is_taken_or_left_when_loaded(small_store, generator, saved):
+def test_sparse_score_is_taken_or_left_when_loaded(small_kb, generator, saved):
     without = load_generator(saved, sparse=False)
     assert without.ngrams is None
     assert without(["cold"], 1)[0][0].sparse is None
@@ -76,9 +76,9 @@ def test_sparse_score_is_taken_or_left_when_loaded(small_store, generator, saved
     assert load_generator(saved, sparse=True)(TEXTS, 5) == generator(TEXTS, 5)
 
 
-def test_normal_form_of_the_sparse_score(small_store, tmp_path):
-    lower = open_generator(small_store, None, sparse=True, text_normalizer="lower")
-    biosyn = open_generator(small_store, None, sparse=True)
+def test_normal_form_of_the_sparse_score(small_kb, tmp_path):
+    lower = open_generator(small_kb, None, sparse=True, text_normalizer="lower")
+    biosyn = open_generator(small_kb, None, sparse=True)
     assert (lower.ngrams.text_normalizer, biosyn.ngrams.text_normalizer) == ("lower", "biosyn+greek")
     assert biosyn(["cancer breast"], 1)[0][0].score > lower(["cancer breast"], 1)[0][0].score
     assert with_mentions(lower, [], tmp_path).ngrams.text_normalizer == "lower"
@@ -94,8 +94,8 @@ def test_saved_ngrams_go_before_the_setting(saved, recwarn):
     assert load_generator(saved, sparse=True, text_normalizer="lower").ngrams.text_normalizer == "lower"
 
 
-def test_saved_without_an_encoder(small_store, tmp_path):
-    generator = open_generator(small_store, None, sparse=True)
+def test_saved_without_an_encoder(small_kb, tmp_path):
+    generator = open_generator(small_kb, None, sparse=True)
     save_generator(generator, tmp_path)
     loaded = load_generator(tmp_path, sparse=True)
     assert loaded.vectors is None
@@ -112,7 +112,7 @@ def test_missing_parts(saved, name, code):
         load_generator(saved, sparse=True)
 
 
-def test_a_store_that_was_exchanged(saved):
+def test_a_knowledge_base_that_was_exchanged(saved):
     shutil.copyfile(load_knowledge_base("starter").path, saved / KB_FILE)
     with pytest.raises(SapbertError, match="E305"):
         load_generator(saved, sparse=True)

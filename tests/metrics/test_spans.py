@@ -24,8 +24,8 @@ TEXT = "aspirin for breast and ovarian cancer, a growth in CF"
 
 
 @pytest.fixture(scope="module")
-def compare(small_store):
-    return Comparison(small_store.find_id, small_store.ids)
+def compare(small_kb):
+    return Comparison(small_kb.find_id, small_kb.ids)
 
 
 def counts(compare, gold, found):

@@ -10,14 +10,14 @@ from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 
 
 @pytest.fixture(scope="session")
-def kb(small_store: KnowledgeBase) -> str:
-    """The path of the small vocabulary, as a component's setting wants it."""
-    return str(small_store.path)
+def kb(small_kb: KnowledgeBase) -> str:
+    """The path of the small knowledge base, as a setting of a component."""
+    return str(small_kb.path)
 
 
 @pytest.fixture
 def mark() -> Callable[..., Doc]:
-    """A function that makes a document whose entities are the first places of some texts, with a label or without."""
+    """A function that creates a Doc with entities at the first positions of some texts, with optional labels."""
 
     def make(nlp: Language, text: str, *mentions: str | tuple[str, str]) -> Doc:
         doc = nlp.make_doc(text)

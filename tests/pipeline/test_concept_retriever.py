@@ -340,9 +340,9 @@ def test_two_processes(nlp):
 
 
 @pytest.mark.parametrize("copy", ["disk", "bytes", "pickle"])
-def test_a_saved_pipeline_needs_nothing_else(make, linking, small_store, tiny_encoder, tmp_path, copy):
+def test_a_saved_pipeline_needs_nothing_else(make, linking, small_kb, tiny_encoder, tmp_path, copy):
     shutil.copytree(tiny_encoder, tmp_path / "encoder")
-    shutil.copyfile(small_store.path, tmp_path / "copy.kb")
+    shutil.copyfile(small_kb.path, tmp_path / "copy.kb")
     (tmp_path / "labels.txt").write_text("D003550\nD008094\nD001241\n")
     settings = {
         "labels": str(tmp_path / "labels.txt"),

@@ -32,8 +32,8 @@ def test_shares_at_ten(ranking_nlp, retriever):
         "concepts_f": pytest.approx(0.15 / 0.85),
         "concepts_r5": 0.25,
     }
-    assert [doc.text for doc in retriever.asked[0][0]] == ["one two", "three"]
-    assert not retriever.asked[0][0][0].ents
+    assert [doc.text for doc in retriever.calls[0][0]] == ["one two", "three"]
+    assert not retriever.calls[0][0][0].ents
 
 
 @pytest.mark.parametrize("ids", ["", "NIL", "D999999"])

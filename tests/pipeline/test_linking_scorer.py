@@ -14,8 +14,8 @@ def nlp(kb):
 
 
 @pytest.fixture
-def kb(small_store):
-    return str(small_store.path)
+def kb(small_kb):
+    return str(small_kb.path)
 
 
 def example(nlp, text, gold, found=None):

@@ -25,9 +25,9 @@ TEXT = "Cystic fibrosis (CF) and breast and ovarian cancer. CF patients were giv
 
 
 @pytest.fixture(params=["sparse", "dense", "both"])
-def sources(request, small_store, tiny_encoder, tmp_path):
+def sources(request, small_kb, tiny_encoder, tmp_path):
     """Settings that name copies of vocabulary and encoder, which a test can delete."""
-    shutil.copyfile(small_store.path, tmp_path / "copy.kb")
+    shutil.copyfile(small_kb.path, tmp_path / "copy.kb")
     shutil.copytree(tiny_encoder, tmp_path / "encoder")
     encoder = "none" if request.param == "sparse" else str(tmp_path / "encoder")
     return {"kb": str(tmp_path / "copy.kb"), "encoder": encoder, "sparse": request.param != "dense"}

@@ -42,7 +42,7 @@ def records():
 
 @pytest.fixture(scope="module")
 def kb(tmp_path_factory):
-    return build_knowledge_base(records(), tmp_path_factory.mktemp("store") / "names.kb")
+    return build_knowledge_base(records(), tmp_path_factory.mktemp("kb") / "names.kb")
 
 
 @pytest.fixture(scope="module")

@@ -25,8 +25,8 @@ def encoder(tiny_encoder):
 
 
 @pytest.fixture(scope="module")
-def concepts(small_store):
-    return ConceptSet(small_store)
+def concepts(small_kb):
+    return ConceptSet(small_kb)
 
 
 @pytest.fixture(scope="module")
@@ -84,22 +84,22 @@ def test_nearest_and_similarities(packed, concepts):
     assert packed.nearest(queries, 10_000)[1].shape == (2, len(concepts))
 
 
-def test_some_of_the_concepts(packed, small_store, tmp_path):
-    some = ConceptSet(small_store, ["D003550", "D009020", "D001943"])
+def test_some_of_the_concepts(packed, small_kb, tmp_path):
+    some = ConceptSet(small_kb, ["D003550", "D009020", "D001943"])
     chosen = packed.of(some, tmp_path)
     for one in some.ids:
         own, whole = chosen.vectors[some.places_of(one)[0]], packed.vectors[packed.concepts.places_of(one)[0]]
         assert np.array_equal(own, whole)
-    none = packed.of(ConceptSet(small_store, []), tmp_path / "none")
+    none = packed.of(ConceptSet(small_kb, []), tmp_path / "none")
     assert none.nearest(np.asarray(packed.vectors[:2]), 3)[1].shape == (2, 0)
 
 
-def test_a_saved_copy(packed, concepts, small_store, tmp_path):
+def test_a_saved_copy(packed, concepts, small_kb, tmp_path):
     packed.save(tmp_path / "saved")
     again = ConceptVectors(tmp_path / "saved", concepts)
     assert np.array_equal(again.vectors, packed.vectors)
     with pytest.raises(SapbertError, match="E305"):
-        ConceptVectors(tmp_path / "saved", ConceptSet(small_store, types=["Disease"]))
+        ConceptVectors(tmp_path / "saved", ConceptSet(small_kb, types=["Disease"]))
 
 
 @pytest.mark.parametrize("damage", ["{", None])

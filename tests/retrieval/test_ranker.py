@@ -49,10 +49,10 @@ def signals(concepts):
 
 
 @pytest.fixture
-def concepts(small_store):
+def concepts(small_kb):
     from spacy_sapbert.retrieval.concept_set import ConceptSet
 
-    return ConceptSet(small_store)
+    return ConceptSet(small_kb)
 
 
 def ids(concepts, ranked):

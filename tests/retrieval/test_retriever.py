@@ -13,10 +13,10 @@ PRIOR = SignalWeights((("prior", 2),), (1.0, 0.0), (0.0, 0.0), 0.0, 0.7)
 
 
 @pytest.fixture
-def make(small_store, tiny_encoder):
+def make(small_kb, tiny_encoder):
     """A function that makes a retriever with the small vocabulary."""
 
-    def make(*signals, kb=small_store, **settings):
+    def make(*signals, kb=small_kb, **settings):
         encoder = TransformerEncoder(str(tiny_encoder), l2_normalized=True, device="cpu")
         retriever = open_retriever(kb, encoder, signals, vectors=VectorSettings())
         retriever.settings = RetrieverSettings(**settings)
@@ -43,8 +43,8 @@ def retrieved(retriever, text="cold"):
     return ids(retriever.retrieve([NLP.make_doc(text)])[0])
 
 
-def test_what_it_says_of_itself(make, small_store):
-    assert repr(make("phrases", "prior")) == f"Retriever(15 concepts of {small_store.path}, signals: phrases, prior)"
+def test_what_it_says_of_itself(make, small_kb):
+    assert repr(make("phrases", "prior")) == f"Retriever(15 concepts of {small_kb.path}, signals: phrases, prior)"
 
 
 def test_settings_can_be_changed_at_any_time(counted):

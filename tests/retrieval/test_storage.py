@@ -16,11 +16,11 @@ TEXTS = ["Mucoviscidosis and cold", "Seizures of men"]
 
 
 @pytest.fixture
-def retriever(small_store, tiny_encoder, tmp_path):
+def retriever(small_kb, tiny_encoder, tmp_path):
     (tmp_path / "labels.txt").write_text("D003550\nD003139\nD012640\nD001241\n")
     encoder = TransformerEncoder(str(tiny_encoder), l2_normalized=True, device="cpu")
     labels, vectors = tmp_path / "labels.txt", VectorSettings(concept_text="mean")
-    return open_retriever(small_store, encoder, SIGNALS, labels=labels, types=["Disease"], vectors=vectors)
+    return open_retriever(small_kb, encoder, SIGNALS, labels=labels, types=["Disease"], vectors=vectors)
 
 
 def ranked(retriever):
@@ -58,23 +58,23 @@ def test_an_encoder_of_documents_is_saved_where_it_is_another(retriever, tmp_pat
     assert again.stored_weights == weights
 
 
-def test_without_an_encoder(small_store, tmp_path):
-    retriever = open_retriever(small_store, None, ["mentions"])
+def test_without_an_encoder(small_kb, tmp_path):
+    retriever = open_retriever(small_kb, None, ["mentions"])
     save_retriever(retriever, tmp_path)
     again = load_retriever(tmp_path, ["mentions"])
     assert again.encoder is again.name_vectors is again.concept_vectors is None
     assert len(again.concepts) == 15
 
 
-def test_nothing_can_be_named(small_store, tmp_path):
+def test_nothing_can_be_named(small_kb, tmp_path):
     (tmp_path / "labels.txt").write_text("D001943\n")
     with pytest.raises(SapbertError, match=r"E642.*labels\.txt.*Chemical"):
-        open_retriever(small_store, None, ["prior"], labels=tmp_path / "labels.txt", types=["Chemical"])
+        open_retriever(small_kb, None, ["prior"], labels=tmp_path / "labels.txt", types=["Chemical"])
 
 
 @pytest.mark.parametrize("damage", [{"counts": 3}, {"counts": None, "weights": {"signals": []}}, []])
-def test_a_damaged_file(small_store, tmp_path, damage):
-    save_retriever(open_retriever(small_store, None, ["prior"]), tmp_path)
+def test_a_damaged_file(small_kb, tmp_path, damage):
+    save_retriever(open_retriever(small_kb, None, ["prior"]), tmp_path)
     (tmp_path / FITTED_FILE).write_text(json.dumps(damage))
     with pytest.raises(SapbertError, match=rf"E306.*{FITTED_FILE}"):
         load_retriever(tmp_path, ["prior"])

@@ -20,7 +20,7 @@ SYLLABLES = ["ba", "cor", "do", "fen", "gil", "hu", "kla", "lem", "mo", "nar", "
 
 @pytest.fixture(scope="session")
 def synonym_pairs():
-    """36 pairs of 12 concepts with three names each, of two or three syllables."""
+    """36 pairs of 12 concepts, each with three names of two or three syllables."""
     words = ("".join(word) for length in (2, 3) for word in itertools.permutations(SYLLABLES, length))
     return [
         Pair(f"C{number}", *pair)
@@ -31,7 +31,7 @@ def synonym_pairs():
 
 @pytest.fixture
 def make_run(tiny_encoder, synonym_pairs):
-    """A function that makes a run of a tiny encoder on a few pairs; anything can be replaced."""
+    """A function that creates a training run of a tiny encoder on a few pairs, with replaceable settings."""
 
     def make(pairs=None, encoder=tiny_encoder, batch_size=8, **settings):
         parts = {
@@ -50,7 +50,7 @@ def make_run(tiny_encoder, synonym_pairs):
 
 @pytest.fixture
 def read_curve():
-    """A function that reads what a run logged and what does not depend on the clock."""
+    """A function that reads the log of a run, without values that depend on the clock."""
 
     def read(output):
         lines = [json.loads(line) for line in (output / "log.jsonl").read_text().splitlines()]

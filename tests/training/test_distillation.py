@@ -50,10 +50,10 @@ def test_a_teacher_of_another_length_is_told(other):
 
 
 @pytest.mark.filterwarnings("error")
-def test_names_of_a_vocabulary_are_encoded_once(float32, other, small_store, monkeypatch):
+def test_names_of_a_vocabulary_are_encoded_once(float32, other, small_kb, monkeypatch):
     vectors = random_vectors()
     expected = Teacher(other)(NAMES, vectors).item()
-    teacher = Teacher(other, kb=str(small_store.path))
+    teacher = Teacher(other, kb=str(small_kb.path))
     assert teacher(NAMES, vectors).item() == pytest.approx(expected, abs=1e-5)
     encoded, encode = [], TransformerEncoder.encode
     monkeypatch.setattr(

@@ -45,7 +45,7 @@ class Plane:
         return queries @ self.vectors[rows].T
 
 
-def make_store(path, **names):
+def make_kb(path, **names):
     return build_knowledge_base(
         (
             Record(concept_id, tuple(Name(text, "exact", "s") for text in texts.split("|")))
@@ -61,8 +61,8 @@ DEGREES = {"cold": 0, "chill": 5, "common cold": 10, "flu": 15, "cool": 20, "hea
 @pytest.fixture(scope="module")
 def kb(tmp_path_factory):
     """C1 and C2 share "cold" (in another case); "Flu" and "flu" are two names of two concepts that read alike."""
-    return make_store(
-        tmp_path_factory.mktemp("store") / "a.kb",
+    return make_kb(
+        tmp_path_factory.mktemp("kb") / "a.kb",
         C1="cold|common cold|chill",
         C2="Cold|low heat",
         C3="Flu",
@@ -136,7 +136,7 @@ def test_pairs_whose_concept_is_not_there(kb):
 
 
 def test_the_normal_form_of_the_encoder_decides_what_reads_alike(tmp_path):
-    kb = make_store(tmp_path / "b.kb", C1="tumour a", C2="Tumor A", C3="tumor b")
+    kb = make_kb(tmp_path / "b.kb", C1="tumour a", C2="Tumor A", C3="tumor b")
     pair = Pair("C1", "tumour a", "ta")
     assert negatives(mine(kb, pair)[0]) != ["tumor b"]
     assert negatives(mine(kb, pair, text_normalizer="american")[0]) == ["tumor b"]
@@ -150,7 +150,7 @@ def test_cased_encoders_read_names_of_another_case_as_others(kb):
 
 def test_more_neighbours_are_asked_for_where_too_many_are_skipped(tmp_path):
     names = {f"name {number}": number / 10 for number in range(120)}
-    kb = make_store(tmp_path / "c.kb", C1="|".join(names), C2="other", C3="third")
+    kb = make_kb(tmp_path / "c.kb", C1="|".join(names), C2="other", C3="third")
     vectors = Plane(kb.names(), {**names, "other": 20, "third": 30})
     found = HardNegatives(kb, vectors, neighbors=1).of(
         [Pair("C1", "name 1", "name 0"), Pair("C1", "name 2", "name 0"), Pair("C2", "a", "other")], Counter()
@@ -172,7 +172,7 @@ VOCABULARIES = st.lists(st.lists(st.text("aAbB ", min_size=1, max_size=3), min_s
 def test_a_negative_shares_no_concept_with_the_pair(tmp_path_factory, vocabulary, data, neighbors):
     """Compared with going through all names, one by one."""
     names = {f"C{i}": [f"x{text}" for text in texts] for i, texts in enumerate(vocabulary)}
-    kb = make_store(tmp_path_factory.mktemp("any") / "a.kb", **{key: "|".join(one) for key, one in names.items()})
+    kb = make_kb(tmp_path_factory.mktemp("any") / "a.kb", **{key: "|".join(one) for key, one in names.items()})
     forms = {key: {" ".join(text.lower().split()) for text in texts} for key, texts in names.items()}
     concept_id = data.draw(st.sampled_from(sorted(forms)))
     anchor, positive = (data.draw(st.sampled_from(sorted(forms[concept_id]))) for _ in range(2))
@@ -192,10 +192,10 @@ def angle_cosine(left, right):
     return np.cos(np.deg2rad(hash64(left) % 360 - hash64(right) % 360))
 
 
-def test_with_a_real_encoder(small_store, tiny_encoder):
-    vectors = cached_name_vectors(small_store, TransformerEncoder(str(tiny_encoder), device="cpu"))
+def test_with_a_real_encoder(small_kb, tiny_encoder):
+    vectors = cached_name_vectors(small_kb, TransformerEncoder(str(tiny_encoder), device="cpu"))
     pairs = [Pair("D012640", "seizures", "fits"), Pair("D003080", "cold", "cold temperature")]
-    triples = HardNegatives(small_store, vectors, neighbors=5).of(pairs, Counter())
+    triples = HardNegatives(small_kb, vectors, neighbors=5).of(pairs, Counter())
     assert len(triples) == 10
     assert not {"seizure", "epileptic seizure"} & {triple.negative for triple in triples[:5]}  # of HP:0001250
     assert "common cold" not in negatives(triples[5:])  # of D003139, which "cold" belongs to as well

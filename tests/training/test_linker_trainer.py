@@ -20,8 +20,8 @@ NO_FILTER = Filter()
 
 
 @pytest.fixture
-def generator(small_store, make_encoder):
-    return generator_of(small_store, make_encoder(pooling="mean"))
+def generator(small_kb, make_encoder):
+    return generator_of(small_kb, make_encoder(pooling="mean"))
 
 
 def generator_of(kb, encoder, sparse=True):
@@ -192,16 +192,16 @@ def test_the_weight_of_the_sparse_score_stays_0_or_more(generator):
     assert trainer.sparse_weight == 0
 
 
-def test_without_a_sparse_score_all_candidates_are_dense(small_store, tiny_encoder):
-    generator = generator_of(small_store, tiny_encoder, sparse=False)
+def test_without_a_sparse_score_all_candidates_are_dense(small_kb, tiny_encoder):
+    generator = generator_of(small_kb, tiny_encoder, sparse=False)
     trainer = LinkerTrainer(Linker(generator), biosyn())
-    scores, _ = trainer.begin_update([mention(small_store, "tumor", "D009369")])
+    scores, _ = trainer.begin_update([mention(small_kb, "tumor", "D009369")])
     (dense,), _ = generator.similarities(["tumor"])
     assert scores.rows[0].tolist() == order(dense)[:6]
     assert trainer.sparse_weight == 0
 
 
-def test_without_an_encoder_nothing_can_be_trained(small_store):
-    generator = CandidateGenerator(small_store, NgramEncoder.fit(small_store.names()), None)
+def test_without_an_encoder_nothing_can_be_trained(small_kb):
+    generator = CandidateGenerator(small_kb, NgramEncoder.fit(small_kb.names()), None)
     with pytest.raises(SapbertError, match="E342"):
         LinkerTrainer(Linker(generator), biosyn())

@@ -20,8 +20,8 @@ NO_FILTER = Filter()
 
 
 @pytest.fixture
-def generator(small_store, make_encoder):
-    return generator_of(small_store, make_encoder(pooling="mean"))
+def generator(small_kb, make_encoder):
+    return generator_of(small_kb, make_encoder(pooling="mean"))
 
 
 def generator_of(kb, encoder, sparse=True):
@@ -101,5 +101,5 @@ def test_candidates_are_always_k_different_names(small_generator, k, share, text
 
 
 @pytest.fixture(scope="module")
-def small_generator(small_store, tiny_encoder):
-    return generator_of(small_store, tiny_encoder)
+def small_generator(small_kb, tiny_encoder):
+    return generator_of(small_kb, tiny_encoder)

@@ -39,8 +39,8 @@ def record(concept_id, *names, source="s", **others):
 
 
 @pytest.fixture
-def store_of(tmp_path):
-    """A function that makes a store of concepts given as id and names."""
+def kb_of(tmp_path):
+    """A function that makes a knowledge base of concepts given as id and names."""
 
     def make(*concepts):
         path = tmp_path / "made.kb"
@@ -50,7 +50,7 @@ def store_of(tmp_path):
 
 
 def drawn(kb, selection=None, seed=0):
-    """All pairs of a store by part, and what was counted."""
+    """All pairs of a knowledge base by part, and what was counted."""
     counts: Counter[str] = Counter()
     found = {"train": [], "eval": [], "plot": []}
     for part, pair in synonym_pairs(kb, selection or PairSelection(), counts, seed=seed):
@@ -170,8 +170,8 @@ def test_setting_aside_nothing_or_all(n, n_rest):
 # --- a vocabulary
 
 
-def test_names_are_lower_cased_folded_and_unique(store_of):
-    kb = store_of(("C1", "Breast  Cancer", "breast cancer", "BREAST\tCANCER", "Mamma-Ca"), ("C2", "Flu", "FLU"))
+def test_names_are_lower_cased_folded_and_unique(kb_of):
+    kb = kb_of(("C1", "Breast  Cancer", "breast cancer", "BREAST\tCANCER", "Mamma-Ca"), ("C2", "Flu", "FLU"))
     found, counts = drawn(kb)
     assert unordered(found["train"]) == {("C1", frozenset({"breast cancer", "mamma-ca"}))}
     assert counts == {
@@ -184,16 +184,16 @@ def test_names_are_lower_cased_folded_and_unique(store_of):
     }
 
 
-def test_a_name_of_two_sources_is_one_name(store_of):
-    found, counts = drawn(store_of(record("C1", "flu", "grippe"), record("C1", "flu", source="other")))
+def test_a_name_of_two_sources_is_one_name(kb_of):
+    found, counts = drawn(kb_of(record("C1", "flu", "grippe"), record("C1", "flu", source="other")))
     assert len(found["train"]) == 1
     assert "duplicate_names" not in counts
 
 
-def test_what_a_line_cannot_hold_is_left_out_and_counted(store_of):
+def test_what_a_line_cannot_hold_is_left_out_and_counted(kb_of):
     names = ("good", "a||b", "ends with |", "\ufeffmark", "|begins", "a | b", "two\nlines")
     found, counts = drawn(
-        store_of(("C1", *names), ("C||2", "a", "b"), ("C3|", "a", "b"), ("\ufeffC4", "a", "b"), ("C 5", "a", "b"))
+        kb_of(("C1", *names), ("C||2", "a", "b"), ("C3|", "a", "b"), ("\ufeffC4", "a", "b"), ("C 5", "a", "b"))
     )
     kept = {name for pair in found["train"] for name in pair[1:]}
     assert kept == {"good", "|begins", "a | b", "two lines", "a", "b"}
@@ -201,14 +201,14 @@ def test_what_a_line_cannot_hold_is_left_out_and_counted(store_of):
     assert (counts["unwritable_names"], counts["unwritable_ids"], counts["names"]) == (3, 3, 6)
 
 
-def test_all_concepts_are_read_however_many(store_of):
-    found, counts = drawn(store_of(*((f"C{number}", "a", f"b{number}") for number in range(2500))))
+def test_all_concepts_are_read_however_many(kb_of):
+    found, counts = drawn(kb_of(*((f"C{number}", "a", f"b{number}") for number in range(2500))))
     assert counts["concepts"] == len(found["train"]) == 2500
     assert [pair.concept_id for pair in found["train"]] == [f"C{number}" for number in range(2500)]
 
 
-def test_a_seed_draws_the_same_again_and_another_one_not(store_of):
-    kb = store_of(*((f"C{number}", *map(str, range(20))) for number in range(5)))
+def test_a_seed_draws_the_same_again_and_another_one_not(kb_of):
+    kb = kb_of(*((f"C{number}", *map(str, range(20))) for number in range(5)))
     assert drawn(kb, seed=3) == drawn(kb, seed=3)
     assert drawn(kb, seed=3)[0] != drawn(kb, seed=4)[0]
 
@@ -220,24 +220,24 @@ def test_the_pairs_of_a_concept_do_not_depend_on_the_others(tmp_path):
     assert drawn(alone)[0]["train"] == drawn(among)[0]["train"][1:]
 
 
-def test_concepts_without_enough_names_are_left_out(store_of):
-    kb = store_of(("C1", "a", "b"), ("C2", "a", "b", "c"), ("C3", "a", "b", "c", "d"))
+def test_concepts_without_enough_names_are_left_out(kb_of):
+    kb = kb_of(("C1", "a", "b"), ("C2", "a", "b", "c"), ("C3", "a", "b", "c", "d"))
     found, counts = drawn(kb, PairSelection(min_names=3))
     assert Counter(pair.concept_id for pair in found["train"]) == {"C2": 3, "C3": 6}
     assert counts["concepts_with_enough_names"] == 2
 
 
-def test_long_names_are_left_out_and_counted(store_of):
-    kb = store_of(("C1", "aa", "bbb", "cccc"), ("C2", "dddd", "ee"))
+def test_long_names_are_left_out_and_counted(kb_of):
+    kb = kb_of(("C1", "aa", "bbb", "cccc"), ("C2", "dddd", "ee"))
     found, counts = drawn(kb, PairSelection(max_length=3))
     assert unordered(found["train"]) == {("C1", frozenset({"aa", "bbb"}))}
     assert counts["long_names"] == 2
     assert counts["names"] == 3
 
 
-def test_a_selection_of_concepts_with_pairs_set_aside(store_of):
+def test_a_selection_of_concepts_with_pairs_set_aside(kb_of):
     concepts = [(f"C{number}", *(f"{number} {letter}" for letter in "abcdef")) for number in range(40)]
-    kb = store_of(*concepts, ("few", "a", "b", "c", "d"))
+    kb = kb_of(*concepts, ("few", "a", "b", "c", "d"))
     selection = PairSelection(max_pairs=5, min_pairs=3, min_names=5, concepts=20, eval_pairs=10, plot_pairs=4)
     found, counts = drawn(kb, selection)
     pairs = found["train"] + found["eval"]
@@ -253,30 +253,30 @@ def test_a_selection_of_concepts_with_pairs_set_aside(store_of):
     assert {pair.concept_id for pair in drawn(kb, selection, seed=1)[0]["train"]} != set(per_concept)
 
 
-def test_too_few_concepts_are_told_with_their_number(store_of):
-    kb = store_of(("C1", "a", "b", "c"), ("C2", "a", "b", "c"), ("C3", "a", "b"))
+def test_too_few_concepts_are_told_with_their_number(kb_of):
+    kb = kb_of(("C1", "a", "b", "c"), ("C2", "a", "b", "c"), ("C3", "a", "b"))
     with pytest.raises(SapbertError, match=r"E181.* 2 concepts have 3 names or more, but 5 concepts were"):
         drawn(kb, PairSelection(min_names=3, concepts=5))
 
 
-def test_too_few_pairs_to_set_aside_are_told_with_their_number(store_of):
-    kb = store_of(("C1", "a", "b", "c"))
+def test_too_few_pairs_to_set_aside_are_told_with_their_number(kb_of):
+    kb = kb_of(("C1", "a", "b", "c"))
     assert len(drawn(kb, PairSelection(eval_pairs=2))[0]["train"]) == 1
     for wanted in (3, 4):
         with pytest.raises(SapbertError, match=rf"E182.* 3 pairs.* {wanted} are set aside"):
             drawn(kb, PairSelection(eval_pairs=wanted))
 
 
-def test_no_pair_at_all_is_an_error(store_of):
+def test_no_pair_at_all_is_an_error(kb_of):
     with pytest.raises(SapbertError, match=r"E183.*concepts with one name 2"):
-        drawn(store_of(("C1", "a"), ("C2", "b", "B")))
+        drawn(kb_of(("C1", "a"), ("C2", "b", "B")))
 
 
-def test_medic_gives_as_many_pairs_as_counted_without_drawing(medic_store):
+def test_medic_gives_as_many_pairs_as_counted_without_drawing(medic_kb):
     names: dict[str, set[str]] = {}
-    for one in stream_records(medic_store):
+    for one in stream_records(medic_kb):
         names.setdefault(one.concept_id, set()).update(" ".join(name.text.lower().split()) for name in one.names)
-    found, counts = drawn(medic_store)
+    found, counts = drawn(medic_kb)
     assert len(found["train"]) == sum(min(50, comb(len(texts), 2)) for texts in names.values())
     assert counts["names"] == sum(map(len, names.values()))
     assert all({pair.name1, pair.name2} <= names[pair.concept_id] for pair in found["train"])
@@ -285,8 +285,8 @@ def test_medic_gives_as_many_pairs_as_counted_without_drawing(medic_store):
 # --- names of several concepts
 
 
-def test_shared_names_are_found_in_normal_form(store_of):
-    kb = store_of(
+def test_shared_names_are_found_in_normal_form(kb_of):
+    kb = kb_of(
         ("C2", "Cold", "common cold"), ("C1", "cold", "COLD  temperature"), ("C3", "cold temperature"), ("C4", "x", "X")
     )
     assert list(shared_names(kb)) == [
@@ -295,19 +295,19 @@ def test_shared_names_are_found_in_normal_form(store_of):
     ]
 
 
-def test_a_name_of_two_sources_of_one_concept_is_not_shared(store_of):
-    kb = store_of(record("C1", "flu", "grippe"), record("C1", "flu", source="other"), record("C2", "cold"))
+def test_a_name_of_two_sources_of_one_concept_is_not_shared(kb_of):
+    kb = kb_of(record("C1", "flu", "grippe"), record("C1", "flu", source="other"), record("C2", "cold"))
     assert list(shared_names(kb)) == []
 
 
-def test_mentions_count_as_names(store_of):
-    kb = store_of(("C1", "cold"), ("C2", "flu"))
+def test_mentions_count_as_names(kb_of):
+    kb = kb_of(("C1", "cold"), ("C2", "flu"))
     mentions = [GoldMention("C1", "flu"), GoldMention("C2", "flu"), GoldMention("C1", "bug"), GoldMention("C2", "bug")]
     assert list(shared_names(kb, mentions)) == [SharedName("bug", ("C1", "C2")), SharedName("flu", ("C1", "C2"))]
 
 
-def test_a_full_disk_is_told(store_of, monkeypatch):
-    kb = store_of(*((f"C{number}", *(f"{number} {other}" for other in range(50))) for number in range(100)))
+def test_a_full_disk_is_told(kb_of, monkeypatch):
+    kb = kb_of(*((f"C{number}", *(f"{number} {other}" for other in range(50))) for number in range(100)))
     connect = sqlite3.connect
 
     def connect_small(path, **options):
@@ -346,8 +346,8 @@ def documents(*mentions):
 
 
 @pytest.fixture
-def cold_store(store_of):
-    return store_of(
+def cold_kb(kb_of):
+    return kb_of(
         ("C1", "Cold", "common cold", "Coryza"),
         record("C2", "influenza", "flu", alternative_ids=("A1", "A2")),
         record("C3", "fever", alternative_ids=("A2",)),
@@ -361,9 +361,9 @@ def gold(kb, *mentions, types=()):
     return found, dict(counts)
 
 
-def test_mentions_with_one_id_of_the_vocabulary_are_taken_once(cold_store):
+def test_mentions_with_one_id_of_the_vocabulary_are_taken_once(cold_kb):
     found, counts = gold(
-        cold_store,
+        cold_kb,
         mention("Head\n cold", "C1"),
         mention("head cold", "C1"),
         mention("grippe", "A1"),
@@ -373,9 +373,9 @@ def test_mentions_with_one_id_of_the_vocabulary_are_taken_once(cold_store):
     assert counts == {"mentions": 4, "repeated_mentions": 1, "mentions_not_in_vocabulary": 1}
 
 
-def test_a_mention_that_is_left_out_counts_once(cold_store):
+def test_a_mention_that_is_left_out_counts_once(cold_kb):
     found, counts = gold(
-        cold_store,
+        cold_kb,
         mention("a"),
         mention("b", "C1|C2"),
         mention("c", "C9|C8", label="Other"),
@@ -393,8 +393,8 @@ def test_a_mention_that_is_left_out_counts_once(cold_store):
     }
 
 
-def test_an_id_of_two_concepts_stands_for_both(cold_store):
-    assert gold(cold_store, mention("hot", "A2"))[0] == [GoldMention("C2", "hot"), GoldMention("C3", "hot")]
+def test_an_id_of_two_concepts_stands_for_both(cold_kb):
+    assert gold(cold_kb, mention("hot", "A2"))[0] == [GoldMention("C2", "hot"), GoldMention("C3", "hot")]
 
 
 def paired(kb, *mentions, max_pairs=50, seed=0):
@@ -403,9 +403,9 @@ def paired(kb, *mentions, max_pairs=50, seed=0):
     return pairs, dict(counts)
 
 
-def test_a_mention_is_paired_with_the_other_names_of_its_concept(cold_store):
+def test_a_mention_is_paired_with_the_other_names_of_its_concept(cold_kb):
     pairs, counts = paired(
-        cold_store, GoldMention("C1", "head cold"), GoldMention("C2", "flu"), GoldMention("C3", "fever")
+        cold_kb, GoldMention("C1", "head cold"), GoldMention("C2", "flu"), GoldMention("C3", "fever")
     )
     assert pairs == [
         Pair("C1", "head cold", "cold"),
@@ -416,17 +416,17 @@ def test_a_mention_is_paired_with_the_other_names_of_its_concept(cold_store):
     assert counts == {"pairs": 4, "mentions_without_another_name": 1}
 
 
-def test_the_names_for_a_mention_are_drawn(cold_store):
+def test_the_names_for_a_mention_are_drawn(cold_kb):
     names = Counter()
     for seed in range(300):
-        pairs, _ = paired(cold_store, GoldMention("C1", "head cold"), max_pairs=2, seed=seed)
+        pairs, _ = paired(cold_kb, GoldMention("C1", "head cold"), max_pairs=2, seed=seed)
         assert len({pair.name2 for pair in pairs}) == 2
         names.update(pair.name2 for pair in pairs)
     assert all(170 < names[name] < 230 for name in ("cold", "common cold", "coryza"))
 
 
-def test_mentions_without_a_pair_are_an_error(cold_store):
+def test_mentions_without_a_pair_are_an_error(cold_kb):
     with pytest.raises(SapbertError, match=r"E183.*mentions without another name 1"):
-        paired(cold_store, GoldMention("C3", "fever"))
+        paired(cold_kb, GoldMention("C3", "fever"))
     with pytest.raises(SapbertError, match=r"E183.*nothing read"):
-        paired(cold_store)
+        paired(cold_kb)

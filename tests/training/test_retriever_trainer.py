@@ -23,12 +23,12 @@ PRIMARY = {"OMIM:114480": "D001943"}
 
 
 @pytest.fixture(scope="module")
-def make(small_store, tiny_encoder):
+def make(small_kb, tiny_encoder):
     """A function that makes a trainer; `others` are settings of the training."""
 
     def make(signals=("document",), **others):
         encoder = TransformerEncoder(str(tiny_encoder), l2_normalized=True, device="cpu")
-        retriever = open_retriever(small_store, encoder, signals, vectors=VectorSettings())
+        retriever = open_retriever(small_kb, encoder, signals, vectors=VectorSettings())
         return RetrieverTrainer(retriever, ConceptRetrieval(**{"dropout": False, "held_out": 0.0, **others}))
 
     return make
@@ -157,9 +157,9 @@ def test_documents_count_as_much_as_they_say():
 # --- counts, mentions and weights
 
 
-def test_what_is_annotated_is_counted_and_becomes_names(trained, said):
+def test_what_is_annotated_is_counted_and_becomes_names(trained, concept_phrases):
     retriever = trained.retriever
-    assert retriever.counts.concepts == dict.fromkeys(said, 4)
+    assert retriever.counts.concepts == dict.fromkeys(concept_phrases, 4)
     assert retriever.counts.marked["poppy juice"] == 4
     assert retriever.kb.find_name("Sticky lungs") == ("D003550",)
     assert len(retriever.kb.annotated_only()) == 4

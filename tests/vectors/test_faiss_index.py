@@ -18,8 +18,8 @@ def own_cache(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def vectors(small_store, tiny_encoder):
-    return cached_name_vectors(small_store, TransformerEncoder(str(tiny_encoder)))
+def vectors(small_kb, tiny_encoder):
+    return cached_name_vectors(small_kb, TransformerEncoder(str(tiny_encoder)))
 
 
 def files(folder):
@@ -68,55 +68,55 @@ def test_kinds_that_cannot_be_made(vectors, kind, message, tmp_path):
 
 
 @pytest.mark.parametrize("parameters", ["nprobe=3", "efSearch", "efSearch=many", "k_factor=3"])
-def test_parameters_that_an_index_has_not(vectors, small_store, parameters):
+def test_parameters_that_an_index_has_not(vectors, small_kb, parameters):
     with pytest.raises(SapbertError, match=f"E323.*'{re.escape(parameters)}'.*'HNSW32'"):
-        open_faiss(vectors, small_store, f"HNSW;{parameters}")
+        open_faiss(vectors, small_kb, f"HNSW;{parameters}")
 
 
-def test_how_much_is_searched(vectors, small_store):
-    assert open_faiss(vectors, small_store, "HNSW")._index.hnsw.efSearch == 256
-    assert open_faiss(vectors, small_store, "HNSW;efSearch=7")._index.hnsw.efSearch == 7
+def test_how_much_is_searched(vectors, small_kb):
+    assert open_faiss(vectors, small_kb, "HNSW")._index.hnsw.efSearch == 256
+    assert open_faiss(vectors, small_kb, "HNSW;efSearch=7")._index.hnsw.efSearch == 7
 
 
-def test_it_is_made_once_beside_the_vectors(vectors, small_store, monkeypatch):
-    first = open_faiss(vectors, small_store, "HNSW")
+def test_it_is_made_once_beside_the_vectors(vectors, small_kb, monkeypatch):
+    first = open_faiss(vectors, small_kb, "HNSW")
     assert files(vectors.folder) == ["HNSW32.faiss", "hashes.npy", "vectors.json", "vectors.npy"]
     monkeypatch.setattr("spacy_sapbert.vectors.faiss_index.build_index", None)
-    again = open_faiss(vectors, small_store, "HNSW32;efSearch=16")
+    again = open_faiss(vectors, small_kb, "HNSW32;efSearch=16")
     queries = vectors.encode(["breast", "cold"])
     for found, expected in zip(again.nearest(queries, 3), first.nearest(queries, 3), strict=True):
         np.testing.assert_array_equal(found, expected)
     np.testing.assert_array_equal(again.encode(["new"]), vectors.encode(["new"]))
 
 
-def test_a_folder_without_the_index_leaves_it_to_the_cache(vectors, small_store, tmp_path):
-    open_faiss(vectors, small_store, "SQ8").save(tmp_path / "saved")
-    saved = NameVectors(tmp_path / "saved", small_store, vectors.encoder)
+def test_a_folder_without_the_index_leaves_it_to_the_cache(vectors, small_kb, tmp_path):
+    open_faiss(vectors, small_kb, "SQ8").save(tmp_path / "saved")
+    saved = NameVectors(tmp_path / "saved", small_kb, vectors.encoder)
     assert files(saved.folder) == ["SQ8.faiss", "hashes.npy", "vectors.json", "vectors.npy"]
-    open_faiss(saved, small_store, "HNSW")
+    open_faiss(saved, small_kb, "HNSW")
     assert "HNSW32.faiss" not in files(saved.folder)
     assert files(vectors.folder) == ["HNSW32.faiss", "SQ8.faiss", "hashes.npy", "vectors.json", "vectors.npy"]
 
 
-def test_another_kind_is_made_when_it_is_saved(vectors, small_store, tmp_path):
-    for given in (vectors, open_faiss(vectors, small_store, "HNSW")):
+def test_another_kind_is_made_when_it_is_saved(vectors, small_kb, tmp_path):
+    for given in (vectors, open_faiss(vectors, small_kb, "HNSW")):
         save_faiss(given, "SQ8", tmp_path / "saved")
         assert "SQ8.faiss" in files(tmp_path / "saved")
     assert "SQ8.faiss" not in files(vectors.folder)
 
 
 @pytest.mark.parametrize("kept", [0, 10, 500, -1])
-def test_a_damaged_index(vectors, small_store, kept):
-    path = open_faiss(vectors, small_store, "HNSW")._path
+def test_a_damaged_index(vectors, small_kb, kept):
+    path = open_faiss(vectors, small_kb, "HNSW")._path
     path.write_bytes(path.read_bytes()[:kept])
     with pytest.raises(SapbertError, match=r"E306.*HNSW32\.faiss"):
-        open_faiss(vectors, small_store, "HNSW")
+        open_faiss(vectors, small_kb, "HNSW")
 
 
-def test_an_index_of_other_names(vectors, small_store):
+def test_an_index_of_other_names(vectors, small_kb):
     build_index(vectors.vectors[:20], "HNSW32", vectors.folder / "HNSW32.faiss")
     with pytest.raises(SapbertError, match=r"E306.*20 of 34 names"):
-        open_faiss(vectors, small_store, "HNSW")
+        open_faiss(vectors, small_kb, "HNSW")
 
 
 def passing(rows):
@@ -124,9 +124,9 @@ def passing(rows):
 
 
 @pytest.mark.parametrize("kind", ["HNSW32", "IVF2,Flat", "PCA16,IVF2,SQ8", "SQ8"])
-def test_the_nearest_of_those_that_pass(kind, vectors, small_store, monkeypatch):
+def test_the_nearest_of_those_that_pass(kind, vectors, small_kb, monkeypatch):
     monkeypatch.setattr("spacy_sapbert.vectors.faiss_index._names_needed", lambda index: 0)
-    opened = open_faiss(vectors, small_store, kind)
+    opened = open_faiss(vectors, small_kb, kind)
     queries = vectors.encode(["cold", "breast cancer"])
     rows = np.array([3, 8, 20, 33])
     for index in (opened, vectors):
@@ -137,9 +137,9 @@ def test_the_nearest_of_those_that_pass(kind, vectors, small_store, monkeypatch)
     np.testing.assert_array_equal(found, rows[best])
 
 
-def test_some_kinds_cannot_choose(vectors, small_store, monkeypatch):
+def test_some_kinds_cannot_choose(vectors, small_kb, monkeypatch):
     monkeypatch.setattr("spacy_sapbert.vectors.faiss_index._names_needed", lambda index: 0)
-    opened = open_faiss(vectors, small_store, "PQ8x2")
+    opened = open_faiss(vectors, small_kb, "PQ8x2")
     assert opened.nearest(vectors.encode(["cold"]), 3)[1].shape == (1, 3)
     with pytest.raises(SapbertError, match=r"E324.*'PQ8x2'"):
         opened.nearest(vectors.encode(["cold"]), 3, passing([1, 2, 3]))

@@ -63,8 +63,8 @@ def own_cache(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def built(small_store, encoder, tmp_path):
-    build_name_vectors(small_store, encoder, tmp_path / "built")
+def built(small_kb, encoder, tmp_path):
+    build_name_vectors(small_kb, encoder, tmp_path / "built")
     encoder.calls.clear()
     return tmp_path / "built"
 
@@ -72,28 +72,28 @@ def built(small_store, encoder, tmp_path):
 # --- built
 
 
-def test_one_vector_a_name_in_its_row(small_store, encoder, built):
-    vectors = NameVectors(built, small_store, encoder).vectors
+def test_one_vector_a_name_in_its_row(small_kb, encoder, built):
+    vectors = NameVectors(built, small_kb, encoder).vectors
     assert vectors.dtype == np.float32
-    assert vectors.shape == (small_store.n_names, 8)
-    for row, name in enumerate(small_store.names()):
+    assert vectors.shape == (small_kb.n_names, 8)
+    for row, name in enumerate(small_kb.names()):
         np.testing.assert_array_equal(vectors[row], encoder.vector(name))
     assert sorted(path.name for path in built.iterdir()) == sorted([HASHES_FILE, MANIFEST_FILE, VECTORS_FILE])
 
 
-def test_vectors_of_a_real_encoder(small_store, tiny_encoder, tmp_path, monkeypatch):
+def test_vectors_of_a_real_encoder(small_kb, tiny_encoder, tmp_path, monkeypatch):
     monkeypatch.setattr(name_vectors, "NAMES_PER_CHUNK", 8192)
     encoder = TransformerEncoder(str(tiny_encoder))
-    build_name_vectors(small_store, encoder, tmp_path / "built")
-    names = list(small_store.names())
-    vectors = NameVectors(tmp_path / "built", small_store, encoder).vectors
+    build_name_vectors(small_kb, encoder, tmp_path / "built")
+    names = list(small_kb.names())
+    vectors = NameVectors(tmp_path / "built", small_kb, encoder).vectors
     np.testing.assert_array_equal(vectors, encoder.encode(names, fast=True))
     assert np.sum(vectors * encoder.encode(names), axis=1).min() > 0.99
 
 
-def test_progress(small_store, encoder, tmp_path):
+def test_progress(small_kb, encoder, tmp_path):
     told = []
-    build_name_vectors(small_store, encoder, tmp_path / "built", lambda done, total: told.append((done, total)))
+    build_name_vectors(small_kb, encoder, tmp_path / "built", lambda done, total: told.append((done, total)))
     assert told == [(10, 34), (20, 34), (30, 34), (34, 34)]
 
 
@@ -105,31 +105,31 @@ def stop_after(chunks):
     return progress
 
 
-def test_a_build_that_was_cut_off_goes_on(small_store, encoder, tmp_path):
+def test_a_build_that_was_cut_off_goes_on(small_kb, encoder, tmp_path):
     folder = tmp_path / "built"
     with pytest.raises(KeyboardInterrupt):
-        build_name_vectors(small_store, encoder, folder, stop_after(2))
+        build_name_vectors(small_kb, encoder, folder, stop_after(2))
     with pytest.raises(SapbertError, match="E306"):
-        NameVectors(folder, small_store, encoder)
+        NameVectors(folder, small_kb, encoder)
     assert encoder.n_texts == 20
-    build_name_vectors(small_store, encoder, folder)
+    build_name_vectors(small_kb, encoder, folder)
     assert encoder.n_texts == 34
-    assert [name for call in encoder.calls for name in call] == list(small_store.names())
+    assert [name for call in encoder.calls for name in call] == list(small_kb.names())
     whole = CountingEncoder()
-    build_name_vectors(small_store, whole, tmp_path / "whole")
+    build_name_vectors(small_kb, whole, tmp_path / "whole")
     for name in (HASHES_FILE, MANIFEST_FILE, VECTORS_FILE):
         assert (folder / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
     assert not (folder / "parts").exists()
 
 
-def test_parts_of_another_encoder_are_not_taken(small_store, encoder, tmp_path):
+def test_parts_of_another_encoder_are_not_taken(small_kb, encoder, tmp_path):
     with pytest.raises(KeyboardInterrupt):
-        build_name_vectors(small_store, CountingEncoder("other"), tmp_path / "built", stop_after(2))
-    build_name_vectors(small_store, encoder, tmp_path / "built")
+        build_name_vectors(small_kb, CountingEncoder("other"), tmp_path / "built", stop_after(2))
+    build_name_vectors(small_kb, encoder, tmp_path / "built")
     assert encoder.n_texts == 34
 
 
-def test_a_part_that_was_half_written_is_made_again(small_store, encoder, tmp_path, monkeypatch):
+def test_a_part_that_was_half_written_is_made_again(small_kb, encoder, tmp_path, monkeypatch):
     folder = tmp_path / "built"
 
     def failing(file, array, allow_pickle):
@@ -139,38 +139,38 @@ def test_a_part_that_was_half_written_is_made_again(small_store, encoder, tmp_pa
     with monkeypatch.context() as patch:
         patch.setattr(np, "save", failing)
         with pytest.raises(SapbertError, match=r"E507.*disk full"):
-            build_name_vectors(small_store, encoder, folder)
+            build_name_vectors(small_kb, encoder, folder)
     assert [path.name for path in (folder / "parts").iterdir()] == [MANIFEST_FILE]
-    build_name_vectors(small_store, encoder, folder)
-    assert NameVectors(folder, small_store, encoder).vectors.shape == (34, 8)
+    build_name_vectors(small_kb, encoder, folder)
+    assert NameVectors(folder, small_kb, encoder).vectors.shape == (34, 8)
 
 
 # --- of something else, or damaged
 
 
-def test_vectors_of_another_store_or_encoder(small_store, encoder, built, tmp_path):
+def test_vectors_of_another_knowledge_base_or_encoder(small_kb, encoder, built, tmp_path):
     other = build_knowledge_base([Record("D1", (Name("a", "exact", "t"),))], tmp_path / "other.kb")
-    for kb, another in ((other, encoder), (small_store, CountingEncoder("other"))):
+    for kb, another in ((other, encoder), (small_kb, CountingEncoder("other"))):
         with pytest.raises(SapbertError, match=r"E305.*another vocabulary or encoder"):
             NameVectors(built, kb, another)
 
 
 @pytest.mark.parametrize("name", [HASHES_FILE, MANIFEST_FILE, VECTORS_FILE])
 @pytest.mark.parametrize("kept", [None, 0, 5, -4])
-def test_missing_and_cut_off_files(small_store, encoder, built, name, kept):
+def test_missing_and_cut_off_files(small_kb, encoder, built, name, kept):
     content = (built / name).read_bytes()
     (built / name).unlink()
     if kept is not None:
         (built / name).write_bytes(content[:kept])
     with pytest.raises(SapbertError, match=r"E306.*built"):
-        NameVectors(built, small_store, encoder)
+        NameVectors(built, small_kb, encoder)
 
 
 # --- used
 
 
-def test_names_are_not_encoded_again(small_store, encoder, built):
-    vectors = NameVectors(built, small_store, encoder)
+def test_names_are_not_encoded_again(small_kb, encoder, built):
+    vectors = NameVectors(built, small_kb, encoder)
     texts = ["breast  CANCER", "new", "CF", "new", "Cold"]
     np.testing.assert_array_equal(vectors.encode(texts), [encoder.vector(" ".join(text.split())) for text in texts])
     assert encoder.calls == [["new", "new"]]
@@ -180,22 +180,22 @@ def test_names_are_not_encoded_again(small_store, encoder, built):
     assert encoder.calls == []
 
 
-def test_similarities_and_nearest(small_store, encoder, built):
-    vectors = NameVectors(built, small_store, encoder)
+def test_similarities_and_nearest(small_kb, encoder, built):
+    vectors = NameVectors(built, small_kb, encoder)
     queries = np.array([encoder.vector(text) for text in ("breast cancer", "new", "other")])
-    cosines = queries @ np.array([encoder.vector(name) for name in small_store.names()]).T
+    cosines = queries @ np.array([encoder.vector(name) for name in small_kb.names()]).T
     np.testing.assert_allclose(vectors.similarities(queries), cosines, atol=1e-6)
     rows = np.array([7, 0, 7])
     np.testing.assert_allclose(vectors.similarities(queries, rows), cosines[:, rows], atol=1e-6)
     scores, nearest = vectors.nearest(queries, 5)
     np.testing.assert_array_equal(nearest, np.argsort(-cosines, axis=1)[:, :5])
     np.testing.assert_allclose(scores, -np.sort(-cosines, axis=1)[:, :5], atol=1e-6)
-    scores, nearest = vectors.nearest(queries, small_store.n_names)
-    assert [sorted(row) for row in nearest] == [list(range(small_store.n_names))] * 3
+    scores, nearest = vectors.nearest(queries, small_kb.n_names)
+    assert [sorted(row) for row in nearest] == [list(range(small_kb.n_names))] * 3
 
 
-def test_the_highest_inner_product(small_store, encoder, built):
-    vectors = NameVectors(built, small_store, encoder)
+def test_the_highest_inner_product(small_kb, encoder, built):
+    vectors = NameVectors(built, small_kb, encoder)
     queries = np.array([[3, 4, 0, 0, 0, 0, 0, 0], [0] * 8], dtype=np.float32)
     assert vectors.highest(queries) == [1, 1]
     encoder.l2_normalized = False
@@ -206,18 +206,18 @@ def test_the_highest_inner_product(small_store, encoder, built):
     assert 0 < lowest < 1e-30
 
 
-def test_the_longest_vector_is_in_any_chunk(small_store, encoder, built):
-    for row in (0, 9, 10, small_store.n_names - 1):
-        vectors = NameVectors(built, small_store, encoder)
+def test_the_longest_vector_is_in_any_chunk(small_kb, encoder, built):
+    for row in (0, 9, 10, small_kb.n_names - 1):
+        vectors = NameVectors(built, small_kb, encoder)
         vectors.known.vectors = vectors.known.vectors.copy()
         vectors.known.vectors[row] *= 3
         assert vectors.longest == pytest.approx(3)
 
 
-def test_saved_and_opened(small_store, encoder, built, tmp_path):
-    NameVectors(built, small_store, encoder).save(tmp_path / "new" / "saved")
+def test_saved_and_opened(small_kb, encoder, built, tmp_path):
+    NameVectors(built, small_kb, encoder).save(tmp_path / "new" / "saved")
     shutil.rmtree(built)
-    opened = NameVectors(tmp_path / "new" / "saved", small_store, encoder)
+    opened = NameVectors(tmp_path / "new" / "saved", small_kb, encoder)
     np.testing.assert_array_equal(opened.encode(["CF"]), [encoder.vector("CF")])
     assert encoder.calls == []
 
@@ -225,18 +225,18 @@ def test_saved_and_opened(small_store, encoder, built, tmp_path):
 # --- the cache
 
 
-def test_the_cache_is_filled_once(small_store, encoder):
-    first = cached_name_vectors(small_store, encoder)
+def test_the_cache_is_filled_once(small_kb, encoder):
+    first = cached_name_vectors(small_kb, encoder)
     assert encoder.n_texts == 34
-    again = cached_name_vectors(small_store, encoder)
+    again = cached_name_vectors(small_kb, encoder)
     assert encoder.n_texts == 34
     assert again.folder == first.folder
-    cached_name_vectors(small_store, CountingEncoder("other"))
-    np.testing.assert_array_equal(cached_name_vectors(small_store, encoder).vectors, first.vectors)
+    cached_name_vectors(small_kb, CountingEncoder("other"))
+    np.testing.assert_array_equal(cached_name_vectors(small_kb, encoder).vectors, first.vectors)
 
 
-def test_names_of_another_store_in_the_cache_are_not_encoded_again(small_store, encoder, tmp_path):
-    cached_name_vectors(small_store, encoder)
+def test_names_of_another_knowledge_base_in_the_cache_are_not_encoded_again(small_kb, encoder, tmp_path):
+    cached_name_vectors(small_kb, encoder)
     encoder.calls.clear()
     record = Record("D1", tuple(Name(text, "exact", "t") for text in ("COLD", "new", "ALS", "newer")))
     other = build_knowledge_base([record], tmp_path / "other.kb")
@@ -248,16 +248,16 @@ def test_names_of_another_store_in_the_cache_are_not_encoded_again(small_store, 
     assert stranger.n_texts == 4
 
 
-def test_damaged_vectors_in_the_cache_are_told(small_store, encoder, tmp_path):
-    folder = cached_name_vectors(small_store, encoder).folder
+def test_damaged_vectors_in_the_cache_are_told(small_kb, encoder, tmp_path):
+    folder = cached_name_vectors(small_kb, encoder).folder
     (folder / VECTORS_FILE).write_bytes(b"")
     other = build_knowledge_base([Record("D1", (Name("a", "exact", "t"),))], tmp_path / "other.kb")
-    for kb in (small_store, other):
+    for kb in (small_kb, other):
         with pytest.raises(SapbertError, match=rf"E306.*{folder.name}.*If it is in the cache, delete it"):
             cached_name_vectors(kb, encoder)
 
 
-def test_several_at_once_build_the_cache_once(small_store, encoder):
+def test_several_at_once_build_the_cache_once(small_kb, encoder):
     class SlowEncoder(CountingEncoder):
         def encode(self, texts, *, fast=False):
             time.sleep(0.02)
@@ -265,9 +265,7 @@ def test_several_at_once_build_the_cache_once(small_store, encoder):
 
     encoder = SlowEncoder()
     found = []
-    threads = [
-        threading.Thread(target=lambda: found.append(cached_name_vectors(small_store, encoder))) for _ in range(3)
-    ]
+    threads = [threading.Thread(target=lambda: found.append(cached_name_vectors(small_kb, encoder))) for _ in range(3)]
     for thread in threads:
         thread.start()
     for thread in threads:

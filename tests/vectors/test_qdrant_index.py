@@ -37,7 +37,7 @@ def address(tmp_path):
 
 @pytest.fixture
 def put(encoder, address):
-    """A function that uploads a store."""
+    """A function that uploads a knowledge base."""
 
     def put(kb, encoder=encoder, **options):
         return upload(kb, cached_name_vectors(kb, encoder), address, **options)
@@ -92,21 +92,21 @@ def test_kinds_of_faiss_are_no_addresses():
 # --- uploads
 
 
-def test_points(small_store, encoder, put, address):
-    assert put(small_store) == {"added": 34, "changed": 0, "unchanged": 0, "removed": 0}
+def test_points(small_kb, encoder, put, address):
+    assert put(small_kb) == {"added": 34, "changed": 0, "unchanged": 0, "removed": 0}
     found = points(address)
-    assert len(found) == small_store.n_names
+    assert len(found) == small_kb.n_names
     assert found["Seizures"]["owners"] == [
         {"concept": "D012640", "types": ["Disease"], "sources": ["MEDIC"]},
         {"concept": "HP:0001250", "types": ["Phenotype"], "sources": ["HPO"]},
     ]
-    vectors = Collection(address).vectors(name_ids(small_store).tolist())
-    expected = cached_name_vectors(small_store, encoder).vectors
-    np.testing.assert_array_equal([vectors[one] for one in name_ids(small_store).tolist()], expected)
+    vectors = Collection(address).vectors(name_ids(small_kb).tolist())
+    expected = cached_name_vectors(small_kb, encoder).vectors
+    np.testing.assert_array_equal([vectors[one] for one in name_ids(small_kb).tolist()], expected)
 
 
-def test_points_of_concepts(small_store, encoder, put, address):
-    assert put(small_store, centroids=True)["added"] == 34 + 15
+def test_points_of_concepts(small_kb, encoder, put, address):
+    assert put(small_kb, centroids=True)["added"] == 34 + 15
     assert points(address)["D001241"] == {
         "concept": "D001241",
         "names": ["ASA", "Aspirin", "acetylsalicylic acid"],
@@ -115,17 +115,17 @@ def test_points_of_concepts(small_store, encoder, put, address):
     }
     with Collection(address).asking() as client:
         (record,) = client.retrieve(address.collection, [concept_point("D001241")], with_vectors=True)
-    rows = small_store.name_rows("D001241")
-    mean = cached_name_vectors(small_store, encoder).vectors[rows].mean(axis=0)
+    rows = small_kb.name_rows("D001241")
+    mean = cached_name_vectors(small_kb, encoder).vectors[rows].mean(axis=0)
     np.testing.assert_allclose(record.vector[CONCEPT], mean / np.linalg.norm(mean), atol=1e-5)
     assert NAME not in record.vector
-    assert put(small_store) == {"added": 0, "changed": 0, "unchanged": 34, "removed": 15}
+    assert put(small_kb) == {"added": 0, "changed": 0, "unchanged": 34, "removed": 15}
 
 
-def test_again(small_store, put, address):
-    put(small_store, centroids=True)
+def test_again(small_kb, put, address):
+    put(small_kb, centroids=True)
     before = points(address)
-    assert put(small_store, centroids=True) == {"added": 0, "changed": 0, "unchanged": 49, "removed": 0}
+    assert put(small_kb, centroids=True) == {"added": 0, "changed": 0, "unchanged": 49, "removed": 0}
     assert points(address) == before
 
 
@@ -140,7 +140,7 @@ def test_a_newer_version_changes_what_changed(versions, put, address, encoder):
     assert CandidateGenerator(new, None, QdrantVectors(address, new, encoder))(["given"], 1)[0][0].concept_id == "D"
 
 
-def test_an_upload_that_was_cut_off_goes_on(small_store, encoder, put, address, monkeypatch):
+def test_an_upload_that_was_cut_off_goes_on(small_kb, encoder, put, address, monkeypatch):
     monkeypatch.setattr("spacy_sapbert.vectors.qdrant_upload.POINTS_PER_BATCH", 10)
 
     def stop(done, total):
@@ -148,47 +148,47 @@ def test_an_upload_that_was_cut_off_goes_on(small_store, encoder, put, address, 
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        put(small_store, progress=stop)
+        put(small_kb, progress=stop)
     with pytest.raises(SapbertError, match=r"E327.*20 of 34 points.*kb upload"):
-        QdrantVectors(address, small_store, encoder).nearest(np.zeros((1, 32), np.float32), 1)
+        QdrantVectors(address, small_kb, encoder).nearest(np.zeros((1, 32), np.float32), 1)
     told = []
-    counts = put(small_store, progress=lambda *done: told.append(done))
+    counts = put(small_kb, progress=lambda *done: told.append(done))
     assert counts == {"added": 14, "changed": 0, "unchanged": 20, "removed": 0}
     assert told == [(10, 34), (20, 34), (30, 34), (34, 34)]
 
 
-def test_vectors_of_another_encoder_are_replaced(small_store, make_encoder, put, address):
-    put(small_store)
+def test_vectors_of_another_encoder_are_replaced(small_kb, make_encoder, put, address):
+    put(small_kb)
     other = TransformerEncoder(str(make_encoder(seed=5)), device="cpu")
-    assert put(small_store, encoder=other)["added"] == 34
+    assert put(small_kb, encoder=other)["added"] == 34
     assert Collection(address).about().encoder == other.fingerprint
 
 
-def test_a_collection_of_something_else_is_left_alone(small_store, put, address):
+def test_a_collection_of_something_else_is_left_alone(small_kb, put, address):
     from qdrant_client import models
 
     with Collection(address).asking() as client:
         size = models.VectorParams(size=2, distance=models.Distance.DOT)
         client.create_collection(address.collection, vectors_config=size)
     with pytest.raises(SapbertError, match=r"E548.*#small"):
-        put(small_store)
+        put(small_kb)
 
 
 # --- what cannot be linked with
 
 
 @pytest.fixture
-def asked(small_store, encoder, address):
+def asked(small_kb, encoder, address):
     """A function that asks for the nearest names."""
 
-    def ask(kb=small_store, encoder=encoder):
+    def ask(kb=small_kb, encoder=encoder):
         return QdrantVectors(address, kb, encoder).nearest(np.ones((1, 32), np.float32), 2)
 
     return ask
 
 
-def test_no_folder_and_no_collection(asked, put, versions, address, encoder, small_store):
-    command = f"kb upload {small_store.path} --encoder {encoder.name} --to {address.location} --collection small"
+def test_no_folder_and_no_collection(asked, put, versions, address, encoder, small_kb):
+    command = f"kb upload {small_kb.path} --encoder {encoder.name} --to {address.location} --collection small"
     with pytest.raises(SapbertError, match=f"E326.*it is not there.*{re.escape(command)}"):
         asked()
     upload(versions[0], cached_name_vectors(versions[0], encoder), Address(address.location, "other"))
@@ -206,8 +206,8 @@ def test_a_collection_of_something_else(asked, address):
         asked()
 
 
-def test_of_another_vocabulary_or_encoder(asked, put, versions, small_store, make_encoder, monkeypatch):
-    put(small_store)
+def test_of_another_vocabulary_or_encoder(asked, put, versions, small_kb, make_encoder, monkeypatch):
+    put(small_kb)
     asked()
     with pytest.raises(SapbertError, match=r"E328.*another vocabulary than.*kb upload \S+old\.kb"):
         asked(kb=versions[0])
@@ -219,13 +219,13 @@ def test_of_another_vocabulary_or_encoder(asked, put, versions, small_store, mak
         asked(encoder=other)
 
 
-def test_names_that_are_missing(asked, put, small_store, address, encoder):
-    put(small_store)
-    vectors = QdrantVectors(address, small_store, encoder)
-    rows = np.arange(small_store.n_names)
+def test_names_that_are_missing(asked, put, small_kb, address, encoder):
+    put(small_kb)
+    vectors = QdrantVectors(address, small_kb, encoder)
+    rows = np.arange(small_kb.n_names)
     assert vectors.similarities(np.ones((2, 32), np.float32)).shape == (2, 34)
     with Collection(address).asking() as client:
-        client.delete(address.collection, name_ids(small_store)[:3].tolist())
+        client.delete(address.collection, name_ids(small_kb)[:3].tolist())
     with pytest.raises(SapbertError, match=r"E327.*3 names have no vector"):
         vectors.similarities(np.ones((2, 32), np.float32), rows)
     with pytest.raises(SapbertError, match=r"E327.*31 of 34 points"):
@@ -234,9 +234,9 @@ def test_names_that_are_missing(asked, put, small_store, address, encoder):
 
 @pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="no fork here")
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
-def test_a_folder_serves_one_process(asked, put, small_store, address, encoder):
-    put(small_store)
-    vectors = QdrantVectors(address, small_store, encoder)
+def test_a_folder_serves_one_process(asked, put, small_kb, address, encoder):
+    put(small_kb)
+    vectors = QdrantVectors(address, small_kb, encoder)
     expected = vectors.nearest(np.ones((1, 32), np.float32), 2)[1].tolist()
     context = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
@@ -281,43 +281,43 @@ class Refusing(http.server.BaseHTTPRequestHandler):
         pass
 
 
-def test_a_server_that_refuses(small_store, encoder):
+def test_a_server_that_refuses(small_kb, encoder):
     server = http.server.HTTPServer(("127.0.0.1", 0), Refusing)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     address = Address(f"http://127.0.0.1:{server.server_port}")
     try:
         with pytest.raises(SapbertError, match=r"E325.*401.*Must provide an API key.*QDRANT_API_KEY"):
-            QdrantVectors(address, small_store, encoder).nearest(np.ones((1, 32), np.float32), 2)
+            QdrantVectors(address, small_kb, encoder).nearest(np.ones((1, 32), np.float32), 2)
     finally:
         server.shutdown()
         server.server_close()
     with pytest.raises(SapbertError, match=r"E325.*#spacy-sapbert does not respond.*[Rr]efused"):
-        upload(small_store, cached_name_vectors(small_store, encoder), address)
+        upload(small_kb, cached_name_vectors(small_kb, encoder), address)
 
 
-def test_without_the_client(monkeypatch, small_store, encoder):
+def test_without_the_client(monkeypatch, small_kb, encoder):
     monkeypatch.setitem(sys.modules, "qdrant_client", None)
     with pytest.raises(SapbertError, match=r"E542.*spacy-sapbert\[qdrant\]"):
-        QdrantVectors(Address("http://host"), small_store, encoder).nearest(np.ones((1, 32), np.float32), 2)
+        QdrantVectors(Address("http://host"), small_kb, encoder).nearest(np.ones((1, 32), np.float32), 2)
 
 
 # --- used
 
 
-def test_nothing_is_connected_to_before_the_first_use(small_store, encoder, monkeypatch):
+def test_nothing_is_connected_to_before_the_first_use(small_kb, encoder, monkeypatch):
     monkeypatch.setattr(qdrant_collection, "_connect", lambda address: 1 / 0)
-    vectors = QdrantVectors(Address("http://host"), small_store, encoder)
+    vectors = QdrantVectors(Address("http://host"), small_kb, encoder)
     assert vectors.encode(["cold"]).shape == (1, 32)
     with pytest.raises(ZeroDivisionError):
         vectors.nearest(np.ones((1, 32), np.float32), 2)
 
 
-def test_types_and_sources_are_those_of_one_owner(put, small_store, encoder, address):
+def test_types_and_sources_are_those_of_one_owner(put, small_kb, encoder, address):
     """The name "Seizures" belongs to a disease of MEDIC and to a phenotype of HPO."""
-    put(small_store)
-    vectors = QdrantVectors(address, small_store, encoder)
-    generator = CandidateGenerator(small_store, None, vectors)
-    row = [*small_store.names()].index("Seizures")
+    put(small_kb)
+    vectors = QdrantVectors(address, small_kb, encoder)
+    generator = CandidateGenerator(small_kb, None, vectors)
+    row = [*small_kb.names()].index("Seizures")
     for filter, passes in (
         (Filter(("Disease",), ("MEDIC",)), True),
         (Filter(("Phenotype",), ("HPO",)), True),
@@ -329,18 +329,18 @@ def test_types_and_sources_are_those_of_one_owner(put, small_store, encoder, add
         assert set(rows[rows >= 0]) == set(passing.rows)
 
 
-def test_raw_vectors(small_store, make_encoder, address):
+def test_raw_vectors(small_kb, make_encoder, address):
     raw = TransformerEncoder(str(make_encoder(seed=7, l2_normalized=False)), device="cpu")
-    exact = cached_name_vectors(small_store, raw)
-    upload(small_store, exact, address)
-    vectors = QdrantVectors(address, small_store, raw)
+    exact = cached_name_vectors(small_kb, raw)
+    upload(small_kb, exact, address)
+    vectors = QdrantVectors(address, small_kb, raw)
     queries = raw.encode(["cold", "new"])
     assert vectors.longest == pytest.approx(exact.longest)
     np.testing.assert_allclose(vectors.highest(queries), exact.highest(queries), rtol=1e-5)
-    expected, found = (CandidateGenerator(small_store, None, one)(["new"], 5)[0] for one in (exact, vectors))
+    expected, found = (CandidateGenerator(small_kb, None, one)(["new"], 5)[0] for one in (exact, vectors))
     assert [one.concept_id for one in found] == [one.concept_id for one in expected]
 
 
-def test_the_vectors_to_learn_with_are_here(small_store, encoder, address):
-    vectors = exact_vectors(QdrantVectors(address, small_store, encoder), small_store)
-    np.testing.assert_array_equal(vectors.vectors, cached_name_vectors(small_store, encoder).vectors)
+def test_the_vectors_to_learn_with_are_here(small_kb, encoder, address):
+    vectors = exact_vectors(QdrantVectors(address, small_kb, encoder), small_kb)
+    np.testing.assert_array_equal(vectors.vectors, cached_name_vectors(small_kb, encoder).vectors)

@@ -1,4 +1,4 @@
-"""A server of the page in a thread, with a pipeline that needs no encoder."""
+"""Fixtures for the demo page: a server in a thread, with a pipeline without an encoder."""
 
 import io
 import socket
@@ -29,8 +29,8 @@ def failing(doc):
 
 
 @pytest.fixture(scope="session")
-def web_store(small_vocabulary, tmp_path_factory):
-    """The small vocabulary, and a concept that is markup wherever it can be."""
+def web_kb(small_vocabulary, tmp_path_factory):
+    """The small vocabulary, and a concept with HTML markup in all fields."""
     hostile = Record(
         f"OMIM:{EVIL}",
         (Name(f"hostile {EVIL}", "preferred", "x"), Name("hostile", "exact", "x")),
@@ -41,13 +41,13 @@ def web_store(small_vocabulary, tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def web_nlp(web_store):
+def web_nlp(web_kb):
     nlp = spacy.blank("en")
     nlp.add_pipe("test_web_failing")
     nlp.add_pipe("entity_ruler").add_patterns([{"label": "Disease", "pattern": name} for name in MENTIONS])
     nlp.add_pipe("abbreviation_resolver")
     nlp.add_pipe("composite_splitter")
-    nlp.add_pipe("sapbert_linker", config={"kb": str(web_store.path), "encoder": "none"})
+    nlp.add_pipe("sapbert_linker", config={"kb": str(web_kb.path), "encoder": "none"})
     return nlp
 
 
@@ -56,9 +56,9 @@ def linking(web_nlp):
     return LinkingPipeline(web_nlp, Problems(Console(file=io.StringIO())))
 
 
-@pytest.fixture(scope="module")  # it runs by the clock, which tests of other modules replace
+@pytest.fixture(scope="module")  # the server needs the clock, which tests of other modules replace
 def port(linking):
-    """The port of a server at 127.0.0.1."""
+    """The port of a server on 127.0.0.1."""
     app = make_app(linking, name="<tiny>", max_chars=MAX_CHARS)
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False))
     with socket.create_server(("127.0.0.1", 0)) as listening:

@@ -16,8 +16,8 @@ EVIL = "<script>alert('1')</script>\"'>"
 
 
 @pytest.fixture
-def page(web_store):
-    return Page(web_store, "tiny", 1000)
+def page(web_kb):
+    return Page(web_kb, "tiny", 1000)
 
 
 @pytest.fixture

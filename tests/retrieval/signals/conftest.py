@@ -10,9 +10,10 @@ from spacy_sapbert.retrieval.concept_set import ConceptSet
 
 
 class TableIndex:
-    """Gives the names that a table has for a text, with their cosines, in place of an encoder's.
+    """An index with cosines from a table of texts and names, instead of an encoder's.
 
-    asked (list[list[str]]): the texts that were to be encoded.
+    Attributes:
+        encoded: The texts that were encoded, by call.
     """
 
     exact = local = True
@@ -20,10 +21,10 @@ class TableIndex:
     def __init__(self, kb: KnowledgeBase, table: dict[str, dict[str, float]]) -> None:
         self.rows = {name: row for row, name in enumerate(kb.names())}
         self.table = table
-        self.asked: list[list[str]] = []
+        self.encoded: list[list[str]] = []
 
     def encode(self, texts):
-        self.asked.append(list(texts))
+        self.encoded.append(list(texts))
         vectors = np.zeros((len(texts), len(self.rows)), dtype=np.float32)
         for vector, text in zip(vectors, texts, strict=True):
             for name, cosine in self.table.get(text, {}).items():
@@ -38,11 +39,11 @@ class TableIndex:
 
 
 @pytest.fixture
-def table_index(small_store: KnowledgeBase) -> Callable[..., TableIndex]:
-    """A function that makes an index of what it is told."""
-    return lambda table: TableIndex(small_store, table)
+def table_index(small_kb: KnowledgeBase) -> Callable[..., TableIndex]:
+    """A function that creates an index from a table."""
+    return lambda table: TableIndex(small_kb, table)
 
 
 @pytest.fixture(scope="session")
-def concepts(small_store: KnowledgeBase) -> ConceptSet:
-    return ConceptSet(small_store)
+def concepts(small_kb: KnowledgeBase) -> ConceptSet:
+    return ConceptSet(small_kb)

@@ -17,8 +17,8 @@ class Corners:
 
 
 @pytest.fixture(scope="module")
-def vectors(small_store, tmp_path_factory):
-    concepts, folder = ConceptSet(small_store), tmp_path_factory.mktemp("corners")
+def vectors(small_kb, tmp_path_factory):
+    concepts, folder = ConceptSet(small_kb), tmp_path_factory.mktemp("corners")
     build_concept_vectors(concepts, Corners(), "packed", folder)
     return ConceptVectors(folder, concepts)
 

@@ -64,8 +64,8 @@ def test_evidence_is_what_is_linked(doc, concepts):
     assert evidence == {"D003139": [(17, 21), (2, 6)], "D003080": [], "D009369": []}
 
 
-def test_only_concepts_of_the_set_count(doc, small_store):
-    concepts = ConceptSet(small_store, ["D012640"])
+def test_only_concepts_of_the_set_count(doc, small_kb):
+    concepts = ConceptSet(small_kb, ["D012640"])
     assert view_of(doc, concepts).nearest(9).tolist() == [0]
 
 

@@ -34,8 +34,8 @@ def test_names_can_be_left_out(table_index, concepts):
     assert told(concepts, near_names.matching_entries([near["chill"]], without)) == [(0, "D003139", 0.8)]
 
 
-def test_only_names_of_the_set_are_asked_for(table_index, small_store):
-    concepts = ConceptSet(small_store, ["D012640"])
+def test_only_names_of_the_set_are_asked_for(table_index, small_kb):
+    concepts = ConceptSet(small_kb, ["D012640"])
     near_names = NearNames(table_index(TABLE), concepts, 10)
     assert near_names.n == 2
     assert told(concepts, near_names.matching_entries(list(near_names(["chill"]).values()))) == [(0, "D012640", 0.1)]
@@ -47,11 +47,11 @@ def test_a_text_is_encoded_once(table_index, concepts, monkeypatch):
     near_names(["chill", "spasm", "chill"])
     first = near_names(["chill"])["chill"]
     near_names(["spasm", "other"])
-    assert index.asked == [["chill", "spasm"], ["other"]]
+    assert index.encoded == [["chill", "spasm"], ["other"]]
     monkeypatch.setattr("spacy_sapbert.retrieval.signals.near_names.CACHE_SIZE", 1)
     near_names(["more"])  # only the last is kept
     assert np.array_equal(near_names(["chill"])["chill"][0], first[0])
-    assert index.asked[2:] == [["more"], ["chill"]]
+    assert index.encoded[2:] == [["more"], ["chill"]]
 
 
 def test_many_texts_are_searched_in_parts(table_index, concepts, monkeypatch):
@@ -69,9 +69,9 @@ def test_no_text(table_index, concepts):
     assert [len(part) for part in near_names.matching_entries([])] == [0, 0, 0]
 
 
-def test_a_name_is_like_itself_in_any_index(small_store, concepts, tiny_encoder):
-    vectors = cached_name_vectors(small_store, TransformerEncoder(str(tiny_encoder)))
-    rough = open_faiss(vectors, small_store, "SQfp16")
+def test_a_name_is_like_itself_in_any_index(small_kb, concepts, tiny_encoder):
+    vectors = cached_name_vectors(small_kb, TransformerEncoder(str(tiny_encoder)))
+    rough = open_faiss(vectors, small_kb, "SQfp16")
     text = "carcinoma of the breast"
     estimate = rough.nearest(rough.encode([text]), 1)[0][0, 0]
     assert abs(estimate - 1) > 1e-5

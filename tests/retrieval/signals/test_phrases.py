@@ -194,7 +194,7 @@ def test_count_document():
     assert counted.marked == {"cold": 2, "fits of the": 1}
 
 
-def test_names_that_come_from_the_document_alone_are_left_out(small_store, table_index, tmp_path):
+def test_names_that_come_from_the_document_alone_are_left_out(small_kb, table_index, tmp_path):
     """As a name, a mention of the very document would speak for its concept with a likeness of 1."""
     texts = ["Sniffles.", "Sniffles and grippe"]
     mentions = [("Sniffles",), ("Sniffles", "grippe")]
@@ -206,7 +206,7 @@ def test_names_that_come_from_the_document_alone_are_left_out(small_store, table
         )
         for text, found in zip(texts, mentions, strict=True)
     ]
-    kb = add_training_mentions(small_store, documents, "training", tmp_path / "joined.kb")
+    kb = add_training_mentions(small_kb, documents, "training", tmp_path / "joined.kb")
     concepts = ConceptSet(kb)
     index = type(table_index(TABLE))(kb, {"sniffles": {"Sniffles": 1.0}, "grippe": {"grippe": 1.0}})
     own = [count_document(NLP.make_doc(text), found, ["D003139"]) for text, found in zip(texts, mentions, strict=True)]
