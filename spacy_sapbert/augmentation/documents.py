@@ -162,7 +162,7 @@ def cut(text: str, tokens: Sequence[tuple[int, int]], limit: int) -> list[str]:
 def _best_end(tokens: Sequence[tuple[int, int]], low: int, high: int, starts: Sequence[int]) -> int:
     """Return the last token from low to high that starts a sentence, or else a word, or else high."""
     ends = range(high, low - 1, -1)
-    # a token can start with blanks, and then a sentence can start inside the token
+    # a sentence can start anywhere in the blanks between two tokens
     sentences = (end for end in ends if _any_between(starts, tokens[end - 1][1], tokens[end][0]))
     words = (end for end in ends if tokens[end - 1][1] < tokens[end][0])
     return next(sentences, next(words, high))

@@ -12,7 +12,7 @@ from .documents import SourceDocument, first_sentence, fold, sentence_starts
 PMID, TITLE = "pmid", "title"
 """The reasons for an overlap."""
 
-# A shorter title ("Case report.") is not specific, so it must equal the title or first sentence of a document.
+# A shorter title ("Case report.") is not specific, so it must equal the first sentence of a document.
 MIN_WORDS = 5
 _MAX_COMPARED = 300  # characters of a title or a first sentence
 

@@ -15,8 +15,9 @@ from .documents import fold
 class IdMapping:
     """Maps an id of another vocabulary to a concept of a knowledge base.
 
-    The concept is searched in this order: by its own ids, by its cross-references, by mappings, and through a second
-    knowledge base. The last uses the ids and the cross-references of the second knowledge base's concept.
+    An id of the knowledge base itself comes first. Otherwise, these matches count together: cross-references of its
+    concepts, mappings, and a second knowledge base. The second knowledge base gives the ids and the cross-references of
+    its concept with the id.
 
     Args:
         kb: The knowledge base with the wanted primary ids.

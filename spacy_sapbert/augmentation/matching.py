@@ -44,7 +44,7 @@ class MatcherAnnotator:
         assert isinstance(component, ConceptMatcher)
         self._matcher = component.matcher
         self._names = NameIndex(kb, lambda name: " ".join(word_keys(name)))
-        self._owners = lru_cache(maxsize=1 << 16)(self._find_owners)
+        self._concepts_of = lru_cache(maxsize=1 << 16)(self._find_concepts)
 
     def annotate(self, texts: Sequence[str]) -> list[list[Annotation] | None]:
         """Return the annotations of each text, by position."""
@@ -57,11 +57,11 @@ class MatcherAnnotator:
         name = get_matched_name(span)
         if name is None:
             names = [self._kb.name(row) for row in self._matcher.composite_rows(span.text)]
-            ids = tuple(dict.fromkeys(self._owners(part)[0] for part in names))
+            ids = tuple(dict.fromkeys(self._concepts_of(part)[0] for part in names))
             return [Annotation(span.start_char, span.end_char, ids, "|".join(names))] if ids else []
-        return [Annotation(span.start_char, span.end_char, (owner,), name) for owner in self._owners(name)]
+        return [Annotation(span.start_char, span.end_char, (one,), name) for one in self._concepts_of(name)]
 
-    def _find_owners(self, name: str) -> list[str]:
+    def _find_concepts(self, name: str) -> list[str]:
         """Return the primary ids of the concepts with the best tie rank, by id."""
         # an acronym must match with its case; other names match as in the matcher
         found = list(self._kb.find_name(name)) if is_acronym(name) else self._names.owners(name)

@@ -206,12 +206,12 @@ def paired(paths: list[Path], formats: list[str] | None, option: str) -> Files:
     Raises:
         SapbertError: E531 there are several formats, but not one per path.
     """
-    given: list[str | None] = [*formats] if formats else [None]
-    if len(given) == 1:
-        given *= len(paths)
-    if len(given) != len(paths):
-        raise SapbertError(Errors.E531.format(option=option, given=len(given), wanted=len(paths)))
-    return list(zip(paths, given, strict=True))
+    all_formats: list[str | None] = [*formats] if formats else [None]
+    if len(all_formats) == 1:
+        all_formats *= len(paths)
+    if len(all_formats) != len(paths):
+        raise SapbertError(Errors.E531.format(option=option, given=len(all_formats), wanted=len(paths)))
+    return list(zip(paths, all_formats, strict=True))
 
 
 def without_none(options: dict[str, Any]) -> dict[str, Any]:

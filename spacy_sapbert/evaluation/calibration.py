@@ -137,7 +137,7 @@ def calibrate(
     judged = priors[prior_weight]
     _check_kinds(judged, "fitted")
     points, threshold = fit_probabilities(judged, method), fit_threshold(judged, precision)
-    _set(nlp, linker, LinkerParameters(weight, threshold, points, None, counts, prior_weight))
+    _set_parameters(nlp, linker, LinkerParameters(weight, threshold, points, None, counts, prior_weight))
     report["after"] = _measured(judge(link(measuring, "documents held out, after"), linker), linker)
     return {
         "documents": {"fitted": len(fitting), "held_out": len(measuring)},
@@ -343,7 +343,7 @@ def fit_threshold(judged: Judged, precision: float | None) -> float:
     return float(curve.thresholds[reached[0]])
 
 
-def _set(nlp: Language, linker: Linker, fitted: LinkerParameters) -> None:
+def _set_parameters(nlp: Language, linker: Linker, fitted: LinkerParameters) -> None:
     """Store the fitted values in the linker.
 
     The settings in the pipeline's config become None, because settings take precedence over stored values.

@@ -136,7 +136,7 @@ class ErrorReport:
 
     def _line(self, error: LinkingError, name: str, why: str) -> dict[str, Any]:
         mention = error.linked.mention
-        best = [(part.text, part.candidates[0] if part.candidates else None) for part in error.linked.parts]
+        tops = [(part.text, part.candidates[0] if part.candidates else None) for part in error.linked.parts]
         return {
             "doc_id": error.linked.doc_id,
             "start": mention.start,
@@ -148,7 +148,7 @@ class ErrorReport:
                 {"text": text, "id": top.concept_id, "name": top.name, "score": top.score}
                 if top
                 else {"text": text, "id": None, "name": None, "score": None}
-                for text, top in best
+                for text, top in tops
             ],
             "rank": error.rank,
             "class": name,
@@ -289,10 +289,10 @@ def _is_short_form(token: str) -> bool:
 
 
 def _homonym(error: LinkingError, part: LinkedPart) -> str | None:
-    owners = [concept for concept in error.gold if _has_name(concept, part.text)]
-    if not owners or not _has_name(error.predicted, part.text):
+    concepts = [concept for concept in error.gold if _has_name(concept, part.text)]
+    if not concepts or not _has_name(error.predicted, part.text):
         return None
-    return f"'{part.text}' is a name of {_labels([error.predicted])} and of {_labels(owners)}"
+    return f"'{part.text}' is a name of {_labels([error.predicted])} and of {_labels(concepts)}"
 
 
 def _contextual(error: LinkingError, part: LinkedPart) -> str | None:

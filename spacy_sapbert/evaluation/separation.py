@@ -60,16 +60,16 @@ def read_name_pairs(path: Path) -> NamePairs:
     """
     read = list(read_pairs(path))
     pairs = [pair for pair in read if pair.name1 != pair.name2]
-    owners: defaultdict[str, set[str]] = defaultdict(set)
+    concepts: defaultdict[str, set[str]] = defaultdict(set)  # by name
     for concept_id, *names in pairs:
         for name in names:
-            owners[name].add(concept_id)
+            concepts[name].add(concept_id)
     if shared_path := find_shared_names(path):
         for shared in read_shared_names(shared_path):
-            if shared.name in owners:
-                owners[shared.name].update(shared.concept_ids)
+            if shared.name in concepts:
+                concepts[shared.name].update(shared.concept_ids)
     left, right, concept_ids = ([pair[field] for pair in pairs] for field in (1, 2, 0))
-    synonyms = _synonyms([owners[name] for name in left], [owners[name] for name in right])
+    synonyms = _synonyms([concepts[name] for name in left], [concepts[name] for name in right])
     if all(len(places) == len(pairs) for places in synonyms):
         raise SapbertError(Errors.E545.format(path=path, pairs=len(pairs), concepts=len(set(concept_ids))))
     return NamePairs(left, right, concept_ids, synonyms, len(read) - len(pairs))
@@ -78,10 +78,10 @@ def read_name_pairs(path: Path) -> NamePairs:
 def _synonyms(left: Sequence[set[str]], right: Sequence[set[str]]) -> list[np.ndarray]:
     """Return for each concept set on the left the positions of the overlapping sets on the right."""
     places: defaultdict[str, list[int]] = defaultdict(list)
-    for place, owners in enumerate(right):
-        for concept_id in owners:
+    for place, concepts in enumerate(right):
+        for concept_id in concepts:
             places[concept_id].append(place)
-    return [np.unique(np.concatenate([places[one] for one in owners]).astype(np.int64)) for owners in left]
+    return [np.unique(np.concatenate([places[one] for one in concepts]).astype(np.int64)) for concepts in left]
 
 
 def evaluate_separation(encoder: Encoder, pairs: NamePairs) -> Separation:
