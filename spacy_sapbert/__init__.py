@@ -1,4 +1,4 @@
-"""Link biomedical text to the concepts of a vocabulary, as spaCy components."""
+"""spaCy components that link biomedical text to the concepts of a vocabulary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`python -m spacy_sapbert`"""
+"""Run the command line with `python -m spacy_sapbert`."""
 
 from .cli import main
 

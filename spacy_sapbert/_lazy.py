@@ -1,4 +1,4 @@
-"""Public names that are imported when they are first asked for (PEP 562), so that importing a package loads nothing."""
+"""Public names that are imported on first access (PEP 562), so that importing a package loads nothing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ def lazy_names(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]
     """Return the `__getattr__` of a package.
 
     Args:
-        modules: for each public name, the module of the package that has it.
+        package: The name of the package.
+        modules: For each public name, the module of the package that defines it.
     """
 
     def get(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Files: read and write them, plain or gzipped; parse their numbers and JSON; count what is broken; the cache."""
+"""Read and write plain or gzipped files, parse numbers and JSON, count broken records, find the cache folder."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from typing import Any, BinaryIO, NamedTuple, TextIO, cast
 from .errors import Errors, SapbertError
 
 MAX_PROBLEMS = 1000
-"""A file read in the wrong format is broken in every line; more examples than this help nobody."""
+"""The most examples that are kept. A file in the wrong format is broken in every line."""
 
 _GZIP_MAGIC = b"\x1f\x8b"
-_MAX_DIGITS = 18  # of whole numbers, which fit into 64 bits then
+_MAX_DIGITS = 18  # whole numbers with so many digits fit into 64 bits
 _DIGITS = re.compile("[0-9]+")
 
 
 class Problem(NamedTuple):
-    """Something in a file that was left out or mended, and the line where it stands."""
+    """A part of a file that was left out or repaired, and its line."""
 
     path: Path
     line: int
@@ -36,55 +36,60 @@ class Problem(NamedTuple):
 
 
 def keep_problem(problems: list[Problem], problem: Problem) -> None:
-    """Add a problem to the examples, unless there are `MAX_PROBLEMS` of them."""
+    """Add a problem to the examples, unless there are already `MAX_PROBLEMS`."""
     if len(problems) < MAX_PROBLEMS:
         problems.append(problem)
 
 
 @dataclass
 class ProblemReport:
-    """Counts what cannot be read in files, and keeps the first of it as examples.
+    """Counts the broken records of files and keeps the first ones as examples.
 
     Attributes:
-        broken: broken records, or parts of records.
-        problems: the first 1,000 of them.
+        broken: Number of broken records, or of broken parts of records.
+        problems: The first 1,000 of them.
     """
 
     broken: int = 0
     problems: list[Problem] = field(default_factory=list)
 
     def add_broken(self, path: Path, line: int, reason: str) -> None:
-        """Count a broken place, and keep it as an example."""
+        """Count a broken record and keep it as an example."""
         self.broken += 1
         keep_problem(self.problems, Problem(path, line, reason))
 
 
 @contextmanager
 def open_text(path: Path, encoding: str = "utf-8", newline: str | None = None) -> Iterator[TextIO]:
-    """Open a text file for reading; whether it is gzipped is seen from its first bytes, not from its name.
+    """Open a text file for reading. The first bytes, not the file name, show whether it is gzipped.
 
     Args:
-        encoding: with "utf-8", a byte order mark at the start is left out.
-        newline: as for `open`; the csv module wants "".
+        path: The file.
+        encoding: The encoding. With "utf-8", a byte order mark at the start is skipped.
+        newline: As for `open`. The csv module needs "".
 
     Yields:
-        the open file. Errors that come up while it is read are translated as well.
+        The open file. Errors during reading are translated, too.
 
     Raises:
-        SapbertError: E120 no such file or not to be read, E121 gzip data damaged or cut off, E122 not in that encoding
-            (with the line), E123 no such encoding.
+        SapbertError: E120 the file does not exist or cannot be read, E121 the gzip data is damaged or cut off, E122 the
+            file is not in that encoding (with the line), E123 the encoding does not exist.
     """
     try:
-        "".encode(encoding)  # some encodings are not for text
+        "".encode(encoding)  # raises for encodings that are not for text
         text_encoding = "utf-8-sig" if codecs.lookup(encoding).name == "utf-8" else encoding
     except (LookupError, ValueError) as error:
         raise SapbertError(Errors.E123.format(path=path, encoding=encoding)) from error
     opened = _open_bytes(path)
-    with opened as binary, io.TextIOWrapper(binary, text_encoding, newline=newline) as handle, _unpacking(path):
+    with (
+        opened as binary,
+        io.TextIOWrapper(binary, text_encoding, newline=newline) as handle,
+        _translate_gzip_errors(path),
+    ):
         try:
             yield handle
         except UnicodeEncodeError:
-            raise  # of something that is written meanwhile
+            raise  # not from this file: the caller wrote something meanwhile
         except UnicodeError as error:
             line = _undecodable_line(path, encoding)
             reason = getattr(error, "reason", error)
@@ -92,8 +97,11 @@ def open_text(path: Path, encoding: str = "utf-8", newline: str | None = None) -
 
 
 @contextmanager
-def _unpacking(path: Path) -> Iterator[None]:
-    """Damage goes before what cannot be decoded: the line of that is looked for in a second reading."""
+def _translate_gzip_errors(path: Path) -> Iterator[None]:
+    """Translate gzip errors.
+
+    They take precedence over decoding errors, since finding the bad line reads the file again.
+    """
     try:
         yield
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
@@ -110,7 +118,7 @@ def _open_bytes(path: Path) -> BinaryIO:
 
 
 def _undecodable_line(path: Path, encoding: str) -> int:
-    """Return the line that cannot be decoded; a decode error itself only knows its place in a buffer."""
+    """Return the line that cannot be decoded. The decode error only knows the position in a buffer."""
     decoder = codecs.getincrementaldecoder(encoding)()
     line = 0
     with _open_bytes(path) as binary:
@@ -124,27 +132,27 @@ def _undecodable_line(path: Path, encoding: str) -> int:
 
 
 def parse_int(text: str) -> int:
-    """Read a whole number as files have it: ASCII digits, perhaps with a sign, and blanks around them.
+    """Parse a whole number: ASCII digits, an optional sign, and surrounding blanks.
 
     Raises:
-        ValueError: it is none, or has more than 18 digits.
+        ValueError: It is not a whole number, or has more than 18 digits.
     """
     digits = text.strip()
     digits = digits[1:] if digits[:1] in ("+", "-") else digits
     if not (digits.isascii() and digits.isdecimal() and len(digits) <= _MAX_DIGITS):
-        raise ValueError("this is no whole number of at most 18 digits")
-    return int(text)  # which takes no control characters for blanks
+        raise ValueError("not a whole number of at most 18 digits")
+    return int(text)  # `int` does not strip control characters, unlike `str.strip`
 
 
 def parse_float(text: str) -> float:
-    """Read a number as files have it.
+    """Parse a number.
 
     Raises:
-        ValueError: it is none, not written in ASCII, or not finite.
+        ValueError: It is not a number, not written in ASCII, or not finite.
     """
     number = float(text)
     if not text.isascii() or "_" in text or not math.isfinite(number):
-        raise ValueError("this is no finite number")
+        raise ValueError("not a finite number")
     return number
 
 
@@ -152,43 +160,44 @@ def parse_json(text: str | bytes) -> Any:
     """Return the value of a JSON text.
 
     Raises:
-        ValueError: it is no JSON, or cannot be held: nested too deeply, or with a number of too many digits. But for
-            bytes that cannot be decoded, it is a `json.JSONDecodeError` and knows its line.
+        ValueError: It is not JSON, is nested too deeply, or has a number with too many digits. The error is a
+            `json.JSONDecodeError` with the line, unless the bytes cannot be decoded.
     """
     if isinstance(text, bytes):
         text = text.decode(json.detect_encoding(text), "surrogatepass")
-    with _json_errors(text):
+    with _translate_json_errors(text):
         return json.loads(text)
 
 
 def parse_json_at(text: str, at: int) -> tuple[Any, int]:
-    """Return the value that begins at a place of a text, and where it ends.
+    """Return the value that begins at a position of a text, and its end.
 
     Raises:
-        json.JSONDecodeError: as `parse_json`.
+        json.JSONDecodeError: See `parse_json`.
     """
-    with _json_errors(text, at):
+    with _translate_json_errors(text, at):
         return json.JSONDecoder().raw_decode(text, at)
 
 
 @contextmanager
-def _json_errors(text: str, at: int = 0) -> Iterator[None]:
+def _translate_json_errors(text: str, at: int = 0) -> Iterator[None]:
     try:
         yield
     except json.JSONDecodeError:
         raise
     except RecursionError as error:
         raise json.JSONDecodeError("nested too deeply", text, at) from error
-    except ValueError as error:  # Python refuses to make integers of thousands of digits
+    except ValueError as error:  # Python refuses integers of thousands of digits
         longest = max(_DIGITS.finditer(text, at), key=lambda found: found.end() - found.start())
-        raise json.JSONDecodeError("a number of too many digits", text, longest.start()) from error
+        raise json.JSONDecodeError("a number with too many digits", text, longest.start()) from error
 
 
 def check_writable(value: Any, *, allow_nan: bool = True) -> None:
     """Check that a value of a JSON text can be written again.
 
     Raises:
-        ValueError: it cannot: it holds half a surrogate pair, or without `allow_nan` a number that is not finite.
+        ValueError: It holds half a surrogate pair, is nested too deeply, or (without `allow_nan`) holds a number that
+            is not finite.
     """
     try:
         json.dumps(value, ensure_ascii=False, allow_nan=allow_nan).encode()
@@ -198,13 +207,14 @@ def check_writable(value: Any, *, allow_nan: bool = True) -> None:
 
 @contextmanager
 def open_output(path: Path | None) -> Iterator[Callable[[str], object]]:
-    """Open the output; a file appears at `path` when the block ends without an error, gzipped if it ends in `.gz`.
+    """Open an output. The file appears at `path` when the block ends without an error.
 
     Args:
-        path: None for standard output. A device or a pipe is written to as it is.
+        path: The file, gzipped if its name ends in `.gz`. None for standard output. A device or a pipe is written to
+            directly.
 
     Yields:
-        writes a text as UTF-8.
+        A function that writes a text as UTF-8.
 
     Raises:
         SapbertError: E507 the file cannot be written.
@@ -218,10 +228,10 @@ def open_output(path: Path | None) -> Iterator[Callable[[str], object]]:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Have a file written under another name, and put it at `path` when the block ends without an error.
+    """Write a file under a temporary name, and move it to `path` when the block ends without an error.
 
     Yields:
-        the file to write; a device or a pipe is written to as it is.
+        The path to write to. A device or a pipe is written to directly.
 
     Raises:
         SapbertError: E507 the file cannot be written.
@@ -251,20 +261,20 @@ def _open_binary(path: Path, *, gzipped: bool) -> Iterator[BinaryIO]:
         if not gzipped:
             yield handle
             return
-        # the same documents give the same bytes: no name and no time in the head
+        # no name and no time in the header, so that the same documents give the same bytes
         with gzip.GzipFile("", "wb", fileobj=handle, mtime=0) as packed:
             yield cast(BinaryIO, packed)
 
 
 def without_gz(path: Path) -> Path:
-    """Return the path without a last `.gz`: what is left ends as the packed file does."""
+    """Return the path without a final `.gz`, so that its suffix is that of the packed file."""
     return path.with_suffix("") if path.suffix.lower() == ".gz" else path
 
 
 def cache_dir() -> Path:
-    """Return where what can be made again is kept; the environment variable SPACY_SAPBERT_CACHE moves it."""
+    """Return the folder for files that can be made again. The environment variable SPACY_SAPBERT_CACHE changes it."""
     if chosen := os.environ.get("SPACY_SAPBERT_CACHE"):
         return Path(chosen)
-    import platformdirs  # here, so that an encoder can be trained where it is not installed
+    import platformdirs  # imported here, so that training also runs if it is not installed
 
     return Path(platformdirs.user_cache_dir("spacy-sapbert"))

@@ -1,4 +1,4 @@
-"""`SettingsBlock`: settings that stand together in a component's config."""
+"""`SettingsBlock`: a block of settings in the config of a component."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ Block = TypeVar("Block", bound="SettingsBlock")
 
 @dataclass
 class SettingsBlock:
-    """Settings that stand together in a component's config."""
+    """A block of settings in the config of a component."""
 
     @classmethod
     def read(cls: type[Block], component: str, name: str, values: Mapping[str, Any]) -> Block:
-        """Make a block of what a config says.
+        """Make a block from the values in a config.
 
         Args:
-            component: of the component and of the block, for messages.
-            name: of the component and of the block, for messages.
-            values: settings by name; what is missing has its default.
+            component: The name of the component, for messages.
+            name: The name of the block, for messages.
+            values: Settings by name. A missing setting has its default.
 
         Raises:
-            SapbertError: E406 a setting that does not exist or cannot have this value.
+            SapbertError: E406 a setting does not exist or cannot have this value.
         """
         known, hints = [one.name for one in fields(cls)], get_type_hints(cls)
         for setting, value in values.items():
@@ -46,7 +46,15 @@ class SettingsBlock:
         return block
 
     def check(self, component: str, prefix: str = "") -> None:
-        """Raise SapbertError: E406 a setting cannot have its value."""
+        """Check the rules of the block.
+
+        Args:
+            component: The name of the component, for messages.
+            prefix: A prefix for the names of settings, for messages.
+
+        Raises:
+            SapbertError: E406 a setting cannot have its value.
+        """
         for setting, holds, wanted in self.rules():
             if not holds:
                 value = getattr(self, setting)
@@ -54,9 +62,9 @@ class SettingsBlock:
                 raise SapbertError(message)
 
     def rules(self) -> Sequence[tuple[str, bool, str]]:
-        """Return setting, whether its value can be, and what it must be."""
+        """Return a rule per setting: the name, whether the value is allowed, and what is allowed."""
         return ()
 
     def as_dict(self) -> dict[str, Any]:
-        """Return `dict[str, Any]`: as a config has it."""
+        """Return the settings as a config has them."""
         return asdict(self)

@@ -1,4 +1,4 @@
-"""The plain data that travels between the parts."""
+"""Plain data types that the packages exchange: concepts, candidates, links, mentions and documents."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ if TYPE_CHECKING:
 
 NIL = "NIL"
 SCORE_DIGITS = 5
-"""Scores are rounded, so that rounding errors of the hardware never decide between two names."""
+"""Scores are rounded to this number of digits, so that hardware rounding errors never decide between two names."""
 
 
 class Name(NamedTuple):
     """One name of a concept.
 
     Attributes:
-        text: the name as its source writes it.
+        text: The name as its source writes it.
         scope: "preferred", "exact", "narrow", "broad", "related" or "mention".
-        source: where the name comes from, e.g. "MEDIC".
+        source: The source of the name, such as "MEDIC".
     """
 
     text: str
@@ -27,16 +27,16 @@ class Name(NamedTuple):
 
 
 class Concept(NamedTuple):
-    """A concept of a vocabulary; the first five fields are those of scispaCy's `Entity`.
+    """A concept of a vocabulary. The first five fields are those of scispaCy's `Entity`.
 
     Attributes:
-        concept_id: primary id in canonical form (see `spacy_sapbert.kb.ids`).
-        canonical_name: the preferred name.
-        aliases: the other names, each once.
-        types: semantic types.
-        definition: what the concept is, where the vocabulary says it.
-        alternative_ids: other ids of the same concept.
-        parents: ids of the concepts right above it in the hierarchy.
+        concept_id: The primary id in canonical form (see `spacy_sapbert.kb.ids`).
+        canonical_name: The preferred name.
+        aliases: The other names, without duplicates.
+        types: Semantic types.
+        definition: The definition, if the vocabulary has one.
+        alternative_ids: Other ids of the same concept.
+        parents: Ids of the direct parents in the hierarchy.
     """
 
     concept_id: str
@@ -49,16 +49,16 @@ class Concept(NamedTuple):
 
 
 class Record(NamedTuple):
-    """One concept as a reader found it, on its way into a store.
+    """One concept as a reader found it, before it enters a knowledge base.
 
     Attributes:
-        concept_id: primary id in canonical form (see `spacy_sapbert.kb.ids`).
-        names: the preferred name first, where the source tells it.
-        alternative_ids: as in `Concept`.
-        types: as in `Concept`.
-        definition: as in `Concept`.
-        parents: as in `Concept`.
-        xrefs: ids of the same or a like concept in other vocabularies, in canonical form.
+        concept_id: The primary id in canonical form (see `spacy_sapbert.kb.ids`).
+        names: The names. The preferred name comes first if the source marks it.
+        alternative_ids: See `Concept`.
+        types: See `Concept`.
+        definition: See `Concept`.
+        parents: See `Concept`.
+        xrefs: Ids of the same or a similar concept in other vocabularies, in canonical form.
     """
 
     concept_id: str
@@ -74,13 +74,13 @@ class Candidate(NamedTuple):
     """A concept proposed for a text.
 
     Attributes:
-        concept_id: its primary id.
-        score: combined similarity of the best name, at most 1.
-        name: that best name.
-        dense: its two similarities; None where that score is not used. They are cosines, but the dense one is an inner
-            product where the encoder does not normalise its vectors.
-        sparse: see `dense`.
-        prior: how often annotators meant the concept, from 0 to 1; None where that does not count.
+        concept_id: The primary id.
+        score: The combined similarity of the best name, at most 1.
+        name: The best name.
+        dense: The dense similarity; None if it is not used. It is a cosine, or an inner product if the vectors of the
+            encoder are not l2_normalized.
+        sparse: The sparse similarity, a cosine; None if it is not used.
+        prior: How often annotators mean the concept, from 0 to 1; None if the prior is not used.
     """
 
     concept_id: str
@@ -92,14 +92,14 @@ class Candidate(NamedTuple):
 
 
 class LinkedPart(NamedTuple):
-    """One part of a mention with its candidates; a mention that is not split has one part.
+    """One part of a mention with its candidates. A mention that is not split has one part.
 
     Attributes:
-        text: what was looked up.
-        long_form: the mention with its abbreviations expanded, where that is what was looked up.
-        candidates: best first, before any threshold.
-        tie: why the first candidate goes before others with the same score, or whose names are equally like the text,
-            where there are any.
+        text: The text that was looked up.
+        long_form: The mention with its abbreviations expanded, if that text was looked up.
+        candidates: Candidates before any threshold, best first.
+        tie: Why the first candidate takes precedence over others. These have the same score, or their names are equally
+            similar to the text. None if there are no such candidates.
     """
 
     text: str
@@ -109,18 +109,18 @@ class LinkedPart(NamedTuple):
 
 
 class Link(NamedTuple):
-    """What became of one part of a mention.
+    """The result for one part of a mention.
 
     Attributes:
-        text: the text that was linked, after expansion and splitting.
-        concept_id: None where nothing was linked.
-        score: the best candidate's score, also where it stayed below the threshold.
-        name: the vocabulary's name that matched best.
-        long_form: the mention with its abbreviations expanded, if that form won.
-        split: whether the text is one part of a composite mention.
-        reason: why there is no link.
-        probability: that the best candidate is right; None where the linker is not calibrated.
-        tie: which other concepts have the same score, and why this one was chosen.
+        text: The text that was linked, after expansion and splitting.
+        concept_id: The id of the concept, or None if nothing was linked.
+        score: The score of the best candidate, even if it is below the threshold.
+        name: The name of the vocabulary that matched best.
+        long_form: The mention with its abbreviations expanded, if that variant was chosen.
+        split: Whether the text is one part of a composite mention.
+        reason: Why there is no link.
+        probability: The probability that the best candidate is right; None if the linker is not calibrated.
+        tie: Which other concepts have the same score, and why this one was chosen.
     """
 
     text: str
@@ -135,16 +135,16 @@ class Link(NamedTuple):
 
 
 class DocumentConcept(NamedTuple):
-    """A concept of a whole document, as `doc._.concepts` gives it.
+    """A concept of a whole document, as in `doc._.concepts`.
 
     Attributes:
-        concept_id: its primary id.
-        score: by which concepts are ranked, from 0 to 1.
-        name: the preferred name.
-        evidence: the mentions that are linked to it, or else the text that is most like one of its names; best first.
-            Empty where only the document as a whole speaks for it.
-        contributions: what each signal adds to the score before it is squeezed between 0 and 1; empty where there is
-            but one signal.
+        concept_id: The primary id.
+        score: The score that ranks the concepts, from 0 to 1.
+        name: The preferred name.
+        evidence: The mentions that are linked to the concept. Without any, the text that is most similar to one of its
+            names. Best first. Empty if only the document as a whole supports the concept.
+        contributions: What each signal adds to the score, before the logistic function maps it to the range from 0 to
+            1. Empty if there is only one signal.
     """
 
     concept_id: str
@@ -155,15 +155,15 @@ class DocumentConcept(NamedTuple):
 
 
 class Mention(NamedTuple):
-    """An annotated mention of a corpus: characters `start:end` of its document's text.
+    """An annotated mention of a corpus: characters `start:end` of the text of its document.
 
     Attributes:
-        start: the offsets of its first character, and of the one after its last.
-        end: see `start`.
-        text: what stands there.
-        label: its type, as the corpus calls it.
-        ids: all gold ids in canonical form, in the order of the annotation; empty for a mention without a concept.
-        parts: the single mentions of a composite, where the corpus writes them.
+        start: Offset of the first character.
+        end: Offset after the last character.
+        text: The text of the mention.
+        label: The type, as the corpus writes it.
+        ids: All gold ids in canonical form, in the order of the annotation. Empty for a mention without a concept.
+        parts: The single mentions of a composite, if the corpus writes them.
     """
 
     start: int
@@ -178,9 +178,9 @@ class AnnotatedDocument(NamedTuple):
     """A document of a corpus.
 
     Attributes:
-        doc_id: its id in the corpus.
-        text: the whole text, titles included.
-        mentions: in order of their offsets.
+        doc_id: The id in the corpus.
+        text: The whole text, titles included.
+        mentions: The mentions, ordered by offset.
     """
 
     doc_id: str

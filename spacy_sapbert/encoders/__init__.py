@@ -1,4 +1,4 @@
-"""Encoders: texts in, vectors out."""
+"""Encoders: turn texts into vectors."""
 
 from __future__ import annotations
 

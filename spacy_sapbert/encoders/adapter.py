@@ -1,8 +1,8 @@
-"""Bottleneck adapters: a few weights beside a frozen encoder are trained and saved, instead of all of it.
+"""Bottleneck adapters: train and save a few additional weights instead of the whole encoder.
 
-Bottlenecks after the feed-forward part of each layer (Pfeiffer et al. 2021, AdapterFusion), and an invertible one after
-the embeddings (Pfeiffer et al. 2020, MAD-X): of a BERT-base they are 13.22 % of the weights with a reduction factor
-of 1, and 1.09 % with 16, which are the sizes that SapBERT's authors report (Liu et al. 2021).
+There is a bottleneck after the feed-forward part of each layer (Pfeiffer et al. 2021, AdapterFusion). An invertible one
+follows the embeddings (Pfeiffer et al. 2020, MAD-X). For a BERT-base they have 13.22 % of the weights with a reduction
+factor of 1, and 1.09 % with 16. SapBERT's authors report these sizes (Liu et al. 2021).
 """
 
 from __future__ import annotations
@@ -20,9 +20,11 @@ _WEIGHTS_FILE = "adapter.safetensors"
 
 
 class AdapterSize(NamedTuple):
-    """
+    """Numbers of weights of an encoder with an adapter.
+
     Attributes:
-        trained: weights of the adapter. all (int): weights of the encoder without it.
+        trained: Weights of the adapter.
+        all: Weights of the encoder without the adapter.
     """
 
     trained: int
@@ -30,16 +32,17 @@ class AdapterSize(NamedTuple):
 
 
 def add_adapter(encoder: TransformerEncoder, reduction_factor: float = 16) -> AdapterSize:
-    """Put a new adapter into an encoder, and freeze all other weights; it is saved and loaded with the encoder.
+    """Add a new adapter to an encoder and freeze all other weights. It is saved and loaded with the encoder.
 
     Args:
-        reduction_factor: how many times narrower than the encoder the bottlenecks are.
+        encoder: The encoder, changed in place.
+        reduction_factor: How many times narrower than the encoder the bottlenecks are.
 
     Returns:
-        the numbers of weights.
+        The numbers of weights.
 
     Raises:
-        SapbertError: E309 `adapters` is not installed, E316 there is an adapter already.
+        SapbertError: E309 `adapters` is not installed, E316 the encoder already has an adapter.
     """
     adapters = _library()
     model = encoder.model
@@ -54,22 +57,24 @@ def add_adapter(encoder: TransformerEncoder, reduction_factor: float = 16) -> Ad
 
 
 def has_adapter(model: Any) -> bool:
+    """Return whether a model has an adapter."""
     return _NAME in getattr(model, "adapters_config", ())
 
 
 def save_adapter(model: Any, folder: Path) -> None:
-    """Write the adapter of a model into a folder, as `adapters` does."""
+    """Write the adapter of a model into a folder, in the format of `adapters`."""
     model.save_adapter(str(folder), _NAME, use_safetensors=True)
 
 
 def load_adapter(model: Any, folder: Path) -> None:
-    """Read the adapter in a folder into a model.
+    """Load the adapter in a folder into a model.
 
     Raises:
-        SapbertError: E309 `adapters` is not installed. OSError: the weights are missing.
+        SapbertError: E309 `adapters` is not installed.
+        OSError: The weights are missing.
     """
     adapters = _library()
-    if not (folder / _WEIGHTS_FILE).is_file():  # the library would look for a pickle
+    if not (folder / _WEIGHTS_FILE).is_file():  # otherwise the library would look for a pickle
         raise FileNotFoundError(f"there is no {_WEIGHTS_FILE} in {folder}")
     adapters.init(model)
     model.load_adapter(str(folder), load_as=_NAME, set_active=True, use_safetensors=True)

@@ -1,6 +1,6 @@
-"""Models that BioSyn's own code saved (Sung et al. 2020), made into encoder folders.
+"""Convert models saved by BioSyn's own code (Sung et al. 2020) to encoder folders.
 
-Beside the encoder such a folder holds a pickled `TfidfVectorizer` of character n-grams and λ as a tensor.
+Next to the encoder, such a folder holds a pickled `TfidfVectorizer` of character n-grams and λ as a tensor.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ WEIGHT_FILE = "sparse_weight.pt"
 MAX_LENGTH = 25
 TEXT_NORMALIZER = "biosyn"
 
-# what `NgramEncoder` does; names are in lower case already, so that it does not matter whether they are put in it
+# What `NgramEncoder` does. `lowercase` is not checked: names are already in lower case.
 _WANTED = {
     "input": "content",
     "analyzer": "char",
@@ -37,18 +37,25 @@ _WANTED = {
 
 
 def import_biosyn(folder: Path, output: Path) -> TransformerEncoder:
-    """Write a published BioSyn model as an encoder folder, to which its n-grams and λ belong.
+    """Write a published BioSyn model as an encoder folder with its lexical model: n-grams and λ.
 
     Its vectors stay as they are, not l2_normalized. BioSyn links every mention, so the threshold becomes 0.
 
+    Args:
+        folder: The BioSyn model.
+        output: The encoder folder to write.
+
+    Returns:
+        The encoder.
+
     Raises:
         SapbertError: E302 the encoder cannot be loaded, E314 and E315 the output cannot be written, E343 the pickle
-            names what it should not, E344 a file is missing or not what it should be.
+            refers to a class that is not allowed, E344 a file is missing or invalid.
     """
     for file in ("config.json", VECTORIZER_FILE, WEIGHT_FILE):
         if not (folder / file).is_file():
-            reason = f"there is no {file}" if folder.is_dir() else "there is no such folder"
-            raise _refused(folder, reason)
+            reason = f"{file} is missing" if folder.is_dir() else "the folder does not exist"
+            raise _import_error(folder, reason)
     weight = _read_weight(folder)
     ngrams = _read_ngrams(folder)
     encoder = TransformerEncoder(
@@ -69,60 +76,71 @@ def _read_weight(folder: Path) -> float:
     """Return λ.
 
     Raises:
-        SapbertError: E344.
+        SapbertError: E344 the file does not hold a number of 0 or more.
     """
     import torch
 
     try:
         found = torch.load(folder / WEIGHT_FILE, map_location="cpu", weights_only=True)
         weight = float(found.item())  # a tensor of one element
-    except Exception as error:  # torch raises nearly anything for a damaged file, and tells at length what it refuses
-        reason = f"{WEIGHT_FILE} holds no number: {type(error).__name__}: {str(error).partition(chr(10))[0]}"
-        raise _refused(folder, reason) from error
+    except Exception as error:  # torch raises many kinds of errors for a damaged file, some with long messages
+        reason = f"{WEIGHT_FILE} does not hold a number: {type(error).__name__}: {str(error).partition(chr(10))[0]}"
+        raise _import_error(folder, reason) from error
     if not (math.isfinite(weight) and weight >= 0):
-        raise _refused(folder, f"the weight in {WEIGHT_FILE} is {weight}, which should be 0 or more")
+        raise _import_error(folder, f"the weight in {WEIGHT_FILE} is {weight}, it must be 0 or more")
     return weight
 
 
 def _read_ngrams(folder: Path) -> NgramEncoder:
-    """Raise SapbertError: E343, E344."""
+    """Return the n-grams and their weights.
+
+    Raises:
+        SapbertError: E343 the pickle refers to a class that is not allowed, E344 the vectorizer is not usable.
+    """
     state = read_vectorizer(folder / VECTORIZER_FILE).state
     inner = state.get("_tfidf") if isinstance(state, dict) else None
     if not isinstance(inner, Transformer) or not isinstance(inner.state, dict):
-        raise _refused(folder, f"the vectorizer in {VECTORIZER_FILE} was not fitted")
+        raise _import_error(folder, f"the vectorizer in {VECTORIZER_FILE} was not fitted")
     settings = {**state, **inner.state}
     wrong = {name: settings.get(name) for name, value in _WANTED.items() if settings.get(name, value) != value}
     if wrong:
-        raise _refused(folder, f"its n-grams are not weighted as here: {wrong}")
+        raise _import_error(folder, f"its n-grams have other weights than here: {wrong}")
     try:
         shortest, longest = settings["ngram_range"]
         ngrams = _in_order(settings["vocabulary_"], shortest, longest)
         idf = _idf(inner.state, len(ngrams))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise _refused(folder, f"{VECTORIZER_FILE} does not fit together: {error!r}") from error
+        raise _import_error(folder, f"{VECTORIZER_FILE} is inconsistent: {error!r}") from error
     return NgramEncoder(ngrams, idf, (shortest, longest), TEXT_NORMALIZER)
 
 
 def _in_order(columns: Mapping[str, int], shortest: int, longest: int) -> list[str]:
-    """Return the n-grams by their columns."""
+    """Return the n-grams in the order of their columns.
+
+    Raises:
+        ValueError: The columns or the n-grams are invalid.
+    """
     ngrams = sorted(columns, key=columns.__getitem__)
     if sorted(columns.values()) != list(range(len(ngrams))):
-        raise ValueError("the n-grams do not have the columns from 0 on")
+        raise ValueError("the columns of the n-grams are not numbered from 0")
     if not all(isinstance(ngram, str) and shortest <= len(ngram) <= longest for ngram in ngrams):
-        raise ValueError(f"an n-gram is no text of {shortest} to {longest} characters")
+        raise ValueError(f"an n-gram is not a text of {shortest} to {longest} characters")
     return ngrams
 
 
 def _idf(state: Mapping[str, Any], n: int) -> np.ndarray:
-    """Take the weights of the n-grams; older versions of scikit-learn kept them as a diagonal matrix.
+    """Return the weights of the n-grams. Older versions of scikit-learn keep them as a diagonal matrix.
 
     Returns:
-        float64, shape (n,): above 0.
+        float64, shape (n,): Weights above 0.
+
+    Raises:
+        ValueError: There are not n weights above 0.
     """
     stored = state["idf_"] if "idf_" in state else _diagonal(state["_idf_diag"], n)
     idf = np.asarray(_values(stored), dtype=np.float64)
     if idf.shape != (n,) or not (np.isfinite(idf).all() and (idf > 0).all()):
-        raise ValueError(f"{n} n-grams do not have as many weights above 0")
+        raise ValueError(f"not each of the {n} n-grams has a weight above 0")
     return idf
 
 
@@ -136,9 +154,9 @@ def _diagonal(matrix: Matrix, n: int) -> Array:
 
 def _values(stored: Any) -> np.ndarray:
     if not isinstance(stored, Array):
-        raise TypeError(f"{type(stored).__name__} is no array")
+        raise TypeError(f"{type(stored).__name__} is not an array")
     return stored.values
 
 
-def _refused(folder: Path, reason: str) -> SapbertError:
+def _import_error(folder: Path, reason: str) -> SapbertError:
     return SapbertError(Errors.E344.format(path=folder, reason=reason))

@@ -1,4 +1,4 @@
-"""Smaller and faster encoders: a vocabulary that fits the names, fewer layers, fewer positions, half precision."""
+"""Make encoders smaller and faster: prune the tokenizer's vocabulary, drop layers or positions, use half precision."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .wordpieces import Words, cut_words, indispensable, with_vocabulary
 if TYPE_CHECKING:
     import torch
 
-# encoder.layer.0.… in BERT and ELECTRA, transformer.layer.0.… in DistilBERT
+# `encoder.layer.0.…` in BERT and ELECTRA, `transformer.layer.0.…` in DistilBERT
 LAYER = re.compile(r"^(.*\blayer)\.(\d+)\.(.*)$")
 HALF = ("float16", "bfloat16")
 _POSITIONS = "embeddings.position_embeddings.weight"
@@ -31,20 +31,21 @@ def prune_vocabulary(
     keep_pieces: int | None = None,
     add_pieces: int = 0,
 ) -> dict[str, float]:
-    """Fit an encoder's vocabulary to names: pieces that they do not use go, words that they use often may come.
+    """Fit the vocabulary of an encoder to names: drop unused wordpieces and add frequent words.
 
-    A name whose pieces all stay, and that holds no new word, keeps its vector.
-    Special tokens and single characters always stay, so that any text can still be cut.
+    A name keeps its vector if all its wordpieces stay and no word of it is added. Special tokens and single characters
+    always stay, so that any text can still be tokenized.
 
     Args:
-        names: read in the encoder's normal form; one that comes twice counts twice.
-        min_count: a piece stays that occurs so often in the names, once the new words are pieces.
-        keep_pieces: at most so many pieces in all; the rarest go.
-        add_pieces: so many words become pieces, those that save most wordpieces; each starts as the mean of the
-            embeddings of the pieces that it replaces, and wants training.
+        encoder: The encoder, changed in place.
+        names: The names, read in the encoder's normal form. A name that occurs twice counts twice.
+        min_count: How often a wordpiece must occur in the names to stay, after the new words are added.
+        keep_pieces: The most wordpieces in total. The rarest are dropped.
+        add_pieces: The number of words that become wordpieces: those that save most wordpieces. Each starts as the mean
+            of the embeddings of the wordpieces that it replaces, and needs training.
 
     Returns:
-        names, pieces, and mean pieces a name without special tokens, before and after.
+        Numbers of names and wordpieces, and mean wordpieces per name without special tokens, before and after.
 
     Raises:
         SapbertError: E310 the tokenizer has no wordpieces, E311 `keep_pieces` is too small.
@@ -71,10 +72,14 @@ def prune_vocabulary(
 
 
 def keep_layers(encoder: TransformerEncoder, layers: Sequence[int]) -> None:
-    """Leave only these layers in an encoder, by their numbers from 0, in this order.
+    """Keep only some layers of an encoder.
+
+    Args:
+        encoder: The encoder, changed in place.
+        layers: Numbers of the layers, from 0, in their new order.
 
     Raises:
-        SapbertError: E312 there is no such layer, or it is named twice, or none is left.
+        SapbertError: E312 a layer does not exist or is listed twice, or no layer is left.
     """
     state = encoder.model.state_dict()
     known = {int(found[2]) for found in map(LAYER.match, state) if found}
@@ -90,21 +95,21 @@ def keep_layers(encoder: TransformerEncoder, layers: Sequence[int]) -> None:
 
 
 def spread_layers(encoder: TransformerEncoder, n: int) -> list[int]:
-    """Return n of an encoder's layers, the first and the last among them, the others evenly between."""
+    """Return n evenly spread layers of an encoder, among them the first and the last."""
     last = encoder.model.config.num_hidden_layers - 1
     return [0] if n == 1 else [round(place * last / (n - 1)) for place in range(n)]
 
 
 def cut_positions(encoder: TransformerEncoder, n: int) -> None:
-    """Leave embeddings for texts of n wordpieces.
+    """Keep the position embeddings for texts of n wordpieces.
 
     Raises:
-        SapbertError: E313 the encoder has fewer, or reads longer names.
+        SapbertError: E313 the encoder has fewer positions, or reads longer names.
     """
     state = encoder.model.state_dict()
     keys = [key for key in state if key.endswith(_POSITIONS)]
     module = encoder.model.get_submodule(keys[0].removesuffix(".weight")) if keys else None
-    # RoBERTa and MPNet count positions from the padding's id on
+    # RoBERTa and MPNet start counting positions after the id of the padding
     rows = n if module is None or module.padding_idx is None else n + module.padding_idx + 1
     if not keys or not encoder.max_length <= n or rows > len(state[keys[0]]):
         known = len(state[keys[0]]) if keys else 0
@@ -115,13 +120,14 @@ def cut_positions(encoder: TransformerEncoder, n: int) -> None:
 
 
 def quantize(encoder: TransformerEncoder, dtype: str) -> None:
-    """Round an encoder's weights to half precision, in which they are stored from then on.
+    """Round the weights of an encoder to half precision and store them in it from then on.
 
     Args:
-        dtype: "float16" is the more exact one, "bfloat16" has the range of float32.
+        encoder: The encoder, changed in place.
+        dtype: "float16", which is more exact, or "bfloat16", which has the range of float32.
 
     Raises:
-        SapbertError: E317 another type, E318 a weight is beyond the range of the type.
+        SapbertError: E317 the type is not supported, E318 a weight is beyond the range of the type.
     """
     import torch
 
@@ -135,7 +141,7 @@ def quantize(encoder: TransformerEncoder, dtype: str) -> None:
 
 
 def _kept(tokenizer: Any, words: Words, min_count: int, keep_pieces: int | None, added: set[str]) -> set[str]:
-    """Return what must stay, and what the names use often enough."""
+    """Return the wordpieces that must stay, and those that the names use often enough."""
     always = indispensable(tokenizer) | added
     counts = words.piece_counts(tokenizer)
     others = sorted(
@@ -155,7 +161,7 @@ def _by_id(tokenizer: Any) -> list[str]:
 
 
 def _with_embeddings(model: Any, rows: Sequence[Sequence[int]], pad: int) -> Any:
-    """Make a model like another one with other wordpieces, each the mean of these rows of the embeddings."""
+    """Make a model with other wordpieces: each embedding is the mean of the given rows of the old embeddings."""
     import torch
 
     old = model.get_input_embeddings().weight
@@ -165,7 +171,7 @@ def _with_embeddings(model: Any, rows: Sequence[Sequence[int]], pad: int) -> Any
 
 
 def _rebuilt(model: Any, state: Mapping[str, torch.Tensor], **changes: int) -> Any:
-    """Make a model of the same class with other weights, and a config that fits them."""
+    """Make a model of the same class with other weights and a config that fits them."""
     if has_adapter(model):
         raise SapbertError(Errors.E316.format(wanted="another vocabulary, layers or positions"))
     config = copy.deepcopy(model.config)

@@ -1,4 +1,4 @@
-"""Documents to the vectors of their segments, by an encoder of the component's own."""
+"""Encode documents by segments, with an encoder that belongs to the component."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ DOCS_PER_BATCH = 32
 
 
 class DocumentEncoder:
-    """Reads documents in segments.
+    """Encodes the segments of documents.
 
     Args:
-        encoder: its weights are used, and trained, in place.
-        length: wordpieces of a segment at most; no more are read than the encoder has positions for.
+        encoder: The encoder. Its weights are used and trained in place.
+        length: The most wordpieces per segment. The positions of the encoder limit it as well.
     """
 
     def __init__(self, encoder: TransformerEncoder, length: int) -> None:
@@ -28,27 +28,32 @@ class DocumentEncoder:
 
     @property
     def length(self) -> int:
+        """The most wordpieces per segment."""
         positions = getattr(self.encoder.model.config, "max_position_embeddings", self._length)
         return min(self._length, int(positions))
 
     def pieces(self, docs: Sequence[Doc]) -> list[list[list[int]]]:
         """Return the wordpieces of each segment of each document."""
-        normalize = TEXT_NORMALIZERS[self.encoder.text_normalizer]  # as concepts are encoded
+        normalize = TEXT_NORMALIZERS[self.encoder.text_normalizer]  # the normal form of the concepts' texts
         return [segments(doc, self.encoder.tokenizer, self.length, normalize) for doc in docs]
 
     def __call__(self, docs: Sequence[Doc]) -> list[np.ndarray]:
-        """Return `list[float32, shape (segments, dim)]`: unit vectors, for each document."""
+        """Encode documents.
+
+        Returns:
+            One array per document, float32, shape (segments, dim): unit vectors.
+        """
         import torch
 
         vectors: list[np.ndarray] = []
         for start in range(0, len(docs), DOCS_PER_BATCH):
             of_docs = self.pieces(docs[start : start + DOCS_PER_BATCH])
-            with torch.inference_mode():  # in which weights that shall learn must not be opened
+            with torch.inference_mode():  # never open weights in this mode that are to be trained
                 encoded = self.encoder.embed_by_length([piece for of_doc in of_docs for piece in of_doc])
             vectors += split(encoded.cpu().numpy(), of_docs)
         return vectors
 
 
 def split(vectors: np.ndarray, of_docs: Sequence[Sequence[object]]) -> list[np.ndarray]:
-    """Return rows of one array, as many for each document as it has segments."""
+    """Split the rows of an array by document: each gets as many rows as it has segments."""
     return np.split(vectors, np.cumsum([len(of_doc) for of_doc in of_docs[:-1]])) if of_docs else []

@@ -1,4 +1,4 @@
-"""The vectors of a stream of texts, in a file of numpy's format."""
+"""Write the vectors of a stream of texts to a NumPy file."""
 
 from __future__ import annotations
 
@@ -16,15 +16,19 @@ from .transformer import TransformerEncoder
 def write_vectors(
     encoder: TransformerEncoder, texts: Iterable[str | None], path: Path, *, batch: int = 8192, fast: bool = False
 ) -> dict[str, int]:
-    """Encode texts as they come, and write a float32 matrix with a row a text; the file appears when it is complete.
+    """Encode a stream of texts and write a float32 matrix with one row per text.
+
+    The file appears when it is complete.
 
     Args:
-        texts: a blank one, or None for one that cannot be read, gets a row of zeros.
-        batch: texts encoded together; a text that comes twice among them is encoded once.
-        fast: use bfloat16 where the hardware has it.
+        encoder: The encoder.
+        texts: The texts. A blank text, or None for an unreadable text, gets a row of zeros.
+        path: The file to write.
+        batch: Number of texts encoded together. A text that occurs twice among them is encoded once.
+        fast: Whether to use bfloat16 if the hardware supports it.
 
     Returns:
-        "texts", "without_vector" and "dim".
+        The counts "texts" and "without_vector", and the dimension "dim".
 
     Raises:
         SapbertError: E507 the file cannot be written.
@@ -46,6 +50,6 @@ def write_vectors(
 
 
 def _write_header(file: BinaryIO, rows: int, dim: int) -> None:
-    """Numpy leaves room in a header for more digits, so that its length does not depend on the number of rows."""
+    """Write the header. NumPy pads it, so that its length does not depend on the number of rows."""
     header = {"descr": "<f4", "fortran_order": False, "shape": (rows, dim)}
     np.lib.format.write_array_header_1_0(file, header)

@@ -1,6 +1,6 @@
-"""What lies in the folder of an encoder: Hugging Face's files, our settings, and what sentence-transformers wants.
+"""Read and write encoder folders: Hugging Face files, our settings, and the files of sentence-transformers.
 
-The folder loads with `AutoModel.from_pretrained` and with `SentenceTransformer`, too.
+The folder also loads with `AutoModel.from_pretrained` and with `SentenceTransformer`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .lexical_model import NGRAMS_FOLDER, LexicalModel
 from .projection import get_projection, load_projection, save_projection, set_projection
 
 STARTER = "starter"
-"""The name that stands for the encoder in the package."""
+"""The name of the encoder in the package."""
 _STARTER_FOLDER = Path(__file__).parents[1] / "starter" / "encoder"
 
 SETTINGS_FILE = "spacy_sapbert.json"
@@ -29,39 +29,40 @@ MODULES_FILE = "modules.json"
 POOLING_FILE = "1_Pooling/config.json"
 SENTENCE_FILE = "sentence_bert_config.json"
 ADAPTER_FOLDER = "adapter"
-PROJECTION_FOLDER = "2_Dense"  # as sentence-transformers calls it
+PROJECTION_FOLDER = "2_Dense"  # the name that sentence-transformers uses
 POOLER = "pooler."
-"""Where the keys of weights begin that do not enter the vectors."""
+"""The prefix of weights that do not affect the vectors."""
 WEIGHT_FILES = ("model.safetensors", "pytorch_model.bin", "model.safetensors.index.json")
 
-_POOLING_MODES = {"cls": "cls_token", "mean": "mean_tokens"}  # as sentence-transformers calls them
-_DTYPES = {"F32": "float32", "F16": "float16", "BF16": "bfloat16"}  # as safetensors calls them
+_POOLING_MODES = {"cls": "cls_token", "mean": "mean_tokens"}  # the names that sentence-transformers uses
+_DTYPES = {"F32": "float32", "F16": "float16", "BF16": "bfloat16"}  # the names that safetensors uses
 _OTHER_MODES = ("max_tokens", "mean_sqrt_len_tokens")
 _MODULES = {"1_Pooling": "Pooling", PROJECTION_FOLDER: "Dense", "2_Normalize": "Normalize"}
-_LICENCES = ("LICEN[CS]E*", "NOTICE*")
-_CARDS = ("README*", *_LICENCES)
+_LICENSES = ("LICEN[CS]E*", "NOTICE*")
+_CARDS = ("README*", *_LICENSES)
 _FOLDERS = (ADAPTER_FOLDER, NGRAMS_FOLDER, *_MODULES)
 _PARTS = ("*.json", "*.safetensors", "*.bin", "*.model", "vocab.txt", "merges.txt", *_FOLDERS, *_CARDS)
 
 
 def resolve(name: str) -> str:
-    """Return the folder of the encoder in the package for "starter"; any other name as it is."""
+    """Return the folder of the encoder in the package for "starter", and any other name unchanged."""
     return str(_STARTER_FOLDER) if name == STARTER else name
 
 
 def read_settings(name: str) -> dict[str, Any]:
-    """What an encoder says of pooling, length, normal form and vectors: our own file, or that of sentence-transformers.
+    """Read the settings of an encoder: pooling, length, normal form and vectors.
 
-    Of the latter only the pooling is taken: without a Normalize module, too, vectors are mostly compared by cosines.
+    They come from our own file or from that of sentence-transformers. The latter only provides the pooling: vectors are
+    usually compared by cosines even without a Normalize module.
 
     Args:
-        name: a folder or hub name.
+        name: A folder or hub name.
 
     Returns:
-        what it says; nothing where it says nothing, or is not there.
+        The settings that the files contain. Empty if they contain none, or do not exist.
 
     Raises:
-        SapbertError: E302 a file is not what it should be.
+        SapbertError: E302 a file is invalid.
     """
     try:
         settings: dict[str, Any] = _read_json(_find(name, SETTINGS_FILE), {})
@@ -83,37 +84,37 @@ def read_settings(name: str) -> dict[str, Any]:
 
 
 def _find(name: str, file: str) -> Path | None:
-    """Return a file of an encoder that not all have."""
+    """Return an optional file of an encoder, or None."""
     if Path(name).exists():
         return path if (path := Path(name) / file).is_file() else None
     from huggingface_hub import try_to_load_from_cache
     from transformers.utils import cached_file
 
     try:
-        known = try_to_load_from_cache(name, file)  # asking the hub takes long where there is no network
+        known = try_to_load_from_cache(name, file)  # asking the hub is slow without a network
         found = cached_file(name, file) if known is None else known
-    except (OSError, ValueError):  # it is not there; or nothing of that name is, which loading the model tells
+    except (OSError, ValueError):  # no such file, or no such model, which loading the model reports
         return None
     return Path(found) if isinstance(found, str) else None
 
 
 def read_lexical_model(name: str, settings: Mapping[str, Any]) -> LexicalModel | None:
-    """Read the n-grams that belong to an encoder, if its settings say that there are any.
+    """Read the lexical model of an encoder, if its settings list one.
 
     Raises:
-        SapbertError: E302 they cannot be had by the name of a hub, E306 they are missing or damaged.
+        SapbertError: E302 a hub name cannot have n-grams, E306 the n-grams are missing or damaged.
     """
     if "ngrams" not in settings:
         return None
     if not Path(name).is_dir():
-        reason = "it has n-grams of its own; download the repository, and give its folder"
+        reason = "it has its own n-grams; download the repository and use its folder"
         raise SapbertError(Errors.E302.format(path=name, reason=reason))
     return LexicalModel.load(Path(name))
 
 
 def read_licences(folder: Path) -> dict[str, bytes]:
-    """Return the files in a folder that must go with the weights wherever they go, by name."""
-    return {path.name: path.read_bytes() for pattern in _LICENCES for path in sorted(folder.glob(pattern))}
+    """Return the license files of a folder by name. They must stay with the weights."""
+    return {path.name: path.read_bytes() for pattern in _LICENSES for path in sorted(folder.glob(pattern))}
 
 
 def _read_json(path: Path | None, default: Any) -> Any:
@@ -121,9 +122,9 @@ def _read_json(path: Path | None, default: Any) -> Any:
 
 
 def _pooling(config: Mapping[str, Any], modules: list[dict[str, str]]) -> str:
-    """Return "cls", "mean", or the names of all that makes it neither, such as a layer after the pooling."""
+    """Return "cls" or "mean", or else the names of all pooling modes and further modules."""
     ours = {mode: pooling for pooling, mode in _POOLING_MODES.items()}
-    if "pooling_mode" in config:  # from sentence-transformers 6 on; before, a switch for each mode
+    if "pooling_mode" in config:  # since sentence-transformers 6; older versions have one switch per mode
         named = config["pooling_mode"]
         modes = [named] if isinstance(named, str) else list(named)
     else:
@@ -137,7 +138,7 @@ def load_tokenizer(name: str) -> Any:
     """Load the tokenizer of a folder or hub name.
 
     Raises:
-        SapbertError: see `load_model`.
+        SapbertError: See `load_model`.
     """
     from transformers import AutoTokenizer
 
@@ -145,32 +146,36 @@ def load_tokenizer(name: str) -> Any:
 
 
 def load_model(name: str, *, adapter: bool = False, projection: bool = False) -> Any:
-    """Load the model of a folder or hub name, in float32: a CPU computes half precision slowly, and less exactly.
+    """Load the model of a folder or hub name in float32. A CPU computes half precision slowly and less exactly.
 
     Args:
-        adapter: whether one lies in the folder, too.
-        projection: whether one lies in the folder, too.
+        name: A folder or hub name.
+        adapter: Whether the folder has an adapter.
+        projection: Whether the folder has a projection.
+
+    Returns:
+        The model of transformers.
 
     Raises:
-        SapbertError: E301 neither a folder nor to be had from the hub, E302 a folder that cannot be loaded, E308 the
-            folder was cut off while it was replaced, E309 the library for adapters is not installed.
+        SapbertError: E301 it is not a folder and the hub does not provide it, E302 the folder cannot be loaded, E308
+            replacing the folder was interrupted, E309 the library for adapters is not installed.
     """
     import torch
     import transformers
 
-    # the older name is one that version 5 warns of, the newer one is not known before 4.56
+    # transformers 5 deprecates `torch_dtype`; versions before 4.56 do not know `dtype`
     dtype = {"torch_dtype" if transformers.__version__.startswith("4.") else "dtype": torch.float32}
 
     def load(options: dict[str, bool]) -> Any:
         model, info = transformers.AutoModel.from_pretrained(name, output_loading_info=True, **dtype, **options)
         missing = sorted(info["missing_keys"])
         others = [weights for weights in missing if not weights.startswith(POOLER)]
-        if others:  # transformers would leave them random
-            raise ValueError(f"it has no weights for {others[0]}")
-        if missing:  # the pooler does not enter the vectors; without weights of its own it is random
+        if others:  # transformers would initialize them randomly
+            raise ValueError(f"the weights of {others[0]} are missing")
+        if missing:  # a pooler without weights is random, and the vectors do not need it
             model.pooler = None
         if (adapter or projection) and not Path(name).is_dir():
-            raise ValueError("it has an adapter or a projection; download the repository, and give its folder")
+            raise ValueError("it has an adapter or a projection; download the repository and use its folder")
         if adapter:
             load_adapter(model, Path(name) / ADAPTER_FOLDER)
         if projection:
@@ -181,14 +186,14 @@ def load_model(name: str, *, adapter: bool = False, projection: bool = False) ->
 
 
 def local_folder(name: str) -> Path:
-    """Return the folder of an encoder that was loaded, in the cache if its name is one of the hub."""
+    """Return the folder of a loaded encoder. For a hub name it is in the cache."""
     from transformers.utils import cached_file
 
     return Path(name) if Path(name).is_dir() else Path(cached_file(name, "config.json", local_files_only=True)).parent
 
 
 def stored_dtype(name: str) -> str:
-    """Return the type in which the weights of an encoder are stored, e.g. "float16"."""
+    """Return the type in which the weights of an encoder are stored, such as "float16"."""
     from safetensors import safe_open
 
     for path in sorted(local_folder(name).glob("model*.safetensors")):
@@ -202,17 +207,17 @@ def stored_dtype(name: str) -> str:
 def _load(name: str, load: Callable[[dict[str, bool]], Any]) -> Any:
     folder = Path(name)
     is_folder = folder.is_dir()
-    if folder.is_file():  # the hub would be asked for it, again and again
+    if folder.is_file():  # otherwise transformers would ask the hub again and again
         raise SapbertError(Errors.E301.format(name=name, reason="it is a file"))
-    if not is_folder and _aside(folder).is_dir():
-        raise SapbertError(Errors.E308.format(path=folder, aside=_aside(folder)))
+    if not is_folder and _replaced_folder(folder).is_dir():
+        raise SapbertError(Errors.E308.format(path=folder, aside=_replaced_folder(folder)))
     if is_folder and not any((folder / file).is_file() for file in WEIGHT_FILES):
-        raise SapbertError(Errors.E302.format(path=name, reason=f"none of {', '.join(WEIGHT_FILES)} is in it"))
+        raise SapbertError(Errors.E302.format(path=name, reason=f"it has none of {', '.join(WEIGHT_FILES)}"))
     try:
         return load({"local_files_only": is_folder, "trust_remote_code": False})
     except SapbertError:
         raise
-    except Exception as error:  # transformers raises nearly anything for a damaged folder
+    except Exception as error:  # transformers raises many kinds of errors for a damaged folder
         message = (
             Errors.E302.format(path=name, reason=error) if is_folder else Errors.E301.format(name=name, reason=error)
         )
@@ -228,16 +233,19 @@ def write_folder(
     licences: Mapping[str, bytes],
     lexical_model: LexicalModel | None = None,
 ) -> None:
-    """Write all that an encoder is; a folder that is there already is replaced when the new one is complete.
+    """Write all parts of an encoder. An existing folder is replaced when the new one is complete.
 
     Args:
-        dtype: in which the weights are stored, e.g. "float16".
-        settings: at least pooling, max_length, text_normalizer and l2_normalized.
-        licences: what `read_licences` found where the encoder came from.
-        lexical_model: the n-grams that belong to it.
+        folder: The folder to write.
+        model: The model of transformers.
+        tokenizer: The tokenizer of transformers.
+        dtype: The type in which the weights are stored, such as "float16".
+        settings: At least pooling, max_length, text_normalizer and l2_normalized.
+        licences: The license files of the original encoder, from `read_licences`.
+        lexical_model: The lexical model that belongs to the encoder.
 
     Raises:
-        SapbertError: E314 the folder holds what is no part of an encoder, E315 it cannot be written.
+        SapbertError: E314 the folder holds files that are not part of an encoder, E315 it cannot be written.
     """
     with _replacing(folder) as new:
         _save_model(model, dtype, new)
@@ -271,10 +279,10 @@ def _save_model(model: Any, dtype: str, folder: Path) -> None:
         model.save_pretrained(folder)
     config = _read_json(folder / "config.json", {})
     config.pop("adapters", None)
-    # the type to compute in: others load the weights as the config says, from transformers 5 on
+    # the type to compute in: transformers 5 loads the weights in the type of the config
     config.update({key: "float32" for key in ("torch_dtype", "dtype") if key in config})
     _write_json(folder / "config.json", config)
-    for weights in folder.rglob("*.safetensors"):  # safetensors lets nobody else read them
+    for weights in folder.rglob("*.safetensors"):  # safetensors makes them readable by the owner only
         weights.chmod((folder / "config.json").stat().st_mode)
 
 
@@ -289,7 +297,7 @@ def _without_additions(model: Any) -> dict[str, Any]:
 
 
 def _write_for_sentence_transformers(folder: Path, model: Any, settings: Mapping[str, Any]) -> None:
-    """The files of its first versions, which all later ones read."""
+    """Write the files of the first versions of sentence-transformers. All later versions read them."""
     dim = int(model.config.hidden_size)
     modes = dict.fromkeys((*_POOLING_MODES.values(), *_OTHER_MODES), False) | {
         _POOLING_MODES[settings["pooling"]]: True
@@ -319,16 +327,16 @@ def _write_json(path: Path, content: Any) -> None:
 
 @contextmanager
 def _replacing(folder: Path) -> Iterator[Path]:
-    """Make a folder under another name, and put it into its place when the block ends without an error.
+    """Make a folder under a temporary name, and move it to its place when the block ends without an error.
 
-    What was there steps aside just then; cut off in between, it is there still, and loading says where.
+    The old folder is renamed just before. If the process is killed in between, loading reports where the old folder is.
     """
     from safetensors import SafetensorError
 
-    folder = folder.resolve()  # a link keeps pointing to where the folder is
+    folder = folder.resolve()  # a symbolic link keeps pointing to the folder
     new = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
     try:
-        cards = _check_replaceable(folder)
+        cards = _cards_to_keep(folder)
         new.mkdir(parents=True)
         yield new
         for card in cards:
@@ -341,7 +349,7 @@ def _replacing(folder: Path) -> Iterator[Path]:
 
 
 def _put_in_place(new: Path, folder: Path) -> None:
-    aside = _aside(folder)
+    aside = _replaced_folder(folder)
     if folder.exists():
         shutil.rmtree(aside, ignore_errors=True)
         folder.rename(aside)
@@ -354,14 +362,18 @@ def _put_in_place(new: Path, folder: Path) -> None:
     shutil.rmtree(aside, ignore_errors=True)
 
 
-def _aside(folder: Path) -> Path:
-    """Return where a folder lies while another takes its place."""
+def _replaced_folder(folder: Path) -> Path:
+    """Return the temporary name of a folder while another one replaces it."""
     folder = folder.resolve()
     return folder.with_name(f".{folder.name}.replaced")
 
 
-def _check_replaceable(folder: Path) -> list[Path]:
-    """Return model card and licences, which stay."""
+def _cards_to_keep(folder: Path) -> list[Path]:
+    """Return the model card and license files, which stay.
+
+    Raises:
+        SapbertError: E314 the folder holds files that are not part of an encoder.
+    """
     entries = sorted(folder.iterdir()) if folder.exists() else []
     foreign = [entry.name for entry in entries if not any(entry.match(part) for part in _PARTS)]
     if foreign:

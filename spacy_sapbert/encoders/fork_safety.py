@@ -1,4 +1,4 @@
-"""Forked processes, such as those of `nlp.pipe(n_process=2)`: torch and faiss must not hang in them."""
+"""Keep torch and faiss from hanging in forked processes, such as those of `nlp.pipe(n_process=2)`."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from functools import cache
 
 @cache
 def use_one_thread_after_fork() -> None:
-    """Let every process that is forked from now on compute with one thread. To be called before torch or faiss is used.
+    """Let each process that is forked from now on compute with one thread. Call it before torch or faiss is used.
 
-    OpenMP keeps the threads that it has once started. A forked child has none of them but waits for them, for ever.
+    OpenMP keeps its threads after their first start. A forked child does not have them, but would wait for them
+    forever.
     """
     if hasattr(os, "register_at_fork"):  # Windows never forks
         os.register_at_fork(after_in_child=_use_one_thread)

@@ -1,4 +1,4 @@
-"""What an encoder is, in figures."""
+"""Describe an encoder in numbers."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from .transformer import TransformerEncoder
 
 
 def describe(encoder: TransformerEncoder) -> dict[str, Any]:
-    """Return architecture, sizes, settings and history of an encoder.
+    """Return the architecture, sizes, settings and history of an encoder.
 
-    "parameters" counts weights: "embeddings", "layers", "adapter", "projection", "other" (the pooler) and "all".
-    "bytes" is the size of all files of the encoder, "weight_bytes" that of the weights among them. "projection" is its
-    activation; None where there is none. "lexical_model" has the number of n-grams that belong to it, and what was fitted
-    with them; it is None where none do.
+    Returns:
+        A dictionary. "parameters" has the number of weights of "embeddings", "layers", "adapter", "projection", "other"
+        (the pooler) and "all". "bytes" is the size of all files, "weight_bytes" that of the weight files. "projection"
+        is the activation of the projection, or None. "lexical_model" has the number of n-grams and the fitted values,
+        or is None.
     """
     config = encoder.model.config
     projection = get_projection(encoder.model)
@@ -57,14 +58,14 @@ def _lexical_model(encoder: TransformerEncoder) -> dict[str, float] | None:
 def _parameters(model: Any) -> dict[str, int]:
     counts: Counter[str] = Counter()
     for name, weights in model.named_parameters():
-        counts[_part(name)] += weights.numel()
+        counts[_part_of_weight(name)] += weights.numel()
     return {
         **{part: counts[part] for part in ("embeddings", "layers", "adapter", "projection", "other")},
         "all": counts.total(),
     }
 
 
-def _part(name: str) -> str:
+def _part_of_weight(name: str) -> str:
     if "adapters." in name:
         return "adapter"
     if name.startswith(PROJECTION):

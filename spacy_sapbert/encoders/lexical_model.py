@@ -1,4 +1,4 @@
-"""The lexical model of an encoder: the character n-grams that it was trained with, and their weight."""
+"""The lexical model of an encoder: character n-grams, their weight λ, and a threshold."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ WEIGHTS_FILE = "lexical_model.json"
 
 
 class LexicalModel(NamedTuple):
-    """The part of a BioSyn model that is not its encoder. It lies in the encoder's folder.
+    """The part of a BioSyn model other than its encoder. It is saved in the folder of the encoder.
 
     Attributes:
-        ngrams: the n-grams of the names that it was trained with, whichever vocabulary it is used with.
+        ngrams: The n-grams of the names in training. They stay the same with any vocabulary.
         sparse_weight: λ, 0 or more.
-        threshold: a link needs a higher score, from 0 to 1.
+        threshold: A link needs a higher score, from 0 to 1.
     """
 
     ngrams: NgramEncoder
@@ -28,14 +28,18 @@ class LexicalModel(NamedTuple):
     threshold: float
 
     def save(self, folder: Path) -> None:
-        """Write it into an encoder's folder."""
+        """Write the lexical model into the folder of an encoder."""
         self.ngrams.save(folder / NGRAMS_FOLDER)
         values = {"sparse_weight": self.sparse_weight, "threshold": self.threshold}
         (folder / WEIGHTS_FILE).write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
 
     @classmethod
     def load(cls, folder: Path) -> LexicalModel:
-        """Read what `save` wrote. RAISES (SapbertError): E306 something of it is missing or damaged."""
+        """Read a lexical model that `save` wrote.
+
+        Raises:
+            SapbertError: E306 a file is missing or damaged.
+        """
         path = folder / WEIGHTS_FILE
         try:
             values = json.loads(path.read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""Sparse vectors of names: tf-idf over character n-grams (Sung et al. 2020, section 3.1)."""
+"""Sparse vectors of names: tf-idf of character n-grams (Sung et al. 2020, section 3.1)."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class NgramEncoder:
     """Turns names into tf-idf vectors of unit length over character n-grams.
 
     Args:
-        ngrams: the features, by column.
-        idf (float64, shape (len(ngrams),)): their weights.
-        ngram_range: shortest and longest n-gram; BioSyn's is (1, 2).
-        text_normalizer: normal form in which names are read.
+        ngrams: The n-grams, by column.
+        idf: Their weights, float64, shape (len(ngrams),).
+        ngram_range: The shortest and the longest n-gram. BioSyn's is (1, 2).
+        text_normalizer: The normal form in which names are read.
     """
 
     def __init__(self, ngrams: list[str], idf: np.ndarray, ngram_range: tuple[int, int], text_normalizer: str) -> None:
@@ -42,23 +42,28 @@ class NgramEncoder:
     def fit(
         cls, names: Iterable[str], *, ngram_range: tuple[int, int] = (1, 2), text_normalizer: str = TEXT_NORMALIZER
     ) -> NgramEncoder:
-        """Count in how many names each n-gram stands. Names that are equal in their normal form count once."""
+        """Count the names with each n-gram. Names with the same normal form count once."""
         normalize = TEXT_NORMALIZERS[text_normalizer]
         vectorizer = _vectorizer(ngram_range)
         forms = sorted({normalize(name) for name in names} - {""})
-        if all(len(form) < ngram_range[0] for form in forms):  # names of punctuation only have no n-gram
+        if all(len(form) < ngram_range[0] for form in forms):  # names that consist of punctuation have no n-gram
             return cls([], np.zeros(0), ngram_range, text_normalizer)
         vectorizer.fit(forms)
         return cls(vectorizer.get_feature_names_out().tolist(), vectorizer.idf_, ngram_range, text_normalizer)
 
     @cached_property
     def fingerprint(self) -> str:
+        """A hash of n-grams, weights and settings."""
         digest = hashlib.sha256(json.dumps([self.ngrams, self.ngram_range, self.text_normalizer]).encode())
         digest.update(np.ascontiguousarray(self.idf).tobytes())
         return digest.hexdigest()
 
     def encode(self, texts: Sequence[str]) -> csr_matrix:
-        """Return `csr_matrix, float32, shape (len(texts), len(ngrams))`: rows of unit length, or zero rows."""
+        """Return the sparse vectors of texts.
+
+        Returns:
+            csr_matrix, float32, shape (len(texts), len(ngrams)): Rows of unit length, or zero rows.
+        """
         from scipy.sparse import csr_matrix
 
         if not self.ngrams or not texts:
@@ -67,6 +72,7 @@ class NgramEncoder:
         return self._fitted.transform([normalize(text) for text in texts]).astype(np.float32)
 
     def save(self, folder: Path) -> None:
+        """Write the n-grams and their weights into a folder."""
         folder.mkdir(parents=True, exist_ok=True)
         settings = {"ngrams": self.ngrams, "ngram_range": self.ngram_range, "text_normalizer": self.text_normalizer}
         (folder / SETTINGS_FILE).write_text(json.dumps(settings))
@@ -74,7 +80,11 @@ class NgramEncoder:
 
     @classmethod
     def load(cls, folder: Path) -> NgramEncoder:
-        """Open what `save` wrote. RAISES (SapbertError): E306 something of it is missing or damaged."""
+        """Read an encoder that `save` wrote.
+
+        Raises:
+            SapbertError: E306 a file is missing or damaged.
+        """
         try:
             settings = json.loads((folder / SETTINGS_FILE).read_text())
             idf = np.load(folder / IDF_FILE, allow_pickle=False)

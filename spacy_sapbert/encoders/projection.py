@@ -1,7 +1,7 @@
-"""A linear layer behind an encoder, which turns the pooled vector of a name into another one.
+"""A linear layer after the pooling of an encoder.
 
 github.com/sujitpal/kg-aligned-entity-linker trains such a layer together with its encoders. In the folder of an encoder
-it lies as a Dense module of sentence-transformers, which takes it into account as well.
+it is saved as a Dense module, which sentence-transformers uses as well.
 """
 
 from __future__ import annotations
@@ -21,25 +21,26 @@ ACTIVATIONS = {
     "relu": "torch.nn.modules.activation.ReLU",
     "none": "torch.nn.modules.linear.Identity",
 }
-"""What follows the linear layer, and how sentence-transformers calls it."""
+"""Activations after the linear layer, with the names that sentence-transformers uses."""
 
 _ATTRIBUTE = "name_projection"
 PROJECTION = f"{_ATTRIBUTE}."
-"""Where the keys of its weights begin, among those of the model."""
+"""The prefix of the weights of the projection among those of the model."""
 
 _CONFIG_FILE = "config.json"
 _WEIGHTS_FILE = "model.safetensors"
 
 
 def add_projection(encoder: TransformerEncoder, activation: str = "tanh", dim: int | None = None) -> None:
-    """Put a new projection behind an encoder; it is saved and loaded with it. Its first weights are random.
+    """Add a new projection to an encoder. It is saved and loaded with the encoder. Its initial weights are random.
 
     Args:
-        activation: one of `ACTIVATIONS`.
-        dim: the length of the new vectors; None keeps that of the old ones.
+        encoder: The encoder, changed in place.
+        activation: One of `ACTIVATIONS`.
+        dim: The length of the new vectors. None keeps the length of the old ones.
 
     Raises:
-        SapbertError: E335 there is no such activation, E348 there is a projection already.
+        SapbertError: E335 the activation does not exist, E348 the encoder already has a projection.
     """
     if activation not in ACTIVATIONS:
         raise SapbertError(Errors.E335.format(name="projection", value=activation, wanted=", ".join(ACTIVATIONS)))
@@ -50,24 +51,27 @@ def add_projection(encoder: TransformerEncoder, activation: str = "tanh", dim: i
 
 
 def get_projection(model: Any) -> Any:
-    """Return `torch.nn.Module | None`: the projection of a model."""
+    """Return the projection of a model, a torch.nn.Module, or None."""
     return getattr(model, _ATTRIBUTE, None)
 
 
 def set_projection(model: Any, projection: Any) -> None:
-    """
+    """Set the projection of a model.
+
     Args:
-        projection (torch.nn.Module | None): None for none.
+        model: The model of transformers.
+        projection: A torch.nn.Module, or None to remove the projection.
     """
     setattr(model, _ATTRIBUTE, projection)
 
 
 def activation_of(projection: Any) -> str:
-    """Return `str`: one of `ACTIVATIONS`."""
+    """Return the activation of a projection, one of `ACTIVATIONS`."""
     return next(name for name, path in ACTIVATIONS.items() if path == _path_of(projection.activation))
 
 
 def save_projection(projection: Any, folder: Path) -> None:
+    """Write a projection into a new folder."""
     from safetensors.torch import save_file
 
     folder.mkdir()
@@ -82,13 +86,14 @@ def save_projection(projection: Any, folder: Path) -> None:
 
 
 def load_projection(folder: Path) -> Any:
-    """Read a projection, in float32.
+    """Load a projection in float32.
 
     Returns:
-        torch.nn.Module: the projection.
+        The projection, a torch.nn.Module.
 
     Raises:
-        OSError, SafetensorError: a file is missing or damaged. (KeyError, RuntimeError): it is no projection.
+        OSError, SafetensorError: A file is missing or damaged.
+        KeyError, RuntimeError: The files are not those of a projection.
     """
     from safetensors.torch import load_file
 

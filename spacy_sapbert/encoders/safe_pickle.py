@@ -1,7 +1,7 @@
-"""Reads the pickle of a fitted TfidfVectorizer as plain data: no code that it names runs, not even scikit-learn's.
+"""Read the pickle of a fitted TfidfVectorizer as plain data, without running any code that it refers to.
 
-A pickle is a program that says what to call. Here each name in it is looked up in a table of stand-ins, which keep what
-they are given; any other name ends the reading.
+A pickle is a program that calls classes by name. Here a table maps each allowed name to a stand-in class that only
+keeps its arguments. Any other name stops the reading.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ from ..errors import Errors, SapbertError
 
 
 class Inert:
-    """What an object consists of whose class was not loaded.
+    """The data of a pickled object without its class.
 
-    All stand-ins are classes with a `__setstate__`, so that a pickle can change none of them, but only what it made.
+    All stand-ins are classes with a `__setstate__`. A pickle can therefore only change objects that it made itself.
 
     Attributes:
-        args (tuple): what it was made of. state (Any): its attributes by name, as its class pickles them.
+        args: The arguments of the constructor.
+        state: The pickled attributes by name.
     """
 
     args: tuple[Any, ...]
@@ -54,15 +55,19 @@ class Array(Inert):
 
     @property
     def values(self) -> np.ndarray:
-        """Return `numbers, shape as pickled). RAISES (ValueError`: it is no array of numbers."""
+        """The array of numbers, in its pickled shape.
+
+        Raises:
+            ValueError: It is not an array of numbers.
+        """
         _, shape, dtype, is_fortran, content = self.state
         if not isinstance(dtype, _Dtype):
-            raise ValueError("an array has no type")
+            raise ValueError("an array has no data type")
         return dtype.read(content, shape, "F" if is_fortran else "C")
 
 
 class _ArrayOfBuffer(Inert):
-    """Protocol 5 of pickle makes arrays in another way."""
+    """An array as protocol 5 of pickle makes it."""
 
     def __new__(cls, content: bytes, dtype: _Dtype, shape: tuple[int, ...], order: str) -> Any:
         array = Array()
@@ -72,11 +77,15 @@ class _ArrayOfBuffer(Inert):
 
 class _Dtype(Inert):
     def read(self, content: bytes, shape: tuple[int, ...], order: Any) -> np.ndarray:
-        """Raise ValueError: it is no type of numbers, or the content has another length."""
+        """Return an array of numbers.
+
+        Raises:
+            ValueError: The type is not numeric, or the length of the content does not match.
+        """
         byte_order = self.state[1] if self.state else "="
         dtype = np.dtype(f"{byte_order}{self.args[0]}")
         if dtype.kind not in "iuf" or len(content) != prod(shape) * dtype.itemsize:
-            raise ValueError(f"{len(content)} bytes are no array of {dtype} and shape {shape}")
+            raise ValueError(f"{len(content)} bytes cannot be an array of {dtype} and shape {shape}")
         return np.frombuffer(content, dtype).reshape(shape, order=order)
 
 
@@ -86,13 +95,13 @@ class _Scalar(Inert):
 
 
 class _Type(Inert):
-    """A type that is named, but of which nothing is made."""
+    """A type that a pickle refers to without making an object of it."""
 
 
-_ADMITTED: dict[tuple[str, str], type] = {
+_ALLOWED: dict[tuple[str, str], type] = {
     ("sklearn.feature_extraction.text", "TfidfVectorizer"): Vectorizer,
     ("sklearn.feature_extraction.text", "TfidfTransformer"): Transformer,
-    # modules have other names since the published models were made: from scipy 1.8 and from numpy 2 on
+    # scipy 1.8 and numpy 2 renamed modules since the published models were made
     ("scipy.sparse.csr", "csr_matrix"): Matrix,
     ("scipy.sparse._csr", "csr_matrix"): Matrix,
     **{("numpy", name): _Type for name in ("ndarray", "float32", "float64", "int32", "int64")},
@@ -106,9 +115,11 @@ _ADMITTED: dict[tuple[str, str], type] = {
 
 
 class _Unpickler(pickle.Unpickler):
-    """
+    """An unpickler that only finds the allowed classes.
+
     Args:
-        path: the file that is read, for messages.
+        file: The open file.
+        path: Its path, for messages.
     """
 
     def __init__(self, file: Any, path: Path) -> None:
@@ -116,28 +127,32 @@ class _Unpickler(pickle.Unpickler):
         self._path = path
 
     def find_class(self, module: str, name: str) -> type:
-        """Raise SapbertError: E343 it is none of those admitted."""
-        if (module, name) not in _ADMITTED:
+        """Return the stand-in for a class.
+
+        Raises:
+            SapbertError: E343 the class is not allowed.
+        """
+        if (module, name) not in _ALLOWED:
             raise SapbertError(Errors.E343.format(path=self._path, refused=f"{module}.{name}"))
-        return _ADMITTED[module, name]
+        return _ALLOWED[module, name]
 
 
 def read_vectorizer(path: Path) -> Vectorizer:
     """Read a pickled `TfidfVectorizer` without making one.
 
     Raises:
-        SapbertError: E343 the pickle names what such a vectorizer does not need, E344 it is damaged or holds something
-            else.
+        SapbertError: E343 the pickle refers to a class that such a vectorizer does not need, E344 it is damaged or
+            holds something else.
     """
     try:
         with path.open("rb") as file:
             found = _Unpickler(file, path).load()
     except SapbertError:
         raise
-    except Exception as error:  # a damaged pickle raises nearly anything
+    except Exception as error:  # a damaged pickle raises many kinds of errors
         reason = f"{path.name} is damaged or cut off: {error!r}"
         raise SapbertError(Errors.E344.format(path=path.parent, reason=reason)) from error
     if not isinstance(found, Vectorizer):
-        reason = f"{path.name} holds no TfidfVectorizer"
+        reason = f"{path.name} does not hold a TfidfVectorizer"
         raise SapbertError(Errors.E344.format(path=path.parent, reason=reason))
     return found

@@ -1,4 +1,4 @@
-"""Documents cut into what an encoder can read at once."""
+"""Cut documents into sentences, and pack these into segments that an encoder can read at once."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ Characters = tuple[int, int]
 
 
 def sentences(doc: Doc) -> list[Characters]:
-    """Return characters `start:end` of the sentences: as a component has found them, else what ends with a full stop, a
-    question mark or a line, and is followed by a capital or a digit.
+    """Return the offsets `(start, end)` of the sentences of a document.
+
+    If no component has set sentence boundaries, a sentence ends at a line break. It also ends at a full stop, question
+    mark or exclamation mark before a capital letter or a digit.
     """
     if doc.has_annotation("SENT_START"):
         bounds = [(sent.start_char, sent.end_char) for sent in doc.sents]
@@ -27,14 +29,16 @@ def sentences(doc: Doc) -> list[Characters]:
 
 
 def segments(doc: Doc, tokenizer: Any, length: int, normalize: Callable[[str], str] = str) -> list[list[int]]:
-    """Cut a document into segments of whole sentences; only one that is too long by itself is cut.
+    """Cut a document into segments of whole sentences. A sentence is cut only if it is longer than a segment.
 
     Args:
-        length: wordpieces of a segment at most, special ones included.
-        normalize: the normal form of a sentence.
+        doc: The document.
+        tokenizer: The tokenizer of the encoder.
+        length: The most wordpieces per segment, special tokens included.
+        normalize: Gives the normal form of a sentence.
 
     Returns:
-        the wordpieces of each segment, special ones included; one without words for an empty document.
+        The wordpieces of each segment, special tokens included. An empty document has one segment without words.
     """
     texts = [normalize(doc.text[start:end]) for start, end in sentences(doc)]
     encoded: list[list[int]] = tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"] if texts else []

@@ -1,6 +1,6 @@
-"""Documents to the vectors of their segments, by the transformer that the pipeline's components share."""
+"""Encode documents by segments, with the transformer that the components of a pipeline share."""
 
-# no postponed annotations here: the settings of a registered function could not be checked
+# no postponed annotations here: spaCy could not check the settings of a registered function
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -21,17 +21,17 @@ Segments = Model[list[Doc], list[Floats2d]]
 def shared_transformer(
     pooling: Literal["cls", "mean"] = "cls", grad_factor: float = 1.0, upstream: str = "*"
 ) -> Segments:
-    """Listen to a `transformer` of spacy-transformers that comes before in the pipeline.
+    """Listen to a `transformer` of spacy-transformers earlier in the pipeline.
 
-    What the transformer reads at once, as its `get_spans` says, is a segment.
+    A segment is a span of the transformer's `get_spans`.
 
     Args:
-        pooling: "cls" or "mean", as the encoder of the concepts has it.
-        grad_factor: how much this component's gradients count for the transformer, compared with others.
-        upstream: the transformer's name in the pipeline; "*" for any.
+        pooling: "cls" or "mean", the same as for the encoder of the concepts.
+        grad_factor: The weight of the gradients of this component in the transformer.
+        upstream: The name of the transformer in the pipeline; "*" for any.
 
     Returns:
-        gives unit vectors, in numpy's arrays; none for an empty document.
+        A model that gives unit vectors as NumPy arrays, none for an empty document.
     """
     from spacy_transformers.layers import TransformerListener
 
@@ -43,10 +43,10 @@ def _forward(
     model: Segments, docs: list[Doc], is_train: bool
 ) -> tuple[list[Floats2d], Callable[[list[Floats2d]], list[Doc]]]:
     listener: Any = model.layers[0]
-    if is_train and not any(map(len, docs)):  # which the transformer does not read
-        return [_nothing(model) for _ in docs], lambda _: []
+    if is_train and not any(map(len, docs)):  # the transformer skips such batches
+        return [_no_vectors(model) for _ in docs], lambda _: []
     if not is_train or listener._batch_id is None:
-        _check(docs)
+        _check_transformer_has_run(docs)
     read, backprop = listener(docs, is_train)
     weights = [_pooling_weights(model, data) for data in read]
     pooled = [_pool(model, data, shares) for data, shares in zip(read, weights, strict=True)]
@@ -60,7 +60,7 @@ def _forward(
         given = []
         for data, shares, unit, length, gradient in zip(read, weights, units, lengths, gradients, strict=True):
             if not len(unit):
-                continue  # as the other listeners do
+                continue  # like other listeners
             of_pooled = (gradient - unit * (unit * gradient).sum(axis=1, keepdims=True)) / length
             of_hidden = model.attrs["grad_factor"] * shares[:, :, None] * of_pooled[:, None, :]
             output = ModelOutput(last_hidden_state=model.ops.asarray3f(of_hidden))
@@ -72,7 +72,7 @@ def _forward(
 
 
 def _pooling_weights(model: Segments, data: "TransformerData") -> np.ndarray:
-    """Return `float32, shape (segments, wordpieces)`: how much each wordpiece counts in its segment."""
+    """Return the weight of each wordpiece in its segment, float32, shape (segments, wordpieces)."""
     mask: np.ndarray = np.asarray(model.ops.to_numpy(data.wordpieces.attention_mask), dtype=np.float32)
     if model.attrs["pooling"] == "cls":
         mask = np.zeros_like(mask)
@@ -83,16 +83,20 @@ def _pooling_weights(model: Segments, data: "TransformerData") -> np.ndarray:
 def _pool(model: Segments, data: "TransformerData", shares: np.ndarray) -> np.ndarray:
     hidden = data.model_output.get("last_hidden_state")
     if hidden is None or hidden.size == 0:
-        return np.asarray(_nothing(model))
+        return np.asarray(_no_vectors(model))
     return np.einsum("sw,swd->sd", shares, model.ops.to_numpy(hidden))
 
 
-def _nothing(model: Segments) -> Floats2d:
+def _no_vectors(model: Segments) -> Floats2d:
     vectors = np.zeros((0, model.layers[0].get_dim("nO")), dtype=np.float32)
     return cast(Floats2d, vectors)
 
 
-def _check(docs: list[Doc]) -> None:
-    """Where the transformer has not run, the listener would give zeros. RAISES (SapbertError): E647."""
+def _check_transformer_has_run(docs: list[Doc]) -> None:
+    """Check that the transformer has run. If it has not, the listener would give zeros.
+
+    Raises:
+        SapbertError: E647 it has not run.
+    """
     if not Doc.has_extension("trf_data") or any(len(doc) and doc._.trf_data is None for doc in docs):
         raise SapbertError(Errors.E647)

@@ -1,4 +1,4 @@
-"""A transformer encoder as a layer of thinc, so that spaCy's optimizers train it."""
+"""A transformer encoder as a Thinc layer, so that spaCy's optimizers train it."""
 
 from __future__ import annotations
 
@@ -26,11 +26,12 @@ DocumentModel = Model[list["Doc"], list[Floats2d]]
 def thinc_encoder(
     encoder: TransformerEncoder, *, trained_layers: int | None = None, dropout: bool = True
 ) -> Model[Pieces, Floats2d]:
-    """Wrap an encoder; both share the weights. The layer turns tokenised names into vectors.
+    """Wrap an encoder in a layer that turns tokenized names into vectors. Both share the weights.
 
     Args:
-        trained_layers: train so many of the upper layers and nothing below them; None trains all weights.
-        dropout: as much as the model's config says, or none.
+        encoder: The encoder.
+        trained_layers: The number of upper layers to train. Nothing below them is trained. None trains all weights.
+        dropout: Whether to use the dropout of the model's config.
 
     Raises:
         SapbertError: E341 the encoder has fewer layers.
@@ -44,24 +45,27 @@ def _forward(
 ) -> tuple[Floats2d, Callable[[Floats2d], Pieces]]:
     vectors, backprop = model.shims[0](ArgsKwargs(args=(pieces,), kwargs={}), is_train)
 
-    def learn(gradient: Floats2d) -> Pieces:
+    def backward(gradient: Floats2d) -> Pieces:
         import torch
 
         given = torch.from_numpy(np.ascontiguousarray(gradient, dtype=np.float32)).to(vectors.device)
         backprop(ArgsKwargs(args=((vectors,),), kwargs={"grad_tensors": (given,)}))
         return []
 
-    return cast(Floats2d, vectors.detach().cpu().numpy()), learn
+    return cast(Floats2d, vectors.detach().cpu().numpy()), backward
 
 
 def document_model(
     documents: DocumentEncoder, *, trained_layers: int | None = None, dropout: bool = True
 ) -> DocumentModel:
-    """Wrap a document encoder; both share the weights. The layer turns documents into the vectors of their segments.
+    """Wrap a document encoder in a layer that turns documents into the vectors of their segments.
+
+    Both share the weights.
 
     Args:
-        trained_layers: see `thinc_encoder`.
-        dropout: see `thinc_encoder`.
+        documents: The document encoder.
+        trained_layers: See `thinc_encoder`.
+        dropout: See `thinc_encoder`.
     """
     names = thinc_encoder(documents.encoder, trained_layers=trained_layers, dropout=dropout)
     return Model("documents", _forward_documents, layers=[names], attrs={"pieces": documents.pieces})
@@ -73,11 +77,11 @@ def _forward_documents(
     of_docs = model.attrs["pieces"](docs)
     vectors, backprop = model.layers[0]([piece for of_doc in of_docs for piece in of_doc], is_train)
 
-    def learn(gradients: list[Floats2d]) -> list[Doc]:
+    def backward(gradients: list[Floats2d]) -> list[Doc]:
         backprop(cast(Floats2d, np.concatenate([np.asarray(one) for one in gradients])))
         return []
 
-    return cast("list[Floats2d]", split(vectors, of_docs)), learn
+    return cast("list[Floats2d]", split(vectors, of_docs)), backward
 
 
 def _shim(encoder: TransformerEncoder, dropout: bool) -> PyTorchShim:
@@ -85,7 +89,7 @@ def _shim(encoder: TransformerEncoder, dropout: bool) -> PyTorchShim:
     from thinc.api import PyTorchShim
 
     class Names(torch.nn.Module):
-        """The encoder's model, which is in training mode only while it reads a batch to learn from."""
+        """The model of the encoder. It is in training mode only while it reads a training batch."""
 
         def __init__(self) -> None:
             super().__init__()
@@ -99,8 +103,11 @@ def _shim(encoder: TransformerEncoder, dropout: bool) -> PyTorchShim:
                 self.model.eval()
 
     class InPlace(PyTorchShim):
-        """Changes the weights where they are. Thinc's own shim puts new tensors in their place, each of which keeps the
-        one before alive (seen with thinc 8.3 and torch 2.13), so that memory grows with every update."""
+        """Updates the weights in place.
+
+        Thinc's own shim replaces the tensors, and each new tensor keeps the old one alive. Memory therefore grows with
+        every update (seen with Thinc 8.3 and torch 2.13).
+        """
 
         def finish_update(self, optimizer: Optimizer) -> None:
             for name, weights in self._model.named_parameters():
@@ -114,7 +121,11 @@ def _shim(encoder: TransformerEncoder, dropout: bool) -> PyTorchShim:
 
 
 def _freeze(module: Any, trained_layers: int | None) -> None:
-    """Let gradients flow into the uppermost layers only, and into a projection above them."""
+    """Train only the upper layers, and a projection above them.
+
+    Raises:
+        SapbertError: E341 the encoder has fewer layers.
+    """
     module.requires_grad_(trained_layers is None)
     if trained_layers is None:
         return

@@ -1,6 +1,6 @@
-"""Names to vectors by a BERT-like encoder from a folder or a model hub."""
+"""Encode names with a BERT-like encoder from a folder or a model hub."""
 
-# no postponed annotations here: the settings of a registered class could not be checked
+# no postponed annotations here: spaCy could not check the settings of a registered class
 
 import copy
 import hashlib
@@ -33,27 +33,33 @@ if TYPE_CHECKING:
 
 TOKENS_PER_BATCH = 4096
 ENCODER_FOLDER = "encoder"
-"""Where a saved pipeline keeps its encoder."""
-# while gradients are kept: on a CPU padding costs more than many small parts do
+"""The folder of the encoder in a saved pipeline."""
+# wordpieces per batch with gradients: on a CPU, padding costs more than many small batches
 _CPU_TOKENS, _GPU_TOKENS = 1024, 16384
 
 
 class TransformerEncoder:
-    """A Hugging Face encoder whose pooled output stands for a name. Weights and tokenizer are read at the first use.
+    """A Hugging Face encoder whose pooled output represents a name. It reads weights and tokenizer at the first use.
 
     Args:
-        name: a folder, a hub name such as `cambridgeltl/SapBERT-from-PubMedBERT-fulltext`, or "starter" for the one in
-            the package.
-        pooling: "cls" or "mean"; None takes what the encoder says, else "cls", as SapBERT's models want.
-        max_length: wordpieces a name is cut to; None takes what the encoder says, else 25.
-        text_normalizer: normal form in which names are read; None takes what the encoder says, else "lower+greek".
-        l2_normalized: whether vectors are brought to unit length, so that inner products are cosines; None takes what
-            the encoder says, else True. BioSyn (Sung et al. 2020) compares them as they are.
-        device: "cpu", "cuda", "cuda:1", …; "auto" takes a GPU where there is one.
+        name: A folder, a hub name such as `cambridgeltl/SapBERT-from-PubMedBERT-fulltext`, or "starter" for the encoder
+            in the package.
+        pooling: "cls" or "mean". None takes the encoder's own setting, else "cls", which SapBERT's models need.
+        max_length: The most wordpieces of a name; the rest is cut off. None takes the encoder's own setting, else 25.
+        text_normalizer: The normal form in which names are read. None takes the encoder's own setting, else
+            "lower+greek".
+        l2_normalized: Whether vectors are scaled to unit length, so that inner products are cosines. None takes the
+            encoder's own setting, else True. BioSyn (Sung et al. 2020) does not scale them.
+        device: "cpu", "cuda", "cuda:1", …; "auto" takes a GPU if there is one.
 
     Attributes:
-        lexical_model (LexicalModel | None): the n-grams and λ that belong to it, as to a published BioSyn model.
-        trained: on what, by which settings, and a `history` of the steps; it is saved with the encoder.
+        lexical_model (LexicalModel | None): The n-grams and λ that belong to the encoder, as in a published BioSyn
+        model.
+        trained: The training data, the settings, and a `history` of the steps. It is saved with the encoder.
+
+    Raises:
+        SapbertError: E302 a settings file is invalid, E303 the pooling or the normal form does not exist, E306 the
+            lexical model is damaged.
     """
 
     def __init__(
@@ -73,9 +79,9 @@ class TransformerEncoder:
         self.text_normalizer = text_normalizer or settings.get("text_normalizer", "lower+greek")
         self.l2_normalized: bool = settings.get("l2_normalized", True) if l2_normalized is None else l2_normalized
         self.trained: dict[str, Any] = dict(settings.get("trained", {}))
-        as_it_says = self.l2_normalized == settings.get("l2_normalized", True)
+        is_as_saved = self.l2_normalized == settings.get("l2_normalized", True)
         self.lexical_model = (
-            read_lexical_model(self.name, settings) if as_it_says else None
+            read_lexical_model(self.name, settings) if is_as_saved else None
         )  # λ fits vectors of one kind
         self._licences = read_licences(Path(self.name))
         self._additions = {part: part in settings for part in ("adapter", "projection")}
@@ -88,6 +94,7 @@ class TransformerEncoder:
 
     @property
     def settings(self) -> dict[str, Any]:
+        """Pooling, length, normal form and normalization of the vectors."""
         return {
             "pooling": self.pooling,
             "max_length": self.max_length,
@@ -103,15 +110,15 @@ class TransformerEncoder:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of weights, vocabulary and settings: equal ones give equal vectors."""
-        # unit vectors were once the only ones: what was made of them by then is still theirs
+        """A hash of weights, vocabulary and settings. Equal hashes give equal vectors."""
+        # left out for unit vectors, so that cached vectors from before this setting stay valid
         settings = {name: value for name, value in self.settings.items() if (name, value) != ("l2_normalized", True)}
         projection = get_projection(self.model)
         if projection is not None:
             settings["projection"] = activation_of(projection)
         digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
         for name, tensor in sorted(self.model.state_dict().items()):
-            # the pooler does not enter the vectors, and gets random weights where the folder has none for it
+            # the pooler does not affect the vectors, and is random if the folder has no weights for it
             if not name.startswith(POOLER):
                 digest.update(name.encode())
                 digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
@@ -120,6 +127,7 @@ class TransformerEncoder:
 
     @cached_property
     def device(self) -> str:
+        """The device, with "auto" resolved."""
         import torch
 
         if self._device == "auto":
@@ -128,28 +136,31 @@ class TransformerEncoder:
 
     @cached_property
     def tokenizer(self) -> Any:
+        """The tokenizer of transformers."""
         return load_tokenizer(self.name)
 
     @cached_property
     def model(self) -> Any:
+        """The model of transformers."""
         use_one_thread_after_fork()
         model = load_model(self.name, **self._additions)
-        _ = self.dtype  # read while the folder is there, since the model may outlive it
+        _ = self.dtype  # read now, since the model may outlive the folder
         return model.to(self.device).eval()
 
     @cached_property
     def dtype(self) -> str:
-        """The type in which the weights are stored, and will be: "float32", "float16" or "bfloat16"."""
+        """The type of the weights on disk, now and when saved: "float32", "float16" or "bfloat16"."""
         return stored_dtype(self.name)
 
     def encode(self, texts: Sequence[str], *, fast: bool = False) -> np.ndarray:
-        """Encode names, sorted by length and padded only to the longest of their batch.
+        """Encode names, sorted by length and padded to the longest name of each batch.
 
         Args:
-            fast: use bfloat16 where the hardware has it; cosines then differ in the third decimal.
+            texts: The names.
+            fast: Whether to use bfloat16 if the hardware supports it. Cosines then differ in the third decimal.
 
         Returns:
-            float32, shape (len(texts), dim): vectors, of unit length if `l2_normalized`.
+            float32, shape (len(texts), dim): Vectors, of unit length if `l2_normalized`.
         """
         normalize = TEXT_NORMALIZERS[self.text_normalizer]
         forms = [normalize(text) for text in texts]
@@ -163,15 +174,15 @@ class TransformerEncoder:
         return vectors[[unique[form] for form in forms]]
 
     def tokenize(self, forms: Sequence[str]) -> list[list[int]]:
-        """Return the wordpieces of each name, special ones included, cut to `max_length`."""
+        """Return the wordpieces of each name, special tokens included, cut to `max_length`."""
         pieces: list[list[int]] = self.tokenizer(list(forms), truncation=True, max_length=self.max_length)["input_ids"]
         return pieces
 
     def embed(self, batch: Sequence[Sequence[int]]) -> "torch.Tensor":
-        """Encode tokenised names, padded to the longest of them; gradients flow where the caller lets them.
+        """Encode tokenized names, padded to the longest of them. The caller decides whether gradients are computed.
 
         Returns:
-            float32, shape (len(batch), dim): vectors, of unit length if `l2_normalized`, on the encoder's device.
+            float32, shape (len(batch), dim): Vectors on the encoder's device, of unit length if `l2_normalized`.
         """
         import torch
 
@@ -190,10 +201,10 @@ class TransformerEncoder:
         return torch.nn.functional.normalize(vectors, dim=-1) if self.l2_normalized else vectors
 
     def embed_by_length(self, pieces: Sequence[Sequence[int]]) -> "torch.Tensor":
-        """Encode tokenised names as `embed` does, in parts of about equal length, each padded to its own longest.
+        """Encode tokenized names as `embed` does, in batches of similar length.
 
         Returns:
-            float32, shape (len(pieces), dim): in the order of the names; there may be none.
+            float32, shape (len(pieces), dim): Vectors in the order of the names. There may be none.
         """
         import torch
 
@@ -205,7 +216,7 @@ class TransformerEncoder:
         return vectors[torch.from_numpy(np.concatenate(parts).argsort()).to(vectors.device)]
 
     def copy(self) -> "TransformerEncoder":
-        """Return `TransformerEncoder`: one with weights of its own, in single precision, so that it can learn."""
+        """Return a copy with its own weights in single precision, which can be trained."""
         other = TransformerEncoder(self.name, **self.settings, device=self.device)
         other.replace(copy.deepcopy(self.model), self.tokenizer)
         other.trained = copy.deepcopy(self.trained)
@@ -213,25 +224,25 @@ class TransformerEncoder:
         return other
 
     def replace(self, model: Any, tokenizer: Any = None) -> None:
-        """Put another model, and perhaps another tokenizer, in the place of this one's."""
+        """Replace the model, and optionally the tokenizer."""
         self.model = model.to(self.device).eval()
         self.tokenizer = tokenizer or self.tokenizer
         self.__dict__.pop("fingerprint", None)
 
     def record(self, step: str, **details: Any) -> None:
-        """Note in `trained` what was done to the encoder; what was noted before stays."""
+        """Add a step to the history in `trained`."""
         self.trained.setdefault("base", Path(self.name).name if Path(self.name).is_dir() else self.name)
         self.trained.setdefault("history", []).append({"step": step, **details})
 
     def save(self, folder: Path) -> None:
-        """Write weights, tokenizer and settings; the folder can be given as `name` afterwards.
+        """Write weights, tokenizer and settings. The folder can then be used as `name`.
 
-        The weights are stored in `dtype`. A folder that is there already is replaced when the new one is complete.
+        The weights are stored in `dtype`. An existing folder is replaced when the new one is complete.
 
         Raises:
-            SapbertError: E314 it holds what is no part of an encoder, E315 it cannot be written.
+            SapbertError: E314 the folder holds files that are not part of an encoder, E315 it cannot be written.
         """
-        self.tokenize([""])  # a tokenizer saves how it was used last
+        self.tokenize([""])  # a tokenizer saves the settings of its last call
         settings = {**self.settings, "trained": self.trained}
         write_folder(folder, self.model, self.tokenizer, self.dtype, settings, self._licences, self.lexical_model)
 
@@ -253,7 +264,7 @@ class TransformerEncoder:
 
 
 def batches_by_length(lengths: list[int], tokens: int = TOKENS_PER_BATCH) -> list[np.ndarray]:
-    """Return rows sorted by length, cut so that a padded batch holds at most so many wordpieces."""
+    """Return batches of rows, sorted by length. With padding, a batch has at most `tokens` wordpieces."""
     order = np.argsort(np.asarray(lengths), kind="stable")[::-1]
     batches, start = [], 0
     while start < len(order):
@@ -264,7 +275,7 @@ def batches_by_length(lengths: list[int], tokens: int = TOKENS_PER_BATCH) -> lis
 
 
 def has_bfloat16(device: str) -> bool:
-    """Whether a device computes in bfloat16 by instructions of its own; emulated, it is slower than float32."""
+    """Return whether a device supports bfloat16 in hardware. Emulation is slower than float32."""
     import torch
 
     if device.startswith("cuda"):
@@ -275,13 +286,16 @@ def has_bfloat16(device: str) -> bool:
 def open_encoder(
     encoder: str, *, pooling: str | None = None, l2_normalized: bool | None = None, device: str = "auto"
 ) -> "TransformerEncoder | None":
-    """Open the encoder that a setting names.
+    """Open the encoder of a setting. Weights are read at the first use.
 
     Args:
         encoder: "starter", a folder or a hub name; "none" for no encoder.
+        pooling: See `TransformerEncoder`.
+        l2_normalized: See `TransformerEncoder`.
+        device: See `TransformerEncoder`.
 
     Raises:
-        SapbertError: E301 a setting that cannot be. Weights are read at the first use.
+        SapbertError: See `TransformerEncoder`.
     """
     if encoder == "none":
         return None

@@ -1,4 +1,4 @@
-"""A WordPiece vocabulary as names use it: the pieces they need, the words that would shorten them."""
+"""Count the wordpieces that names need, and change the WordPiece vocabulary of a tokenizer."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ CONTINUED = "##"
 
 
 class Words:
-    """The words of names and the wordpieces that a tokenizer cuts them into.
+    """The words of names, and their wordpieces.
 
     Args:
-        tokenizer: a fast tokenizer of Hugging Face whose model is WordPiece.
-        names: in the normal form in which the encoder reads them.
+        tokenizer: A fast tokenizer of Hugging Face with a WordPiece model.
+        names: Names in the normal form of the encoder.
 
     Raises:
         SapbertError: E310 the tokenizer is of another kind.
@@ -38,7 +38,7 @@ class Words:
             self.n_names += 1
 
     def pieces_per_name(self, tokenizer: Any) -> float:
-        """Return mean wordpieces a name, without [CLS] and [SEP]."""
+        """Return the mean number of wordpieces per name, without [CLS] and [SEP]."""
         cut = _cutter(tokenizer)
         return sum(count * len(cut(word)) for word, count in self.counts.items()) / max(self.n_names, 1)
 
@@ -52,7 +52,7 @@ class Words:
         return counts
 
     def worth_adding(self, n: int) -> list[str]:
-        """Return the n words that save most wordpieces when each becomes one, best first."""
+        """Return the n words that save most wordpieces if each becomes a wordpiece, best first."""
         cut = _cutter(self.tokenizer)
         saved = {word: count * (len(cut(word)) - 1) for word, count in self.counts.items()}
         worth = [word for word, pieces in saved.items() if pieces > 0]
@@ -60,7 +60,11 @@ class Words:
 
 
 def check_wordpiece(tokenizer: Any) -> None:
-    """Raise SapbertError: E310 the tokenizer does not cut into wordpieces that go on with `##`."""
+    """Check that a tokenizer makes wordpieces that continue with `##`.
+
+    Raises:
+        SapbertError: E310 it does not.
+    """
     backend = getattr(tokenizer, "backend_tokenizer", None)
     model = getattr(backend, "model", None)
     kind = type(tokenizer if model is None else model).__name__
@@ -69,23 +73,24 @@ def check_wordpiece(tokenizer: Any) -> None:
 
 
 def indispensable(tokenizer: Any) -> set[str]:
-    """Return special tokens, and every single character, so that any word can still be cut."""
+    """Return special tokens and all single characters, so that any word can still be tokenized."""
     always = set(tokenizer.all_special_tokens) | set(tokenizer.get_added_vocab())
     return always | {piece for piece in tokenizer.get_vocab() if len(piece.removeprefix(CONTINUED)) == 1}
 
 
 def cut_words(tokenizer: Any, words: Iterable[str]) -> dict[str, list[int]]:
-    """Return the ids of the pieces of each word."""
+    """Return the ids of the wordpieces of each word."""
     vocabulary = tokenizer.get_vocab()
     cut = _cutter(tokenizer)
     return {word: [vocabulary[piece] for piece in cut(word)] for word in words}
 
 
 def with_vocabulary(tokenizer: Any, pieces: Sequence[str]) -> Any:
-    """Make a tokenizer like another one, but with these pieces, whose ids are their places.
+    """Make a similar tokenizer with other wordpieces.
 
     Args:
-        pieces: all that is `indispensable` among them.
+        tokenizer: The tokenizer to copy.
+        pieces: The wordpieces, by id. All that are `indispensable` must be among them.
     """
     from transformers import AutoTokenizer
 
@@ -116,8 +121,8 @@ def _edit_json(path: Path, change: Any) -> None:
 
 
 def _renumber_tokenizer(saved: dict[str, Any], ids: Mapping[str, int]) -> None:
-    """Put new ids into what `tokenizer.json` holds; padding and truncation are the business of each use."""
-    # added tokens, too: one that the model does not know gets another number when the file is read
+    """Write new ids into the content of `tokenizer.json`, without padding and truncation, which each call sets."""
+    # includes added tokens: loading would give an id to any that are missing here
     saved["model"]["vocab"] = dict(ids)
     saved["truncation"] = saved["padding"] = None
     for token in saved["added_tokens"]:
