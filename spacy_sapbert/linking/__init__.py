@@ -1,4 +1,4 @@
-"""Linking: from a mention to a concept, without spaCy."""
+"""Link mentions to concepts, without spaCy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The concepts whose names are most like a text: dense and sparse similarity together."""
+"""Find the concepts with the names most similar to a text, by dense and sparse similarity together."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from ..kb.knowledge_base import KnowledgeBase
 from ..types import SCORE_DIGITS, Candidate
 from ..vectors.index import Index
 
-EXACT_LIMIT = 200_000  # up to so many names, every name is scored
-FEW = 64  # so many of the nearest names are asked for at first, or four for each candidate
+EXACT_LIMIT = 200_000  # up to this number of names, all names are scored
+FEW = 64  # the least number of nearest names in the first search
 TEXTS_PER_BATCH = 64
 CACHE_SIZE = 4096  # texts; with 30 candidates each about 40 MB
 
 
 class _Scored(NamedTuple):
-    """Scores of one text: of the names at `rows`, with the two similarities they are made of."""
+    """The scores of one text for the names at `rows`, with the two similarities behind them."""
 
     rows: np.ndarray
     scores: np.ndarray
@@ -30,23 +30,25 @@ class _Scored(NamedTuple):
 
 
 class CandidateGenerator:
-    """Finds candidates by S(m, n) = (dense(m, n) + λ · sparse(m, n)) / (M + λ), the sparse score a cosine.
+    """Finds candidates by S(m, n) = (dense(m, n) + λ · sparse(m, n)) / (M + λ).
 
-    The sum is BioSyn's (Sung et al. 2020, equation 3). The division changes no order of the names for one text; it
-    keeps scores at most 1, so that a threshold means the same for every λ. The dense score is the inner product of the
-    vectors, and M what it is at most: the length of the text's vector times that of the longest among the names'. For
-    unit vectors it is a cosine, and M is 1.
+    The sum is BioSyn's (Sung et al. 2020, equation 3). The division does not change the order of the names for one
+    text. It keeps scores at most 1, so that a threshold means the same for every λ.
 
-    Two unit vectors without a positive score have nothing in common, and such names are no candidates. The inner
-    product of others means nothing by itself, so they all are.
+    The sparse score is a cosine. The dense score is the inner product of the vectors. M is its upper bound: the length
+    of the text's vector times the length of the longest vector of a name. For unit vectors, the dense score is a cosine
+    and M is 1.
+
+    Names without a positive score are no candidates if vectors have unit length. Other inner products have no
+    meaningful zero, so all names are candidates.
 
     Args:
-        kb: the vocabulary.
-        ngrams: the sparse score; None leaves it out.
-        vectors: the dense score; None leaves it out. One of the two is needed.
-        sparse_weight: λ, where both are used.
-        exact_limit: with more names than this, candidates are the nearest by either score (see `_scores_all`).
-        cache_size: texts whose candidates are kept, for mentions that come again; the oldest go first.
+        kb: The vocabulary.
+        ngrams: The encoder of the sparse score; None leaves it out.
+        vectors: The vectors of the dense score; None leaves it out. At least one of the two is needed.
+        sparse_weight: λ, if both scores are used.
+        exact_limit: With more names than this, only the names nearest by either score are scored (see `_scores_all`).
+        cache_size: Number of texts with cached candidates, for repeated mentions. The oldest are removed first.
     """
 
     def __init__(
@@ -70,7 +72,7 @@ class CandidateGenerator:
 
     @property
     def sparse_share(self) -> float:
-        """How much of a score is the sparse one, from 0 to 1."""
+        """The share of the sparse score in a score, from 0 to 1."""
         if self.ngrams is None:
             return 0.0
         return 1.0 if self.vectors is None else self.sparse_weight / (1 + self.sparse_weight)
@@ -79,18 +81,20 @@ class CandidateGenerator:
         """Find the k best concepts for each text.
 
         Args:
-            filter: types and sources to choose from; the filter comes before the k best are taken.
+            texts: The texts.
+            k: The most candidates per text.
+            filter: Only names and concepts of these types and sources. The filter comes before the k best are taken.
 
         Returns:
-            at most k candidates a text, best first. Equal scores go to the concept with the best claim on the name (see
-                `KnowledgeBase.tie_order`).
+            At most k candidates per text, best first. For equal scores, the tie rank decides (see
+            `KnowledgeBase.tie_order`).
         """
         keys = {text: (text, k, filter, self.sparse_weight) for text in texts}
         known = {text: found for text, key in keys.items() if (found := self._cache.get(key)) is not None}
         for text, candidates in self._find([text for text in keys if text not in known], k, filter):
             known[text] = self._cache[keys[text]] = candidates
         for key in list(self._cache)[: max(0, len(self._cache) - self.cache_size)]:
-            self._cache.pop(key, None)  # another thread may have been quicker
+            self._cache.pop(key, None)  # another thread may have removed it
         return [list(known[text]) for text in texts]
 
     def _find(self, texts: Sequence[str], k: int, filter: Filter) -> Iterator[tuple[str, list[Candidate]]]:
@@ -98,24 +102,27 @@ class CandidateGenerator:
         for start in range(0, len(texts), TEXTS_PER_BATCH):
             batch = texts[start : start + TEXTS_PER_BATCH]
             for text, scored in zip(batch, self._score(batch, k, mask), strict=True):
-                yield text, self._best(scored, k, mask)
+                yield text, self._best_concepts(scored, k, mask)
 
     def renew(self, vectors: Index) -> None:
-        """Take other vectors of the names, since the encoder has learnt."""
+        """Replace the vectors of the names after the encoder was trained."""
         self.vectors = vectors
         self._cache.clear()
 
     # --- scores of names
 
     def similarities(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        """Return `float32, twice shape (len(texts), names)`: dense and sparse scores; 0 where one is not used."""
+        """Return dense and sparse scores of texts with all names, twice float32, shape (len(texts), names).
+
+        A score that is not used is 0.
+        """
         shape = len(texts), self.kb.n_names
         dense = self.vectors.similarities(self.vectors.encode(texts)) if self.vectors else np.zeros(shape, np.float32)
         sparse = self._sparse(texts, None)
         return dense, np.stack([np.zeros(shape[1], np.float32) if one is None else one for one in sparse])
 
     def names_that_pass(self, filter: Filter) -> np.ndarray | None:
-        """Return `bool, shape (names,)`: which names pass a filter; None where all do."""
+        """Return which names match a filter, bool, shape (names,); None if all do."""
         mask = self._mask(filter)
         if mask is None:
             return None
@@ -135,11 +142,11 @@ class CandidateGenerator:
         return [self._combine(dense[i], sparse[i], rows, highest[i]) for i in range(len(texts))]
 
     def _scores_all(self, k: int, mask: FilterMask | None) -> bool:
-        """Whether all names that pass are scored; else those that are nearest by either score are."""
+        """Return whether to score all names of the filter mask. If not, only those nearest by either score are scored."""
         assert self.vectors is not None
         if mask is None:
             return self.vectors.exact and self.kb.n_names <= self.exact_limit
-        limit = self.exact_limit if self.vectors.local else _few(k)
+        limit = self.exact_limit if self.vectors.local else _first_search(k)
         return self.vectors.exact or len(mask.rows) <= limit
 
     def _sparse(self, texts: Sequence[str], rows: np.ndarray | None) -> Sequence[np.ndarray | None]:
@@ -151,27 +158,27 @@ class CandidateGenerator:
 
     @cached_property
     def _ngram_columns(self):  # type: ignore[no-untyped-def]
-        """The sparse vectors of all names as columns: rows would be turned for each product."""
+        """The sparse vectors of all names as columns. A product with rows would transpose them each time."""
         assert self.ngrams is not None
         return self.ngrams.encode(list(self.kb.names())).T.tocsr()
 
     @cached_property
     def _ngram_rows(self):  # type: ignore[no-untyped-def]
-        """The same as rows, of which a filter takes some: taking columns is slow."""
+        """The sparse vectors as rows, for filters: selecting columns is slow."""
         return self._ngram_columns.T.tocsr()
 
     def _union(
         self, queries: np.ndarray, sparse: Sequence[np.ndarray | None], k: int, mask: FilterMask | None
     ) -> list[_Scored]:
-        """Score the names nearest by either score, as many as it takes to be sure of the k best concepts.
+        """Score the names nearest by either score: as many as it takes to be sure of the k best concepts.
 
-        A name outside both lists scores at most the sum of the lists' last scores (the threshold algorithm of Fagin
-        et al. 2003); where the k-th concept does not reach that bound, the lists grow. With an index that is not exact
-        this holds as far as the index finds the nearest.
+        A name outside both lists scores at most the sum of the lists' last scores (the threshold algorithm of Fagin et
+        al. 2003). The lists grow until the k-th concept exceeds that bound. If the index is not exact, this holds only
+        for the names that it finds.
         """
         assert self.vectors is not None
         n_names = self.kb.n_names if mask is None else len(mask.rows)
-        highest, scored, n = self.vectors.highest(queries), {}, _few(k)
+        highest, scored, n = self.vectors.highest(queries), {}, _first_search(k)
         unsure = list(range(len(queries)))
         while unsure:
             n = min(n, n_names)
@@ -180,8 +187,8 @@ class CandidateGenerator:
                 listed = rows >= 0
                 nearest = products[listed], rows[listed]
                 scored[i], bound = self._score_lists(queries[i : i + 1], nearest, sparse[i], n, mask, highest[i])
-                best = self._best(scored[i], k, mask)
-                # one unit in the last digit, because scores are rounded
+                best = self._best_concepts(scored[i], k, mask)
+                # one unit in the last digit, since scores are rounded
                 sure = len(best) == k and best[-1].score > bound + 10**-SCORE_DIGITS
                 if not sure and n < n_names and listed.all():
                     unsure.append(i)
@@ -197,7 +204,7 @@ class CandidateGenerator:
         mask: FilterMask | None,
         highest: float,
     ) -> tuple[_Scored, float]:
-        """Return the scores of the names in the lists, and what another name can score at most."""
+        """Return the scores of the names in the lists, and an upper bound for any other name."""
         assert self.vectors is not None
         rows = np.sort(nearest[1])
         last = float(nearest[0].min(initial=highest))
@@ -224,13 +231,13 @@ class CandidateGenerator:
 
     # --- from names to concepts
 
-    def _best(self, scored: _Scored, k: int, mask: FilterMask | None) -> list[Candidate]:
-        """The k best concepts: each has the score of its best name."""
+    def _best_concepts(self, scored: _Scored, k: int, mask: FilterMask | None) -> list[Candidate]:
+        """Return the k best concepts. Each has the score of its best name."""
         n = 4 * k
         while True:
             places = top(scored.scores, n)
             if self.vectors is None or self.vectors.encoder.l2_normalized:
-                places = places[scored.scores[places] > 0]  # no similarity at all proposes nothing
+                places = places[scored.scores[places] > 0]  # names without any similarity are no candidates
             which, owners = self.kb.name_concepts.of(scored.rows[places])
             if mask is not None:
                 entitled = mask.entries[owners]
@@ -255,13 +262,13 @@ class CandidateGenerator:
         )
 
 
-def _few(k: int) -> int:
-    """Return how many of the nearest names are asked for at first."""
+def _first_search(k: int) -> int:
+    """Return the number of nearest names in the first search."""
     return max(FEW, 4 * k)
 
 
 def top(scores: np.ndarray, n: int) -> np.ndarray:
-    """Return places of the n highest scores, and of all that equal the lowest of them; in no order."""
+    """Return the positions of the n highest scores, and of all that equal the lowest of them, in no order."""
     if n >= len(scores):
         return np.arange(len(scores))
     lowest = np.partition(scores, len(scores) - n)[len(scores) - n]

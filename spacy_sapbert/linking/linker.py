@@ -1,4 +1,4 @@
-"""`Linker`: from mentions to concepts, without spaCy."""
+"""`Linker`: link mentions to concepts, without spaCy."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class MentionQuery(NamedTuple):
     """A mention to be linked.
 
     Attributes:
-        variants: the texts to look up.
-        label: the type that an NER gave it.
+        variants: The texts to look up.
+        label: The type that an NER assigned.
     """
 
     variants: MentionVariants
@@ -32,15 +32,15 @@ class MentionQuery(NamedTuple):
 
 
 class Linker:
-    """Links mentions to the concepts whose names are most similar.
+    """Links mentions to the concepts with the most similar names.
 
     A mention has variants: as written, with its abbreviations expanded, split into parts, with its spelling corrected.
-    `VariantSelector` chooses the variant, and `TieBreaker` one of several concepts with the same score.
+    `VariantSelector` chooses the variant. `TieBreaker` chooses between concepts with the same score.
 
     Args:
-        generator: finds the candidates of a text.
-        settings: shared with the caller, who may change them at any time.
-        parameters: fitted or trained values, for settings that are None.
+        generator: Finds the candidates of a text.
+        settings: Shared with the caller, who may change them at any time.
+        parameters: Fitted or trained values, used for settings that are None.
     """
 
     def __init__(
@@ -61,20 +61,20 @@ class Linker:
 
     @property
     def generator(self) -> CandidateGenerator:
-        """Finds the candidates, with the present λ."""
+        """The candidate generator, with the current λ."""
         self._generator.sparse_weight = self.sparse_weight
         return self._generator
 
     # --- linking
 
     def link(self, documents: Sequence[Sequence[MentionQuery]]) -> list[list[Parts]]:
-        """Find the candidates of mentions; each different text is looked up once.
+        """Find the candidates of mentions. Each unique text is looked up once.
 
         Args:
-            documents: the mentions of each document.
+            documents: The mentions of each document.
 
         Returns:
-            for each mention its parts, with candidates of any score.
+            The parts of each mention, with candidates of any score.
         """
         queries = [(query, self.filter_of(query.label)) for queries in documents for query in queries]
         candidates = self._look_up((filter, text) for query, filter in queries for text in query.variants.texts())
@@ -87,11 +87,11 @@ class Linker:
         ]
 
     def links(self, parts: Parts, label: str = "") -> list[Link]:
-        """Return `list[Link]`: one for each part of a mention, with the reason where there is no concept."""
+        """Return one link per part of a mention, with the reason if there is no concept."""
         return [self._link(part, label, is_split=len(parts) > 1) for part in parts]
 
     def kb_ents(self, parts: Parts) -> list[tuple[str, float]]:
-        """Return concept ids and scores of a mention, best first, in scispaCy's form."""
+        """Return the concept ids and scores of a mention, best first, in scispaCy's format."""
         most = self.settings.max_entities_per_mention
         kept = [candidate for part in parts for candidate in self.above_threshold(part.candidates)[:most]]
         best: dict[str, float] = {}
@@ -100,17 +100,17 @@ class Linker:
         return list(best.items())
 
     def filter_of(self, label: str) -> Filter:
-        """Return which concepts and names a mention with this label may be linked to."""
+        """Return the filter for the concepts and names of mentions with a label."""
         types = self.settings.label_types.get(label, self.settings.types)
         return Filter(tuple(sorted(types)), tuple(sorted(self.settings.sources)))
 
     def above_threshold(self, candidates: Sequence[Candidate]) -> list[Candidate]:
-        """Return `list[Candidate]`: those that may be linked."""
+        """Return the candidates that may be linked: those above the threshold, if their definitions allow it."""
         threshold = self.threshold
         return self.linkable([candidate for candidate in candidates if candidate.score > threshold])
 
     def linkable(self, candidates: Sequence[Candidate]) -> list[Candidate]:
-        """Return `list[Candidate]`: those that `filter_for_definitions` lets pass, whatever the threshold is."""
+        """Return the candidates that `filter_for_definitions` allows, with any score."""
         if not self.settings.filter_for_definitions:
             return list(candidates)
         return [
@@ -130,21 +130,21 @@ class Linker:
         }
 
     def _link(self, part: LinkedPart, label: str, *, is_split: bool) -> Link:
-        passing = self.above_threshold(part.candidates)
-        best = passing[0] if passing else next(iter(part.candidates), None)
+        linkable = self.above_threshold(part.candidates)
+        best = linkable[0] if linkable else next(iter(part.candidates), None)
         return Link(
             part.text,
-            passing[0].concept_id if passing else None,
+            linkable[0].concept_id if linkable else None,
             best.score if best else None,
             best.name if best else None,
             part.long_form,
             is_split,
-            None if passing else self._reason(part, label),
+            None if linkable else self._why_not_linked(part, label),
             self.parameters.probability(best.score) if best else None,
-            part.tie if passing and passing[0] is part.candidates[0] else None,
+            part.tie if linkable and linkable[0] is part.candidates[0] else None,
         )
 
-    def _reason(self, part: LinkedPart, label: str) -> str:
+    def _why_not_linked(self, part: LinkedPart, label: str) -> str:
         if not part.candidates:
             wanted = self.filter_of(label)._asdict().items()
             asked = " and ".join(f"{what} {', '.join(values)}" for what, values in wanted if values)
@@ -162,28 +162,28 @@ class Linker:
 
     @property
     def sparse_weight(self) -> float:
-        """λ: the setting, else the fitted or trained weight."""
-        given = self.settings.candidates.sparse_weight
-        return self.stored_parameters.sparse_weight if given is None else given
+        """λ: the setting, or else the fitted or trained weight."""
+        setting = self.settings.candidates.sparse_weight
+        return self.stored_parameters.sparse_weight if setting is None else setting
 
     @property
     def prior_weight(self) -> float:
-        """μ: the setting, else the fitted or trained weight."""
-        given = self.settings.candidates.prior_weight
-        return self.stored_parameters.prior_weight if given is None else given
+        """μ: the setting, or else the fitted or trained weight."""
+        setting = self.settings.candidates.prior_weight
+        return self.stored_parameters.prior_weight if setting is None else setting
 
     @property
     def threshold(self) -> float:
-        """The setting, else the fitted threshold."""
-        given = self.settings.threshold
-        return self.parameters.threshold if given is None else given
+        """The setting, or else the fitted threshold."""
+        setting = self.settings.threshold
+        return self.parameters.threshold if setting is None else setting
 
     @property
     def parameters(self) -> LinkerParameters:
-        """The fitted or trained values, as far as they hold.
+        """The fitted or trained values that are valid for the current settings.
 
-        Threshold and probabilities hold for scores that are made up as they were when `calibrate` fitted them. With
-        another λ or μ, or without the sparse score, the default threshold counts and links have no probability.
+        Threshold and probabilities are valid for the scores for which `calibrate` fitted them. With another λ or μ, or
+        without the sparse score, the default threshold applies and links have no probability.
         """
         stored = self.stored_parameters
         if stored.sparse_share is None:
@@ -193,7 +193,7 @@ class Linker:
 
     @property
     def prior(self) -> ConceptPrior | None:
-        """Weighs how often annotators mean a concept; None where that was neither fitted nor trained."""
+        """The prior of concepts: how often annotators mean them. None if it was neither fitted nor trained."""
         counts, weight = self.stored_parameters.annotated, self.prior_weight
         if not (counts and weight):
             return None
@@ -203,7 +203,7 @@ class Linker:
 
     @contextmanager
     def weighing(self, counts: Mapping[str, int], weight: float) -> Iterator[None]:
-        """Link for a while as if these annotation counts and this μ had been fitted."""
+        """Link inside the block as if these annotation counts and this μ had been fitted."""
         before = self.stored_parameters, self.settings.candidates.prior_weight
         self.stored_parameters = self.stored_parameters._replace(annotated=counts)
         self.settings.candidates.prior_weight = weight

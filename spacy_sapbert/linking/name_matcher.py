@@ -1,4 +1,4 @@
-"""Every place of a text where a name of the vocabulary stands, by hashes of bags of words."""
+"""`NameMatcher`: find all names of a vocabulary in a text, by hashes of bags of words."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _AFTER = re.compile(rf"{_CONNECTOR}{_WORDS}")
 
 
 class NameMatch(NamedTuple):
-    """Characters `start:end` of a text are the name at `row` of the store."""
+    """A match: characters `start:end` of a text are the name at `row` of the knowledge base."""
 
     start: int
     end: int
@@ -37,14 +37,15 @@ class NameMatch(NamedTuple):
 
 
 class NameMatcher:
-    """Finds the longest names of a store in a text, whatever their case, plural, spelling and word order.
+    """Finds the longest names of a knowledge base in a text. Case, plural, spelling and word order may differ.
 
-    The key of a name is the sum of its words' hashes, so that all windows of n words of a text come from one running
-    sum, and one binary search looks all of them up.
+    The key of a name is the sum of the hashes of its words. One running sum gives the keys of all windows of n words of
+    a text. One binary search looks them all up.
 
     Args:
-        hashes (uint64, shape (n,)): keys of names, sorted.
-        rows (int32, shape (n,)): the name of each; of equal keys first the one whose owner has the best claim on it.
+        kb: The knowledge base.
+        hashes: The sorted keys of names, uint64, shape (n,).
+        rows: The row of each name, int32, shape (n,). Equal keys are ordered by tie rank.
     """
 
     def __init__(self, kb: KnowledgeBase, hashes: np.ndarray, rows: np.ndarray) -> None:
@@ -54,15 +55,16 @@ class NameMatcher:
 
     @classmethod
     def build(cls, kb: KnowledgeBase) -> NameMatcher:
+        """Compute the keys of all names of a knowledge base."""
         keys = np.fromiter((_name_key(name) for name in kb.names()), dtype=np.uint64, count=kb.n_names)
         rows = np.flatnonzero(keys).astype(np.int32)  # a name of function words and punctuation has no key
         order = np.lexsort((_tie_ranks(kb)[rows], keys[rows]))
         return cls(kb, keys[rows][order], rows[order])
 
     def find(self, text: str) -> list[NameMatch]:
-        """Return all matches that lie in no longer one, by position; they may overlap."""
+        """Return all matches that are not inside a longer one, by position. They may overlap."""
         found = words(text)
-        reach = [0] * len(found)  # the end of the match that a word lies in, in words
+        reach = [0] * len(found)  # for each word, the end of the match that contains it, in words
         matches: list[NameMatch] = []
         for start, end in self._windows(text, found):
             row = None if reach[start] >= end else self._verify(text, found[start:end])
@@ -72,13 +74,17 @@ class NameMatcher:
         return sorted(matches)
 
     def find_composites(self, text: str, matches: Sequence[NameMatch]) -> list[NameMatch]:
-        """Find composite mentions: a match, a connector and words that need a part of the match to be a name.
+        """Find composite mentions: a match, a connector, and words that need a part of the match to be a name.
 
-        In "breast and ovarian cancer" only "ovarian cancer" is written as such; the whole is found because both of its
-        single mentions are names.
+        In "breast and ovarian cancer", only "ovarian cancer" is written out. The whole is found since both single
+        mentions are names.
+
+        Args:
+            text: The text.
+            matches: The matches of `find`.
 
         Returns:
-            each with the row of its first single mention.
+            One match per composite, with the row of its first single mention.
         """
         found = []
         for match in matches:
@@ -91,10 +97,10 @@ class NameMatcher:
         return found
 
     def composite_rows(self, text: str) -> list[int]:
-        """The likeliest reading of a composite whose parts are all names, if one of them is not written as such.
+        """Find the most plausible composite split whose parts are all names, if not all parts are written out.
 
         Returns:
-            the rows of these names.
+            The rows of these names, or an empty list.
         """
         for parts in composite_splits(text):
             rows = [row for part in parts if (row := self.match(part)) is not None]
@@ -103,16 +109,22 @@ class NameMatcher:
         return []
 
     def match(self, text: str) -> int | None:
-        """Return the row of the name that this text is, as a whole."""
+        """Return the row of the name that equals a whole text, or None."""
         window = words(text)
         return self._verify(text, window) if window and window[0].key and window[-1].key else None
 
     def save(self, folder: Path) -> None:
+        """Write the keys and rows into a folder."""
         np.save(folder / HASHES_FILE, self.hashes, allow_pickle=False)
         np.save(folder / ROWS_FILE, self.rows, allow_pickle=False)
 
     @classmethod
     def load(cls, kb: KnowledgeBase, folder: Path) -> NameMatcher:
+        """Open what `save` wrote, memory-mapped.
+
+        Raises:
+            SapbertError: E306 a file is missing or damaged.
+        """
         try:
             arrays = [np.load(folder / name, mmap_mode="r", allow_pickle=False) for name in (HASHES_FILE, ROWS_FILE)]
         except (OSError, EOFError, ValueError) as error:
@@ -120,7 +132,7 @@ class NameMatcher:
         return cls(kb, arrays[0], arrays[1])
 
     def _windows(self, text: str, found: list[Word]) -> Iterator[tuple[int, int]]:
-        """Yield first word and end of each window that may be a name, the longest first."""
+        """Yield the first word and the end of each window that may be a name, the longest first."""
         sums = np.cumsum(np.array([0, *(_word_hash(word.key) for word in found)], dtype=np.uint64), dtype=np.uint64)
         breaks = np.cumsum([word.broken for word in found])
         solid = np.array([bool(word.key) for word in found])
@@ -140,11 +152,12 @@ class NameMatcher:
         return self.hashes[places] == keys
 
     def _verify(self, text: str, window: list[Word]) -> int | None:
-        """Two bags may share a hash, and not all words may change places.
+        """Return the row of the name that a window equals, or None.
 
-        Words in another order must not stand on two sides of a comma. Words that "to", "with" and the like join are no
-        name without any such word: "lip with cleft …" is no cleft lip. Where one of the words is a single letter or
-        digit, neither order nor function words are free: "hepatitis in a …" and "B hepatitis" are no names.
+        Two bags of words may share a hash, and not all words may change places. Reordered words must not be separated
+        by a comma. Words joined by "to", "with" and similar words only match a name with such a word: "lip with cleft
+        …" is not cleft lip. If a word is a single letter or digit, the words must be the same in the same order:
+        "hepatitis in a …" and "B hepatitis" are not names.
         """
         written = text[window[0].start : window[-1].end]
         bag_key = _bag_key([word.key for word in window])
@@ -154,7 +167,7 @@ class NameMatcher:
             for row, name in names.items()
             if (name == written if is_acronym(name) else _same_name(text, window, name))
         )
-        # of several names, the one that is so written; where none is, rows come in the order that decides
+        # prefer the name as written; otherwise the rows are ordered by tie rank
         return min(same, key=lambda row: names[row].lower() != written.lower(), default=None)
 
     def _rows(self, key: int) -> list[int]:
@@ -166,7 +179,7 @@ class NameMatcher:
 
 
 def _tie_ranks(kb: KnowledgeBase) -> np.ndarray:
-    """Return `int32, shape (names,)`: 0 for the name whose owner has the best claim, see `KnowledgeBase.tie_order`."""
+    """Return the tie rank of each name by its best concept, int32, shape (names,); see `KnowledgeBase.tie_order`."""
     names = kb.name_concepts.names
     order = np.lexsort((names, *kb.tie_order(np.arange(len(names)))))
     best, firsts = np.unique(names[order], return_index=True)
@@ -176,7 +189,7 @@ def _tie_ranks(kb: KnowledgeBase) -> np.ndarray:
 
 
 def _extensions(text: str, match: NameMatch) -> Iterator[tuple[int, int]]:
-    """Yield the match with a connector and 1 to `MAX_ADDED` words on either side, few first."""
+    """Yield the match with a connector and 1 to `MAX_ADDED` words on either side, fewest words first."""
     before = _BEFORE.search(text, max(0, match.start - 80), match.start)
     if before:
         starts = [word.start() for word in _ANY_WORD.finditer(text, before.start(1), before.end(1))]
@@ -199,7 +212,7 @@ def _same_name(text: str, window: list[Word], name: str) -> bool:
 
 
 def _is_joined(text: str, found: list[Word]) -> bool:
-    """Whether a function word says how two words go together, which "of" and articles leave open."""
+    """Return whether a function word relates two words. "of" and articles do not count."""
     return any(text[word.start : word.end].lower() not in _OPEN for word in found if not word.key)
 
 
@@ -208,7 +221,7 @@ def _name_key(name: str) -> int:
 
 
 def _acronym_key(text: str) -> int:
-    # marked, so that it is never the hash of the same letters as a word
+    # the prefix keeps it apart from the hash of a word with the same letters
     return hash64(f"={text}") if is_acronym(text) else 0
 
 

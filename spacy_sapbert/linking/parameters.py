@@ -1,4 +1,4 @@
-"""What was fitted or learnt for a linker, and is saved with it."""
+"""Fitted or trained values of a linker, which are saved with it."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from ..errors import Errors, SapbertError
 
 PARAMETERS_FILE = "parameters.json"
 
-# Fitted on the training parts of BC5CDR and NCBI Disease. The threshold is within 0.1 points of the best F1 of links
-# when their gold mentions are linked to the starter vocabulary: precision 95.2, recall 88.9 with the starter encoder,
-# 95.3 and 85.8 with the sparse score alone (`benchmarks/thresholds.py`). On MEDIC F1 is 82.2 there, and 83.5 at best
-# (0.775). The weight has the best mean accuracy on MEDIC with the starter encoder (`benchmarks/variants.py`).
+# Fitted on the training parts of BC5CDR and NCBI Disease. The threshold is within 0.1 points of the best F1 when gold
+# mentions are linked to the starter vocabulary. With the starter encoder, precision is 95.2 and recall 88.9. With the
+# sparse score alone, they are 95.3 and 85.8 (`benchmarks/thresholds.py`). On MEDIC, F1 is 82.2, and at best 83.5
+# (at 0.775). The weight has the best mean accuracy on MEDIC with the starter encoder (`benchmarks/variants.py`).
 THRESHOLD = 0.85
 SPARSE_WEIGHT = 0.2
 
 
 class LinkerParameters(NamedTuple):
-    """Values that a linker takes where its config says nothing.
+    """Values that a linker uses for settings that are None.
 
     Attributes:
         sparse_weight: λ.
-        threshold: a link needs a higher score.
-        probabilities: how sure links are, as points (score, probability) with rising scores and probabilities that
-            never fall; None where that was not fitted.
-        sparse_share: how much of a score was the sparse one, from 0 to 1, when threshold and probabilities were fitted.
-            They say nothing about scores that are made up in another way. None: they were not fitted.
-        annotated: how often the training data has each concept, by the id that it has there.
-        prior_weight: μ, how much that counts; see `spacy_sapbert.linking.prior.ConceptPrior`.
+        threshold: A link needs a higher score.
+        probabilities: The probability of links as points (score, probability). Scores rise, and probabilities never
+            fall. None if they were not fitted.
+        sparse_share: The share of the sparse score in a score, from 0 to 1, when threshold and probabilities were
+            fitted. They are not valid for another share. None if they were not fitted.
+        annotated: How often the training data has each concept, by the id in the training data.
+        prior_weight: μ, the weight of these counts; see `spacy_sapbert.linking.prior.ConceptPrior`.
     """
 
     sparse_weight: float = SPARSE_WEIGHT
@@ -45,24 +45,29 @@ class LinkerParameters(NamedTuple):
     prior_weight: float = 0.0
 
     def probability(self, score: float) -> float | None:
-        """Return linear between the points, and that of the nearest point outside of them."""
+        """Return the probability of a score: linear between the points, constant outside, None without points."""
         if self.probabilities is None:
             return None
         scores, values = zip(*self.probabilities, strict=True)
         return float(np.interp(score, scores, values))
 
     def without_calibration(self) -> LinkerParameters:
-        """Return `LinkerParameters`: without what was fitted to scores, when they mean something else than they did."""
+        """Return a copy with the default threshold and no probabilities, for scores that are computed in another way."""
         if self.sparse_share is None:
             return self
         return self._replace(threshold=THRESHOLD, probabilities=None, sparse_share=None)
 
     def save(self, folder: Path) -> None:
+        """Write the values into a folder."""
         (folder / PARAMETERS_FILE).write_text(json.dumps(self._asdict(), indent=2) + "\n", encoding="utf-8")
 
     @classmethod
     def load(cls, folder: Path) -> LinkerParameters:
-        """Read what `save` wrote; without a file, nothing was fitted. RAISES (SapbertError): E306 it is damaged."""
+        """Read what `save` wrote. Without a file, return the default values.
+
+        Raises:
+            SapbertError: E306 the file is damaged.
+        """
         path = folder / PARAMETERS_FILE
         if not path.is_file():
             return cls()
@@ -72,10 +77,10 @@ class LinkerParameters(NamedTuple):
             raise SapbertError(Errors.E306.format(path=path, reason=error)) from error
 
     def _checked(self) -> LinkerParameters:
-        """Return `LinkerParameters`: with the types that it says.
+        """Return a copy with values of the right types.
 
         Raises:
-            ValueError, TypeError: a value that cannot be.
+            ValueError, TypeError: A value is not allowed.
         """
         points = self.probabilities
         if points is not None:
@@ -83,16 +88,16 @@ class LinkerParameters(NamedTuple):
             _check_points(points)
         share = None if self.sparse_share is None else float(self.sparse_share)
         if (points is None) != (share is None):
-            raise ValueError("probabilities and sparse_share do not go together")
+            raise ValueError("only one of probabilities and sparse_share is set")
         counts = None if self.annotated is None else {str(id): int(n) for id, n in self.annotated.items()}
         weights = float(self.sparse_weight), float(self.prior_weight)
         fitted = LinkerParameters(weights[0], float(self.threshold), points, share, counts, weights[1])
         if not all(0 <= weight < math.inf for weight in weights):
-            raise ValueError(f"sparse_weight is {weights[0]}, prior_weight {weights[1]}")
+            raise ValueError(f"sparse_weight is {weights[0]} and prior_weight is {weights[1]}, both must be 0 or more")
         if min((counts or {}).values(), default=1) < 1:
             raise ValueError("a count in annotated is below 1")
         if not (0 <= fitted.threshold <= 1 and (share is None or 0 <= share <= 1)):
-            raise ValueError("threshold or sparse_share is not from 0 to 1")
+            raise ValueError("threshold or sparse_share is not between 0 and 1")
         return fitted
 
 
@@ -101,4 +106,4 @@ def _check_points(points: tuple[tuple[float, float], ...]) -> None:
     values = [0.0, *(value for _, value in points), 1.0]
     rising = all(low < high for low, high in pairwise(scores)) and all(low <= high for low, high in pairwise(values))
     if not points or not rising:
-        raise ValueError("probabilities are no rising points")
+        raise ValueError("probabilities do not have rising scores and non-falling values from 0 to 1")

@@ -1,4 +1,4 @@
-"""What a linker knows of concepts before it reads a mention: how often annotators meant each of them."""
+"""`ConceptPrior`: prefer concepts that annotators mean more often."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from ..types import SCORE_DIGITS, Candidate
 
 
 class ConceptPrior:
-    """Puts the concepts that annotators mean more often before others that a text is nearly as like.
+    """Raises the scores of concepts that annotators mean more often.
 
-    A candidate's score S becomes (S + μ · prior) / (1 + μ), which is at most 1 as S is. The prior of a concept that
-    was annotated n times, by any of its ids, is log(1 + n) / log(1 + N), N the count of the id annotated most often,
-    and at most 1. A concept that never was annotated has 0.
+    A candidate's score S becomes (S + μ · prior) / (1 + μ), which is at most 1, as S is. The prior of a concept that
+    was annotated n times, by any of its ids, is log(1 + n) / log(1 + N), and at most 1. N is the count of the id
+    annotated most often. A concept that was never annotated has the prior 0.
 
-    A concept that owns a name is not put before one with which corpora annotate this very name more often: that says
-    more than how often each is annotated at all.
+    If several concepts share a name, corpora may annotate this very name with one of them most often. No other concept
+    of the name can then have a higher prior: these counts say more than the counts of all names.
 
     Args:
-        counts: how often each id was annotated.
+        counts: How often each id was annotated.
         weight: μ, 0 or more.
-        kb: the vocabulary of the candidates.
+        kb: The vocabulary of the candidates.
     """
 
     def __init__(self, counts: Mapping[str, int], weight: float, kb: KnowledgeBase) -> None:
@@ -31,27 +31,27 @@ class ConceptPrior:
         self._weight = weight
         self._kb = kb
         self._highest = math.log1p(max(counts.values(), default=1))
-        self._known: dict[str, float] = {}  # a text proposes many concepts, and texts propose the same ones
+        self._cache: dict[str, float] = {}  # a cache, since many texts have the same candidates
 
     def is_of(self, counts: Mapping[str, int], weight: float, kb: KnowledgeBase) -> bool:
-        """Whether it was made of just these."""
+        """Return whether the prior was made from these objects."""
         return self._counts is counts and self._weight == weight and self._kb is kb
 
     def __call__(self, candidates: Sequence[Candidate]) -> list[Candidate]:
-        """Return the same with new scores and their `prior`, best first; equal ones keep their order."""
+        """Return the candidates with new scores and their `prior`, best first. Equal scores keep their order."""
         groups = groupby(candidates, key=lambda candidate: candidate.score)
         scored = [candidate for _, tied in groups for candidate in self._scored(list(tied))]
         return sorted(scored, key=lambda candidate: -candidate.score)
 
     def of(self, concept_id: str) -> float:
-        """Return `float`: from 0 to 1."""
-        if concept_id not in self._known:
+        """Return the prior of a concept, from 0 to 1."""
+        if concept_id not in self._cache:
             n = sum(self._counts.get(one, 0) for one in self._kb.ids(concept_id))
-            self._known[concept_id] = min(1.0, math.log1p(n) / self._highest)
-        return self._known[concept_id]
+            self._cache[concept_id] = min(1.0, math.log1p(n) / self._highest)
+        return self._cache[concept_id]
 
     def _scored(self, tied: Sequence[Candidate]) -> list[Candidate]:
-        """Score candidates that had one score."""
+        """Score candidates that share one score."""
         priors = [self.of(candidate.concept_id) for candidate in tied]
         if len(tied) > 1 and any(priors):
             annotated = [self._kb.annotations(candidate.concept_id, candidate.name) for candidate in tied]

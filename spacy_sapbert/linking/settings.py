@@ -1,4 +1,4 @@
-"""Settings of a linker: what everyone changes, and two blocks for experts."""
+"""Settings of a linker: common settings, and blocks of settings for experts."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from ..settings import SettingsBlock
 # Fitted on the training parts of BC5CDR and NCBI Disease (`benchmarks/variants.py`).
 SHORT_FORM_MARGIN = 0.25
 SPLIT_MARGIN = 0.0
-# Fitted there as well. The words of MEDIC would correct 141 mentions: with this margin 5 more of them are right with
-# the starter encoder, and 1 more with the sparse score alone.
+# Fitted on the same data. The words of MEDIC would correct 141 mentions. With this margin, 5 more of them are right
+# with the starter encoder, and 1 more with the sparse score alone.
 SPELLING_MARGIN = 0.02
 
 
@@ -22,14 +22,14 @@ class CandidateSettings(SettingsBlock):
     """How candidates are found and scored.
 
     Attributes:
-        sparse: use the score of character n-grams.
-        text_normalizer: the normal form in which that score reads names: "biosyn+greek" (lower case without
+        sparse: Use the score of character n-grams.
+        text_normalizer: The normal form in which that score reads names: "biosyn+greek" (lower case without
             punctuation, Greek letters spelled out), or another of `TEXT_NORMALIZERS`. A saved pipeline keeps its own,
             and so does an encoder with a lexical model.
-        sparse_weight: the weight λ of that score. None takes the fitted or trained weight, else 0.2.
-        prior_weight: the weight μ of how often annotators mean a concept. None takes the fitted or trained weight. It
+        sparse_weight: The weight λ of that score. None takes the fitted or trained weight, else 0.2.
+        prior_weight: The weight μ of how often annotators mean a concept. None takes the fitted or trained weight. It
             has no effect without annotation counts, see `spacy_sapbert.linking.prior.ConceptPrior`.
-        batch_size: documents whose mentions are looked up together.
+        batch_size: Number of documents with mentions that are looked up together.
     """
 
     sparse: bool = True
@@ -54,9 +54,9 @@ class SelectionSettings(SettingsBlock):
     """How the linker chooses between the variants of a mention; see `spacy_sapbert.linking.variants.VariantSelector`.
 
     Attributes:
-        short_form_margin: a mention as written wins over its long form only if its score is higher by more than this.
-        split_margin: the parts of a mention win over the whole only if their score is higher by more than this.
-        spelling_margin: a corrected text wins over the written one only if its score is higher by more than this.
+        short_form_margin: A mention as written wins over its long form only if its score is higher by more than this.
+        split_margin: The parts of a mention win over the whole only if their score is higher by more than this.
+        spelling_margin: A corrected text wins over the written one only if its score is higher by more than this.
     """
 
     short_form_margin: float = SHORT_FORM_MARGIN
@@ -69,7 +69,7 @@ class VectorSettings(SettingsBlock):
     """How the encoder makes vectors.
 
     Attributes:
-        pooling: "cls" or "mean"; None takes what the encoder says.
+        pooling: "cls" or "mean". None takes the encoder's own setting.
     """
 
     pooling: str | None = None
@@ -80,19 +80,19 @@ class VectorSettings(SettingsBlock):
 
 @dataclass
 class LinkerSettings(SettingsBlock):
-    """What a `Linker` does; each setting can be changed at any time.
+    """Settings of a `Linker`. Each can be changed at any time.
 
     Attributes:
-        k: candidates for each text that is looked up.
-        threshold: a link needs a higher score. None takes the fitted threshold, else 0.85.
-        max_entities_per_mention: candidates of each part in `Linker.kb_ents`.
-        types: only concepts of these types, only names from these sources. The filter comes before the k best are
-            taken. An empty list lets all pass.
-        sources: see `types`.
-        label_types: types for mentions with this label, instead of `types`.
-        filter_for_definitions: whether a concept without a definition needs a score of `no_definition_threshold`.
-        no_definition_threshold: that score.
-        candidates: for experts.
+        k: The most candidates for each text that is looked up.
+        threshold: A link needs a higher score. None takes the fitted threshold, else 0.85.
+        max_entities_per_mention: The most candidates per part in `Linker.kb_ents`.
+        types: Only concepts of these types. The filter comes before the k best are taken. An empty list allows all.
+        sources: Only names from these sources. An empty list allows all.
+        label_types: Types for mentions with a label, instead of `types`.
+        filter_for_definitions: Whether a concept without a definition needs a score of `no_definition_threshold`.
+        no_definition_threshold: That score.
+        candidates: Expert settings for finding and scoring candidates.
+        selection: Expert settings for choosing between the variants of a mention.
     """
 
     k: int = 30

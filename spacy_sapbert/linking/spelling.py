@@ -1,4 +1,4 @@
-"""Files of spelling correctors: lists of corrections, and the words of a vocabulary."""
+"""Read and write the files of spelling correctors: lists of corrections, and the words of a vocabulary."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _SEPARATOR = "||"
 
 
 def read_corrections(path: Path) -> CorrectionList:
-    """Read a list of lines `wrong||right`, the format of the list for NCBI Disease that BioSyn uses.
+    """Read a list with lines `wrong||right`, the format of BioSyn's list for NCBI Disease.
 
-    The wrong side is one word; empty lines are left out.
+    The wrong side is one word. Empty lines are skipped.
 
     Raises:
-        SapbertError: E120 no such file, E411 a bad line.
+        SapbertError: E120 the file does not exist, E411 a line is invalid.
     """
     pairs: dict[str, str] = {}
     with open_text(path) as lines:
@@ -28,7 +28,7 @@ def read_corrections(path: Path) -> CorrectionList:
                 continue
             wrong, right = _pair(line, path, number)
             if pairs.setdefault(wrong, right) != right:
-                reason = f"'{wrong}' stands for '{pairs[wrong]}' already"
+                reason = f"'{wrong}' is already corrected to '{pairs[wrong]}'"
                 raise SapbertError(Errors.E411.format(path=path, line=number, reason=reason))
     return CorrectionList(pairs)
 
@@ -37,18 +37,18 @@ def _pair(line: str, path: Path, number: int) -> tuple[str, str]:
     wrong, separator, right = (part.strip() for part in line.partition(_SEPARATOR))
     reason = None
     if not separator or _SEPARATOR in right:
-        reason = "there are not two sides"
+        reason = "it must have exactly two sides"
     elif not is_word(wrong):
         reason = f"'{wrong}' is not one word of letters and digits"
     elif not right:
-        reason = f"nothing stands for '{wrong}'"
+        reason = f"there is no correction of '{wrong}'"
     if reason:
         raise SapbertError(Errors.E411.format(path=path, line=number, reason=reason))
     return wrong.lower(), right
 
 
 def save_corrector(corrector: Corrector, folder: Path) -> None:
-    """Write a corrector into a folder, where `load_corrector` finds it."""
+    """Write a corrector into a folder. `load_corrector` reads it."""
     if isinstance(corrector, CorrectionList):
         lines = (f"{wrong}{_SEPARATOR}{right}\n" for wrong, right in corrector.pairs.items())
         (folder / CORRECTIONS_FILE).write_text("".join(lines), encoding="utf-8")
@@ -58,10 +58,10 @@ def save_corrector(corrector: Corrector, folder: Path) -> None:
 
 
 def load_corrector(folder: Path) -> CorrectionList | KnownWords:
-    """Return what `save_corrector` wrote.
+    """Read a corrector that `save_corrector` wrote.
 
     Raises:
-        SapbertError: E306 it is damaged.
+        SapbertError: E306 a file is missing or damaged.
     """
     if (folder / CORRECTIONS_FILE).is_file():
         return read_corrections(folder / CORRECTIONS_FILE)

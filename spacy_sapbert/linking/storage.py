@@ -1,4 +1,4 @@
-"""Candidate generators: from settings or a saved folder, and back to a folder."""
+"""Open candidate generators from settings, save them to a folder, and load them."""
 
 from __future__ import annotations
 
@@ -28,12 +28,14 @@ def open_generator(
     text_normalizer: str = TEXT_NORMALIZER,
     index: str = FLAT,
 ) -> CandidateGenerator:
-    """Prepare a store for search.
+    """Make a candidate generator for a knowledge base.
 
     Args:
-        index: see `open_index`.
-        sparse: use the sparse score; with the n-grams and λ that belong to the encoder, if any do.
-        text_normalizer: the normal form in which other n-grams are counted, one of `TEXT_NORMALIZERS`.
+        kb: The knowledge base.
+        encoder: The encoder of the dense score; None leaves it out.
+        sparse: Whether to use the sparse score. If the encoder has a lexical model, its n-grams and λ are used.
+        text_normalizer: The normal form for other n-grams, one of `TEXT_NORMALIZERS`.
+        index: See `open_index`.
     """
     ngrams = _ngrams(kb, encoder, text_normalizer) if sparse else None
     vectors = open_index(kb, encoder, index) if encoder else None
@@ -43,7 +45,7 @@ def open_generator(
 
 
 def _ngrams(kb: KnowledgeBase, encoder: TransformerEncoder | None, text_normalizer: str) -> NgramEncoder:
-    """Return `NgramEncoder`: that of the encoder, if one belongs to it, else that of the store's names."""
+    """Return the n-grams of the encoder's lexical model, or else those of the names of the knowledge base."""
     part = encoder.lexical_model if encoder else None
     return part.ngrams if part else NgramEncoder.fit(kb.names(), text_normalizer=text_normalizer)
 
@@ -51,10 +53,12 @@ def _ngrams(kb: KnowledgeBase, encoder: TransformerEncoder | None, text_normaliz
 def with_mentions(
     generator: CandidateGenerator, documents: Iterable[AnnotatedDocument], folder: Path
 ) -> CandidateGenerator:
-    """Make a generator like another one, to whose vocabulary the mentions of documents have been added.
+    """Make a similar generator with the mentions of documents added to its vocabulary.
 
     Args:
-        folder: where the new store and the vectors of its names go.
+        generator: The generator to copy.
+        documents: The annotated documents.
+        folder: The folder for the new knowledge base and the vectors of its names.
     """
     kb = add_training_mentions(generator.kb, documents, TRAINING_SOURCE, folder / KB_FILE)
     encoder = generator.vectors.encoder if generator.vectors else None
@@ -68,10 +72,12 @@ def with_mentions(
 
 
 def save_generator(generator: CandidateGenerator, folder: Path, index: str = FLAT) -> None:
-    """Copy store, n-grams, vectors and encoder into a folder; with an index of the kind that is set.
+    """Write knowledge base, n-grams, vectors and encoder into a folder.
 
     Args:
-        index: see `open_index`. One that was left for learning, or made void by it, is made anew.
+        generator: The generator.
+        folder: The folder to write.
+        index: The kind of index, see `open_index`. It is built again if training has replaced or invalidated it.
     """
     copy_knowledge_base(generator.kb, folder)
     if generator.ngrams:
@@ -84,11 +90,15 @@ def save_generator(generator: CandidateGenerator, folder: Path, index: str = FLA
 def load_generator(
     folder: Path, *, sparse: bool, text_normalizer: str = TEXT_NORMALIZER, index: str = FLAT, device: str = "auto"
 ) -> CandidateGenerator:
-    """Open what `save_generator` wrote; with `sparse`, n-grams that were not saved are counted anew.
+    """Open what `save_generator` wrote. N-grams that were not saved are counted again.
 
     Args:
-        index: see `open_index`; it may be another than the one that was saved.
-        text_normalizer: for these; n-grams that were saved keep theirs, with a warning (W401) where it is another.
+        folder: The saved folder.
+        sparse: Whether to use the sparse score.
+        text_normalizer: The normal form for new n-grams. Saved n-grams keep their own, with the warning W401 if it
+            differs.
+        index: See `open_index`. It may differ from the saved one.
+        device: The device of the encoder.
     """
     kb = open_saved_knowledge_base(folder)
     encoder = vectors = ngrams = None
@@ -98,8 +108,8 @@ def load_generator(
     if sparse:
         saved = (folder / NGRAMS_FOLDER).is_dir()
         ngrams = NgramEncoder.load(folder / NGRAMS_FOLDER) if saved else _ngrams(kb, encoder, text_normalizer)
-        given = encoder and encoder.lexical_model  # then the setting never counted
-        if ngrams.text_normalizer != text_normalizer and not given:
+        has_own_ngrams = encoder and encoder.lexical_model  # they ignore the setting
+        if ngrams.text_normalizer != text_normalizer and not has_own_ngrams:
             message = Warnings.W401.format(path=folder, saved=ngrams.text_normalizer, wanted=text_normalizer)
             warnings.warn(message, stacklevel=2)
     return CandidateGenerator(kb, ngrams, vectors)

@@ -1,4 +1,4 @@
-"""Which of several concepts a text means, if their names are equally similar to it."""
+"""Break ties: choose between concepts with names that are equally similar to a text."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ from ..types import SCORE_DIGITS, Candidate, LinkedPart
 
 Parts = tuple[LinkedPart, ...]
 
-MAX_RIVALS = 3  # that an explanation names
+MAX_RIVALS = 3  # the most other concepts in an explanation
 
 
 class TieEvidence(NamedTuple):
-    """The evidence for a concept in a tie. Of each kind, more is better.
+    """The evidence for a concept in a tie. For each field, more is better.
 
     Attributes:
-        annotations: how often corpora annotate this name with the concept.
-        preferred: the name is its preferred name.
-        type: it has a type that fits the label of the mention.
-        document: another mention of the document is linked to it, without a tie.
-        main: it is a main descriptor, not a supplementary record of MeSH.
-        annotations_in_all: how often corpora annotate it by any name.
-        names: how many names it has.
+        concept_id: The primary id.
+        annotations: How often corpora annotate this name with the concept.
+        preferred: Whether the name is its preferred name.
+        type: Whether one of its types matches the label of the mention.
+        document: Whether another mention of the document is linked to it without a tie.
+        main: Whether it is a main descriptor, not a supplementary record of MeSH.
+        annotations_in_all: How often corpora annotate it by any name.
+        names: The number of its names.
     """
 
     concept_id: str
@@ -39,21 +40,22 @@ class TieEvidence(NamedTuple):
     names: int = 1
 
 
-# What decides first. Chosen on the training parts of BC5CDR and NCBI Disease (`benchmarks/ties.py`).
+# Ordered by precedence. Chosen on the training parts of BC5CDR and NCBI Disease (`benchmarks/ties.py`).
 RULES = ("annotations", "preferred", "type", "document", "main", "annotations_in_all", "names")
 
 
 def rank(evidence: Sequence[TieEvidence], rules: Sequence[str] = RULES) -> list[TieEvidence]:
-    """Order the concepts of a tie, the best first. The order of the input has no influence.
+    """Order the concepts of a tie, best first. The order of the input has no influence.
 
     Args:
-        rules: fields of `TieEvidence`. The next one decides if those before it are equal; the id is last.
+        evidence: The evidence for each concept.
+        rules: Fields of `TieEvidence`, ordered by precedence. The id decides last.
     """
     return sorted(evidence, key=lambda one: (*(-getattr(one, rule) for rule in rules), one.concept_id))
 
 
 def explain(ranked: Sequence[TieEvidence], rules: Sequence[str] = RULES) -> str:
-    """Return the other concepts of the tie, and the rule that chose the first one."""
+    """Explain a tie: the other concepts, and the rule that chose the first one."""
     best, *rivals = ranked
     rule = next((rule for rule in rules if getattr(best, rule) != getattr(rivals[0], rule)), "id")
     reasons = {
@@ -66,22 +68,22 @@ def explain(ranked: Sequence[TieEvidence], rules: Sequence[str] = RULES) -> str:
         "names": f"it has more names ({best.names:,})",
         "id": "its id comes first",
     }
-    return f"same score as {_list([rival.concept_id for rival in rivals])}; chosen because {reasons[rule]}"
+    return f"same score as {_list_rivals([rival.concept_id for rival in rivals])}; chosen because {reasons[rule]}"
 
 
-def _list(concept_ids: Sequence[str]) -> str:
+def _list_rivals(concept_ids: Sequence[str]) -> str:
     more = f" and {len(concept_ids) - MAX_RIVALS} more" if len(concept_ids) > MAX_RIVALS else ""
     return ", ".join(concept_ids[:MAX_RIVALS]) + more
 
 
 class TieBreaker:
-    """Orders the candidates that share the best score. Scores and the set of candidates stay as they are.
+    """Orders the candidates that share the best score. It does not change scores or the set of candidates.
 
     Args:
-        kb: the vocabulary.
-        above_threshold: gives the candidates that may be linked. `TieEvidence.document` counts them only.
-        label_types: types that fit a label. Any other label fits the type of the same name.
-        rules: see `rank`.
+        kb: The vocabulary.
+        above_threshold: Returns the candidates that may be linked. `TieEvidence.document` only counts them.
+        label_types: The types that match a label. Any other label matches the type of the same name.
+        rules: See `rank`.
     """
 
     def __init__(
@@ -97,11 +99,11 @@ class TieBreaker:
         self._rules = rules
 
     def break_ties(self, mentions: Sequence[Parts], labels: Sequence[str]) -> list[Parts]:
-        """Order the best candidates of each part, and write the reason to its `tie`.
+        """Order the best candidates of each part, and write the explanation to `tie`.
 
         Args:
-            mentions: those of one document, each as its parts.
-            labels: of each mention.
+            mentions: The mentions of one document, each as its parts.
+            labels: The label of each mention.
         """
         linked = {
             part.candidates[0].concept_id
@@ -110,7 +112,10 @@ class TieBreaker:
             if n_tied(part) == 1 and part.candidates[0] in self._above_threshold(part.candidates[:1])
         }
         return [
-            tuple(self._ordered(part, label, linked) if n_tied(part) > 1 else _explained(part) for part in parts)
+            tuple(
+                self._ordered(part, label, linked) if n_tied(part) > 1 else _with_prior_explained(part)
+                for part in parts
+            )
             for parts, label in zip(mentions, labels, strict=True)
         ]
 
@@ -141,19 +146,22 @@ class TieBreaker:
         )
 
 
-def _explained(part: LinkedPart) -> LinkedPart:
-    """Return `LinkedPart`: with a `tie` if other names are as similar, and the prior has decided."""
+def _with_prior_explained(part: LinkedPart) -> LinkedPart:
+    """Return the part with a `tie` if other names are equally similar and the prior decided."""
     if not part.candidates or part.candidates[0].prior is None:
         return part
     first, *others = part.candidates
     rivals = [one.concept_id for one in others if _is_as_similar(one, first)]
     if not rivals:
         return part
-    return part._replace(tie=f"its name is as similar as that of {_list(rivals)}; chosen because annotated more often")
+    return part._replace(
+        tie=f"its name is as similar as that of {_list_rivals(rivals)}; chosen because annotated more often"
+    )
 
 
 def _is_as_similar(one: Candidate, other: Candidate) -> bool:
-    """Whether both names are equally similar to the text; the last digits are the hardware's, even for equal names."""
+    """Return whether two names are equally similar to the text, ignoring the last digits, which depend on the hardware.
+    """
     pairs = ((one.dense, other.dense), (one.sparse, other.sparse))
     return all(a == b or (a is not None and b is not None and abs(a - b) < 10**-SCORE_DIGITS) for a, b in pairs)
 

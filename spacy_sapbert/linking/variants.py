@@ -1,4 +1,4 @@
-"""Which variant of a mention is linked: its short or long form, the whole or its parts, as written or corrected."""
+"""Choose the variant of a mention to link: short or long form, whole or parts, as written or corrected."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from ..types import Candidate, LinkedPart
 
-# By how much the score of a composite split is lowered for each more plausible one. Fitted on the training parts of
-# BC5CDR and NCBI Disease with MEDIC. From 0.02 on accuracy is the same, but fewer single mentions are split
-# (`benchmarks/variants.py`).
+# The score of a composite split is lowered by this for each more plausible split. Fitted on the training parts of
+# BC5CDR and NCBI Disease with MEDIC. Accuracy is the same for all values from 0.02 on, but fewer single mentions are
+# split (`benchmarks/variants.py`).
 SPLIT_COST = 0.05
 
 LookUp = Callable[[str], Sequence[Candidate]]
@@ -20,11 +20,11 @@ class MentionVariants(NamedTuple):
     """The texts for which a mention can be looked up.
 
     Attributes:
-        text: the mention as written.
-        long_form: the mention with its abbreviations expanded, where it has any.
-        composite_splits: the single mentions of a composite, the most plausible split first.
-        name: the name of the vocabulary that `concept_matcher` found here.
-        corrections: the spelling corrections of these texts.
+        text: The mention as written.
+        long_form: The mention with its abbreviations expanded, if it has any.
+        composite_splits: The single mentions of a composite, the most plausible split first.
+        name: The name of the vocabulary that `concept_matcher` found here.
+        corrections: The spelling corrections of these texts.
     """
 
     text: str
@@ -43,12 +43,12 @@ class VariantSelector(NamedTuple):
     """Chooses between the variants of a mention by their scores.
 
     Attributes:
-        short_form_margin: the mention as written wins over its long form only if its score is higher by more than this.
-            A definition in the document says more than a short form that happens to be a name.
-        split_margin: a composite split wins over the whole only if its score is higher by more than this. The score of
+        short_form_margin: The mention as written wins over its long form only if its score is higher by more than this.
+            A definition in the document is stronger evidence than a short form that happens to be a name.
+        split_margin: A composite split wins over the whole only if its score is higher by more than this. The score of
             a split is the lowest of its parts, less `SPLIT_COST` for each more plausible split. With 0 or more, a name
             of the vocabulary is never split. Parts that all have the same concept are linked as one.
-        spelling_margin: a corrected text wins over the written one only if its score is higher by more than this. With
+        spelling_margin: A corrected text wins over the written one only if its score is higher by more than this. With
             0 or more, a name of the vocabulary is never corrected.
     """
 
@@ -60,10 +60,11 @@ class VariantSelector(NamedTuple):
         """Choose the variant.
 
         Args:
-            look_up: gives the candidates of each of `variants.texts()`, best first.
+            variants: The variants of the mention.
+            look_up: Returns the candidates of each of `variants.texts()`, best first.
 
         Returns:
-            the whole as one part, or the parts.
+            The whole as one part, or the parts.
         """
         whole = self._whole(variants, look_up)
         best: tuple[LinkedPart, ...] = (whole,)
@@ -73,7 +74,7 @@ class VariantSelector(NamedTuple):
             score = min(map(_score, parts)) - SPLIT_COST * rank
             if score > best_score:
                 best, best_score = parts, score
-        # "stage II and III carcinoma": what all parts have in common is one concept, linked once
+        # "stage II and III carcinoma": all parts have the same concept, which is linked once
         concepts = {part.candidates[0].concept_id if part.candidates else None for part in best}
         return best[:1] if len(concepts) == 1 else best
 

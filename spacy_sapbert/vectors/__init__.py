@@ -1,4 +1,4 @@
-"""Vector indexes: the names nearest to a vector."""
+"""Vector indexes: find the names nearest to a vector."""
 
 from __future__ import annotations
 

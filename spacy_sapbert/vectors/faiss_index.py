@@ -1,4 +1,4 @@
-"""The nearest names by an index that faiss makes: faster than comparing with each, but it may miss some."""
+"""Find the nearest names with a faiss index: faster than an exact search, but it may miss some."""
 
 from __future__ import annotations
 
@@ -20,22 +20,26 @@ from .flat import NAMES_PER_CHUNK, NameVectors, vectors_cache
 if TYPE_CHECKING:
     from ..kb.filters import FilterMask
 
-PROBED_SHARE = 8  # of an index of cells, every so many-th cell is searched, but these at least
+# An IVF index searches one of so many cells, but at least `LEAST_PROBED` cells.
+PROBED_SHARE = 8
 LEAST_PROBED = 32
 EF_SEARCH = 256
 
 
 class FaissVectors(NameVectors):
-    """Name vectors of which faiss finds the near ones. Scores are exact: they come from the vectors themselves.
+    """Name vectors with a faiss index. Scores are exact, since they are computed from the vectors themselves.
 
     Args:
-        folder: where the vectors are.
-        path: the index, made by `build_index`. It is memory-mapped.
-        parameters: how to search, as faiss writes it ("nprobe=32", "efSearch=256"); what is not named there is
-            `EF_SEARCH` for a graph, and a `PROBED_SHARE`-th of the cells.
+        folder: The folder of the vectors.
+        kb: The knowledge base.
+        encoder: The encoder.
+        path: The index that `build_index` made. It is memory-mapped.
+        parameters: Search parameters in faiss's notation ("nprobe=32", "efSearch=256"). By default, a graph is searched
+            with `EF_SEARCH`, and one of `PROBED_SHARE` cells is searched.
 
     Raises:
-        SapbertError: E305 and E306 as `NameVectors`; E306 the index is damaged, E323 it has no such parameter.
+        SapbertError: E305 the vectors belong to another knowledge base or encoder, E306 a file is missing or damaged,
+            E323 the index has no such parameter.
     """
 
     exact = False
@@ -51,13 +55,13 @@ class FaissVectors(NameVectors):
         except RuntimeError as error:
             raise SapbertError(Errors.E323.format(parameters=parameters, kind=path.stem)) from error
 
-    def nearest(self, queries: np.ndarray, n: int, passing: FilterMask | None = None) -> tuple[np.ndarray, np.ndarray]:
-        if passing is None:
+    def nearest(self, queries: np.ndarray, n: int, mask: FilterMask | None = None) -> tuple[np.ndarray, np.ndarray]:
+        if mask is None:
             found: tuple[np.ndarray, np.ndarray] = self._index.search(queries, n)
             return found
         allowed = np.zeros(self._index.ntotal, dtype=bool)
-        allowed[passing.rows] = True
-        bits = np.packbits(allowed, bitorder="little")  # which the selector points to, so it has to live as long
+        allowed[mask.rows] = True
+        bits = np.packbits(allowed, bitorder="little")  # the selector only points to them, so keep them alive
         parameters = _search_parameters(self._index, _faiss().IDSelectorBitmap(bits))
         try:
             found = self._index.search(queries, n, params=parameters)
@@ -71,10 +75,14 @@ class FaissVectors(NameVectors):
 
 
 def open_faiss(vectors: NameVectors, kb: KnowledgeBase, index: str) -> FaissVectors:
-    """Open the index that lies beside name vectors, or in the cache folder; make it there if there is none.
+    """Open the faiss index of name vectors.
+
+    It is in the folder of the vectors or in the cache folder. If there is none, it is built in the cache folder.
 
     Args:
-        index: a setting, see `index_kind`.
+        vectors: The name vectors.
+        kb: The knowledge base.
+        index: The setting, see `index_kind`.
     """
     from filelock import FileLock
 
@@ -90,7 +98,7 @@ def open_faiss(vectors: NameVectors, kb: KnowledgeBase, index: str) -> FaissVect
 
 
 def save_faiss(vectors: NameVectors, index: str, folder: Path) -> None:
-    """Save vectors with the index that a setting asks for; it is made there if they have another or none."""
+    """Save vectors with the index of a setting. Build the index if the vectors have another one or none."""
     vectors.save(folder)
     kind, _ = index_kind(index, *vectors.vectors.shape)
     if not (folder / _file_name(kind)).is_file():
@@ -98,13 +106,18 @@ def save_faiss(vectors: NameVectors, index: str, folder: Path) -> None:
 
 
 def index_kind(index: str, names: int, dim: int) -> tuple[str, str]:
-    """Read the setting of an index: faiss's string for `index_factory`, then `;` and parameters of the search, if any.
+    """Parse the setting of an index: a string for faiss's `index_factory`, then optionally `;` and search parameters.
 
-    HNSW, IVF and PQ may stand there without numbers: then a name has 32 neighbours in the graph, there are as many
-    cells as the square root of the number of names, and a vector has a byte for about eight of its dimensions.
+    HNSW, IVF and PQ may have no numbers. Then a name has 32 neighbors in the graph. The number of cells is the square
+    root of the number of names. A vector has one byte for about eight dimensions.
+
+    Args:
+        index: The setting.
+        names: The number of names.
+        dim: The dimension of the vectors.
 
     Returns:
-        faiss's string with numbers, and the parameters.
+        The string for `index_factory` with numbers, and the search parameters.
     """
     kind, _, parameters = index.partition(";")
     kind = {"IVF": "IVF,Flat", "IVFPQ": "IVF,PQ"}.get(kind.strip(), kind.strip())
@@ -115,13 +128,16 @@ def index_kind(index: str, names: int, dim: int) -> tuple[str, str]:
 
 
 def build_index(vectors: np.ndarray, kind: str, path: Path) -> None:
-    """Make an index of vectors by inner product, and write it to a file.
+    """Build an inner-product index of vectors and write it to a file.
 
     Args:
-        kind: faiss's string for `index_factory`.
+        vectors: The vectors, float32, shape (n, dim).
+        kind: The string for faiss's `index_factory`.
+        path: The file to write.
 
     Raises:
-        SapbertError: E320 faiss has no such kind, E321 the dimension does not divide, E322 too few names.
+        SapbertError: E320 faiss has no such kind of index, E321 the dimension is not divisible, E322 there are too few
+            names.
     """
     faiss = _faiss()
     n, dim = vectors.shape
@@ -135,7 +151,7 @@ def build_index(vectors: np.ndarray, kind: str, path: Path) -> None:
         if "multiple of the number of subquantizers" in str(error):
             divisors = ", ".join(str(parts) for parts in range(2, dim // 2 + 1) if dim % parts == 0)
             raise SapbertError(Errors.E321.format(kind=kind, dim=dim, divisors=divisors)) from error
-        raise SapbertError(Errors.E320.format(kind=kind, reason=_reason(error))) from error
+        raise SapbertError(Errors.E320.format(kind=kind, reason=_faiss_message(error))) from error
     for start in range(0, n, NAMES_PER_CHUNK):
         index.add(np.asarray(vectors[start : start + NAMES_PER_CHUNK]))
     with replacing(path) as temporary:
@@ -143,7 +159,7 @@ def build_index(vectors: np.ndarray, kind: str, path: Path) -> None:
 
 
 def _names_needed(index: Any) -> int:
-    """Return how many vectors it takes to train an index: as many for each centroid as faiss asks for."""
+    """Return how many vectors faiss needs to train an index: a fixed number per centroid."""
     faiss = _faiss()
     ivf, inner = faiss.try_extract_index_ivf(index), _inner(index)
     coded = (ivf, inner, faiss.downcast_index(getattr(inner, "storage", None)))
@@ -152,20 +168,23 @@ def _names_needed(index: Any) -> int:
 
 
 def read_index(path: Path, n: int) -> Any:
-    """Open an index that `build_index` made, memory-mapped, with the defaults for how to search.
+    """Open an index that `build_index` made, memory-mapped, with the default search parameters.
 
     Args:
-        n: the number of vectors that it must have.
+        path: The file.
+        n: The number of vectors that the index must have.
 
     Raises:
-        SapbertError: E306 it is damaged, or has another number.
+        SapbertError: E306 it is damaged, or has another number of vectors.
     """
     faiss = _faiss()
     try:
-        # before version 1.11 faiss could map an index of cells only
+        # before version 1.11, faiss could only memory-map IVF indexes
         index = faiss.read_index(str(path), getattr(faiss, "IO_FLAG_MMAP_IFC", faiss.IO_FLAG_MMAP))
     except RuntimeError as error:
-        raise SapbertError(Errors.E306.format(path=path.parent, reason=f"{path.name}: {_reason(error)}")) from error
+        raise SapbertError(
+            Errors.E306.format(path=path.parent, reason=f"{path.name}: {_faiss_message(error)}")
+        ) from error
     if index.ntotal != n:
         reason = f"{path.name} has {index.ntotal} of {n} names"
         raise SapbertError(Errors.E306.format(path=path.parent, reason=reason))
@@ -183,7 +202,7 @@ def _set_defaults(index: Any) -> None:
 
 
 def _search_parameters(index: Any, selector: Any) -> Any:
-    """Return `faiss.SearchParameters`: those that the index has, and names to choose from."""
+    """Return the faiss.SearchParameters of an index, limited to the names of a selector."""
     faiss = _faiss()
     index = faiss.downcast_index(index)
     if isinstance(index, faiss.IndexPreTransform):
@@ -196,14 +215,14 @@ def _search_parameters(index: Any, selector: Any) -> Any:
 
 
 def _inner(index: Any) -> Any:
-    """Return `faiss.Index`: what is behind the transformations of vectors."""
+    """Return the faiss.Index behind the vector transformations."""
     faiss = _faiss()
     index = faiss.downcast_index(index)
     return _inner(index.index) if isinstance(index, faiss.IndexPreTransform) else index
 
 
 def _faiss() -> Any:
-    """Return `module`: faiss, whose own annotations are not to be relied on, safe to use before a fork."""
+    """Return the faiss module, prepared for forks. The annotations of faiss are unreliable, hence Any."""
     import faiss
 
     use_one_thread_after_fork()
@@ -214,6 +233,6 @@ def _file_name(kind: str) -> str:
     return re.sub(r"[^\w,()-]", "_", kind) + ".faiss"
 
 
-def _reason(error: RuntimeError) -> str:
-    """Return what faiss says, without the place in its code."""
+def _faiss_message(error: RuntimeError) -> str:
+    """Return the message of faiss without the position in its code."""
     return re.sub(r"^Error in .*?\.\w+:\d+: (Error: )?", "", str(error).strip())

@@ -1,4 +1,4 @@
-"""The dense vectors of all names of a store, on disk and memory-mapped, and the nearest among them."""
+"""Dense vectors of all names of a knowledge base, memory-mapped from disk, and the exact nearest-name search."""
 
 from __future__ import annotations
 
@@ -37,16 +37,18 @@ Progress = Callable[[int, int], None]
 
 
 class NameVectors(Index):
-    """One vector a name of the store, by row; an exact index by inner product, which compares with every name.
+    """One vector per name of the knowledge base, by row, with an exact inner-product search over all names.
 
     Args:
-        folder: where `build_name_vectors` put them.
+        folder: The folder that `build_name_vectors` wrote.
+        kb: The knowledge base.
+        encoder: The encoder.
 
     Attributes:
-        known (KnownVectors): the vectors by name, for another store with some of these names.
+        known (KnownVectors): The vectors by name, for another knowledge base with some of these names.
 
     Raises:
-        SapbertError: E305 they belong to another store or encoder, E306 something is missing.
+        SapbertError: E305 the vectors belong to another knowledge base or encoder, E306 a file is missing or damaged.
     """
 
     exact = True
@@ -65,23 +67,23 @@ class NameVectors(Index):
 
     @property
     def vectors(self) -> np.ndarray:
-        """Return `float32, shape (names, dim)`: memory-mapped."""
+        """The vectors, float32, shape (names, dim), memory-mapped."""
         return self.known.vectors
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
-        """As `Index.encode`; a text that is a name already takes that name's vector, without the encoder."""
+        """Encode texts, see `Index.encode`. A text that is a name gets its stored vector, without the encoder."""
         return _encode(texts, self.encoder, [self.known])
 
     def similarities(self, queries: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
         return queries @ (self.vectors if rows is None else self.vectors[rows]).T
 
-    def nearest(self, queries: np.ndarray, n: int, passing: FilterMask | None = None) -> tuple[np.ndarray, np.ndarray]:
+    def nearest(self, queries: np.ndarray, n: int, mask: FilterMask | None = None) -> tuple[np.ndarray, np.ndarray]:
         import faiss
 
         use_one_thread_after_fork()
-        vectors = np.asarray(self.vectors if passing is None else self.vectors[passing.rows])
+        vectors = np.asarray(self.vectors if mask is None else self.vectors[mask.rows])
         scores, rows = faiss.knn(queries, vectors, n, metric=faiss.METRIC_INNER_PRODUCT)
-        return scores, rows if passing is None else passing.rows[rows]
+        return scores, rows if mask is None else mask.rows[rows]
 
     @cached_property
     def longest(self) -> float:
@@ -95,10 +97,10 @@ class NameVectors(Index):
 
 
 class HashTable:
-    """Rows by what `hash64` makes of texts.
+    """Find rows by hashes from `hash64`.
 
     Args:
-        hashes (uint64, shape (n,)): by row; of equal ones the first is found.
+        hashes: The hashes by row, uint64, shape (n,). Of equal ones, the first is found.
     """
 
     def __init__(self, hashes: np.ndarray) -> None:
@@ -106,16 +108,17 @@ class HashTable:
         self._hashes = hashes[self._order]
 
     def find(self, hashes: np.ndarray) -> np.ndarray:
-        """Return `int64, shape (len(hashes),)`: the row of each, or -1."""
+        """Return the row of each hash, or -1, int64, shape (len(hashes),)."""
         places = np.searchsorted(self._hashes, hashes).clip(max=len(self._hashes) - 1)
         return np.where(self._hashes[places] == hashes, self._order[places], -1)
 
 
 class KnownVectors(HashTable):
-    """Vectors by the normal form of what they stand for.
+    """Find vectors by the normal form of their texts.
 
     Args:
-        vectors (float32, shape (n, dim)), hashes (uint64, shape (n,)): of the same texts, in the same order.
+        vectors: The vectors of the texts, float32, shape (n, dim).
+        hashes: The hashes of the same texts in the same order, uint64, shape (n,).
     """
 
     def __init__(self, vectors: np.ndarray, hashes: np.ndarray) -> None:
@@ -126,7 +129,7 @@ class KnownVectors(HashTable):
 def _encode(
     texts: Sequence[str], encoder: TransformerEncoder, known: Sequence[KnownVectors], *, fast: bool = False
 ) -> np.ndarray:
-    """Encode texts, but take the vectors that are known already."""
+    """Encode texts, but reuse the vectors that are known."""
     hashes = _hashes(texts, encoder)
     vectors = np.zeros((len(texts), encoder.dim), dtype=np.float32)
     missing = np.ones(len(texts), dtype=bool)
@@ -148,15 +151,20 @@ def _hashes(texts: Iterable[str], encoder: TransformerEncoder) -> np.ndarray:
 def cached_name_vectors(
     kb: KnowledgeBase, encoder: TransformerEncoder, progress: Progress | None = None
 ) -> NameVectors:
-    """Take the vectors of this store by this encoder from the cache folder, or make them there.
+    """Return the vectors of a knowledge base by an encoder. They come from the cache folder, or are made there.
 
-    Names that another cached store has as well are not encoded again.
+    Names in other cached knowledge bases with the same encoder are not encoded again.
+
+    Args:
+        kb: The knowledge base.
+        encoder: The encoder.
+        progress: See `build_name_vectors`.
     """
     from filelock import FileLock
 
     folder = vectors_cache(kb, encoder)
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(f"{folder}.lock"):  # several processes may come here at once, and one of them has to build
+    with FileLock(f"{folder}.lock"):  # of several processes, only one builds
         if not (folder / MANIFEST_FILE).is_file():
             logger.info("Encoding %d names of %s into %s", kb.n_names, kb.path, folder)
             others = sorted(folder.parent.glob(f"*-{encoder.fingerprint[:16]}/{MANIFEST_FILE}"))
@@ -165,7 +173,7 @@ def cached_name_vectors(
 
 
 def vectors_cache(kb: KnowledgeBase, encoder: TransformerEncoder) -> Path:
-    """Return the folder for what is made of this store by this encoder."""
+    """Return the cache folder for a knowledge base and an encoder."""
     return cache_dir() / "vectors" / f"{kb.fingerprint[:16]}-{encoder.fingerprint[:16]}"
 
 
@@ -176,11 +184,14 @@ def build_name_vectors(
     progress: Progress | None = None,
     known: Sequence[KnownVectors] = (),
 ) -> None:
-    """Encode all names of a store. A build that was cut off goes on where it stopped.
+    """Encode all names of a knowledge base. An interrupted build continues where it stopped.
 
     Args:
-        progress: told the names done and the names in all.
-        known: vectors of the same encoder, which are not made again.
+        kb: The knowledge base.
+        encoder: The encoder.
+        folder: The folder to write.
+        progress: Called with the number of names done and the number of all names.
+        known: Vectors of the same encoder, which are not computed again.
 
     Raises:
         SapbertError: E507 a file cannot be written.
@@ -188,7 +199,7 @@ def build_name_vectors(
     parts = folder / "parts"
     parts.mkdir(parents=True, exist_ok=True)
     manifest = json.dumps(_manifest(kb, encoder), sort_keys=True)
-    if not _same(parts / MANIFEST_FILE, manifest):
+    if not _has_content(parts / MANIFEST_FILE, manifest):
         shutil.rmtree(parts)
         parts.mkdir()
         (parts / MANIFEST_FILE).write_text(manifest)
@@ -201,7 +212,7 @@ def build_name_vectors(
             progress(done, kb.n_names)
     _join([parts / f"{i}.npy" for i in range(-(-kb.n_names // NAMES_PER_CHUNK))], folder / VECTORS_FILE, kb.n_names)
     _save(folder / HASHES_FILE, _hashes(kb.names(), encoder))
-    os.replace(parts / MANIFEST_FILE, folder / MANIFEST_FILE)  # last: its presence says that all is there
+    os.replace(parts / MANIFEST_FILE, folder / MANIFEST_FILE)  # last: the manifest marks the folder as complete
     shutil.rmtree(parts)
 
 
@@ -222,7 +233,7 @@ def _chunks(names: Iterator[str], size: int) -> Iterator[list[str]]:
         yield chunk
 
 
-def _same(path: Path, text: str) -> bool:
+def _has_content(path: Path, text: str) -> bool:
     return path.is_file() and path.read_text() == text
 
 

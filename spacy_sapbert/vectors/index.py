@@ -1,4 +1,4 @@
-"""What every kind of index of name vectors can do, so that candidates are found by any of them."""
+"""The interface of all vector indexes of names."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 
 class Index(Protocol):
-    """The vectors of the names of a store, and the nearest among them.
+    """The vectors of the names of a knowledge base, and the search for the nearest names.
 
     Attributes:
-        encoder: made the vectors.
-        exact: whether `nearest` finds the nearest for sure.
-        local: whether the vectors are on this machine, so that `similarities` of many names cost little.
+        encoder: The encoder that made the vectors.
+        exact: Whether `nearest` is guaranteed to find the nearest names.
+        local: Whether the vectors are on this machine, so that `similarities` of many names are cheap.
     """
 
     encoder: TransformerEncoder
@@ -26,20 +26,30 @@ class Index(Protocol):
     local: bool
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
-        """Return `float32, shape (len(texts), dim)`: vectors, of unit length if those of the encoder are."""
-
-    def similarities(self, queries: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
-        """Return `float32, shape (len(queries), len(rows) or all)`: inner products with the names at these rows."""
-
-    def nearest(self, queries: np.ndarray, n: int, passing: FilterMask | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """Find the n nearest names, of those that pass a filter if one is given.
-
-        Args:
-            n: at most the number of names that pass.
+        """Return the vectors of texts, of unit length if the encoder's vectors are.
 
         Returns:
-            float32 and int64, shape (len(queries), n): their inner products and rows, best first. Where the index is
-                not exact, the products may be estimates, and rows of -1 say that it finds no more.
+            float32, shape (len(texts), dim).
+        """
+
+    def similarities(self, queries: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
+        """Return the inner products of queries with the names at some rows, or with all names.
+
+        Returns:
+            float32, shape (len(queries), len(rows) or number of names).
+        """
+
+    def nearest(self, queries: np.ndarray, n: int, mask: FilterMask | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Find the n nearest names.
+
+        Args:
+            queries: Vectors, float32, shape (q, dim).
+            n: The number of names, at most the number of names in the mask.
+            mask: Only find names of this filter mask; None for all names.
+
+        Returns:
+            Inner products and rows, float32 and int64, shape (len(queries), n), best first. If the index is not exact,
+            the products may be estimates, and a row of -1 means that no more names were found.
         """
 
     @property
@@ -47,9 +57,11 @@ class Index(Protocol):
         """The length of the longest vector of a name."""
 
     def highest(self, queries: np.ndarray) -> list[float]:
-        """Return what the inner product of each query with any name is at most: 1 for unit vectors."""
+        """Return an upper bound for the inner product of each query with any name: 1 for unit vectors."""
         if self.encoder.l2_normalized:
             return [1.0] * len(queries)
         products = np.linalg.norm(queries, axis=1) * self.longest
-        highest: list[float] = np.maximum(products, np.finfo(np.float32).tiny).tolist()  # scores are divided by it
+        highest: list[float] = np.maximum(
+            products, np.finfo(np.float32).tiny
+        ).tolist()  # never 0, since scores are divided by it
         return highest

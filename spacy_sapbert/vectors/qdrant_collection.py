@@ -1,4 +1,4 @@
-"""A collection of name vectors in a Qdrant database: where it is, how it is opened, what it says of itself."""
+"""A collection of name vectors in a Qdrant database: its address, its connection and its description."""
 
 from __future__ import annotations
 
@@ -18,27 +18,28 @@ if TYPE_CHECKING:
 FOLDER_PREFIX = "qdrant:"
 URL_PREFIXES = ("http://", "https://")
 COLLECTION = "spacy-sapbert"
-"""The collection where none is named."""
+"""The default collection."""
 API_KEY = "QDRANT_API_KEY"
-"""The environment variable with the key of a server: it is never part of a setting, and so never saved."""
+"""The environment variable with the key of a server. The key is never a setting, so it is never saved."""
 NAME, CONCEPT = "name", "concept"
-"""The vectors of a collection: a point has one of them."""
+"""The named vectors of a collection. A point has one of them."""
 ABOUT_ID = "00000000-0000-0000-0000-000000000000"
-"""The point that says what the collection is; it has no vector, so that no search finds it."""
+"""The point that describes the collection. It has no vector, so that no search finds it."""
 
 POINTS_PER_BATCH = 500
-SECONDS = 60  # that the database may take for an answer
-_FOLDER_FILE = "meta.json"  # of a database that the client keeps
+SECONDS = 60  # timeout of the database
+_FOLDER_FILE = "meta.json"  # in the folder of a local database
 
 _open: WeakValueDictionary[tuple[int, str], QdrantClient] = WeakValueDictionary()
 _lock = threading.Lock()
 
 
 class Address(NamedTuple):
-    """Where a collection is.
+    """The address of a collection.
 
     Attributes:
-        location: the URL of a server, or the folder of a database that the client itself keeps.
+        location: The URL of a server, or the folder of a local database.
+        collection: The name of the collection.
     """
 
     location: str
@@ -46,37 +47,40 @@ class Address(NamedTuple):
 
     @classmethod
     def parse(cls, index: str) -> Address:
-        """
+        """Parse the setting of an index.
+
         Args:
-            index: a setting: `qdrant:FOLDER` or a URL, and after `#` the collection if it is another.
+            index: `qdrant:FOLDER` or a URL, optionally with `#` and the name of the collection.
         """
         location, _, collection = index.removeprefix(FOLDER_PREFIX).partition("#")
         return cls(location, collection or COLLECTION)
 
     @property
     def is_url(self) -> bool:
+        """Whether the location is the URL of a server."""
         return self.location.startswith(URL_PREFIXES)
 
     def __str__(self) -> str:
-        """Return the setting."""
+        """Return the setting of the index."""
         return f"{'' if self.is_url else FOLDER_PREFIX}{self.location}#{self.collection}"
 
 
 def is_address(index: str) -> bool:
-    """Whether the setting of an index names a database."""
+    """Return whether the setting of an index is the address of a database."""
     return index.startswith((FOLDER_PREFIX, *URL_PREFIXES))
 
 
 class About(NamedTuple):
-    """What a collection says of itself.
+    """The description of a collection.
 
     Attributes:
-        kb: fingerprints of what it was made of.
-        encoder: fingerprints of what it was made of.
-        names: how many points of each kind it has; with points of concepts, names are found through them.
-        concepts: see `names`.
-        longest: the length of the longest vector of a name.
-        complete: whether the upload came to its end.
+        kb: Fingerprint of the knowledge base.
+        encoder: Fingerprint of the encoder.
+        dim: Dimension of the vectors.
+        names: Number of points of names.
+        concepts: Number of points of concepts. If there are any, names are found through them.
+        longest: The length of the longest vector of a name.
+        complete: Whether the upload is complete.
     """
 
     kb: str
@@ -89,7 +93,7 @@ class About(NamedTuple):
 
 
 class Collection:
-    """A collection at an address. Each process connects to it by itself, at the first use."""
+    """A collection at an address. Each process connects at the first use."""
 
     def __init__(self, address: Address) -> None:
         self.address = address
@@ -98,13 +102,14 @@ class Collection:
 
     @contextmanager
     def asking(self) -> Iterator[QdrantClient]:
-        """Use the database.
+        """Give a connection to the database.
 
         Raises:
-            SapbertError: E325 it does not answer, or not to us; E329 the folder is in use; E542 no client is here.
+            SapbertError: E325 the database does not answer, or refuses access; E329 the folder is in use; E542 the
+                Qdrant client is not installed.
         """
         process = os.getpid()
-        if process not in self._clients:  # a child must not use its parent's connection, nor close it
+        if process not in self._clients:  # a child process must neither use nor close its parent's connection
             self._clients[process] = _connect(self.address)
         from qdrant_client.http.exceptions import ApiException
 
@@ -115,25 +120,26 @@ class Collection:
             raise SapbertError(Errors.E325.format(address=self.address, reason=reason, key=API_KEY)) from error
 
     def exists(self) -> bool:
+        """Return whether the collection exists."""
         if not self.address.is_url and not (Path(self.address.location) / _FOLDER_FILE).is_file():
-            return False  # the client would make a folder to look into
+            return False  # asking the client would make the folder
         with self.asking() as client:
             return bool(client.collection_exists(self.name))
 
     def about(self) -> About | None:
-        """Return None where the collection was not made by an upload."""
+        """Return the description, or None if the collection was not made by an upload."""
         with self.asking() as client:
             found = client.retrieve(self.name, [ABOUT_ID])
         payload = (found[0].payload or {}) if found else {}
         return About(**payload) if payload.keys() == set(About._fields) else None
 
     def count(self) -> int:
-        """Return the number of points, but for the one that tells of the collection."""
+        """Return the number of points, without the one that describes the collection."""
         with self.asking() as client:
             return int(client.count(self.name, exact=True).count) - 1
 
     def vectors(self, ids: Sequence[int]) -> dict[int, Sequence[float]]:
-        """Return vectors of names by the ids of their points; none for ids not there."""
+        """Return vectors of names by the ids of their points. Missing ids are left out."""
         found: dict[int, Sequence[float]] = {}
         for start in range(0, len(ids), POINTS_PER_BATCH):
             batch = ids[start : start + POINTS_PER_BATCH]
@@ -144,7 +150,7 @@ class Collection:
 
 
 def _connect(address: Address) -> QdrantClient:
-    """Open a database, or take the connection that this process has: a folder can be opened only once."""
+    """Connect to a database, or reuse the connection of this process, since a folder can be opened only once."""
     try:
         from qdrant_client import QdrantClient
     except ImportError as error:
@@ -154,7 +160,7 @@ def _connect(address: Address) -> QdrantClient:
         client = _open.get(place)
         try:
             client = client or QdrantClient(**_connection(address), timeout=SECONDS)
-        except RuntimeError as error:  # so the client says it
+        except RuntimeError as error:  # the client reports a locked folder like this
             raise SapbertError(Errors.E329.format(folder=address.location)) from error
         _open[place] = client
     return client

@@ -1,4 +1,4 @@
-"""Name vectors that are in a Qdrant database and searched there."""
+"""Name vectors in a Qdrant database, which searches them."""
 
 from __future__ import annotations
 
@@ -22,17 +22,19 @@ if TYPE_CHECKING:
 
 
 class QdrantVectors(Index):
-    """The names that a database finds near. It is asked for their vectors as well, so that scores are exact.
+    """Find names in a Qdrant database. Scores are exact, since the database also returns the vectors of the names.
 
-    Nothing is connected to before the first use.
+    It connects at the first use.
 
     Args:
-        address: of a collection that `qdrant_upload.upload` made from this store and this encoder. Where it has points
-            of concepts, names are near if their concept's point is.
+        address: The address of a collection that `qdrant_upload.upload` made from this knowledge base and encoder. If
+            it has points of concepts, names are found through the points of their concepts.
+        kb: The knowledge base.
+        encoder: The encoder.
 
     Raises:
-        SapbertError: at the first use, E326 there is no such collection, E327 it is not complete, E328 it belongs to
-            another store or encoder; at any, E325, E329 and E542 as `Collection.asking`.
+        SapbertError: At the first use, E326 the collection does not exist, E327 it is not complete, E328 it belongs to
+            another knowledge base or encoder. At any use, see `Collection.asking`.
     """
 
     exact = False
@@ -47,14 +49,14 @@ class QdrantVectors(Index):
         return self.encoder.encode(texts)
 
     def similarities(self, queries: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
-        about = self._about  # before all else: whether the collection is the right one
+        about = self._about  # first, since it checks that the collection is the right one
         ids = (self._ids if rows is None else self._ids[rows]).tolist()
         vectors = self._collection.vectors(ids)
         if missing := set(ids).difference(vectors):
-            raise self._incomplete(about, f"{len(missing)} names have no vector there")
+            raise self._incomplete(about, f"{len(missing)} names have no vector in it")
         return queries @ np.array([vectors[one] for one in ids], dtype=np.float32).reshape(-1, about.dim).T
 
-    def nearest(self, queries: np.ndarray, n: int, passing: FilterMask | None = None) -> tuple[np.ndarray, np.ndarray]:
+    def nearest(self, queries: np.ndarray, n: int, mask: FilterMask | None = None) -> tuple[np.ndarray, np.ndarray]:
         from qdrant_client.models import QueryRequest
 
         of_concepts = self._about.concepts > 0
@@ -62,7 +64,7 @@ class QdrantVectors(Index):
             QueryRequest(
                 query=query.tolist(),
                 using=CONCEPT if of_concepts else NAME,
-                filter=_condition(passing.filter, of_concepts) if passing else None,
+                filter=_condition(mask.filter, of_concepts) if mask else None,
                 limit=n,
                 with_payload=[CONCEPT] if of_concepts else False,
             )
@@ -73,7 +75,7 @@ class QdrantVectors(Index):
         products = np.full((len(queries), n), -np.inf, dtype=np.float32)
         rows = np.full((len(queries), n), -1, dtype=np.int64)
         for i, answer in enumerate(answers):
-            found = self._names_of(answer.points, passing) if of_concepts else self._names(answer.points)
+            found = self._rows_of_concepts(answer.points, mask) if of_concepts else self._rows_of_names(answer.points)
             some = dict(list(found.items())[:n])
             rows[i, : len(some)], products[i, : len(some)] = list(some), list(some.values())
         return products, rows
@@ -82,16 +84,16 @@ class QdrantVectors(Index):
     def longest(self) -> float:
         return self._about.longest
 
-    def _names(self, points: Sequence[Any]) -> dict[int, float]:
+    def _rows_of_names(self, points: Sequence[Any]) -> dict[int, float]:
         rows = self._known_ids.find(np.array([point.id for point in points], dtype=np.uint64))
         return {int(row): point.score for row, point in zip(rows, points, strict=True) if row >= 0}
 
-    def _names_of(self, points: Sequence[Any], passing: FilterMask | None) -> dict[int, float]:
-        """Return the rows of the names of concepts, with the similarity of the nearest one."""
+    def _rows_of_concepts(self, points: Sequence[Any], mask: FilterMask | None) -> dict[int, float]:
+        """Return the rows of the names of concepts, each with the similarity of its nearest concept."""
         found: dict[int, float] = {}
         for point in points:
             rows = self._kb.name_rows(point.payload[CONCEPT])
-            for row in rows if passing is None else np.intersect1d(rows, passing.rows).tolist():
+            for row in rows if mask is None else np.intersect1d(rows, mask.rows).tolist():
                 found.setdefault(row, point.score)
         return found
 
@@ -105,26 +107,26 @@ class QdrantVectors(Index):
 
     @cached_property
     def _about(self) -> About:
-        """What the collection says of itself, when it has been seen that it is the right one."""
+        """The description of the collection, after it was checked."""
         exists = self._collection.exists()
         about = self._collection.about() if exists else None
         if about is None:
-            reason = "it was not made by an upload" if exists else "it is not there"
-            raise SapbertError(Errors.E326.format(**self._told(about), reason=reason))
+            reason = "it was not made by an upload" if exists else "it does not exist"
+            raise SapbertError(Errors.E326.format(**self._error_details(about), reason=reason))
         if (about.kb, about.encoder) != (self._kb.fingerprint, self.encoder.fingerprint):
             what = "vocabulary" if about.encoder == self.encoder.fingerprint else "encoder"
             dims = f" ({about.dim} dimensions, not {self.encoder.dim})" if about.dim != self.encoder.dim else ""
-            raise SapbertError(Errors.E328.format(**self._told(about), what=what + dims))
+            raise SapbertError(Errors.E328.format(**self._error_details(about), what=what + dims))
         count = self._collection.count()
         if not about.complete or count != about.names + about.concepts:
-            raise self._incomplete(about, f"{count} of {about.names + about.concepts} points are there")
+            raise self._incomplete(about, f"it has {count} of {about.names + about.concepts} points")
         return about
 
     def _incomplete(self, about: About, reason: str) -> SapbertError:
-        return SapbertError(Errors.E327.format(**self._told(about), reason=reason))
+        return SapbertError(Errors.E327.format(**self._error_details(about), reason=reason))
 
-    def _told(self, about: About | None) -> dict[str, Any]:
-        """What errors tell: where the collection is looked for, and the command that makes it."""
+    def _error_details(self, about: About | None) -> dict[str, Any]:
+        """Return details for errors: the address of the collection, and the command that makes it."""
         address = self._collection.address
         command = ["spacy-sapbert", "kb", "upload", str(self._kb.path), "--encoder", self.encoder.name]
         command += ["--to", address.location, "--collection", address.collection]
@@ -132,12 +134,12 @@ class QdrantVectors(Index):
 
 
 def name_ids(kb: KnowledgeBase) -> np.ndarray:
-    """Return `uint64, shape (names,)`: the ids of the points of names, by row; they come from the texts alone."""
+    """Return the ids of the points of names by row, uint64, shape (names,). They only depend on the texts."""
     return np.fromiter(map(hash64, kb.names()), dtype=np.uint64, count=kb.n_names)
 
 
 def _condition(filter: Filter, of_concepts: bool) -> Any:
-    """Return `Filter`: of Qdrant. One owner of the name has to have both the type and the source."""
+    """Return a filter of Qdrant. One concept of the name must have both the type and the source."""
     from qdrant_client import models
 
     must: list[Any] = [

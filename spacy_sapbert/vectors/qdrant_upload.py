@@ -1,4 +1,4 @@
-"""A store and the vectors of its names on their way into a Qdrant database."""
+"""Upload a knowledge base and the vectors of its names to a Qdrant database."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from qdrant_client.models import PointStruct
 
 _FIELDS = ("owners[].types", "owners[].sources", "types", "sources")
-"""What is filtered by."""
+"""The fields that filters use."""
 
 
 def upload(
@@ -31,19 +31,26 @@ def upload(
     centroids: bool = False,
     progress: Progress | None = None,
 ) -> dict[str, int]:
-    """Make a collection hold a store: add and change points that differ, and remove those that are of no name.
+    """Make a collection hold a knowledge base.
 
-    An upload that was cut off goes on where it stopped; until one comes to its end, nothing links with the collection.
-    The vectors of another encoder are replaced, all of them.
+    It adds and changes points that differ, and removes points of other names. An interrupted upload continues where it
+    stopped. Nothing links with the collection until the upload is complete. Vectors of another encoder are all
+    replaced.
 
     Args:
-        vectors: of the names of this store.
-        centroids: give each concept a point as well, the mean of its names' vectors at length 1 (as in the
-            kg-aligned-entity-linker). The linker then looks for near concepts, and scores their names.
-        progress: told the points done and the points in all.
+        kb: The knowledge base.
+        vectors: The vectors of its names.
+        address: The address of the collection.
+        centroids: Whether to give each concept a point as well: the mean of its names' vectors, scaled to unit length
+            (as in kg-aligned-entity-linker). The linker then finds the nearest concepts, and scores their names.
+        progress: Called with the number of points done and the number of all points.
+
+    Returns:
+        The number of points "added", "changed", "unchanged" and "removed".
 
     Raises:
-        SapbertError: E548 the collection is there, but no upload of ours; E325, E329, E542 as `Collection.asking`.
+        SapbertError: E548 the collection exists, but was not made by an upload; E325, E329, E542 as
+            `Collection.asking`.
     """
     collection = Collection(address)
     counts = Counter(dict.fromkeys(("added", "changed", "unchanged", "removed"), 0))
@@ -59,17 +66,17 @@ def upload(
     _prepare(collection, about)
     done = 0
     for points in _points(kb, vectors, centroids=centroids):
-        counts.update(_put(collection, points))
+        counts.update(_upload_points(collection, points))
         done += len(points)
         if progress:
             progress(done, about.names + about.concepts)
     counts["removed"] = _remove_others(collection, kb, centroids=centroids)
-    _tell(collection, about._replace(complete=True))
+    _write_about(collection, about._replace(complete=True))
     return dict(counts)
 
 
 class _Name(NamedTuple):
-    """A row of the query for names and their owners."""
+    """A row of the query for names and their concepts."""
 
     row: int
     text: str
@@ -79,7 +86,7 @@ class _Name(NamedTuple):
 
 
 def _prepare(collection: Collection, about: About) -> None:
-    """Have an empty collection, or one with vectors of the same encoder."""
+    """Make an empty collection, or keep one with vectors of the same encoder."""
     from qdrant_client import models
 
     if collection.exists():
@@ -93,21 +100,21 @@ def _prepare(collection: Collection, about: About) -> None:
         size = models.VectorParams(size=about.dim, distance=models.Distance.DOT)
         with collection.asking() as client:
             client.create_collection(collection.name, vectors_config={NAME: size, CONCEPT: size})
-            if collection.address.is_url:  # the client itself has no such indexes
+            if collection.address.is_url:  # a local database has no such indexes
                 for field in _FIELDS:
                     client.create_payload_index(collection.name, field, models.PayloadSchemaType.KEYWORD)
-    _tell(collection, about)
+    _write_about(collection, about)
 
 
-def _tell(collection: Collection, about: About) -> None:
+def _write_about(collection: Collection, about: About) -> None:
     from qdrant_client.models import PointStruct
 
     with collection.asking() as client:
         client.upsert(collection.name, [PointStruct(id=ABOUT_ID, vector={}, payload=about._asdict())])
 
 
-def _put(collection: Collection, points: list[PointStruct]) -> Counter[str]:
-    """Return how many points were added or changed, or are there already."""
+def _upload_points(collection: Collection, points: list[PointStruct]) -> Counter[str]:
+    """Return how many points were added, changed or unchanged."""
     with collection.asking() as client:
         there = {record.id: record.payload for record in client.retrieve(collection.name, [p.id for p in points])}
         differing = [point for point in points if there.get(point.id) != point.payload]
@@ -118,7 +125,7 @@ def _put(collection: Collection, points: list[PointStruct]) -> Counter[str]:
 
 
 def _remove_others(collection: Collection, kb: KnowledgeBase, *, centroids: bool) -> int:
-    """Return how many points went, which stood for names or concepts that the store does not have."""
+    """Remove points of names or concepts that the knowledge base does not have, and return their number."""
     wanted = {ABOUT_ID, *name_ids(kb).tolist(), *(map(concept_point, kb.concept_ids()) if centroids else ())}
     removed, offset = 0, None
     with collection.asking() as client:
@@ -138,12 +145,12 @@ def _remove_others(collection: Collection, kb: KnowledgeBase, *, centroids: bool
 
 
 def concept_point(concept_id: str) -> str:
-    """Return the id of the point of a concept; those of names are numbers."""
+    """Return the id of the point of a concept. Unlike those of names, it is not a number."""
     return str(uuid5(NAMESPACE_URL, concept_id))
 
 
 def _points(kb: KnowledgeBase, vectors: NameVectors, *, centroids: bool) -> Iterator[list[PointStruct]]:
-    """Yield all points, in batches."""
+    """Yield all points in batches."""
     from qdrant_client.models import PointStruct
 
     ids = name_ids(kb).tolist()
@@ -163,7 +170,7 @@ def _points(kb: KnowledgeBase, vectors: NameVectors, *, centroids: bool) -> Iter
 
 
 def _names(kb: KnowledgeBase, column: str, start: int) -> list[_Name]:
-    """Return names with each source from which an owner has them, of a batch of names or concepts."""
+    """Return the names of a batch of names or concepts, with one row per concept and source."""
     rows = kb.query(
         "SELECT s.name, n.text, s.concept, c.id, s.source FROM synonyms s JOIN names n ON n.row = s.name "
         f"JOIN concepts c ON c.row = s.concept WHERE {column} >= ? AND {column} < ? "
@@ -175,7 +182,7 @@ def _names(kb: KnowledgeBase, column: str, start: int) -> list[_Name]:
 
 
 def _owners(kb: KnowledgeBase, names: list[_Name]) -> list[dict[str, Any]]:
-    """Return `list[dict]`: the concepts that own one name, with their types, and the sources of the name."""
+    """Return the concepts of one name with their types, and the sources of the name."""
     return [
         {"concept": concept_id, "types": _types(kb, concept), "sources": [name.source for name in same]}
         for (concept, concept_id), same in groupby(names, key=lambda name: (name.concept, name.concept_id))

@@ -1,4 +1,4 @@
-"""Vector indexes by name: open the one a setting names, save it, and load it."""
+"""Open, save and load a vector index by its setting."""
 
 from __future__ import annotations
 
@@ -16,16 +16,18 @@ from .qdrant_index import QdrantVectors
 
 VECTORS_FOLDER = "vectors"
 FLAT = "Flat"
-"""The index that compares with every name."""
+"""The index that compares a query with all names."""
 
 
 def open_index(kb: KnowledgeBase, encoder: TransformerEncoder, index: str, folder: Path | None = None) -> Index:
-    """Open the vectors of a store's names.
+    """Open the vectors of the names of a knowledge base.
 
     Args:
-        index: "Flat" (exact); another kind of index that faiss makes (see `faiss_vectors.index_kind`); or where in a
-            database they are (see `qdrant_collection.Address`), which is not looked at before the first use.
-        folder: where they have been saved; else they come from the cache folder, or go there.
+        kb: The knowledge base.
+        encoder: The encoder.
+        index: "Flat" (exact), another kind of faiss index (see `faiss_index.index_kind`), or the address of a database
+            (see `qdrant_collection.Address`). A database is opened at the first use.
+        folder: The folder of saved vectors. None takes them from the cache folder, or makes them there.
     """
     if is_address(index):
         return QdrantVectors(Address.parse(index), kb, encoder)
@@ -34,15 +36,22 @@ def open_index(kb: KnowledgeBase, encoder: TransformerEncoder, index: str, folde
 
 
 def exact_vectors(index: Index, kb: KnowledgeBase) -> NameVectors:
-    """Return the vectors of an index, with nothing that may miss some."""
+    """Return the vectors of an index with an exact search."""
     if not isinstance(index, NameVectors):
         return cached_name_vectors(kb, index.encoder)
     return index if index.exact else NameVectors(index.folder, kb, index.encoder)
 
 
 def save_index(vectors: Index, folder: Path, index: str) -> None:
-    """Write vectors into a folder, with an index of the kind that is set; see `open_index`. Those in a database stay
-    there, with a warning (W412)."""
+    """Write vectors into a folder, with an index of the given kind.
+
+    Vectors in a database stay there, with the warning W412.
+
+    Args:
+        vectors: The vectors.
+        folder: The folder to write.
+        index: See `open_index`.
+    """
     if is_address(index):
         warnings.warn(Warnings.W412.format(address=Address.parse(index)), stacklevel=2)
         return
