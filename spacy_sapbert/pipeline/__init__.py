@@ -1,4 +1,4 @@
-"""The spaCy components and their scorers."""
+"""spaCy components that link biomedical text, and their scorers."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""`abbreviation_resolver`: which abbreviations a document defines, and where it uses them."""
+"""`abbreviation_resolver`: find the abbreviations that a document defines, and their later occurrences."""
 
 from typing import Iterable, List, Sequence, Tuple
 
@@ -21,23 +21,27 @@ from .settings import check_setting
 def make_abbreviation_resolver(
     nlp: Language, name: str, min_precision: float, known: List[List[str]]
 ) -> "AbbreviationResolver":
+    """Make an `AbbreviationResolver` from a config."""
     return AbbreviationResolver(nlp.vocab, name, min_precision=min_precision, known=known)
 
 
 class AbbreviationResolver(Pipe):
-    """Finds the definitions of abbreviations in a document, and every use of them.
+    """Finds the definitions of abbreviations in a document, and all their occurrences.
 
-    `doc._.abbreviations` holds a span for each use of a short form, that of its definition included. Its
-    `span._.long_form` is the span of the long form, or a string where only the list of known ones has it. What is found
-    does not depend on the tokenizer; a short form inside a token gives the whole token.
+    `doc._.abbreviations` has a span for each occurrence of a short form, including its definition. Its
+    `span._.long_form` is the span of the long form. It is a string if the long form comes from the list of known ones.
+
+    The result does not depend on the tokenizer. A short form inside a token gives the whole token.
 
     Args:
-        min_precision: the least precision that a definition is expected to have, 0 to 1.
-        known: short forms with their long forms, for those that a document does not define itself. These are pairs
-            because a config file cannot hold a mapping with keys such as "[Ca2+]i" or "a=b".
+        vocab: The vocabulary of the pipeline.
+        name: The name of the component.
+        min_precision: The least expected precision of a definition, from 0 to 1.
+        known: Pairs of short and long forms, for short forms that a document does not define itself. They are pairs
+            since a config file cannot hold a mapping with keys such as "[Ca2+]i" or "a=b".
 
     Raises:
-        SapbertError: E406 a precision outside 0 to 1, E410 an empty known form.
+        SapbertError: E406 the precision is outside 0 to 1, E410 a known form is empty.
     """
 
     def __init__(
@@ -61,16 +65,16 @@ class AbbreviationResolver(Pipe):
         return doc
 
     def predict(self, docs: Iterable[Doc]) -> List[List[AbbreviationOccurrence]]:
-        """Return the uses of short forms in each document; the documents stay as they are."""
-        return [self._find_uses(doc.text) for doc in docs]
+        """Return the occurrences of short forms in each document. The documents are not changed."""
+        return [self._find_occurrences(doc.text) for doc in docs]
 
     def set_annotations(self, docs: Iterable[Doc], predictions: Iterable[List[AbbreviationOccurrence]]) -> None:
-        """Write to the documents what `predict` found for them, in place of what they had."""
-        register()  # scispaCy may have replaced the attributes since
+        """Write the predictions to the documents. They replace earlier ones."""
+        register()  # scispaCy may have replaced the attributes meanwhile
         for doc, occurrences in zip(docs, predictions):
             set_abbreviation_occurrences(doc, occurrences)
 
-    def _find_uses(self, text: str) -> List[AbbreviationOccurrence]:
+    def _find_occurrences(self, text: str) -> List[AbbreviationOccurrence]:
         return find_occurrences(text, find_definitions(text, min_precision=self.min_precision), self.known)
 
 

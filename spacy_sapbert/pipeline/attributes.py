@@ -1,7 +1,7 @@
-"""The extension attributes of all components: plain msgpack data in `doc.user_data`, objects on access.
+"""The extension attributes of all components: msgpack data in `doc.user_data`, converted to objects on access.
 
-scispaCy registers `abbreviations`, `long_form` and `kb_ents` by force, as bare defaults. Components therefore call
-`register` whenever they write; our getters and setters also accept what scispaCy's components assign.
+scispaCy registers `abbreviations`, `long_form` and `kb_ents` with `force=True`, as plain defaults. Components therefore
+call `register` whenever they write. Our getters and setters also accept the values of scispaCy's components.
 """
 
 from bisect import bisect_left
@@ -14,7 +14,7 @@ from ..types import DocumentConcept, Link
 
 
 def register() -> None:
-    """Register the attributes, over whatever another plugin has put in their place."""
+    """Register the attributes. They replace those of another plugin."""
     extensions: Dict[Any, Dict[str, Tuple[Any, Any]]] = {
         Doc: {
             "abbreviations": (get_abbreviations, set_abbreviations),
@@ -35,20 +35,21 @@ def register() -> None:
                 owner.set_extension(name, getter=getter, setter=setter, force=True)
 
 
-# --- abbreviations: one entry for each use of a short form, [short start, short end, long form, long start, long end]
+# --- abbreviations: one entry per occurrence, [short start, short end, long form, long start, long end]
 
 
 def set_abbreviation_occurrences(doc: Doc, occurrences: Iterable[AbbreviationOccurrence]) -> None:
-    """Store the uses of short forms in a document, in place of those it had.
+    """Store the abbreviation occurrences of a document. They replace earlier ones.
 
     Args:
-        occurrences: character offsets of the short form, and its long form with offsets where the text has it.
+        doc: The document.
+        occurrences: The character offsets of each short form, and its long form, with offsets if it is in the text.
     """
     doc.user_data[_key("abbreviations")] = sorted(map(list, occurrences), key=_position)
 
 
 def get_abbreviation_occurrences(doc: Doc) -> List[AbbreviationOccurrence]:
-    """Return the uses of short forms in a document, by position."""
+    """Return the abbreviation occurrences of a document, by position."""
     return [AbbreviationOccurrence(*entry) for entry in _entries(doc)]
 
 
@@ -78,12 +79,12 @@ def _position(entry: List[Any]) -> List[Any]:
 
 
 def get_abbreviations(doc: Doc) -> List[Span]:
-    """Return the short forms; where one lies inside a token, the whole token."""
+    """Return the spans of the short forms. A short form inside a token gives the whole token."""
     return [_span(doc, occurrence.start, occurrence.end) for occurrence in get_abbreviation_occurrences(doc)]
 
 
 def set_abbreviations(doc: Doc, spans: Sequence[Any]) -> None:
-    """Forget the uses that are not among the spans. scispaCy's components set each span's long form beforehand."""
+    """Remove the occurrences that are not among the spans. scispaCy's components set the long forms beforehand."""
     kept = {(span.start_char, span.end_char) for span in spans if isinstance(span, Span)}
     if len(kept) == len(spans):
         set_abbreviation_occurrences(
@@ -97,7 +98,7 @@ def set_abbreviations(doc: Doc, spans: Sequence[Any]) -> None:
 
 
 def get_long_form(span: Span) -> Union[Span, str, None]:
-    """Return the long form of a short form; a string where the text itself does not hold it."""
+    """Return the long form of a short form. It is a string if the text does not contain it."""
     start, end = _bounds(span)
     entries = _entries(span.doc)
     for entry in entries[bisect_left(entries, [start]) : bisect_left(entries, [end])]:
@@ -131,24 +132,27 @@ def get_matched_name(span: Span) -> Optional[str]:
 
 
 def set_matched_name(span: Span, name: str) -> None:
+    """Set the name of the vocabulary that was found here."""
     span.doc.user_data[_key("matched_name", *_bounds(span))] = name
 
 
 def get_composite_splits(span: Span) -> List[Tuple[str, ...]]:
-    """Return the single mentions that a composite may stand for, the most plausible first."""
+    """Return the composite splits of a mention, the most plausible first."""
     return [tuple(split) for split in _get(span, "composite_splits")]
 
 
 def set_composite_splits(span: Span, composite_splits: Iterable[Sequence[str]]) -> None:
+    """Set the composite splits of a mention."""
     _set(span, "composite_splits", [list(split) for split in composite_splits])
 
 
 def get_corrections(span: Span) -> Dict[str, str]:
-    """Return variants of the mention that seem misspelt, each with its correction."""
+    """Return the variants of the mention that seem misspelled, each with its correction."""
     return dict(_get(span, "corrections"))
 
 
 def set_corrections(span: Span, corrections: Mapping[str, str]) -> None:
+    """Set the spelling corrections of a mention."""
     _set(span, "corrections", [list(pair) for pair in corrections.items()])
 
 
@@ -158,15 +162,17 @@ def get_kb_ents(span: Span) -> List[Tuple[str, float]]:
 
 
 def set_kb_ents(span: Span, kb_ents: Iterable[Tuple[str, float]]) -> None:
+    """Set the concept ids with scores."""
     _set(span, "kb_ents", [[concept_id, float(score)] for concept_id, score in kb_ents])
 
 
 def get_links(span: Span) -> List[Link]:
-    """Return what became of the mention, one link a part."""
+    """Return the links of the mention, one per part."""
     return [Link(*entry) for entry in _get(span, "links")]
 
 
 def set_links(span: Span, links: Iterable[Link]) -> None:
+    """Set the links of the mention."""
     _set(span, "links", [list(link) for link in links])
 
 
@@ -189,6 +195,7 @@ def get_concepts(doc: Doc) -> List[DocumentConcept]:
 
 
 def set_concepts(doc: Doc, concepts: Iterable[DocumentConcept]) -> None:
+    """Set the concepts of the whole document."""
     doc.user_data[_key("concepts")] = [
         [
             concept.concept_id,
@@ -202,7 +209,7 @@ def set_concepts(doc: Doc, concepts: Iterable[DocumentConcept]) -> None:
 
 
 def _key(name: str, start: Optional[int] = None, end: Optional[int] = None) -> Any:
-    # spaCy's own key for extension values, so that other code that copies or shifts them treats ours alike
+    # spaCy's own key for extension values, so that code that copies or shifts them also handles ours
     return ("._.", name, start, end)
 
 
@@ -220,5 +227,5 @@ def _bounds(span: Span) -> Tuple[int, int]:
 
 def _span(doc: Doc, start: int, end: int) -> Span:
     span = doc.char_span(start, end, alignment_mode="expand")
-    assert span is not None  # offsets of this text always lie in tokens, or between two of them
+    assert span is not None  # offsets inside the text always expand to tokens
     return span

@@ -1,4 +1,4 @@
-"""What our components share: they keep what they need in a folder, and process documents in batches."""
+"""Base classes of our components: save to a folder, and process documents in batches."""
 
 import os
 import shutil
@@ -23,10 +23,10 @@ Self = TypeVar("Self", bound="FolderPipe")
 
 
 class FolderPipe(Pipe):
-    """A component whose vocabulary and models are files of one folder.
+    """A component with a vocabulary and models that are saved in one folder.
 
-    A subclass writes them in `_save` and opens them in `_load`. Its settings are attributes that stand in the
-    pipeline's config and nowhere else, so that they can be overridden when a pipeline is loaded.
+    A subclass writes them in `_save` and opens them in `_load`. Its settings are attributes that are only saved in the
+    pipeline's config. They can therefore be overridden when a pipeline is loaded.
     """
 
     name: str
@@ -40,9 +40,10 @@ class FolderPipe(Pipe):
         raise NotImplementedError
 
     def to_disk(self, path: Any, *, exclude: Iterable[str] = tuple()) -> None:
-        """Write all that the component needs, so that the saved pipeline needs nothing else.
+        """Write all that the component needs, so that the saved pipeline is complete.
 
-        It takes the place of a component that was saved there before, which may be the one that this one came from.
+        It replaces a component that was saved in the same folder. That may be the one from which this component was
+        loaded.
         """
         folder = ensure_path(path)
         folder.mkdir(parents=True, exist_ok=True)
@@ -54,11 +55,11 @@ class FolderPipe(Pipe):
             _replace(folder, new)
 
     def from_disk(self: Self, path: Any, *, exclude: Iterable[str] = tuple()) -> Self:
-        """Open what `to_disk` wrote; it goes before any path in the config.
+        """Open what `to_disk` wrote. It takes precedence over any path in the config.
 
         Raises:
-            SapbertError: E306 a file is missing or damaged, E401 nothing was saved there, E402 saved in another format
-                version, E403 a file name that leads out of the folder.
+            SapbertError: E306 a file is missing or damaged, E401 no component was saved there, E402 it was saved in
+                another format version, E403 a file name leads out of the folder.
         """
         folder = ensure_path(path)
         for name, size in _saved_files(folder).items():
@@ -68,6 +69,7 @@ class FolderPipe(Pipe):
         return self
 
     def to_bytes(self, *, exclude: Iterable[str] = tuple()) -> bytes:
+        """Return all saved files as bytes."""
         with tempfile.TemporaryDirectory() as folder:
             self.to_disk(folder)
             files = {name: (Path(folder) / name).read_bytes() for name in _files(Path(folder))}
@@ -75,10 +77,10 @@ class FolderPipe(Pipe):
         return data
 
     def from_bytes(self: Self, data: bytes, *, exclude: Iterable[str] = tuple()) -> Self:
-        """Unpack the files into a temporary folder that lives as long as the component, and open them.
+        """Unpack the files into a temporary folder that exists as long as the component, and open them.
 
         Raises:
-            SapbertError: E403 a file name that leads out of the folder, E408 the bytes are of another kind.
+            SapbertError: E403 a file name leads out of the folder, E408 the bytes are of another kind.
         """
         files = _unpack(data)
         _check_names(files)
@@ -96,37 +98,41 @@ class FolderPipe(Pipe):
 
 
 class BatchedPipe(FolderPipe, TrainablePipe):
-    """A component that processes documents in batches of its own size, and is trained only if `training` is set.
+    """A component that processes documents in batches of its own size. It is trainable only if `training` is set.
 
-    A subclass has `predict` and `set_annotations`. Its `model` is None until it is trained.
+    A subclass defines `predict` and `set_annotations`. Its `model` is None until it is trained.
     """
 
     batch_size: int
     training: Any
 
     def __call__(self, doc: Doc) -> Doc:
+        """Process one document."""
         self.set_annotations([doc], self.predict([doc]))
         return doc
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: Optional[int] = None) -> Iterator[Doc]:
-        """Read a stream of documents; texts that occur several times are looked up once a batch.
+        """Process a stream of documents. Repeated texts are looked up once per batch.
 
         Args:
-            batch_size: not used: spaCy always gives the pipeline's own, the component has a setting.
+            stream: The documents.
+            batch_size: Ignored. spaCy always passes the pipeline's own value; the component has its own setting.
         """
         for docs in minibatch(stream, size=self.batch_size):
             read: Iterable[Doc] = docs
             try:
                 self.set_annotations(docs, self.predict(docs))
             except Exception:
-                read = Pipe.pipe(self, docs)  # one by one: a broken document takes none of the others with it
+                read = Pipe.pipe(self, docs)  # one by one, so that a broken document does not affect the others
             yield from read
 
     @property
     def is_trainable(self) -> bool:
+        """Whether `training` is set."""
         return self.training is not None
 
     def use_params(self, params: Dict[Any, Any]) -> Iterator[None]:
+        """Use other weights inside the block, if there is a model."""
         if self.model is None:
             yield
         else:
@@ -143,7 +149,7 @@ def _unpack(data: bytes) -> Dict[str, bytes]:
     except ValueError as error:
         raise SapbertError(Errors.E408.format(reason=repr(error))) from error
     if not isinstance(files, dict) or {*map(type, files)} - {str} or {*map(type, files.values())} - {bytes}:
-        raise SapbertError(Errors.E408.format(reason="no files are in them"))
+        raise SapbertError(Errors.E408.format(reason="they do not hold files"))
     return files
 
 
@@ -169,7 +175,7 @@ def _check_names(names: Iterable[str]) -> None:
 
 
 def _replace(folder: Path, new: Path) -> None:
-    """Move a saved component over what is in a folder. The manifest, which says that all is there, goes last."""
+    """Move a saved component to a folder. The manifest, which marks it as complete, comes last."""
     for name in _stale_files(folder, new):
         (folder / name).unlink(missing_ok=True)
         parent = (folder / name).parent
@@ -177,12 +183,12 @@ def _replace(folder: Path, new: Path) -> None:
             parent.rmdir()
     for name in sorted(_files(new), key=MANIFEST_FILE.__eq__):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copymode(new / MANIFEST_FILE, new / name)  # safetensors lets none but the owner read its files
+        shutil.copymode(new / MANIFEST_FILE, new / name)  # safetensors makes its files readable by the owner only
         os.replace(new / name, folder / name)
 
 
 def _stale_files(folder: Path, new: Path) -> List[str]:
-    """Return the manifest of a component that was saved there before, and files that only it had."""
+    """Return the manifest of the component that was saved before, and the files that only it has."""
     try:
         old = _saved_files(folder)
     except SapbertError:

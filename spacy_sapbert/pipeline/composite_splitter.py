@@ -1,4 +1,4 @@
-"""`composite_splitter`: offers readings of composite mentions, for the linker to choose from."""
+"""`composite_splitter`: propose splits of composite mentions, from which the linker chooses."""
 
 from typing import Iterable, List, Optional, Sequence, Tuple
 
@@ -13,7 +13,7 @@ from .attributes import get_abbreviation_occurrences, get_composite_splits, regi
 from .mentions import mentions_of
 from .settings import check_setting
 
-Readings = List[Tuple[str, ...]]
+CompositeSplits = List[Tuple[str, ...]]
 
 
 @Language.factory(
@@ -21,22 +21,22 @@ Readings = List[Tuple[str, ...]]
     assigns=["span._.composite_splits"],
     default_config={"spans_key": None, "max_splits": 6},
 )
-def make_composite_splitter(
-    nlp: Language, name: str, spans_key: Optional[str], max_splits: int
-) -> "CompositeSplitter":
+def make_composite_splitter(nlp: Language, name: str, spans_key: Optional[str], max_splits: int) -> "CompositeSplitter":
+    """Make a `CompositeSplitter` from a config."""
     return CompositeSplitter(nlp.vocab, name, spans_key=spans_key, max_splits=max_splits)
 
 
 class CompositeSplitter(Pipe):
-    """Writes what a composite mention may stand for to `span._.composite_splits`, the most plausible reading first.
+    """Writes the splits of composite mentions to `span._.composite_splits`, the most plausible first.
 
-    A reading is a tuple of texts, one for each single mention: ("breast cancer", "ovarian cancer"). Where the document
-    has resolved abbreviations, the readings of the expanded mention come first. A mention without a connector has
-    none.
+    A split is a tuple of texts, one per single mention: ("breast cancer", "ovarian cancer"). If the mention has
+    resolved abbreviations, the splits of the expanded mention come first. A mention without a connector has no splits.
 
     Args:
-        spans_key: the span group with the mentions; None for `doc.ents`.
-        max_splits: at most so many readings of the mention as it stands, and of the expanded one.
+        vocab: The vocabulary of the pipeline.
+        name: The name of the component.
+        spans_key: The span group with the mentions; None for `doc.ents`.
+        max_splits: The most splits of the mention as written, and of the expanded mention.
 
     Raises:
         SapbertError: E406 `max_splits` is less than 1.
@@ -58,29 +58,29 @@ class CompositeSplitter(Pipe):
         register()
 
     def __call__(self, doc: Doc) -> Doc:
-        """Find the readings of one document's mentions and write them to it."""
+        """Find the splits of the mentions of one document and write them to it."""
         self.set_annotations([doc], self.predict([doc]))
         return doc
 
-    def predict(self, docs: Iterable[Doc]) -> List[List[Readings]]:
-        """Return `List[List[Readings]]`: for each document the readings of each mention; the documents stay as is."""
-        return [self._readings_of(doc) for doc in docs]
+    def predict(self, docs: Iterable[Doc]) -> List[List[CompositeSplits]]:
+        """Return the splits of each mention of each document. The documents are not changed."""
+        return [self._splits_of_mentions(doc) for doc in docs]
 
-    def set_annotations(self, docs: Iterable[Doc], predictions: Iterable[List[Readings]]) -> None:
-        """Write to the mentions what `predict` found for them, in place of what they had."""
-        register()  # scispaCy may have replaced the attributes since
+    def set_annotations(self, docs: Iterable[Doc], predictions: Iterable[List[CompositeSplits]]) -> None:
+        """Write the predictions to the mentions. They replace earlier ones."""
+        register()  # scispaCy may have replaced the attributes meanwhile
         for doc, found in zip(docs, predictions):
-            for mention, its_readings in zip(mentions_of(doc, self.spans_key), found):
-                if its_readings or get_composite_splits(mention):
-                    set_composite_splits(mention, its_readings)
+            for mention, splits in zip(mentions_of(doc, self.spans_key), found):
+                if splits or get_composite_splits(mention):
+                    set_composite_splits(mention, splits)
 
-    def _readings_of(self, doc: Doc) -> List[Readings]:
+    def _splits_of_mentions(self, doc: Doc) -> List[CompositeSplits]:
         text, occurrences = doc.text, get_abbreviation_occurrences(doc)
-        return [self._readings(mention, text, occurrences) for mention in mentions_of(doc, self.spans_key)]
+        return [self._splits(mention, text, occurrences) for mention in mentions_of(doc, self.spans_key)]
 
-    def _readings(self, mention: Span, text: str, occurrences: Sequence[AbbreviationOccurrence]) -> Readings:
+    def _splits(self, mention: Span, text: str, occurrences: Sequence[AbbreviationOccurrence]) -> CompositeSplits:
         forms = [mention.text]
         if occurrences:
             forms.insert(0, expand(text, mention.start_char, mention.end_char, occurrences))
-        offered = (reading for form in forms for reading in composite_splits(form, max_splits=self.max_splits))
-        return list(dict.fromkeys(offered))
+        proposed = (split for form in forms for split in composite_splits(form, max_splits=self.max_splits))
+        return list(dict.fromkeys(proposed))

@@ -1,4 +1,4 @@
-"""`concept_matcher`: finds the names of the vocabulary in a text, for pipelines without a trained NER."""
+"""`concept_matcher`: find the names of a vocabulary in a text, for pipelines without a trained NER."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional, Sequence, Set, Tuple
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..kb.knowledge_base import KnowledgeBase
     from ..linking.name_matcher import NameMatcher
 
-# names of concepts that say nothing when they stand alone
+# names of concepts that are too general on their own
 STOP_NAMES = (
     "abnormality", "complication", "condition", "disease", "disorder", "finding", "illness", "lesion", "sign",
     "included", "symptom", "syndrome", "drug", "chemical", "compound", "agent", "element", "solution", "mixture",
@@ -58,6 +58,7 @@ def make_concept_matcher(
     composites: bool,
     scorer: Optional[Callable],
 ) -> "ConceptMatcher":
+    """Make a `ConceptMatcher` from a config."""
     return ConceptMatcher(
         nlp.vocab,
         name,
@@ -75,24 +76,26 @@ def make_concept_matcher(
 
 
 class ConceptMatcher(FolderPipe):
-    """Marks every longest span that is a name of the vocabulary, whatever its case, plural, spelling and word order.
+    """Marks the longest spans that are names of the vocabulary. Case, plural, spelling and word order may differ.
 
-    Short forms that the `abbreviation_resolver` found before are marked where their long form is a name, or a part of a
-    name that the short form's own concept has, and only then. A name that is only a part of a token is left out.
-    `span._.matched_name` is the name as the vocabulary writes it.
+    A short form from the `abbreviation_resolver` is marked only if its long form is a name, or part of a name of the
+    short form's own concept. A name that is only part of a token is left out. `span._.matched_name` is the name as the
+    vocabulary writes it.
 
     Args:
-        kb: "starter", or the path of a store that `spacy-sapbert kb build` made.
-        spans_key: write all spans, overlapping ones too, to `doc.spans[spans_key]`; None writes the longest that do not
-            overlap to `doc.ents`.
-        label: label of the spans; None takes the first type of the concept, or CONCEPT where it has none.
-        types: only concepts of these types, only names from these sources. Empty lists let all pass.
-        sources: see `types`.
-        min_length: characters that a name must have at least.
-        stop_names: names that are never marked alone, whatever their case and number.
-        overwrite_ents: whether a match takes the place of entities that it overlaps.
-        composites: mark "breast and ovarian cancer" as one mention where all its single mentions are names.
-        scorer: measures predicted entities beside annotated ones.
+        vocab: The vocabulary of the pipeline.
+        name: The name of the component.
+        kb: "starter", or the path of a knowledge base that `spacy-sapbert kb build` made.
+        spans_key: Write all spans, including overlapping ones, to `doc.spans[spans_key]`. None writes the longest spans
+            that do not overlap to `doc.ents`.
+        label: The label of the spans. None takes the first type of the concept, or CONCEPT if it has none.
+        types: Only concepts of these types. An empty list allows all.
+        sources: Only names from these sources. An empty list allows all.
+        min_length: The least number of characters of a name.
+        stop_names: Names that are never marked alone, regardless of case and number.
+        overwrite_ents: Whether a match replaces entities that it overlaps.
+        composites: Mark "breast and ovarian cancer" as one mention if all its single mentions are names.
+        scorer: Compares predicted entities with annotated ones.
 
     Raises:
         SapbertError: E406 `min_length` is less than 1.
@@ -132,24 +135,24 @@ class ConceptMatcher(FolderPipe):
         register()
 
     def __call__(self, doc: Doc) -> Doc:
-        """Mark the names in one document. Errors go to the error handler."""
+        """Mark the names in one document."""
         spans = self._spans(doc)
         if self.spans_key is not None:
             doc.spans[self.spans_key] = spans
             return doc
-        taken, given = list(doc.ents), filter_spans(spans)
-        first, second = (given, taken) if self.overwrite_ents else (taken, given)
-        used = {token for span in first for token in range(span.start, span.end)}
-        doc.ents = first + [span for span in second if used.isdisjoint(range(span.start, span.end))]
+        existing, matched = list(doc.ents), filter_spans(spans)
+        first, second = (matched, existing) if self.overwrite_ents else (existing, matched)
+        occupied = {token for span in first for token in range(span.start, span.end)}
+        doc.ents = first + [span for span in second if occupied.isdisjoint(range(span.start, span.end))]
         return doc
 
     def score(self, examples: Iterable[Example], **settings: Any) -> Dict[str, Any]:
-        """Return what the `scorer` measures; nothing where the spans are no entities."""
+        """Return the measures of the `scorer`. Empty if the spans are not entities."""
         return self.scorer(examples, **settings) if self.scorer and self.spans_key is None else {}
 
     @property
     def matcher(self) -> "NameMatcher":
-        """Finds the names. The vocabulary that the config names is opened here, at the first use."""
+        """The name matcher. The knowledge base of the config is opened at the first use."""
         if self._matcher is None:
             from ..kb.storage import load_knowledge_base
             from ..linking.name_matcher import NameMatcher
@@ -166,12 +169,12 @@ class ConceptMatcher(FolderPipe):
         """Find the names of another vocabulary from now on.
 
         Args:
-            kb: "starter", or the path of a store.
+            kb: "starter", or the path of a knowledge base.
         """
         self._kb, self._matcher, self._filtered = kb, None, None
 
     def _spans(self, doc: Doc) -> List[Span]:
-        text = doc.text  # which spaCy puts together anew each time
+        text = doc.text  # spaCy builds the text on each access
         matches = self.matcher.find(text)
         composites = self.matcher.find_composites(text, matches) if self.composites else []
         wholes = {match[:2] for match in composites}
@@ -180,9 +183,8 @@ class ConceptMatcher(FolderPipe):
         found = {
             match[:2]: match.row for match in matches if self._is_wanted(text[match.start : match.end], stop_words)
         }
-        for occurrence in get_abbreviation_occurrences(
-            doc
-        ):  # the text itself says what a short form means, whatever else bears that name
+        # the definition in the text takes precedence over other concepts with this name
+        for occurrence in get_abbreviation_occurrences(doc):
             row = self.matcher.match(occurrence.long)
             if row is not None:
                 found[occurrence.start, occurrence.end] = row
@@ -202,9 +204,9 @@ class ConceptMatcher(FolderPipe):
         return len(text) >= self.min_length and any(map(str.isalpha, text)) and word_keys(text) not in stop_words
 
     def _is_cut_short(self, long_form: str, row: Optional[int]) -> bool:
-        """Whether a short form's own concept has a name that says more than the long form, which is no name itself.
+        """Return whether a short form's own concept has a longer name than the long form, which is not a name itself.
 
-        "VHL" is still von Hippel-Lindau disease where the text has "von Hippel-Lindau (VHL) disease".
+        "VHL" is still von Hippel-Lindau disease if the text has "von Hippel-Lindau (VHL) disease".
         """
         if row is None:
             return False
@@ -218,26 +220,26 @@ class ConceptMatcher(FolderPipe):
         return bool(wanted) and any(wanted.issubset(word_keys(name)) for name in names)
 
     def _labels(self, rows: Set[int]) -> Dict[int, Optional[str]]:
-        """Return `Dict[int, str | None]`: for each name its label; None where no concept that owns it passes."""
-        name_concepts, passing = self.kb.name_concepts, self._passing()
+        """Return the label of each name; None if the filter excludes all its concepts."""
+        name_concepts, matching = self.kb.name_concepts, self._matching_entries()
         labels: Dict[int, Optional[str]] = dict.fromkeys(rows)
         if not rows:
             return labels
         _, owners = name_concepts.of(np.array(sorted(rows)))
-        passing = passing[owners]
-        # where several concepts own a name, the one with the best claim on it gives the label
+        matching = matching[owners]
+        # if several concepts share a name, the one with the best tie rank gives the label
         order = np.lexsort(self.kb.tie_order(owners))
-        for i in order[passing[order]]:
+        for i in order[matching[order]]:
             row = int(name_concepts.names[owners[i]])
             if labels[row] is None:
                 labels[row] = self.label or self._type(int(name_concepts.concepts[owners[i]]))
         return labels
 
-    def _passing(self) -> np.ndarray:
-        """Which entries of `kb.name_concepts` pass the filter; the vocabulary is asked once for each filter.
+    def _matching_entries(self) -> np.ndarray:
+        """Return which entries of `kb.name_concepts` match the filter. The vocabulary is queried once per filter.
 
         Raises:
-            SapbertError: E404, E405 the vocabulary has no such type or source.
+            SapbertError: E404 the vocabulary has no such type, E405 it has no such source.
         """
         filter = (tuple(self.types), tuple(self.sources))
         if self._filtered is None or self._filtered[0] != filter:
@@ -265,6 +267,6 @@ class ConceptMatcher(FolderPipe):
 
 
 def _adds_letters(span: Span, start: int, end: int) -> bool:
-    """Whether the tokens of a match hold more of a word than the match: "NTG)-induced" is not what was found."""
+    """Return whether the tokens of a match hold more of a word than the match itself, as in "NTG)-induced"."""
     outside = span.text[: start - span.start_char] + span.text[end - span.start_char :]
     return any(map(str.isalnum, outside))

@@ -1,4 +1,4 @@
-"""`concept_retriever`: the concepts of a whole document."""
+"""`concept_retriever`: predict the concepts of whole documents."""
 
 from contextlib import nullcontext
 from pathlib import Path
@@ -73,6 +73,7 @@ def make_concept_retriever(
     training: Optional[ConceptRetrieval],
     scorer: Optional[Callable],
 ) -> "ConceptRetriever":
+    """Make a `ConceptRetriever` from a config."""
     return ConceptRetriever(
         nlp.vocab,
         name,
@@ -95,7 +96,9 @@ def make_concept_retriever(
 
 
 def _retriever_setting(name: str) -> Any:
-    """A setting that the component shares with its retriever, so that it can be changed at any time."""
+    """Make a property for a setting that the component shares with its retriever, so that it can be changed at any
+    time.
+    """
 
     def get(component: "ConceptRetriever") -> Any:
         return getattr(component.settings, name)
@@ -107,39 +110,44 @@ def _retriever_setting(name: str) -> Any:
 
 
 class ConceptRetriever(BatchedPipe):
-    """Predicts the concepts that a document is about, whether or not a mention of them was found.
+    """Predicts the concepts that a document is about, with or without a mention of them.
 
     `retrieval.retriever.Retriever` does the work. The component reads documents and writes their concepts.
 
-    Several signals speak for a concept, alone or weighed together as was fitted on annotated documents. "document" is
-    the bi-encoder of Shao et al. (2024), which compares the document with one vector of each concept. "sentences"
-    compares every sentence with every name, and "phrases" every run of a few words. "mentions" is what a linker before
-    this component has linked. "prior" is how often annotators mean the concept. Without fitted weights the first in the
-    list ranks alone.
+    Several signals rank concepts, alone or together with weights that were fitted on annotated documents. Without
+    fitted weights, the first signal in the list ranks alone:
+
+    - "document" is the bi-encoder of Shao et al. (2024). It compares the document with one vector per concept.
+    - "sentences" compares each sentence with each name.
+    - "phrases" compares each run of a few words with each name.
+    - "mentions" takes the links of a linker earlier in the pipeline.
+    - "prior" is how often annotators mean the concept.
+
+    `k`, `threshold`, `most_specific` and `vectors.batch_size` can be changed at any time. The change is not saved.
 
     Args:
+        vocab: The vocabulary of the pipeline.
+        name: The name of the component.
         kb: "starter", or the path of a knowledge base that `spacy-sapbert kb build` made.
-        encoder: "starter", a folder or a hub name; "none" for "mentions" and "prior" alone.
-        device: where the encoder runs: "auto", "cpu", "cuda", …
-        index: how near names are found, for "phrases" and "sentences"; see `SapbertLinker`.
-        labels: a file with the ids that can be predicted, one a line; None for all of the vocabulary.
-        types: only concepts of these types. An empty list lets all pass.
-        signals: what speaks for a concept.
-        spans_key: "mentions" are `doc.spans[spans_key]` instead of `doc.ents`.
-        k: concepts of a document at most.
-        threshold: a concept needs a higher score. None takes the fitted threshold, or that of the signal.
-        most_specific: leave out concepts above another one of the document in the vocabulary's hierarchy.
-        vectors (Dict): for experts, see `retrieval.settings.VectorSettings`.
-        model: reads documents for "document", e.g. by the transformer that the pipeline's components share
-            ("spacy-sapbert.SharedTransformer.v1"); `encoder` should be the same model, and is that of the concepts.
-            None for an encoder of the component's own.
-        training: how `spacy train` trains the retriever on annotated documents; None for not at all.
-        scorer: compares predicted documents with annotated ones.
+        encoder: "starter", a folder or a hub name; "none" if only "mentions" and "prior" are used.
+        device: The device of the encoder: "auto", "cpu", "cuda", …
+        index: The index of the names, for "phrases" and "sentences"; see `SapbertLinker`.
+        labels: A file with the ids that can be predicted, one per line; None for all of the vocabulary.
+        types: Only concepts of these types. An empty list allows all.
+        signals: The signals.
+        spans_key: The signal "mentions" reads `doc.spans[spans_key]` instead of `doc.ents`.
+        k: The most concepts per document.
+        threshold: A concept needs a higher score. None takes the fitted threshold, else that of the signal.
+        most_specific: Leave out concepts that are ancestors of another concept of the document.
+        vectors: Expert settings, see `retrieval.settings.VectorSettings`.
+        model: Encodes documents for "document", for example with the transformer that the components of the pipeline
+            share ("spacy-sapbert.SharedTransformer.v1"). `encoder` encodes the concepts and should be the same model.
+            None for an encoder that belongs to the component.
+        training: How `spacy train` trains the retriever on annotated documents; None for no training.
+        scorer: Compares predicted documents with annotated ones.
 
     Raises:
         SapbertError: E406 a setting cannot have its value.
-
-    `k`, `threshold`, `most_specific` and `vectors.batch_size` can be changed at any time; the change is not saved.
     """
 
     k = _retriever_setting("k")
@@ -178,7 +186,7 @@ class ConceptRetriever(BatchedPipe):
         self._signals = list(signals)
         self._spans_key = spans_key
         self._model = model
-        self.model: Any = model  # or its own, while it is trained
+        self.model: Any = model  # or its own encoder during training
         self.training = training
         self.scorer = scorer
         self.vectors = VectorSettings.read(name, "vectors", vectors or {})
@@ -191,14 +199,14 @@ class ConceptRetriever(BatchedPipe):
 
     @property
     def batch_size(self) -> int:  # type: ignore[override]
-        """Documents that are read together."""
+        """The number of documents that are read together."""
         return self.vectors.batch_size
 
     # --- retrieving
 
     @property
     def retriever(self) -> "Retriever":
-        """Does the work. What the config names is opened here, at the first use."""
+        """The retriever. What the config refers to is opened at the first use."""
         if self._retriever is None:
             from ..encoders.transformer import open_encoder
             from ..kb.storage import load_knowledge_base
@@ -224,33 +232,34 @@ class ConceptRetriever(BatchedPipe):
         """The vocabulary."""
         return self.retriever.kb
 
-    # not `labels`: spaCy lists those of every component in the pipeline's meta, before anything was loaded
+    # not `labels`: spaCy writes those into the pipeline's meta before anything is loaded
     @property
     def concept_ids(self) -> Tuple[str, ...]:
         """The primary ids of all concepts that can be predicted."""
         return tuple(self.retriever.concepts.ids)
 
     def predict(self, docs: Sequence[Doc]) -> List[List[DocumentConcept]]:
-        """Return `List[List[DocumentConcept]]`: for each document the k best concepts above the threshold, best first."""
+        """Return the k best concepts above the threshold for each document, best first."""
         return self.retriever.retrieve(docs)
 
     def set_annotations(self, docs: Sequence[Doc], predictions: Sequence[Sequence[DocumentConcept]]) -> None:
-        """Write `_.concepts` of every document."""
-        register()  # another plugin may have replaced the attribute since
+        """Write `_.concepts` of each document."""
+        register()  # another plugin may have replaced the attribute meanwhile
         for doc, concepts in zip(docs, predictions):
             set_concepts(doc, concepts)
 
     def rank(
         self, docs: Sequence[Doc], k: int, filter: Optional[Collection[str]] = None
     ) -> List[List[DocumentConcept]]:
-        """Rank the concepts of documents, whatever their score, those above others included.
+        """Rank the concepts of documents, with any score. Ancestors of other concepts are included.
 
         Args:
-            k: so many concepts of each document, at most.
-            filter: ids that can be predicted.
+            docs: The documents.
+            k: The most concepts per document.
+            filter: The ids that can be predicted; None for all.
 
         Returns:
-            best first.
+            The concepts of each document, best first.
         """
         return self.retriever.rank(docs, k, filter)
 
@@ -259,23 +268,25 @@ class ConceptRetriever(BatchedPipe):
         retriever.spans_key = self._spans_key
         retriever.encode_documents = self._encode_documents
         self._retriever = retriever
-        self._trainer = None  # it belongs to the retriever before
+        self._trainer = None  # it belongs to the old retriever
         self.model = self._model
 
     @property
     def _encode_documents(self) -> Optional["EncodeDocuments"]:
-        """Encodes documents by the model that was given, if one was."""
+        """A function that encodes documents with `model`, or None if no model was given."""
         model = self._model
         return None if model is None else lambda docs: cast("List[np.ndarray]", model.predict(list(docs)))
 
     # --- training
 
     def initialize(self, get_examples: Callable[[], Iterable[Example]], *, nlp: Optional[Language] = None) -> None:
-        """Get ready for training: count what is annotated, and make the annotated mentions names. A component without
-        `training` stays as it is.
+        """Prepare for training: count the annotations, and add the annotated mentions as names.
+
+        A component without `training` does not change.
 
         Args:
-            get_examples: gives the training data.
+            get_examples: Returns the training data.
+            nlp: The pipeline.
 
         Raises:
             SapbertError: E645 no document is annotated with a concept that can be predicted.
@@ -296,22 +307,24 @@ class ConceptRetriever(BatchedPipe):
         sgd: Optional["Optimizer"] = None,
         losses: Optional[Dict[str, float]] = None,
     ) -> Dict[str, float]:
-        """Train on the concepts that are annotated in examples.
+        """Train on the annotated concepts of examples.
 
         Args:
-            examples: what linked mentions say must be in the predicted documents, so let the components before this one
-                annotate.
-            drop: not used; dropout is a setting of `training`.
+            examples: The training data. The signal "mentions" needs linked mentions in the predicted documents, so make
+                the earlier components annotating components.
+            drop: Ignored. Dropout is a setting of `training`.
+            sgd: The optimizer.
+            losses: Losses by component.
 
         Returns:
-            `losses`, to which the mean loss of a document was added.
+            The `losses`, with the mean loss per document added.
         """
         losses = {} if losses is None else losses
         losses.setdefault(self.name, 0.0)
         examples = list(examples)
         validate_examples(examples, f"{type(self).__name__}.update")
         if self.training is None:
-            self._answer_upstream(examples)
+            self._send_zero_gradients(examples)
             return losses
         trainer = self._start_training()
         documents = trainer.training_documents(examples)
@@ -324,12 +337,12 @@ class ConceptRetriever(BatchedPipe):
         return losses
 
     def finish_update(self, sgd: "Optimizer") -> None:
-        """Change the weights. Signals are weighed anew when they are needed next."""
+        """Update the weights. The signals are weighed again at the next use."""
         if self._trainer is not None:
             self._trainer.finish_update(sgd)
 
     def score(self, examples: Iterable[Example], **settings: Any) -> Dict[str, Any]:
-        """Return what the `scorer` measures; it is given the component as `retriever`."""
+        """Return the measures of the `scorer`. It receives the component as `retriever`."""
         return self.scorer(examples, retriever=self, **settings) if self.scorer else {}
 
     def _start_training(self) -> "RetrieverTrainer":
@@ -341,8 +354,8 @@ class ConceptRetriever(BatchedPipe):
             self.model = self._model if self._trainer.model is None else self._trainer.model
         return self._trainer
 
-    def _answer_upstream(self, examples: Sequence[Example]) -> None:
-        """Give nothing back: components that share a transformer wait until each of them has answered."""
+    def _send_zero_gradients(self, examples: Sequence[Example]) -> None:
+        """Send zero gradients: components that share a transformer wait until each of them has sent gradients."""
         if self._model is not None:
             vectors, backprop = self._model.begin_update([example.predicted for example in examples])
             backprop([one * 0 for one in vectors])
@@ -375,7 +388,7 @@ class ConceptRetriever(BatchedPipe):
         known = f"some of {', '.join(SIGNALS)}, each once"
         holds = self._signals and len(set(self._signals) & set(SIGNALS)) == len(self._signals)
         check_setting(self, "signals", bool(holds), known)
-        needs = OF_ENCODER.intersection(self._signals)
-        check_setting(self, "encoder", self._encoder != "none" or not needs, "an encoder, for these signals")
-        reads = self._model is None or "document" in self._signals
-        check_setting(self, "model", reads, 'null, where "document" is none of the signals')
+        needs_encoder = OF_ENCODER.intersection(self._signals)
+        check_setting(self, "encoder", self._encoder != "none" or not needs_encoder, "an encoder for these signals")
+        uses_model = self._model is None or "document" in self._signals
+        check_setting(self, "model", uses_model, 'null, unless "document" is one of the signals')

@@ -1,4 +1,4 @@
-"""The scorer of `concept_retriever`: what `spacy train` and `spacy evaluate` show of it."""
+"""The scorer of `concept_retriever`, for `spacy train` and `spacy evaluate`."""
 
 from collections.abc import Callable, Iterable
 from functools import lru_cache
@@ -9,22 +9,23 @@ if TYPE_CHECKING:
 
 
 def make_concepts_scorer() -> Callable[..., dict[str, Any]]:
-    """Measure how a `concept_retriever` ranks the gold concepts of documents, as `score_concepts` does it."""
+    """Return `score_concepts`, which measures how a `concept_retriever` ranks the gold concepts of documents."""
     return score_concepts
 
 
 def score_concepts(examples: "Iterable[Example]", *, retriever: Any, **_: Any) -> dict[str, Any]:
     """Measure the ranking of each document's gold concepts, without a threshold.
 
-    The predicted documents are ranked as they are. The gold concepts are the ids of the reference's entities, as far as
-    the vocabulary has them; documents without any do not count.
+    The predicted documents are ranked as they are. Gold concepts are the ids of the reference's entities that the
+    vocabulary has. Documents without any are left out.
 
     Args:
-        retriever: a component with `rank(docs, k)` and `kb`.
+        examples: The examples.
+        retriever: A component with `rank(docs, k)` and `kb`.
 
     Returns:
-        "concepts_p", "concepts_r" and "concepts_f" at 10, and "concepts_r5", as `evaluate concepts` has them, but from
-            0 to 1; left out where there is no such document.
+        "concepts_p", "concepts_r" and "concepts_f" at 10, and "concepts_r5", as in `evaluate concepts`, but from 0 to
+        1. Empty if there are no such documents.
     """
     from ..corpora.docs import from_doc
     from ..corpora.document_gold import gold_of, primary_id

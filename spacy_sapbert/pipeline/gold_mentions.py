@@ -1,4 +1,4 @@
-"""What a linker is trained on: the gold mentions of examples."""
+"""Gold mentions of examples, on which a linker is trained."""
 
 from typing import Dict, Optional, Tuple
 
@@ -14,13 +14,13 @@ Place = Tuple[int, int, str]
 
 
 def gold_ids(reference: Doc, spans_key: Optional[str]) -> Dict[Place, Tuple[str, ...]]:
-    """Return the ids of the mentions that have some, by characters and label."""
+    """Return the ids of the mentions that have any, by characters and label."""
     ids = {place_of(mention): split_ids(mention.kb_id_) for mention in mentions_of(reference, spans_key)}
     return {place: found for place, found in ids.items() if found and found != (NIL,)}
 
 
 def with_gold_mentions(example: Example, spans_key: Optional[str]) -> Doc:
-    """Return the predicted document, or a copy with the gold mentions where nothing has found any in it."""
+    """Return the predicted document, or a copy with the gold mentions if it has no mentions."""
     doc = example.predicted
     if mentions_of(doc, spans_key):
         return doc
@@ -30,5 +30,5 @@ def with_gold_mentions(example: Example, spans_key: Optional[str]) -> Doc:
 
 
 def place_of(mention: Span) -> Place:
-    """Return characters and label."""
+    """Return the characters and the label of a mention."""
     return mention.start_char, mention.end_char, mention.label_

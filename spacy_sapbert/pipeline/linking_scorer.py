@@ -1,4 +1,4 @@
-"""The scorer of `sapbert_linker`: what `spacy train` and `spacy evaluate` show of it."""
+"""The scorer of `sapbert_linker`, for `spacy train` and `spacy evaluate`."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -14,21 +14,27 @@ MEASURES = ("link_acc", "link_strict", "link_recall")
 
 
 def make_linking_scorer() -> Callable[..., dict[str, Any]]:
-    """Measure the links of gold mentions, without a threshold, as `score_links` does it."""
+    """Return `score_links`, which measures the links of gold mentions without a threshold."""
     return score_links
 
 
 def score_links(examples: "Iterable[Example]", *, linker: "SapbertLinker", **_: Any) -> dict[str, Any]:
-    """Measure the links of gold mentions, without a threshold; a mention that was not found is wrong.
+    """Measure the links of gold mentions, without a threshold. A mention that was not found counts as wrong.
 
-    Beside that, the ids that predicted documents have are compared as `evaluate pipeline` does it.
+    It also compares the ids of the predicted documents, as `evaluate pipeline` does.
+
+    Args:
+        examples: The examples.
+        linker: The component.
 
     Returns:
-        "link_acc" and "link_strict", the lenient and strict accuracy over the mentions whose ids are all in the
-            vocabulary; "link_recall", lenient with the first 20 candidates; "link_lambda", the weight of the sparse
-            score; "span_id_p", "span_id_r" and "span_id_f", precision, recall and F1 of mentions with their concept,
-            without those of gold mentions with several ids. From 0 to 1, and left out where there is no such mention; λ
-            may be more than 1.
+        Measures from 0 to 1; λ may exceed 1. A measure is left out if there are no such mentions.
+
+        - "link_acc" and "link_strict": lenient and strict accuracy over the mentions with all ids in the vocabulary.
+        - "link_recall": lenient accuracy among the first 20 candidates.
+        - "link_lambda": the weight λ of the sparse score.
+        - "span_id_p", "span_id_r" and "span_id_f": precision, recall and F1 of mentions with their concept, without
+          gold mentions with several ids.
     """
     pairs = list(examples)
     return {**_score_candidates(pairs, linker), **_score_ids(pairs, linker)}

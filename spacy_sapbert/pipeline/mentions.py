@@ -1,4 +1,4 @@
-"""The mentions that components work on: the entities of a document, or one of its span groups."""
+"""The mentions that components process: the entities of a document, or a span group."""
 
 from typing import TYPE_CHECKING, List, Optional
 
@@ -12,9 +12,11 @@ if TYPE_CHECKING:
 
 
 def mentions_of(doc: Doc, spans_key: Optional[str]) -> List[Span]:
-    """
+    """Return the mentions of a document.
+
     Args:
-        spans_key: the span group, or None for `doc.ents`. A group that is not there has no mentions.
+        doc: The document.
+        spans_key: The span group, or None for `doc.ents`. A missing group has no mentions.
     """
     if spans_key is None:
         return list(doc.ents)
@@ -22,7 +24,7 @@ def mentions_of(doc: Doc, spans_key: Optional[str]) -> List[Span]:
 
 
 def set_kb_ids(doc: Doc, kb_ids: List[str], spans_key: Optional[str]) -> None:
-    """Give each mention, in the order of `mentions_of`, its id."""
+    """Set the id of each mention, in the order of `mentions_of`."""
     mentions = mentions_of(doc, spans_key)
     if spans_key is None:
         for mention, kb_id in zip(mentions, kb_ids):
@@ -31,15 +33,15 @@ def set_kb_ids(doc: Doc, kb_ids: List[str], spans_key: Optional[str]) -> None:
     elif spans_key in doc.spans:
         group = doc.spans[spans_key]
         for i, (mention, kb_id) in enumerate(zip(mentions, kb_ids)):
-            # a span of a group is a copy, so its place takes a new one
+            # a group returns copies of its spans, so replace the span
             group[i] = Span(doc, mention.start, mention.end, label=mention.label, kb_id=kb_id, span_id=mention.id)
 
 
 def variants_of(doc: Doc, spans_key: Optional[str], *, resolve_abbreviations: bool = True) -> List["MentionVariants"]:
-    """Return `List[MentionVariants]`: those of each mention, by what the components before have found."""
+    """Return the variants of each mention that earlier components found."""
     from ..linking.variants import MentionVariants
 
-    text = doc.text  # which spaCy puts together anew each time
+    text = doc.text  # spaCy builds the text on each access
     occurrences = get_abbreviation_occurrences(doc) if resolve_abbreviations else []
     found = []
     for mention in mentions_of(doc, spans_key):

@@ -1,4 +1,4 @@
-"""`sapbert_linker`: from mentions to concepts."""
+"""`sapbert_linker`: link mentions to concepts."""
 
 from collections import Counter
 from contextlib import nullcontext
@@ -85,6 +85,7 @@ def make_sapbert_linker(
     training: Optional[BioSyn],
     scorer: Optional[Callable],
 ) -> "SapbertLinker":
+    """Make a `SapbertLinker` from a config."""
     return SapbertLinker(
         nlp.vocab,
         name,
@@ -111,7 +112,7 @@ def make_sapbert_linker(
 
 
 def _linker_setting(name: str) -> Any:
-    """A setting that the component shares with its linker, so that it can be changed at any time."""
+    """Make a property for a setting that the component shares with its linker, so that it can be changed at any time."""
 
     def get(component: "SapbertLinker") -> Any:
         return getattr(component.settings, name)
@@ -123,40 +124,42 @@ def _linker_setting(name: str) -> Any:
 
 
 class SapbertLinker(BatchedPipe):
-    """Links every mention to the concepts whose names are most similar.
+    """Links each mention to the concepts with the most similar names.
 
     `linking.linker.Linker` does the work. The component reads the mentions of documents and writes the links.
 
+    These settings can be changed at any time: `k`, `threshold`, `max_entities_per_mention`, `spans_key`, `types`,
+    `sources`, `label_types`, `resolve_abbreviations`, `filter_for_definitions` and `no_definition_threshold`. So can
+    `settings.selection`, and `settings.candidates` except for `sparse` and `text_normalizer`. The changes are not
+    saved.
+
     Args:
+        vocab: The vocabulary of the pipeline.
+        name: The name of the component.
         kb: "starter", or the path of a knowledge base that `spacy-sapbert kb build` made.
         encoder: "starter", a folder or a hub name; "none" for the sparse score alone.
-        device: where the encoder runs: "auto", "cpu", "cuda", …
-        index: how the nearest names are found. "Flat" compares with all of them. "HNSW", "IVF", "IVF,PQ", "SQ8" and
-            other kinds of faiss are faster or smaller, and may miss some. "qdrant:FOLDER" or a URL searches a Qdrant
-            database that `spacy-sapbert kb upload` filled.
-        k: candidates for each text that is looked up.
-        threshold: a link needs a higher score. None takes the fitted threshold, else 0.85.
-        max_entities_per_mention: candidates in `span._.kb_ents`, for each part of a mention.
-        spans_key: link `doc.spans[spans_key]` instead of `doc.ents`.
-        types: only concepts of these types, only names from these sources. The filter comes before the k best are
-            taken. Empty lists let all pass.
-        sources: see `types`.
-        label_types: types for mentions with this label, instead of `types`.
-        resolve_abbreviations: expand the short forms that `abbreviation_resolver` found.
-        filter_for_definitions: whether a concept without a definition needs a score of `no_definition_threshold`.
-        no_definition_threshold: that score.
-        candidates (Dict): for experts, see `linking.settings.CandidateSettings`.
-        selection (Dict): for experts, see `linking.settings.SelectionSettings`.
-        vectors (Dict): for experts, see `linking.settings.VectorSettings`.
-        training: how `spacy train` trains the linker on annotated documents; None for not at all.
-        scorer: compares predicted documents with annotated ones.
+        device: The device of the encoder: "auto", "cpu", "cuda", …
+        index: How the nearest names are found. "Flat" compares with all names. "HNSW", "IVF", "IVF,PQ", "SQ8" and other
+            kinds of faiss indexes are faster or smaller, but may miss some names. "qdrant:FOLDER" or a URL searches a
+            Qdrant database that `spacy-sapbert kb upload` filled.
+        k: The most candidates for each text that is looked up.
+        threshold: A link needs a higher score. None takes the fitted threshold, else 0.85.
+        max_entities_per_mention: The most candidates in `span._.kb_ents`, for each part of a mention.
+        spans_key: Link `doc.spans[spans_key]` instead of `doc.ents`.
+        types: Only concepts of these types. The filter comes before the k best are taken. An empty list allows all.
+        sources: Only names from these sources. An empty list allows all.
+        label_types: Types for mentions with a label, instead of `types`.
+        resolve_abbreviations: Expand the short forms that `abbreviation_resolver` found.
+        filter_for_definitions: Whether a concept without a definition needs a score of `no_definition_threshold`.
+        no_definition_threshold: That score.
+        candidates: Expert settings, see `linking.settings.CandidateSettings`.
+        selection: Expert settings, see `linking.settings.SelectionSettings`.
+        vectors: Expert settings, see `linking.settings.VectorSettings`.
+        training: How `spacy train` trains the linker on annotated documents; None for no training.
+        scorer: Compares predicted documents with annotated ones.
 
     Raises:
-        SapbertError: E406 a setting cannot have its value; E407 neither encoder nor sparse score.
-
-    These can be changed at any time; the change is not saved: `k`, `threshold`, `max_entities_per_mention`, `spans_key`,
-    `types`, `sources`, `label_types`, `resolve_abbreviations`, both about definitions, and in `settings` the blocks
-    `candidates` (but for `sparse` and `text_normalizer`) and `selection`.
+        SapbertError: E406 a setting cannot have its value, E407 neither encoder nor sparse score is used.
     """
 
     k = _linker_setting("k")
@@ -195,7 +198,7 @@ class SapbertLinker(BatchedPipe):
     ) -> None:
         self.vocab = vocab
         self.name = name
-        self.model: Any = None  # until it is trained
+        self.model: Any = None  # None until it is trained
         self._kb = kb
         self._encoder = encoder
         self._device = device
@@ -220,31 +223,31 @@ class SapbertLinker(BatchedPipe):
         self.settings.check(name)
         if not self.settings.candidates.sparse and encoder == "none":
             raise SapbertError(Errors.E407)
-        check_setting(self, "index", encoder != "none" or index == "Flat", "'Flat' where encoder is 'none'")
+        check_setting(self, "index", encoder != "none" or index == "Flat", "'Flat' if encoder is 'none'")
         self._linker: Optional[Linker] = None
         self._trainer: Optional[LinkerTrainer] = None
         register()
 
     @property
     def candidates(self) -> SettingsBlock:
-        """The block of settings."""
+        """The expert settings for finding and scoring candidates."""
         return self.settings.candidates
 
     @property
     def selection(self) -> SettingsBlock:
-        """The block of settings."""
+        """The expert settings for choosing between the variants of a mention."""
         return self.settings.selection
 
     @property
     def batch_size(self) -> int:  # type: ignore[override]
-        """Documents whose mentions are looked up together."""
+        """The number of documents with mentions that are looked up together."""
         return self.settings.candidates.batch_size
 
     # --- linking
 
     @property
     def linker(self) -> "Linker":
-        """Does the work. What the config names is opened here, at the first use."""
+        """The linker. What the config refers to is opened at the first use."""
         if self._linker is None:
             from ..encoders.transformer import open_encoder
             from ..kb.storage import load_knowledge_base
@@ -263,17 +266,17 @@ class SapbertLinker(BatchedPipe):
 
     @property
     def kb(self) -> "KnowledgeBase":
-        """The vocabulary; `kb.cui_to_entity` and `kb.alias_to_cuis` read it as scispaCy's linker does."""
+        """The vocabulary. `kb.cui_to_entity` and `kb.alias_to_cuis` work as in scispaCy's linker."""
         return self.linker.kb
 
     def predict(self, docs: Sequence[Doc]) -> List[List[Parts]]:
-        """Return `List[List[Parts]]`: for each mention of each document its parts, with candidates of any score."""
+        """Return the parts of each mention of each document, with candidates of any score."""
         queries = [self._queries(doc) for doc in docs]
         return self.linker.link(queries) if any(queries) else [[] for _ in docs]
 
     def set_annotations(self, docs: Sequence[Doc], predictions: Sequence[Sequence[Parts]]) -> None:
-        """Write `kb_id_`, `_.kb_ents` and `_.links` of every mention."""
-        register()  # scispaCy may have replaced the attributes since
+        """Write `kb_id_`, `_.kb_ents` and `_.links` of each mention."""
+        register()  # scispaCy may have replaced the attributes meanwhile
         for doc, predicted in zip(docs, predictions):
             kb_ids = []
             for mention, parts in zip(mentions_of(doc, self.spans_key), predicted):
@@ -284,7 +287,7 @@ class SapbertLinker(BatchedPipe):
             set_kb_ids(doc, kb_ids, self.spans_key)
 
     def set_kb(self, kb: str) -> None:
-        """Link to another vocabulary from now on, with the encoder that is open. A calibration is dropped.
+        """Link to another vocabulary from now on, with the same encoder. The calibration is dropped.
 
         Args:
             kb: "starter", or the path of a knowledge base.
@@ -293,10 +296,10 @@ class SapbertLinker(BatchedPipe):
 
         linker = self.linker
         vectors, ngrams = linker.generator.vectors, linker.generator.ngrams
-        normalizer = ngrams.text_normalizer if ngrams else self.settings.candidates.text_normalizer
+        text_normalizer = ngrams.text_normalizer if ngrams else self.settings.candidates.text_normalizer
         if self._trainer:
             self._trainer.note()
-        self._use(self._open(load_knowledge_base(kb), vectors.encoder if vectors else None, normalizer))
+        self._use(self._open(load_knowledge_base(kb), vectors.encoder if vectors else None, text_normalizer))
         assert self._linker is not None
         self._linker.stored_parameters = linker.stored_parameters.without_calibration()
 
@@ -319,26 +322,27 @@ class SapbertLinker(BatchedPipe):
 
         check_filters(generator.kb, {*self.types}.union(*self.label_types.values()), {*self.sources})
         self._linker = Linker(generator, self.settings)
-        self._trainer = self.model = None  # they belong to the linker before
+        self._trainer = self.model = None  # they belong to the old linker
 
     # --- training
 
     def initialize(self, get_examples: Callable[[], Iterable[Example]], *, nlp: Optional[Language] = None) -> None:
-        """Get ready for training; a component without `training` stays as it is.
+        """Prepare for training. A component without `training` does not change.
 
         Args:
-            get_examples: gives the training data.
+            get_examples: Returns the training data.
+            nlp: The pipeline.
 
         Raises:
-            SapbertError: E406 λ or μ is set, but is to be trained; E342 there is no encoder; E346 no mention has a
-                concept of the vocabulary.
+            SapbertError: E406 λ or μ is set although it is to be trained, E342 there is no encoder, E346 no mention has
+                a concept of the vocabulary.
         """
         if self.training is None:
             return
         for setting in ("sparse_weight", "prior_weight"):
             value = getattr(self.settings.candidates, setting)
             if value is not None:
-                wanted = "null: its start is a setting of `training`"
+                wanted = "null: `training` sets its initial value"
                 block = f"candidates.{setting}"
                 message = Errors.E406.format(component=self.name, setting=block, value=value, wanted=wanted)
                 raise SapbertError(message)
@@ -360,12 +364,14 @@ class SapbertLinker(BatchedPipe):
         """Train on the gold mentions of examples.
 
         Args:
-            examples: with mentions in the predicted documents, or else the gold ones are taken. Let the resolver and
-                the splitter annotate, so that long forms and composite splits are there.
-            drop: not used; dropout is a setting of `training`.
+            examples: The training data. Predicted documents without mentions take the gold ones. Make the abbreviation
+                resolver and the composite splitter annotating components, to train on long forms and composite splits.
+            drop: Ignored. Dropout is a setting of `training`.
+            sgd: The optimizer.
+            losses: Losses by component.
 
         Returns:
-            `losses`, to which the mean loss of a mention was added.
+            The `losses`, with the mean loss per mention added.
         """
         losses = {} if losses is None else losses
         losses.setdefault(self.name, 0.0)
@@ -382,16 +388,16 @@ class SapbertLinker(BatchedPipe):
         return losses
 
     def get_loss(self, examples: Iterable[Example], scores: "CandidateScores") -> Tuple[float, "np.ndarray"]:
-        """Return `Tuple[float, float32]`: the mean loss of a mention, and its gradient by the scores."""
+        """Return the mean loss per mention, and its gradient with respect to the scores, float32."""
         return self._start_training().loss(scores)
 
     def finish_update(self, sgd: "Optimizer") -> None:
-        """Change the weights. Names are encoded anew when they are needed next, or after as many documents as set."""
+        """Update the weights. Names are encoded again at the next use, or after the set number of documents."""
         if self._trainer is not None:
             self._trainer.finish_update(sgd)
 
     def score(self, examples: Iterable[Example], **settings: Any) -> Dict[str, Any]:
-        """Return what the `scorer` measures; it is given the component as `linker`."""
+        """Return the measures of the `scorer`. It receives the component as `linker`."""
         return self.scorer(examples, linker=self, **settings) if self.scorer else {}
 
     def _start_training(self) -> "LinkerTrainer":
@@ -422,7 +428,7 @@ class SapbertLinker(BatchedPipe):
         linker = self.linker
         parameters = linker.stored_parameters
         encoder = linker.generator.vectors.encoder if linker.generator.vectors else None
-        if encoder and encoder.lexical_model:  # the encoder's folder must not say what was true before the training
+        if encoder and encoder.lexical_model:  # the encoder's folder must not keep the values from before the training
             encoder.lexical_model = encoder.lexical_model._replace(
                 sparse_weight=parameters.sparse_weight, threshold=parameters.threshold
             )

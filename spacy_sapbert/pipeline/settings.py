@@ -1,4 +1,4 @@
-"""Settings of components: the arguments that `__init__` takes by name only, kept as attributes."""
+"""Settings of components: keyword-only arguments of `__init__` that are kept as attributes."""
 
 import inspect
 from typing import Any, Dict
@@ -8,7 +8,7 @@ from ..settings import SettingsBlock
 
 
 def settings_of(component: Any) -> Dict[str, Any]:
-    """Return all settings; the attribute of one that cannot be changed any more begins with `_`."""
+    """Return all settings. The attribute of a setting that cannot be changed starts with `_`."""
     arguments = inspect.signature(type(component)).parameters.values()
     names = [argument.name for argument in arguments if argument.kind == argument.KEYWORD_ONLY]
     values = {name: _value(component, name) for name in names}
@@ -16,13 +16,16 @@ def settings_of(component: Any) -> Dict[str, Any]:
 
 
 def check_setting(component: Any, setting: str, holds: bool, wanted: str) -> None:
-    """Complain of a setting whose value does not hold.
+    """Check a setting of a component.
 
     Args:
-        wanted: what it must be, e.g. "at least 1".
+        component: The component.
+        setting: The name of the setting.
+        holds: Whether the value is allowed.
+        wanted: The allowed values, such as "at least 1".
 
     Raises:
-        SapbertError: E406.
+        SapbertError: E406 the value is not allowed.
     """
     if not holds:
         value = _value(component, setting)
@@ -30,7 +33,7 @@ def check_setting(component: Any, setting: str, holds: bool, wanted: str) -> Non
 
 
 def _value(component: Any, setting: str) -> Any:
-    # as it was given, where the attribute itself stands for more than that
-    given = f"_{setting}"
-    value = vars(component)[given] if given in vars(component) else getattr(component, setting)
+    # `_name` holds the original value if the attribute `name` is something else
+    attribute = f"_{setting}"
+    value = vars(component)[attribute] if attribute in vars(component) else getattr(component, setting)
     return value.as_dict() if isinstance(value, SettingsBlock) else value

@@ -1,4 +1,4 @@
-"""`spelling_corrector`: proposes corrections of misspelt mentions, for the linker to choose from."""
+"""`spelling_corrector`: propose corrections of misspelled mentions, from which the linker chooses."""
 
 from pathlib import Path
 from typing import Dict, List, Optional
@@ -22,19 +22,23 @@ from .settings import check_setting
 def make_spelling_corrector(
     nlp: Language, name: str, kb: str, corrections: Optional[str], spans_key: Optional[str]
 ) -> "SpellingCorrector":
+    """Make a `SpellingCorrector` from a config."""
     return SpellingCorrector(nlp.vocab, name, kb=kb, corrections=corrections, spans_key=spans_key)
 
 
 class SpellingCorrector(FolderPipe):
     """Writes corrections of a mention, its long form and its composite splits to `span._.corrections`.
 
-    It stands after the `abbreviation_resolver` and the `composite_splitter`, and before the `sapbert_linker`. A mention
-    that the `concept_matcher` found is a name already and stays as it is.
+    Add it after the `abbreviation_resolver` and the `composite_splitter`, and before the `sapbert_linker`. A mention
+    that the `concept_matcher` found is already a name and is not corrected.
 
     Args:
-        kb: "starter", or the path of a knowledge base. Its words are taken as correct, see `KnownWords`.
-        corrections: the path of a list with `wrong||right` on each line, used instead of those words.
-        spans_key: the span group with the mentions; None for `doc.ents`.
+        vocab: The vocabulary of the pipeline.
+        name: The name of the component.
+        kb: "starter", or the path of a knowledge base. Its words count as correct, see `KnownWords`.
+        corrections: The path of a list with `wrong||right` on each line, used instead of the words of the knowledge
+            base.
+        spans_key: The span group with the mentions; None for `doc.ents`.
 
     Raises:
         SapbertError: E406 `corrections` is empty.
@@ -59,8 +63,8 @@ class SpellingCorrector(FolderPipe):
         register()
 
     def __call__(self, doc: Doc) -> Doc:
-        """Write the corrections of one document's mentions, in place of those they had."""
-        register()  # scispaCy may have replaced the attributes since
+        """Write the corrections of the mentions of one document. They replace earlier ones."""
+        register()  # scispaCy may have replaced the attributes meanwhile
         corrections = self._corrections_of(doc)
         for mention, found in zip(mentions_of(doc, self.spans_key), corrections):
             if found or get_corrections(mention):
@@ -69,7 +73,7 @@ class SpellingCorrector(FolderPipe):
 
     @property
     def corrector(self) -> Corrector:
-        """Corrects a text. The list or the vocabulary is read at the first use."""
+        """The corrector. It reads the list or the vocabulary at the first use."""
         if self._corrector is None:
             from ..kb.storage import load_knowledge_base
             from ..linking.spelling import read_corrections
@@ -81,7 +85,7 @@ class SpellingCorrector(FolderPipe):
         return self._corrector
 
     def set_kb(self, kb: str) -> None:
-        """Take the words of another vocabulary as correct from now on; a list stays.
+        """Accept the words of another vocabulary as correct from now on. A list stays.
 
         Args:
             kb: "starter", or the path of a knowledge base.

@@ -1,11 +1,11 @@
-"""A tokenizer for biomedical English, which cuts few mentions."""
+"""A tokenizer for biomedical English that rarely splits mentions at the wrong place."""
 
 from typing import TYPE_CHECKING, Any, Callable
 
 if TYPE_CHECKING:
     from spacy.language import Language
 
-# What stands beside a mention in one word: K(+)-ATPase, Na+/K+, PAN)-induced, thallium-201, (+/-)-PG-9
+# what touches a mention within a word: K(+)-ATPase, Na+/K+, PAN)-induced, thallium-201, (+/-)-PG-9
 _INFIXES = (
     r"[()\[\]{}]",
     r"(?<=[()\[\]{}])[-–/+]",
@@ -14,12 +14,12 @@ _INFIXES = (
     r"(?<=[0-9])[-–](?=[A-Za-z])",
 )
 _PREFIXES = (r"[-–/+](?=[A-Za-z0-9(\[])",)
-# not after a letter alone, as in E. coli
+# not after a single letter, as in E. coli
 _SUFFIXES = (r"(?<=\S)[-–/]", r"(?<=[A-Za-z)\]])\+", r"(?<=[A-Za-z0-9][A-Z])\.")
 
 
 def make_biomedical_tokenizer() -> "Callable[[Language], Any]":
-    """Make spaCy's tokenizer of the language, which also splits at brackets, signs and dashes inside words.
+    """Make spaCy's tokenizer for the language, which also splits at brackets, signs and dashes inside words.
 
     Mentions of chemicals and diseases end there: `K(+)-ATPase`, `Na+/K+`, `thallium-201`.
     """

@@ -1,1 +1,1 @@
-"""Retrieval: the concepts of a whole document."""
+"""Retrieve the concepts of whole documents."""

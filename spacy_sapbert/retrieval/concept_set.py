@@ -1,4 +1,4 @@
-"""The concepts that can be named for a document: all of a vocabulary, or those of a list."""
+"""`ConceptSet`: the concepts that can be predicted for a document, all of a vocabulary or those of a list."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from ..kb.knowledge_base import KnowledgeBase
 
 
 class ConceptSet:
-    """Some concepts of a store, each with a place, in the order of their rows.
+    """A set of concepts of a knowledge base. Each has a position, in the order of the rows.
 
     Args:
-        kb: the vocabulary.
-        ids: primary or alternative ids; None for all. Those the store lacks are left out.
-        types: concepts of these types only; empty for all.
+        kb: The vocabulary.
+        ids: Primary or alternative ids; None for all. Ids that the knowledge base does not have are ignored.
+        types: Only concepts of these types; empty for all.
 
     Attributes:
-        rows (int64, shape (n,)): their rows in the store, rising.
+        rows (numpy.ndarray): The sorted rows of the concepts in the knowledge base, int64, shape (n,).
     """
 
     def __init__(self, kb: KnowledgeBase, ids: Collection[str] | None = None, types: Sequence[str] = ()) -> None:
@@ -43,18 +43,18 @@ class ConceptSet:
 
     @cached_property
     def ids(self) -> list[str]:
-        """The primary ids, by place."""
+        """The primary ids, by position."""
         chosen = set(self.rows.tolist())
         return [concept_id for row, concept_id in enumerate(self.kb.concept_ids()) if row in chosen]
 
     def places_of(self, concept_id: str) -> list[int]:
-        """Return the places of the concepts of the set with this primary or alternative id."""
+        """Return the positions of the concepts of the set with this primary or alternative id."""
         places = (int(self._places[row]) for row in self.kb.concept_rows(concept_id))
         return [place for place in places if place >= 0]
 
     @cached_property
     def names(self) -> FilterMask | None:
-        """Which names are theirs, for `Index.nearest`; None where all are."""
+        """The filter mask of the names of these concepts, for `Index.nearest`. None if all names are included."""
         if len(self) == len(self.kb):
             return None
         entries = self._places[self.kb.name_concepts.concepts] >= 0
@@ -62,10 +62,11 @@ class ConceptSet:
 
     @property
     def n_names(self) -> int:
+        """The number of names of these concepts."""
         return self.kb.n_names if self.names is None else len(self.names.rows)
 
     def owners(self, names: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return ``: for the given name rows, positions in `names` and places of concepts, one pair an owner."""
+        """Return the concepts of names: indices into `names`, and positions of concepts, one pair per name and concept."""
         which, owners = self.kb.name_concepts.of(names)
         places = self._places[self.kb.name_concepts.concepts[owners]]
         return which[places >= 0], places[places >= 0]

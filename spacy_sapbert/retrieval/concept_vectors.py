@@ -1,4 +1,4 @@
-"""One frozen vector for each concept of a set, on disk and memory-mapped, and the nearest among them."""
+"""Frozen vectors of the concepts of a set, memory-mapped from disk, and the nearest-concept search."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ MANIFEST_FILE = "concepts.json"
 VECTORS_FILE = "concepts.npy"
 INDEX_FILE = "concepts.faiss"
 CELLS = "IVF,PQ"
-"""The index above `EXACT_LIMIT` concepts: √N cells with quantised vectors, as in Shao et al. (2024)."""
+"""The index for more than `EXACT_LIMIT` concepts: √N cells with quantized vectors, as in Shao et al. (2024)."""
 REFINED = 4
-"""Of an index, so many times as many concepts as wanted are compared exactly."""
+"""With an index, so many times the wanted number of concepts are compared exactly."""
 CHUNK = 4096
 
 
 class ConceptVectors:
-    """The vectors of the concepts of a set, by place.
+    """The vectors of the concepts of a set, by position.
 
     Args:
-        folder: where `build_concept_vectors` put them.
-        concepts: what they stand for.
+        folder: The folder that `build_concept_vectors` wrote.
+        concepts: The concepts of the vectors.
 
     Raises:
-        SapbertError: E305 they belong to other concepts, E306 something is missing.
+        SapbertError: E305 the vectors belong to other concepts, E306 a file is missing or damaged.
     """
 
     def __init__(self, folder: Path, concepts: ConceptSet) -> None:
@@ -58,8 +58,15 @@ class ConceptVectors:
             self._index = read_index(folder / INDEX_FILE, len(concepts))
 
     def nearest(self, queries: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return `float32 and int64, shape (len(queries), n)`: cosines and places of the nearest, best first; places of
-        -1 where there are no more. Among many concepts some may be missed.
+        """Find the nearest concepts. With many concepts, the index may miss some.
+
+        Args:
+            queries: Vectors, float32, shape (q, dim).
+            n: The number of concepts.
+
+        Returns:
+            Cosines and positions, float32 and int64, shape (len(queries), n), best first. A position of -1 means that
+            no more concepts were found.
 
         Raises:
             SapbertError: E646 the queries have another dimension.
@@ -72,31 +79,32 @@ class ConceptVectors:
         n = min(n, len(self.vectors))
         if self._index is not None:
             _, places = self._index.search(queries, min(REFINED * n, len(self.vectors)))
-            return self._refined(queries, places, n)
+            return self._rescore(queries, places, n)
         scores, places = faiss.knn(queries, np.asarray(self.vectors), n, metric=faiss.METRIC_INNER_PRODUCT)
         return scores, places
 
     def similarities(self, queries: np.ndarray, places: np.ndarray) -> np.ndarray:
-        """Return `float32, shape (len(queries), len(places))`: exact cosines."""
+        """Return exact cosines, float32, shape (len(queries), len(places))."""
         similarities: np.ndarray = queries @ self.vectors[places].T
         return similarities
 
-    def _refined(self, queries: np.ndarray, places: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return ``: as `nearest`, the best n of those at `places`, which an index knows by estimates only."""
+    def _rescore(self, queries: np.ndarray, places: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the best n of the concepts at `places`, which an index only estimated, as `nearest` does."""
         cosines = np.einsum("qd,qmd->qm", queries, self.vectors[places.clip(min=0)])
         cosines[places < 0] = -np.inf
         best = np.argsort(-cosines, axis=1, kind="stable")[:, :n]
         return np.take_along_axis(cosines, best, axis=1), np.take_along_axis(places, best, axis=1)
 
     def of(self, concepts: ConceptSet, folder: Path) -> ConceptVectors:
-        """Return `ConceptVectors`: those of some of the concepts, in a folder of their own."""
+        """Return the vectors of a subset of the concepts, in their own folder."""
         rows = np.searchsorted(self.concepts.rows, concepts.rows)
         folder.mkdir(parents=True, exist_ok=True)
         np.save(folder / VECTORS_FILE, self.vectors[rows], allow_pickle=False)
-        _finish(folder, concepts, self.kind)
+        _write_index_and_manifest(folder, concepts, self.kind)
         return ConceptVectors(folder, concepts)
 
     def save(self, folder: Path) -> None:
+        """Write vectors and index into a folder."""
         folder.mkdir(parents=True, exist_ok=True)
         for name in (MANIFEST_FILE, VECTORS_FILE, INDEX_FILE):
             if (self.folder / name).is_file():
@@ -104,7 +112,13 @@ class ConceptVectors:
 
 
 def cached_concept_vectors(concepts: ConceptSet, encoder: TransformerEncoder, kind: str) -> ConceptVectors:
-    """Take the vectors of these concepts by this encoder from the cache folder, or make them there."""
+    """Return the vectors of concepts by an encoder. They come from the cache folder, or are made there.
+
+    Args:
+        concepts: The concepts.
+        encoder: The encoder.
+        kind: See `build_concept_vectors`.
+    """
     from filelock import FileLock
 
     names = concepts.kb.fingerprint[:16]
@@ -120,8 +134,11 @@ def build_concept_vectors(concepts: ConceptSet, encoder: TransformerEncoder, kin
     """Encode the concepts of a set.
 
     Args:
-        kind: "packed", one text of all names and the definition; or "mean", the mean of the names' vectors, brought to
-            unit length.
+        concepts: The concepts.
+        encoder: The encoder.
+        kind: "packed" encodes one text of all names and the definition. "mean" is the mean of the names' vectors,
+            scaled to unit length.
+        folder: The folder to write.
     """
     folder.mkdir(parents=True, exist_ok=True)
     encode, shape = _packed if kind == "packed" else _mean, (len(concepts), encoder.dim)
@@ -132,7 +149,7 @@ def build_concept_vectors(concepts: ConceptSet, encoder: TransformerEncoder, kin
             vectors[start : start + len(texts)] = encode(texts, encoder)
             start += len(texts)
         vectors.flush()
-    _finish(folder, concepts, kind)
+    _write_index_and_manifest(folder, concepts, kind)
 
 
 def _packed(concepts: list[tuple[list[str], str | None]], encoder: TransformerEncoder) -> np.ndarray:
@@ -148,7 +165,7 @@ def _mean(concepts: list[tuple[list[str], str | None]], encoder: TransformerEnco
 
 
 def _texts(concepts: ConceptSet) -> Iterator[tuple[list[str], str | None]]:
-    """Yield names and definition of each concept."""
+    """Yield the names and the definition of each concept."""
     for concept_id in concepts.ids:
         concept = concepts.kb.get(concept_id)
         assert concept is not None
@@ -160,8 +177,8 @@ def _chunks(items: Iterator[Any]) -> Iterator[list[Any]]:
         yield chunk
 
 
-def _finish(folder: Path, concepts: ConceptSet, kind: str) -> None:
-    """Make an index where the concepts are many, and write the manifest, whose presence says that all is there."""
+def _write_index_and_manifest(folder: Path, concepts: ConceptSet, kind: str) -> None:
+    """Build an index if there are many concepts. Then write the manifest, which marks the folder as complete."""
     if len(concepts) > EXACT_LIMIT:
         vectors = np.load(folder / VECTORS_FILE, mmap_mode="r", allow_pickle=False)
         build_index(vectors, index_kind(CELLS, *vectors.shape)[0], folder / INDEX_FILE)
@@ -170,5 +187,5 @@ def _finish(folder: Path, concepts: ConceptSet, kind: str) -> None:
 
 
 def _hash(concepts: ConceptSet) -> str:
-    """Return `str`: equal for the same concepts in the same order, whatever names they have gained since."""
+    """Return a hash of the concepts and their order. It does not depend on their names."""
     return hashlib.sha256("\n".join(concepts.ids).encode()).hexdigest()

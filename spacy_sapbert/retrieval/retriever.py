@@ -1,4 +1,4 @@
-"""`Retriever`: from documents to the concepts that they are about, without spaCy's components."""
+"""`Retriever`: find the concepts that documents are about, without spaCy's components."""
 
 from __future__ import annotations
 
@@ -41,21 +41,22 @@ NAMES_FOR_A_SENTENCE = 200
 class Retriever:
     """Ranks the concepts that a document is about.
 
-    `ConceptRanker` compares documents with concepts. The retriever has all that its signals need.
-    `retrieval.storage` opens, saves and loads it.
+    `ConceptRanker` compares documents with concepts. The retriever holds what its signals need. `retrieval.storage`
+    opens, saves and loads it.
 
     Attributes:
-        concepts: what can be predicted.
-        signals: what speaks for a concept, some of `SIGNALS`.
-        settings: shared with the caller, who may change them at any time.
-        spans_key: "mentions" are `doc.spans[spans_key]` instead of `doc.ents`.
-        encoder: encodes names and concepts; it is never trained.
-        concept_vectors: for "document".
-        name_vectors: for "phrases" and "sentences".
-        document_encoder: for "document"; it may be trained.
-        encode_documents: encodes documents in place of `document_encoder`.
-        labels: the ids that the concepts were chosen by.
-        counts: what was fitted on annotated documents.
+        concepts: The concepts that can be predicted.
+        signals: The signals, some of `SIGNALS`.
+        settings: Shared with the caller, who may change them at any time.
+        spans_key: The signal "mentions" reads `doc.spans[spans_key]` instead of `doc.ents`.
+        encoder: Encodes names and concepts. It is never trained.
+        concept_vectors: The vectors of the concepts, for "document".
+        name_vectors: The vectors of the names, for "phrases" and "sentences".
+        document_encoder: The document encoder, for "document". It may be trained.
+        encode_documents: A function that encodes documents instead of `document_encoder`.
+        labels: The ids that select the concepts; None for all of the vocabulary.
+        counts: Counts from annotated documents.
+        stored_weights: The fitted weights of the signals.
     """
 
     concepts: ConceptSet
@@ -86,7 +87,7 @@ class Retriever:
     # --- ranking
 
     def retrieve(self, docs: Sequence[Doc]) -> list[list[DocumentConcept]]:
-        """Return `list[list[DocumentConcept]]`: for each document the k best concepts above the threshold, best first."""
+        """Return the k best concepts above the threshold for each document, best first."""
         threshold = self.threshold
         found = [
             [self._describe(doc, concept) for concept in ranked if concept.score > threshold]
@@ -95,33 +96,34 @@ class Retriever:
         return list(map(self._most_specific, found)) if self.settings.most_specific else found
 
     def rank(self, docs: Sequence[Doc], k: int, filter: Collection[str] | None = None) -> list[list[DocumentConcept]]:
-        """Rank the concepts of documents, whatever their score, those above others included.
+        """Rank the concepts of documents, with any score. Ancestors of other concepts are included.
 
         Args:
-            k: so many concepts of each document, at most.
-            filter: ids that can be predicted.
+            docs: The documents.
+            k: The most concepts per document.
+            filter: The ids that can be predicted; None for all.
 
         Returns:
-            best first.
+            The concepts of each document, best first.
         """
-        retriever = self if filter is None else self._of(frozenset(filter))
+        retriever = self if filter is None else self._restricted_to(frozenset(filter))
         ranked = retriever.ranker.rank(docs, k)
         return [[retriever._describe(doc, one) for one in of_doc] for doc, of_doc in zip(docs, ranked, strict=True)]
 
     @property
     def threshold(self) -> float:
-        """The setting, else the fitted threshold, or that of the first signal."""
-        given = self.settings.threshold
-        return self.ranker.threshold if given is None else given
+        """The setting, or else the fitted threshold, or else that of the first signal."""
+        setting = self.settings.threshold
+        return self.ranker.threshold if setting is None else setting
 
     @property
     def weights(self) -> SignalWeights | None:
-        """The fitted weights, if they are of just these signals."""
+        """The fitted weights, if they belong to exactly these signals."""
         return self.ranker.weights
 
     @property
     def ranker(self) -> ConceptRanker:
-        """Compares documents with concepts, with the present weights."""
+        """The ranker, with the current weights."""
         if self._ranker is None:
             self._ranker = ConceptRanker(self.concepts, list(map(self._signal, self.signals)))
         weights = self.stored_weights
@@ -130,23 +132,23 @@ class Retriever:
         return self._ranker
 
     def _most_specific(self, found: Sequence[DocumentConcept]) -> list[DocumentConcept]:
-        """Return `list[DocumentConcept]`: those concepts of a document that are above none of the others."""
+        """Return the concepts of a document that are not ancestors of others."""
         lowest = below([concept.concept_id for concept in found], self.kb)
         return [concept for concept in found if concept.concept_id in lowest]
 
     def _describe(self, doc: Doc, ranked: RankedConcept) -> DocumentConcept:
         concept_id = self.concepts.ids[ranked.place]
         concept = self.kb.get(concept_id)
-        assert concept is not None  # the set has concepts of the store only
+        assert concept is not None  # the set only has concepts of the knowledge base
         spans = (doc.char_span(start, end, alignment_mode="expand") for start, end in ranked.evidence)
         evidence = tuple(span for span in spans if span is not None)
         return DocumentConcept(concept_id, ranked.score, concept.canonical_name, evidence, ranked.contributions)
 
-    def _of(self, filter: frozenset[str]) -> Retriever:
-        """Return `Retriever`: one for some of the concepts. It is kept: its vectors take long to make."""
+    def _restricted_to(self, filter: frozenset[str]) -> Retriever:
+        """Return a retriever for a subset of the concepts. It is cached, since its vectors take long to make."""
         if self._filtered is None or self._filtered[0] != filter:
             chosen = set(self.concepts.ids)
-            ids = [one for given in filter for one in self.kb.find_id(given) if one in chosen]
+            ids = [one for wanted in filter for one in self.kb.find_id(wanted) if one in chosen]
             some = replace(self, concepts=ConceptSet(self.kb, ids))
             if self.concept_vectors:
                 some.concept_vectors = self.concept_vectors.of(some.concepts, some._folder())
@@ -158,12 +160,12 @@ class Retriever:
     def _signal(self, name: str) -> Signal:
         make: dict[str, Callable[[], Signal]] = {
             "document": lambda: DocumentSignal(
-                _given(self.encode_documents or self.document_encoder), _given(self.concept_vectors)
+                _required(self.encode_documents or self.document_encoder), _required(self.concept_vectors)
             ),
             "sentences": lambda: SentencesSignal(
-                NearNames(_given(self.name_vectors), self.concepts, NAMES_FOR_A_SENTENCE)
+                NearNames(_required(self.name_vectors), self.concepts, NAMES_FOR_A_SENTENCE)
             ),
-            "phrases": lambda: PhrasesSignal(NearNames(_given(self.name_vectors), self.concepts), self.counts),
+            "phrases": lambda: PhrasesSignal(NearNames(_required(self.name_vectors), self.concepts), self.counts),
             "mentions": lambda: MentionsSignal(self.concepts, self.spans_key),
             "prior": lambda: PriorSignal(self.concepts, self.counts),
         }
@@ -172,13 +174,15 @@ class Retriever:
     # --- what training changes
 
     def set_counts(self, counts: TrainingCounts) -> None:
-        """Take over what was counted in annotated documents."""
+        """Set the counts from annotated documents."""
         self.counts = counts
-        self._renew()
+        self._discard_signals()
 
     def add_training_mentions(self, documents: Iterable[AnnotatedDocument]) -> None:
-        """Add the mentions of annotated documents to the names, in place of those that were added before. The vectors
-        of the concepts stay as they are."""
+        """Add the mentions of annotated documents to the names. They replace mentions that were added before.
+
+        The vectors of the concepts do not change.
+        """
         folder = self._folder()
         self._kb_without_training = self._kb_without_training or self.kb
         knowledge_base = add_training_mentions(self._kb_without_training, documents, TRAINING_SOURCE, folder / KB_FILE)
@@ -187,29 +191,27 @@ class Retriever:
             build_name_vectors(knowledge_base, self.encoder, folder / VECTORS_FOLDER, known=known)
             self.name_vectors = NameVectors(folder / VECTORS_FOLDER, knowledge_base, self.encoder)
         self.concepts = ConceptSet(knowledge_base, self.concepts.ids)
-        self._renew()
+        self._discard_signals()
 
     def separate_document_encoder(self) -> DocumentEncoder:
-        """Return `DocumentEncoder`: that of the retriever, which can be trained: it shares no weights with `encoder`
-        from now on.
-        """
-        assert self.encoder is not None  # it has made the vectors of the concepts
+        """Return the document encoder for training. From now on, it shares no weights with `encoder`."""
+        assert self.encoder is not None  # it made the vectors of the concepts
         assert self.document_encoder is not None
         if self.document_encoder.encoder is self.encoder:
             self.document_encoder = DocumentEncoder(self.encoder.copy(), self.document_encoder.length)
-            self._renew()
+            self._discard_signals()
         return self.document_encoder
 
-    def _renew(self) -> None:
-        """Make the signals anew before they are used next."""
+    def _discard_signals(self) -> None:
+        """Discard the signals, so that they are made again before the next use."""
         self._ranker = self._filtered = None
 
     def _folder(self) -> Path:
-        """Return a new folder that lives as long as the retriever does."""
+        """Return a new folder that exists as long as the retriever."""
         self._folders.append(tempfile.TemporaryDirectory(prefix="spacy_sapbert_", ignore_cleanup_errors=True))
         return Path(self._folders[-1].name)
 
 
-def _given(part: Any) -> Any:
-    assert part is not None  # opened for the signals that need it
+def _required(part: Any) -> Any:
+    assert part is not None  # opened whenever a signal needs it
     return part

@@ -1,4 +1,4 @@
-"""Settings of a retriever: what everyone changes, and a block for experts."""
+"""Settings of a retriever: common settings, and a block of settings for experts."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class VectorSettings(SettingsBlock):
     """How vectors are made.
 
     Attributes:
-        pooling: "cls" or "mean"; None takes what the encoder says.
-        concept_text: what the signal "document" encodes of a concept. "packed" is one text of all its names and its
-            definition; "mean" is the mean of its names' vectors.
-        segment_length: wordpieces that the signal "document" reads at once; no more than the encoder can read.
-        batch_size: documents that are read together.
+        pooling: "cls" or "mean". None takes the encoder's own setting.
+        concept_text: What the signal "document" encodes of a concept. "packed" is one text of all its names and its
+            definition. "mean" is the mean of its names' vectors.
+        segment_length: The most wordpieces that the signal "document" reads at once. The encoder may limit it further.
+        batch_size: Number of documents that are read together.
     """
 
     pooling: str | None = None
@@ -38,12 +38,12 @@ class VectorSettings(SettingsBlock):
 
 @dataclass
 class RetrieverSettings(SettingsBlock):
-    """Which concepts a `Retriever` predicts; each setting can be changed at any time.
+    """Which concepts a `Retriever` predicts. Each setting can be changed at any time.
 
     Attributes:
-        k: concepts of a document at most.
-        threshold: a concept needs a higher score. None takes the fitted threshold, or that of the signal.
-        most_specific: leave out concepts above another one of the document in the vocabulary's hierarchy.
+        k: The most concepts per document.
+        threshold: A concept needs a higher score. None takes the fitted threshold, else that of the signal.
+        most_specific: Leave out concepts that are ancestors of another concept of the document.
     """
 
     k: int = 10

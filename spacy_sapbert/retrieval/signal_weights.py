@@ -1,4 +1,4 @@
-"""How much each signal counts: a logistic regression on annotated documents."""
+"""Weigh the signals of a retriever: a logistic regression on annotated documents."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-STRENGTH = 0.3  # of regularisation: scikit-learn's C
+STRENGTH = 0.3  # inverse regularization strength: scikit-learn's C
 
 
 class SignalWeights(NamedTuple):
-    """Weights of the features of some signals.
+    """Weights of the features of signals.
 
     Attributes:
-        signals: names of the signals, and how many features each has.
-        weights: of the features, in the order of the signals.
-        means: of the features, in the order of the signals.
-        bias: the score of a concept whose features are all as they are on average, before it is squeezed.
-        threshold: on the probability.
+        signals: The names of the signals, and the number of their features.
+        weights: The weight of each feature, in the order of the signals.
+        means: The mean of each feature, in the order of the signals.
+        bias: The score of a concept with mean features, before the logistic function.
+        threshold: The least probability, exclusive.
     """
 
     signals: tuple[tuple[str, int], ...]
@@ -31,15 +31,16 @@ class SignalWeights(NamedTuple):
     def fit(
         cls, signals: Mapping[str, int], features: Sequence[np.ndarray], right: Sequence[np.ndarray], missed: int
     ) -> SignalWeights | None:
-        """Fit weights, and the threshold with the best F1 over all documents.
+        """Fit the weights, and the threshold with the best F1 over all documents.
 
         Args:
-            features (Sequence[float32, shape (candidates, features)]), right (Sequence[bool, shape (candidates,)]): of
-                each document.
-            missed: annotated concepts that are among no document's candidates.
+            signals: The number of features of each signal.
+            features: For each document, the features of its candidates, float32, shape (candidates, features).
+            right: For each document, which candidates are right, bool, shape (candidates,).
+            missed: The number of annotated concepts that are not among the candidates of their document.
 
         Returns:
-            SignalWeights | None: None where no candidate is right, or all are: there is nothing to fit then.
+            The weights. None if no candidate is right, or all are: then nothing can be fitted.
         """
         from sklearn.linear_model import LogisticRegression
         from sklearn.preprocessing import StandardScaler
@@ -60,12 +61,12 @@ class SignalWeights(NamedTuple):
         return fitted._replace(threshold=best_threshold(fitted.scores(x), y, missed))
 
     def scores(self, features: np.ndarray) -> np.ndarray:
-        """Return `float64, shape (candidates,)`: probabilities."""
+        """Return probabilities, float64, shape (candidates,)."""
         scores: np.ndarray = 1 / (1 + np.exp(-(self.bias + self._terms(features).sum(axis=1))))
         return scores
 
     def contributions(self, features: np.ndarray) -> list[tuple[tuple[str, float], ...]]:
-        """Return `list[tuple[tuple[str, float], ...]]`: of each candidate, what the signals add to the bias."""
+        """Return for each candidate what each signal adds to the bias."""
         ends = np.cumsum([n for _, n in self.signals])
         parts = [part.sum(axis=1) for part in np.split(self._terms(features), ends[:-1], axis=1)]
         names = [name for name, _ in self.signals]
@@ -77,25 +78,32 @@ class SignalWeights(NamedTuple):
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> SignalWeights:
-        """Raise ValueError, TypeError, KeyError: it is not what `_asdict` gives."""
+        """Make weights from JSON data.
+
+        Raises:
+            ValueError, TypeError, KeyError: The data is not what `_asdict` gives.
+        """
         signals = tuple((str(name), int(n)) for name, n in data["signals"])
         weights, means = (tuple(map(float, data[name])) for name in ("weights", "means"))
         if not len(weights) == len(means) == sum(n for _, n in signals):
-            raise ValueError("there are not as many weights as features")
+            raise ValueError("the numbers of weights and features differ")
         return cls(signals, weights, means, float(data["bias"]), float(data["threshold"]))
 
 
 def best_threshold(scores: np.ndarray, right: np.ndarray, missed: int) -> float:
-    """Return what scores must be above for the best F1 of all candidates together; half way between the lowest that is
-    named then and the next one.
+    """Return the threshold with the best F1 over all candidates together.
+
+    It lies halfway between the lowest score above it and the next score.
 
     Args:
-        missed: right ones that are no candidates.
+        scores: The scores of the candidates.
+        right: Which candidates are right.
+        missed: The number of right concepts that are not candidates.
     """
     order = np.argsort(-scores, kind="stable")
     ranked, hits = scores[order], np.cumsum(right[order])
     f1 = 2 * hits / (np.arange(1, len(ranked) + 1) + hits[-1] + missed)
-    ends = np.append(np.diff(ranked) != 0, True)  # equal scores are named together
+    ends = np.append(np.diff(ranked) != 0, True)  # a threshold cannot separate equal scores
     last = int(np.argmax(np.where(ends, f1, -1)))
     following = ranked[last + 1] if last + 1 < len(ranked) else 0.0
     return float((ranked[last] + following) / 2)

@@ -1,4 +1,4 @@
-"""Retrievers: from settings or a saved folder, and back to a folder."""
+"""Open retrievers from settings, save them to a folder, and load them."""
 
 from __future__ import annotations
 
@@ -39,12 +39,16 @@ def open_retriever(
     index: str = FLAT,
     vectors: VectorSettings | None = None,
 ) -> Retriever:
-    """Prepare what signals need. Vectors come from the cache folder, or are made there.
+    """Open what the signals need. Vectors come from the cache folder, or are made there.
 
     Args:
-        labels: a file with the ids that can be predicted; None for all of the vocabulary.
-        types: only concepts of these types; empty for all.
-        index: see `open_index`.
+        kb: The vocabulary.
+        encoder: The encoder; None if no signal needs one.
+        signals: The signals, some of `SIGNALS`.
+        labels: A file with the ids that can be predicted; None for all of the vocabulary.
+        types: Only concepts of these types; empty for all.
+        index: See `open_index`.
+        vectors: How vectors are made.
 
     Raises:
         SapbertError: E642 none of the labels is a concept of the vocabulary.
@@ -65,10 +69,12 @@ def open_retriever(
 
 
 def save_retriever(retriever: Retriever, folder: Path, index: str = FLAT) -> None:
-    """Write all that a retriever needs into a folder; its settings are not saved.
+    """Write all that a retriever needs into a folder, except its settings.
 
     Args:
-        index: the kind of index of the names, see `open_index`.
+        retriever: The retriever.
+        folder: The folder to write.
+        index: The kind of index of the names, see `open_index`.
     """
     folder.mkdir(parents=True, exist_ok=True)
     copy_knowledge_base(retriever.kb, folder)
@@ -132,7 +138,7 @@ def _load_fitted(retriever: Retriever, path: Path) -> None:
 
 
 def _with_length(encoder: TransformerEncoder, length: int) -> TransformerEncoder:
-    """Return `TransformerEncoder`: one that reads longer texts, with the same weights."""
+    """Return an encoder with the same weights that reads longer texts."""
     settings = {**encoder.settings, "max_length": length}
     longer = TransformerEncoder(encoder.name, **settings, device=encoder.device)
     longer.replace(encoder.model, encoder.tokenizer)

@@ -1,4 +1,4 @@
-"""What is counted in annotated documents, so that concepts and texts which annotators mark more often go first."""
+"""Counts from annotated documents: how often annotators mark concepts and texts."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-ADDED = 3.0  # occurrences that a text is credited with, marked as often as texts are on average
+ADDED = 3.0  # pseudo-occurrences of each text, annotated at the average rate
 
 
 class DocumentCounts(NamedTuple):
-    """One annotated document.
+    """The counts of one annotated document.
 
     Attributes:
-        concepts: the ids annotated in it.
-        texts: how often each text is in it that may be a mention.
-        marked: how often each of them is annotated.
+        concepts: The ids annotated in it.
+        texts: How often each text occurs that may be a mention.
+        marked: How often each of these texts is annotated.
     """
 
     concepts: frozenset[str]
@@ -31,10 +31,10 @@ class TrainingCounts:
     """The sums over all annotated documents.
 
     Args:
-        concepts: in how many documents each id is annotated.
-        texts: see `DocumentCounts`.
-        marked: see `DocumentCounts`.
-        share: of all that may be a mention, how much is annotated.
+        concepts: The number of documents in which each id is annotated.
+        texts: See `DocumentCounts`.
+        marked: See `DocumentCounts`.
+        share: The share of possible mentions that are annotated.
     """
 
     def __init__(
@@ -47,7 +47,10 @@ class TrainingCounts:
 
     @classmethod
     def of(cls, documents: Iterable[DocumentCounts]) -> TrainingCounts:
-        """Add documents up. Texts that come once only and are not annotated are forgotten: there are very many."""
+        """Add up the counts of documents.
+
+        Texts that occur once without annotation are left out, since there are very many.
+        """
         concepts: Counter[str] = Counter()
         texts: Counter[str] = Counter()
         marked: Counter[str] = Counter()
@@ -59,22 +62,25 @@ class TrainingCounts:
         return cls(concepts, {text: n for text, n in texts.items() if n > 1 or marked[text]}, +marked, share)
 
     def documents_with(self, ids: Iterable[str], own: DocumentCounts = NOTHING) -> int:
-        """Return `int`: in how many documents, but for this one, a concept with these ids is annotated."""
+        """Return the number of other documents in which a concept with these ids is annotated."""
         return sum(self.concepts.get(one, 0) - (one in own.concepts) for one in ids)
 
     def occurrences(self, text: str, own: DocumentCounts = NOTHING) -> int:
-        """Return how often a text comes in other documents than this one."""
+        """Return how often a text occurs in other documents."""
         return max(0, self.texts.get(text, 0) - own.texts[text])
 
     def log_odds(self, text: str, own: DocumentCounts = NOTHING) -> float:
-        """Return how much more often than others a text is annotated where it comes, as a difference of logarithms of
-        odds; 0 for one that is not known.
+        """Return how much more often than average the occurrences of a text are annotated, in other documents.
+
+        Returns:
+            The difference of log odds; 0 for an unknown text.
         """
         marked = max(0, self.marked.get(text, 0) - own.marked[text])
         share = (marked + ADDED * self.share) / (self.occurrences(text, own) + ADDED)
         return _log_odds(share) - _log_odds(self.share)
 
     def as_json(self) -> dict[str, Any]:
+        """Return the counts as JSON has them."""
         return {name: value if name == "share" else dict(value) for name, value in vars(self).items()}
 
 
