@@ -142,7 +142,7 @@ class CandidateGenerator:
         return [self._combine(dense[i], sparse[i], rows, highest[i]) for i in range(len(texts))]
 
     def _scores_all(self, k: int, mask: FilterMask | None) -> bool:
-        """Return whether to score all names of the filter mask. If not, only those nearest by either score are scored."""
+        """Return whether to score all names of the filter mask, instead of only those nearest by either score."""
         assert self.vectors is not None
         if mask is None:
             return self.vectors.exact and self.kb.n_names <= self.exact_limit

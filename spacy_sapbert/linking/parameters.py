@@ -52,7 +52,7 @@ class LinkerParameters(NamedTuple):
         return float(np.interp(score, scores, values))
 
     def without_calibration(self) -> LinkerParameters:
-        """Return a copy with the default threshold and no probabilities, for scores that are computed in another way."""
+        """Return a copy with the default threshold and without probabilities, for scores computed in another way."""
         if self.sparse_share is None:
             return self
         return self._replace(threshold=THRESHOLD, probabilities=None, sparse_share=None)

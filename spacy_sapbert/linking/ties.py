@@ -160,7 +160,10 @@ def _with_prior_explained(part: LinkedPart) -> LinkedPart:
 
 
 def _is_as_similar(one: Candidate, other: Candidate) -> bool:
-    """Return whether two names are equally similar to the text, ignoring the last digits, which depend on the hardware."""
+    """Return whether two names are equally similar to the text.
+
+    The last digits are ignored, since they depend on the hardware, even for equal names.
+    """
     pairs = ((one.dense, other.dense), (one.sparse, other.sparse))
     return all(a == b or (a is not None and b is not None and abs(a - b) < 10**-SCORE_DIGITS) for a, b in pairs)
 

@@ -96,9 +96,7 @@ def make_concept_retriever(
 
 
 def _retriever_setting(name: str) -> Any:
-    """Make a property for a setting that the component shares with its retriever, so that it can be changed at any
-    time.
-    """
+    """Make a property for a setting that the component shares with its retriever, so that it can change at any time."""
 
     def get(component: "ConceptRetriever") -> Any:
         return getattr(component.settings, name)

@@ -112,7 +112,7 @@ def make_sapbert_linker(
 
 
 def _linker_setting(name: str) -> Any:
-    """Make a property for a setting that the component shares with its linker, so that it can be changed at any time."""
+    """Make a property for a setting that the component shares with its linker, so that it can change at any time."""
 
     def get(component: "SapbertLinker") -> Any:
         return getattr(component.settings, name)

@@ -66,7 +66,11 @@ class ConceptSet:
         return self.kb.n_names if self.names is None else len(self.names.rows)
 
     def owners(self, names: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the concepts of names: indices into `names`, and positions of concepts, one pair per name and concept."""
+        """Return the concepts of names, one pair per name and concept.
+
+        Returns:
+            Indices into `names`, and positions of concepts.
+        """
         which, owners = self.kb.name_concepts.of(names)
         places = self._places[self.kb.name_concepts.concepts[owners]]
         return which[places >= 0], places[places >= 0]

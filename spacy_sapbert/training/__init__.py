@@ -1,4 +1,4 @@
-"""Training of encoders: pairs of synonyms in, an encoder folder out."""
+"""Train encoders, linkers and retrievers."""
 
 from __future__ import annotations
 

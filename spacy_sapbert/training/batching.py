@@ -1,4 +1,4 @@
-"""Which pairs are trained on together, and in which order."""
+"""Group training pairs into batches."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import numpy as np
 from .checks import check_counts
 from .pair_table import PairTable
 
-# a table and a source of chance in; the batches of one epoch out, as numbers of pairs
+# from a table and a random generator to the batches of one epoch, as numbers of pairs
 Batcher = Callable[[PairTable, np.random.Generator], "list[np.ndarray]"]
 
 
 def shuffled_batches(size: int = 256) -> Batcher:
-    """All pairs in random order, so many a batch; the last batch of an epoch is smaller.
+    """Shuffle all pairs and cut them into batches. The last batch of an epoch is smaller.
 
     Args:
-        size: pairs in a batch.
+        size: Pairs per batch.
 
     Raises:
         SapbertError: E335 the size is not above 0.

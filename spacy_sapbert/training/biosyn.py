@@ -1,6 +1,6 @@
 """Settings of BioSyn (Sung et al. 2020): how a linker is trained on annotated mentions."""
 
-# no postponed annotations here: the settings of a registered class could not be checked
+# no postponed annotations here: spaCy could not check the settings of a registered class
 
 import math
 from typing import Any
@@ -11,33 +11,34 @@ from .checks import check_counts
 
 
 class BioSyn:
-    """How a `sapbert_linker` learns.
+    """Settings for training a `sapbert_linker`.
 
     Args:
-        loss: see `spacy_sapbert.training.candidate_losses`.
-        k: candidates of a mention.
-        dense_share: α: ⌊αk⌋ of them are nearest by the dense score, the others by the sparse one; where both find the
-            same name, further dense ones take its place.
-        sparse_weight: λ to begin with; None for the one that the linker has.
-        temperature: scores are divided by it before the loss sees them. Cosines lie so near to one another that their
-            softmax would be nearly flat. Inner products of vectors that are not l2_normalized want 1.
-        score_learning_rate: learning rate of λ and of the temperature's logarithm, which do not decay; 0 leaves them.
-        trained_layers: train so many of the encoder's upper layers only; None for all weights.
-        dropout: as much as the encoder's config says, or none.
-        reencode_every: documents after which names are encoded anew; None for as many as the training data has. Scoring
-            encodes them anew as well.
-        inject_gold: where no candidate is right, the right name nearest by the dense score takes the last one's place.
-            BioSyn learns nothing from such a mention.
-        deduplicate_mentions: a mention that comes again before names are encoded anew is left out: most mentions of a
-            corpus are repetitions, and take time without teaching more. BioSyn's own code leaves them out as well.
-        prior_weight: μ, how much it counts how often the training data has a concept; see
-            `spacy_sapbert.linking.prior.ConceptPrior`. It enters what is predicted, not what is learnt. 0 for BioSyn's
+        loss: See `spacy_sapbert.training.candidate_losses`.
+        k: Candidates per mention.
+        dense_share: α. ⌊αk⌋ of the candidates are the nearest by the dense score, the others by the sparse score. If
+            both find the same name, further dense ones take its place.
+        sparse_weight: The initial λ. None takes the λ of the linker.
+        temperature: The initial divisor of scores in the loss. Without it, the softmax of cosines would be nearly flat,
+            since they are close together. For inner products of vectors that are not l2_normalized, use 1.
+        score_learning_rate: The learning rate of λ and of the logarithm of the temperature, without decay. 0 keeps them
+            fixed.
+        trained_layers: The number of upper layers of the encoder to train; None trains all weights.
+        dropout: Whether to use the dropout of the encoder's config.
+        reencode_every: Number of documents after which names are encoded again; None for the number of training
+            documents. Scoring also encodes them again.
+        inject_gold: If no candidate is right, replace the last candidate by the right name nearest by the dense score.
+            BioSyn does not train on such a mention.
+        deduplicate_mentions: Skip a mention that occurs again before names are encoded again. Most mentions of a corpus
+            are repetitions, which take time but add nothing. BioSyn's own code skips them as well.
+        prior_weight: μ, the weight of how often the training data has a concept; see
+            `spacy_sapbert.linking.prior.ConceptPrior`. It affects predictions, but not the training. 0 gives BioSyn's
             scores.
-        add_training_mentions: the mentions of the training data are names of the vocabulary that is saved; while the
-            linker learns they are not.
+        add_training_mentions: Add the mentions of the training data as names to the saved vocabulary. They are not
+            names during training.
 
     Raises:
-        SapbertError: E335 a setting that makes no sense.
+        SapbertError: E335 a setting cannot have its value.
     """
 
     def __init__(

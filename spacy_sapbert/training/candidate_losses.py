@@ -1,7 +1,7 @@
-"""Losses over the candidates of mentions: those that are right shall score higher than those that are not.
+"""Losses over the candidates of mentions: right candidates should score higher than wrong ones.
 
-Each takes the scores of the candidates and which of them are right, and gives the loss of each mention and its gradient
-by the scores. A mention without a right candidate, or with right ones only, has nothing to teach: both are 0.
+Each function takes the scores of the candidates and which of them are right. It returns the loss of each mention and
+its gradient with respect to the scores. Both are 0 for a mention without right or without wrong candidates.
 """
 
 from __future__ import annotations
@@ -10,40 +10,40 @@ from collections.abc import Callable
 
 import numpy as np
 
-# scores and right (shape (mentions, candidates)) in; losses (shape (mentions,)) and gradients (shape of the scores) out
+# from scores and right, shape (mentions, candidates), to losses, shape (mentions,), and gradients of the scores' shape
 CandidateLoss = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
 def make_marginal_likelihood() -> CandidateLoss:
-    """BioSyn's loss: −log Σ P(right candidate), P a softmax over the scores (Sung et al. 2020)."""
+    """Return BioSyn's loss: −log Σ P(right candidate), P a softmax over the scores (Sung et al. 2020)."""
     return marginal_likelihood
 
 
 def make_hard_em() -> CandidateLoss:
-    """−log P of the right candidate that scores highest."""
+    """Return the hard EM loss: −log P of the right candidate with the highest score."""
     return hard_em
 
 
 def make_pairwise() -> CandidateLoss:
-    """log(1 + exp(wrong − right)), the mean over all pairs of a right and a wrong candidate (Burges et al. 2005)."""
+    """Return the pairwise loss: the mean of log(1 + exp(wrong − right)) (Burges et al. 2005)."""
     return pairwise
 
 
 def marginal_likelihood(scores: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """−log Σ P(right candidate), P a softmax over the scores (Sung et al. 2020, equations 5 and 6)."""
-    of_right = np.where(right | ~_teaches(right)[:, None], scores, -np.inf)
+    of_right = np.where(right | ~_has_right_and_wrong(right)[:, None], scores, -np.inf)
     return _log_sum(scores) - _log_sum(of_right), _softmax(scores) - _softmax(of_right)
 
 
 def hard_em(scores: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """−log P of the right candidate that scores highest; of equal ones the first."""
+    """−log P of the right candidate with the highest score, the first of equal ones."""
     rows = np.arange(len(scores))
     best = np.where(right, scores, -np.inf).argmax(axis=1)
     gradients = _softmax(scores)
     gradients[rows, best] -= 1
     losses = _log_sum(scores) - scores[rows, best]
-    teaches = _teaches(right)
-    return np.where(teaches, losses, 0), np.where(teaches[:, None], gradients, 0)
+    is_informative = _has_right_and_wrong(right)
+    return np.where(is_informative, losses, 0), np.where(is_informative[:, None], gradients, 0)
 
 
 def pairwise(scores: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -56,10 +56,10 @@ def pairwise(scores: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndar
     return losses, slopes.sum(axis=1) - slopes.sum(axis=2)
 
 
-def _teaches(right: np.ndarray) -> np.ndarray:
-    """Return `bool, shape (mentions,)`: whether there are right and wrong candidates."""
-    teaches: np.ndarray = right.any(axis=1) & ~right.all(axis=1)
-    return teaches
+def _has_right_and_wrong(right: np.ndarray) -> np.ndarray:
+    """Return whether each mention has right and wrong candidates, bool, shape (mentions,)."""
+    is_informative: np.ndarray = right.any(axis=1) & ~right.all(axis=1)
+    return is_informative
 
 
 def _log_sum(scores: np.ndarray) -> np.ndarray:

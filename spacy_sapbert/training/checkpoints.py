@@ -1,4 +1,4 @@
-"""Where a run stands, on disk: weights, optimizer and position, so that it goes on after it was killed."""
+"""Checkpoints of a training run on disk: weights, optimizer and position, so that an interrupted run can resume."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _PREFIX = "checkpoint-"
 
 
 class Position(NamedTuple):
-    """Where a run stands.
+    """The position of a training run.
 
     Attributes:
-        step: steps that are done.
-        best: the best value of the development measure so far.
-        minutes: time spent so far, over all starts.
-        scaler: how gradients are scaled in float16; empty in other precisions.
+        step: Number of steps done.
+        best: The best value of the development measure so far.
+        minutes: Time spent so far, over all starts.
+        scaler: The state of the gradient scaler for float16; empty for other precisions.
     """
 
     step: int = 0
@@ -43,13 +43,17 @@ def save_checkpoint(
     module: torch.nn.Module,
     optimizer: torch.optim.Optimizer,
 ) -> None:
-    """Write a checkpoint, and delete the one before it once this one is whole.
+    """Write a checkpoint. The previous one is deleted once this one is complete.
 
     Args:
-        run: what must be the same for a run to go on from here.
+        folder: The folder of the run.
+        run: The values that must be the same for a run to resume from here.
+        position: The position of the run.
+        module: The model.
+        optimizer: The optimizer.
 
     Raises:
-        SapbertError: E331 it cannot be written; the one before is still there.
+        SapbertError: E331 it cannot be written. The previous checkpoint still exists.
     """
     from safetensors.torch import save_file
 
@@ -64,7 +68,7 @@ def save_checkpoint(
         (temporary / STATE_FILE).write_text(json.dumps({"run": run, "position": position._asdict()}, indent=2) + "\n")
         shutil.rmtree(target, ignore_errors=True)
         os.replace(temporary, target)
-    except Exception as error:  # safetensors has its own class for a full disk
+    except Exception as error:  # safetensors has its own error for a full disk
         shutil.rmtree(temporary, ignore_errors=True)
         raise SapbertError(Errors.E331.format(path=target, reason=error)) from error
     for other in _checkpoints(folder):
@@ -75,10 +79,10 @@ def save_checkpoint(
 def load_checkpoint(
     folder: Path, run: dict[str, Any], module: torch.nn.Module, optimizer: torch.optim.Optimizer
 ) -> Position:
-    """Take the newest checkpoint of a folder into module and optimizer.
+    """Load the newest checkpoint of a folder into module and optimizer.
 
     Raises:
-        SapbertError: E332 there is none, E333 it is damaged, E334 it belongs to another run.
+        SapbertError: E332 there is no checkpoint, E333 it is damaged, E334 it belongs to another run.
     """
     from safetensors.torch import load_file
 
@@ -88,39 +92,40 @@ def load_checkpoint(
     newest = found[-1]
     try:
         state = json.loads((newest / STATE_FILE).read_text())
-        theirs, position = state["run"], Position(**state["position"])
+        saved_run, position = state["run"], Position(**state["position"])
         weights, moments = load_file(newest / WEIGHTS_FILE), load_file(newest / OPTIMIZER_FILE)
     except Exception as error:
         raise SapbertError(Errors.E333.format(path=newest, reason=error)) from error
-    other = sorted(key for key in {*run, *theirs} if run.get(key) != theirs.get(key))
+    other = sorted(key for key in {*run, *saved_run} if run.get(key) != saved_run.get(key))
     if other:
-        told = "; ".join(f"{key}: {theirs.get(key)} there, {run.get(key)} here" for key in other)
-        raise SapbertError(Errors.E334.format(path=newest, differences=told))
+        differences = "; ".join(f"{key}: {saved_run.get(key)} there, {run.get(key)} here" for key in other)
+        raise SapbertError(Errors.E334.format(path=newest, differences=differences))
     missing = sorted(_trained(module).keys() - weights.keys())
     if missing:
-        raise SapbertError(Errors.E333.format(path=newest, reason=f"there is no {missing[0]} in it"))
-    module.load_state_dict(weights, strict=False)  # those that are frozen are not in it
+        raise SapbertError(Errors.E333.format(path=newest, reason=f"{missing[0]} is missing"))
+    module.load_state_dict(weights, strict=False)  # frozen weights are not saved
     _unflatten(optimizer, moments)
     return position
 
 
 def has_checkpoint(folder: Path) -> bool:
+    """Return whether a folder has a complete checkpoint."""
     return bool(_checkpoints(folder))
 
 
 def _checkpoints(folder: Path) -> list[Path]:
-    """Return whole checkpoints, the newest last."""
+    """Return the complete checkpoints, the newest last."""
     found = [path for path in folder.glob(f"{_PREFIX}*") if path.name.removeprefix(_PREFIX).isdigit()]
     return sorted(found, key=lambda path: int(path.name.removeprefix(_PREFIX)))
 
 
 def _trained(module: torch.nn.Module) -> dict[str, torch.Tensor]:
-    """Return `dict[str, Tensor]`: the weights that change; beside an adapter the rest is that of the encoder."""
+    """Return the trainable weights by name. With an adapter, the other weights are those of the encoder."""
     return {name: weight for name, weight in module.named_parameters() if weight.requires_grad}
 
 
 def _flatten(optimizer: torch.optim.Optimizer) -> dict[str, torch.Tensor]:
-    """Return `dict[str, Tensor]`: the state of each weight, by `number.name`."""
+    """Return the state of each weight by `number.name`."""
     import torch
 
     state = optimizer.state_dict()["state"]

@@ -1,29 +1,29 @@
-"""Concept retrieval (Shao et al. 2024): documents are brought near to the concepts annotated in them."""
+"""Settings of concept retrieval (Shao et al. 2024): training brings documents near to their annotated concepts."""
 
-# no postponed annotations here: the settings of a registered class could not be checked
+# no postponed annotations here: spaCy could not check the settings of a registered class
 
 from ..errors import Errors, SapbertError
 from .checks import check_counts
 
 
 class ConceptRetrieval:
-    """How a `concept_retriever` is trained.
+    """Settings for training a `concept_retriever`.
 
     Args:
-        temperature: cosines are divided by it. It is 1 in the paper, where their softmax is nearly flat.
-        hard: concepts nearest to the document that are not annotated, against which each annotated one is trained.
-        random: further ones drawn at random. Both are drawn anew each time a document comes.
-        trained_layers: train so many of the encoder's upper layers only; None for all weights.
-        dropout: as much as the encoder's config says, or none.
-        augmented_weight: how much a document annotated by rules counts; None for what it says itself.
-        held_out: share of the annotated documents on which the encoder is not trained. On these is fitted how much each
-            signal counts, and the threshold.
-        add_training_mentions: the annotated mentions are names of the vocabulary that is saved, for the signals that
-            look at names. For a document they came from they do not count while signals are weighed.
-        seed: draws the random concepts, and the documents that are held out.
+        temperature: Divides the cosines in the loss. The paper uses 1, with which their softmax is nearly flat.
+        hard: Number of hard negatives: concepts nearest to the document that are not annotated.
+        random: Number of further negatives drawn at random. All negatives are drawn again each time a document occurs.
+        trained_layers: The number of upper layers of the encoder to train; None trains all weights.
+        dropout: Whether to use the dropout of the encoder's config.
+        augmented_weight: The weight of a document annotated by rules. None takes the weight that the document has.
+        held_out: The share of annotated documents on which the encoder is not trained. The weights of the signals and
+            the threshold are fitted on them.
+        add_training_mentions: Add the annotated mentions as names to the saved vocabulary, for signals that use names.
+            While signals are weighed, they do not count for the documents they came from.
+        seed: The seed for random concepts and for held-out documents.
 
     Raises:
-        SapbertError: E335 a setting that makes no sense.
+        SapbertError: E335 a setting cannot have its value.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class ConceptRetrieval:
         for name, holds, wanted in (
             ("temperature", temperature > 0, "above 0"),
             ("hard", hard >= 0, "0 or more"),
-            ("random", random >= 0 and hard + random > 0, "0 or more, and above 0 where hard is 0"),
+            ("random", random >= 0 and hard + random > 0, "0 or more, and above 0 if hard is 0"),
             ("augmented_weight", augmented_weight is None or augmented_weight >= 0, "null, or 0 or more"),
             ("held_out", 0 <= held_out < 1, "from 0 to less than 1"),
         ):

@@ -1,6 +1,6 @@
-"""A quick measure of an encoder while it is trained: are the nearest names of mentions those of their concepts?"""
+"""A quick development measure of an encoder: do the nearest names of mentions belong to the right concepts?"""
 
-# no postponed annotations here: the settings of a registered class could not be checked
+# no postponed annotations here: spaCy could not check the settings of a registered class
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -15,25 +15,25 @@ from ..kb.knowledge_base import KnowledgeBase
 from ..text.normalize import TEXT_NORMALIZERS
 
 CANDIDATES = 20
-_MENTIONS_AT_ONCE = 128  # a matrix of scores, of which two more copies are made, has a row for each
+_MENTIONS_AT_ONCE = 128  # limits the rows of the score matrix, which is copied twice
 
 
 class NearestName:
-    """Whether the nearest names of a corpus's mentions, as they stand there, belong to their concepts.
+    """Measures whether the nearest names of a corpus's mentions belong to their concepts.
 
-    No abbreviation is expanded, no mention split, no sparse score taken, so the figures lie below those of
-    `evaluate linking`; they tell which encoder is better. A mention counts each time it occurs; left out are those with
-    several ids, and those whose id is not in the vocabulary.
+    Mentions are used as written: no abbreviation is expanded, no mention is split, and no sparse score is used. The
+    figures are therefore lower than those of `evaluate linking`, but they show which encoder is better. Each occurrence
+    of a mention counts. Mentions with several ids, or with an id that is not in the vocabulary, are left out.
 
     Args:
-        corpus: where the mentions are.
-        format: its format, guessed where plain.
-        kb: the vocabulary.
-        types: take mentions of these types only; empty for all.
-        fast: encode in bfloat16 where the hardware has it.
+        corpus: The file or folder of the corpus.
+        kb: The path of the vocabulary, a knowledge base.
+        format: The format of the corpus; None guesses it.
+        types: Only mentions of these types; empty for all.
+        fast: Encode in bfloat16 if the hardware supports it.
 
     Raises:
-        SapbertError: E340 no mention can be used, or what `read_corpus` and `KnowledgeBase` raise.
+        SapbertError: E340 no mention can be used, or the errors of `read_corpus` and `KnowledgeBase`.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class NearestName:
 
     def __call__(self, encoder: TransformerEncoder) -> dict[str, float]:
         """Return "acc@1" and "recall@20", in percent of the mentions."""
-        # names that the encoder reads alike are one: which of them comes first would say nothing
+        # names with the same normal form count as one, since their order would be arbitrary
         normalize = TEXT_NORMALIZERS[encoder.text_normalizer]
         names = list(dict.fromkeys(map(normalize, self._names)))
         texts = list(dict.fromkeys(text for text, _ in self._gold))
@@ -66,7 +66,7 @@ class NearestName:
 
 
 def _nearest(queries: np.ndarray, vectors: np.ndarray) -> Iterator[np.ndarray]:
-    """Yield `int64, shape (CANDIDATES,)`: the rows of the nearest vectors of each query, best first."""
+    """Yield the rows of the nearest vectors of each query, best first, int64, shape (CANDIDATES,)."""
     for start in range(0, len(queries), _MENTIONS_AT_ONCE):
         scores = queries[start : start + _MENTIONS_AT_ONCE] @ vectors.T
         rows = np.argpartition(-scores, min(CANDIDATES, len(vectors) - 1), axis=1)[:, :CANDIDATES]
@@ -75,5 +75,5 @@ def _nearest(queries: np.ndarray, vectors: np.ndarray) -> Iterator[np.ndarray]:
 
 
 def _names_of(knowledge_base: KnowledgeBase, concept_id: str) -> set[str]:
-    """Return all names of the concepts that have this id, which may be an alternative one."""
+    """Return all names of the concepts with this primary or alternative id."""
     return {name.text for primary in knowledge_base.find_id(concept_id) for name in knowledge_base.names_of(primary)}

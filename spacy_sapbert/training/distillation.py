@@ -1,6 +1,6 @@
-"""Learning from another encoder's vectors, beside learning from synonyms: for encoders that were made smaller."""
+"""Distillation: train a smaller encoder on the vectors of another encoder, in addition to synonyms."""
 
-# no postponed annotations here: the settings of a registered class could not be checked
+# no postponed annotations here: spaCy could not check the settings of a registered class
 
 from collections.abc import Callable
 from functools import cached_property
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 class Teacher:
-    """Draws an encoder's vectors to those of another, by their cosines.
+    """Draws the vectors of an encoder to those of another one, by their cosines.
 
     Args:
-        encoder: a folder or hub name; its vectors must be as long as those of the encoder that is trained.
-        weight: of this loss beside the other.
-        pooling: "cls" or "mean"; None for what the encoder says.
-        kb: a vocabulary; the vectors of its names are computed once, before training, and kept in the cache folder.
-            Names that are not in it are encoded each time they occur.
+        encoder: A folder or hub name. Its vectors must have the dimension of the trained encoder's vectors.
+        weight: The weight of this loss relative to the other one.
+        pooling: "cls" or "mean"; None takes the encoder's own setting.
+        kb: The path of a vocabulary. The vectors of its names are computed once before training, and kept in the cache
+            folder. Other names are encoded each time they occur.
     """
 
     def __init__(self, encoder: str, weight: float = 1.0, pooling: str | None = None, kb: str | None = None) -> None:
@@ -34,10 +34,10 @@ class Teacher:
         self._kb = kb
 
     def __call__(self, names: list[str], vectors: "Tensor") -> "Tensor":
-        """Return weight times the mean of 1 - cos over the names.
+        """Return the weight times the mean of 1 - cos over the names.
 
         Raises:
-            SapbertError: E339 the vectors have another length.
+            SapbertError: E339 the vectors have another dimension.
         """
         import torch
 

@@ -1,4 +1,4 @@
-"""`DocumentLoss`: how far a document is from the concepts annotated in it, compared with others (Shao et al. 2024)."""
+"""`DocumentLoss`: compare a document with its annotated concepts and with others (Shao et al. 2024)."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 class DocumentLoss:
-    """Compares a document with the concepts annotated in it and with wrong ones, which it draws.
+    """Compares a document with the concepts annotated in it, and with wrong concepts that it draws.
 
     Args:
-        vectors: of the concepts.
-        settings: how many wrong ones are drawn, with which seed; and the temperature.
+        vectors: The vectors of the concepts.
+        settings: The number of wrong concepts, the seed, and the temperature.
     """
 
     def __init__(self, vectors: ConceptVectors, settings: ConceptRetrieval) -> None:
@@ -30,11 +30,12 @@ class DocumentLoss:
         """InfoNCE: −log softmax of each right concept among the drawn wrong ones, averaged over the right ones.
 
         Args:
-            segments (float32, shape (segments, dim)): of one document, which is as near to a concept as its nearest
-                one.
+            segments: The vectors of one document, float32, shape (segments, dim). The cosine with a concept is that of
+                the nearest segment.
+            right: The positions of the right concepts.
 
         Returns:
-            float, float32 of the shape of segments: the loss and its gradient.
+            The loss, and its gradient, float32, of the shape of `segments`.
         """
         drawn = np.array([*right, *self.wrong(segments, right)])
         n_right = len(right)
@@ -53,7 +54,7 @@ class DocumentLoss:
         return loss, gradient
 
     def wrong(self, segments: np.ndarray, right: Sequence[int]) -> np.ndarray:
-        """Return `int64`: the places of concepts that are not right: the nearest, and some at random."""
+        """Return the positions of wrong concepts, int64: the nearest ones, and random ones."""
         n_concepts = len(self.vectors.concepts)
         cosines, places = self.vectors.nearest(segments, self.settings.hard + len(right))
         order = np.argsort(-cosines.ravel(), kind="stable")

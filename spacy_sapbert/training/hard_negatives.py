@@ -1,7 +1,7 @@
-"""Negatives mined offline: the names of a vocabulary that an encoder takes for near, though they are no synonyms.
+"""Hard negatives mined offline: names of a vocabulary that an encoder puts near, though they are not synonyms.
 
-After github.com/sujitpal/kg-aligned-entity-linker, which looks for them among the names of the pairs it drew; here all
-names of the vocabulary are looked through.
+The method follows github.com/sujitpal/kg-aligned-entity-linker. That code searches the names of its own pairs; here all
+names of the vocabulary are searched.
 """
 
 from __future__ import annotations
@@ -30,26 +30,26 @@ MINED_COUNTS = (
 )
 
 PAIRS_AT_ONCE = 1024
-"""So many are worth looking up together."""
+"""The number of pairs that are looked up together."""
 
-# names that are looked at beside those that are wanted, before more are asked for
+# additional neighbors in the first search, since some are skipped
 _SPARE = 20
-# so many neighbours are held at a time, of all pairs together
+# the most neighbors in memory at a time, of all pairs together
 _MOST_NEAR = 4_000_000
 
 
 class HardNegatives:
-    """Finds, for pairs of synonyms, the names nearest to the second of them that belong to other concepts.
+    """Finds, for pairs of synonyms, the names nearest to the second name that belong to other concepts.
 
-    What belongs to a concept of the pair is passed over: to that with the pair's id, or to any that owns one of the two
-    names. Names are compared as the encoder reads them, and whatever their case; one that reads like either name of the
-    pair is no negative.
+    Names of the concepts of the pair are skipped. These are the concept with the pair's id, and any concept with one of
+    the two names. Names are compared in the encoder's normal form, ignoring case. A name equal to either name of the
+    pair is not a negative.
 
     Args:
-        kb: whose names are looked through; it has the concepts of the pairs.
-        vectors: of the store's names, of unit length.
-        neighbors: negatives a pair.
-        shared: names that several concepts share, in addition to what the store knows.
+        kb: The knowledge base with the concepts of the pairs. All its names are searched.
+        vectors: The vectors of its names, of unit length.
+        neighbors: Negatives per pair.
+        shared: Names that several concepts share, in addition to those of the knowledge base.
 
     Raises:
         SapbertError: E345 the vectors are not of unit length.
@@ -70,19 +70,20 @@ class HardNegatives:
         """Mine the negatives of some pairs, which are looked up together.
 
         Args:
-            counts: takes `MINED_COUNTS`. What was skipped was nearer than the last negative of its pair.
+            pairs: The pairs.
+            counts: Updated with `MINED_COUNTS`. Skipped names were nearer than the last negative of their pair.
 
         Returns:
-            in the order of the pairs, the nearest negative first.
+            The triples in the order of the pairs, the nearest negative first.
         """
-        known: list[_Known] = []
+        known: list[_PairConcepts] = []
         for pair in pairs:
             counts["pairs"] += 1
             concepts = self.kb.concept_rows(pair.concept_id)
             counts["pairs_of_unknown_concepts"] += not concepts
             if concepts:
-                known.append(_Known(pair, self._owners.of_texts(*pair[1:]).union(concepts)))
-        found = self._search_until_enough(known)
+                known.append(_PairConcepts(pair, self._owners.of_texts(*pair[1:]).union(concepts)))
+        found = self._find_enough(known)
         for triples, synonyms, alike in found:
             counts["triples"] += len(triples)
             counts["known_synonyms_skipped"] += synonyms
@@ -90,8 +91,8 @@ class HardNegatives:
             counts["pairs_with_fewer_negatives"] += len(triples) < self.neighbors
         return [triple for one in found for triple in one.triples]
 
-    def _search_until_enough(self, known: Sequence[_Known]) -> list[_Found]:
-        """Where too many neighbours were skipped, look at more of them."""
+    def _find_enough(self, known: Sequence[_PairConcepts]) -> list[_Found]:
+        """Search more neighbors if too many were skipped."""
         found: dict[int, _Found] = {}
         waiting, n = list(range(len(known))), self.neighbors + _SPARE
         while waiting:
@@ -102,16 +103,17 @@ class HardNegatives:
             n *= 4
         return [found[place] for place in range(len(known))]
 
-    def _search(self, known: Sequence[_Known], n: int) -> Iterator[_Found]:
+    def _search(self, known: Sequence[_PairConcepts], n: int) -> Iterator[_Found]:
         size = max(1, _MOST_NEAR // n)
         for start in range(0, len(known), size):
             part = known[start : start + size]
-            near = self._near(list(dict.fromkeys(pair.name2 for pair, _ in part)), n)
-            yield from (self._choose(one, near[one.pair.name2]) for one in part)
+            near = self._neighbors(list(dict.fromkeys(pair.name2 for pair, _ in part)), n)
+            yield from (self._select_negatives(one, near[one.pair.name2]) for one in part)
 
-    def _near(self, texts: Sequence[str], n: int) -> dict[str, list[tuple[int, float]]]:
-        """Return rows of the n nearest names and their cosines, best first. An index that is not exact may find fewer;
-        what it finds is compared exactly.
+    def _neighbors(self, texts: Sequence[str], n: int) -> dict[str, list[tuple[int, float]]]:
+        """Return rows of the n nearest names and their cosines, best first.
+
+        An index that is not exact may find fewer. What it finds is compared exactly.
         """
         queries = self.vectors.encode(texts)
         _, rows = self.vectors.nearest(queries, n)
@@ -123,10 +125,12 @@ class HardNegatives:
             found[text] = list(zip(known[order].tolist(), cosines[order].tolist(), strict=True))
         return found
 
-    def _choose(self, known: _Known, near: Iterable[tuple[int, float]]) -> _Found:
-        """
+    def _select_negatives(self, known: _PairConcepts, near: Iterable[tuple[int, float]]) -> _Found:
+        """Select the negatives of a pair.
+
         Args:
-            near: rows of names and their cosines with the positive, best first.
+            known: The pair.
+            near: Rows of names and their cosines with the positive, best first.
         """
         alike = {self._owners.key(text) for text in known.pair[1:]}
         taken: dict[int, Triple] = {}
@@ -150,15 +154,15 @@ class HardNegatives:
         return Triple(pair.concept_id, anchor, positive, negative, round(score, 4), negative_ids)
 
 
-class _Known(NamedTuple):
-    """A pair, and the rows of all concepts that are known to own one of its names."""
+class _PairConcepts(NamedTuple):
+    """A pair, and the rows of all concepts that are known to have one of its names."""
 
     pair: Pair
     concepts: set[int]
 
 
 class _Found(NamedTuple):
-    """The triples of a pair, and how many nearer names were its synonyms, or read alike."""
+    """The triples of a pair, and how many nearer names were its synonyms or had the same normal form."""
 
     triples: list[Triple]
     synonyms: int
@@ -166,10 +170,10 @@ class _Found(NamedTuple):
 
 
 class _Owners:
-    """The concepts that own a name, by a hash of the form in which names are compared.
+    """The concepts of a name, by a hash of the form in which names are compared.
 
     Attributes:
-        keys (uint64, shape (n_names,)): this hash, by the row of the name.
+        keys: The hash of each name, by row, uint64, shape (n_names,).
     """
 
     def __init__(self, kb: KnowledgeBase, form: Callable[[str], str], shared: Iterable[SharedName]) -> None:
@@ -186,7 +190,7 @@ class _Owners:
         return np.uint64(hash64(self._form(text)))
 
     def of(self, key: np.uint64) -> set[int]:
-        """Return the rows of concepts."""
+        """Return the rows of the concepts."""
         first, last = np.searchsorted(self._sorted, key, "left"), np.searchsorted(self._sorted, key, "right")
         return set(self._concepts[first:last].tolist())
 

@@ -1,4 +1,4 @@
-"""`LinkerTrainer`: BioSyn (Sung et al. 2020). Encoder, λ and temperature learn which candidates are right."""
+"""`LinkerTrainer`: train encoder, λ and temperature of a linker with BioSyn (Sung et al. 2020)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,13 @@ if TYPE_CHECKING:
 
 
 class CandidateScores(NamedTuple):
-    """rows (int64), scores (float32), right (bool), each of shape (mentions, candidates)."""
+    """The scores of candidates. All arrays have the shape (mentions, candidates).
+
+    Attributes:
+        rows: The rows of the names, int64.
+        scores: The scores, float32.
+        right: Which candidates are right, bool.
+    """
 
     rows: np.ndarray
     scores: np.ndarray
@@ -40,14 +46,14 @@ class CandidateScores(NamedTuple):
 class LinkerTrainer:
     """Trains the encoder, λ and the temperature of a linker.
 
-    The encoder is trained in place. The vectors of the names stay as they are until `refresh` encodes them anew.
+    The encoder is trained in place. The vectors of the names do not change until `refresh` encodes the names again.
 
     Args:
-        linker: what is trained. Its calibration is dropped, and an index that is not exact is replaced.
-        settings: how it is trained.
+        linker: The linker to train. Its calibration is dropped, and an index that is not exact is replaced.
+        settings: The training settings.
 
     Attributes:
-        counts: "mentions" that were trained on, those of them "without a right candidate", and what was left out.
+        counts: The number of "mentions" trained on, those "without a right candidate", and those left out.
 
     Raises:
         SapbertError: E342 the linker has no encoder.
@@ -59,13 +65,13 @@ class LinkerTrainer:
         generator = linker.generator
         if generator.vectors is None:
             raise SapbertError(Errors.E342)
-        if not generator.vectors.exact:  # an index would be void after the first step
+        if not generator.vectors.exact:  # an index would be invalid after the first step
             generator.renew(exact_vectors(generator.vectors, generator.kb))
         linker.stored_parameters = linker.stored_parameters.without_calibration()
         self.linker = linker
         self.settings = settings
         self.encoder = generator.vectors.encoder
-        self.encoder.dtype = "float32"  # stored in half precision, it would not be the one that encoded the names
+        self.encoder.dtype = "float32"  # rounded to half precision, it would not match the vectors of the names
         self.model = thinc_encoder(self.encoder, trained_layers=settings.trained_layers, dropout=settings.dropout)
         self.counts: Counter[str] = Counter()
         self.steps = 0
@@ -82,22 +88,22 @@ class LinkerTrainer:
 
     @property
     def sparse_weight(self) -> float:
-        """The present λ."""
+        """The current λ."""
         return float(self._weights[0]) if self.linker.generator.ngrams else 0.0
 
     @property
     def temperature(self) -> float:
-        """By which scores are divided before the loss sees them."""
+        """The current divisor of scores in the loss."""
         return float(np.exp(self._weights[1]))
 
     # --- training data
 
     def begin(self, annotated: Counter[str], documents: Sequence[AnnotatedDocument]) -> None:
-        """Take over what the training data says of concepts.
+        """Set the concept counts and the documents of the training data.
 
         Args:
-            annotated: how often each id is annotated.
-            documents: the training documents.
+            annotated: How often each id is annotated.
+            documents: The training documents.
 
         Raises:
             SapbertError: E346 none of the ids is in the vocabulary.
@@ -112,24 +118,25 @@ class LinkerTrainer:
         self._gold = list(documents) if self.settings.add_training_mentions else []
 
     def mentions(self, query: MentionQuery, ids: Sequence[str]) -> Iterator[TrainingMention]:
-        """A gold mention as what is trained on: its long form where it has one, else the parts of a composite.
+        """Convert a gold mention to training mentions: its long form if it has one, or the parts of a composite.
 
-        The parts of the first split with as many parts as there are ids take these in order.
+        The first split with as many parts as ids is used. Its parts get the ids in order.
 
         Args:
-            ids: its gold ids.
+            query: The mention.
+            ids: Its gold ids.
 
         Yields:
-            those with a concept of the vocabulary; the others are counted.
+            Training mentions with a concept of the vocabulary. Other ids are counted.
         """
-        for text, concept_id in self._texts(query, ids):
+        for text, concept_id in self._texts_with_ids(query, ids):
             concepts = frozenset(self.linker.kb.concept_rows(concept_id))
             self.counts["ids that the vocabulary lacks"] += not concepts
             if concepts:
                 yield TrainingMention(text, concepts, self.linker.filter_of(query.label))
 
-    def _texts(self, query: MentionQuery, ids: Sequence[str]) -> Iterator[tuple[str, str]]:
-        """Yield texts and the ids that are right for them."""
+    def _texts_with_ids(self, query: MentionQuery, ids: Sequence[str]) -> Iterator[tuple[str, str]]:
+        """Yield texts and their gold ids."""
         variants = query.variants
         if len(ids) == 1:
             yield variants.long_form or variants.text, ids[0]
@@ -139,8 +146,9 @@ class LinkerTrainer:
             yield from zip(split, ids, strict=False)
 
     def pick(self, mentions: Iterable[TrainingMention]) -> list[TrainingMention]:
-        """Return `list[TrainingMention]`: each of them once, if there is a name to compare it with. Where mentions are
-        deduplicated, those that were picked since the names were encoded are left out.
+        """Return the unique mentions that have names to compare with.
+
+        With `deduplicate_mentions`, mentions that were picked since the names were encoded are left out.
         """
         picked = [one for one in dict.fromkeys(mentions) if one not in self._picked and self._has_names(one)]
         if self.settings.deduplicate_mentions:
@@ -148,46 +156,46 @@ class LinkerTrainer:
         return picked
 
     def _has_names(self, mention: TrainingMention) -> bool:
-        passing = self.linker.generator.names_that_pass(mention.filter)
-        return passing is None or bool(passing.any())
+        mask = self.linker.generator.names_that_pass(mention.filter)
+        return mask is None or bool(mask.any())
 
     # --- a step
 
     def begin_update(self, mentions: Sequence[TrainingMention]) -> tuple[CandidateScores, Callable[[np.ndarray], None]]:
-        """Score the candidates of mentions that `pick` gave.
+        """Score the candidates of mentions from `pick`.
 
         Returns:
-            tuple: the scores, divided by the temperature; and a function that takes their gradient back to the weights,
-                until `finish_update` changes these.
+            The scores, divided by the temperature, and a function that takes their gradient and adds up the gradients
+            of the weights. `finish_update` then updates the weights.
         """
         rows, sparse = self._candidates(mentions)
         right = self._right(rows, mentions)
         self.counts["mentions"] += len(mentions)
         self.counts["without a right candidate"] += int((~right.any(axis=1)).sum())
-        texts, of_mentions, of_rows = self._unique_texts([mention.text for mention in mentions], rows)
+        texts, mention_places, name_places = self._unique_texts([mention.text for mention in mentions], rows)
         encoded, backprop = self.model.begin_update(self.encoder.tokenize(texts))
         vectors = np.asarray(encoded)
-        queries, names = vectors[of_mentions], vectors[of_rows]
+        queries, names = vectors[mention_places], vectors[name_places]
         temperature = self.temperature
         scores = (np.einsum("md,mkd->mk", queries, names) + self.sparse_weight * sparse) / temperature
 
         def backward(gradient: np.ndarray) -> None:
-            of_cosines = gradient / temperature
-            of_vectors = np.zeros_like(vectors)
-            np.add.at(of_vectors, of_mentions, np.einsum("mk,mkd->md", of_cosines, names))
-            np.add.at(of_vectors, of_rows, of_cosines[:, :, None] * queries[:, None, :])
-            backprop(cast("Floats2d", of_vectors))
-            self._gradient += np.array([(of_cosines * sparse).sum(), -(gradient * scores).sum()], dtype=np.float32)
+            cosine_gradient = gradient / temperature
+            vector_gradient = np.zeros_like(vectors)
+            np.add.at(vector_gradient, mention_places, np.einsum("mk,mkd->md", cosine_gradient, names))
+            np.add.at(vector_gradient, name_places, cosine_gradient[:, :, None] * queries[:, None, :])
+            backprop(cast("Floats2d", vector_gradient))
+            self._gradient += np.array([(cosine_gradient * sparse).sum(), -(gradient * scores).sum()], dtype=np.float32)
 
         return CandidateScores(rows, scores, right), backward
 
     def loss(self, scores: CandidateScores) -> tuple[float, np.ndarray]:
-        """Return `tuple[float, float32]`: the mean loss of a mention, and its gradient by the scores."""
+        """Return the mean loss per mention, and its gradient with respect to the scores, float32."""
         losses, gradients = self.settings.loss(scores.scores, scores.right)
         return float(losses.mean()), gradients / len(gradients)
 
     def finish_update(self, sgd: Optimizer) -> None:
-        """Change encoder, λ and temperature by what the steps have summed up; λ stays 0 or more."""
+        """Update encoder, λ and temperature with the gradients added up so far. λ stays 0 or more."""
         self.model.finish_update(sgd)
         self._weights, _ = self._adam((id(self), "weights"), self._weights, self._gradient)
         self._weights[0] = max(self._weights[0], 0)
@@ -196,14 +204,14 @@ class LinkerTrainer:
         self.steps += 1
 
     def _unique_texts(self, texts: list[str], rows: np.ndarray) -> tuple[list[str], np.ndarray, np.ndarray]:
-        """Each text once, since a batch has many names twice, with the places of the mentions and of the names."""
+        """Return unique texts, since a batch repeats many names, and the positions of the mentions and of the names."""
         normalize = TEXT_NORMALIZERS[self.encoder.text_normalizer]
         unique, places = np.unique(rows, return_inverse=True)
-        of_names = [normalize(self.linker.kb.name(int(row))) for row in unique]
-        of_texts = [normalize(text) for text in texts]
-        known = {text: place for place, text in enumerate(dict.fromkeys([*of_texts, *of_names]))}
-        of_rows = np.array([known[text] for text in of_names])[places].reshape(rows.shape)
-        return list(known), np.array([known[text] for text in of_texts]), of_rows
+        name_forms = [normalize(self.linker.kb.name(int(row))) for row in unique]
+        text_forms = [normalize(text) for text in texts]
+        positions = {text: place for place, text in enumerate(dict.fromkeys([*text_forms, *name_forms]))}
+        name_places = np.array([positions[text] for text in name_forms])[places].reshape(rows.shape)
+        return list(positions), np.array([positions[text] for text in text_forms]), name_places
 
     def _right(self, rows: np.ndarray, mentions: Sequence[TrainingMention]) -> np.ndarray:
         name_concepts = self.linker.kb.name_concepts
@@ -216,16 +224,16 @@ class LinkerTrainer:
     # --- the vectors of the names
 
     def count_documents(self, n: int) -> None:
-        """Count documents that are trained on next; names are encoded anew first where that is due."""
+        """Count documents before training on them. If it is due, names are encoded again first."""
         if self.reencode_every and self._docs_since_refresh >= self.reencode_every:
             self.refresh()
         self._docs_since_refresh += n
 
     def refresh(self) -> None:
-        """Encode the names by the present weights, if anything was trained since they were encoded."""
+        """Encode the names with the current weights, if anything was trained since they were encoded."""
         if not self._docs_since_refresh:
             return
-        self.encoder.replace(self.encoder.model)  # which has another fingerprint now
+        self.encoder.replace(self.encoder.model)  # updates the fingerprint
         folder = tempfile.TemporaryDirectory(prefix="spacy_sapbert_", ignore_cleanup_errors=True)
         build_name_vectors(self.linker.kb, self.encoder, Path(folder.name))
         self.linker.generator.renew(NameVectors(Path(folder.name), self.linker.kb, self.encoder))
@@ -239,9 +247,9 @@ class LinkerTrainer:
 
     @contextmanager
     def trained_generator(self) -> Iterator[CandidateGenerator]:
-        """Give what is to be saved: the training mentions are names, and the encoder says how it was trained.
+        """Give the generator to save: with the training mentions as names, and a record of the training in the encoder.
 
-        Training can go on afterwards: the linker itself stays as it is.
+        Training can continue afterwards, since the linker itself does not change.
         """
         self.refresh()
         generator = self.linker.generator
@@ -256,7 +264,7 @@ class LinkerTrainer:
             yield generator
 
     def note(self) -> None:
-        """Record with the encoder how it was trained; nothing before the first step."""
+        """Record the training in the encoder. Before the first step, nothing is recorded."""
         if self.steps:
             found = {"sparse_weight": self.sparse_weight, "temperature": self.temperature}
             settings: dict[str, Any] = self.settings.described

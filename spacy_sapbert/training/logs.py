@@ -1,4 +1,4 @@
-"""What a run tells while it goes on."""
+"""Logs of a training run: a JSON Lines file and a progress bar."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LOG_FILE = "log.jsonl"
 
 
 class RunLog(Protocol):
-    """Told of every step and every evaluation, `step` among the values; closed in the end."""
+    """Receives the values of each step and each evaluation, including `step`. It is closed at the end."""
 
     def step(self, values: Mapping[str, Any]) -> None: ...
 
@@ -24,15 +24,15 @@ class RunLog(Protocol):
     def close(self) -> None: ...
 
 
-# the output folder, the steps that are done and those in all, in
+# from the output folder, the number of steps done and the number of all steps
 MakeLog = Callable[[Path, int, int], RunLog]
 
 
 class JsonLines:
-    """One line of JSON a step, in `log.jsonl`; a run that goes on continues it where its checkpoint stood.
+    """Writes one line of JSON per step to `log.jsonl`. A resumed run continues the file from its checkpoint.
 
     Raises:
-        SapbertError: E507 it cannot be written.
+        SapbertError: E507 the file cannot be written.
     """
 
     def __init__(self, output: Path, done: int) -> None:
@@ -43,6 +43,7 @@ class JsonLines:
                 write(_as_line(line))
 
     def step(self, values: Mapping[str, Any]) -> None:
+        """Log the values of a step."""
         try:
             with self._path.open("a", encoding="utf-8") as handle:
                 handle.write(_as_line(values))
@@ -52,11 +53,11 @@ class JsonLines:
     evaluated = step
 
     def close(self) -> None:
-        """The file is closed after every line, so that a run that is killed leaves all that it told."""
+        """Do nothing: the file is closed after each line, so that a killed run leaves a complete log."""
 
 
 class WithProgressBar:
-    """`JsonLines`, and a progress bar on standard error where that is a terminal, else a line every so often."""
+    """Writes `JsonLines`, and shows a progress bar on standard error. Without a terminal it prints some lines instead."""
 
     def __init__(self, output: Path, done: int, total: int, every: int) -> None:
         from rich.console import Console
@@ -71,34 +72,37 @@ class WithProgressBar:
         self._bar.start()
 
     def step(self, values: Mapping[str, Any]) -> None:
+        """Log the values of a step."""
         self._lines.step(values)
-        told = (
+        message = (
             f"loss {values['loss']:.4f}, {values['pairs_per_s']:.0f} pairs/s, {values['mined_pairs']:,.0f} mined pairs"
         )
-        self._bar.update(self._task, completed=values["step"], description=told)
+        self._bar.update(self._task, completed=values["step"], description=message)
         if not self._console.is_terminal and values["step"] % self._every == 0:
-            self._console.print(f"step {values['step']:,}: {told}, {values['minutes_left']:.0f} minutes left")
+            self._console.print(f"step {values['step']:,}: {message}, {values['minutes_left']:.0f} minutes left")
 
     def evaluated(self, values: Mapping[str, Any]) -> None:
+        """Log the measures of an evaluation."""
         self._lines.evaluated(values)
-        told = ", ".join(f"{name} {value:.2f}" for name, value in values.items() if name != "step")
-        self._console.print(f"step {values['step']:,}: {told}")
+        message = ", ".join(f"{name} {value:.2f}" for name, value in values.items() if name != "step")
+        self._console.print(f"step {values['step']:,}: {message}")
 
     def close(self) -> None:
+        """Close the log."""
         self._bar.stop()
         self._lines.close()
 
 
 def json_lines() -> MakeLog:
-    """A log file alone."""
+    """Log to a file only."""
     return lambda output, done, total: JsonLines(output, done)
 
 
 def progress_bar(every: int = 50) -> MakeLog:
-    """A log file and a progress bar.
+    """Log to a file and show a progress bar.
 
     Args:
-        every: where standard error is no terminal, tell after so many steps.
+        every: Without a terminal, print a line after this number of steps.
 
     Raises:
         SapbertError: E335 it is not above 0.
@@ -112,6 +116,6 @@ def _as_line(values: Mapping[str, Any]) -> str:
 
 
 def read_log(path: Path) -> list[dict[str, Any]]:
-    """Return what a run told, in order; a last line that was cut off is left out."""
+    """Return the logged values in order. An incomplete last line is left out."""
     lines = path.read_text(encoding="utf-8").split("\n")
     return [json.loads(line) for line in lines[:-1]]

@@ -1,7 +1,7 @@
 """Losses over the mined pairs or triplets of a batch.
 
-Each function is registered by its name, and returns the loss that a config asks for. Those of pytorch-metric-learning
-(Musgrave et al. 2020) are taken from there. Similarities are cosines unless it says otherwise.
+Each function is registered under its name and returns the loss for a config. Those of pytorch-metric-learning (Musgrave
+et al. 2020) are taken from that library. Similarities are cosines unless stated otherwise.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 else:
     Tensor = Any  # see mining.py
 
-# vectors of unit length, shape (n, dim), in; a number to be made small out
+# from unit vectors, shape (n, dim), and the mined pairs to the loss
 Loss = Callable[[Tensor, Mined], Tensor]
 
 
 def multi_similarity(alpha: float = 1.0, beta: float = 60.0, base: float = 0.5) -> Loss:
-    """Multi-Similarity loss (Wang et al. 2019), with the numbers of SapBERT's published code.
+    """Multi-Similarity loss (Wang et al. 2019), with the values of SapBERT's published code.
 
-    The mean over all names a of 1/α log(1 + Σp exp(-α(s(a,p) - base))) + 1/β log(1 + Σn exp(β(s(a,n) - base))).
+    It is the mean over all names a of 1/α log(1 + Σp exp(-α(s(a,p) - base))) + 1/β log(1 + Σn exp(β(s(a,n) - base))).
 
     Args:
-        alpha: α and β, how steeply the loss rises for positives and for negatives.
-        beta: see `alpha`.
-        base: the similarity at which it turns.
+        alpha: α, how steeply the loss rises for positives.
+        beta: β, how steeply the loss rises for negatives.
+        base: The similarity at which the loss starts to rise.
     """
     from pytorch_metric_learning.losses import MultiSimilarityLoss
 
@@ -38,8 +38,8 @@ def multi_similarity(alpha: float = 1.0, beta: float = 60.0, base: float = 0.5) 
 def info_nce(temperature: float = 0.07) -> Loss:
     """InfoNCE (van den Oord et al. 2018) for several positives (NT-Xent).
 
-    The mean over the mined pairs (a, p) of -log(exp(s(a,p)/τ) / (exp(s(a,p)/τ) + Σn exp(s(a,n)/τ))). It equals
-    pytorch-metric-learning's NTXentLoss, which makes a matrix of all positive by all negative pairs: hundreds of
+    It is the mean over the mined pairs (a, p) of -log(exp(s(a,p)/τ) / (exp(s(a,p)/τ) + Σn exp(s(a,n)/τ))). It equals
+    NTXentLoss of pytorch-metric-learning. That class makes a matrix of all positive by all negative pairs: hundreds of
     megabytes for a batch that was not mined.
 
     Args:
@@ -60,23 +60,23 @@ def info_nce(temperature: float = 0.07) -> Loss:
 def multiple_negatives_ranking(scale: float = 20.0) -> Loss:
     """Multiple Negatives Ranking loss (Henderson et al. 2017), with the scale of sentence-transformers.
 
-    The mean over the pairs (a, p) of the cross-entropy of the softmax of scale · s(a, ·) over p and the negatives of a:
-    InfoNCE with a temperature of 1 / scale. Which negatives these are is up to the miner: see `in_batch_negatives`.
+    It is the mean over the pairs (a, p) of the cross-entropy of the softmax of scale · s(a, ·) over p and the negatives
+    of a. This is InfoNCE with a temperature of 1 / scale. The miner chooses the negatives: see `in_batch_negatives`.
 
     Args:
-        scale: similarities are multiplied by it.
+        scale: The factor of the similarities.
     """
     return info_nce(1 / scale)
 
 
 def nca(scale: float = 1.0) -> Loss:
-    """Neighbourhood components analysis (Goldberger et al. 2004).
+    """Neighborhood components analysis (Goldberger et al. 2004).
 
-    The mean over the anchors a of -log of the share that its positives have in Σ exp(-scale d²(a, ·)) over all its
-    mined pairs, d the L2 distance. pytorch-metric-learning has it for labels, not for pairs.
+    It is the mean over the anchors a of -log of the share that its positives have in Σ exp(-scale d²(a, ·)) over all
+    its mined pairs. d is the L2 distance. pytorch-metric-learning supports labels only, not pairs.
 
     Args:
-        scale: squared distances are multiplied by it.
+        scale: The factor of the squared distances.
     """
 
     def loss(vectors: Tensor, mined: Mined) -> Tensor:
@@ -95,8 +95,8 @@ def lifted_structure(neg_margin: float = 1.0, pos_margin: float = 0.0) -> Loss:
     """Lifted structure loss in its general form (Hermans et al. 2017, eq. 4), over L2 distances.
 
     Args:
-        neg_margin: the distance that negatives should have.
-        pos_margin: is taken from the distances of positives.
+        neg_margin: The wanted distance of negatives.
+        pos_margin: Subtracted from the distances of positives.
     """
     from pytorch_metric_learning.losses import GeneralizedLiftedStructureLoss
 
@@ -107,8 +107,8 @@ def circle(m: float = 0.4, gamma: float = 80.0) -> Loss:
     """Circle loss (Sun et al. 2020).
 
     Args:
-        m: the margin: positives should be above 1 - m, negatives below m.
-        gamma: γ, by which similarities are multiplied.
+        m: The margin: positives should be above 1 - m, negatives below m.
+        gamma: γ, the factor of the similarities.
     """
     from pytorch_metric_learning.losses import CircleLoss
 
@@ -116,13 +116,13 @@ def circle(m: float = 0.4, gamma: float = 80.0) -> Loss:
 
 
 def triplet(margin: float = 0.2) -> Loss:
-    """Triplet loss over L2 distances: the mean of max(0, d(a,p) - d(a,n) + margin) where it is not 0.
+    """Triplet loss over L2 distances: the mean of max(0, d(a,p) - d(a,n) + margin) over triplets with a loss above 0.
 
-    sentence-transformers' has a margin of 5, for vectors of any length, and takes the mean over all triplets. Here the
-    vectors are of unit length, and no two of them are farther from each other than 2.
+    The loss of sentence-transformers has a margin of 5, for vectors of any length, and averages over all triplets. Here
+    vectors have unit length, so that no distance exceeds 2.
 
     Args:
-        margin: by how much a negative should be farther away than a positive.
+        margin: How much farther away than the positive a negative should be.
     """
     from pytorch_metric_learning.losses import TripletMarginLoss
 
@@ -134,7 +134,7 @@ def cosine(neg_margin: float = 0.0) -> Loss:
     """Cosine embedding loss: 1 - s for positive pairs and max(0, s - margin) for others, the mean of each where not 0.
 
     Args:
-        neg_margin: the margin.
+        neg_margin: The margin.
     """
     from pytorch_metric_learning.distances import CosineSimilarity
     from pytorch_metric_learning.losses import ContrastiveLoss
@@ -143,7 +143,7 @@ def cosine(neg_margin: float = 0.0) -> Loss:
 
 
 def _over_pairs(loss: Any) -> Loss:
-    """Give a loss of pytorch-metric-learning the mined pairs, each once."""
+    """Apply a loss of pytorch-metric-learning to the unique mined pairs."""
     return lambda vectors, mined: loss(
         vectors, indices_tuple=(*mined.positives.nonzero().T, *mined.negatives.nonzero().T)
     )

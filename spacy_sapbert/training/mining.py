@@ -1,4 +1,4 @@
-"""Which of a batch's pairs of names an encoder still has to learn from."""
+"""Mine the pairs and triplets of a batch on which an encoder is trained."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from .pair_table import Batch
 if TYPE_CHECKING:
     from torch import Tensor
 else:
-    Tensor = Any  # who reads a config asks for the types of its settings, which is no reason to import torch
+    Tensor = Any  # reading a config resolves the annotations, which should not import torch
 
 
 class Mined(NamedTuple):
-    """What a loss is computed over.
+    """The mined pairs and triplets of a batch.
 
     Attributes:
-        triplets (int64, shape (t, 3)): places of an anchor, a synonym of it and a name that is none.
-        positives (bool, shape (n, n)): the pairs that occur in them, the anchor first.
-        negatives (bool, shape (n, n)): the pairs that occur in them, the anchor first.
+        triplets: Positions of an anchor, a synonym of it, and another name, int64, shape (t, 3).
+        positives: The pairs of anchor and synonym in them, bool, shape (n, n), with the anchor first.
+        negatives: The pairs of anchor and other name in them, bool, shape (n, n), with the anchor first.
     """
 
     triplets: Tensor
@@ -28,18 +28,18 @@ class Mined(NamedTuple):
     negatives: Tensor
 
 
-# the vectors of a batch's names, of unit length and shape (n, dim), and the batch in
+# from the unit vectors of a batch's names, shape (n, dim), and the batch to the mined pairs
 Miner = Callable[[Tensor, Batch], Mined]
 
 
 def hard_triplets(margin: float | None = 0.2) -> Miner:
-    """All triplets (a, p, n) of a batch with d(a, n) - d(a, p) <= margin, d the L2 distance of unit vectors.
+    """Mine all triplets (a, p, n) of a batch with d(a, n) - d(a, p) <= margin, d the L2 distance of unit vectors.
 
-    This is the online mining of SapBERT (Liu et al. 2021, section 2): what is hard follows the model as it learns.
-    Distances are only computed for synonyms, so it takes n² and not n³ steps for n names with few synonyms each.
+    This is the online mining of SapBERT (Liu et al. 2021, section 2): which triplets are hard follows the model during
+    training. Only pairs of synonyms are anchors, so it takes n² instead of n³ steps for n names with few synonyms each.
 
     Args:
-        margin: how much farther away than the positive a hard negative may be; None takes all triplets.
+        margin: How much farther away than the positive a hard negative may be; None takes all triplets.
     """
 
     def mine(vectors: Tensor, batch: Batch) -> Mined:
@@ -62,12 +62,12 @@ def hard_triplets(margin: float | None = 0.2) -> Miner:
 
 
 def given_triplets() -> Miner:
-    """The pairs of a batch with the negatives that were mined for them beforehand, and nothing else.
+    """Use the pairs of a batch with the negatives that were mined for them offline, and nothing else.
 
-    A negative that is a synonym after all, since the encoder reads both alike, is left out.
+    A negative is left out if it is a synonym because the encoder reads both names the same.
 
     Raises:
-        SapbertError: E347 when it mines: no negatives were given.
+        SapbertError: E347 the batch has no offline negatives (raised when it mines).
     """
 
     def mine(vectors: Tensor, batch: Batch) -> Mined:
@@ -84,10 +84,10 @@ def given_triplets() -> Miner:
 
 
 def in_batch_negatives() -> Miner:
-    """Each pair of a batch, first name to second, against the second names of the others and all given negatives.
+    """Compare the first name of each pair with the second names of the other pairs and with all offline negatives.
 
-    These are the candidates of Multiple Negatives Ranking (Henderson et al. 2017, section 4.4), but for the names that
-    are known to be synonyms of the first: they are no negatives.
+    These are the candidates of Multiple Negatives Ranking (Henderson et al. 2017, section 4.4). Known synonyms of the
+    first name are not negatives.
     """
 
     def mine(vectors: Tensor, batch: Batch) -> Mined:
@@ -106,15 +106,17 @@ def in_batch_negatives() -> Miner:
 
 
 def _mined(triplets: Tensor, like: Tensor) -> Mined:
-    """
+    """Return the triplets with their pairs.
+
     Args:
-        like (bool, shape (n, n)): where the marks of pairs lie, and how many.
+        triplets: The triplets.
+        like: A tensor with the shape and device of the pairs, bool, shape (n, n).
     """
     return Mined(triplets, _marked(like, triplets[:, 0], triplets[:, 1]), _marked(like, triplets[:, 0], triplets[:, 2]))
 
 
 def _distances(vectors: Tensor) -> Tensor:
-    """Return `float32, shape (n, n)`: L2 distances of unit vectors, by their cosines."""
+    """Return the L2 distances of unit vectors, computed from their cosines, float32, shape (n, n)."""
     return (2 - 2 * vectors @ vectors.T).clamp(min=0).sqrt()
 
 

@@ -1,4 +1,4 @@
-"""Batches in which documents annotated by people and by rule have a fixed share."""
+"""Batches with a fixed share of manually annotated documents and of documents annotated by rules."""
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import cycle, islice
@@ -14,14 +14,14 @@ ExampleBatcher = Callable[[Iterable["Example"]], Iterator[list["Example"]]]
 
 
 def mixed_batches(manual: int = 16, augmented: int = 16) -> ExampleBatcher:
-    """So many documents annotated by people, and so many annotated by rule, in each batch.
+    """Put fixed numbers of manually annotated documents and of documents annotated by rules into each batch.
 
-    An epoch goes once through the former; of the latter it takes those that come first, of which there are others each
-    time, since `spacy train` shuffles. Where all documents are of one kind, batches are of that kind.
+    An epoch uses each manual document once, and the first documents annotated by rules. These differ in each epoch,
+    since `spacy train` shuffles. If all documents are of one kind, so are the batches.
 
     Args:
-        manual: documents annotated by people in a batch.
-        augmented: documents annotated by rule in a batch.
+        manual: Manually annotated documents per batch.
+        augmented: Documents annotated by rules per batch.
 
     Raises:
         SapbertError: E335 a number is not above 0.

@@ -1,4 +1,4 @@
-"""The names that a mention is compared with in training (Sung et al. 2020, section 3.3)."""
+"""The candidate names of a mention in training (Sung et al. 2020, section 3.3)."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from .biosyn import BioSyn
 
 
 class TrainingMention(NamedTuple):
-    """A mention to learn from.
+    """A mention to train on.
 
     Attributes:
-        text: with its abbreviations expanded.
-        concepts: rows of the right concepts.
-        filter: which names may be its candidates.
+        text: The text with its abbreviations expanded.
+        concepts: The rows of the right concepts.
+        filter: The filter of its candidates.
     """
 
     text: str
@@ -29,38 +29,44 @@ class TrainingMention(NamedTuple):
 
 
 class NameCandidates:
-    """The names that a mention is compared with; never the mention itself where it is a name from a corpus only."""
+    """Selects the candidate names of mentions.
+
+    A mention is not its own candidate if that name only comes from a corpus.
+    """
 
     def __init__(self, generator: CandidateGenerator, settings: BioSyn, counts: Counter[str]) -> None:
         self._generator = generator
         self._n_dense = int(settings.dense_share * settings.k) if generator.ngrams else settings.k
         self._k = settings.k
-        self._add_right = settings.inject_gold
+        self._inject_gold = settings.inject_gold
         self._counts = counts
         self._annotated: dict[str, list[int]] = {}
         for row in generator.kb.annotated_only():
             self._annotated.setdefault(biosyn(generator.kb.name(row)), []).append(row)
 
     def __call__(self, mentions: Sequence[TrainingMention]) -> tuple[np.ndarray, np.ndarray]:
-        """Return `int64 and float32, shape (mentions, candidates)`: the rows of the names, and their sparse scores.
+        """Return the candidates of mentions.
 
-        A filter that lets fewer names pass than there shall be candidates makes fewer of all.
+        If a filter matches fewer names than wanted, all mentions get fewer candidates.
+
+        Returns:
+            The rows of the names and their sparse scores, int64 and float32, shape (mentions, candidates).
         """
         dense, sparse = self._generator.similarities([mention.text for mention in mentions])
         for place, mention in enumerate(mentions):
-            passing = self._generator.names_that_pass(mention.filter)
+            mask = self._generator.names_that_pass(mention.filter)
             for scores in (dense[place], sparse[place]):
                 scores[self._annotated.get(biosyn(mention.text), [])] = -np.inf
-                if passing is not None:
-                    scores[~passing] = -np.inf
-        chosen = [self._choose(dense[place], sparse[place]) for place in range(len(mentions))]
-        if self._add_right:
-            chosen = [self._with_right(*found) for found in zip(chosen, dense, mentions, strict=True)]
+                if mask is not None:
+                    scores[~mask] = -np.inf
+        chosen = [self._select(dense[place], sparse[place]) for place in range(len(mentions))]
+        if self._inject_gold:
+            chosen = [self._with_gold(*found) for found in zip(chosen, dense, mentions, strict=True)]
         k = min(map(len, chosen))
         rows = np.stack([rows[:k] for rows in chosen])
         return rows, np.take_along_axis(sparse, rows, axis=1)
 
-    def _with_right(self, rows: np.ndarray, dense: np.ndarray, mention: TrainingMention) -> np.ndarray:
+    def _with_gold(self, rows: np.ndarray, dense: np.ndarray, mention: TrainingMention) -> np.ndarray:
         name_concepts = self._generator.kb.name_concepts
         right = name_concepts.names[np.isin(name_concepts.concepts, list(mention.concepts))]
         right = right[np.isfinite(dense[right])]
@@ -69,15 +75,15 @@ class NameCandidates:
         self._counts["right candidates added"] += 1
         return np.append(rows[:-1], right[dense[right].argmax()])
 
-    def _choose(self, dense: np.ndarray, sparse: np.ndarray) -> np.ndarray:
-        by_sparse = _best(sparse, self._k - self._n_dense)
-        by_dense = _best(dense, self._k)
+    def _select(self, dense: np.ndarray, sparse: np.ndarray) -> np.ndarray:
+        by_sparse = _highest(sparse, self._k - self._n_dense)
+        by_dense = _highest(dense, self._k)
         further = by_dense[~np.isin(by_dense, by_sparse)]
         return np.concatenate([by_sparse, further[: self._k - len(by_sparse)]])
 
 
-def _best(scores: np.ndarray, n: int) -> np.ndarray:
-    """Return `int64`: the places of the n highest scores, best first; equal ones by place."""
+def _highest(scores: np.ndarray, n: int) -> np.ndarray:
+    """Return the positions of the n highest scores, best first, int64. Equal scores are ordered by position."""
     places = top(scores, n) if n else np.zeros(0, dtype=np.int64)
     places = places[np.isfinite(scores[places])]
     return places[np.lexsort((places, -scores[places]))][:n]

@@ -1,4 +1,4 @@
-"""The optimizer, and how its learning rate goes up and down."""
+"""Optimizers and learning rate schedules."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ if TYPE_CHECKING:
 else:
     Module = Optimizer = Any  # see mining.py
 
-# a module in, the optimizer of its trainable weights out
+# from a module to the optimizer of its trainable weights
 MakeOptimizer = Callable[[Module], Optimizer]
-# the step and the number of steps in all in, the factor on the learning rate out
+# from the step and the number of all steps to the factor of the learning rate
 Schedule = Callable[[int, int], float]
 
 
 def adamw(learn_rate: float = 2e-5, weight_decay: float = 0.01) -> MakeOptimizer:
-    """AdamW (Loshchilov and Hutter 2019); biases and the weights of layer norms do not decay.
+    """AdamW (Loshchilov and Hutter 2019). Biases and the weights of layer norms do not decay.
 
     Args:
-        learn_rate: at its highest, before the schedule's factor.
-        weight_decay: of all other weights.
+        learn_rate: The highest learning rate, before the factor of the schedule.
+        weight_decay: The weight decay of all other weights.
     """
 
     def make(module: Module) -> Optimizer:
@@ -39,11 +39,11 @@ def adamw(learn_rate: float = 2e-5, weight_decay: float = 0.01) -> MakeOptimizer
 
 
 def warmup_linear(warmup_steps: int = 0, final: float = 0.0) -> Schedule:
-    """Up from 0 over the first steps, then down in a line.
+    """Raise the learning rate from 0 over the first steps, then lower it linearly.
 
     Args:
-        warmup_steps: so many of them.
-        final: the factor at the last step; 1 for none of the way down.
+        warmup_steps: Number of first steps.
+        final: The factor at the last step; 1 for no decrease.
     """
 
     def factor(step: int, total: int) -> float:

@@ -1,8 +1,9 @@
-"""Files of pairs, and of the names that several concepts share.
+"""Read and write files of pairs, and of names that several concepts share.
 
-A file of pairs has SapBERT's lines, `id||name||name`. Names are lower-cased, with single blanks. Beside it lies a file
-of the names that several concepts own, `name||id||id…`: two pairs of a batch that share an owner are no negatives of
-one another, and the id of a pair alone does not tell that.
+A file of pairs has SapBERT's lines, `id||name||name`. Names are in lower case, with single blanks.
+
+A second file next to it has the names that several concepts share, `name||id||id…`. Two pairs of a batch that share a
+concept are not negatives of each other. The ids of the pairs alone do not show that.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _BARS = "||"
 
 
 class Pair(NamedTuple):
-    """Two names of one concept; where it comes from a corpus, the mention and a name."""
+    """Two names of one concept. In pairs from a corpus, these are the mention and a name."""
 
     concept_id: str
     name1: str
@@ -26,21 +27,22 @@ class Pair(NamedTuple):
 
 
 class SharedName(NamedTuple):
-    """A name with all the concepts that own it, two or more."""
+    """A name with all its concepts, two or more."""
 
     name: str
     concept_ids: tuple[str, ...]
 
 
 def shared_names_path(pairs: Path) -> Path:
-    """Return where the shared names of a file of pairs lie, e.g. `pairs.shared.txt.gz` by `pairs.txt.gz`."""
+    """Return the path of the shared names of a file of pairs: `pairs.shared.txt.gz` for `pairs.txt.gz`."""
     plain = without_gz(pairs)
     return pairs.with_name(f"{plain.stem}.shared{plain.suffix}{pairs.name[len(plain.name) :]}")
 
 
 def find_shared_names(pairs: Path) -> Path | None:
-    """Return the file of shared names beside a file of pairs, if there is one; eval.txt and plot.txt, the pairs that
-    were set aside, have it in common with train.txt.
+    """Return the file of shared names next to a file of pairs, if there is one.
+
+    The held-out pairs in eval.txt and plot.txt use that of train.txt.
     """
     train = pairs.with_name("train.txt") if pairs.name in ("eval.txt", "plot.txt") else pairs
     beside = (shared_names_path(one) for one in (pairs, train))
@@ -48,18 +50,18 @@ def find_shared_names(pairs: Path) -> Path | None:
 
 
 def as_line(*fields: str) -> str:
-    """Return the line of a file of pairs or of shared names."""
+    """Return a line of a file of pairs or of shared names."""
     return _BARS.join(fields) + "\n"
 
 
 def read_pairs(path: Path) -> Iterator[Pair]:
-    """Read a file of pairs, ours or SapBERT's: plain or gzipped, with or without blanks round the bars.
+    """Read a file of pairs, ours or SapBERT's: plain or gzipped, with or without blanks around the bars.
 
     Yields:
-        in the order of the file, the names as they stand there.
+        The pairs in the order of the file, with the names as written.
 
     Raises:
-        SapbertError: E180 a line is no pair, E12x the file cannot be read.
+        SapbertError: E180 a line is not a pair, E12x the file cannot be read.
     """
     for line, fields in _read_fields(path):
         if len(fields) != len(Pair._fields) or not all(fields):
@@ -68,13 +70,13 @@ def read_pairs(path: Path) -> Iterator[Pair]:
 
 
 def read_shared_names(path: Path) -> Iterator[SharedName]:
-    """Read a file of shared names; `dict` makes a table of it, from names to ids.
+    """Read a file of shared names. `dict` converts them to a mapping from names to ids.
 
     Yields:
-        in the order of the file.
+        The shared names in the order of the file.
 
     Raises:
-        SapbertError: E180 a line is no name with two ids or more, E12x the file cannot be read.
+        SapbertError: E180 a line is not a name with two or more ids, E12x the file cannot be read.
     """
     for line, (name, *concept_ids) in _read_fields(path):
         if len(concept_ids) < 2 or not all((name, *concept_ids)):
@@ -91,6 +93,6 @@ def _read_fields(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def is_writable(text: str) -> bool:
-    """Whether a reader finds a text again; it takes a byte order mark at the beginning for none of the text."""
+    """Return whether a reader would read back the same text. It skips a byte order mark at the start."""
     bars = _BARS in text or text.endswith("|")
     return bool(text) and not bars and not text.startswith("\ufeff") and text == " ".join(text.split())

@@ -1,4 +1,4 @@
-"""All pairs of a file in memory, perhaps with negatives, and batches of them with what is known of their names."""
+"""`PairTable`: all pairs of a file in memory, optionally with negatives, and batches of them."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from .triple_files import Triple, read_triples
 
 
 class Batch(NamedTuple):
-    """Names that are encoded together, each once.
+    """Unique names that are encoded together.
 
     Attributes:
-        names: n names, in normal form.
-        pairs (int64, shape (b, 2)): the places in `names` of the pairs that were drawn.
-        synonyms (bool, shape (n, n)): whether two different places hold names of one concept. What is not known to be a
-            synonym is a negative.
-        triplets (int64, shape (t, 3)): the places of each pair with each of the negatives that were given with it.
+        names: The n names, in normal form.
+        pairs: The positions of the drawn pairs in `names`, int64, shape (b, 2).
+        synonyms: Whether two different positions hold names of one concept, bool, shape (n, n). All other pairs of
+            names are negatives.
+        triplets: The positions of each pair with each of its offline negatives, int64, shape (t, 3).
     """
 
     names: list[str]
@@ -36,7 +36,7 @@ class Batch(NamedTuple):
 
 
 class PairWithNegatives(NamedTuple):
-    """Two names of one concept, and names of others, each with the ids of its concepts as far as they are known."""
+    """Two names of one concept, and names of others. Each of these has the known ids of its concepts."""
 
     concept_id: str
     name1: str
@@ -45,11 +45,11 @@ class PairWithNegatives(NamedTuple):
 
 
 class PairTable:
-    """Pairs of synonyms, in 16 bytes each and as many for a negative, and the text of their names.
+    """Pairs of synonyms, in 16 bytes each plus 16 per negative, and the text of their names.
 
     Args:
-        pairs: grouped by concept where they come from our files, which keeps the texts few.
-        owners: the ids of all concepts of a name, for names that several concepts share.
+        pairs: The pairs. Our files group them by concept, which saves memory for the texts.
+        owners: The ids of all concepts of a name, for names that several concepts share.
 
     Raises:
         SapbertError: E330 there is no pair of two different names.
@@ -71,7 +71,7 @@ class PairTable:
             rows.extend((names.row(pair.name1), names.row(pair.name2)))
             for name, ids in pair.negatives if isinstance(pair, PairWithNegatives) else ():
                 negatives.append(names.row(name))
-                negative_concepts.append(self._owned_by(name, ids))
+                negative_concepts.append(self._concept_of_negative(name, ids))
                 negative_pairs.append(len(concepts))
             concepts.append(_key(pair.concept_id))
         if not concepts:
@@ -84,9 +84,9 @@ class PairTable:
         self._negative_concepts = np.asarray(negative_concepts, dtype=np.int64)
         self._negative_pairs = np.asarray(negative_pairs, dtype=np.int32)
 
-    def _owned_by(self, name: str, ids: Sequence[str]) -> int:
-        """Note the concepts of a negative. RETURNS (int): one of them, or what stands for an unknown one of its own."""
-        keys = [_key(one) for one in ids] or [_key(f"\t{name}")]  # no id holds a tab
+    def _concept_of_negative(self, name: str, ids: Sequence[str]) -> int:
+        """Store the concepts of a negative, and return the key of one of them. An unknown concept gets its own key."""
+        keys = [_key(one) for one in ids] or [_key(f"\t{name}")]  # ids never contain a tab
         if len(keys) > 1:
             known = self._owners.setdefault(hash64(name), [])
             known.extend(key for key in keys if key not in known)
@@ -97,17 +97,17 @@ class PairTable:
 
     @property
     def n_names(self) -> int:
-        """How many names there are, each counted once a concept."""
+        """The number of names. A name counts once per concept."""
         return len(self._ends) - 1
 
     @property
     def n_shared(self) -> int:
-        """How many names are known to belong to several concepts."""
+        """The number of names that are known to belong to several concepts."""
         return len(self._owners)
 
     @property
     def fingerprint(self) -> str:
-        """A hash of pairs and names: equal ones give equal batches."""
+        """A hash of pairs and names. Equal hashes give equal batches."""
         digest = hashlib.sha256(self._texts)
         negatives = (self._negatives, self._negative_concepts, self._negative_pairs)
         for part in (self._ends, self._rows, self._concepts, *negatives):
@@ -116,23 +116,24 @@ class PairTable:
         return digest.hexdigest()
 
     def name(self, row: int) -> str:
+        """Return the name at a row."""
         return self._texts[self._ends[row] : self._ends[row + 1]].decode()
 
     def batch(self, pairs: np.ndarray) -> Batch:
-        """Bring pairs together.
+        """Make a batch of pairs.
 
         Args:
-            pairs (int64, shape (b,)): numbers of pairs, from 0 to len(self).
+            pairs: The numbers of the pairs, from 0 to len(self) - 1, int64, shape (b,).
         """
-        which, given = self._given(pairs)
-        rows = np.concatenate((self._rows[pairs].ravel(), self._negatives[given]))
-        matching_entries = np.concatenate((np.repeat(self._concepts[pairs], 2), self._negative_concepts[given]))
-        # a name has several rows where the pairs are not grouped by concept
+        which, negative_rows = self._negatives_of(pairs)
+        rows = np.concatenate((self._rows[pairs].ravel(), self._negatives[negative_rows]))
+        concepts = np.concatenate((np.repeat(self._concepts[pairs], 2), self._negative_concepts[negative_rows]))
+        # a name has several rows if the pairs are not grouped by concept
         known: dict[tuple[str, int], int] = {}
         places = np.array(
             [
                 known.setdefault((self.name(row), concept), len(known))
-                for row, concept in zip(rows, matching_entries.tolist(), strict=True)
+                for row, concept in zip(rows, concepts.tolist(), strict=True)
             ]
         )
         names = [name for name, _ in known]
@@ -140,22 +141,22 @@ class PairTable:
         drawn, negatives = places[: 2 * len(pairs)].reshape(-1, 2), places[2 * len(pairs) :]
         return Batch(names, drawn, self._synonyms(names, concept_of), np.column_stack((drawn[which], negatives)))
 
-    def _given(self, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return ``: of each negative that is given with one of these pairs, the place in `pairs`, and its number."""
+    def _negatives_of(self, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the offline negatives of pairs: indices into `pairs`, and the numbers of the negatives."""
         firsts = np.searchsorted(self._negative_pairs, pairs, "left")
         lasts = np.searchsorted(self._negative_pairs, pairs, "right")
-        given = [np.arange(first, last) for first, last in zip(firsts, lasts, strict=True)]
-        return np.repeat(np.arange(len(pairs)), lasts - firsts), np.concatenate(given)
+        negative_rows = [np.arange(first, last) for first, last in zip(firsts, lasts, strict=True)]
+        return np.repeat(np.arange(len(pairs)), lasts - firsts), np.concatenate(negative_rows)
 
     def _synonyms(self, names: list[str], concept_of: np.ndarray) -> np.ndarray:
-        """Return `bool, shape (n, n)`: whether the concepts of two names overlap."""
+        """Return whether the concepts of two names overlap, bool, shape (n, n)."""
         synonyms = concept_of[:, None] == concept_of[None, :]
         shared = {place: ids for place, name in enumerate(names) if (ids := self._owners.get(hash64(name)))}
         for place, ids in shared.items():
             same = np.isin(concept_of, ids)
             synonyms[place] |= same
             synonyms[:, place] |= same
-        for place, ids in shared.items():  # two shared names can meet in a concept that no pair of the batch is of
+        for place, ids in shared.items():  # two shared names may share a concept that is not in the batch
             for other, others in shared.items():
                 synonyms[place, other] |= not set(ids).isdisjoint(others)
         np.fill_diagonal(synonyms, False)
@@ -163,10 +164,11 @@ class PairTable:
 
 
 class _Names:
-    """The text of names, and a number for each; one that comes again within a concept keeps its number.
+    """The texts of names, and a number for each. A repeated name within a concept keeps its number.
 
     Attributes:
-        texts (bytearray), ends (array): UTF-8, and where each name ends.
+        texts (bytearray): The names in UTF-8.
+        ends (array): The end of each name.
     """
 
     def __init__(self) -> None:
@@ -188,30 +190,30 @@ class _Names:
 
 
 def read_pair_file(path: str, *, shared: str | None = "auto") -> PairTable:
-    """Read a file of pairs, as `spacy-sapbert pairs` and SapBERT's own scripts write it.
+    """Read a file of pairs that `spacy-sapbert pairs` or SapBERT's own scripts wrote.
 
     Args:
-        path: the file, plain or gzipped.
-        shared: the file of the names that several concepts share; "auto" takes the one beside the pairs where there is
-            one, None goes by the ids of the pairs alone, as the published code does.
+        path: The file, plain or gzipped.
+        shared: The file of names that several concepts share. "auto" takes the one next to the pairs, if there is one.
+            None only uses the ids of the pairs, as the published code does.
 
     Raises:
-        SapbertError: E180 a broken line, E12x a file cannot be read, E330 there is no pair.
+        SapbertError: E180 a line is broken, E12x a file cannot be read, E330 there is no pair.
     """
     return PairTable(read_pairs(Path(path)), _read_owners(path, shared))
 
 
 def read_triple_file(path: str, *, negatives: int | None = None, shared: str | None = "auto") -> PairTable:
-    """Read a file of triples, as `spacy-sapbert mine` writes it: each pair once, with its negatives.
+    """Read a file of triples that `spacy-sapbert mine` wrote: each pair once, with its negatives.
 
     Args:
-        path: the file, plain or gzipped.
-        negatives: at most so many of each pair, those that come first: the nearest; None for all.
-        shared: as for `read_pair_file`; "auto" takes the file beside the triples where there is one.
+        path: The file, plain or gzipped.
+        negatives: The most negatives per pair. The first ones are the nearest. None takes all.
+        shared: As for `read_pair_file`. "auto" takes the file next to the triples, if there is one.
 
     Raises:
-        SapbertError: E185, E186 no triples or a broken line, E180 a broken line among the shared names, E12x a file
-            cannot be read, E330 there is no pair, E335 a number of negatives that makes no sense.
+        SapbertError: E185 a column is missing, E186 a line is broken, E180 a line of the shared names is broken, E12x a
+            file cannot be read, E330 there is no pair, E335 the number of negatives is not above 0.
     """
     check_counts(negatives=negatives)
     return PairTable(_by_pair(read_triples(Path(path)), negatives), _read_owners(path, shared))
@@ -224,11 +226,11 @@ def _by_pair(triples: Iterable[Triple], most: int | None) -> Iterator[PairWithNe
 
 
 def _read_owners(path: str, shared: str | None) -> dict[str, tuple[str, ...]]:
-    """Return the concepts of the names that several share."""
+    """Return the concepts of the names that several concepts share."""
     owners = find_shared_names(Path(path)) if shared == "auto" else shared
     return dict(read_shared_names(Path(owners))) if owners else {}
 
 
 def _key(concept_id: str) -> int:
-    """Return `int`: stands for a concept in an array of int64."""
+    """Return a number for a concept that fits into int64."""
     return hash64(concept_id) - 2**63

@@ -1,4 +1,4 @@
-"""Draw the pairs of names for one concept on which self-alignment trains an encoder (SapBERT: Liu et al. 2021)."""
+"""Draw pairs of synonyms for self-alignment, which trains an encoder (SapBERT: Liu et al. 2021)."""
 
 from __future__ import annotations
 
@@ -51,30 +51,30 @@ _NAMES_OF_CONCEPTS = (
 
 
 class Synonyms(NamedTuple):
-    """A concept with its unique names, in normal form and in the order of the store."""
+    """A concept with its unique names, in normal form and in the order of the knowledge base."""
 
     concept_id: str
     names: list[str]
 
 
 class GoldMention(NamedTuple):
-    """A mention in normal form, and the primary id of the concept that it is annotated with."""
+    """A mention in normal form, and the primary id of its annotated concept."""
 
     concept_id: str
     text: str
 
 
 class PairSelection(NamedTuple):
-    """Which pairs of a vocabulary are drawn; the defaults are those of SapBERT's published data.
+    """Which pairs of a vocabulary are drawn. The defaults are those of SapBERT's published data.
 
     Attributes:
-        max_pairs: of a concept; one with fewer gives all that it has.
-        min_pairs: the number for a concept is drawn between this and `max_pairs`; None for `max_pairs`.
-        min_names: a concept with fewer gives no pair; at least 2.
-        max_length: names with more characters, such as systematic names of chemicals, are left out.
-        concepts: so many are drawn of those with enough names; None for all of them.
-        eval_pairs: so many pairs are set aside for evaluation.
-        plot_pairs: so many of those stand in a file of their own as well, for a heat map.
+        max_pairs: The most pairs of a concept. A concept with fewer gives all its pairs.
+        min_pairs: The number of pairs of a concept is drawn between this and `max_pairs`; None for `max_pairs`.
+        min_names: A concept with fewer names gives no pair; at least 2.
+        max_length: Names with more characters, such as systematic names of chemicals, are left out.
+        concepts: The number of concepts drawn from those with enough names; None for all of them.
+        eval_pairs: The number of pairs held out for evaluation.
+        plot_pairs: The number of held-out pairs that are also written to another file, for a heat map.
     """
 
     max_pairs: int = 50
@@ -88,7 +88,7 @@ class PairSelection(NamedTuple):
 
 SELECTIONS = {
     "all": PairSelection(),
-    # README of github.com/sujitpal/kg-aligned-entity-linker, "Data Preparation"; its code wants more than 5 names
+    # README of github.com/sujitpal/kg-aligned-entity-linker, "Data Preparation"; its code requires more than 5 names
     "kg-aligned": PairSelection(max_pairs=5, min_pairs=3, min_names=5, concepts=5000, eval_pairs=100, plot_pairs=10),
 }
 
@@ -99,19 +99,23 @@ SELECTIONS = {
 def synonym_pairs(
     kb: KnowledgeBase, selection: PairSelection, counts: Counter[str], *, seed: int = 0
 ) -> Iterator[tuple[str, Pair]]:
-    """Draw pairs of names from a vocabulary. Which pairs a concept gives depends on its names, its id and the seed.
+    """Draw pairs of names from a vocabulary. The pairs of a concept depend on its names, its id and the seed.
 
-    The memory taken does not grow with the number of concepts, but with those that `selection` draws or sets aside.
-    Pairs are set aside from among all: the same concept may have others in training, as in kg-aligned's data.
+    Memory does not grow with the number of concepts. It grows with the concepts and pairs that `selection` draws or
+    holds out. Held-out pairs are drawn from all pairs, so the same concept may have others in training, as in the data
+    of kg-aligned-entity-linker.
 
     Args:
-        counts: takes `SYNONYM_COUNTS`.
+        kb: The vocabulary.
+        selection: Which pairs are drawn.
+        counts: Updated with `SYNONYM_COUNTS`.
+        seed: The seed.
 
     Yields:
-        "train", "eval" or "plot", and the pair; those to train on come first.
+        "train", "eval" or "plot", and the pair. Training pairs come first.
 
     Raises:
-        SapbertError: E181 too few concepts have enough names, E182 no pair is left to train on, E183 no pair.
+        SapbertError: E181 too few concepts have enough names, E182 no pair is left for training, E183 there is no pair.
     """
     concepts = _with_enough_names(synonyms(kb, counts, selection.max_length), selection.min_names, counts)
     if selection.concepts is not None:
@@ -128,14 +132,15 @@ def synonym_pairs(
 
 
 def synonyms(kb: KnowledgeBase, counts: Counter[str], max_length: int | None = None) -> Iterator[Synonyms]:
-    """Read the concepts of a store with their names in normal form, in the order of the store.
+    """Read the concepts of a knowledge base with their names in normal form, in the order of the knowledge base.
 
-    Left out is what a file of pairs cannot hold: names and ids that contain `||`, or end in a bar that would run
-    together with the next two. Line breaks cannot occur: in normal form they are blanks.
+    Names and ids that a file of pairs cannot hold are left out: those that contain `||`, or end in a bar that would run
+    into the next two. Line breaks cannot occur, since they are blanks in normal form.
 
     Args:
-        counts: takes the counts of concepts and names.
-        max_length: names with more characters are left out.
+        kb: The knowledge base.
+        counts: Updated with the counts of concepts and names.
+        max_length: Names with more characters are left out.
     """
     for first in range(0, len(kb), _CONCEPTS_AT_ONCE):
         rows = kb.query(_NAMES_OF_CONCEPTS, first, first + _CONCEPTS_AT_ONCE)
@@ -157,9 +162,9 @@ def synonyms(kb: KnowledgeBase, counts: Counter[str], max_length: int | None = N
 
 
 def draw_pairs(concept: Synonyms, selection: PairSelection, seed: int = 0) -> Iterator[Pair]:
-    """Draw pairs of a concept uniformly and without replacement; which name goes first is drawn as well.
+    """Draw pairs of a concept uniformly and without replacement. The order of the two names is also random.
 
-    The pairs are drawn by their numbers, since those of a concept with thousands of names are too many to list.
+    The pairs are drawn by number, since a concept with thousands of names has too many pairs to list.
     """
     rng = Random(f"{seed} {concept.concept_id}")
     at_most = (
@@ -174,11 +179,11 @@ def draw_pairs(concept: Synonyms, selection: PairSelection, seed: int = 0) -> It
 
 
 def nth_combination(number: int) -> tuple[int, int]:
-    """The pair at a place in the order (0, 1), (0, 2), (1, 2), (0, 3), … of all pairs of different numbers from 0 on.
+    """Return the pair at a position of the order (0, 1), (0, 2), (1, 2), (0, 3), … of all pairs of different numbers.
 
-    With b > a, the pair (a, b) stands at b(b - 1)/2 + a: the combinatorial number system (Knuth, The Art of Computer
-    Programming 4A, section 7.2.1.3). From b(b - 1)/2 <= number < (b + 1)b/2 follows (2b - 1)² <= 8 number + 1 <
-    (2b + 1)², which the root below solves without rounding.
+    With b > a, the pair (a, b) has the position b(b - 1)/2 + a. This is the combinatorial number system (Knuth, The Art
+    of Computer Programming 4A, section 7.2.1.3). From b(b - 1)/2 <= number < (b + 1)b/2 follows (2b - 1)² <= 8 number +
+    1 < (2b + 1)². The integer root in the code solves this without rounding.
     """
     b = (isqrt(8 * number + 1) + 1) // 2
     return number - comb(b, 2), b
@@ -188,10 +193,13 @@ def set_aside(items: Iterable[T], n: int, rng: Random, aside: list[T]) -> Iterat
     """Draw `n` items uniformly and without replacement from a stream of unknown length (Vitter 1985, algorithm R).
 
     Args:
-        aside: takes the drawn items; complete when the stream has ended, and shorter where it is.
+        items: The stream.
+        n: The number of items to draw.
+        rng: The random generator.
+        aside: Receives the drawn items. It is complete at the end of the stream, and shorter if the stream is.
 
     Yields:
-        all other items.
+        All other items.
     """
     for seen, item in enumerate(items, start=1):
         if len(aside) < n:
@@ -211,7 +219,11 @@ def _with_enough_names(concepts: Iterable[Synonyms], min_names: int, counts: Cou
 
 
 def _draw_concepts(concepts: Iterable[Synonyms], selection: PairSelection, rng: Random) -> list[Synonyms]:
-    """Raise SapbertError: E181 there are not as many as `selection` wants."""
+    """Draw the number of concepts that `selection` wants.
+
+    Raises:
+        SapbertError: E181 there are too few.
+    """
     wanted = selection.concepts or 0
     drawn: list[Synonyms] = []
     for _ in set_aside(concepts, wanted, rng, drawn):
@@ -227,22 +239,24 @@ def _draw_concepts(concepts: Iterable[Synonyms], selection: PairSelection, rng: 
 def gold_mentions(
     kb: KnowledgeBase, documents: Iterable[AnnotatedDocument], counts: Counter[str], types: Collection[str] = ()
 ) -> list[GoldMention]:
-    """The annotated mentions of a corpus that have one id, and that in the vocabulary.
+    """Return the annotated mentions of a corpus with exactly one id, if the vocabulary has it.
 
     Args:
-        types: take mentions of these types only; empty for all.
-        counts: takes `MENTION_COUNTS`; each mention that is left out counts once, by the first reason.
+        kb: The vocabulary.
+        documents: The annotated documents.
+        counts: Updated with `MENTION_COUNTS`. A mention that is left out counts once, by the first reason.
+        types: Only mentions of these types; empty for all.
 
     Returns:
-        each mention with each of its concepts once, in the order of the corpus. An id that is an alternative one of
-            several concepts stands for all of them.
+        Unique pairs of mention and concept, in the order of the corpus. An alternative id of several concepts stands
+        for all of them.
     """
     found: dict[GoldMention, None] = {}
     for mention in (mention for document in documents for mention in document.mentions):
         counts["mentions"] += 1
         concept_ids = kb.find_id(mention.ids[0]) if mention.ids else ()
         gold = [GoldMention(concept_id, lower(mention.text)) for concept_id in concept_ids]
-        reason = _left_out(mention, gold, types)
+        reason = _exclusion_reason(mention, gold, types)
         if reason is None and all(one in found for one in gold):
             reason = "repeated_mentions"
         if reason:
@@ -252,8 +266,8 @@ def gold_mentions(
     return list(found)
 
 
-def _left_out(mention: Mention, gold: list[GoldMention], types: Collection[str]) -> str | None:
-    """Return which of `MENTION_COUNTS` says why a mention cannot be used."""
+def _exclusion_reason(mention: Mention, gold: list[GoldMention], types: Collection[str]) -> str | None:
+    """Return which of `MENTION_COUNTS` is the reason to leave out a mention, or None."""
     reasons = {
         "mentions_of_other_types": bool(types) and not has_type(mention.label, types),
         "mentions_without_id": not mention.ids,
@@ -267,14 +281,17 @@ def _left_out(mention: Mention, gold: list[GoldMention], types: Collection[str])
 def mention_pairs(
     kb: KnowledgeBase, mentions: Iterable[GoldMention], counts: Counter[str], *, max_pairs: int = 50, seed: int = 0
 ) -> Iterator[tuple[str, Pair]]:
-    """Pair each mention with the names of its concept, save the one that it equals.
+    """Pair each mention with the names of its concept, except a name equal to the mention.
 
     Args:
-        max_pairs: of a mention; where its concept has more names, they are drawn uniformly.
-        counts: takes the counts of pairs, and of mentions without any.
+        kb: The vocabulary.
+        mentions: The mentions.
+        counts: Updated with the counts of pairs, and of mentions without any.
+        max_pairs: The most pairs of a mention. If its concept has more names, they are drawn uniformly.
+        seed: The seed.
 
     Yields:
-        "train" and the pair, the mention first.
+        "train" and the pair, with the mention first.
 
     Raises:
         SapbertError: E183 there is no pair.
@@ -298,20 +315,21 @@ def _pairs_of_mention(
 
 
 def shared_names(kb: KnowledgeBase, mentions: Iterable[GoldMention] = ()) -> Iterator[SharedName]:
-    """Find the names, in normal form, that several concepts of a vocabulary own.
+    """Find the names, in normal form, that several concepts of a vocabulary share.
 
-    They are sorted in a database on disk that vanishes afterwards, so that millions of names take no memory.
+    They are sorted in a temporary database on disk, so that millions of names take no memory.
 
     Args:
-        mentions: taken for names as well.
+        kb: The vocabulary.
+        mentions: Mentions that count as names as well.
 
     Yields:
-        in the order of the names, and each with its concepts by id.
+        The names in order, each with its concepts ordered by id.
 
     Raises:
-        SapbertError: E184 there is no room for the database.
+        SapbertError: E184 there is no space for the database.
     """
-    connection = sqlite3.connect("", isolation_level=None)  # SQLite's name for such a database
+    connection = sqlite3.connect("", isolation_level=None)  # "" is a temporary database on disk
     try:
         connection.execute("CREATE TABLE owners (name TEXT, concept TEXT)")
         connection.execute("BEGIN")
@@ -332,10 +350,14 @@ def shared_names(kb: KnowledgeBase, mentions: Iterable[GoldMention] = ()) -> Ite
 
 
 def _counted(pairs: Iterable[Pair], counts: Counter[str]) -> Iterator[Pair]:
-    """Raise SapbertError: E183 there was none."""
+    """Count the pairs.
+
+    Raises:
+        SapbertError: E183 there was none.
+    """
     for pair in pairs:
         counts["pairs"] += 1
         yield pair
     if not counts["pairs"]:
-        told = ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in counts.items() if count)
-        raise SapbertError(Errors.E183.format(counts=told or "nothing read"))
+        counted = ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in counts.items() if count)
+        raise SapbertError(Errors.E183.format(counts=counted or "nothing read"))

@@ -1,4 +1,4 @@
-"""What a long run has done so far, on disk beside its output, so that the same run goes on after it was killed."""
+"""`PartialFile`: the finished pieces of a long run, saved next to its output, so that an interrupted run can resume."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from ..errors import Errors, SapbertError
 
 
 class PartialFile:
-    """A file of JSON lines: what the run is, then one line for each piece of its work.
+    """A file of JSON lines: a description of the run, then one line per finished piece of work.
 
     Args:
-        output: what will be written in the end; the file lies beside it, under a hidden name.
-        run: what must be the same for a run to go on; what another run left there is thrown away.
+        output: The final output. The partial file is next to it, under a hidden name.
+        run: The values that must be the same for a run to resume. The file of another run is overwritten.
 
     Attributes:
-        done (int): pieces that are done already.
+        done (int): The number of finished pieces.
 
     Raises:
         SapbertError: E507 the file cannot be written.
@@ -29,13 +29,13 @@ class PartialFile:
         self.done = 0
         head = _line(run)
         try:
-            if not (self.path.is_file() and self._goes_on(head)):
+            if not (self.path.is_file() and self._can_resume(head)):
                 self.path.write_bytes(head)
         except OSError as error:
             raise SapbertError(Errors.E507.format(path=self.path, reason=error.strerror)) from error
 
-    def _goes_on(self, head: bytes) -> bool:
-        """Count the pieces that are there, and take away one that was cut off. RETURNS (bool): it is of this run."""
+    def _can_resume(self, head: bytes) -> bool:
+        """Return whether the file belongs to this run. If so, count its pieces, and remove an incomplete last one."""
         with self.path.open("r+b") as file:
             if file.readline() != head:
                 return False
@@ -45,12 +45,13 @@ class PartialFile:
         return True
 
     def add(self, piece: Any) -> None:
-        """
+        """Add a finished piece.
+
         Args:
-            piece: what JSON can hold.
+            piece: Data that JSON can hold.
 
         Raises:
-            SapbertError: E507.
+            SapbertError: E507 the file cannot be written.
         """
         try:
             with self.path.open("ab") as file:
@@ -60,12 +61,13 @@ class PartialFile:
         self.done += 1
 
     def pieces(self) -> Iterator[Any]:
-        """Yield all pieces, in the order in which they were added; tuples have become lists."""
+        """Yield all pieces in the order in which they were added. Tuples have become lists."""
         with self.path.open("rb") as file:
             file.readline()
             yield from map(json.loads, file)
 
     def remove(self) -> None:
+        """Delete the file."""
         self.path.unlink()
 
 

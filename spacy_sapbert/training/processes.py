@@ -1,7 +1,7 @@
-"""One training run in several processes, as `accelerate launch` or `torchrun` start them.
+"""One training run in several processes, started by `accelerate launch` or `torchrun`.
 
-Every process encodes its share of a batch; the vectors are gathered, and every process mines and computes the loss over
-the whole batch. So mining sees as much as one process would, and the gradients, summed, are those of the joint batch.
+Each process encodes its share of a batch, and the vectors are gathered. Each process then mines and computes the loss
+over the whole batch. Mining thus sees as much as in one process. The sum of the gradients is that of the whole batch.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 class Processes:
-    """This process among those of a run.
+    """This process among the processes of a run.
 
     Args:
-        device: where the vectors lie; decides how processes talk to each other.
+        device: The device of the vectors. It decides how processes communicate.
     """
 
     def __init__(self, device: str) -> None:
@@ -28,28 +28,29 @@ class Processes:
             import torch
             import torch.distributed as dist
 
-            if device == "cuda":  # else all processes of a machine would take its first GPU
+            if device == "cuda":  # otherwise all processes of a machine would use its first GPU
                 torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", 0)))
             if not dist.is_initialized():
                 dist.init_process_group("nccl" if device.startswith("cuda") else "gloo")
 
     @property
     def is_first(self) -> bool:
-        """Whether this is the one that writes, evaluates and tells."""
+        """Whether this process writes, evaluates and logs."""
         return self.rank == 0
 
     def share(self, order: list[int]) -> list[int]:
-        """Return `list[int]`: this process's part of the names of a batch, about as long as all others'."""
+        """Return this process's part of the names of a batch. All parts have about the same length."""
         return order[self.rank :: self.size]
 
     def gather(self, vectors: Tensor, order: list[int]) -> Tensor:
-        """Bring together what all processes encoded; gradients flow to this process's own part only.
+        """Collect what all processes encoded. Gradients flow to this process's own part only.
 
         Args:
-            vectors (float32, shape (len(self.share(order)), dim)): of this process's names.
+            vectors: The vectors of this process's names, float32, shape (len(self.share(order)), dim).
+            order: The names of the whole batch.
 
         Returns:
-            float32, shape (len(order), dim): in the order of the batch.
+            float32, shape (len(order), dim): The vectors in the order of the batch.
         """
         import torch
 
@@ -84,11 +85,11 @@ class Processes:
             weight.grad = total.view_as(weight)
 
     def agree(self, flag: bool) -> bool:
-        """Return what the first process says; the others wait for it."""
+        """Return the value of the first process. The others wait for it."""
         if self.size == 1:
             return flag
         import torch.distributed as dist
 
-        said = [flag]
-        dist.broadcast_object_list(said, src=0)
-        return said[0]
+        answer = [flag]
+        dist.broadcast_object_list(answer, src=0)
+        return answer[0]

@@ -1,4 +1,4 @@
-"""`RetrieverTrainer`: trains the document encoder of a retriever, and fits how much each signal counts."""
+"""`RetrieverTrainer`: train the document encoder of a retriever, and fit the weights of its signals."""
 
 from __future__ import annotations
 
@@ -34,9 +34,14 @@ BATCH = 32  # documents that are read together to weigh the signals
 
 
 class TrainingDocument(NamedTuple):
-    """A document to train on: the places of its concepts, and how much it counts.
+    """A document to train on.
 
-    Without places it is only read, since a transformer that components share reads a batch as a whole.
+    A document without positions is only read, since a transformer that components share reads a batch as a whole.
+
+    Attributes:
+        doc: The document.
+        places: The positions of its concepts.
+        weight: The weight of its loss.
     """
 
     doc: Doc
@@ -45,7 +50,13 @@ class TrainingDocument(NamedTuple):
 
 
 class HeldOutDocument(NamedTuple):
-    """A document on which the encoder is not trained, but the signals are weighed."""
+    """A document on which the encoder is not trained, but the signals are weighed.
+
+    Attributes:
+        doc: The document.
+        counts: Its annotation counts.
+        places: The positions of its concepts.
+    """
 
     doc: Doc
     counts: DocumentCounts
@@ -53,20 +64,21 @@ class HeldOutDocument(NamedTuple):
 
 
 class RetrieverTrainer:
-    """Trains the document encoder of a retriever, and fits how much each of its signals counts.
+    """Trains the document encoder of a retriever, and fits the weights of its signals.
 
-    The vectors of the concepts stay as they are, and so does the encoder that made them. The signals are weighed on
-    documents that are held out of the training, when `refresh` is called.
+    The vectors of the concepts and their encoder do not change. `refresh` weighs the signals on documents that are held
+    out of the training.
 
     Args:
-        retriever: what is trained.
-        settings: how it is trained.
-        model: gives unit vectors of segments, and is trained in place of the retriever's own document encoder. As an
-            attribute it is what is trained; None where no signal encodes documents.
+        retriever: The retriever to train.
+        settings: The training settings.
+        model: A model that gives unit vectors of segments. It is trained instead of the retriever's own document
+            encoder.
 
     Attributes:
-        steps (int): how often it was changed.
-        held_out: those that were met.
+        steps: The number of updates.
+        held_out: The held-out documents seen so far.
+        model: The model that is trained; None if no signal encodes documents.
     """
 
     def __init__(self, retriever: Retriever, settings: ConceptRetrieval, model: DocumentModel | None = None) -> None:
@@ -80,24 +92,24 @@ class RetrieverTrainer:
         self._is_shared = model is not None
         self.model: DocumentModel | None = None
         if retriever.concept_vectors:
-            self.model = self._own_model() if model is None else model
+            self.model = self._wrap_document_encoder() if model is None else model
             self._loss = DocumentLoss(retriever.concept_vectors, settings)
 
     def __repr__(self) -> str:
         return f"RetrieverTrainer({self.retriever!r}, {self.steps} steps, {len(self.held_out)} documents held out)"
 
-    def _own_model(self) -> DocumentModel:
+    def _wrap_document_encoder(self) -> DocumentModel:
         encoder = self.retriever.separate_document_encoder()
         return document_model(encoder, trained_layers=self.settings.trained_layers, dropout=self.settings.dropout)
 
     # --- training data
 
     def begin(self, references: Sequence[Doc], upstream: Callable[[Doc], Doc] | None = None) -> None:
-        """Count what is annotated, and make the annotated mentions names.
+        """Count the annotations, and add the annotated mentions as names.
 
         Args:
-            references: the training documents, annotated.
-            upstream: reads a document before the model can.
+            references: The training documents, annotated.
+            upstream: A component that must process a document before the model.
 
         Raises:
             SapbertError: E645 no document is annotated with a concept that can be predicted.
@@ -115,10 +127,10 @@ class RetrieverTrainer:
             self.retriever.add_training_mentions(document for _, document in manual)
 
     def training_documents(self, examples: Sequence[Example]) -> list[TrainingDocument]:
-        """Sort out what the model is trained on; what is held out is kept, to weigh the signals.
+        """Select the documents to train on. Held-out documents are kept, to weigh the signals.
 
         Returns:
-            all of them where a shared model has to read them; none without a model.
+            The documents. All of them if a shared model has to read them, none without a model.
         """
         self._is_stale = True
         documents = []
@@ -140,17 +152,17 @@ class RetrieverTrainer:
         return float(reference.user_data.get(WEIGHT, 1.0))
 
     def _places(self, document: AnnotatedDocument) -> tuple[int, ...]:
-        """Return `tuple[int, ...]`: of the concepts that are annotated, each once."""
+        """Return the positions of the annotated concepts, without duplicates."""
         ids = dict.fromkeys(one for mention in document.mentions for one in mention.ids)
         return tuple(dict.fromkeys(place for one in ids for place in self.retriever.concepts.places_of(one)[:1]))
 
     # --- a step
 
     def begin_update(self, documents: Sequence[TrainingDocument]) -> tuple[float, Callable[[], Any]]:
-        """Compare documents with the concepts annotated in them and with others.
+        """Compare documents with their annotated concepts and with others.
 
         Returns:
-            tuple[float, Callable]: the mean loss of a document, and a function that takes its gradient back.
+            The mean loss per document, and a function that propagates its gradient back.
         """
         assert self.model is not None
         segments, backprop = self.model.begin_update([document.doc for document in documents])
@@ -163,7 +175,7 @@ class RetrieverTrainer:
         return total, lambda: backprop(cast("list[Floats2d]", gradients))
 
     def finish_update(self, sgd: Optimizer) -> None:
-        """Change the weights of the model by what the steps have summed up."""
+        """Update the weights of the model with the gradients added up so far."""
         if self.model is not None:
             self.model.finish_update(sgd)
             self.steps += 1
@@ -181,7 +193,7 @@ class RetrieverTrainer:
             self._weigh()
 
     def _weigh(self) -> None:
-        """Fit on the documents held out how much each signal counts."""
+        """Fit the weights of the signals on the held-out documents."""
         held_out = [self.held_out[key] for key in sorted(self.held_out)]
         if not held_out:
             return
@@ -199,7 +211,7 @@ class RetrieverTrainer:
 
     def _candidates(self, held_out: Sequence[HeldOutDocument]) -> list[Candidates]:
         docs = [one.doc for one in held_out]
-        if self._upstream is not None:  # what the transformer has read is large, and it was trained since
+        if self._upstream is not None:  # the transformer's output is large, and outdated by training
             docs = [self._upstream(doc.copy()) for doc in docs]
         return self.retriever.ranker.candidates(docs, [one.counts for one in held_out])
 
@@ -207,9 +219,9 @@ class RetrieverTrainer:
 
     @contextmanager
     def trained_retriever(self) -> Iterator[Retriever]:
-        """Give what is to be saved: the signals are weighed, and the document encoder says how it was trained.
+        """Give the retriever to save: with weighed signals, and a record of the training in the document encoder.
 
-        Training can go on afterwards: the retriever itself stays as it is.
+        Training can continue afterwards, since the retriever itself does not change.
         """
         self.refresh()
         documents = self.retriever.document_encoder

@@ -1,9 +1,9 @@
-"""Self-alignment of an encoder (SapBERT, Liu et al. 2021): synonyms together, other names apart.
+"""Self-alignment of an encoder (SapBERT, Liu et al. 2021): bring synonyms together and keep other names apart.
 
-Needs torch, transformers, numpy and pytorch-metric-learning only, so that it also runs on a bare GPU machine.
+It only needs torch, transformers, NumPy and pytorch-metric-learning, so that it also runs on a bare GPU machine.
 """
 
-# no postponed annotations here: the settings of a registered class could not be checked
+# no postponed annotations here: spaCy could not check the settings of a registered class
 
 import copy
 import json
@@ -39,12 +39,12 @@ if TYPE_CHECKING:
 BEST_FOLDER = "model-best"
 LAST_FOLDER = "model-last"
 FAILED_FILE = "failed_batch.json"
-# settings that name files, which are others on another machine; and parts of a config that decide what is learnt
+# settings with file names, which differ between machines, and parts of a config that affect the training
 _FILES = ("name", "path", "shared", "encoder", "kb", "corpus")
 _PARTS = ("batcher", "miner", "loss", "teacher", "optimizer", "schedule")
 PRECISIONS = ("auto", "fp32", "bf16", "fp16")
 
-# an encoder in, measures by name out
+# from an encoder to measures by name
 Evaluation = Callable[[TransformerEncoder], Mapping[str, float]]
 
 
@@ -52,35 +52,35 @@ class SelfAlignment:
     """Trains an encoder on pairs of synonyms.
 
     Args:
-        encoder: the model to begin with; it is trained in place.
-        pairs: what it learns from.
-        batcher: which pairs are trained on together, e.g. "spacy-sapbert.ShuffledBatches.v1".
-        miner: which names of a batch are compared, e.g. "spacy-sapbert.HardTriplets.v1".
-        loss: over what the miner gives, e.g. "spacy-sapbert.MultiSimilarity.v1".
-        optimizer: changes the weights, e.g. "spacy-sapbert.AdamW.v1".
-        schedule: how the learning rate goes up and down, e.g. "spacy-sapbert.WarmupLinear.v1".
-        logger: where the run is told of, e.g. "spacy-sapbert.ProgressBar.v1".
-        evaluation: measures the encoder on development data every `evaluate_every` steps and in the end.
-        measure: of these measures, the one by which the best encoder is kept.
-        teacher: another encoder, whose vectors this one is drawn to as well.
-        seed: decides the order of the pairs, and what dropout leaves out.
-        max_epochs: the run ends with the first that is reached.
-        max_steps: the run ends with the first that is reached.
-        accumulate: batches a step; each is mined by itself.
-        precision: "fp32", "bf16", "fp16", or "auto" for bf16 where the hardware has it.
-        adapter: train a bottleneck adapter so many times narrower than the encoder, and freeze the rest: 16 for 1.09 %
-            of the weights of a BERT-base, 1 for 13.22 %.
-        projection: put a linear layer behind the pooling, with this activation: "tanh", "relu" or "none".
-        projection_dim: the length of its vectors; None keeps that of the encoder's.
-        projection_alone: train it alone, and freeze the rest.
-        dropout: as much as the model's config says, or none.
-        max_grad_norm: gradients are scaled down to this norm.
-        checkpoint_every: steps from one checkpoint to the next.
-        evaluate_every: steps from one evaluation to the next.
+        encoder: The initial model. It is trained in place.
+        pairs: The training pairs.
+        batcher: Groups pairs into batches, such as "spacy-sapbert.ShuffledBatches.v1".
+        miner: Chooses the names of a batch to compare, such as "spacy-sapbert.HardTriplets.v1".
+        loss: The loss over the mined pairs, such as "spacy-sapbert.MultiSimilarity.v1".
+        optimizer: Updates the weights, such as "spacy-sapbert.AdamW.v1".
+        schedule: Sets the learning rate of each step, such as "spacy-sapbert.WarmupLinear.v1".
+        logger: Logs the run, such as "spacy-sapbert.ProgressBar.v1".
+        evaluation: Measures the encoder on development data every `evaluate_every` steps and at the end.
+        teacher: Another encoder. The trained vectors are also drawn to its vectors.
+        measure: The measure of `evaluation` that selects the best encoder.
+        seed: The seed for the order of the pairs, dropout, and new weights.
+        max_epochs: The most epochs. The run ends at this or `max_steps`, whichever is first.
+        max_steps: The most steps.
+        accumulate: Batches per step. Each is mined separately.
+        precision: "fp32", "bf16", "fp16", or "auto" for bf16 if the hardware supports it.
+        adapter: Train a bottleneck adapter this many times narrower than the encoder, and freeze the rest: 16 gives
+            1.09 % of the weights of a BERT-base, 1 gives 13.22 %.
+        projection: Add a linear layer after the pooling, with this activation: "tanh", "relu" or "none".
+        projection_dim: The dimension of its vectors; None keeps that of the encoder.
+        projection_alone: Train only the projection, and freeze the rest.
+        dropout: Whether to use the dropout of the model's config.
+        max_grad_norm: Gradients are scaled down to this norm.
+        checkpoint_every: Steps between checkpoints.
+        evaluate_every: Steps between evaluations.
 
     Raises:
-        SapbertError: E335 a setting that makes no sense, E345 the encoder's vectors are not l2_normalized, E348 it has
-            a projection already.
+        SapbertError: E335 a setting cannot have its value, E345 the encoder's vectors are not l2_normalized, E348 the
+            encoder already has a projection.
     """
 
     def __init__(
@@ -135,14 +135,14 @@ class SelfAlignment:
         self.evaluate_every = evaluate_every
         check_counts(max_epochs=max_epochs, max_steps=max_steps, accumulate=accumulate)
         check_counts(checkpoint_every=checkpoint_every, evaluate_every=evaluate_every, projection_dim=projection_dim)
-        if max_grad_norm is not None and max_grad_norm <= 0:  # gradients would be turned round
+        if max_grad_norm is not None and max_grad_norm <= 0:  # a negative norm would reverse the gradients
             raise SapbertError(Errors.E335.format(name="max_grad_norm", value=max_grad_norm, wanted="above 0"))
-        if not encoder.l2_normalized:  # losses and miner are of cosines: what was learnt would not be what is used
+        if not encoder.l2_normalized:  # losses and miner use cosines, but the encoder would be used with inner products
             raise SapbertError(Errors.E345.format(name=encoder.name))
         self.processes = Processes(encoder.device)  # first, since it chooses the GPU
         self.precision = _precision(precision, encoder.device)
         self._base = encoder.fingerprint  # before its weights change
-        _add(encoder, seed, **self.additions)
+        _add_layers(encoder, seed, **self.additions)
         self.optimizer = optimizer(encoder.model)
         self._epoch: tuple[int, list[np.ndarray]] = (-1, [])
         self._n_batches = len(self._batches_of(0))
@@ -159,21 +159,22 @@ class SelfAlignment:
         max_minutes: float | None = None,
         settings: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """Train, and write `model-last`, with an evaluation also `model-best`, into a folder.
+        """Train, and write `model-last` into a folder, and with an evaluation also `model-best`.
 
         Args:
-            resume: go on from the checkpoint in the folder; without one, begin.
-            max_minutes: stop after this time, with a checkpoint to go on from.
-            settings: of the run, as its config has them; noted in the encoder's folder but for what names files. A
-                checkpoint that was made with other settings of what is learnt is refused.
+            output: The folder to write.
+            resume: Resume from the checkpoint in the folder. Without a checkpoint, start from the beginning.
+            max_minutes: Stop after this time, with a checkpoint to resume from.
+            settings: The config of the run. It is recorded in the encoder's folder, without file names. A checkpoint is
+                refused if settings that affect the training differ.
 
         Returns:
-            `steps` done and `of` how many, `minutes`, `best`, whether it is `finished`, and how many `processes` did
-                it.
+            `steps` done, `of` the number of all steps, `minutes`, `best`, whether it is `finished`, and the number of
+            `processes`.
 
         Raises:
-            SapbertError: E336 the folder holds another run and `resume` is False, E337 the loss is no number, E331 to
-                E334 of checkpoints.
+            SapbertError: E336 the folder holds another run and `resume` is False, E337 the loss is not a number, E331
+                to E334 errors of checkpoints.
         """
         self._settings = _without_files(settings or {})
         position = self._begin(output, resume)
@@ -182,7 +183,7 @@ class SelfAlignment:
         idle = IdleSteps()
         is_over = False
         try:
-            if not position.step:  # what it begins with; and a measure that is not there is missed at once
+            if not position.step:  # gives the initial value, and reports a missing measure at once
                 position = position._replace(best=self._evaluate(position, output, log))
             while position.step < self.total_steps and not is_over:
                 values = self._step(position.step, output)
@@ -214,7 +215,7 @@ class SelfAlignment:
         }
 
     def _begin(self, output: Path, resume: bool) -> Position:
-        run = self._described
+        run = self._run_description
         found = has_checkpoint(output)
         if found and not resume:
             raise SapbertError(Errors.E336.format(path=output))
@@ -227,14 +228,14 @@ class SelfAlignment:
         return position
 
     def _step(self, step: int, output: Path) -> dict[str, Any]:
-        """Learn from the batches of one step. RETURNS (dict[str, Any]): what the log is told of it."""
+        """Train on the batches of one step, and return the values for the log."""
         import torch
 
         started = time.monotonic()
         epoch, first = divmod(step, self._steps_an_epoch)
         chosen = self._batches_of(epoch)[first * self.accumulate : (first + 1) * self.accumulate]
         rate = self._set_rate(self.schedule(step, self.total_steps))
-        # a run that goes on draws the same dropout, since it depends on the step alone
+        # dropout only depends on the step, so that a resumed run draws the same
         torch.manual_seed(hash64(f"{self.seed} {step} {self.processes.rank}") >> 1)
         totals: dict[str, float] = dict.fromkeys(("loss", "pairs", "mined_pairs", "mined_triplets", "nothing_hard"), 0)
         for batch in map(self.pairs.batch, chosen):
@@ -250,7 +251,9 @@ class SelfAlignment:
             totals["nothing_hard"] += not len(mined.triplets)
         if totals["nothing_hard"] < len(chosen) or self.teacher:
             norm = self._update()
-            if not math.isfinite(norm) and self.precision != "fp16":  # in float16 the scale goes down, and all goes on
+            if (
+                not math.isfinite(norm) and self.precision != "fp16"
+            ):  # in float16, the scaler lowers the scale and continues
                 self._fail(output, step, map(self.pairs.batch, chosen), "norm of the gradients", norm)
         speed = totals["pairs"] / (time.monotonic() - started)
         return {**totals, "learn_rate": rate, "epoch": epoch, "pairs_per_s": speed}
@@ -259,7 +262,7 @@ class SelfAlignment:
         normalize = TEXT_NORMALIZERS[self.encoder.text_normalizer]
         forms = [normalize(name) for name in batch.names]
         vectors = self._encode(forms)
-        mined = self.miner(vectors, batch._replace(synonyms=batch.synonyms | _alike(forms)))
+        mined = self.miner(vectors, batch._replace(synonyms=batch.synonyms | _same_form(forms)))
         loss = vectors.new_zeros(())
         if len(mined.triplets):
             loss = loss + self.loss(vectors, mined)
@@ -268,10 +271,10 @@ class SelfAlignment:
         return loss, mined
 
     def _encode(self, forms: list[str]) -> "Tensor":
-        """Encode the names of a batch in parts of about equal length, each padded to its own longest.
+        """Encode the names of a batch in parts of similar length, each padded to its longest name.
 
         Returns:
-            float32, shape (len(forms), dim): unit vectors, with gradients.
+            float32, shape (len(forms), dim): Unit vectors, with gradients.
         """
         pieces = self.encoder.tokenize(forms)
         order = sorted(range(len(pieces)), key=lambda place: -len(pieces[place]))
@@ -286,13 +289,13 @@ class SelfAlignment:
             return self.encoder.embed_by_length(pieces).float()
 
     def _set_rate(self, factor: float) -> float:
-        """Return the learning rate of the first group of weights."""
+        """Set the learning rate, and return that of the first group of weights."""
         for group in self.optimizer.param_groups:
             group["lr"] = group.setdefault("initial_lr", group["lr"]) * factor
         return float(self.optimizer.param_groups[0]["lr"])
 
     def _update(self) -> float:
-        """Learn from the gradients. RETURNS (float): their norm; if it is no number, the weights stay."""
+        """Update the weights, and return the norm of the gradients. If it is not finite, the weights do not change."""
         import torch
 
         module = self.encoder.model
@@ -306,10 +309,10 @@ class SelfAlignment:
         self.optimizer.zero_grad(set_to_none=True)
         return norm
 
-    # --- beside the steps
+    # --- evaluation and checkpoints
 
     def _evaluate(self, position: Position, output: Path, log: RunLog | None) -> float | None:
-        """Measure, and keep the encoder if it is the best so far. RETURNS (float | None): the best value so far."""
+        """Measure the encoder, save it if it is the best so far, and return the best value so far."""
         if not (self.evaluation and log):
             return position.best
         self._end_training_mode()
@@ -326,22 +329,26 @@ class SelfAlignment:
 
     def _checkpoint(self, output: Path, position: Position) -> None:
         if self.processes.is_first:
-            save_checkpoint(output, self._described, position, self.encoder.model, self.optimizer)
+            save_checkpoint(output, self._run_description, position, self.encoder.model, self.optimizer)
 
     def _save(self, folder: Path, step: int) -> None:
-        """Write the encoder, with a note of this run after those of what was done to it before."""
+        """Write the encoder, with this run added to its recorded history."""
         before = copy.deepcopy(self.encoder.trained)
         self.encoder.record("self-alignment", steps=step, pairs=len(self.pairs), settings=self._settings)
         self.encoder.save(folder)
         self.encoder.trained = before
 
     def _fail(self, output: Path, step: int, batches: Iterable[Batch], what: str, value: float) -> NoReturn:
-        """Raise SapbertError: E337."""
+        """Write the failed batch to a file, and stop the run.
+
+        Raises:
+            SapbertError: E337 a value is not finite.
+        """
         path = output / FAILED_FILE
         names = [[batch.names[left], batch.names[right]] for batch in batches for left, right in batch.pairs]
         if self.processes.is_first:
-            told = {"step": step + 1, what: str(value), "pairs": names}
-            path.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+            report = {"step": step + 1, what: str(value), "pairs": names}
+            path.write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         raise SapbertError(Errors.E337.format(what=what, value=value, step=step + 1, path=path))
 
     def _is_due(self, every: int, step: int) -> bool:
@@ -355,8 +362,8 @@ class SelfAlignment:
         return self._epoch[1]
 
     @cached_property
-    def _described(self) -> dict[str, Any]:
-        """What must be the same for a run to go on from its checkpoint."""
+    def _run_description(self) -> dict[str, Any]:
+        """The values that must be the same for a run to resume from its checkpoint."""
         return {
             "encoder": self._base[:16],
             **self.additions,
@@ -375,18 +382,21 @@ class SelfAlignment:
         return torch.amp.GradScaler(self.encoder.device.split(":")[0], enabled=self.precision == "fp16")
 
     def _end_training_mode(self) -> None:
-        self.encoder.replace(self.encoder.model)  # which has no dropout then, and another fingerprint
+        self.encoder.replace(self.encoder.model)  # turns dropout off and updates the fingerprint
 
 
-def _alike(forms: list[str]) -> np.ndarray:
-    """Return `bool, shape (n, n)`: whether two different places hold one form, which no training could tell apart."""
+def _same_form(forms: list[str]) -> np.ndarray:
+    """Return whether two different positions hold the same form, bool, shape (n, n).
+
+    No training could separate such names.
+    """
     places = np.unique(forms, return_inverse=True)[1]
     alike: np.ndarray = places[:, None] == places
     np.fill_diagonal(alike, False)
     return alike
 
 
-def _add(
+def _add_layers(
     encoder: TransformerEncoder,
     seed: int,
     adapter: float | None,
@@ -394,10 +404,10 @@ def _add(
     projection_dim: int | None,
     projection_alone: bool,
 ) -> None:
-    """Put an adapter into an encoder, or a projection behind it; weights are frozen that are not to be trained.
+    """Add an adapter or a projection to an encoder, and freeze the weights that are not trained.
 
     Raises:
-        SapbertError: E335 the settings do not fit each other, E348 there is a projection already.
+        SapbertError: E335 the settings are incompatible, E348 there is a projection already.
     """
     import torch
 
@@ -405,9 +415,9 @@ def _add(
     from ..encoders.projection import add_projection
 
     if projection_alone and (projection is None or adapter is not None):
-        wanted = "false but for a projection without an adapter"
+        wanted = "false unless there is a projection and no adapter"
         raise SapbertError(Errors.E335.format(name="projection_alone", value=projection_alone, wanted=wanted))
-    torch.manual_seed(seed)  # first weights are drawn
+    torch.manual_seed(seed)  # the initial weights are random
     if adapter is not None:
         add_adapter(encoder, adapter)
     if projection is not None:
@@ -417,14 +427,18 @@ def _add(
 
 
 def _precision(precision: str, device: str) -> str:
-    """Raise SapbertError: E335 there is no such precision, or float16 on a CPU."""
+    """Return the precision, with "auto" resolved.
+
+    Raises:
+        SapbertError: E335 the precision does not exist, or is float16 on a CPU.
+    """
     if precision not in PRECISIONS or (precision == "fp16" and device == "cpu"):
         raise SapbertError(Errors.E335.format(name="precision", value=precision, wanted=", ".join(PRECISIONS)))
     return ("bf16" if has_bfloat16(device) else "fp32") if precision == "auto" else precision
 
 
 def _without_files(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings that mean something elsewhere, too."""
+    """Return the settings without file names."""
     return {
         name: _without_files(value) if isinstance(value, Mapping) else value
         for name, value in settings.items()

@@ -1,7 +1,7 @@
-"""Files of triples: a name, a synonym of it, and a name of another concept that an encoder takes for near.
+"""Read and write files of triples: a name, a synonym, and a hard negative.
 
-They are tables with tabs and a line of headings, one line a triple, and the triples of one pair of synonyms together.
-Names are lower-cased, with single blanks.
+They are tab-separated tables with headings and one triple per line. The triples of one pair of synonyms are together.
+Names are in lower case, with single blanks.
 """
 
 from __future__ import annotations
@@ -21,8 +21,12 @@ class Triple(NamedTuple):
     """Two names of one concept, and one of another.
 
     Attributes:
-        similarity: the cosine of positive and negative, by the encoder that mined them.
-        negative_ids: all concepts that own the negative, as far as they are known.
+        concept_id: The id of the concept.
+        anchor: A name of the concept.
+        positive: Another name of the concept.
+        negative: A name of another concept that an encoder puts near the positive.
+        similarity: The cosine of positive and negative, by the encoder that mined them.
+        negative_ids: All known concepts of the negative.
     """
 
     concept_id: str
@@ -38,22 +42,22 @@ HEADINGS = "\t".join(Triple._fields) + "\n"
 
 
 def as_line(triple: Triple) -> str:
-    """Return the line of a file of triples."""
+    """Return a line of a file of triples."""
     *fields, similarity, negative_ids = triple
     shown = "" if similarity is None else f"{similarity:.4f}"
     return "\t".join((*fields, shown, _BETWEEN_IDS.join(negative_ids))) + "\n"
 
 
 def read_triples(path: Path) -> Iterator[Triple]:
-    """Read a file of triples, plain or gzipped; the columns are found by their headings, and others are passed over.
+    """Read a file of triples, plain or gzipped. Columns are found by their headings. Other columns are ignored.
 
-    Files without the columns `similarity` and `negative_ids` can be read as well.
+    The columns `similarity` and `negative_ids` are optional.
 
     Yields:
-        in the order of the file, the names as they stand there.
+        The triples in the order of the file, with the names as written.
 
     Raises:
-        SapbertError: E185 a column is missing, E186 a line is no triple, E12x the file cannot be read.
+        SapbertError: E185 a column is missing, E186 a line is not a triple, E12x the file cannot be read.
     """
     with open_text(path) as lines:
         columns = next(lines, "").rstrip("\n").split("\t")
@@ -69,7 +73,11 @@ def read_triples(path: Path) -> Iterator[Triple]:
 
 
 def _triple(cells: dict[str, str]) -> Triple:
-    """Raise ValueError: a name or the id is missing, or the similarity is no number."""
+    """Return the triple of a line.
+
+    Raises:
+        ValueError: A name or the id is missing, or the similarity is not a number.
+    """
     concept_id, anchor, positive, negative = needed = [cells[column].strip() for column in _NEEDED]
     if not all(needed):
         raise ValueError(f"{_NEEDED[needed.index('')]} is empty")
