@@ -140,7 +140,7 @@ def parse_int(text: str) -> int:
     digits = text.strip()
     digits = digits[1:] if digits[:1] in ("+", "-") else digits
     if not (digits.isascii() and digits.isdecimal() and len(digits) <= _MAX_DIGITS):
-        raise ValueError("not a whole number of at most 18 digits")
+        raise ValueError("this is not a whole number of at most 18 digits")
     return int(text)  # `int` does not strip control characters, unlike `str.strip`
 
 
@@ -152,7 +152,7 @@ def parse_float(text: str) -> float:
     """
     number = float(text)
     if not text.isascii() or "_" in text or not math.isfinite(number):
-        raise ValueError("not a finite number")
+        raise ValueError("this is not a finite number")
     return number
 
 

@@ -243,7 +243,7 @@ FUNCTIONS: dict[str, Callable[[int], object]] = {
 NOT_OF_USERS = {
     "vectors.faiss_index.index_kind",
     "vectors.faiss_index._file_name",
-    "vectors.faiss_index._reason",
+    "vectors.faiss_index._faiss_message",
     "text.long_forms.STOP_WORDS",
     "text.long_forms._parse_table",
 }

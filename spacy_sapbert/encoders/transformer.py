@@ -54,7 +54,7 @@ class TransformerEncoder:
 
     Attributes:
         lexical_model (LexicalModel | None): The n-grams and λ that belong to the encoder, as in a published BioSyn
-        model.
+            model.
         trained: The training data, the settings, and a `history` of the steps. It is saved with the encoder.
 
     Raises:

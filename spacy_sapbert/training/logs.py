@@ -57,7 +57,7 @@ class JsonLines:
 
 
 class WithProgressBar:
-    """Writes `JsonLines`, and shows a progress bar on standard error. Without a terminal it prints some lines instead."""
+    """Writes `JsonLines`, and shows a progress bar on standard error, or a line now and then without a terminal."""
 
     def __init__(self, output: Path, done: int, total: int, every: int) -> None:
         from rich.console import Console

@@ -36,13 +36,13 @@ def test_a_list_is_read(write):
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ("brest", "there are not two sides"),
-        ("brest|breast", "there are not two sides"),
-        ("brest||breast||bust", "there are not two sides"),
+        ("brest", "it must have exactly two sides"),
+        ("brest|breast", "it must have exactly two sides"),
+        ("brest||breast||bust", "it must have exactly two sides"),
         ("small bowl||small bowel", "'small bowl' is not one word"),
         ("||breast", "'' is not one word"),
-        ("brest||", "nothing stands for 'brest'"),
-        ("FIST||fits", "'fist' stands for 'first' already"),
+        ("brest||", "there is no correction of 'brest'"),
+        ("FIST||fits", "'fist' is already corrected to 'first'"),
     ],
 )
 def test_bad_lines(write, line, reason):

@@ -133,11 +133,13 @@ def test_the_cache_is_used(concepts, encoder, monkeypatch):
 
 def test_what_was_cut_off_is_made_anew(concepts, encoder, monkeypatch, tmp_path):
     monkeypatch.setenv("SPACY_SAPBERT_CACHE", str(tmp_path))
-    finish = concept_vectors._finish
-    monkeypatch.setattr(concept_vectors, "_finish", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    finish = concept_vectors._write_index_and_manifest
+    monkeypatch.setattr(
+        concept_vectors, "_write_index_and_manifest", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)
+    )
     with pytest.raises(KeyboardInterrupt):
         cached_concept_vectors(concepts, encoder, "packed")
-    monkeypatch.setattr(concept_vectors, "_finish", finish)
+    monkeypatch.setattr(concept_vectors, "_write_index_and_manifest", finish)
     assert len(cached_concept_vectors(concepts, encoder, "packed").vectors) == len(concepts)
 
 

@@ -84,7 +84,7 @@ def test_a_run_with_a_projection_goes_on(make_run, tmp_path):
     ("settings", "told"),
     [
         ({"projection_alone": True}, "E335.*projection_alone cannot be True"),
-        ({"projection": "tanh", "projection_alone": True, "adapter": 2}, "E335.*without an adapter"),
+        ({"projection": "tanh", "projection_alone": True, "adapter": 2}, "E335.*no adapter"),
         ({"projection": "tanh", "projection_dim": 0}, "E335.*projection_dim cannot be 0"),
         ({"projection": "softmax"}, "E335.*projection cannot be softmax"),
     ],

@@ -31,8 +31,8 @@ class TableIndex:
                 vector[self.rows[name]] = cosine
         return vectors
 
-    def nearest(self, queries, n, passing=None):
-        scores = np.where(np.isin(np.arange(queries.shape[1]), passing.rows), queries, -1) if passing else queries
+    def nearest(self, queries, n, mask=None):
+        scores = np.where(np.isin(np.arange(queries.shape[1]), mask.rows), queries, -1) if mask else queries
         rows = np.argsort(-scores, axis=1, kind="stable")[:, :n]
         cosines = np.take_along_axis(scores, rows, axis=1)
         return cosines, np.where(cosines > 0, rows, -1)
