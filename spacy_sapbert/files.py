@@ -23,7 +23,7 @@ MAX_PROBLEMS = 1000
 """The most examples that are kept. A file in the wrong format is broken in every line."""
 
 _GZIP_MAGIC = b"\x1f\x8b"
-_MAX_DIGITS = 18  # whole numbers with so many digits fit into 64 bits
+_MAX_DIGITS = 18  # fits into 64 bits
 _DIGITS = re.compile("[0-9]+")
 
 

@@ -48,7 +48,7 @@ class DocumentEncoder:
         vectors: list[np.ndarray] = []
         for start in range(0, len(docs), DOCS_PER_BATCH):
             of_docs = self.pieces(docs[start : start + DOCS_PER_BATCH])
-            with torch.inference_mode():  # never open weights in this mode that are to be trained
+            with torch.inference_mode():  # weights that are opened in this mode cannot be trained
                 encoded = self.encoder.embed_by_length([piece for of_doc in of_docs for piece in of_doc])
             vectors += split(encoded.cpu().numpy(), of_docs)
         return vectors

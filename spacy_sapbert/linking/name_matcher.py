@@ -97,7 +97,7 @@ class NameMatcher:
         return found
 
     def composite_rows(self, text: str) -> list[int]:
-        """Find the most plausible composite split whose parts are all names, if not all parts are written out.
+        """Find the most plausible composite split into names, if not all parts are written out.
 
         Returns:
             The rows of these names, or an empty list.

@@ -78,9 +78,9 @@ def make_concept_matcher(
 class ConceptMatcher(FolderPipe):
     """Marks the longest spans that are names of the vocabulary. Case, plural, spelling and word order may differ.
 
-    A short form from the `abbreviation_resolver` is marked only if its long form is a name, or part of a name of the
-    short form's own concept. A name that is only part of a token is left out. `span._.matched_name` is the name as the
-    vocabulary writes it.
+    The `abbreviation_resolver` provides short forms. One is marked only if its long form is a name, or part of a name
+    of the short form's own concept. A name that is only part of a token is left out. `span._.matched_name` is the name
+    as the vocabulary writes it.
 
     Args:
         vocab: The vocabulary of the pipeline.

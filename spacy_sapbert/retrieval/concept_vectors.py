@@ -27,7 +27,7 @@ INDEX_FILE = "concepts.faiss"
 CELLS = "IVF,PQ"
 """The index for more than `EXACT_LIMIT` concepts: √N cells with quantized vectors, as in Shao et al. (2024)."""
 REFINED = 4
-"""With an index, so many times the wanted number of concepts are compared exactly."""
+"""With an index, four times the wanted number of concepts are compared exactly."""
 CHUNK = 4096
 
 

@@ -60,8 +60,9 @@ def info_nce(temperature: float = 0.07) -> Loss:
 def multiple_negatives_ranking(scale: float = 20.0) -> Loss:
     """Multiple Negatives Ranking loss (Henderson et al. 2017), with the scale of sentence-transformers.
 
-    It is the mean over the pairs (a, p) of the cross-entropy of the softmax of scale · s(a, ·) over p and the negatives
-    of a. This is InfoNCE with a temperature of 1 / scale. The miner chooses the negatives: see `in_batch_negatives`.
+    For each pair (a, p), it is the cross-entropy of the softmax of scale · s(a, ·) over p and the negatives of a. The
+    loss is the mean over the pairs. This is InfoNCE with a temperature of 1 / scale. The miner chooses the negatives:
+    see `in_batch_negatives`.
 
     Args:
         scale: The factor of the similarities.
@@ -72,8 +73,9 @@ def multiple_negatives_ranking(scale: float = 20.0) -> Loss:
 def nca(scale: float = 1.0) -> Loss:
     """Neighborhood components analysis (Goldberger et al. 2004).
 
-    It is the mean over the anchors a of -log of the share that its positives have in Σ exp(-scale d²(a, ·)) over all
-    its mined pairs. d is the L2 distance. pytorch-metric-learning supports labels only, not pairs.
+    For each anchor a, it sums exp(-scale d²(a, ·)) over all its mined pairs, with d the L2 distance. The loss is -log
+    of the share of the positives in this sum, averaged over the anchors. pytorch-metric-learning supports labels only,
+    not pairs.
 
     Args:
         scale: The factor of the squared distances.
@@ -131,7 +133,9 @@ def triplet(margin: float = 0.2) -> Loss:
 
 
 def cosine(neg_margin: float = 0.0) -> Loss:
-    """Cosine embedding loss: 1 - s for positive pairs and max(0, s - margin) for others, the mean of each where not 0.
+    """Cosine embedding loss: 1 - s for positive pairs and max(0, s - margin) for others.
+
+    It is the sum of the two means. Each mean is over the pairs with a loss above 0.
 
     Args:
         neg_margin: The margin.

@@ -134,8 +134,8 @@ def synonym_pairs(
 def synonyms(kb: KnowledgeBase, counts: Counter[str], max_length: int | None = None) -> Iterator[Synonyms]:
     """Read the concepts of a knowledge base with their names in normal form, in the order of the knowledge base.
 
-    Names and ids that a file of pairs cannot hold are left out: those that contain `||`, or end in a bar that would run
-    into the next two. Line breaks cannot occur, since they are blanks in normal form.
+    Names and ids that a file of pairs cannot hold are left out. These contain `||`, or end in a bar that would run into
+    the next two. Line breaks cannot occur, since they are blanks in normal form.
 
     Args:
         kb: The knowledge base.

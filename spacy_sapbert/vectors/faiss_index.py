@@ -20,7 +20,7 @@ from .flat import NAMES_PER_CHUNK, NameVectors, vectors_cache
 if TYPE_CHECKING:
     from ..kb.filters import FilterMask
 
-# An IVF index searches one of so many cells, but at least `LEAST_PROBED` cells.
+# An IVF index searches the nearest eighth of its cells, but at least `LEAST_PROBED` cells.
 PROBED_SHARE = 8
 LEAST_PROBED = 32
 EF_SEARCH = 256
@@ -34,8 +34,8 @@ class FaissVectors(NameVectors):
         kb: The knowledge base.
         encoder: The encoder.
         path: The index that `build_index` made. It is memory-mapped.
-        parameters: Search parameters in faiss's notation ("nprobe=32", "efSearch=256"). By default, a graph is searched
-            with `EF_SEARCH`, and one of `PROBED_SHARE` cells is searched.
+        parameters: Search parameters in faiss's notation ("nprobe=32", "efSearch=256"). By default, a graph is
+            searched with `EF_SEARCH`. An IVF index searches one in `PROBED_SHARE` cells, at least `LEAST_PROBED`.
 
     Raises:
         SapbertError: E305 the vectors belong to another knowledge base or encoder, E306 a file is missing or damaged,

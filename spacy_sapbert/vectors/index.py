@@ -49,7 +49,7 @@ class Index(Protocol):
 
         Returns:
             Inner products and rows, float32 and int64, shape (len(queries), n), best first. If the index is not exact,
-            the products may be estimates, and a row of -1 means that no more names were found.
+            the products may be estimates. A row of -1 means that no more names were found.
         """
 
     @property
