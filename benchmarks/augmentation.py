@@ -22,9 +22,9 @@ from spacy_sapbert.augmentation.filters import (
     Verbs,
 )
 from spacy_sapbert.augmentation.matching import MatcherAnnotator
-from spacy_sapbert.augmentation.rare import primary_ids
+from spacy_sapbert.augmentation.rare_concepts import primary_ids
 from spacy_sapbert.corpora.reader import read_corpus
-from spacy_sapbert.kb.labels import read_labels
+from spacy_sapbert.kb.id_lists import read_labels
 from spacy_sapbert.kb.storage import load_knowledge_base
 
 

@@ -30,7 +30,7 @@ from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.export import stream_records
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.metrics.separation import as_measures
-from spacy_sapbert.training.development import NearestName
+from spacy_sapbert.training.development_accuracy import NearestName
 from spacy_sapbert.training.pair_files import read_pairs
 
 CONFIG = Path(__file__).parents[1] / "configs" / "pretrain.cfg"

@@ -30,7 +30,7 @@ from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.linking.candidates import CandidateGenerator
 from spacy_sapbert.linking.linker import Linker
-from spacy_sapbert.training.biosyn import BioSyn
+from spacy_sapbert.training.biosyn_settings import BioSyn
 from spacy_sapbert.training.candidate_losses import marginal_likelihood
 from spacy_sapbert.training.linker_trainer import LinkerTrainer
 from spacy_sapbert.training.name_candidates import TrainingMention

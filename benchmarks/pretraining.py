@@ -22,7 +22,7 @@ from typing import Any
 from thinc.api import Config
 
 from spacy_sapbert.encoders.transformer import TransformerEncoder
-from spacy_sapbert.training.development import NearestName
+from spacy_sapbert.training.development_accuracy import NearestName
 from spacy_sapbert.training.logs import LOG_FILE, read_log
 
 ALL_TRIPLETS = {"miner": {"@misc": "spacy-sapbert.HardTriplets.v1", "margin": None}}

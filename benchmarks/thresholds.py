@@ -18,7 +18,7 @@ import spacy
 
 from spacy_sapbert.corpora.reader import read_corpus
 from spacy_sapbert.evaluation.linking import link_gold_mentions
-from spacy_sapbert.metrics.linking import gold_concepts, lenient_at
+from spacy_sapbert.metrics.linking_accuracy import gold_concepts, lenient_at
 from spacy_sapbert.types import AnnotatedDocument
 
 CORPORA = ("corpora/bc5cdr/CDR_TrainingSet.PubTator.txt.gz", "corpora/ncbi_disease/NCBItrainset_corpus.txt.gz")

@@ -33,7 +33,7 @@ from spacy_sapbert.kb.build import new_knowledge_base
 from spacy_sapbert.kb.mentions import add_mentions
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
 from spacy_sapbert.linking.ties import RULES, TieBreaker, n_tied
-from spacy_sapbert.metrics.linking import gold_concepts, lenient_at
+from spacy_sapbert.metrics.linking_accuracy import gold_concepts, lenient_at
 from spacy_sapbert.types import AnnotatedDocument, Candidate
 
 FOLDS = 4

@@ -12,7 +12,7 @@ from ..corpora.docs import PROVENANCE, WEIGHT, to_doc
 from ..kb.knowledge_base import KnowledgeBase
 from ..types import AnnotatedDocument, Mention
 from .annotations import Annotation, Annotator
-from .choice import Choice
+from .document_choice import Choice
 from .documents import SourceDocument, Tokenize, cut
 from .id_mapping import IdMapping
 

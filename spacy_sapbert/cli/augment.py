@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from ..augmentation.annotations import Annotator
     from ..augmentation.augment import AnnotationFilter, RuleAnnotation, Segment
-    from ..augmentation.choice import Choice
+    from ..augmentation.document_choice import Choice
     from ..augmentation.documents import Tokenize
     from ..augmentation.exclusion import EvaluationSets
     from ..augmentation.id_mapping import IdMapping
@@ -218,7 +218,7 @@ def _find(
 ) -> list[Segment]:
     """Return the segments of the documents that were found, and count them."""
     from ..augmentation.augment import segments_of
-    from ..augmentation.choice import choose
+    from ..augmentation.document_choice import choose
 
     tokenize = _tokenize(options.tokenizer)
     limit = options.max_tokens - 2 * bool(options.tokenizer)  # [CLS] and [SEP] are wordpieces, too
@@ -240,8 +240,8 @@ class _Wanted:
     """
 
     def __init__(self, knowledge_base: KnowledgeBase, options: ConceptOptions) -> None:
-        from ..augmentation.rare import primary_ids, rare_concepts, training_documents
-        from ..kb.labels import read_labels
+        from ..augmentation.rare_concepts import primary_ids, rare_concepts, training_documents
+        from ..kb.id_lists import read_labels
 
         if not (options.train or options.labels or options.all_):
             raise SapbertError(Errors.E602)

@@ -21,7 +21,7 @@ from .progress import show_values, stderr_console, track
 
 if TYPE_CHECKING:
     from ..io.pipelines import LinkedDocument, LinkingPipeline
-    from ..kb.discovery import LinkedOccurrence
+    from ..kb.new_names import LinkedOccurrence
 
 _COUNTS = (
     "documents",
@@ -66,7 +66,7 @@ def discover(
     problems = Problems(console, strict=strict)
     sources = with_formats(corpus, format, ReadOptions(InputFormat.text, text_key, id_key, column, gold))
     from ..io.pipelines import LinkingPipeline
-    from ..kb.discovery import Discovery, table_lines
+    from ..kb.new_names import Discovery, table_lines
 
     linking = LinkingPipeline(pipeline, problems, given=gold or format is InputFormat.names)
     if not linking.given:

@@ -13,11 +13,11 @@ from rich.table import Table
 from ..corpora.mention_types import has_type
 from ..corpora.reader import FORMATS, read_corpus
 from ..errors import Errors, SapbertError
-from .concepts import concepts
 from .corpora import Ids, read_documents
-from .pipeline import pipeline
+from .evaluate_concepts import concepts
+from .evaluate_pipeline import pipeline
+from .evaluate_separation import separation
 from .progress import json_to, show, stderr_console, table_of_numbers, track
-from .separation import separation
 
 if TYPE_CHECKING:
     from ..evaluation.linking_errors import ErrorReport, LinkingError

@@ -14,7 +14,7 @@ from ..types import AnnotatedDocument
 from . import askapatient, cometa
 from .bioc import read_bioc
 from .document_ids import DocumentIds
-from .names import read_names
+from .mention_tables import read_names
 from .pubtator import read_pubtator
 from .report import Report
 from .source import Source

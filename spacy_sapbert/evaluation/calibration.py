@@ -16,7 +16,7 @@ from ..errors import Errors, SapbertError
 from ..linking.parameters import LinkerParameters
 from ..metrics.calibration import brier_score, calibration_error, reliability, risk_points, risks, threshold_curve
 from ..metrics.counts import f1_score, mean, percent
-from ..metrics.linking import gold_concepts, lenient_at, strict_at
+from ..metrics.linking_accuracy import gold_concepts, lenient_at, strict_at
 from ..types import AnnotatedDocument
 from .linking import LinkedMention, find_linker, link_gold_mentions
 

@@ -13,7 +13,7 @@ from spacy.util import registry
 
 from ..errors import Errors, SapbertError
 from ..files import open_output, open_text, parse_json
-from ..training.checks import check_counts
+from ..training.setting_checks import check_counts
 from .linking import find_linker
 
 CONSOLE = "spacy.ConsoleLogger.v3"

@@ -23,7 +23,7 @@ from ..errors import Errors, SapbertError
 from ..files import open_output
 from ..kb.knowledge_base import KnowledgeBase
 from ..metrics.counts import SetCounts, compare_sets, macro, mean, micro, percent, precision_recall_f1
-from ..metrics.ranking import FEW_PLACES, PLACES, RankingScore, score_ranking
+from ..metrics.document_ranking import FEW_PLACES, PLACES, RankingScore, score_ranking
 from ..pipeline.factories import LINKER, RETRIEVER
 from ..types import AnnotatedDocument, DocumentConcept, Mention
 from .linking import SPANS_KEY, last_component, on_spans

@@ -1,4 +1,4 @@
-"""Measure how often a pipeline links gold mentions to the right concepts, with the measures of `metrics.linking`.
+"""Measure how often a pipeline links gold mentions to the right concepts, by `metrics.linking_accuracy`.
 
 The mentions are given. There is no threshold and no NIL. The linker does not know the number of gold ids of a mention.
 """
@@ -23,7 +23,7 @@ from ..errors import Errors, SapbertError, Warnings
 from ..files import open_output
 from ..kb.knowledge_base import KnowledgeBase
 from ..kb.name_index import NameIndex
-from ..metrics.linking import (
+from ..metrics.linking_accuracy import (
     CUTOFFS,
     RECALL_CUTOFF,
     Ids,

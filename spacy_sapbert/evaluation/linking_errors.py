@@ -37,7 +37,7 @@ from ..files import open_output, without_gz
 from ..kb.hierarchy import ancestors
 from ..kb.knowledge_base import KnowledgeBase
 from ..metrics.counts import percent
-from ..metrics.linking import RECALL_CUTOFF, MentionScore, gold_concepts, lenient_at
+from ..metrics.linking_accuracy import RECALL_CUTOFF, MentionScore, gold_concepts, lenient_at
 from ..text.abbreviations import MAX_LETTERS
 from ..text.normalize import biosyn
 from ..text.words import word_keys

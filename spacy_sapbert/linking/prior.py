@@ -14,8 +14,8 @@ class ConceptPrior:
     """Raises the scores of concepts that annotators mean more often.
 
     A candidate's score S becomes (S + μ · prior) / (1 + μ), which is at most 1, as S is. The prior of a concept is
-    log(1 + n) / log(1 + N), and at most 1. Here n counts how often the concept was annotated, by any of its ids. N is the count
-    of the id annotated most often. A concept that was never annotated has the prior 0.
+    log(1 + n) / log(1 + N), and at most 1. Here n counts how often the concept was annotated, by any of its ids. N is
+    the count of the id annotated most often. A concept that was never annotated has the prior 0.
 
     If several concepts share a name, corpora may annotate this very name with one of them most often. No other concept
     of the name can then have a higher prior: these counts say more than the counts of all names.

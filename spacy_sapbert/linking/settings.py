@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ..encoders.ngrams import TEXT_NORMALIZER
-from ..settings import SettingsBlock
+from ..settings_block import SettingsBlock
 
 # Fitted on the training parts of BC5CDR and NCBI Disease (`benchmarks/variants.py`).
 SHORT_FORM_MARGIN = 0.25

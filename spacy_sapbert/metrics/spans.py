@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from ..types import NIL, AnnotatedDocument, Mention
 from .counts import SetCounts, compare_sets
-from .linking import gold_concepts, strict_at
+from .linking_accuracy import gold_concepts, strict_at
 
 Place = tuple[int, int]
 

@@ -11,7 +11,7 @@ from ..text.abbreviations import AbbreviationOccurrence, expand
 from ..text.composites import composite_splits
 from .attributes import get_abbreviation_occurrences, get_composite_splits, register, set_composite_splits
 from .mentions import mentions_of
-from .settings import check_setting
+from .setting_checks import check_setting
 
 CompositeSplits = List[Tuple[str, ...]]
 

@@ -11,14 +11,14 @@ from spacy.vocab import Vocab
 from thinc.api import Model
 from thinc.types import Floats2d
 
-from ..retrieval.settings import RetrieverSettings, VectorSettings
+from ..retrieval.settings import ConceptVectorSettings, RetrieverSettings
 from ..retrieval.signals import OF_ENCODER, SIGNALS
-from ..training.concept_retrieval import ConceptRetrieval
+from ..training.retriever_settings import ConceptRetrieval
 from ..types import DocumentConcept
 from .attributes import register, set_concepts
 from .base import BatchedPipe
 from .concepts_scorer import score_concepts
-from .settings import check_setting
+from .setting_checks import check_setting
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,7 +47,7 @@ _DEFAULTS = RetrieverSettings()
         "k": _DEFAULTS.k,
         "threshold": None,
         "most_specific": _DEFAULTS.most_specific,
-        "vectors": VectorSettings().as_dict(),
+        "vectors": ConceptVectorSettings().as_dict(),
         "model": None,
         "training": None,
         "scorer": {"@scorers": "spacy-sapbert.concepts_scorer.v1"},
@@ -137,7 +137,7 @@ class ConceptRetriever(BatchedPipe):
         k: The most concepts per document.
         threshold: A concept needs a higher score. None takes the fitted threshold, else that of the signal.
         most_specific: Leave out concepts that are ancestors of another concept of the document.
-        vectors: Expert settings, see `retrieval.settings.VectorSettings`.
+        vectors: Expert settings, see `retrieval.settings.ConceptVectorSettings`.
         model: Encodes documents for "document", for example with the transformer that the components of the pipeline
             share ("spacy-sapbert.SharedTransformer.v1"). `encoder` encodes the concepts and should be the same model.
             None for an encoder that belongs to the component.
@@ -187,7 +187,7 @@ class ConceptRetriever(BatchedPipe):
         self.model: Any = model  # or its own encoder during training
         self.training = training
         self.scorer = scorer
-        self.vectors = VectorSettings.read(name, "vectors", vectors or {})
+        self.vectors = ConceptVectorSettings.read(name, "vectors", vectors or {})
         self.settings = RetrieverSettings(k=k, threshold=threshold, most_specific=most_specific)
         self.settings.check(name)
         self._check_signals()

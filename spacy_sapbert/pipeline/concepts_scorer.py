@@ -30,7 +30,7 @@ def score_concepts(examples: "Iterable[Example]", *, retriever: Any, **_: Any) -
     from ..corpora.docs import from_doc
     from ..corpora.document_gold import gold_of, primary_id
     from ..metrics.counts import f1_score
-    from ..metrics.ranking import PLACES, score_ranking
+    from ..metrics.document_ranking import PLACES, score_ranking
 
     primary = lru_cache(maxsize=100_000)(lambda concept_id: primary_id(concept_id, retriever.kb))
     pairs = list(examples)

@@ -5,7 +5,7 @@ from typing import Iterator, List
 
 from spacy.tokens import Span
 
-from ..kb.discovery import LinkedOccurrence
+from ..kb.new_names import LinkedOccurrence
 from .attributes import get_abbreviation_occurrences, get_composite_splits, get_links
 
 MARGIN = 80  # characters on each side of an example

@@ -13,14 +13,14 @@ from spacy.vocab import Vocab
 from ..corpora.docs import from_doc
 from ..errors import Errors, SapbertError
 from ..linking.settings import CandidateSettings, LinkerSettings, SelectionSettings, SettingsBlock, VectorSettings
-from ..training.biosyn import BioSyn
+from ..training.biosyn_settings import BioSyn
 from ..types import NIL, LinkedPart
 from .attributes import register, set_kb_ents, set_links
 from .base import BatchedPipe
 from .gold_mentions import gold_ids, place_of, with_gold_mentions
 from .linking_scorer import score_links
 from .mentions import mentions_of, set_kb_ids, variants_of
-from .settings import check_setting
+from .setting_checks import check_setting
 
 if TYPE_CHECKING:
     import numpy as np

@@ -11,7 +11,7 @@ from ..text.spelling import CorrectionList, Corrector, KnownWords
 from .attributes import get_corrections, register, set_corrections
 from .base import FolderPipe
 from .mentions import mentions_of, variants_of
-from .settings import check_setting
+from .setting_checks import check_setting
 
 
 @Language.factory(
@@ -76,7 +76,7 @@ class SpellingCorrector(FolderPipe):
         """The corrector. It reads the list or the vocabulary at the first use."""
         if self._corrector is None:
             from ..kb.storage import load_knowledge_base
-            from ..linking.spelling import read_corrections
+            from ..linking.spelling_files import read_corrections
 
             if self._corrections is not None:
                 self._corrector = read_corrections(Path(self._corrections))
@@ -103,11 +103,11 @@ class SpellingCorrector(FolderPipe):
         return found
 
     def _save(self, folder: Path) -> None:
-        from ..linking.spelling import save_corrector
+        from ..linking.spelling_files import save_corrector
 
         save_corrector(self.corrector, folder)
 
     def _load(self, folder: Path) -> None:
-        from ..linking.spelling import load_corrector
+        from ..linking.spelling_files import load_corrector
 
         self._corrector = load_corrector(folder)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..settings import SettingsBlock
+from ..settings_block import SettingsBlock
 
 CONCEPT_TEXTS = ("packed", "mean")
 
 
 @dataclass
-class VectorSettings(SettingsBlock):
+class ConceptVectorSettings(SettingsBlock):
     """How vectors are made.
 
     Attributes:

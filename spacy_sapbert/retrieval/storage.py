@@ -11,14 +11,14 @@ from ..encoders.documents import DocumentEncoder
 from ..encoders.transformer import ENCODER_FOLDER, TransformerEncoder
 from ..errors import Errors, SapbertError
 from ..files import replacing
+from ..kb.id_lists import read_labels, write_labels
 from ..kb.knowledge_base import KnowledgeBase
-from ..kb.labels import read_labels, write_labels
 from ..kb.storage import copy_knowledge_base, open_saved_knowledge_base
 from ..vectors.storage import FLAT, VECTORS_FOLDER, open_index, save_index
 from .concept_set import ConceptSet
 from .concept_vectors import ConceptVectors, cached_concept_vectors
 from .retriever import Retriever
-from .settings import VectorSettings
+from .settings import ConceptVectorSettings
 from .signal_weights import SignalWeights
 from .signals import OF_NAMES
 from .training_counts import TrainingCounts
@@ -37,7 +37,7 @@ def open_retriever(
     labels: Path | None = None,
     types: Sequence[str] = (),
     index: str = FLAT,
-    vectors: VectorSettings | None = None,
+    vectors: ConceptVectorSettings | None = None,
 ) -> Retriever:
     """Open what the signals need. Vectors come from the cache folder, or are made there.
 
@@ -53,7 +53,7 @@ def open_retriever(
     Raises:
         SapbertError: E642 none of the labels is a concept of the vocabulary.
     """
-    vectors = vectors or VectorSettings()
+    vectors = vectors or ConceptVectorSettings()
     ids = None if labels is None else read_labels(labels)
     concepts = ConceptSet(kb, ids, types)
     if not len(concepts):
@@ -102,7 +102,7 @@ def load_retriever(
     *,
     types: Sequence[str] = (),
     index: str = FLAT,
-    vectors: VectorSettings | None = None,
+    vectors: ConceptVectorSettings | None = None,
     device: str = "auto",
 ) -> Retriever:
     """Open what `save_retriever` wrote; see `open_retriever`.
@@ -110,7 +110,7 @@ def load_retriever(
     Raises:
         SapbertError: E306 a part is missing or damaged.
     """
-    vectors = vectors or VectorSettings()
+    vectors = vectors or ConceptVectorSettings()
     kb = open_saved_knowledge_base(folder)
     ids = read_labels(folder / LABELS_FILE) if (folder / LABELS_FILE).is_file() else None
     retriever = Retriever(ConceptSet(kb, ids, types), signals, labels=ids)

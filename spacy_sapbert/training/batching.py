@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .checks import check_counts
 from .pair_table import PairTable
+from .setting_checks import check_counts
 
 # from a table and a random generator to the batches of one epoch, as numbers of pairs
 Batcher = Callable[[PairTable, np.random.Generator], "list[np.ndarray]"]

@@ -21,7 +21,7 @@ from ..text.normalize import TEXT_NORMALIZERS
 from ..types import AnnotatedDocument
 from ..vectors.flat import NameVectors, build_name_vectors
 from ..vectors.storage import exact_vectors
-from .biosyn import BioSyn
+from .biosyn_settings import BioSyn
 from .name_candidates import NameCandidates, TrainingMention
 
 if TYPE_CHECKING:

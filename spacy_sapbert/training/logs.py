@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from ..errors import Errors, SapbertError
 from ..files import open_output
-from .checks import check_counts
+from .setting_checks import check_counts
 
 LOG_FILE = "log.jsonl"
 

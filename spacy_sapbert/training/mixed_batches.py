@@ -5,7 +5,7 @@ from itertools import cycle, islice
 from typing import TYPE_CHECKING
 
 from ..corpora.docs import is_augmented
-from .checks import check_counts
+from .setting_checks import check_counts
 
 if TYPE_CHECKING:
     from spacy.training import Example

@@ -13,8 +13,8 @@ import numpy as np
 
 from ..errors import Errors, SapbertError
 from ..text.hashing import hash64
-from .checks import check_counts
 from .pair_files import Pair, find_shared_names, read_pairs, read_shared_names
+from .setting_checks import check_counts
 from .triple_files import Triple, read_triples
 
 

@@ -22,8 +22,8 @@ from ..retrieval.signals.phrases import count_document
 from ..retrieval.training_counts import DocumentCounts, TrainingCounts
 from ..text.hashing import hash64
 from ..types import AnnotatedDocument
-from .concept_retrieval import ConceptRetrieval
 from .document_loss import DocumentLoss
+from .retriever_settings import ConceptRetrieval
 
 if TYPE_CHECKING:
     from spacy.training import Example

@@ -22,7 +22,6 @@ from ..text.hashing import hash64
 from ..text.normalize import TEXT_NORMALIZERS
 from .batching import Batcher
 from .checkpoints import Position, has_checkpoint, load_checkpoint, save_checkpoint
-from .checks import check_counts
 from .distillation import Teacher
 from .logs import MakeLog, RunLog
 from .losses import Loss
@@ -30,6 +29,7 @@ from .mining import Mined, Miner
 from .optimizing import MakeOptimizer, Schedule
 from .pair_table import Batch, PairTable
 from .processes import Processes
+from .setting_checks import check_counts
 from .timing import Clock, IdleSteps
 
 if TYPE_CHECKING:

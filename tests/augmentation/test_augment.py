@@ -13,7 +13,7 @@ from spacy_sapbert.augmentation.augment import (
     shuffled,
     without_irrelevant,
 )
-from spacy_sapbert.augmentation.choice import Choice
+from spacy_sapbert.augmentation.document_choice import Choice
 from spacy_sapbert.augmentation.documents import SourceDocument, spacy_tokens
 from spacy_sapbert.augmentation.filters import Overlaps
 from spacy_sapbert.augmentation.id_mapping import IdMapping

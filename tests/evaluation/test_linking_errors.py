@@ -11,7 +11,7 @@ from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.evaluation.linking import LinkedMention, evaluate_linking
 from spacy_sapbert.evaluation.linking_errors import CLASSES, COLUMNS, ErrorReport, error_report
 from spacy_sapbert.kb.build import build_knowledge_base
-from spacy_sapbert.metrics.linking import MentionScore
+from spacy_sapbert.metrics.linking_accuracy import MentionScore
 from spacy_sapbert.types import AnnotatedDocument, Candidate, LinkedPart, Mention, Name, Record
 
 WRONG = MentionScore(True, {1: False, 5: False, 20: False}, {1: False, 5: False}, False, ())

@@ -2,7 +2,7 @@ import pytest
 import spacy
 
 from spacy_sapbert.encoders.transformer import TransformerEncoder
-from spacy_sapbert.retrieval.settings import RetrieverSettings, VectorSettings
+from spacy_sapbert.retrieval.settings import ConceptVectorSettings, RetrieverSettings
 from spacy_sapbert.retrieval.signal_weights import SignalWeights
 from spacy_sapbert.retrieval.storage import open_retriever
 from spacy_sapbert.retrieval.training_counts import TrainingCounts
@@ -18,7 +18,7 @@ def make(small_kb, tiny_encoder):
 
     def make(*signals, kb=small_kb, **settings):
         encoder = TransformerEncoder(str(tiny_encoder), l2_normalized=True, device="cpu")
-        retriever = open_retriever(kb, encoder, signals, vectors=VectorSettings())
+        retriever = open_retriever(kb, encoder, signals, vectors=ConceptVectorSettings())
         retriever.settings = RetrieverSettings(**settings)
         return retriever
 

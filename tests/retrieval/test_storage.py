@@ -5,7 +5,7 @@ import spacy
 
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.retrieval.settings import VectorSettings
+from spacy_sapbert.retrieval.settings import ConceptVectorSettings
 from spacy_sapbert.retrieval.signal_weights import SignalWeights
 from spacy_sapbert.retrieval.storage import FITTED_FILE, load_retriever, open_retriever, save_retriever
 from spacy_sapbert.retrieval.training_counts import TrainingCounts
@@ -19,7 +19,7 @@ TEXTS = ["Mucoviscidosis and cold", "Seizures of men"]
 def retriever(small_kb, tiny_encoder, tmp_path):
     (tmp_path / "labels.txt").write_text("D003550\nD003139\nD012640\nD001241\n")
     encoder = TransformerEncoder(str(tiny_encoder), l2_normalized=True, device="cpu")
-    labels, vectors = tmp_path / "labels.txt", VectorSettings(concept_text="mean")
+    labels, vectors = tmp_path / "labels.txt", ConceptVectorSettings(concept_text="mean")
     return open_retriever(small_kb, encoder, SIGNALS, labels=labels, types=["Disease"], vectors=vectors)
 
 

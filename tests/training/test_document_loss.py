@@ -4,8 +4,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacy_sapbert.training.concept_retrieval import ConceptRetrieval
 from spacy_sapbert.training.document_loss import DocumentLoss
+from spacy_sapbert.training.retriever_settings import ConceptRetrieval
 
 N, DIM = 30, 8
 

@@ -10,11 +10,11 @@ from thinc.api import Adam
 from spacy_sapbert.corpora.docs import PROVENANCE, WEIGHT, to_doc
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.retrieval.settings import VectorSettings
+from spacy_sapbert.retrieval.settings import ConceptVectorSettings
 from spacy_sapbert.retrieval.signals.phrases import PhrasesSignal
 from spacy_sapbert.retrieval.storage import open_retriever
-from spacy_sapbert.training.concept_retrieval import ConceptRetrieval
 from spacy_sapbert.training.document_loss import DocumentLoss
+from spacy_sapbert.training.retriever_settings import ConceptRetrieval
 from spacy_sapbert.training.retriever_trainer import RetrieverTrainer, TrainingDocument
 from spacy_sapbert.types import AnnotatedDocument, Mention
 
@@ -28,7 +28,7 @@ def make(small_kb, tiny_encoder):
 
     def make(signals=("document",), **others):
         encoder = TransformerEncoder(str(tiny_encoder), l2_normalized=True, device="cpu")
-        retriever = open_retriever(small_kb, encoder, signals, vectors=VectorSettings())
+        retriever = open_retriever(small_kb, encoder, signals, vectors=ConceptVectorSettings())
         return RetrieverTrainer(retriever, ConceptRetrieval(**{"dropout": False, "held_out": 0.0, **others}))
 
     return make

@@ -1,7 +1,7 @@
 import pytest
 
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.training.biosyn import BioSyn
+from spacy_sapbert.training.biosyn_settings import BioSyn
 from spacy_sapbert.training.candidate_losses import marginal_likelihood
 
 

@@ -3,7 +3,7 @@ from dataclasses import dataclass
 import pytest
 
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.settings import SettingsBlock
+from spacy_sapbert.settings_block import SettingsBlock
 
 
 @dataclass

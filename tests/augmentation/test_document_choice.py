@@ -1,6 +1,6 @@
 from collections import Counter
 
-from spacy_sapbert.augmentation.choice import choose
+from spacy_sapbert.augmentation.document_choice import choose
 from spacy_sapbert.augmentation.documents import SourceDocument
 from spacy_sapbert.augmentation.exclusion import EvaluationSets
 from spacy_sapbert.augmentation.search import Hit

@@ -1,7 +1,7 @@
 import pytest
 
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.training.concept_retrieval import ConceptRetrieval
+from spacy_sapbert.training.retriever_settings import ConceptRetrieval
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ def concepts(
     """
     from ..evaluation.concepts import evaluate_concepts
     from ..io.pipelines import load_pipeline
-    from ..kb.labels import read_labels
+    from ..kb.id_lists import read_labels
 
     allowed = read_labels(labels) if labels else None
     result = evaluate_concepts(

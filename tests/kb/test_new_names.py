@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacy_sapbert.kb.discovery import Discovery, LinkedOccurrence, rank, table_lines
+from spacy_sapbert.kb.new_names import Discovery, LinkedOccurrence, rank, table_lines
 from spacy_sapbert.kb.readers.discovered import COLUMNS
 from spacy_sapbert.text.words import word_keys
 

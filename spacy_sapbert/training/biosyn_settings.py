@@ -7,7 +7,7 @@ from typing import Any
 
 from ..errors import Errors, SapbertError
 from .candidate_losses import CandidateLoss
-from .checks import check_counts
+from .setting_checks import check_counts
 
 
 class BioSyn:

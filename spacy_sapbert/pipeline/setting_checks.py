@@ -4,7 +4,7 @@ import inspect
 from typing import Any, Dict
 
 from ..errors import Errors, SapbertError
-from ..settings import SettingsBlock
+from ..settings_block import SettingsBlock
 
 
 def settings_of(component: Any) -> Dict[str, Any]:

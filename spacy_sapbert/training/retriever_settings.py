@@ -3,7 +3,7 @@
 # no postponed annotations here: spaCy could not check the settings of a registered class
 
 from ..errors import Errors, SapbertError
-from .checks import check_counts
+from .setting_checks import check_counts
 
 
 class ConceptRetrieval:

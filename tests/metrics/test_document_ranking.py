@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_sapbert.metrics.ranking import RankingScore, average_precision, score_ranking
+from spacy_sapbert.metrics.document_ranking import RankingScore, average_precision, score_ranking
 
 
 def test_a_ranking_by_hand():

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.kb.labels import read_labels, write_labels
+from spacy_sapbert.kb.id_lists import read_labels, write_labels
 
 
 def test_ids_come_once_and_in_canonical_form(tmp_path):

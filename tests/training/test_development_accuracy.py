@@ -5,8 +5,8 @@ import pytest
 
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.build import build_knowledge_base
-from spacy_sapbert.training import development
-from spacy_sapbert.training.development import NearestName
+from spacy_sapbert.training import development_accuracy as development
+from spacy_sapbert.training.development_accuracy import NearestName
 from spacy_sapbert.types import Name, Record
 
 VOCABULARY = {"D1": ["liver disease", "hepatopathy"], "D2": ["heart attack"], "D3": ["shock"], "D4": ["SHOCK", "fall"]}

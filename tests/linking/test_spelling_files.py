@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.linking.spelling import (
+from spacy_sapbert.linking.spelling_files import (
     CORRECTIONS_FILE,
     WORDS_FILE,
     load_corrector,
