@@ -8,6 +8,7 @@ import sqlite3
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,9 @@ INDEXES = (
 
 ARRAYS = {"names": "<i4", "concepts": "<i4", "preferred": "?", "annotations": "<i4"}
 """The arrays of `NameConceptMap` and their data types in the file."""
+
+
+SHOWN = 3  # entries in the `repr` of a mapping
 
 
 class NameConceptMap:
@@ -109,6 +113,10 @@ class KnowledgeBase:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return KnowledgeBase, (self.path,)
+
+    def __repr__(self) -> str:
+        sources = ", ".join(self.source_counts())
+        return f"KnowledgeBase({self.path.name}: {len(self):,} concepts, {self.n_names:,} names, sources: {sources})"
 
     def __len__(self) -> int:
         """Return the number of concepts."""
@@ -405,6 +413,10 @@ class _LazyMapping(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return int(self._length())
+
+    def __repr__(self) -> str:
+        some = [f"{key!r}: {self[key]!r}" for key in islice(self, SHOWN)]
+        return "{" + ", ".join(some) + (f", … {len(self) - SHOWN:,} more" if len(self) > SHOWN else "") + "}"
 
 
 def _placeholders(values: Sequence[str]) -> str:

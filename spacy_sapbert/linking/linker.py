@@ -54,6 +54,9 @@ class Linker:
         self.stored_parameters = parameters or LinkerParameters()
         self._prior: ConceptPrior | None = None
 
+    def __repr__(self) -> str:
+        return f"Linker({self.kb!r}, threshold {self.threshold:g}, λ {self.sparse_weight:g}, μ {self.prior_weight:g})"
+
     @property
     def kb(self) -> KnowledgeBase:
         """The vocabulary."""

@@ -39,6 +39,11 @@ class FolderPipe(Pipe):
     def _load(self, folder: Path) -> None:
         raise NotImplementedError
 
+    def __repr__(self) -> str:
+        settings = settings_of(self)
+        named = [f"{name}={settings[name]!r}" for name in ("kb", "encoder", "spans_key") if name in settings]
+        return f"{type(self).__name__}({self.name!r}, {', '.join(named)})"
+
     def to_disk(self, path: Any, *, exclude: Iterable[str] = tuple()) -> None:
         """Write all that the component needs, so that the saved pipeline is complete.
 

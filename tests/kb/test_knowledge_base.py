@@ -341,3 +341,12 @@ def test_another_format_version(copied):
         connection.execute("UPDATE meta SET value = '99' WHERE key = 'format'")
     with pytest.raises(SapbertError, match=r"E103.*format 99. This version reads format 2"):
         KnowledgeBase(copied)
+
+
+def test_repr(small_kb):
+    assert repr(small_kb).startswith(f"KnowledgeBase({small_kb.path.name}: {len(small_kb)} concepts, ")
+    assert f" {small_kb.n_names} names, " in repr(small_kb)
+    shown = repr(small_kb.cui_to_entity)
+    first = next(small_kb.concept_ids())
+    assert shown.startswith(f"{{{first!r}: Concept(")
+    assert shown.endswith(f", … {len(small_kb) - 3} more}}")

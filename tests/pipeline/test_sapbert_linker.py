@@ -731,3 +731,8 @@ def test_a_vocabulary_of_one_concept(tmp_path, tiny_encoder, mark):
         nlp.add_pipe("concept_matcher", config={"kb": config["kb"]})
         nlp.add_pipe("sapbert_linker", config=config)
         assert nlp(mark(nlp, "aspirin", "aspirin")).ents[0].kb_id_ == NIL
+
+
+def test_repr_opens_nothing():
+    linker = spacy.blank("en").add_pipe("sapbert_linker", config={"kb": "/not/there.kb", "encoder": "none"})
+    assert repr(linker) == "SapbertLinker('sapbert_linker', kb='/not/there.kb', encoder='none', spans_key=None)"
