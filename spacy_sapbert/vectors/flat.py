@@ -91,6 +91,7 @@ class NameVectors(Index):
         return max(float(np.linalg.norm(self.vectors[i : i + NAMES_PER_CHUNK], axis=1).max()) for i in starts)
 
     def save(self, folder: Path) -> None:
+        """Copy the vectors into a folder, where `NameVectors` opens them."""
         folder.mkdir(parents=True, exist_ok=True)
         for name in (MANIFEST_FILE, VECTORS_FILE, HASHES_FILE):
             shutil.copyfile(self.folder / name, folder / name)

@@ -31,7 +31,7 @@ def test_nothing_was_fitted_where_nothing_was_saved(tmp_path):
 )
 def test_a_damaged_file_is_told(tmp_path, text):
     (tmp_path / "parameters.json").write_text(text)
-    with pytest.raises(SapbertError, match=r"E306.*fitted\.json"):
+    with pytest.raises(SapbertError, match=r"E306.*parameters\.json"):
         LinkerParameters.load(tmp_path)
 
 
