@@ -10,7 +10,7 @@ from spacy.vocab import Vocab
 from ..errors import Errors, SapbertError
 from ..text.abbreviations import AbbreviationOccurrence, find_definitions, find_occurrences
 from .attributes import register, set_abbreviation_occurrences
-from .setting_checks import check_setting
+from .component_settings import check_setting
 
 
 @Language.factory(

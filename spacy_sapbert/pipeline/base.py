@@ -14,7 +14,7 @@ from spacy.vocab import Vocab
 
 from .. import __version__
 from ..errors import Errors, SapbertError
-from .setting_checks import settings_of
+from .component_settings import settings_of
 
 FORMAT = 1
 MANIFEST_FILE = "component.json"

@@ -10,8 +10,8 @@ from spacy.vocab import Vocab
 from ..text.abbreviations import AbbreviationOccurrence, expand
 from ..text.composites import composite_splits
 from .attributes import get_abbreviation_occurrences, get_composite_splits, register, set_composite_splits
+from .component_settings import check_setting
 from .mentions import mentions_of
-from .setting_checks import check_setting
 
 CompositeSplits = List[Tuple[str, ...]]
 

@@ -14,7 +14,7 @@ from spacy.vocab import Vocab
 from ..text.words import word_keys
 from .attributes import get_abbreviation_occurrences, register, set_matched_name
 from .base import FolderPipe
-from .setting_checks import check_setting
+from .component_settings import check_setting
 
 if TYPE_CHECKING:
     from ..kb.knowledge_base import KnowledgeBase

@@ -17,8 +17,8 @@ from ..training.retriever_settings import ConceptRetrieval
 from ..types import DocumentConcept
 from .attributes import register, set_concepts
 from .base import BatchedPipe
+from .component_settings import check_setting, shared_setting
 from .concepts_scorer import score_concepts
-from .setting_checks import check_setting
 
 if TYPE_CHECKING:
     import numpy as np
@@ -95,18 +95,6 @@ def make_concept_retriever(
     )
 
 
-def _retriever_setting(name: str) -> Any:
-    """Make a property for a setting that the component shares with its retriever, so that it can change at any time."""
-
-    def get(component: "ConceptRetriever") -> Any:
-        return getattr(component.settings, name)
-
-    def set(component: "ConceptRetriever", value: Any) -> None:
-        setattr(component.settings, name, value)
-
-    return property(get, set)
-
-
 class ConceptRetriever(BatchedPipe):
     """Predicts the concepts that a document is about, with or without a mention of them.
 
@@ -148,9 +136,9 @@ class ConceptRetriever(BatchedPipe):
         SapbertError: E406 a setting cannot have its value.
     """
 
-    k = _retriever_setting("k")
-    threshold = _retriever_setting("threshold")
-    most_specific = _retriever_setting("most_specific")
+    k = shared_setting("k")
+    threshold = shared_setting("threshold")
+    most_specific = shared_setting("most_specific")
 
     def __init__(
         self,

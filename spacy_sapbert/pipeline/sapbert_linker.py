@@ -17,10 +17,10 @@ from ..training.biosyn_settings import BioSyn
 from ..types import NIL, LinkedPart
 from .attributes import register, set_kb_ents, set_links
 from .base import BatchedPipe
+from .component_settings import check_setting, shared_setting
 from .gold_mentions import gold_ids, place_of, with_gold_mentions
 from .linking_scorer import score_links
 from .mentions import mentions_of, set_kb_ids, variants_of
-from .setting_checks import check_setting
 
 if TYPE_CHECKING:
     import numpy as np
@@ -111,18 +111,6 @@ def make_sapbert_linker(
     )
 
 
-def _linker_setting(name: str) -> Any:
-    """Make a property for a setting that the component shares with its linker, so that it can change at any time."""
-
-    def get(component: "SapbertLinker") -> Any:
-        return getattr(component.settings, name)
-
-    def set(component: "SapbertLinker", value: Any) -> None:
-        setattr(component.settings, name, value)
-
-    return property(get, set)
-
-
 class SapbertLinker(BatchedPipe):
     """Links each mention to the concepts with the most similar names.
 
@@ -162,14 +150,14 @@ class SapbertLinker(BatchedPipe):
         SapbertError: E406 a setting cannot have its value, E407 neither encoder nor sparse score is used.
     """
 
-    k = _linker_setting("k")
-    threshold = _linker_setting("threshold")
-    max_entities_per_mention = _linker_setting("max_entities_per_mention")
-    types = _linker_setting("types")
-    sources = _linker_setting("sources")
-    label_types = _linker_setting("label_types")
-    filter_for_definitions = _linker_setting("filter_for_definitions")
-    no_definition_threshold = _linker_setting("no_definition_threshold")
+    k = shared_setting("k")
+    threshold = shared_setting("threshold")
+    max_entities_per_mention = shared_setting("max_entities_per_mention")
+    types = shared_setting("types")
+    sources = shared_setting("sources")
+    label_types = shared_setting("label_types")
+    filter_for_definitions = shared_setting("filter_for_definitions")
+    no_definition_threshold = shared_setting("no_definition_threshold")
 
     def __init__(
         self,

@@ -10,8 +10,8 @@ from spacy.vocab import Vocab
 from ..text.spelling import CorrectionList, Corrector, KnownWords
 from .attributes import get_corrections, register, set_corrections
 from .base import FolderPipe
+from .component_settings import check_setting
 from .mentions import mentions_of, variants_of
-from .setting_checks import check_setting
 
 
 @Language.factory(

@@ -21,7 +21,7 @@ from spacy_sapbert.evaluation.calibration import (
 )
 from spacy_sapbert.evaluation.linking import link_gold_mentions
 from spacy_sapbert.linking.parameters import THRESHOLD, LinkerParameters
-from spacy_sapbert.pipeline.setting_checks import settings_of
+from spacy_sapbert.pipeline.component_settings import settings_of
 from spacy_sapbert.types import AnnotatedDocument, Mention
 
 

@@ -18,10 +18,10 @@ from spacy_sapbert.linking.candidates import CandidateGenerator
 from spacy_sapbert.linking.settings import CandidateSettings, SelectionSettings
 from spacy_sapbert.pipeline.abbreviation_resolver import AbbreviationResolver
 from spacy_sapbert.pipeline.attributes import set_abbreviation_occurrences, set_composite_splits, set_corrections
+from spacy_sapbert.pipeline.component_settings import settings_of
 from spacy_sapbert.pipeline.composite_splitter import CompositeSplitter
 from spacy_sapbert.pipeline.concept_matcher import ConceptMatcher
 from spacy_sapbert.pipeline.sapbert_linker import SapbertLinker
-from spacy_sapbert.pipeline.setting_checks import settings_of
 from spacy_sapbert.pipeline.spelling_corrector import SpellingCorrector
 from spacy_sapbert.text.abbreviations import AbbreviationOccurrence
 from spacy_sapbert.types import NIL, Link, Name, Record

@@ -32,6 +32,18 @@ def check_setting(component: Any, setting: str, holds: bool, wanted: str) -> Non
         raise SapbertError(Errors.E406.format(setting=setting, component=component.name, value=value, wanted=wanted))
 
 
+def shared_setting(name: str) -> Any:
+    """Make a property for a setting in the component's `settings`, which the object that does the work shares."""
+
+    def get(component: Any) -> Any:
+        return getattr(component.settings, name)
+
+    def set(component: Any, value: Any) -> None:
+        setattr(component.settings, name, value)
+
+    return property(get, set)
+
+
 def _value(component: Any, setting: str) -> Any:
     # `_name` holds the original value if the attribute `name` is something else
     attribute = f"_{setting}"
