@@ -16,7 +16,6 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.util import minibatch
 
-from ..corpora.docs import to_doc
 from ..corpora.document_gold import documents_by_concept, gold_of, is_named, primary_id
 from ..corpora.mention_types import types_of
 from ..errors import Errors, SapbertError
@@ -25,8 +24,9 @@ from ..kb.knowledge_base import KnowledgeBase
 from ..metrics.counts import SetCounts, compare_sets, macro, mean, micro, percent, precision_recall_f1
 from ..metrics.document_ranking import FEW_PLACES, PLACES, RankingScore, score_ranking
 from ..pipeline.factories import LINKER, RETRIEVER
+from ..pipeline.gold_mentions import gold_doc, on_spans
 from ..types import AnnotatedDocument, DocumentConcept, Mention
-from .linking import SPANS_KEY, last_component, on_spans
+from .linking import last_component
 from .predictions import write_prediction
 
 MAP_DEPTH = 100
@@ -175,9 +175,9 @@ def mention_components(nlp: Language) -> list[Any]:
 
 
 def with_mentions(nlp: Language, document: AnnotatedDocument) -> Doc:
-    """Return a Doc with the gold mentions, without ids, as entities and as the span group `SPANS_KEY`."""
+    """Return a Doc with the gold mentions, without ids, as entities and as the span group `GOLD_SPANS`."""
     mentions = tuple(mention._replace(ids=(), parts=()) for mention in document.mentions)
-    return to_doc(nlp, document._replace(mentions=mentions), spans_key=SPANS_KEY, split_tokens=True)
+    return gold_doc(nlp, document._replace(mentions=mentions))
 
 
 # --- scores

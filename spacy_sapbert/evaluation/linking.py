@@ -8,7 +8,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,7 +17,6 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.util import minibatch
 
-from ..corpora.docs import to_doc
 from ..corpora.mention_types import has_type, types_of
 from ..errors import Errors, SapbertError, Warnings
 from ..files import open_output
@@ -36,13 +35,13 @@ from ..metrics.linking_accuracy import (
 from ..metrics.spans import place_in_text
 from ..pipeline.attributes import get_abbreviation_occurrences
 from ..pipeline.factories import LINKER, PREPARING
+from ..pipeline.gold_mentions import GOLD_SPANS, gold_doc, on_spans
 from ..pipeline.mentions import mentions_of
 from ..text.abbreviations import expand
 from ..text.normalize import biosyn
 from ..types import AnnotatedDocument, LinkedPart, Mention
 from .predictions import write_prediction
 
-SPANS_KEY = "gold"
 DOCUMENTS_PER_BATCH = 64
 
 
@@ -131,9 +130,9 @@ def link_gold_mentions(nlp: Language, documents: Iterable[AnnotatedDocument]) ->
     """
     linker = find_linker(nlp)
     preparing = [component for name, component in nlp.pipeline if nlp.get_pipe_meta(name).factory in PREPARING]
-    with on_spans([*preparing, linker], SPANS_KEY):
+    with on_spans([*preparing, linker], GOLD_SPANS):
         for batch in minibatch(documents, size=DOCUMENTS_PER_BATCH):
-            docs = [to_doc(nlp, document, spans_key=SPANS_KEY, split_tokens=True) for document in batch]
+            docs = [gold_doc(nlp, document) for document in batch]
             for component in preparing:
                 docs = [component(doc) for doc in docs]
             for document, doc, parts in zip(batch, docs, linker.predict(docs), strict=True):
@@ -163,24 +162,6 @@ def last_component(nlp: Language, factory: str, missing: str) -> Any:
     return made[-1]
 
 
-@contextmanager
-def on_spans(components: Iterable[Any], spans_key: str | None) -> Iterator[None]:
-    """Let components work on a given span group, whatever their own setting.
-
-    Args:
-        components: The components.
-        spans_key: The span group with the gold mentions. None is `doc.ents`.
-    """
-    before = [(component, component.spans_key) for component in components if hasattr(component, "spans_key")]
-    try:
-        for component, _ in before:
-            component.spans_key = spans_key
-        yield
-    finally:
-        for component, own_key in before:
-            component.spans_key = own_key
-
-
 def _with_gold_ids(
     documents: Iterable[AnnotatedDocument], type: str | None, labels: Counter[str]
 ) -> Iterator[AnnotatedDocument]:
@@ -194,7 +175,7 @@ def _with_gold_ids(
 def _linked_mentions(
     document: AnnotatedDocument, doc: Doc, predicted: Sequence[tuple[LinkedPart, ...]]
 ) -> Iterator[LinkedMention]:
-    spans = mentions_of(doc, SPANS_KEY)
+    spans = mentions_of(doc, GOLD_SPANS)
     by_place = {
         (span.start_char, span.end_char, span.label_): parts for span, parts in zip(spans, predicted, strict=True)
     }

@@ -23,10 +23,11 @@ from ..kb.knowledge_base import KnowledgeBase
 from ..metrics.counts import SetCounts, micro, total
 from ..metrics.spans import Comparison
 from ..pipeline.factories import RETRIEVER
+from ..pipeline.gold_mentions import GOLD_SPANS, on_spans
 from ..pipeline.mentions import mentions_of
 from ..types import AnnotatedDocument, Mention
 from .concepts import finds_entities, mention_components, with_mentions
-from .linking import SPANS_KEY, find_linker, on_spans
+from .linking import find_linker
 from .predictions import write_prediction
 
 MEASURES = ("ner", "span_id", "document_id")
@@ -118,7 +119,7 @@ def _run(
         disabled += [name for name in names if finds_entities(nlp, name)]
         inputs = ((with_mentions(nlp, document), document) for _, document in inputs)
     # a span group can have overlapping mentions, and doc.ents cannot
-    with on_spans(mention_components(nlp), SPANS_KEY) if gold_mentions else nullcontext():
+    with on_spans(mention_components(nlp), GOLD_SPANS) if gold_mentions else nullcontext():
         for doc, document in nlp.pipe(inputs, as_tuples=True, disable=disabled):
             yield document, doc
 

@@ -13,15 +13,15 @@ from spacy.pipeline import DependencyParser, EntityRecognizer
 from spacy.tokens import Doc, Span
 from spacy.util import is_package, raise_error
 
-from ..corpora.docs import DOC_ID, to_doc
+from ..corpora.docs import DOC_ID
 from ..errors import Errors, SapbertError
 from ..kb.knowledge_base import KnowledgeBase
 from ..pipeline.factories import LINKER, MATCHER, PREPARING
+from ..pipeline.gold_mentions import GOLD_SPANS, gold_doc
 from ..pipeline.mentions import mentions_of
 from ..types import AnnotatedDocument
 from .documents import InputDocument, Problems, sound
 
-_GIVEN_MENTIONS = "given"
 # the components that run on given mentions
 _AFTER_MENTIONS = frozenset({*PREPARING, LINKER})
 _ENTITIES = frozenset({"doc.ents", "doc.spans"})
@@ -196,13 +196,13 @@ class LinkingPipeline:
         self.nlp.select_pipes(enable=self._names(_AFTER_MENTIONS))
         for _, component in self.nlp.pipeline:
             if hasattr(component, "spans_key"):
-                component.spans_key = _GIVEN_MENTIONS
+                component.spans_key = GOLD_SPANS
 
     def _input(self, document: InputDocument) -> str | Doc:
         if document.mentions is None:
             return document.text
         annotated = AnnotatedDocument(document.doc_id, document.text, document.mentions)
-        return to_doc(self.nlp, annotated, spans_key=_GIVEN_MENTIONS, split_tokens=True)
+        return gold_doc(self.nlp, annotated)
 
     def _one_by_one(self, documents: Iterable[InputDocument]) -> Iterator[LinkedDocument]:
         for document in documents:

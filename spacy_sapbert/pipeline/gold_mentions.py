@@ -1,16 +1,44 @@
-"""Gold mentions of examples, on which a linker is trained."""
+"""Gold mentions: how a pipeline gets them, and what a linker is trained on."""
 
-from typing import Dict, Optional, Tuple
+from contextlib import contextmanager
+from typing import Any, Dict, Iterable, Iterator, Optional, Tuple
 
+from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
+from ..corpora.docs import to_doc
 from ..corpora.examples import add_gold_mentions
 from ..kb.ids import split_ids
-from ..types import NIL
+from ..types import NIL, AnnotatedDocument
 from .mentions import mentions_of
 
 Place = Tuple[int, int, str]
+GOLD_SPANS = "gold"
+"""The span group of given mentions. Unlike `doc.ents`, it can hold mentions that overlap."""
+
+
+def gold_doc(nlp: Language, document: AnnotatedDocument) -> Doc:
+    """Return a Doc with the mentions of a document as the span group `GOLD_SPANS`. Tokens are split at their ends."""
+    return to_doc(nlp, document, spans_key=GOLD_SPANS, split_tokens=True)
+
+
+@contextmanager
+def on_spans(components: Iterable[Any], spans_key: Optional[str]) -> Iterator[None]:
+    """Let components work on a given span group, whatever their own setting.
+
+    Args:
+        components: The components.
+        spans_key: The span group with the gold mentions. None is `doc.ents`.
+    """
+    before = [(component, component.spans_key) for component in components if hasattr(component, "spans_key")]
+    try:
+        for component, _ in before:
+            component.spans_key = spans_key
+        yield
+    finally:
+        for component, own_key in before:
+            component.spans_key = own_key
 
 
 def gold_ids(reference: Doc, spans_key: Optional[str]) -> Dict[Place, Tuple[str, ...]]:
