@@ -9,7 +9,7 @@ The figure is the best of several rounds in one run.
 - `component` gets tokenized documents, `pipeline` gets texts, and `functions` has no spaCy.
 - `doc.text` measures only how long spaCy takes to join the tokens to a text.
 
-Notes for reading the figures:
+Notes on the figures:
 
 - On one abstract, spaCy itself takes most of the time. Nearly all of `pipeline` is the tokenizer. `doc.text` is about a
   third of our `component`, and there is no cheaper way to get the text of a document. `doc.text` alone takes a fifth of
@@ -95,12 +95,12 @@ def resolve(texts: list[str]) -> list[list[AbbreviationOccurrence]]:
 
 
 def join(texts: list[str], length: int) -> list[str]:
-    """RETURNS (list[str]): documents of `length` abstracts each."""
+    """Return documents of `length` abstracts each."""
     return ["\n\n".join(texts[start : start + length]) for start in range(0, len(texts), length)]
 
 
 def speed(texts: list[str], abstracts: int, rounds: int) -> dict[str, Any]:
-    """RETURNS (dict[str, Any]): abstracts per second, and our ratios to scispaCy."""
+    """Return the abstracts per second, and our ratios to scispaCy."""
 
     def fastest(run: Callable[[list[Any]], object], make: Callable[[str], Any] = str) -> float:
         return max(rate(run, list(map(make, texts)), abstracts) for _ in range(rounds))
@@ -142,7 +142,7 @@ def make_pipeline(factory: str) -> spacy.Language:
 
 
 def rate(run: Callable[[list[Any]], object], documents: list[Any], abstracts: int) -> float:
-    """RETURNS (float): abstracts per second of processor time."""
+    """Return the abstracts per second of processor time."""
     start = time.process_time()
     run(documents)
     return round(abstracts / (time.process_time() - start), 1)

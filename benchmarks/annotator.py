@@ -226,7 +226,7 @@ def counted(gold: list[set[Any]], found: list[set[Any]]) -> dict[str, float | No
 def errors(
     documents: list[AnnotatedDocument], gold: list[set[Annotation]], found: list[set[Annotation]], n: int
 ) -> dict[str, Any]:
-    """RETURNS (dict[str, Any]): texts and ids for both measures, with how often they are wrong or missed."""
+    """Return the texts and ids for both measures, with how often they are wrong or missed."""
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for document, right, named in zip(documents, gold, found, strict=True):
         for kind, some, others in (("wrong", named, right), ("missed", right, named)):

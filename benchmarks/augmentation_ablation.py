@@ -61,7 +61,7 @@ def augment(change: Change, path: Path, args: argparse.Namespace) -> None:
 
 
 def measured(name: str, args: argparse.Namespace) -> dict[str, Any]:
-    """Train a cell if needed, and measure it. RETURNS (dict[str, Any]): the output of `evaluate concepts`."""
+    """Train a cell if needed, measure it, and return the output of `evaluate concepts`."""
     change = CHANGES.get(name)
     cell = AUGMENTED if change else {"untrained": UNTRAINED, "trained": TRAINED}[name]
     folder = args.output / name.replace(" ", "_")

@@ -64,7 +64,7 @@ def pipeline(kb: Path, encoder: str, linker: dict[str, Any], training: dict[str,
 
 
 def examples(nlp: Language, documents: list[AnnotatedDocument]) -> list[Example]:
-    """RETURNS (list[Example]): documents with gold mentions, abbreviations and composite splits."""
+    """Return documents with gold mentions, abbreviations and composite splits."""
     found = []
     for document in documents:
         example = with_mentions_given(to_doc(nlp, document, split_tokens=True))

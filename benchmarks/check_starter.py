@@ -96,8 +96,9 @@ def find_failures(
 def check(starter: Path, data: Path) -> dict[str, Any]:
     """Check the vocabulary in the folder `starter` against the sources in the folder `data`.
 
-    RETURNS (dict): counts; `ours_held_by_others`, the own names that a source gives to other concepts only, for a
-    person to look at; and `failures`.
+    Returns:
+        Counts, `ours_held_by_others` and `failures`. `ours_held_by_others` has the own names that a source gives to
+        other concepts only, for manual review.
     """
     names, own, owners = read_vocabulary(starter), read_own_names(starter), read_owners(data)
     held_by = [(concept_id, name, sorted(owners.get(name_key(name), set()))) for concept_id, name in own]

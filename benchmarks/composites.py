@@ -48,7 +48,7 @@ def measure(mentions: list[Mention], decide: Split) -> dict[str, Any]:
     ours = evaluate_composites(mentions, decide=decide)
     missed = ours["errors"]["connector"]
     other = sum(
-        any(folded(reading) == folded(error["gold"]) for reading in composite_splits(error["text"])) for error in missed
+        any(folded(split) == folded(error["gold"]) for split in composite_splits(error["text"])) for error in missed
     )
     n = ours["connector"]["n"]
     return {

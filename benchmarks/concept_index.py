@@ -31,7 +31,7 @@ K, ASKED = 10, 4 * 60  # of which the cosines are exact
 
 
 def means(kb: KnowledgeBase, encoder: TransformerEncoder) -> np.ndarray:
-    """RETURNS (float32, shape (concepts, dim)): unit vectors."""
+    """Return unit vectors, float32, shape (concepts, dim)."""
     names, name_concepts = cached_name_vectors(kb, encoder).vectors, kb.name_concepts
     ones = np.ones(len(name_concepts.names), dtype=np.float32)
     sums = csr_array((ones, (name_concepts.concepts, name_concepts.names)), shape=(len(kb), len(names))) @ names
@@ -40,7 +40,7 @@ def means(kb: KnowledgeBase, encoder: TransformerEncoder) -> np.ndarray:
 
 
 def timed(search: Any, queries: np.ndarray) -> tuple[float, list[np.ndarray]]:
-    """RETURNS: milliseconds per query, and the rows found for each query."""
+    """Return the milliseconds per query, and the rows found for each query."""
     started = time.process_time()
     found = [search(query[None])[1][0] for query in queries]
     return 1000 * (time.process_time() - started) / len(queries), found

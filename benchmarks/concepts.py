@@ -115,7 +115,7 @@ def config_of(cell: Cell, args: argparse.Namespace) -> Config:
 
 
 def once(path: Path) -> int:
-    """RETURNS (int): the steps of one epoch."""
+    """Return the number of steps of one epoch."""
     from spacy_sapbert.corpora.docbin import read_docbin
 
     return math.ceil(sum(1 for _ in read_docbin(path)) / BATCH)

@@ -25,14 +25,14 @@ RANKS = (20, 50, 100, 200, 500)
 
 
 def gold_ids(corpus: Path, type: str | None) -> dict[tuple[str, ...], set[str]]:
-    """RETURNS (dict): the annotated ids, by the words of the mention or of one of its parts."""
+    """Return the annotated ids, by the words of the mention or of one of its parts."""
     ids: dict[tuple[str, ...], set[str]] = defaultdict(set)
     for document in read_corpus(corpus):
         occurrences = find_occurrences(document.text, find_definitions(document.text))
         for mention in document.mentions:
             if type in (None, mention.label):
                 wholes = {mention.text, expand(document.text, mention.start, mention.end, occurrences)}
-                parts = {part for whole in wholes for reading in composite_splits(whole) for part in reading}
+                parts = {part for whole in wholes for split in composite_splits(whole) for part in split}
                 for text in wholes | parts:
                     ids[word_keys(text)].update(mention.ids)
     return ids

@@ -48,7 +48,7 @@ class HeldOut(NamedTuple):
 
 
 def hold_out(kb: KnowledgeBase, sources: set[str]) -> tuple[HeldOut, set[str]]:
-    """RETURNS (tuple[HeldOut, set[str]]): the task, and the normal forms of names that no other source has."""
+    """Return the task, and the normal forms of names that no other source has."""
     inside: dict[str, set[str]] = defaultdict(set)
     outside: dict[str, set[str]] = defaultdict(set)
     for concept_id in kb.concept_ids():
@@ -79,7 +79,7 @@ def listed(path: Path, kb: KnowledgeBase) -> HeldOut:
 
 
 def write_pairs(pairs: Path, without: set[str], path: Path) -> int:
-    """Copy the pairs without a left-out name. RETURNS (int): their number."""
+    """Copy the pairs without a left-out name, and return their number."""
     kept = [line for line in pairs.open(encoding="utf-8") if without.isdisjoint(map(american, line.split("||")[1:]))]
     path.write_text("".join(kept), encoding="utf-8")
     shared = pairs.with_suffix(".shared.txt")
@@ -88,7 +88,7 @@ def write_pairs(pairs: Path, without: set[str], path: Path) -> int:
 
 
 def accuracy(encoder: TransformerEncoder, task: HeldOut) -> float:
-    """RETURNS (float): in percent of the queries."""
+    """Return the accuracy in percent of the queries."""
     normalize = TEXT_NORMALIZERS[encoder.text_normalizer]
     owners: dict[str, set[str]] = defaultdict(set)
     for name, concept_ids in task.candidates.items():

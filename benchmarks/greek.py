@@ -70,7 +70,7 @@ class Swapped(NamedTuple):
 
 
 def swap(name: str) -> Swapped | None:
-    """RETURNS (Swapped | None): None if there is nothing to swap, or if a letter stands next to a name of one."""
+    """Return the swapped name. None if there is nothing to swap, or if a letter stands next to a name of one."""
     spelled = spell_out_greek(name)
     if spelled != name:
         return None if _NAME.search(name) else Swapped(name, spelled, "letter to name")
@@ -79,7 +79,7 @@ def swap(name: str) -> Swapped | None:
 
 
 def draw(kb: KnowledgeBase, sample: int) -> tuple[list[Swapped], int]:
-    """RETURNS: the names to look up, and how many there were to draw from."""
+    """Return the names to look up, and how many there were to draw from."""
     names = set(kb.names())
     found = [swapped for name in sorted(names) if (swapped := swap(name)) and swapped.text not in names]
     return random.Random(SEED).sample(found, min(sample, len(found))), len(found)

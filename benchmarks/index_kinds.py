@@ -42,7 +42,7 @@ MEGABYTE = 1 << 20
 
 
 def mentions(paths: list[Path], kb: KnowledgeBase, n: int) -> list[str]:
-    """RETURNS (list[str]): some mentions that are no names."""
+    """Return some mentions that are not names."""
     vocab = spacy.blank("en").vocab
     docs = (doc for path in paths for doc in DocBin().from_disk(path).get_docs(vocab))
     names = set(map(str.lower, kb.names()))
@@ -51,7 +51,7 @@ def mentions(paths: list[Path], kb: KnowledgeBase, n: int) -> list[str]:
 
 
 def misspelt(kb: KnowledgeBase, n: int) -> list[str]:
-    """RETURNS (list[str]): some names, each with one letter replaced."""
+    """Return some names, each with one letter replaced."""
     drawn, texts = random.Random(0), []
     for row in drawn.sample(range(kb.n_names), n):
         name = kb.name(row)
@@ -61,7 +61,7 @@ def misspelt(kb: KnowledgeBase, n: int) -> list[str]:
 
 
 def resident() -> np.ndarray:
-    """RETURNS (float64, shape (2,)): megabytes of this process: its own memory, and mapped files."""
+    """Return the megabytes of this process, float64, shape (2,): its own memory, and mapped files."""
     status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
     return np.array([int(status[key].split()[0]) / 1024 for key in ("RssAnon", "RssFile")])
 

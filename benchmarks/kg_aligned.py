@@ -69,7 +69,7 @@ def prepare(args: argparse.Namespace) -> None:
 
 
 def train(cell: str, args: argparse.Namespace) -> Path:
-    """RETURNS (Path): the encoder of a cell."""
+    """Return the folder of the encoder of a cell."""
     folder = args.output / "".join(letter if letter.isalnum() else "_" for letter in cell)
     pairs = "triples.tsv" if cell.startswith("triplet") else "train.txt"
     paths = {"encoder": args.encoder, "pairs": str(args.output / pairs)}

@@ -41,7 +41,7 @@ Batch = list[TrainingMention]
 
 
 def read_mentions(path: str, kb: KnowledgeBase) -> Batch:
-    """RETURNS (list[TrainingMention]): the different mentions with one id that the vocabulary has."""
+    """Return the different mentions with one id that the vocabulary has."""
     mentions = [mention for doc in read_docbin(path) for mention in from_doc(doc).mentions if len(mention.ids) == 1]
     found = (TrainingMention(one.text, frozenset(kb.concept_rows(one.ids[0]))) for one in mentions)
     return list(dict.fromkeys(mention for mention in found if mention.concepts))
@@ -104,7 +104,7 @@ class Ours:
 
 
 def speed(one: Any, batches: list[Batch]) -> float:
-    """RETURNS (float): mentions per second."""
+    """Return the mentions per second."""
     started = time.perf_counter()
     for batch in batches:
         one.step(batch)

@@ -45,7 +45,7 @@ ABLATION = {
 }
 # larger than any difference of two scores
 BEYOND = 2.0
-ORACLE = "+ composites, told the number of ids"
+ORACLE = "+ composites, with the gold number of ids"
 
 
 class Corpus(NamedTuple):
@@ -123,7 +123,7 @@ def measure_oracle(nlp: Language, documents: list[AnnotatedDocument]) -> dict[st
 
 
 def with_ids(document: AnnotatedDocument, several: bool) -> AnnotatedDocument:
-    """RETURNS (AnnotatedDocument): the document with only its mentions of several ids, or of one."""
+    """Return the document with only its mentions of several ids, or of one."""
     mentions = (mention for mention in document.mentions if mention.ids and several == (len(mention.ids) > 1))
     return document._replace(mentions=tuple(mentions))
 

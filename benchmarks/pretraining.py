@@ -57,7 +57,7 @@ SETS = {
 
 
 def train(cell: str, args: argparse.Namespace) -> Path:
-    """Train a cell, or continue its training. RETURNS (Path): its encoder."""
+    """Train a cell, or continue its training, and return the folder of its encoder."""
     folder = args.output / "".join(letter if letter.isalnum() else "_" for letter in cell)
     settings = dict(CELLS.get(cell, {})) if cell == WITH_TEACHER else {"teacher": None, **CELLS.get(cell, {})}
     paths = {"encoder": args.encoder, "pairs": args.pairs_of.get(cell, args.pairs)}
@@ -67,8 +67,15 @@ def train(cell: str, args: argparse.Namespace) -> Path:
 def pretrain(config: Path, folder: Path, settings: dict[str, Any], paths: dict[str, str], given: list[str]) -> Path:
     """Run `spacy-sapbert pretrain`, unless it is done. The number of steps, not of epochs, ends it.
 
-    settings (dict[str, Any]): replace those of [pretrain]. given (list[str]): overrides, as NAME=VALUE.
-    RETURNS (Path): the encoder.
+    Args:
+        config: The config.
+        folder: The output folder.
+        settings: Values that replace settings of [pretrain].
+        paths: Values that replace settings of [paths].
+        given: Overrides, as NAME=VALUE.
+
+    Returns:
+        The folder of the encoder.
     """
     if not (folder / "model-last").is_dir():
         filled = Config().from_disk(config, interpolate=False)

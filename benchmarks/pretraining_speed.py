@@ -79,7 +79,7 @@ class Stopwatch:
 
 
 def ours(encoder: TransformerEncoder, table: PairTable, args: argparse.Namespace, watch: Stopwatch) -> float:
-    """RETURNS (float): pairs per second."""
+    """Return the pairs per second."""
     run = SelfAlignment(
         encoder,
         table,
@@ -102,7 +102,7 @@ def ours(encoder: TransformerEncoder, table: PairTable, args: argparse.Namespace
 
 
 def plain(encoder: TransformerEncoder, table: PairTable, args: argparse.Namespace) -> float:
-    """RETURNS (float): pairs per second."""
+    """Return the pairs per second."""
     batches = shuffled_batches(args.size)(table, np.random.default_rng([0, 0]))[: args.steps]
     half = args.precision == "bf16" or (args.precision == "auto" and has_bfloat16(encoder.device))
     optimizer = adamw()(encoder.model)

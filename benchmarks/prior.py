@@ -26,7 +26,7 @@ from spacy_sapbert.types import AnnotatedDocument
 def measure(
     kb: Path, encoder: str, documents: list[AnnotatedDocument], train: list[AnnotatedDocument]
 ) -> dict[str, Any]:
-    """RETURNS (dict): lenient and strict accuracy by μ."""
+    """Return the lenient and strict accuracy by μ."""
     nlp = pipeline(kb, encoder, "auto")
     linker: Any = nlp.get_pipe("sapbert_linker")
     results = {}

@@ -2,7 +2,7 @@
 
     python benchmarks/project_steps.py WORKFLOW_OR_COMMAND … [--vars.NAME VALUE …]
 
-spaCy skips a command whose inputs have not changed, so it takes no time. Memory is that of the largest process.
+spaCy skips a command if its inputs have not changed, so it takes no time. Memory is that of the largest process.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ class SyntheticConcept(NamedTuple):
 
 
 def words() -> list[str]:
-    """RETURNS (list[str]): made-up words, the most frequent first."""
+    """Return made-up words, the most frequent first."""
     drawn, syllables = random.Random(0), SYLLABLES.split()
     found = dict.fromkeys(COMMON.split())
     while len(found) < N_WORDS:
@@ -81,7 +81,7 @@ def words() -> list[str]:
 
 
 def concepts(n: int, seed: int) -> Iterator[SyntheticConcept]:
-    """YIELDS (SyntheticConcept): n concepts, by CUI."""
+    """Yield n concepts, by CUI."""
     lexicon = words()
     weights = 1 / (np.arange(N_WORDS) + 10) ** 0.9
     cumulated = np.cumsum(weights / weights.sum())
@@ -123,7 +123,7 @@ def _synonym(drawn: random.Random, lexicon: list[str], name: list[str]) -> str:
 
 
 def records(n: int, seed: int) -> Iterator[Record]:
-    """YIELDS (Record): the concepts with their English names that are not suppressed."""
+    """Yield the concepts with their English names that are not suppressed."""
     for concept in concepts(n, seed):
         kept = [row for row in concept.rows if row.language == "ENG" and not row.suppressed]
         names = (Name(row.text, "exact" if i else "preferred", row.source) for i, row in enumerate(kept))

@@ -104,7 +104,7 @@ def count(nlp: Language, documents: list[AnnotatedDocument]) -> Counter[str]:
 
 
 def judge(mentions: list[LinkedMention], kb: Any) -> Iterator[tuple[bool, bool]]:
-    """YIELDS (tuple[bool, bool]): for each part with several best candidates: is the first right, is any right."""
+    """Yield, for each part with several best candidates, whether the first is right and whether any is right."""
     for linked in mentions:
         gold = gold_concepts(linked.mention.ids, kb.find_id)
         for part in linked.parts:

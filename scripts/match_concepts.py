@@ -114,7 +114,7 @@ class Matches:
 
 
 def read_terms(kbs: Iterable[Path]) -> dict[str, Term]:
-    """RETURNS (dict[str, Term]): the concepts of all knowledge bases by id. Entries with the same id are joined."""
+    """Return the concepts of all knowledge bases by id. Entries with the same id are joined."""
     records: defaultdict[str, list[Record]] = defaultdict(list)
     for path in kbs:
         for record in track(stream_records(KnowledgeBase(path)), stderr_console(), f"concepts of {path.stem}"):
@@ -125,7 +125,7 @@ def read_terms(kbs: Iterable[Path]) -> dict[str, Term]:
 
 
 def _marks(records: Iterable[Record]) -> Iterator[str]:
-    """YIELDS (str): the id, and the semantic types. A MeSH tree number is replaced by its branch."""
+    """Yield the id, and the semantic types. A MeSH tree number is replaced by its branch."""
     for record in records:
         yield record.concept_id
         for type_ in record.types:
@@ -134,7 +134,7 @@ def _marks(records: Iterable[Record]) -> Iterator[str]:
 
 
 def _lineage_marks(concept_id: str, marks: dict[str, set[str]], parents: dict[str, set[str]]) -> set[str]:
-    """RETURNS (set[str]): the marks of a concept. If they give no kind, the marks of its ancestors are added."""
+    """Return the marks of a concept. If they give no kind, the marks of its ancestors are added."""
     found, seen, above = set(marks[concept_id]), {concept_id}, parents[concept_id]
     while above and found.isdisjoint(_KINDS):
         above = {parent for parent in above if parent in marks and parent not in seen}
@@ -245,7 +245,7 @@ def shared_synonyms(terms: Iterable[Term]) -> Pairs:
 
 
 def sole_owners(terms: Iterable[Term], names: Callable[[Term], Iterable[str]]) -> dict[str, list[Term]]:
-    """RETURNS (dict[str, list[Term]]): for each name, its concepts in vocabularies that have it only once."""
+    """Return, for each name, its concepts in vocabularies that have it only once."""
     owners: defaultdict[str, list[Term]] = defaultdict(list)
     for term in terms:
         for name in names(term):
@@ -259,7 +259,7 @@ def sole_owners(terms: Iterable[Term], names: Callable[[Term], Iterable[str]]) -
 
 
 def words(name: str) -> str:
-    """RETURNS (str): the words of a name without plural endings, sorted: "Neoplasms, Lung" is "lung neoplasm"."""
+    """Return the words of a name without plural endings, sorted: "Neoplasms, Lung" is "lung neoplasm"."""
     found = biosyn(name.replace("'s", "")).split()
     return " ".join(sorted(map(_singular, (word for word in found if word not in _FILLERS))))
 

@@ -43,7 +43,7 @@ def only_one_named(dest: Path, files: Iterable[Path]) -> Path | None:
 
 
 def checksum(path: Path) -> str:
-    """RETURNS (str): MD5 of the unpacked content of a file, as in project.yml."""
+    """Return the MD5 of the unpacked content of a file, as in project.yml."""
     digest = hashlib.md5(usedforsecurity=False)
     with unpacked(path) as handle:
         while block := handle.read(_BLOCK):

@@ -20,13 +20,13 @@ import typer
 
 
 def missing_browser() -> bool:
-    """RETURNS (bool): whether Chromium or its driver is missing."""
+    """Return whether Chromium or its driver is missing."""
     return not (shutil.which("chromium") and shutil.which("chromedriver"))
 
 
 @contextmanager
 def open_browser(width: int, height: int) -> Iterator[Any]:
-    """YIELDS (selenium.webdriver.Chrome): a browser without a window that reaches only this machine."""
+    """Yield a browser without a window that reaches only this machine."""
     from selenium import webdriver
     from selenium.webdriver.chrome.service import Service
 
@@ -49,7 +49,7 @@ def open_browser(width: int, height: int) -> Iterator[Any]:
 
 @contextmanager
 def serving() -> Iterator[str]:
-    """YIELDS (str): the address of `spacy-sapbert serve` with the pipeline of `demo`."""
+    """Yield the address of `spacy-sapbert serve` with the pipeline of `demo`."""
     command = [sys.executable, "-m", "spacy_sapbert", "serve", "--port", "0"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
         assert server.stderr is not None

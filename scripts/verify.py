@@ -43,7 +43,7 @@ def place(asset: dict[str, Any], root: Path) -> Path:
 
 
 def problem(asset: dict[str, Any], root: Path) -> str | None:
-    """RETURNS (str | None): the problem of an asset that has a URL, or None."""
+    """Return the problem of an asset that has a URL, or None."""
     path = place(asset, root)
     if not asset.get("url"):
         return None

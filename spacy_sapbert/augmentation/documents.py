@@ -36,7 +36,7 @@ class SourceDocument(NamedTuple):
     source: str = ""
 
 
-# --- reading
+# --- read documents
 
 
 def read_folder(paths: Iterable[Path], report: Report) -> Iterator[SourceDocument]:

@@ -193,7 +193,7 @@ def _fetch_fault(answer: bytes) -> str | None:
     return None
 
 
-# --- reading the answers
+# --- read the answers
 
 
 def read_pubmed(root: Element) -> dict[str, SourceDocument]:

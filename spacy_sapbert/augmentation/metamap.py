@@ -53,7 +53,7 @@ def read_mmi(source: Source) -> Iterator[RankedAnnotation]:
         Annotations in the order of the file, which is by score. Broken lines are reported.
 
     Raises:
-        SapbertError: E12x the file cannot be read. E201 a line is broken in strict reading.
+        SapbertError: E12x the file cannot be read. E201 a line is broken and `strict` is set.
     """
     for number, line in source.lines():
         if not line.strip():

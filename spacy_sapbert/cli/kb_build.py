@@ -109,7 +109,7 @@ def _records(
 
 
 def _with_progress(records: Iterable[Record], report: ReadReport, console: Console) -> Iterator[Record]:
-    """Pass records on, and show the progress of the reading on a terminal."""
+    """Pass records on, and show the progress on a terminal."""
     columns = (SpinnerColumn(), TextColumn("{task.completed:,} concepts"), _ShareRead(report), TimeElapsedColumn())
     with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
         yield from progress.track(records)

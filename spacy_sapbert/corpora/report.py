@@ -66,6 +66,6 @@ class Report(ProblemReport):
         keep_problem(self.mismatches, Problem(path, line, reason))
 
     def rows(self) -> list[tuple[str, int]]:
-        """Return all counts with readable labels, in reading order."""
+        """Return all counts with readable labels, in the order of the fields."""
         labeled = [(item.metadata["label"], getattr(self, item.name)) for item in fields(self) if item.metadata]
         return [*labeled, ("broken records, left out", self.broken)]

@@ -39,7 +39,7 @@ _CPU_TOKENS, _GPU_TOKENS = 1024, 16384
 
 
 class TransformerEncoder:
-    """A Hugging Face encoder whose pooled output represents a name. It reads weights and tokenizer at the first use.
+    """A Hugging Face encoder of names by pooled output. It reads weights and tokenizer at the first use.
 
     Args:
         name: A folder, a hub name such as `cambridgeltl/SapBERT-from-PubMedBERT-fulltext`, or "starter" for the encoder

@@ -85,7 +85,7 @@ def _append(path: Path, line: Mapping[str, Any]) -> None:
         raise SapbertError(Errors.E507.format(path=path, reason=error.strerror)) from error
 
 
-# --- reading a log
+# --- read a log
 
 
 def read_candidate_log(path: Path) -> list[dict[str, Any]]:

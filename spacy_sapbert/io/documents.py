@@ -56,7 +56,7 @@ class Problems:
         """Report a record that is left out.
 
         Raises:
-            SapbertError: E506 the record is broken, and reading is strict.
+            SapbertError: E506 the record is broken, and `strict` is set.
         """
         if self.strict:
             raise SapbertError(Errors.E506.format(place=place, reason=reason))
@@ -134,7 +134,8 @@ def read_documents(path: Path, options: ReadOptions, problems: Problems) -> Iter
         The documents, in the order of the file. A document without an id is named by file and line.
 
     Raises:
-        SapbertError: E120, E121 the file cannot be read or unpacked. E506 a record is broken in strict reading.
+        SapbertError: E120, E121 the file cannot be read or unpacked. E506 a record is broken and `problems.strict` is
+            set.
     """
     return _READERS[options.format](DocumentSource(path, problems=problems), options)
 

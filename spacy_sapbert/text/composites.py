@@ -46,9 +46,9 @@ _COMBINING_FORM = re.compile("[a-z]{2,7}?o(?=[a-z]{4})", re.IGNORECASE)
 def composite_splits(text: str, *, max_splits: int = 6) -> list[tuple[str, ...]]:
     """Return the possible splits of a composite mention into single mentions, the most plausible first.
 
-    The whole mention is not a split. A text without a connector has no split, nor has a text beyond `MAX_CHARACTERS`,
-    `MAX_WORDS` or `MAX_CONJUNCTS`. Parts keep the words and the case of the text. Only what a hyphen omits is filled in
-    ("hyper- or hypotension").
+    The whole mention is not a split. A text without a connector has no split. Neither has a text beyond
+    `MAX_CHARACTERS`, `MAX_WORDS` or `MAX_CONJUNCTS`. Parts keep the words and the case of the text. Only what a hyphen
+    omits is filled in ("hyper- or hypotension").
     """
     if len(text) > MAX_CHARACTERS:
         return []

@@ -11,7 +11,7 @@ from .pair_table import Batch
 if TYPE_CHECKING:
     from torch import Tensor
 else:
-    Tensor = Any  # reading a config resolves the annotations, which should not import torch
+    Tensor = Any  # spaCy's config resolves the annotations, which should not import torch
 
 
 class Mined(NamedTuple):

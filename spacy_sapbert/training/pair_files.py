@@ -45,8 +45,8 @@ def find_shared_names(pairs: Path) -> Path | None:
     The held-out pairs in eval.txt and plot.txt use that of train.txt.
     """
     train = pairs.with_name("train.txt") if pairs.name in ("eval.txt", "plot.txt") else pairs
-    beside = (shared_names_path(one) for one in (pairs, train))
-    return next((path for path in beside if path.is_file()), None)
+    candidates = (shared_names_path(one) for one in (pairs, train))
+    return next((path for path in candidates if path.is_file()), None)
 
 
 def as_line(*fields: str) -> str:

@@ -1,7 +1,7 @@
 """One training run in several processes, started by `accelerate launch` or `torchrun`.
 
 Each process encodes its share of a batch, and the vectors are gathered. Each process then mines and computes the loss
-over the whole batch. Mining thus sees as much as in one process. The sum of the gradients is that of the whole batch.
+over the whole batch. So mining sees as much as in one process. The sum of the gradients is that of the whole batch.
 """
 
 from __future__ import annotations

@@ -191,7 +191,7 @@ class SelfAlignment:
                 position = position._replace(step=position.step + 1, minutes=clock.minutes, scaler=scaler)
                 idle.add(values)
                 if log:
-                    log.step(clock.tell(position.step, self.total_steps, values))
+                    log.step(clock.timed_values(position.step, self.total_steps, values))
                 if self._is_due(self.evaluate_every, position.step):
                     position = position._replace(best=self._evaluate(position, output, log))
                 is_over = self.processes.agree(clock.is_over)

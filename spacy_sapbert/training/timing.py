@@ -21,7 +21,7 @@ class Clock:
         self._steps = 0
         self._first = 0.0  # time after the first step, which may include preparations
 
-    def tell(self, step: int, total: int, values: Mapping[str, Any]) -> dict[str, Any]:
+    def timed_values(self, step: int, total: int, values: Mapping[str, Any]) -> dict[str, Any]:
         """Return the values of a finished step with the time spent and the estimated time left."""
         self._first = self._first or self._now
         pace = (self._now - self._first) / self._steps if self._steps else self._now

@@ -222,7 +222,7 @@ def _inner(index: Any) -> Any:
 
 
 def _faiss() -> Any:
-    """Return the faiss module, prepared for forks. The annotations of faiss are unreliable, hence Any."""
+    """Return the faiss module, prepared for forks. It has the type `Any`, since faiss's annotations are unreliable."""
     import faiss
 
     use_one_thread_after_fork()

@@ -1,7 +1,7 @@
-"""What speaks for a concept in a document, one kind of evidence a file."""
+"""The signals that support a concept in a document, one signal per file."""
 
 SIGNALS = ("document", "sentences", "phrases", "mentions", "prior")
 OF_NAMES = frozenset({"sentences", "phrases"})
-"""Those that need the vectors of the names."""
+"""The signals that need the vectors of the names."""
 OF_ENCODER = OF_NAMES | {"document"}
-"""Those that need an encoder."""
+"""The signals that need an encoder."""

@@ -1,4 +1,4 @@
-"""The document as a whole: the bi-encoder of Shao et al. (2024), whose concept vectors are frozen."""
+"""`DocumentSignal`: compare the whole document with concepts by the bi-encoder of Shao et al. (2024)."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from ..concept_vectors import ConceptVectors
 from ..training_counts import DocumentCounts
 from .signal import Characters, View
 
-# documents in, the unit vectors of the segments of each out (float32, shape (segments, dim))
+# returns the unit vectors of the segments of each document, float32, shape (segments, dim)
 EncodeDocuments = Callable[[Sequence[Doc]], list[np.ndarray]]
 
 
 class DocumentSignal:
-    """The cosine of a concept and that segment of the document which is nearest to it.
+    """The cosine of a concept and the nearest segment of the document. The concept vectors are frozen.
 
     Args:
-        encode: encodes documents.
-        vectors: of the concepts.
+        encode: The function that encodes documents.
+        vectors: The vectors of the concepts.
     """
 
     name = "document"
@@ -36,10 +36,11 @@ class DocumentSignal:
 
 
 class DocumentView:
-    """How like the segments of one document the concepts are.
+    """The similarities of concepts and the segments of one document.
 
     Args:
-        segments (float32, shape (n, dim)): unit vectors.
+        segments: The unit vectors of the segments, float32, shape (n, dim).
+        vectors: The vectors of the concepts.
     """
 
     def __init__(self, segments: np.ndarray, vectors: ConceptVectors) -> None:

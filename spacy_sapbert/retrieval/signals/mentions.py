@@ -1,4 +1,4 @@
-"""MentionsSignal: what components before this one have linked."""
+"""`MentionsSignal`: use the mentions that earlier components have linked."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from ..training_counts import DocumentCounts
 from .phrases import end_of_beginning
 from .signal import Characters, View
 
-FOR_ONE = 0.8  # how far one mention that is linked with a score of 1 goes
+LINK_WEIGHT = 0.8  # the feature `linked` of a single mention that is linked with a score of 1
 
 
 class MentionsSignal:
-    """Which concepts the mentions of a document are linked to.
+    """The concepts that the mentions of a document are linked to.
 
     Args:
-        concepts: those that count.
-        spans_key: the mentions are `doc.spans[spans_key]`, or `doc.ents`.
+        concepts: The concepts that can be predicted.
+        spans_key: The mentions are `doc.spans[spans_key]`; None for `doc.ents`.
     """
 
     name = "mentions"
@@ -39,7 +39,7 @@ class MentionsSignal:
 
 
 class MentionView:
-    """The links of one document. One of several candidates of a mention is linked where its id is in `kb_id_`."""
+    """The links of one document. A candidate of a mention is linked if its id is in `kb_id_`."""
 
     def __init__(self, doc: Doc, mentions: Sequence[Span], concepts: ConceptSet) -> None:
         self._limit = end_of_beginning(doc)
@@ -65,7 +65,7 @@ class MentionView:
         for row, place in enumerate(map(int, places)):
             linked = self._linked.get(place, [])
             features[row] = (
-                1 - np.prod([1 - FOR_ONE * score for score, _ in linked]),
+                1 - np.prod([1 - LINK_WEIGHT * score for score, _ in linked]),
                 self._candidate.get(place, 0.0),
                 np.log1p(len(linked)),
                 any(start < self._limit for _, (start, _) in linked),

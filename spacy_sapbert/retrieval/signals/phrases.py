@@ -1,4 +1,4 @@
-"""PhrasesSignal: every few words of a document, and the names that they are like. No mention need have been found."""
+"""`PhrasesSignal`: compare the phrases of a document with names. It needs no mentions."""
 
 from __future__ import annotations
 
@@ -24,20 +24,21 @@ from .signal import Characters, View
 LONGEST = 6  # words
 LONGEST_COMPOSITE = 10
 ENDS = frozenset(".;:!?")
-SURE = 0.85  # a cosine from which on a phrase is taken for a use of the name
-SURE_NAME = 0.95  # … and hides what is inside it
-EQUAL = 1e-6
-INSIDE = 0.1  # taken from the likeness of what is only found inside longer names
+OCCURRENCE = 0.85  # above this cosine, a phrase counts as an occurrence of the name
+NAME = 0.95  # above this cosine, a phrase counts as a name, and shorter phrases inside it count less
+EQUAL = 1e-6  # cosines with a smaller difference are equal
+INSIDE = 0.1  # subtracted from the similarity of a phrase that is always inside longer names
 _CONNECTOR = re.compile(r"\b(?:and|or|nor)\b|/")
-BEGINNING = 25  # words, where a document has no sentences: a title
+BEGINNING = 25  # words: the most in the beginning of a document, such as its title
 
 
 class Phrase(NamedTuple):
-    """A text with the places where a document has it.
+    """A text and its occurrences in a document.
 
     Attributes:
-        spans: characters `start:end`.
-        in_beginning: whether one of them is in the title, or else the first sentence.
+        text: The lower-case text.
+        spans: The character offsets `start, end` of the occurrences.
+        in_beginning: Whether the first occurrence is in the title or the first sentence.
     """
 
     text: str
@@ -46,8 +47,9 @@ class Phrase(NamedTuple):
 
 
 def phrases(doc: Doc) -> list[Phrase]:
-    """Return all runs of one to `LONGEST` words, lower-cased, that begin and end with a word that is no stop word, and
-    do not go beyond a clause.
+    """Return all phrases of a document: runs of one to `LONGEST` words within a clause, in lower case.
+
+    The first and the last word are not stop words. The parts of composites are phrases, too.
     """
     found: dict[str, list[Characters]] = {}
     text = doc.text
@@ -56,14 +58,14 @@ def phrases(doc: Doc) -> list[Phrase]:
         form = lower(text[start:end])
         if len(form) > 1 and not form.isdigit():
             found.setdefault(form, []).append((start, end))
-    for form, span in _parts(text, [run[:2] for run in runs]).items():
+    for form, span in _composite_parts(text, [run[:2] for run in runs]).items():
         found.setdefault(form, [span])
     limit = end_of_beginning(doc)
     return [Phrase(form, spans, spans[0][0] < limit) for form, spans in found.items()]
 
 
 def _runs(doc: Doc) -> Iterator[tuple[int, int]]:
-    """Yield the first and the last token of each run that can be a phrase, or a composite."""
+    """Yield the first and the last token of each run that can be a phrase or a composite."""
     ends = [token.text in ENDS or token.is_space for token in doc]
     outer = [token.lower_ not in STOP_WORDS and any(map(str.isalnum, token.text)) for token in doc]
     for first, is_outer in enumerate(outer):
@@ -75,22 +77,20 @@ def _runs(doc: Doc) -> Iterator[tuple[int, int]]:
                     yield first, last
 
 
-def _parts(text: str, runs: Iterable[Characters]) -> dict[str, Characters]:
-    """Return the parts of what may be composites ("brain and lung cancer"), each with the shortest run that it is a
-    part of.
-    """
+def _composite_parts(text: str, runs: Iterable[Characters]) -> dict[str, Characters]:
+    """Return the parts of possible composites, such as "brain and lung cancer", with the shortest run of each part."""
     parts: dict[str, Characters] = {}
     for start, end in sorted(runs, key=lambda run: (run[1] - run[0], run)):
         if _CONNECTOR.search(text, start, end):
-            for reading in composite_splits(text[start:end], max_splits=1):
-                for part in map(lower, reading):
+            for split in composite_splits(text[start:end], max_splits=1):
+                for part in map(lower, split):
                     if part.count(" ") < LONGEST:
                         parts.setdefault(part, (start, end))
     return parts
 
 
 def end_of_beginning(doc: Doc) -> int:
-    """Return the character where the title or the first sentence ends."""
+    """Return the character offset of the end of the title or the first sentence."""
     for token in doc:
         if (token.text in ENDS and token.i > 2) or token.i == BEGINNING:
             return token.idx
@@ -98,13 +98,13 @@ def end_of_beginning(doc: Doc) -> int:
 
 
 class PhrasesSignal:
-    """Which concepts have names that phrases of a document are like.
+    """The concepts with names that are similar to phrases of a document.
 
-    A phrase speaks for the concepts whose name is most like it; for others, whose names are only near, half as much.
+    A phrase supports the concepts of its nearest name. It supports the concepts of other near names half as much.
 
     Args:
-        near_names: finds the names.
-        counts: how often which texts are annotated.
+        near_names: The search for the nearest names.
+        counts: How often texts are annotated in the training data.
     """
 
     name = "phrases"
@@ -134,14 +134,14 @@ class PhrasesSignal:
         ]
 
     def _left_out(self, own: Sequence[DocumentCounts]) -> list[frozenset[int]]:
-        """Return the rows of names that the vocabulary has from this document only."""
+        """Return for each document the rows of the names that the vocabulary has from this document only."""
         marked = self.counts.marked if self.counts else {}
         alone = ([text for text, n in one.marked.items() if marked.get(text, 0) <= n] for one in own)
         return [frozenset(row for text in texts for row in self._annotated.get(text, ())) for texts in alone]
 
     @cached_property
     def _annotated(self) -> dict[str, list[int]]:
-        """The rows of the names that are mentions of a corpus and nothing else."""
+        """The rows of the names that come only from the mentions of a corpus, by the lower-case name."""
         kb = self.near_names.concepts.kb
         rows: dict[str, list[int]] = {}
         for row in kb.annotated_only():
@@ -150,10 +150,14 @@ class PhrasesSignal:
 
 
 class PhraseView:
-    """What the phrases of one document are like.
+    """The near names of the phrases of one document.
 
     Args:
-        pairs: phrases (int64), places of concepts (int64) and cosines (float32), for each near name of each phrase.
+        found: The phrases of the document.
+        pairs: For each near name of each phrase: the index of the phrase (int64), the position of a concept (int64),
+            and the cosine (float32).
+        counts: How often texts are annotated in the training data.
+        own: The counts of this document, if it belongs to the training data.
     """
 
     def __init__(
@@ -170,15 +174,15 @@ class PhraseView:
         highest = np.zeros(len(found), dtype=np.float32)
         np.maximum.at(highest, phrase, cosine)
         votes = cosine >= highest[phrase] - EQUAL
-        order = np.lexsort((phrase, -cosine, ~votes))  # a concept's phrases: first those that speak for it, best first
+        order = np.lexsort((phrase, -cosine, ~votes))  # first the phrases with it as the nearest concept
         self._of_place: dict[int, list[tuple[int, float, bool]]] = {}
         for i in order:
             self._of_place.setdefault(int(place[i]), []).append((int(phrase[i]), float(cosine[i]), bool(votes[i])))
-        names = (span for i in np.flatnonzero(highest > SURE_NAME) for span in found[i].spans)
-        self._names = _Covered(names)
+        names = (span for i in np.flatnonzero(highest > NAME) for span in found[i].spans)
+        self._names = _NameSpans(names)
 
     def nearest(self, n: int) -> np.ndarray:
-        scored = [(-self._likeness(seen), place) for place, seen in self._of_place.items()]
+        scored = [(-self._similarity(seen), place) for place, seen in self._of_place.items()]
         return np.array([place for _, place in sorted(scored)[:n]], dtype=np.int64)
 
     def features(self, places: np.ndarray) -> np.ndarray:
@@ -191,31 +195,31 @@ class PhraseView:
 
     def evidence(self, place: int) -> list[Characters]:
         seen = self._of_place.get(place, [])
-        sure = self._sure(seen) or [phrase for phrase, _, _ in seen[:1]]
-        return _apart(span for phrase in sure for span in self._phrases[phrase].spans)
+        occurring = self._occurring(seen) or [phrase for phrase, _, _ in seen[:1]]
+        return _without_overlaps(span for phrase in occurring for span in self._phrases[phrase].spans)
 
-    def _likeness(self, seen: list[tuple[int, float, bool]]) -> float:
+    def _similarity(self, seen: list[tuple[int, float, bool]]) -> float:
         first, cosine, votes = seen[0]
         best = max(cosine for _, cosine, _ in seen)
         if not votes:
             return best / 2
-        using = [self._phrases[phrase] for phrase in self._sure(seen) or [first]]
+        using = [self._phrases[phrase] for phrase in self._occurring(seen) or [first]]
         return max(cosine - INSIDE * self._share_inside(using), best / 2)
 
     @staticmethod
-    def _sure(seen: list[tuple[int, float, bool]]) -> list[int]:
-        """Return the phrases that are taken for uses of a name."""
-        return list(dict.fromkeys(phrase for phrase, cosine, votes in seen if votes and cosine > SURE))
+    def _occurring(seen: list[tuple[int, float, bool]]) -> list[int]:
+        """Return the indices of the phrases that count as occurrences of a name."""
+        return list(dict.fromkeys(phrase for phrase, cosine, votes in seen if votes and cosine > OCCURRENCE))
 
     def _features(self, seen: list[tuple[int, float, bool]]) -> list[float]:
         first, cosine, votes = seen[0]
         best = max(cosine for _, cosine, _ in seen)
-        using = [self._phrases[phrase] for phrase in self._sure(seen) or [first]]
-        often = np.log1p(sum(len(phrase.spans) for phrase in using)) if self._sure(seen) else 0.0
+        using = [self._phrases[phrase] for phrase in self._occurring(seen) or [first]]
+        often = np.log1p(sum(len(phrase.spans) for phrase in using)) if self._occurring(seen) else 0.0
         is_name = votes and cosine > 1 - EQUAL * 100
         marked, known = self._marked(using)
         return [
-            self._likeness(seen),
+            self._similarity(seen),
             max(0.0, best - 0.5),
             10 * max(0.0, best - 0.9),
             is_name,
@@ -231,9 +235,9 @@ class PhraseView:
         ]
 
     def _share_inside(self, using: list[Phrase]) -> float:
-        """Return `float`: of the places of phrases, how many are a part of a longer phrase that is a name."""
+        """Return the share of the occurrences of phrases that are inside a longer name."""
         spans = [span for phrase in using for span in phrase.spans]
-        return sum(map(self._names.hide, spans)) / len(spans)
+        return sum(map(self._names.contain_longer, spans)) / len(spans)
 
     def _marked(self, using: list[Phrase]) -> tuple[float, bool]:
         if self._counts is None:
@@ -242,8 +246,8 @@ class PhraseView:
         return marked, any(self._counts.occurrences(phrase.text, self._own) for phrase in using)
 
 
-class _Covered:
-    """Places of names; told fast, since a long document has very many."""
+class _NameSpans:
+    """The character offsets of names. The lookup is fast, since a long document has very many names."""
 
     def __init__(self, spans: Iterable[Characters]) -> None:
         self._longest: dict[int, int] = {}
@@ -252,15 +256,15 @@ class _Covered:
         self._starts = sorted(self._longest)
         self._reach = list(accumulate((self._longest[start] for start in self._starts), max))
 
-    def hide(self, span: Characters) -> bool:
-        """Whether the characters are a part of a longer name."""
+    def contain_longer(self, span: Characters) -> bool:
+        """Return whether a span is inside a longer name."""
         start, end = span
         before = bisect_left(self._starts, start)
         return (before > 0 and self._reach[before - 1] >= end) or self._longest.get(start, end) > end
 
 
-def _apart(spans: Iterable[Characters]) -> list[Characters]:
-    """Return `list[tuple[int, int]]`: those that overlap none before them."""
+def _without_overlaps(spans: Iterable[Characters]) -> list[Characters]:
+    """Return the spans that do not overlap an earlier span of the list."""
     apart: list[Characters] = []
     by_place: list[Characters] = []
     for start, end in spans:
@@ -275,7 +279,9 @@ def count_document(doc: Doc, mentions: Sequence[str], concepts: Sequence[str]) -
     """Count one annotated document.
 
     Args:
-        mentions: the annotated texts; concepts (Sequence[str]): the ids.
+        doc: The document.
+        mentions: The annotated texts.
+        concepts: The annotated ids.
     """
     texts = Counter({phrase.text: len(phrase.spans) for phrase in phrases(doc)})
     marked = Counter(map(lower, mentions))

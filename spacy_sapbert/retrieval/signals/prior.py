@@ -1,4 +1,4 @@
-"""The prior: in how many training documents a concept is annotated, whatever this document says."""
+"""`PriorSignal`: count the training documents in which a concept is annotated."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from .signal import Characters, View
 
 
 class PriorSignal:
-    """How often annotators mean a concept.
+    """The number of training documents in which a concept is annotated. The text of a document has no effect.
 
     Args:
-        concepts: those that count.
-        counts: of the training data.
+        concepts: The concepts that can be predicted.
+        counts: The counts of the training data.
     """
 
     name = "prior"
@@ -34,7 +34,7 @@ class PriorSignal:
 
     @cached_property
     def frequent(self) -> np.ndarray:
-        """Return `int64`: the places of annotated concepts, the most frequent first."""
+        """The positions of the annotated concepts, int64, the most frequent first."""
         counts = self.counts.concepts if self.counts else {}
         found: dict[int, int] = {}
         for concept_id, n in counts.items():
@@ -49,7 +49,7 @@ class PriorSignal:
 
 
 class PriorView:
-    """The same for every document, but that the document itself does not count."""
+    """The prior for one document. It is the same for all documents, except that the document itself does not count."""
 
     def __init__(self, prior: PriorSignal, own: DocumentCounts) -> None:
         self._prior = prior

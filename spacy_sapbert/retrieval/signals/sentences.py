@@ -1,4 +1,4 @@
-"""SentencesSignal: the names that whole sentences are most like."""
+"""`SentencesSignal`: compare whole sentences with names."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from .signal import Characters, View
 
 
 class SentencesSignal:
-    """The cosine of the best sentence and the best name of a concept.
+    """The highest cosine of a sentence and a name of a concept.
 
     Args:
-        near_names: finds the names; it wants many for each sentence, since most are of concepts like another.
+        near_names: The search for the nearest names. It should find many names for each sentence, since most of them
+            belong to similar concepts.
     """
 
     name = "sentences"
@@ -38,7 +39,7 @@ class SentencesSignal:
 
 
 class SentenceView:
-    """Which sentence of a document is most like a name of each concept."""
+    """The most similar sentence of a document for each concept."""
 
     def __init__(self, bounds: list[Characters], pairs: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
         self._bounds = bounds

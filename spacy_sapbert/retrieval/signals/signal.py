@@ -1,4 +1,4 @@
-"""What every signal can do, so that several can be weighed together."""
+"""`Signal` and `View`: the protocols of all signals. `ConceptRanker` weighs several signals together."""
 
 from __future__ import annotations
 
@@ -14,27 +14,29 @@ Characters = tuple[int, int]
 
 
 class View(Protocol):
-    """What a signal sees in one document."""
+    """The result of a signal for one document."""
 
     def nearest(self, n: int) -> np.ndarray:
-        """Return `int64`: the places of the concepts that it speaks for most, best first; at most n."""
+        """Return the positions of the concepts with the most support, int64, best first; at most n."""
 
     def features(self, places: np.ndarray) -> np.ndarray:
-        """Return `float32, shape (len(places), number of features)`: 0 where it sees nothing of a concept. The first
-        ranks concepts where there is no other signal.
+        """Return the features of concepts, float32, shape (len(places), number of features).
+
+        The features are 0 if the signal finds nothing for a concept. The first feature ranks the concepts if there is
+        no other signal.
         """
 
     def evidence(self, place: int) -> list[Characters]:
-        """Return the characters `start:end` that speak for a concept, best first."""
+        """Return the character offsets `start, end` of the text that supports a concept, best first."""
 
 
 class Signal(Protocol):
     """One kind of evidence for concepts.
 
     Attributes:
-        name: by which the settings call it.
-        features: what it measures.
-        threshold: of the first feature, where it is the only signal and nothing was fitted.
+        name: The name of the signal in the settings.
+        features: The names of the features.
+        threshold: The threshold of the first feature, if this is the only signal and nothing was fitted.
     """
 
     name: str
@@ -42,12 +44,13 @@ class Signal(Protocol):
     threshold: float
 
     def read(self, docs: Sequence[Doc], own: Sequence[DocumentCounts] | None = None) -> list[View]:
-        """Look at documents.
+        """Apply the signal to documents.
 
         Args:
-            own: what the training data knows from these very documents, if they belong to it: it is left out, as if it
-                were known from the others only.
+            docs: The documents.
+            own: The counts of these documents, if they belong to the training data. They are subtracted, so that only
+                the other documents count.
 
         Returns:
-            one a document.
+            One view per document.
         """

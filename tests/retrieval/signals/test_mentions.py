@@ -5,7 +5,7 @@ from spacy.tokens import Span
 
 from spacy_sapbert.pipeline.attributes import register
 from spacy_sapbert.retrieval.concept_set import ConceptSet
-from spacy_sapbert.retrieval.signals.mentions import FOR_ONE, MentionsSignal
+from spacy_sapbert.retrieval.signals.mentions import LINK_WEIGHT, MentionsSignal
 
 TEXT = "A cold was seen. Cold and fits. Spasm or colds"
 
@@ -41,9 +41,9 @@ def test_features_by_hand(doc, concepts):
     assert features == pytest.approx(
         np.array(
             [
-                [1 - (1 - FOR_ONE * 0.5) * (1 - FOR_ONE), 1.0, np.log(3), 1],
+                [1 - (1 - LINK_WEIGHT * 0.5) * (1 - LINK_WEIGHT), 1.0, np.log(3), 1],
                 [0, 0.4, 0, 0],
-                [FOR_ONE * 0.25, 0.25, np.log(2), 0],
+                [LINK_WEIGHT * 0.25, 0.25, np.log(2), 0],
                 [0, 0.3, 0, 0],
                 [0, 0, 0, 0],
             ]

@@ -12,8 +12,8 @@ from spacy_sapbert.retrieval.signals.near_names import NearNames
 from spacy_sapbert.retrieval.signals.phrases import (
     LONGEST,
     PhrasesSignal,
-    _apart,
-    _Covered,
+    _NameSpans,
+    _without_overlaps,
     count_document,
     end_of_beginning,
     phrases,
@@ -226,12 +226,12 @@ places = st.lists(st.tuples(st.integers(0, 12), st.integers(1, 6)).map(lambda on
 
 @given(places, places)
 def test_what_longer_names_hide_and_what_overlaps(names, spans):
-    covered = _Covered(names)
+    name_spans = _NameSpans(names)
     for start, end in spans:
         longer = any(first <= start and end <= last and (first, last) != (start, end) for first, last in names)
-        assert covered.hide((start, end)) == longer
+        assert name_spans.contain_longer((start, end)) == longer
     kept = []
     for start, end in spans:
         if all(last <= start or end <= first for first, last in kept):
             kept.append((start, end))
-    assert _apart(spans) == kept
+    assert _without_overlaps(spans) == kept
