@@ -30,17 +30,11 @@ class SettingsBlock:
         known, hints = [one.name for one in fields(cls)], get_type_hints(cls)
         for setting, value in values.items():
             if setting not in known:
-                wanted = f"one of {', '.join(known)}"
-                raise SapbertError(
-                    Errors.E406.format(component=component, setting=name, value=repr(setting), wanted=wanted)
-                )
+                raise _error(component, name, repr(setting), f"one of {', '.join(known)}")
             kinds = get_args(hints[setting]) or (hints[setting],)
             if not any(type(value) is kind or (kind is float and type(value) is int) for kind in kinds):
                 wanted = " or ".join("null" if kind is type(None) else kind.__name__ for kind in kinds)
-                message = Errors.E406.format(
-                    component=component, setting=f"{name}.{setting}", value=repr(value), wanted=wanted
-                )
-                raise SapbertError(message)
+                raise _error(component, f"{name}.{setting}", repr(value), wanted)
         block = cls(**values)
         block.check(component, f"{name}.")
         return block
@@ -57,9 +51,7 @@ class SettingsBlock:
         """
         for setting, holds, wanted in self.rules():
             if not holds:
-                value = getattr(self, setting)
-                message = Errors.E406.format(component=component, setting=prefix + setting, value=value, wanted=wanted)
-                raise SapbertError(message)
+                raise _error(component, prefix + setting, getattr(self, setting), wanted)
 
     def rules(self) -> Sequence[tuple[str, bool, str]]:
         """Return a rule per setting: the name, whether the value is allowed, and what is allowed."""
@@ -68,3 +60,7 @@ class SettingsBlock:
     def as_dict(self) -> dict[str, Any]:
         """Return the settings as a config has them."""
         return asdict(self)
+
+
+def _error(component: str, setting: str, value: Any, wanted: str) -> SapbertError:
+    return SapbertError(Errors.E406.format(component=component, setting=setting, value=value, wanted=wanted))
