@@ -14,8 +14,8 @@ NO_ID = frozenset({"", "-", "-1"})
 SUPPLEMENTARY = (*("C" + "[0-9]" * digits for digits in (6, 9)), "OMIM:[0-9]*")
 """Patterns of ids that supplement MeSH descriptors, for `re` and for SQLite's GLOB.
 
-They match MeSH supplementary records and OMIM ids, which MEDIC uses for diseases without a MeSH id. They do not match a
-UMLS CUI, which has seven digits.
+They match MeSH supplementary records, and OMIM ids, which are the primary ids of MEDIC's records from OMIM. They do not
+match a UMLS CUI, which has seven digits.
 """
 
 _BARE_PREFIXES = re.compile(r"(?:(?:mesh|msh|umls|umls_cui)\s*:\s*)+", re.IGNORECASE)
