@@ -9,12 +9,15 @@ import numpy as np
 from ..text.normalize import biosyn
 from .knowledge_base import KnowledgeBase
 
+# SQLite refuses patterns and conditions that are much longer. All words are compared below.
+WORDS_IN_QUERY, CHARACTERS_IN_PATTERN = 8, 100
+
 
 def search_names(kb: KnowledgeBase, text: str, k: int) -> list[tuple[str, float, str]]:
     """Find the concepts with a name that contains all words of a text, in any order and in upper or lower case.
 
-    A word may match a part of a word in the name. The score is the length of the text divided by the length of the
-    name, both without punctuation. A name that equals the text scores 1.
+    A word may match a part of a word in the name. The score compares the lengths of text and name without punctuation:
+    the shorter divided by the longer. A name with the words of the text and no others scores 1.
 
     Args:
         kb: The knowledge base.
@@ -28,8 +31,9 @@ def search_names(kb: KnowledgeBase, text: str, k: int) -> list[tuple[str, float,
     if not words:
         return []
     found = list(_names_with(kb, words))
-    rows = np.array([row for row, _ in found], dtype=np.int64)
-    scores = np.array([_score(words, name) for _, name in found])
+    rows = np.array([row for row, _, _ in found], dtype=np.int64)
+    lengths, wanted = np.array([length for _, _, length in found], dtype=np.float64), len(" ".join(words))
+    scores = np.minimum(lengths, wanted) / np.maximum(lengths, wanted)
     which, entries = kb.name_concepts.of(rows)
     best: dict[int, tuple[float, str]] = {}
     for place in np.lexsort((*kb.tie_order(entries), -scores[which])) if len(found) else []:
@@ -40,15 +44,14 @@ def search_names(kb: KnowledgeBase, text: str, k: int) -> list[tuple[str, float,
     return [(kb.concept_id(concept), score, name) for concept, (score, name) in best.items()]
 
 
-def _names_with(kb: KnowledgeBase, words: list[str]) -> Iterator[tuple[int, str]]:
-    """Yield row and text of each name that contains all these words."""
+def _names_with(kb: KnowledgeBase, words: list[str]) -> Iterator[tuple[int, str, int]]:
+    """Yield row, text and normalized length of each name that contains all these words."""
     # LIKE ignores the case of ASCII letters only. Other letters match any character here and are compared below.
-    patterns = ["%" + "".join(char if char.isascii() else "_" for char in word) + "%" for word in words]
+    different = sorted(set(words), key=lambda word: (-len(word), word))
+    beginnings = (word[:CHARACTERS_IN_PATTERN] for word in different[:WORDS_IN_QUERY])
+    patterns = ["%" + "".join(char if char.isascii() else "_" for char in word) + "%" for word in beginnings]
     condition = " AND ".join(["text LIKE ?"] * len(patterns))
     for row, name in kb.query(f"SELECT row, text FROM names WHERE {condition} ORDER BY row", *patterns):
-        if all(word in biosyn(name) for word in words):
-            yield row, name
-
-
-def _score(words: list[str], name: str) -> float:
-    return min(1.0, len(" ".join(words)) / len(biosyn(name)))
+        normalized = biosyn(name)
+        if all(word in normalized for word in different):
+            yield row, name, len(normalized)

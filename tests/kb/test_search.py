@@ -61,6 +61,20 @@ def test_a_text_without_words_finds_nothing(kb, text):
     assert found(kb, text) == []
 
 
+def test_a_text_of_any_length(kb):
+    assert {concept_id for concept_id, _ in found(kb, "heart " * 2000)} == {"D000002", "D000003", "C000004", "D000005"}
+    assert found(kb, " ".join(f"word{i}" for i in range(2000))) == []
+    assert found(kb, "a" * 100_000) == []
+
+
+def test_every_word_counts_also_beyond_those_of_the_query(tmp_path):
+    words = " ".join("abcdefghij")
+    build_knowledge_base([Record("X1", (Name(words, "preferred", "X"),))], tmp_path / "a.kb")
+    kb = KnowledgeBase(tmp_path / "a.kb")
+    assert found(kb, words) == [("X1", words)]
+    assert found(kb, f"{words} z") == []
+
+
 def test_k(kb):
     assert len(found(kb, "heart", 3)) == 3
 
