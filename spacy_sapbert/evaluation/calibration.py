@@ -116,7 +116,8 @@ def calibrate(
         SapbertError: E510 the pipeline has no linker. E511 no mention has a gold id. E520 no threshold reaches the
             precision. E521 one part of the documents lacks right links or wrong links.
     """
-    linker = find_linker(nlp).linker
+    component = find_linker(nlp)
+    linker = component.linker
     fitting, measuring = split_documents(_of_type(documents, type), held_out, seed)
 
     def link(part: Documents, what: str) -> Iterator[LinkedMention]:
@@ -137,7 +138,8 @@ def calibrate(
     judged = priors[prior_weight]
     _check_kinds(judged, "fitted")
     points, threshold = fit_probabilities(judged, method), fit_threshold(judged, precision)
-    _set_parameters(nlp, linker, LinkerParameters(weight, threshold, points, None, counts, prior_weight))
+    _set_parameters(linker, LinkerParameters(weight, threshold, points, None, counts, prior_weight))
+    _forget_settings(nlp, component)
     report["after"] = _measured(judge(link(measuring, "documents held out, after"), linker), linker)
     return {
         "documents": {"fitted": len(fitting), "held_out": len(measuring)},
@@ -343,16 +345,17 @@ def fit_threshold(judged: Judged, precision: float | None) -> float:
     return float(curve.thresholds[reached[0]])
 
 
-def _set_parameters(nlp: Language, linker: Linker, fitted: LinkerParameters) -> None:
-    """Store the fitted values in the linker.
-
-    The settings in the pipeline's config become None, because settings take precedence over stored values.
-    """
+def _set_parameters(linker: Linker, fitted: LinkerParameters) -> None:
+    """Store the fitted values in the linker. The settings become None, since they take precedence."""
     settings = linker.settings
     settings.threshold = settings.candidates.sparse_weight = settings.candidates.prior_weight = None
     linker.stored_parameters = fitted
     linker.stored_parameters = fitted._replace(sparse_share=linker.generator.sparse_share)
-    (name,) = (name for name, one in nlp.pipeline if getattr(one, "linker", None) is linker)
+
+
+def _forget_settings(nlp: Language, component: Any) -> None:
+    """Set the settings in the pipeline's config to None as well, so that a saved pipeline uses the fitted values."""
+    (name,) = (name for name, one in nlp.pipeline if one is component)
     config = nlp.get_pipe_config(name)
     config["threshold"] = None
     config.setdefault("candidates", {}).update(sparse_weight=None, prior_weight=None)
