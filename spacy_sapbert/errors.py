@@ -209,6 +209,10 @@ class Errors:
         "[E303] The pooling '{pooling}' or the text_normalizer '{text_normalizer}' is unknown. The pooling must be "
         "'cls' or 'mean'. The text_normalizer must be one of: {known}."
     )
+    E304 = (
+        "[E304] The sparse index in {path} belongs to another vocabulary, to other n-grams or to another version of "
+        "this package. Delete the folder, or assemble the pipeline again."
+    )
     E305 = (
         "[E305] The name vectors in {path} belong to another vocabulary or encoder. Delete the folder, or assemble the "
         "pipeline again."
@@ -216,6 +220,10 @@ class Errors:
     E306 = (
         "[E306] The folder {path} is incomplete or damaged ({reason}). If it is in the cache, delete it. Otherwise, "
         "assemble the pipeline again."
+    )
+    E307 = (
+        "[E307] Character n-grams of {found[0]} to {found[1]} characters are not possible. They have 1 to {most} "
+        "characters. Set another `ngram_range`, such as (1, 2)."
     )
     E308 = (
         "[E308] There is no encoder in {path}, because replacing it was interrupted. The previous encoder is in "

@@ -1,0 +1,327 @@
+"""Find the names that share the rarest character n-grams with a text, without a look at all names."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import threading
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..encoders.ngrams import NgramEncoder
+from ..errors import Errors, SapbertError
+from ..files import cache_dir
+from ..kb.knowledge_base import KnowledgeBase
+from ..text.characters import code_points, slices
+from .postings_build import ARRAYS, BASE, GRAM, MANIFEST_FILE, GramCodes, build_ngram_index, identity
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+    from ..kb.filters import FilterMask
+
+BUDGET = 8000  # postings
+CELLS = 2**21  # texts times names for which partial scores are kept at once
+CHARACTERS_AT_ONCE = 2**20
+MAX_TABLE = 2**22  # entries; a binary search replaces larger tables
+
+Nearest = tuple[np.ndarray, np.ndarray]
+
+
+class NgramQueries(NamedTuple):
+    """Texts to be compared with names.
+
+    Attributes:
+        forms: The texts in the normal form of the n-grams.
+        vectors: Their sparse vectors, csr_matrix, float32, shape (texts, n-grams).
+    """
+
+    forms: list[str]
+    vectors: csr_matrix
+
+
+class _Grams(NamedTuple):
+    """The 3-grams of some texts, as parallel int64 arrays: text, number, number of names, rank within the text."""
+
+    texts: np.ndarray
+    keys: np.ndarray
+    counts: np.ndarray
+    ranks: np.ndarray
+
+
+class NgramIndex:
+    """The characters of all names of a knowledge base, and for each character 3-gram the names that have it.
+
+    All arrays are memory-mapped. A search reads the postings of the rarest 3-grams of a text. The names found there are
+    compared exactly: by the cosine of the vectors of `ngrams`, which come from the characters of the names.
+
+    Args:
+        folder: The folder that `build_ngram_index` wrote.
+        kb: The knowledge base.
+        ngrams: The encoder of the sparse score.
+
+    Raises:
+        SapbertError: E304 the folder belongs to another knowledge base, other n-grams or another version; E306 a file
+            is missing or damaged.
+    """
+
+    def __init__(self, folder: Path, kb: KnowledgeBase, ngrams: NgramEncoder, budget: int = BUDGET) -> None:
+        self.folder = folder
+        self.kb = kb
+        self.ngrams = ngrams
+        self.budget = budget
+        manifest = _read_manifest(folder)
+        if any(manifest.get(key) != value for key, value in identity(kb, ngrams).items()):
+            raise SapbertError(Errors.E304.format(path=folder))
+        self._alphabet: str = manifest["alphabet"]
+        self._codes = GramCodes.of(manifest["frequent"])
+        arrays = _open_arrays(folder, kb.n_names)
+        self._characters, self._starts, self._lengths, self._postings, self._posting_starts = arrays
+        self._bits = max(kb.n_names - 1, 1).bit_length()  # of a row
+        self._local = threading.local()
+
+    def encode(self, texts: Sequence[str]) -> NgramQueries:
+        """Return the normal forms and the vectors of texts."""
+        forms = list(self.ngrams.forms(texts))
+        return NgramQueries(forms, self.ngrams.encode_forms(forms))
+
+    def search(self, texts: Sequence[str], n: int, mask: FilterMask | None = None) -> Nearest:
+        """Find the n most similar names of each text. It may miss some that share only frequent n-grams.
+
+        Args:
+            texts: The texts.
+            n: The number of names.
+            mask: Only find names of this filter mask; None for all names.
+
+        Returns:
+            Cosines and rows, float32 and int64, shape (len(texts), n), best first. A row of -1 means that no more
+            names were found.
+        """
+        queries = self.encode(texts)
+        rows = self.propose(queries, 2 * n, mask)
+        which, places = np.nonzero(rows >= 0)
+        scores = np.full(rows.shape, -1, dtype=np.float32)
+        scores[which, places] = self.products(queries, which, rows[which, places])
+        best = np.argsort(-scores, axis=1, kind="stable")[:, :n]
+        return np.take_along_axis(scores, best, axis=1), np.take_along_axis(rows, best, axis=1)
+
+    # --- exact scores
+
+    def products(self, queries: NgramQueries, which: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Return the cosines of pairs of a text and a name.
+
+        Args:
+            queries: The texts.
+            which: The index of the text of each pair, int64, shape (m,).
+            rows: The row of the name of each pair, int64, shape (m,).
+
+        Returns:
+            float32, shape (m,).
+        """
+        weights = np.zeros((len(queries.forms), len(self.ngrams.ngrams) + 1), dtype=np.float32)
+        weights[:, :-1] = queries.vectors.multiply(self.ngrams.idf.astype(np.float32)).toarray()
+        starts = self._starts[rows]
+        sizes = (self._starts[rows + 1] - starts).astype(np.int64)
+        products = np.empty(len(rows), dtype=np.float32)
+        for part in _parts(sizes, CHARACTERS_AT_ONCE):
+            sums = self._sums(weights, which[part], starts[part], sizes[part])
+            products[part] = sums / self._lengths[rows[part]].clip(min=np.finfo(np.float32).tiny)
+        return products
+
+    def _sums(self, weights: np.ndarray, which: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+        """Return for each pair the sum of the weights of all n-grams of the name, float32."""
+        codes = self._characters[slices(starts, sizes)].astype(np.int32)
+        offsets = np.repeat((which * weights.shape[1]).astype(np.int32), sizes)
+        ends = np.cumsum(sizes)
+        summed = np.zeros(len(codes), dtype=np.float32)
+        for size in self.ngrams.sizes:
+            columns = self._tables.columns(codes, size)
+            for place in range(1, size):  # n-grams that reach into the next name
+                columns[(ends - place).clip(min=0)] = len(self.ngrams.ngrams)
+            summed += weights.ravel()[columns + offsets]
+        sums = np.zeros(len(sizes), dtype=np.float32)
+        filled = sizes > 0
+        if filled.any():
+            sums[filled] = np.add.reduceat(summed, (ends - sizes)[filled])
+        return sums
+
+    @cached_property
+    def _tables(self) -> _NgramTables:
+        return _NgramTables(self.ngrams, self._alphabet)
+
+    # --- search
+
+    def propose(self, queries: NgramQueries, n: int, mask: FilterMask | None = None) -> np.ndarray:
+        """Find names that share rare 3-grams with each text.
+
+        Returns:
+            The rows of at most n names for each text, int64, shape (texts, n), in no order, -1 where there are fewer.
+        """
+        allowed = None
+        if mask is not None:
+            allowed = np.zeros(self.kb.n_names, dtype=bool)
+            allowed[mask.rows] = True
+        texts, keys = self._codes.grams(*code_points(queries.forms))
+        rows = np.full((len(queries.forms), n), -1, dtype=np.int64)
+        step = max(1, CELLS >> self._bits)
+        for first in range(0, len(queries.forms), step):
+            part = slice(*np.searchsorted(texts, (first, first + step)))
+            self._propose(texts[part] - first, keys[part], rows[first : first + step], allowed)
+        return rows
+
+    def _propose(self, texts: np.ndarray, keys: np.ndarray, rows: np.ndarray, allowed: np.ndarray | None) -> None:
+        """Write the proposals for a few texts into `rows`."""
+        cells, sums = self._accumulate(self._rarest(texts, keys))
+        which, found = cells >> self._bits, cells & ((1 << self._bits) - 1)
+        if allowed is not None:
+            passing = allowed[found]
+            which, found, sums = which[passing], found[passing], sums[passing]
+        scores = sums / np.sqrt(self._starts[found + 1] - self._starts[found] + 2)
+        order = np.argsort(which.astype(np.int16), kind="stable")  # a radix sort
+        found, scores = found[order], scores[order]
+        ends = np.searchsorted(which[order], np.arange(len(rows) + 1)).tolist()
+        for text in range(len(rows)):
+            some, most = found[ends[text] : ends[text + 1]], rows.shape[1]
+            if len(some) > most:
+                some = some[np.argpartition(scores[ends[text] : ends[text + 1]], len(some) - most)[-most:]]
+            rows[text, : len(some)] = some
+
+    def _rarest(self, texts: np.ndarray, keys: np.ndarray) -> _Grams:
+        """Return the rarest 3-grams of each text, as many as the budget allows, and at least one."""
+        counts = (self._posting_starts[keys + 1] - self._posting_starts[keys]).astype(np.int64)
+        order = np.lexsort((counts, texts))
+        order = order[counts[order] > 0]
+        texts, keys, counts = texts[order], keys[order], counts[order]
+        firsts = np.searchsorted(texts, texts)
+        ranks, sums = np.arange(len(texts)) - firsts, np.cumsum(counts)
+        read = (ranks == 0) | (sums - sums[firsts] + counts[firsts] <= self.budget)
+        return _Grams(texts[read], keys[read], counts[read], ranks[read])
+
+    def _accumulate(self, grams: _Grams) -> tuple[np.ndarray, np.ndarray]:
+        """Add up the weights of the 3-grams that each text shares with each name.
+
+        Returns:
+            The cells, int64, and their sums, float32. A cell is a text and a name. Cells with a single 3-gram are
+            left out where a text has enough others.
+        """
+        texts, keys, counts, ranks = grams
+        weights = (np.log((1 + self.kb.n_names) / (1 + counts)) + 1).astype(np.float32) ** 2
+        accumulator = self._accumulator(int(texts.max(initial=-1)) + 1 << self._bits)
+        touched = [np.zeros(0, dtype=np.int64)]
+        for rank in range(int(ranks.max(initial=-1)) + 1):  # within one rank, no cell occurs twice
+            chosen = np.flatnonzero(ranks == rank)
+            sizes = counts[chosen]
+            cells = self._postings[slices(self._posting_starts[keys[chosen]], sizes)]
+            cells = cells + np.repeat(texts[chosen] << self._bits, sizes)
+            sums = accumulator[cells]
+            touched.append(cells[sums == 0])
+            accumulator[cells] = sums + np.repeat(weights[chosen], sizes)
+        cells = np.concatenate(touched)
+        sums = accumulator[cells]
+        accumulator[cells] = 0
+        return cells, sums
+
+    def _accumulator(self, n_cells: int) -> np.ndarray:
+        """Return an array of zeros. It is kept, since a new one of this size takes longer than a search."""
+        if len(getattr(self._local, "accumulator", ())) < n_cells:
+            self._local.accumulator = np.zeros(n_cells, dtype=np.float32)
+        accumulator: np.ndarray = self._local.accumulator
+        return accumulator
+
+    def save(self, folder: Path) -> None:
+        """Copy the arrays into a folder, where `NgramIndex` opens them."""
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in (*(f"{array}.npy" for array in ARRAYS), MANIFEST_FILE):
+            shutil.copyfile(self.folder / name, folder / name)
+
+
+class _NgramTables:
+    """Finds the columns of n-grams of characters that are given by their place in an alphabet.
+
+    Args:
+        ngrams: The n-grams.
+        alphabet: Their characters, sorted. The code of the first is 1; 0 is any other character.
+    """
+
+    def __init__(self, ngrams: NgramEncoder, alphabet: str) -> None:
+        self._base = len(alphabet) + 1
+        self._none = len(ngrams.ngrams)
+        codes = {character: code for code, character in enumerate(alphabet, 1)}
+        self._columns: dict[int, Any] = {size: {} for size in ngrams.sizes}
+        for column, ngram in enumerate(ngrams.ngrams):
+            key = 0
+            for character in ngram:
+                key = key * self._base + codes[character]
+            self._columns[len(ngram)][key] = column
+        for size, columns in self._columns.items():
+            if self._base**size <= MAX_TABLE:
+                table = np.full(self._base**size, self._none, dtype=np.int32)
+                table[list(columns)] = list(columns.values())
+                self._columns[size] = table
+            else:
+                keys = np.array(sorted(columns), dtype=np.int64)
+                self._columns[size] = keys, np.array([columns[key] for key in keys.tolist()], dtype=np.int32)
+
+    def columns(self, codes: np.ndarray, size: int) -> np.ndarray:
+        """Return the column of the n-gram that starts at each character, int32. It may reach into the next text."""
+        keys = codes.astype(np.int64)
+        for place in range(1, size):
+            last = max(len(codes) - place, 0)
+            keys *= self._base
+            keys[:last] += codes[place:]
+        found = self._columns[size]
+        if isinstance(found, np.ndarray):
+            return found[keys]
+        known, columns = found
+        places = np.searchsorted(known, keys).clip(max=len(known) - 1)
+        return np.where(known[places] == keys, columns[places], self._none)
+
+
+def _read_manifest(folder: Path) -> dict[str, Any]:
+    try:
+        manifest: dict[str, Any] = json.loads((folder / MANIFEST_FILE).read_text(encoding="utf-8"))
+        return {**manifest, "alphabet": str(manifest["alphabet"]), "frequent": str(manifest["frequent"])}
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise SapbertError(Errors.E306.format(path=folder, reason=error)) from error
+
+
+def _open_arrays(folder: Path, n_names: int) -> list[np.ndarray]:
+    """Return `ARRAYS`, memory-mapped, after a check of their lengths."""
+    try:
+        arrays = [np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False) for name in ARRAYS]
+    except (OSError, EOFError, ValueError) as error:
+        raise SapbertError(Errors.E306.format(path=folder, reason=error)) from error
+    characters, starts, lengths, postings, posting_starts = arrays
+    wanted = (n_names + 1, n_names, BASE**GRAM + 1)
+    if (len(starts), len(lengths), len(posting_starts)) != wanted:
+        raise SapbertError(Errors.E306.format(path=folder, reason="its arrays have other lengths"))
+    if (len(characters), len(postings)) != (starts[-1], posting_starts[-1]):
+        raise SapbertError(Errors.E306.format(path=folder, reason="its arrays are cut off"))
+    return arrays
+
+
+def _parts(sizes: np.ndarray, most: int) -> Iterator[slice]:
+    """Yield slices of consecutive sizes with a sum of at most `most`, or one size."""
+    ends = np.cumsum(sizes)
+    first = 0
+    while first < len(sizes):
+        before = ends[first - 1] if first else 0
+        last = max(first + 1, int(np.searchsorted(ends, before + most, side="right")))
+        yield slice(first, last)
+        first = last
+
+
+def cached_ngram_index(kb: KnowledgeBase, ngrams: NgramEncoder) -> NgramIndex:
+    """Return the index of a knowledge base. It comes from the cache folder, or is made there."""
+    from filelock import FileLock
+
+    folder = cache_dir() / "postings" / f"{kb.fingerprint[:16]}-{ngrams.fingerprint[:16]}"
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(f"{folder}.lock"):  # of several processes, only one builds
+        if not folder.is_dir():
+            build_ngram_index(kb, ngrams, folder)
+    return NgramIndex(folder, kb, ngrams)

@@ -1,0 +1,210 @@
+"""Build the arrays of a `NgramIndex`: the characters of all names, and the names with each 3-gram."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..encoders.ngrams import NgramEncoder
+from ..errors import Errors, SapbertError
+from ..kb.knowledge_base import KnowledgeBase
+from ..text.characters import code_points, ngrams
+
+FORMAT = 1
+MANIFEST_FILE = "postings.json"
+ARRAYS = ("characters", "starts", "lengths", "postings", "posting_starts")
+NAMES_PER_CHUNK = 200_000
+POSTINGS_PER_BLOCK = 2**25
+
+GRAM = 3
+"""The number of characters of an n-gram in the postings."""
+# The most frequent characters have a code of their own, the others share the rest. So a table has all 3-grams.
+BASE, OWN = 64, 48
+_EDGE = 1  # a blank, and the start and the end of a name
+
+
+class GramCodes(NamedTuple):
+    """The codes of characters in the postings.
+
+    Attributes:
+        points: The code points, sorted, uint32, shape (characters,).
+        codes: The code of each, from 1 to `BASE` - 1, int64, shape (characters,).
+    """
+
+    points: np.ndarray
+    codes: np.ndarray
+
+    @classmethod
+    def of(cls, characters: str) -> GramCodes:
+        """Return the codes for characters that are sorted by frequency, the most frequent first."""
+        ranks = np.arange(len(characters))
+        shared = BASE - OWN - 2
+        codes = np.where(ranks < OWN, ranks + 2, OWN + 2 + ranks % shared)
+        points = code_points([characters])[0]
+        codes[points == ord(" ")] = _EDGE
+        order = np.argsort(points)
+        return cls(points[order], codes[order])
+
+    def grams(self, points: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the 3-grams of texts, each once per text. A text has an edge on both sides.
+
+        Args:
+            points: The code points of the texts.
+            starts: Where each text starts, and the end of the last one.
+
+        Returns:
+            The index of the text and the number of each 3-gram, int64, sorted by text.
+        """
+        n_texts, sizes = len(starts) - 1, np.diff(starts)
+        padded_starts = starts + 2 * np.arange(n_texts + 1)
+        padded = np.full(padded_starts[-1], _EDGE, dtype=np.int64)
+        padded[np.arange(len(points)) + np.repeat(2 * np.arange(n_texts) + 1, sizes)] = self._codes_of(points)
+        keys, inside = ngrams(padded, padded_starts, GRAM, BASE)
+        texts = np.repeat(np.arange(n_texts), sizes + 2)
+        unique = np.unique(texts[inside] * BASE**GRAM + keys[inside])
+        return np.divmod(unique, BASE**GRAM)
+
+    def _codes_of(self, points: np.ndarray) -> np.ndarray:
+        if not len(self.points):
+            return np.zeros(len(points), dtype=np.int64)
+        places = np.searchsorted(self.points, points).clip(max=len(self.points) - 1)
+        return np.where(self.points[places] == points, self.codes[places], 0)
+
+
+def identity(kb: KnowledgeBase, ngrams: NgramEncoder) -> dict[str, Any]:
+    """Return what the arrays depend on."""
+    return {"format": FORMAT, "kb": kb.fingerprint, "ngrams": ngrams.fingerprint}
+
+
+def build_ngram_index(kb: KnowledgeBase, ngrams: NgramEncoder, folder: Path) -> None:
+    """Write the arrays of a `NgramIndex` into a new folder. The folder appears when it is complete.
+
+    Args:
+        kb: The knowledge base.
+        ngrams: The encoder of the sparse score.
+        folder: The folder to write. It is replaced if it exists.
+
+    Raises:
+        SapbertError: E507 the folder cannot be written, for example since the disk is full.
+    """
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as temporary:
+            new = Path(temporary) / "new"
+            new.mkdir()
+            _write(kb, ngrams, Path(temporary), new)
+            if folder.exists():
+                shutil.rmtree(folder)
+            os.replace(new, folder)
+    except OSError as error:
+        raise SapbertError(Errors.E507.format(path=folder, reason=error.strerror or error)) from error
+
+
+def _write(kb: KnowledgeBase, ngrams: NgramEncoder, work: Path, folder: Path) -> None:
+    frequencies, starts = _write_points(ngrams.forms(kb.names()), work)
+    frequent = "".join(sorted(frequencies, key=lambda one: (-frequencies[one], one)))
+    alphabet = "".join(sorted(set("".join(ngrams.ngrams))))
+    _write_names(work, ngrams, alphabet, starts, folder)
+    _write_postings(work, GramCodes.of(frequent), starts, folder)
+    manifest = {**identity(kb, ngrams), "frequent": frequent, "alphabet": alphabet}
+    (folder / MANIFEST_FILE).write_text(json.dumps(manifest), encoding="utf-8")
+
+
+def _write_points(forms: Iterator[str], work: Path) -> tuple[Counter[str], np.ndarray]:
+    """Write the code points of all names, and return how often each character occurs, and where each name starts."""
+    frequencies: Counter[str] = Counter()
+    lengths = []
+    with (work / "points").open("wb") as file:
+        while chunk := list(islice(forms, NAMES_PER_CHUNK)):
+            points, starts = code_points(chunk)
+            file.write(points.tobytes())
+            lengths.append(np.diff(starts))
+            for point, count in zip(*np.unique(points, return_counts=True), strict=True):
+                frequencies[chr(point)] += int(count)
+    return frequencies, np.concatenate([[0], np.cumsum(np.concatenate([*lengths, []]))]).astype(np.int64)
+
+
+def _chunks(work: Path, starts: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield the code points and the starts of a chunk of names."""
+    with (work / "points").open("rb") as file:
+        for first in range(0, len(starts) - 1, NAMES_PER_CHUNK):
+            part = starts[first : first + NAMES_PER_CHUNK + 1]
+            yield np.fromfile(file, dtype="<u4", count=int(part[-1] - part[0])), part - part[0]
+
+
+def _write_names(work: Path, ngrams: NgramEncoder, alphabet: str, starts: np.ndarray, folder: Path) -> None:
+    """Write the characters of the names, where each name starts, and the length of its vector."""
+    known = code_points([alphabet])[0]
+    lengths = [np.zeros(0)]
+    with _array_file(folder / "characters.npy", np.min_scalar_type(len(alphabet)), int(starts[-1])) as write:
+        for points, part in _chunks(work, starts):
+            places = np.searchsorted(known, points).clip(max=max(len(known) - 1, 0))
+            write(np.where(known[places] == points, places + 1, 0) if len(known) else np.zeros(len(points)))
+            lengths.append(ngrams.lengths(points, part))
+    _save(folder / "starts.npy", _small(starts))
+    _save(folder / "lengths.npy", np.concatenate(lengths).astype(np.float32))
+
+
+def _write_postings(work: Path, codes: GramCodes, starts: np.ndarray, folder: Path) -> None:
+    """Write the rows of the names with each 3-gram, block by block, and where the rows of each 3-gram start."""
+    counts = [_write_chunk(work / f"{i}", *codes.grams(*chunk)) for i, chunk in enumerate(_chunks(work, starts))]
+    totals = np.sum([np.zeros(BASE**GRAM, dtype=np.int64), *counts], axis=0)
+    posting_starts = np.concatenate([[0], np.cumsum(totals)])
+    _save(folder / "posting_starts.npy", _small(posting_starts))
+    with _array_file(folder / "postings.npy", np.dtype(np.int32), int(posting_starts[-1])) as write, ExitStack() as stack:
+        files = [stack.enter_context((work / f"{i}").open("rb")) for i in range(len(counts))]
+        for first, last in _blocks(posting_starts):
+            block = np.empty(posting_starts[last] - posting_starts[first], dtype=np.int32)
+            free = posting_starts[first:last] - posting_starts[first]
+            for i, file in enumerate(files):
+                some = counts[i][first:last]
+                rows = np.fromfile(file, dtype=np.int32, count=int(some.sum()))
+                places = np.repeat(free - np.cumsum(some) + some, some) + np.arange(len(rows))
+                block[places] = rows + i * NAMES_PER_CHUNK
+                free = free + some
+            write(block)
+
+
+def _write_chunk(path: Path, names: np.ndarray, grams: np.ndarray) -> np.ndarray:
+    """Write the names of a chunk, sorted by 3-gram, and return the number of names with each 3-gram."""
+    names[np.argsort(grams, kind="stable")].astype(np.int32).tofile(path)
+    return np.bincount(grams, minlength=BASE**GRAM)
+
+
+def _blocks(posting_starts: np.ndarray) -> Iterator[tuple[int, int]]:
+    """Yield the first and the end of ranges of 3-grams with at most `POSTINGS_PER_BLOCK` postings, at least one."""
+    first, end = 0, len(posting_starts) - 1
+    while first < end:
+        most = posting_starts[first] + POSTINGS_PER_BLOCK
+        last = max(first + 1, int(np.searchsorted(posting_starts, most, side="right")) - 1)
+        yield first, last
+        first = last
+
+
+def _small(starts: np.ndarray) -> np.ndarray:
+    """Return positions in 32 bits if they fit."""
+    return starts.astype(np.int32 if starts[-1] < 2**31 else np.int64)
+
+
+def _save(path: Path, array: np.ndarray) -> None:
+    with path.open("wb") as file:
+        np.save(file, array, allow_pickle=False)
+
+
+@contextmanager
+def _array_file(path: Path, dtype: np.dtype[Any], n: int) -> Iterator[Callable[[np.ndarray], None]]:
+    """Write an array of known length piece by piece. Unlike a memory map, a file reports a full disk as an error."""
+    header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": (n,)}
+    with path.open("wb") as file:
+        np.lib.format.write_array_header_1_0(file, header)
+        yield lambda piece: file.write(piece.astype(dtype).tobytes()) and None
