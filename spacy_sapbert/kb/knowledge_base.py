@@ -52,6 +52,7 @@ ARRAYS = {"names": "<i4", "concepts": "<i4", "preferred": "?", "annotations": "<
 """The arrays of `NameConceptMap` and their data types in the file."""
 
 
+VALUES_PER_QUERY = 500  # every SQLite allows at least 999
 SHOWN = 3  # entries in the `repr` of a mapping
 
 
@@ -153,6 +154,15 @@ class KnowledgeBase:
         """Return the name in this row."""
         return str(self._one("SELECT text FROM names WHERE row = ?", row)[0])
 
+    def names_at(self, rows: Sequence[int]) -> list[str]:
+        """Return the names in these rows, in their order. It is much faster than `name` for each of them.
+
+        Raises:
+            IndexError: There is no such row.
+        """
+        found = dict(self._in_chunks("SELECT row, text FROM names WHERE row IN ({})", rows))
+        return [self._at(found, row) for row in rows]
+
     def names_of(self, concept_id: str) -> list[Name]:
         """Return all names of a concept, the preferred name first."""
         return [
@@ -163,6 +173,17 @@ class KnowledgeBase:
                 concept_id,
             )
         ]
+
+    def names_of_concepts(self, rows: Sequence[int]) -> list[tuple[str, ...]]:
+        """Return the texts of the names of the concepts in these rows, by row of the name, in the order of the rows."""
+        found: dict[int, dict[str, None]] = {}
+        sql = (
+            "SELECT s.concept, n.text FROM synonyms s JOIN names n ON n.row = s.name WHERE s.concept IN ({}) "
+            "ORDER BY s.concept, s.name"
+        )
+        for row, text in self._in_chunks(sql, rows):
+            found.setdefault(row, {})[text] = None
+        return [tuple(found.get(row, ())) for row in rows]
 
     def name_rows(self, concept_id: str) -> list[int]:
         """Return the rows of all names of the concept with this primary id."""
@@ -318,6 +339,13 @@ class KnowledgeBase:
             )
         return None
 
+    def types_at(self, rows: Sequence[int]) -> list[tuple[str, ...]]:
+        """Return the semantic types of the concepts in these rows, sorted, in the order of the rows."""
+        found: dict[int, tuple[str, ...]] = {}
+        for row, type in self._in_chunks("SELECT concept, type FROM types WHERE concept IN ({}) ORDER BY type", rows):
+            found[row] = (*found.get(row, ()), type)
+        return [found.get(row, ()) for row in rows]
+
     def xrefs(self, concept_id: str) -> tuple[str, ...]:
         """Return the cross-references of the concept with this primary id: its ids in other vocabularies."""
         return self._strings(
@@ -365,6 +393,19 @@ class KnowledgeBase:
             yield from self._connection().execute(sql, values)
         except sqlite3.DatabaseError as error:
             raise SapbertError(Errors.E102.format(path=self.path, reason=error)) from error
+
+    def _in_chunks(self, sql: str, values: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows of a query with a list of values, in which `{}` stands for the list."""
+        unique = list(dict.fromkeys(values))
+        for first in range(0, len(unique), VALUES_PER_QUERY):
+            chunk = unique[first : first + VALUES_PER_QUERY]
+            yield from self._rows(sql.format(_placeholders(chunk)), *chunk)
+
+    @staticmethod
+    def _at(found: Mapping[int, str], row: int) -> str:
+        if row not in found:
+            raise IndexError(row)
+        return found[row]
 
     def _one(self, sql: str, *values: Any) -> tuple[Any, ...]:
         rows = self.query(sql, *values)
