@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -88,6 +88,22 @@ class NameConceptMap:
         which = np.repeat(np.arange(len(rows)), counts)
         firsts = np.repeat(np.cumsum(counts) - counts, counts)
         return which, np.repeat(starts, counts) + np.arange(len(which)) - firsts
+
+
+class ConceptSummary(NamedTuple):
+    """What distinguishes a concept from others with the same name.
+
+    Attributes:
+        preferred: The preferred name.
+        types: Semantic types.
+        annotations: How often corpora annotate it by any name.
+        names: The number of its names.
+    """
+
+    preferred: str
+    types: tuple[str, ...]
+    annotations: int
+    names: int
 
 
 class KnowledgeBase:
@@ -286,6 +302,17 @@ class KnowledgeBase:
         )
         return tuple(row[0] for row in rows)
 
+    def ids_of(self, concept_ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """Return what `ids` returns for each of these primary ids. All are read at once."""
+        found: dict[str, tuple[str, ...]] = dict.fromkeys(concept_ids, ())
+        sql = (
+            "SELECT c.id, i.id FROM concepts c JOIN ids i ON i.concept = c.row WHERE c.id IN ({}) "
+            "ORDER BY i.id != c.id, i.id"
+        )
+        for concept_id, other in self._in_chunks(sql, concept_ids):
+            found[concept_id] = (*found[concept_id], other)
+        return found
+
     def find_id(self, concept_id: str) -> tuple[str, ...]:
         """Return the primary ids of the concepts with this primary or alternative id."""
         rows = self.query(
@@ -322,6 +349,34 @@ class KnowledgeBase:
             name,
         )
         return int(rows[0][0])
+
+    def annotations_of(self, pairs: Sequence[tuple[str, str]]) -> list[int]:
+        """Return how often corpora annotate each concept by one name. All pairs are read at once.
+
+        Args:
+            pairs: Pairs of a primary id and a name, in exactly this spelling.
+        """
+        concepts = dict(self._in_chunks("SELECT id, row FROM concepts WHERE id IN ({})", [id for id, _ in pairs]))
+        names = dict(self._in_chunks("SELECT text, row FROM names WHERE text IN ({})", [name for _, name in pairs]))
+        which, entries = self.name_concepts.of(np.array([names.get(name, -1) for _, name in pairs], dtype=np.int32))
+        wanted = np.array([concepts.get(id, -1) for id, _ in pairs], dtype=np.int32)
+        same = self.name_concepts.concepts[entries] == wanted[which]
+        counts = np.zeros(len(pairs), dtype=np.int64)
+        counts[which[same]] = self.name_concepts.annotations[entries[same]]
+        return list(map(int, counts))
+
+    def summaries_of(self, concept_ids: Sequence[str]) -> dict[str, ConceptSummary]:
+        """Return what distinguishes the concepts with these primary ids. All are read at once."""
+        sql = "SELECT c.id, c.row, n.text FROM concepts c JOIN names n ON n.row = c.preferred WHERE c.id IN ({})"
+        found = list(self._in_chunks(sql, concept_ids))
+        rows = [row for _, row, _ in found]
+        counting = "SELECT concept, sum(annotations), count(DISTINCT name) FROM synonyms WHERE concept IN ({}) "
+        counts = {row: of_row for row, *of_row in self._in_chunks(counting + "GROUP BY concept", rows)}
+        types = self.types_at(rows)
+        return {
+            concept_id: ConceptSummary(preferred, of_concept, *counts[row])
+            for (concept_id, row, preferred), of_concept in zip(found, types, strict=True)
+        }
 
     def get(self, concept_id: str) -> Concept | None:
         """Return the concept with this primary id, or None."""

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import json
+import logging
 import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import islice, pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._caching import drop_oldest
 from ..errors import Errors, SapbertError
+from ..files import cache_dir, replacing
 from ..kb.knowledge_base import KnowledgeBase
 from ..text.composites import composite_splits
 from ..text.words import MAX_ACRONYM, WordColumns, acronym_hash, is_acronym, word_columns, word_hashes
 
+logger = logging.getLogger(__name__)
+
 HASHES_FILE = "name_hashes.npy"
 ROWS_FILE = "name_rows.npy"
+MANIFEST_FILE = "matcher.json"
+KEYS = 1
+"""The version of the keys in the cache. It changes whenever a name gets another key."""
 MAX_WORDS = 12
 MAX_ADDED = 3
 NAMES_PER_CHUNK = 1 << 16
@@ -149,10 +158,19 @@ class NameMatcher:
             The rows of these names, or an empty list.
         """
         for parts in composite_splits(text):
-            rows = [row for part in parts if (row := self.match(part)) is not None]
-            if len(rows) == len(parts) and not all(part in text for part in parts):
+            if not all(part in text for part in parts) and (rows := self._rows_of_all(parts)):
                 return rows
         return []
+
+    def _rows_of_all(self, texts: Sequence[str]) -> list[int]:
+        """Return the row of each text, or an empty list if one is not a name."""
+        rows = []
+        for text in texts:
+            row = self.match(text)
+            if row is None:
+                return []
+            rows.append(row)
+        return rows
 
     def match(self, text: str) -> int | None:
         """Return the row of the name that equals a whole text, or None."""
@@ -163,6 +181,35 @@ class NameMatcher:
         rows = [*self._rows(acronym_hash(written)), *self._rows(sum(found.hashes) % 2**64)]
         names = self._read(set(rows))
         return _verify(text, found, 0, len(found.keys), [(row, names[row]) for row in rows])
+
+    @classmethod
+    def cached(cls, kb: KnowledgeBase) -> NameMatcher:
+        """Return the matcher of a knowledge base. Its keys come from the cache folder, or are made there.
+
+        Raises:
+            SapbertError: E306 a file in the cache is damaged, E507 the cache cannot be written.
+        """
+        from filelock import FileLock
+
+        folder = matcher_cache(kb)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with FileLock(f"{folder}.lock"):  # of several processes, only one builds
+                if not (folder / MANIFEST_FILE).is_file():
+                    logger.info("Computing the keys of %d names of %s into %s", kb.n_names, kb.path, folder)
+                    cls.build(kb)._complete(folder)
+        except OSError as error:
+            raise SapbertError(Errors.E507.format(path=folder, reason=error.strerror or error)) from error
+        _check_manifest(folder, kb)
+        return cls.load(kb, folder)
+
+    def _complete(self, folder: Path) -> None:
+        """Write all files of a cache folder. The manifest, which marks it as complete, comes last."""
+        for name, array in ((HASHES_FILE, self.hashes), (ROWS_FILE, self.rows)):
+            with replacing(folder / name) as temporary, temporary.open("wb") as file:
+                np.save(file, array, allow_pickle=False)
+        with replacing(folder / MANIFEST_FILE) as temporary:
+            temporary.write_text(json.dumps(_manifest(self.kb), sort_keys=True), encoding="utf-8")
 
     def save(self, folder: Path) -> None:
         """Write the keys and rows into a folder."""
@@ -180,7 +227,10 @@ class NameMatcher:
             arrays = [np.load(folder / name, mmap_mode="r", allow_pickle=False) for name in (HASHES_FILE, ROWS_FILE)]
         except (OSError, EOFError, ValueError) as error:
             raise SapbertError(Errors.E306.format(path=folder, reason=error)) from error
-        return cls(kb, arrays[0], arrays[1])
+        hashes, rows = arrays
+        if hashes.dtype != np.uint64 or rows.dtype != np.int32 or not len(hashes) == len(rows) <= kb.n_names:
+            raise SapbertError(Errors.E306.format(path=folder, reason="the keys of the names do not fit their rows"))
+        return cls(kb, hashes, rows)
 
     def _windows(self, found: WordColumns) -> list[_Window]:
         """Return the windows whose key is that of a name, the longest first, then by position."""
@@ -229,13 +279,16 @@ class NameMatcher:
     def _look_up(self, keys: np.ndarray) -> list[list[int]]:
         """Return the rows of the names with each key."""
         lefts, rights = (np.searchsorted(self.hashes, keys, side).tolist() for side in ("left", "right"))
-        return [self.rows[left:right].tolist() if left < right else [] for left, right in zip(lefts, rights, strict=True)]
+        return [
+            self.rows[left:right].tolist() if left < right else [] for left, right in zip(lefts, rights, strict=True)
+        ]
 
     def _rows(self, key: int) -> list[int]:
-        if not key:
+        shift, bits = self._bitmap
+        place = key >> shift
+        if not key or not int(bits[place >> 3]) >> (place & 7) & 1:
             return []
-        keys = np.array([key], dtype=np.uint64)
-        return self._look_up(keys)[0] if self._may_know(keys)[0] else []
+        return self._look_up(np.array([key], dtype=np.uint64))[0]
 
     def _read(self, rows: set[int]) -> dict[int, _Name]:
         """Return the names in some rows."""
@@ -245,8 +298,7 @@ class NameMatcher:
             read = dict(zip(missing, map(_Name.of, self.kb.names_at(missing)), strict=True))
             names |= read
             self._names |= read
-            for row in list(self._names)[: max(0, len(self._names) - CACHED_NAMES)]:
-                self._names.pop(row, None)  # another thread may have removed it
+            drop_oldest(self._names, CACHED_NAMES)
         return names
 
 
@@ -256,6 +308,24 @@ class _Window(NamedTuple):
     start: int
     end: int
     rows: list[int]
+
+
+def matcher_cache(kb: KnowledgeBase) -> Path:
+    """Return the cache folder for the keys of the names of a knowledge base."""
+    return cache_dir() / "matchers" / f"{kb.fingerprint[:16]}-{KEYS}"
+
+
+def _manifest(kb: KnowledgeBase) -> dict[str, Any]:
+    return {"store": kb.fingerprint, "keys": KEYS}
+
+
+def _check_manifest(folder: Path, kb: KnowledgeBase) -> None:
+    try:
+        manifest = json.loads((folder / MANIFEST_FILE).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise SapbertError(Errors.E306.format(path=folder, reason=error)) from error
+    if manifest != _manifest(kb):
+        raise SapbertError(Errors.E306.format(path=folder, reason="it belongs to another vocabulary"))
 
 
 def _bounded_windows(breaks: np.ndarray, solid: np.ndarray, first: int) -> tuple[np.ndarray, np.ndarray]:
@@ -315,9 +385,7 @@ def _extensions(text: str, match: NameMatch) -> Iterator[tuple[int, int]]:
         yield from ((match.start, end) for end in ends)
 
 
-def _verify(
-    text: str, found: WordColumns, start: int, end: int, candidates: Sequence[tuple[int, _Name]]
-) -> int | None:
+def _verify(text: str, found: WordColumns, start: int, end: int, candidates: Sequence[tuple[int, _Name]]) -> int | None:
     """Return the row of the name that a window equals, or None.
 
     Two bags of words may share a hash, and not all words may change places. Reordered words must not be separated by a

@@ -11,6 +11,7 @@ from spacy.training import Example
 from spacy.util import filter_spans
 from spacy.vocab import Vocab
 
+from .._caching import drop_oldest
 from ..text.words import word_keys
 from .attributes import get_abbreviation_occurrences, register, set_matched_name
 from .base import FolderPipe
@@ -28,6 +29,7 @@ STOP_NAMES = (
 )  # fmt: skip
 
 CACHED_LABELS = 1 << 14
+_UNKNOWN = object()
 
 
 @Language.factory(
@@ -133,7 +135,7 @@ class ConceptMatcher(FolderPipe):
         self.scorer = scorer
         self._matcher: Optional[NameMatcher] = None
         self._filtered: Optional[Tuple[Any, Optional[np.ndarray]]] = None
-        self._labels: Dict[Tuple[Any, int], Optional[str]] = {}
+        self._labels: Dict[Tuple[Any, int], Any] = {}
         check_setting(self, "min_length", min_length >= 1, "at least 1")
         register()
 
@@ -155,12 +157,15 @@ class ConceptMatcher(FolderPipe):
 
     @property
     def matcher(self) -> "NameMatcher":
-        """The name matcher. The knowledge base of the config is opened at the first use."""
+        """The name matcher. The knowledge base of the config is opened at the first use.
+
+        The keys of its names come from the cache folder, or are made there.
+        """
         if self._matcher is None:
             from ..kb.storage import load_knowledge_base
             from ..linking.name_matcher import NameMatcher
 
-            self._use(NameMatcher.build(load_knowledge_base(self._kb)))
+            self._use(NameMatcher.cached(load_knowledge_base(self._kb)))
             assert self._matcher is not None
         return self._matcher
 
@@ -226,19 +231,20 @@ class ConceptMatcher(FolderPipe):
 
     def _labels_of(self, rows: Set[int]) -> Dict[int, Optional[str]]:
         """Return the label of each name; None if the filter excludes all its concepts."""
+        matching = self._matching_entries()  # first, since it checks the filter
         setting = self.label, tuple(self.types), tuple(self.sources)
-        known = {row: self._labels[setting, row] for row in rows if (setting, row) in self._labels}
+        cached = {row: self._labels.get((setting, row), _UNKNOWN) for row in rows}
+        known = {row: label for row, label in cached.items() if label is not _UNKNOWN}
         missing = sorted(rows.difference(known))
         if missing:
-            read = self._read_labels(missing)
+            read = self._read_labels(missing, matching)
             self._labels.update(((setting, row), label) for row, label in read.items())
             known.update(read)
-            for key in list(self._labels)[: max(0, len(self._labels) - CACHED_LABELS)]:
-                self._labels.pop(key, None)  # another thread may have removed it
+            drop_oldest(self._labels, CACHED_LABELS)
         return known
 
-    def _read_labels(self, rows: Sequence[int]) -> Dict[int, Optional[str]]:
-        name_concepts, matching = self.kb.name_concepts, self._matching_entries()
+    def _read_labels(self, rows: Sequence[int], matching: Optional[np.ndarray]) -> Dict[int, Optional[str]]:
+        name_concepts = self.kb.name_concepts
         labels: Dict[int, Optional[str]] = dict.fromkeys(rows)
         _, owners = name_concepts.of(np.array(rows))
         owners = owners if matching is None else owners[matching[owners]]
@@ -248,7 +254,9 @@ class ConceptMatcher(FolderPipe):
         names, firsts = np.unique(name_concepts.names[owners], return_index=True)
         concepts = name_concepts.concepts[owners[firsts]].tolist()
         types = ([(self.label,)] * len(concepts)) if self.label else self.kb.types_at(concepts)
-        labels.update((row, of_concept[0] if of_concept else "CONCEPT") for row, of_concept in zip(names.tolist(), types))
+        labels.update(
+            (row, of_concept[0] if of_concept else "CONCEPT") for row, of_concept in zip(names.tolist(), types)
+        )
         return labels
 
     def _matching_entries(self) -> Optional[np.ndarray]:

@@ -26,6 +26,7 @@ MAX_CACHED = 64  # characters of a word in the cache, which bounds its memory
 _WORD = re.compile(r"([^\W_]+(?:['’][sS](?![^\W_]))?)")
 _POSSESSIVES = ("'s", "'S", "’s", "’S")
 # No name crosses these: the end of a sentence or clause, or a bracket outside a word.
+_SPACE = (False, False)
 _BREAK = re.compile(r"[.;:!?][\s\"'”’)]|[\s][([{]|[)\]}][\s]|[\"“”<>=]|\n\s*\n")
 
 
@@ -77,7 +78,8 @@ def word_columns(text: str) -> WordColumns:
     pieces = _WORD.split(text)  # by turns what stands between words, and a word
     ends = list(accumulate(map(len, pieces)))
     written = pieces[1::2]
-    keys, hashes, acronyms = _columns(map(_hashed, written), 3)
+    short = max(map(len, pieces)) <= MAX_CACHED
+    keys, hashes, acronyms = _columns(map(_hash_short if short else _hashed, written), 3)
     broken, commas = _columns(map(_gap, pieces[:-1:2]), 2)
     return WordColumns(written, ends[:-1:2], ends[1::2], keys, hashes, acronyms, broken, commas)
 
@@ -116,7 +118,7 @@ def acronym_hash(text: str) -> int:
 
 def _hashed(written: str) -> tuple[str, int, int]:
     """Return the key of a word, the hash of the key, and its hash as an acronym."""
-    return _hashed_short(written) if len(written) <= MAX_CACHED else _hash_word(written)
+    return _hash_short(written) if len(written) <= MAX_CACHED else _hash_word(written)
 
 
 def _hash_word(written: str) -> tuple[str, int, int]:
@@ -124,17 +126,12 @@ def _hash_word(written: str) -> tuple[str, int, int]:
     return key, hash64(key) if key else 0, acronym_hash(written)
 
 
-_hashed_short = lru_cache(maxsize=1 << 16)(_hash_word)
+_hash_short = lru_cache(maxsize=1 << 16)(_hash_word)
 
 
 def _gap(between: str) -> tuple[bool, bool]:
     """Return whether no name crosses what stands between two words, and whether there is a comma."""
-    return _short_gap(between) if len(between) <= MAX_GAP else (True, "," in between)
-
-
-@lru_cache(maxsize=1 << 12)
-def _short_gap(between: str) -> tuple[bool, bool]:
-    return bool(_BREAK.search(between)), "," in between
+    return _SPACE if between == " " else (len(between) > MAX_GAP or bool(_BREAK.search(between)), "," in between)
 
 
 @lru_cache(maxsize=1 << 16)
