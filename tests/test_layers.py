@@ -26,7 +26,7 @@ LAYERS = (
     {"encoders", "vectors"},
     {"kb", "corpora", "corrections"},
     {"text", "metrics"},
-    {"types", "errors", "files", "starter", "settings_block", "_lazy", ROOT},
+    {"types", "errors", "files", "starter", "settings_block", "_caching", "_lazy", ROOT},
 )
 DEPTH = {name: depth for depth, names in enumerate(LAYERS) for name in names}
 

@@ -160,7 +160,7 @@ PATTERNS: dict[str, tuple[str, list[tuple[str, str, str]]]] = {
     "text.normalize._PUNCTUATION": ("sub", [("", " !", "a"), ("", "a!", "")]),
     "text.normalize._BRITISH": ("sub", [("", "leuco", "vorin"), ("", "oe", "")]),
     "text.spelling._WORD": ("finditer", [("", "a", "!"), ("", "a!", "")]),
-    "text.words._WORD": ("finditer", [("", "a", "!"), ("", "a's", "a")]),
+    "text.words._WORD": ("split", [("", "a", "!"), ("", "a's", "a")]),
     "text.words._BREAK": ("search", [("", "\n", "a"), ("\n", "\t", "a"), ("", "\na", "")]),
 }
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -52,6 +52,7 @@ ARRAYS = {"names": "<i4", "concepts": "<i4", "preferred": "?", "annotations": "<
 """The arrays of `NameConceptMap` and their data types in the file."""
 
 
+VALUES_PER_QUERY = 500  # every SQLite allows at least 999
 SHOWN = 3  # entries in the `repr` of a mapping
 
 
@@ -87,6 +88,22 @@ class NameConceptMap:
         which = np.repeat(np.arange(len(rows)), counts)
         firsts = np.repeat(np.cumsum(counts) - counts, counts)
         return which, np.repeat(starts, counts) + np.arange(len(which)) - firsts
+
+
+class ConceptSummary(NamedTuple):
+    """What distinguishes a concept from others with the same name.
+
+    Attributes:
+        preferred: The preferred name.
+        types: Semantic types.
+        annotations: How often corpora annotate it by any name.
+        names: The number of its names.
+    """
+
+    preferred: str
+    types: tuple[str, ...]
+    annotations: int
+    names: int
 
 
 class KnowledgeBase:
@@ -153,6 +170,15 @@ class KnowledgeBase:
         """Return the name in this row."""
         return str(self._one("SELECT text FROM names WHERE row = ?", row)[0])
 
+    def names_at(self, rows: Sequence[int]) -> list[str]:
+        """Return the names in these rows, in their order. It is much faster than `name` for each of them.
+
+        Raises:
+            IndexError: There is no such row.
+        """
+        found = dict(self._in_chunks("SELECT row, text FROM names WHERE row IN ({})", rows))
+        return [self._at(found, row) for row in rows]
+
     def names_of(self, concept_id: str) -> list[Name]:
         """Return all names of a concept, the preferred name first."""
         return [
@@ -163,6 +189,17 @@ class KnowledgeBase:
                 concept_id,
             )
         ]
+
+    def names_of_concepts(self, rows: Sequence[int]) -> list[tuple[str, ...]]:
+        """Return the texts of the names of the concepts in these rows, by row of the name, in the order of the rows."""
+        found: dict[int, dict[str, None]] = {}
+        sql = (
+            "SELECT s.concept, n.text FROM synonyms s JOIN names n ON n.row = s.name WHERE s.concept IN ({}) "
+            "ORDER BY s.concept, s.name"
+        )
+        for row, text in self._in_chunks(sql, rows):
+            found.setdefault(row, {})[text] = None
+        return [tuple(found.get(row, ())) for row in rows]
 
     def name_rows(self, concept_id: str) -> list[int]:
         """Return the rows of all names of the concept with this primary id."""
@@ -265,6 +302,17 @@ class KnowledgeBase:
         )
         return tuple(row[0] for row in rows)
 
+    def ids_of(self, concept_ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
+        """Return what `ids` returns for each of these primary ids. All are read at once."""
+        found: dict[str, tuple[str, ...]] = dict.fromkeys(concept_ids, ())
+        sql = (
+            "SELECT c.id, i.id FROM concepts c JOIN ids i ON i.concept = c.row WHERE c.id IN ({}) "
+            "ORDER BY i.id != c.id, i.id"
+        )
+        for concept_id, other in self._in_chunks(sql, concept_ids):
+            found[concept_id] = (*found[concept_id], other)
+        return found
+
     def find_id(self, concept_id: str) -> tuple[str, ...]:
         """Return the primary ids of the concepts with this primary or alternative id."""
         rows = self.query(
@@ -302,6 +350,34 @@ class KnowledgeBase:
         )
         return int(rows[0][0])
 
+    def annotations_of(self, pairs: Sequence[tuple[str, str]]) -> list[int]:
+        """Return how often corpora annotate each concept by one name. All pairs are read at once.
+
+        Args:
+            pairs: Pairs of a primary id and a name, in exactly this spelling.
+        """
+        concepts = dict(self._in_chunks("SELECT id, row FROM concepts WHERE id IN ({})", [id for id, _ in pairs]))
+        names = dict(self._in_chunks("SELECT text, row FROM names WHERE text IN ({})", [name for _, name in pairs]))
+        which, entries = self.name_concepts.of(np.array([names.get(name, -1) for _, name in pairs], dtype=np.int32))
+        wanted = np.array([concepts.get(id, -1) for id, _ in pairs], dtype=np.int32)
+        same = self.name_concepts.concepts[entries] == wanted[which]
+        counts = np.zeros(len(pairs), dtype=np.int64)
+        counts[which[same]] = self.name_concepts.annotations[entries[same]]
+        return list(map(int, counts))
+
+    def summaries_of(self, concept_ids: Sequence[str]) -> dict[str, ConceptSummary]:
+        """Return what distinguishes the concepts with these primary ids. All are read at once."""
+        sql = "SELECT c.id, c.row, n.text FROM concepts c JOIN names n ON n.row = c.preferred WHERE c.id IN ({})"
+        found = list(self._in_chunks(sql, concept_ids))
+        rows = [row for _, row, _ in found]
+        counting = "SELECT concept, sum(annotations), count(DISTINCT name) FROM synonyms WHERE concept IN ({}) "
+        counts = {row: of_row for row, *of_row in self._in_chunks(counting + "GROUP BY concept", rows)}
+        types = self.types_at(rows)
+        return {
+            concept_id: ConceptSummary(preferred, of_concept, *counts[row])
+            for (concept_id, row, preferred), of_concept in zip(found, types, strict=True)
+        }
+
     def get(self, concept_id: str) -> Concept | None:
         """Return the concept with this primary id, or None."""
         found = self.query("SELECT row, definition FROM concepts WHERE id = ?", concept_id)
@@ -317,6 +393,13 @@ class KnowledgeBase:
                 self._strings("SELECT parent FROM parents WHERE concept = ? ORDER BY parent", row),
             )
         return None
+
+    def types_at(self, rows: Sequence[int]) -> list[tuple[str, ...]]:
+        """Return the semantic types of the concepts in these rows, sorted, in the order of the rows."""
+        found: dict[int, tuple[str, ...]] = {}
+        for row, type in self._in_chunks("SELECT concept, type FROM types WHERE concept IN ({}) ORDER BY type", rows):
+            found[row] = (*found.get(row, ()), type)
+        return [found.get(row, ()) for row in rows]
 
     def xrefs(self, concept_id: str) -> tuple[str, ...]:
         """Return the cross-references of the concept with this primary id: its ids in other vocabularies."""
@@ -365,6 +448,19 @@ class KnowledgeBase:
             yield from self._connection().execute(sql, values)
         except sqlite3.DatabaseError as error:
             raise SapbertError(Errors.E102.format(path=self.path, reason=error)) from error
+
+    def _in_chunks(self, sql: str, values: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows of a query with a list of values, in which `{}` stands for the list."""
+        unique = list(dict.fromkeys(values))
+        for first in range(0, len(unique), VALUES_PER_QUERY):
+            chunk = unique[first : first + VALUES_PER_QUERY]
+            yield from self._rows(sql.format(_placeholders(chunk)), *chunk)
+
+    @staticmethod
+    def _at(found: Mapping[int, str], row: int) -> str:
+        if row not in found:
+            raise IndexError(row)
+        return found[row]
 
     def _one(self, sql: str, *values: Any) -> tuple[Any, ...]:
         rows = self.query(sql, *values)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from typing import NamedTuple
 
 from ..kb.filters import Filter
@@ -79,7 +80,9 @@ class Linker:
         Returns:
             The parts of each mention, with candidates of any score.
         """
-        queries = [(query, self.filter_of(query.label)) for queries in documents for query in queries]
+        labels = {query.label for queries in documents for query in queries}
+        filters = {label: self.filter_of(label) for label in labels}
+        queries = [(query, filters[query.label]) for queries in documents for query in queries]
         candidates = self._look_up((filter, text) for query, filter in queries for text in query.variants.texts())
         select = VariantSelector(**self.settings.selection.as_dict()).select
         selected = iter([select(query.variants, candidates[filter].__getitem__) for query, filter in queries])
@@ -96,7 +99,7 @@ class Linker:
     def kb_ents(self, parts: Parts) -> list[tuple[str, float]]:
         """Return the concept ids and scores of a mention, best first, in scispaCy's format."""
         most = self.settings.max_entities_per_mention
-        kept = [candidate for part in parts for candidate in self.above_threshold(part.candidates)[:most]]
+        kept = [candidate for part in parts for candidate in islice(self._above_threshold(part.candidates), most)]
         best: dict[str, float] = {}
         for candidate in sorted(kept, key=lambda candidate: -candidate.score):
             best.setdefault(candidate.concept_id, candidate.score)
@@ -109,18 +112,21 @@ class Linker:
 
     def above_threshold(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         """Return the candidates that may be linked: those above the threshold, if their definitions allow it."""
-        threshold = self.threshold
-        return self.linkable([candidate for candidate in candidates if candidate.score > threshold])
+        return list(self._above_threshold(candidates))
 
     def linkable(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         """Return the candidates that `filter_for_definitions` allows, with any score."""
-        if not self.settings.filter_for_definitions:
-            return list(candidates)
-        return [
-            candidate
-            for candidate in candidates
-            if candidate.score >= self.settings.no_definition_threshold or self._is_defined(candidate.concept_id)
-        ]
+        return list(filter(self._may_be_linked, candidates))
+
+    def _above_threshold(self, candidates: Sequence[Candidate]) -> Iterator[Candidate]:
+        threshold = self.threshold
+        above = (candidate for candidate in candidates if candidate.score > threshold)
+        return filter(self._may_be_linked, above)
+
+    def _may_be_linked(self, candidate: Candidate) -> bool:
+        if not self.settings.filter_for_definitions or candidate.score >= self.settings.no_definition_threshold:
+            return True
+        return self._is_defined(candidate.concept_id)
 
     def _look_up(self, wanted: Iterable[tuple[Filter, str]]) -> dict[Filter, dict[str, list[Candidate]]]:
         texts: dict[Filter, dict[str, None]] = {}
@@ -133,18 +139,18 @@ class Linker:
         }
 
     def _link(self, part: LinkedPart, label: str, *, is_split: bool) -> Link:
-        linkable = self.above_threshold(part.candidates)
-        best = linkable[0] if linkable else next(iter(part.candidates), None)
+        linked = next(self._above_threshold(part.candidates), None)
+        best = linked or next(iter(part.candidates), None)
         return Link(
             part.text,
-            linkable[0].concept_id if linkable else None,
+            linked.concept_id if linked else None,
             best.score if best else None,
             best.name if best else None,
             part.long_form,
             is_split,
-            None if linkable else self._why_not_linked(part, label),
+            None if linked else self._why_not_linked(part, label),
             self.parameters.probability(best.score) if best else None,
-            part.tie if linkable and linkable[0] is part.candidates[0] else None,
+            part.tie if linked and linked is part.candidates[0] else None,
         )
 
     def _why_not_linked(self, part: LinkedPart, label: str) -> str:
@@ -158,8 +164,7 @@ class Linker:
         return "no candidate above the threshold has a definition"
 
     def _is_defined(self, concept_id: str) -> bool:
-        concept = self.kb.get(concept_id)
-        return concept is not None and concept.definition is not None
+        return bool(self.kb.query("SELECT 1 FROM concepts WHERE id = ? AND definition IS NOT NULL", concept_id))
 
     # --- fitted values
 

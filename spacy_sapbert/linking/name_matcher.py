@@ -2,28 +2,43 @@
 
 from __future__ import annotations
 
+import json
+import logging
 import re
 from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import islice, pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._caching import drop_oldest
 from ..errors import Errors, SapbertError
+from ..files import cache_dir, replacing
 from ..kb.knowledge_base import KnowledgeBase
 from ..text.composites import composite_splits
-from ..text.hashing import hash64
-from ..text.words import Word, is_acronym, words
+from ..text.words import MAX_ACRONYM, WordColumns, acronym_hash, is_acronym, word_columns, word_hashes
+
+logger = logging.getLogger(__name__)
 
 HASHES_FILE = "name_hashes.npy"
 ROWS_FILE = "name_rows.npy"
+MANIFEST_FILE = "matcher.json"
+KEYS = 1
+"""The version of the keys in the cache. It changes whenever a name gets another key."""
 MAX_WORDS = 12
 MAX_ADDED = 3
+NAMES_PER_CHUNK = 1 << 16
+CACHED_NAMES = 1 << 14
+WORDS_PER_BLOCK = 1 << 12  # they bound the memory for a long text
+FEWEST_BITS, BITS_PER_BLOCK = 10, 20  # powers of two
 
 _OPEN = frozenset({"of", "the", "an"})
 _ANY_WORD = re.compile(r"[^\s,;/()]+")
 _WORDS = rf"((?:[^\s,;/().]+ ){{0,{MAX_ADDED - 1}}}[^\s,;/().]+)"
 _CONNECTOR = r"(?:\s+(?:and|or|and/or)\s+|/)"
+_CONNECTOR_ENDS = ("/", "and", "or")
 _BEFORE = re.compile(rf"(?<![^\s(,;]){_WORDS}{_CONNECTOR}$")
 _AFTER = re.compile(rf"{_CONNECTOR}{_WORDS}")
 
@@ -36,11 +51,37 @@ class NameMatch(NamedTuple):
     row: int
 
 
+class _Name(NamedTuple):
+    """A name as it is compared with the words of a text.
+
+    Attributes:
+        text: The name as the vocabulary writes it.
+        lower: The name in lower case.
+        keys: The keys of its words, see `Word`.
+        ordered: The same without function words, sorted.
+        joined: Whether a function word relates two words, see `_is_joined`.
+        acronym: Whether it is matched with its case.
+    """
+
+    text: str
+    lower: str
+    keys: list[str]
+    ordered: list[str]
+    joined: bool
+    acronym: bool
+
+    @classmethod
+    def of(cls, text: str) -> _Name:
+        found = word_columns(text)
+        ordered = sorted(filter(None, found.keys))
+        return cls(text, text.lower(), found.keys, ordered, _is_joined(found), is_acronym(text))
+
+
 class NameMatcher:
     """Finds the longest names of a knowledge base in a text. Case, plural, spelling and word order may differ.
 
     The key of a name is the sum of the hashes of its words. One running sum gives the keys of all windows of n words of
-    a text. One binary search looks them all up.
+    a text. A bitmap shows which of them may be keys of names. One binary search looks up the others.
 
     Args:
         kb: The knowledge base.
@@ -50,28 +91,42 @@ class NameMatcher:
 
     def __init__(self, kb: KnowledgeBase, hashes: np.ndarray, rows: np.ndarray) -> None:
         self.kb = kb
-        self.hashes = hashes
-        self.rows = rows
+        self.hashes = np.asarray(hashes)  # a memory map is slow to index
+        self.rows = np.asarray(rows)
+        self._names: dict[int, _Name] = {}  # names that were found, since most of them occur again
 
     @classmethod
     def build(cls, kb: KnowledgeBase) -> NameMatcher:
         """Compute the keys of all names of a knowledge base."""
-        keys = np.fromiter((_name_key(name) for name in kb.names()), dtype=np.uint64, count=kb.n_names)
+        keys = np.zeros(kb.n_names, dtype=np.uint64)
+        for first, names in _chunks(kb.names()):
+            keys[first : first + len(names)] = _name_keys(names)
         rows = np.flatnonzero(keys).astype(np.int32)  # a name of function words and punctuation has no key
-        order = np.lexsort((_tie_ranks(kb)[rows], keys[rows]))
-        return cls(kb, keys[rows][order], rows[order])
+        rows = rows[np.argsort(keys[rows], kind="stable")]
+        hashes = keys[rows]
+        del keys
+        shared = _shared(hashes)
+        order = np.lexsort((_tie_ranks(kb, rows[shared]), hashes[shared]))
+        rows[shared] = rows[shared][order]
+        return cls(kb, hashes, rows)
 
     def find(self, text: str) -> list[NameMatch]:
         """Return all matches that are not inside a longer one, by position. They may overlap."""
-        found = words(text)
-        reach = [0] * len(found)  # for each word, the end of the match that contains it, in words
+        found = word_columns(text)
+        windows = self._windows(found)
+        names = self._read({row for window in windows for row in window.rows})
+        reach = [0] * len(found.keys)  # for each word, the end of the match that contains it, in words
         matches: list[NameMatch] = []
-        for start, end in self._windows(text, found):
-            row = None if reach[start] >= end else self._verify(text, found[start:end])
+        for start, end, rows in windows:
+            row = None if reach[start] >= end else _verify(text, found, start, end, [(row, names[row]) for row in rows])
             if row is not None:
-                matches.append(NameMatch(found[start].start, found[end - 1].end, row))
+                matches.append(NameMatch(found.starts[start], found.ends[end - 1], row))
                 reach[start:end] = [max(end, other) for other in reach[start:end]]
         return sorted(matches)
+
+    def name(self, row: int) -> str:
+        """Return the name in a row of the knowledge base."""
+        return self._read({row})[row].text
 
     def find_composites(self, text: str, matches: Sequence[NameMatch]) -> list[NameMatch]:
         """Find composite mentions: a match, a connector, and words that need a part of the match to be a name.
@@ -89,8 +144,8 @@ class NameMatcher:
         found = []
         for match in matches:
             for start, end in _extensions(text, match):
-                window = words(text[start:end])
-                rows = self.composite_rows(text[start:end]) if window[0].key and window[-1].key else []
+                keys = word_columns(text[start:end]).keys
+                rows = self.composite_rows(text[start:end]) if keys[0] and keys[-1] else []
                 if rows:
                     found.append(NameMatch(start, end, rows[0]))
                     break
@@ -103,15 +158,58 @@ class NameMatcher:
             The rows of these names, or an empty list.
         """
         for parts in composite_splits(text):
-            rows = [row for part in parts if (row := self.match(part)) is not None]
-            if len(rows) == len(parts) and not all(part in text for part in parts):
+            if not all(part in text for part in parts) and (rows := self._rows_of_all(parts)):
                 return rows
         return []
 
+    def _rows_of_all(self, texts: Sequence[str]) -> list[int]:
+        """Return the row of each text, or an empty list if one is not a name."""
+        rows = []
+        for text in texts:
+            row = self.match(text)
+            if row is None:
+                return []
+            rows.append(row)
+        return rows
+
     def match(self, text: str) -> int | None:
         """Return the row of the name that equals a whole text, or None."""
-        window = words(text)
-        return self._verify(text, window) if window and window[0].key and window[-1].key else None
+        found = word_columns(text)
+        if not found.keys or not found.keys[0] or not found.keys[-1]:
+            return None
+        written = text[found.starts[0] : found.ends[-1]]
+        rows = [*self._rows(acronym_hash(written)), *self._rows(sum(found.hashes) % 2**64)]
+        names = self._read(set(rows))
+        return _verify(text, found, 0, len(found.keys), [(row, names[row]) for row in rows])
+
+    @classmethod
+    def cached(cls, kb: KnowledgeBase) -> NameMatcher:
+        """Return the matcher of a knowledge base. Its keys come from the cache folder, or are made there.
+
+        Raises:
+            SapbertError: E306 a file in the cache is damaged, E507 the cache cannot be written.
+        """
+        from filelock import FileLock
+
+        folder = matcher_cache(kb)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with FileLock(f"{folder}.lock"):  # of several processes, only one builds
+                if not (folder / MANIFEST_FILE).is_file():
+                    logger.info("Computing the keys of %d names of %s into %s", kb.n_names, kb.path, folder)
+                    cls.build(kb)._complete(folder)
+        except OSError as error:
+            raise SapbertError(Errors.E507.format(path=folder, reason=error.strerror or error)) from error
+        _check_manifest(folder, kb)
+        return cls.load(kb, folder)
+
+    def _complete(self, folder: Path) -> None:
+        """Write all files of a cache folder. The manifest, which marks it as complete, comes last."""
+        for name, array in ((HASHES_FILE, self.hashes), (ROWS_FILE, self.rows)):
+            with replacing(folder / name) as temporary, temporary.open("wb") as file:
+                np.save(file, array, allow_pickle=False)
+        with replacing(folder / MANIFEST_FILE) as temporary:
+            temporary.write_text(json.dumps(_manifest(self.kb), sort_keys=True), encoding="utf-8")
 
     def save(self, folder: Path) -> None:
         """Write the keys and rows into a folder."""
@@ -129,68 +227,155 @@ class NameMatcher:
             arrays = [np.load(folder / name, mmap_mode="r", allow_pickle=False) for name in (HASHES_FILE, ROWS_FILE)]
         except (OSError, EOFError, ValueError) as error:
             raise SapbertError(Errors.E306.format(path=folder, reason=error)) from error
-        return cls(kb, arrays[0], arrays[1])
+        hashes, rows = arrays
+        if hashes.dtype != np.uint64 or rows.dtype != np.int32 or not len(hashes) == len(rows) <= kb.n_names:
+            raise SapbertError(Errors.E306.format(path=folder, reason="the keys of the names do not fit their rows"))
+        return cls(kb, hashes, rows)
 
-    def _windows(self, text: str, found: list[Word]) -> Iterator[tuple[int, int]]:
-        """Yield the first word and the end of each window that may be a name, the longest first."""
-        sums = np.cumsum(np.array([0, *(_word_hash(word.key) for word in found)], dtype=np.uint64), dtype=np.uint64)
-        breaks = np.cumsum([word.broken for word in found])
-        solid = np.array([bool(word.key) for word in found])
-        for length in range(min(MAX_WORDS, len(found)), 0, -1):
-            last = len(found) - length + 1
-            known = self._known(sums[length:] - sums[:last])
-            if length == 1:
-                acronyms = [_acronym_key(text[word.start : word.end]) for word in found]
-                known |= self._known(np.array(acronyms, dtype=np.uint64))
-            whole = (breaks[length - 1 :] == breaks[:last]) & solid[:last] & solid[length - 1 :]
-            yield from ((start, start + length) for start in np.flatnonzero(known & whole).tolist())
+    def _windows(self, found: WordColumns) -> list[_Window]:
+        """Return the windows whose key is that of a name, the longest first, then by position."""
+        sums = np.cumsum(np.array([0, *found.hashes], dtype=np.uint64), dtype=np.uint64)
+        breaks = np.cumsum(found.broken)
+        solid = np.array([*map(bool, found.keys)], dtype=bool)
+        windows: list[_Window] = []
+        for first in range(0, len(solid), WORDS_PER_BLOCK):
+            starts, ends = _bounded_windows(breaks, solid, first)
+            keys = sums[ends] - sums[starts]
+            known = np.flatnonzero(self._may_know(keys))
+            names = self._look_up(keys[known])
+            places = zip(starts[known].tolist(), ends[known].tolist(), names, strict=True)
+            windows += [_Window(start, end, rows) for start, end, rows in places if rows]
+        return sorted(self._with_acronyms(found, windows), key=lambda window: (window.start - window.end, window.start))
 
-    def _known(self, keys: np.ndarray) -> np.ndarray:
-        if not len(self.hashes):
-            return np.zeros(len(keys), dtype=bool)
-        places = np.searchsorted(self.hashes, keys).clip(max=len(self.hashes) - 1)
-        return self.hashes[places] == keys
+    def _with_acronyms(self, found: WordColumns, windows: list[_Window]) -> list[_Window]:
+        """Add the acronyms, whose rows come before those of the same word as a bag of words."""
+        places = [i for i, key in enumerate(found.acronyms) if key and found.keys[i]]
+        keys = np.array([found.acronyms[i] for i in places], dtype=np.uint64)
+        acronyms = {i: rows for i, rows in zip(places, self._look_up(keys), strict=True) if rows}
+        longer = [window for window in windows if window.start + 1 < window.end or window.start not in acronyms]
+        single = {window.start: window.rows for window in windows if window.start + 1 == window.end}
+        return longer + [_Window(i, i + 1, rows + single.get(i, [])) for i, rows in acronyms.items()]
 
-    def _verify(self, text: str, window: list[Word]) -> int | None:
-        """Return the row of the name that a window equals, or None.
+    @cached_property
+    def _bitmap(self) -> tuple[int, np.ndarray]:
+        """How far to shift a key, and which of the shifted keys occur, one bit each: 8 to 16 bits per name."""
+        n_bits = max(FEWEST_BITS, len(self.hashes).bit_length() + 3)
+        shift, size = 64 - n_bits, 1 << min(n_bits, BITS_PER_BLOCK)
+        bits = np.zeros(1 << n_bits - 3, dtype=np.uint8)
+        limits = np.arange(0, 1 << n_bits, size, dtype=np.uint64) << np.uint64(shift)
+        edges = [*np.searchsorted(self.hashes, limits).tolist(), len(self.hashes)]
+        for block, (left, right) in enumerate(pairwise(edges)):
+            occurs = np.zeros(size, dtype=bool)
+            occurs[(self.hashes[left:right] >> np.uint64(shift)) - np.uint64(block * size)] = True
+            bits[block * size // 8 : (block + 1) * size // 8] = np.packbits(occurs, bitorder="little")
+        return shift, bits
 
-        Two bags of words may share a hash, and not all words may change places. Reordered words must not be separated
-        by a comma. Words joined by "to", "with" and similar words only match a name with such a word: "lip with cleft
-        …" is not cleft lip. If a word is a single letter or digit, the words must be the same in the same order:
-        "hepatitis in a …" and "B hepatitis" are not names.
-        """
-        written = text[window[0].start : window[-1].end]
-        bag_key = _bag_key([word.key for word in window])
-        names = {row: self.kb.name(row) for row in (*self._rows(_acronym_key(written)), *self._rows(bag_key))}
-        same = (
-            row
-            for row, name in names.items()
-            if (name == written if is_acronym(name) else _same_name(text, window, name))
-        )
-        # prefer the name as written; otherwise the rows are ordered by tie rank
-        return min(same, key=lambda row: names[row].lower() != written.lower(), default=None)
+    def _may_know(self, keys: np.ndarray) -> np.ndarray:
+        """Return whether keys may be those of names, bool, shape (keys,). It is certain that the others are not."""
+        shift, bits = self._bitmap
+        places = keys >> np.uint64(shift)
+        return (bits[places >> np.uint64(3)] >> (places & np.uint64(7)).astype(np.uint8) & 1).astype(bool)
+
+    def _look_up(self, keys: np.ndarray) -> list[list[int]]:
+        """Return the rows of the names with each key."""
+        lefts, rights = (np.searchsorted(self.hashes, keys, side).tolist() for side in ("left", "right"))
+        return [
+            self.rows[left:right].tolist() if left < right else [] for left, right in zip(lefts, rights, strict=True)
+        ]
 
     def _rows(self, key: int) -> list[int]:
-        if not key:
+        shift, bits = self._bitmap
+        place = key >> shift
+        if not key or not int(bits[place >> 3]) >> (place & 7) & 1:
             return []
-        left, right = (np.searchsorted(self.hashes, np.uint64(key), side) for side in ("left", "right"))
-        rows: list[int] = self.rows[left:right].tolist()
-        return rows
+        return self._look_up(np.array([key], dtype=np.uint64))[0]
+
+    def _read(self, rows: set[int]) -> dict[int, _Name]:
+        """Return the names in some rows."""
+        names = {row: name for row in rows if (name := self._names.get(row)) is not None}
+        missing = sorted(rows.difference(names))
+        if missing:
+            read = dict(zip(missing, map(_Name.of, self.kb.names_at(missing)), strict=True))
+            names |= read
+            self._names |= read
+            drop_oldest(self._names, CACHED_NAMES)
+        return names
 
 
-def _tie_ranks(kb: KnowledgeBase) -> np.ndarray:
-    """Return the tie rank of each name by its best concept, int32, shape (names,); see `KnowledgeBase.tie_order`."""
-    names = kb.name_concepts.names
-    order = np.lexsort((names, *kb.tie_order(np.arange(len(names)))))
-    best, firsts = np.unique(names[order], return_index=True)
-    ranks = np.zeros(kb.n_names, dtype=np.int32)
+class _Window(NamedTuple):
+    """The words `start:end` of a text, and the rows of the names with their key."""
+
+    start: int
+    end: int
+    rows: list[int]
+
+
+def matcher_cache(kb: KnowledgeBase) -> Path:
+    """Return the cache folder for the keys of the names of a knowledge base."""
+    return cache_dir() / "matchers" / f"{kb.fingerprint[:16]}-{KEYS}"
+
+
+def _manifest(kb: KnowledgeBase) -> dict[str, Any]:
+    return {"store": kb.fingerprint, "keys": KEYS}
+
+
+def _check_manifest(folder: Path, kb: KnowledgeBase) -> None:
+    try:
+        manifest = json.loads((folder / MANIFEST_FILE).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise SapbertError(Errors.E306.format(path=folder, reason=error)) from error
+    if manifest != _manifest(kb):
+        raise SapbertError(Errors.E306.format(path=folder, reason="it belongs to another vocabulary"))
+
+
+def _bounded_windows(breaks: np.ndarray, solid: np.ndarray, first: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the windows that can be names: no break inside, and no function word at either end.
+
+    Args:
+        breaks: The number of breaks up to each word, int, shape (words,).
+        solid: Which words are no function words, bool, shape (words,).
+        first: The first word of the `WORDS_PER_BLOCK` words at which the windows start.
+
+    Returns:
+        The first word and the end of each window, twice int64, shape (windows,).
+    """
+    starts = first + np.flatnonzero(solid[first : first + WORDS_PER_BLOCK])
+    lasts = starts[:, None] + np.arange(MAX_WORDS)
+    inside = lasts < len(solid)
+    lasts = np.where(inside, lasts, 0)
+    of_start, of_length = np.nonzero(inside & solid[lasts] & (breaks[lasts] == breaks[starts][:, None]))
+    return starts[of_start], starts[of_start] + of_length + 1
+
+
+def _chunks(names: Iterator[str]) -> Iterator[tuple[int, list[str]]]:
+    """Yield names in chunks, each with the row of its first name."""
+    first = 0
+    while chunk := list(islice(names, NAMES_PER_CHUNK)):
+        yield first, chunk
+        first += len(chunk)
+
+
+def _shared(hashes: np.ndarray) -> np.ndarray:
+    """Return the positions of the sorted keys that occur more than once, int64."""
+    same = hashes[1:] == hashes[:-1]
+    return np.flatnonzero(np.concatenate([same, [False]]) | np.concatenate([[False], same]))
+
+
+def _tie_ranks(kb: KnowledgeBase, rows: np.ndarray) -> np.ndarray:
+    """Return the tie rank of each name by its best concept, int64, shape (rows,); see `KnowledgeBase.tie_order`."""
+    which, entries = kb.name_concepts.of(rows)
+    order = np.lexsort((rows[which], *kb.tie_order(entries)))
+    best, firsts = np.unique(which[order], return_index=True)
+    ranks = np.zeros(len(rows), dtype=np.int64)
     ranks[best] = firsts
     return ranks
 
 
 def _extensions(text: str, match: NameMatch) -> Iterator[tuple[int, int]]:
     """Yield the match with a connector and 1 to `MAX_ADDED` words on either side, fewest words first."""
-    before = _BEFORE.search(text, max(0, match.start - 80), match.start)
+    earliest = max(0, match.start - 80)
+    ends_in_connector = text[earliest : match.start].rstrip().endswith(_CONNECTOR_ENDS)  # much faster than the search
+    before = _BEFORE.search(text, earliest, match.start) if ends_in_connector else None
     if before:
         starts = [word.start() for word in _ANY_WORD.finditer(text, before.start(1), before.end(1))]
         yield from ((start, match.end) for start in reversed(starts))
@@ -200,34 +385,52 @@ def _extensions(text: str, match: NameMatch) -> Iterator[tuple[int, int]]:
         yield from ((match.start, end) for end in ends)
 
 
-def _same_name(text: str, window: list[Word], name: str) -> bool:
-    name_words = words(name)
-    keys, name_keys = [word.key for word in window], [word.key for word in name_words]
-    if keys == name_keys or any(len(key) == 1 for key in keys):
-        return keys == name_keys
-    if _is_joined(text, window) and not _is_joined(name, name_words):
+def _verify(text: str, found: WordColumns, start: int, end: int, candidates: Sequence[tuple[int, _Name]]) -> int | None:
+    """Return the row of the name that a window equals, or None.
+
+    Two bags of words may share a hash, and not all words may change places. Reordered words must not be separated by a
+    comma. Words joined by "to", "with" and similar words only match a name with such a word: "lip with cleft …" is not
+    cleft lip. If a word is a single letter or digit, the words must be the same in the same order: "hepatitis in a …"
+    and "B hepatitis" are not names.
+    """
+    written = text[found.starts[start] : found.ends[end - 1]]
+    lower = written.lower()
+    keys = found.keys[start:end]
+    same = None
+    for row, name in candidates:
+        if (name.text == written) if name.acronym else _same_name(found, start, end, keys, name):
+            # prefer the name as written; otherwise the rows are ordered by tie rank
+            if name.lower == lower:
+                return row
+            same = row if same is None else same
+    return same
+
+
+def _same_name(found: WordColumns, start: int, end: int, keys: list[str], name: _Name) -> bool:
+    if keys == name.keys or any(len(key) == 1 for key in keys):
+        return keys == name.keys
+    if not name.joined and _is_joined(found, start, end):
         return False
-    keys, name_keys = list(filter(None, keys)), list(filter(None, name_keys))
-    return keys == name_keys or (not any(word.comma for word in window[1:]) and sorted(keys) == sorted(name_keys))
+    kept = list(filter(None, keys))
+    if kept == list(filter(None, name.keys)):
+        return True
+    return not any(found.commas[start + 1 : end]) and sorted(kept) == name.ordered
 
 
-def _is_joined(text: str, found: list[Word]) -> bool:
+def _is_joined(found: WordColumns, start: int = 0, end: int | None = None) -> bool:
     """Return whether a function word relates two words. "of" and articles do not count."""
-    return any(text[word.start : word.end].lower() not in _OPEN for word in found if not word.key)
+    places = zip(found.keys[start:end], found.written[start:end], strict=True)
+    return any(not key and written.lower() not in _OPEN for key, written in places)
 
 
-def _name_key(name: str) -> int:
-    return _acronym_key(name) or _bag_key([word.key for word in words(name)])
-
-
-def _acronym_key(text: str) -> int:
-    # the prefix keeps it apart from the hash of a word with the same letters
-    return hash64(f"={text}") if is_acronym(text) else 0
-
-
-def _bag_key(keys: list[str]) -> int:
-    return sum(map(_word_hash, keys)) % 2**64
-
-
-def _word_hash(key: str) -> int:
-    return hash64(key) if key else 0
+def _name_keys(names: list[str]) -> np.ndarray:
+    """Return the keys of names, uint64, shape (names,): as an acronym, or else as a bag of words. 0 for no words."""
+    of_word, hashes = word_hashes(names)
+    sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(hashes, dtype=np.uint64)])
+    edges = np.searchsorted(of_word, np.arange(len(names) + 1))
+    keys: np.ndarray = sums[edges[1:]] - sums[edges[:-1]]
+    for i, name in enumerate(names):
+        # spelling out only shortens Greek letters with accents
+        if (len(name) <= MAX_ACRONYM or not name.isascii()) and (key := acronym_hash(name)):
+            keys[i] = key
+    return keys

@@ -9,6 +9,8 @@ from itertools import groupby
 from ..kb.knowledge_base import KnowledgeBase
 from ..types import SCORE_DIGITS, Candidate
 
+CACHED_PRIORS = 1 << 16
+
 
 class ConceptPrior:
     """Raises the scores of concepts that annotators mean more often.
@@ -39,24 +41,41 @@ class ConceptPrior:
 
     def __call__(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         """Return the candidates with new scores and their `prior`, best first. Equal scores keep their order."""
-        groups = groupby(candidates, key=lambda candidate: candidate.score)
-        scored = [candidate for _, tied in groups for candidate in self._scored(list(tied))]
+        priors = self._priors({candidate.concept_id for candidate in candidates})
+        groups = [list(tied) for _, tied in groupby(candidates, key=lambda candidate: candidate.score)]
+        contested = [tied for tied in groups if len(tied) > 1 and any(priors[one.concept_id] for one in tied)]
+        pairs = [(one.concept_id, one.name) for tied in contested for one in tied]
+        annotated = dict(zip(pairs, self._kb.annotations_of(pairs), strict=True)) if pairs else {}
+        scored = [candidate for tied in groups for candidate in self._scored(tied, priors, annotated)]
         return sorted(scored, key=lambda candidate: -candidate.score)
 
     def of(self, concept_id: str) -> float:
         """Return the prior of a concept, from 0 to 1."""
-        if concept_id not in self._cache:
-            n = sum(self._counts.get(one, 0) for one in self._kb.ids(concept_id))
-            self._cache[concept_id] = min(1.0, math.log1p(n) / self._highest)
-        return self._cache[concept_id]
+        return self._priors({concept_id})[concept_id]
 
-    def _scored(self, tied: Sequence[Candidate]) -> list[Candidate]:
+    def _priors(self, concept_ids: set[str]) -> dict[str, float]:
+        """Return the prior of each concept. The vocabulary is read once for all that are not known yet."""
+        cache = self._cache
+        priors = {concept_id: cache[concept_id] for concept_id in concept_ids if concept_id in cache}
+        missing = sorted(concept_ids.difference(priors))
+        if missing:
+            for concept_id, ids in self._kb.ids_of(missing).items():
+                n = sum(self._counts.get(one, 0) for one in ids)
+                priors[concept_id] = min(1.0, math.log1p(n) / self._highest)
+            if len(cache) > CACHED_PRIORS:
+                self._cache = cache = {}  # a new object, since another thread may read the old one
+            cache.update(priors)
+        return priors
+
+    def _scored(
+        self, tied: Sequence[Candidate], prior_of: Mapping[str, float], annotated: Mapping[tuple[str, str], int]
+    ) -> list[Candidate]:
         """Score candidates that share one score."""
-        priors = [self.of(candidate.concept_id) for candidate in tied]
+        priors = [prior_of[candidate.concept_id] for candidate in tied]
         if len(tied) > 1 and any(priors):
-            annotated = [self._kb.annotations(candidate.concept_id, candidate.name) for candidate in tied]
-            most = max(annotated)
-            highest = max(prior for prior, n in zip(priors, annotated, strict=True) if n == most)
+            counts = [annotated[candidate.concept_id, candidate.name] for candidate in tied]
+            most = max(counts)
+            highest = max(prior for prior, n in zip(priors, counts, strict=True) if n == most)
             priors = [min(prior, highest) for prior in priors]
         scores = [(tied[0].score + self._weight * prior) / (1 + self._weight) for prior in priors]
         return [

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from functools import cached_property
 from types import MappingProxyType
 from typing import NamedTuple
 
 from ..kb.ids import is_supplementary
-from ..kb.knowledge_base import KnowledgeBase
+from ..kb.knowledge_base import ConceptSummary, KnowledgeBase
 from ..types import SCORE_DIGITS, Candidate, LinkedPart
 
 Parts = tuple[LinkedPart, ...]
@@ -76,6 +77,13 @@ def _list_rivals(concept_ids: Sequence[str]) -> str:
     return ", ".join(concept_ids[:MAX_RIVALS]) + more
 
 
+class _Known(NamedTuple):
+    """What a vocabulary says: of concepts by id, and how often each name is annotated with a concept."""
+
+    concepts: Mapping[str, ConceptSummary]
+    annotations: Mapping[tuple[str, str], int]
+
+
 class TieBreaker:
     """Orders the candidates that share the best score. It does not change scores or the set of candidates.
 
@@ -111,39 +119,53 @@ class TieBreaker:
             for part in parts
             if n_tied(part) == 1 and part.candidates[0] in self._above_threshold(part.candidates[:1])
         }
+        known = self._read([one for parts in mentions for part in parts for one in _tied(part)])
         return [
             tuple(
-                self._ordered(part, label, linked) if n_tied(part) > 1 else _with_prior_explained(part)
+                self._ordered(part, label, linked, known) if n_tied(part) > 1 else _with_prior_explained(part)
                 for part in parts
             )
             for parts, label in zip(mentions, labels, strict=True)
         ]
 
-    def _ordered(self, part: LinkedPart, label: str, linked: AbstractSet[str]) -> LinkedPart:
+    def _read(self, candidates: Sequence[Candidate]) -> _Known:
+        """Read what the vocabulary says of all candidates in ties at once."""
+        if not candidates:
+            return _Known({}, {})
+        pairs = list(dict.fromkeys((one.concept_id, one.name) for one in candidates))
+        concepts = self._kb.summaries_of([concept_id for concept_id, _ in pairs])
+        return _Known(concepts, dict(zip(pairs, self._kb.annotations_of(pairs), strict=True)))
+
+    def _ordered(self, part: LinkedPart, label: str, linked: AbstractSet[str], known: _Known) -> LinkedPart:
         types = self._types(label)
-        tied = {candidate.concept_id: candidate for candidate in part.candidates[: n_tied(part)]}
-        ranked = rank([self._evidence(candidate, types, linked) for candidate in tied.values()], self._rules)
+        tied = {candidate.concept_id: candidate for candidate in _tied(part)}
+        evidence = [_evidence(candidate, types, linked, known) for candidate in tied.values()]
+        ranked = rank(evidence, self._rules)
         candidates = (*(tied[one.concept_id] for one in ranked), *part.candidates[len(tied) :])
         return part._replace(candidates=candidates, tie=explain(ranked, self._rules))
 
     def _types(self, label: str) -> frozenset[str]:
         if label in self._label_types:
             return frozenset(self._label_types[label])
-        return frozenset(type for type in self._kb.type_counts() if type.casefold() == label.casefold())
+        return frozenset(type for type in self._type_names if type.casefold() == label.casefold())
 
-    def _evidence(self, candidate: Candidate, types: AbstractSet[str], linked: AbstractSet[str]) -> TieEvidence:
-        concept = self._kb.get(candidate.concept_id)
-        assert concept is not None
-        return TieEvidence(
-            candidate.concept_id,
-            self._kb.annotations(candidate.concept_id, candidate.name),
-            concept.canonical_name == candidate.name,
-            not types.isdisjoint(concept.types),
-            candidate.concept_id in linked,
-            not is_supplementary(candidate.concept_id),
-            self._kb.annotations(candidate.concept_id),
-            1 + len(concept.aliases),
-        )
+    @cached_property
+    def _type_names(self) -> list[str]:
+        return list(self._kb.type_counts())
+
+
+def _evidence(candidate: Candidate, types: AbstractSet[str], linked: AbstractSet[str], known: _Known) -> TieEvidence:
+    concept = known.concepts[candidate.concept_id]
+    return TieEvidence(
+        candidate.concept_id,
+        known.annotations[candidate.concept_id, candidate.name],
+        concept.preferred == candidate.name,
+        not types.isdisjoint(concept.types),
+        candidate.concept_id in linked,
+        not is_supplementary(candidate.concept_id),
+        concept.annotations,
+        concept.names,
+    )
 
 
 def _with_prior_explained(part: LinkedPart) -> LinkedPart:
@@ -169,5 +191,15 @@ def _is_as_similar(one: Candidate, other: Candidate) -> bool:
 
 
 def n_tied(part: LinkedPart) -> int:
-    """Return how many candidates have the best score."""
-    return sum(candidate.score == part.candidates[0].score for candidate in part.candidates)
+    """Return how many candidates have the best score. They come first."""
+    candidates = part.candidates
+    n = min(len(candidates), 1)
+    while n < len(candidates) and candidates[n].score == candidates[0].score:
+        n += 1
+    return n
+
+
+def _tied(part: LinkedPart) -> tuple[Candidate, ...]:
+    """Return the candidates that share the best score; none if there is only one."""
+    n = n_tied(part)
+    return part.candidates[:n] if n > 1 else ()

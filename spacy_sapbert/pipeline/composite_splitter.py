@@ -75,7 +75,8 @@ class CompositeSplitter(Pipe):
                     set_composite_splits(mention, splits)
 
     def _splits_of_mentions(self, doc: Doc) -> List[CompositeSplits]:
-        text, occurrences = doc.text, get_abbreviation_occurrences(doc)
+        occurrences = get_abbreviation_occurrences(doc)
+        text = doc.text if occurrences else ""  # spaCy builds the text on each access
         return [self._splits(mention, text, occurrences) for mention in mentions_of(doc, self.spans_key)]
 
     def _splits(self, mention: Span, text: str, occurrences: Sequence[AbbreviationOccurrence]) -> CompositeSplits:

@@ -11,6 +11,7 @@ from spacy.training import Example
 from spacy.util import filter_spans
 from spacy.vocab import Vocab
 
+from .._caching import drop_oldest
 from ..text.words import word_keys
 from .attributes import get_abbreviation_occurrences, register, set_matched_name
 from .base import FolderPipe
@@ -26,6 +27,9 @@ STOP_NAMES = (
     "included", "symptom", "syndrome", "drug", "chemical", "compound", "agent", "element", "solution", "mixture",
     "protein", "emergency", "injury", "recurrence", "relapse", "strain",
 )  # fmt: skip
+
+CACHED_LABELS = 1 << 14
+_UNKNOWN = object()
 
 
 @Language.factory(
@@ -130,7 +134,8 @@ class ConceptMatcher(FolderPipe):
         self.composites = composites
         self.scorer = scorer
         self._matcher: Optional[NameMatcher] = None
-        self._filtered: Optional[Tuple[Any, np.ndarray]] = None
+        self._filtered: Optional[Tuple[Any, Optional[np.ndarray]]] = None
+        self._labels: Dict[Tuple[Any, int], Any] = {}
         check_setting(self, "min_length", min_length >= 1, "at least 1")
         register()
 
@@ -152,12 +157,16 @@ class ConceptMatcher(FolderPipe):
 
     @property
     def matcher(self) -> "NameMatcher":
-        """The name matcher. The knowledge base of the config is opened at the first use."""
+        """The name matcher. The knowledge base of the config is opened at the first use.
+
+        The keys of its names come from the cache folder, or are made there.
+        """
         if self._matcher is None:
             from ..kb.storage import load_knowledge_base
             from ..linking.name_matcher import NameMatcher
 
-            self._matcher = NameMatcher.build(load_knowledge_base(self._kb))
+            self._use(NameMatcher.cached(load_knowledge_base(self._kb)))
+            assert self._matcher is not None
         return self._matcher
 
     @property
@@ -171,7 +180,11 @@ class ConceptMatcher(FolderPipe):
         Args:
             kb: "starter", or the path of a knowledge base.
         """
-        self._kb, self._matcher, self._filtered = kb, None, None
+        self._kb = kb
+        self._use(None)
+
+    def _use(self, matcher: "Optional[NameMatcher]") -> None:
+        self._matcher, self._filtered, self._labels = matcher, None, {}
 
     def _spans(self, doc: Doc) -> List[Span]:
         text = doc.text  # spaCy builds the text on each access
@@ -190,14 +203,14 @@ class ConceptMatcher(FolderPipe):
                 found[occurrence.start, occurrence.end] = row
             elif not self._is_cut_short(occurrence.long, found.get((occurrence.start, occurrence.end))):
                 found.pop((occurrence.start, occurrence.end), None)
-        labels = self._labels(set(found.values()))
+        labels = self._labels_of(set(found.values()))
         spans: Dict[Tuple[int, int], Span] = {}
         for (start, end), row in found.items():
             span = doc.char_span(start, end, label=labels[row] or "", alignment_mode="expand")
             if labels[row] and span and not _adds_letters(span, start, end):
                 spans.setdefault((span.start, span.end), span)
                 if (start, end) not in wholes:
-                    set_matched_name(span, self.kb.name(row))
+                    set_matched_name(span, self.matcher.name(row))
         return list(spans.values())
 
     def _is_wanted(self, text: str, stop_words: Set[Tuple[str, ...]]) -> bool:
@@ -212,31 +225,42 @@ class ConceptMatcher(FolderPipe):
             return False
         wanted = set(word_keys(long_form))
         _, owners = self.kb.name_concepts.of(np.array([row]))
-        names = (
-            name.text
-            for concept in self.kb.name_concepts.concepts[owners].tolist()
-            for name in self.kb.names_of(self.kb.concept_id(concept))
-        )
+        concepts = np.unique(self.kb.name_concepts.concepts[owners]).tolist()
+        names = dict.fromkeys(text for of_concept in self.kb.names_of_concepts(concepts) for text in of_concept)
         return bool(wanted) and any(wanted.issubset(word_keys(name)) for name in names)
 
-    def _labels(self, rows: Set[int]) -> Dict[int, Optional[str]]:
+    def _labels_of(self, rows: Set[int]) -> Dict[int, Optional[str]]:
         """Return the label of each name; None if the filter excludes all its concepts."""
-        name_concepts, matching = self.kb.name_concepts, self._matching_entries()
+        matching = self._matching_entries()  # first, since it checks the filter
+        setting = self.label, tuple(self.types), tuple(self.sources)
+        cached = {row: self._labels.get((setting, row), _UNKNOWN) for row in rows}
+        known = {row: label for row, label in cached.items() if label is not _UNKNOWN}
+        missing = sorted(rows.difference(known))
+        if missing:
+            read = self._read_labels(missing, matching)
+            self._labels.update(((setting, row), label) for row, label in read.items())
+            known.update(read)
+            drop_oldest(self._labels, CACHED_LABELS)
+        return known
+
+    def _read_labels(self, rows: Sequence[int], matching: Optional[np.ndarray]) -> Dict[int, Optional[str]]:
+        name_concepts = self.kb.name_concepts
         labels: Dict[int, Optional[str]] = dict.fromkeys(rows)
-        if not rows:
-            return labels
-        _, owners = name_concepts.of(np.array(sorted(rows)))
-        matching = matching[owners]
-        # if several concepts share a name, the one with the best tie rank gives the label
-        order = np.lexsort(self.kb.tie_order(owners))
-        for i in order[matching[order]]:
-            row = int(name_concepts.names[owners[i]])
-            if labels[row] is None:
-                labels[row] = self.label or self._type(int(name_concepts.concepts[owners[i]]))
+        _, owners = name_concepts.of(np.array(rows))
+        owners = owners if matching is None else owners[matching[owners]]
+        if len(np.unique(name_concepts.names[owners])) < len(owners):
+            # if several concepts share a name, the one with the best tie rank gives the label
+            owners = owners[np.lexsort(self.kb.tie_order(owners))]
+        names, firsts = np.unique(name_concepts.names[owners], return_index=True)
+        concepts = name_concepts.concepts[owners[firsts]].tolist()
+        types = ([(self.label,)] * len(concepts)) if self.label else self.kb.types_at(concepts)
+        labels.update(
+            (row, of_concept[0] if of_concept else "CONCEPT") for row, of_concept in zip(names.tolist(), types)
+        )
         return labels
 
-    def _matching_entries(self) -> np.ndarray:
-        """Return which entries of `kb.name_concepts` match the filter. The vocabulary is queried once per filter.
+    def _matching_entries(self) -> Optional[np.ndarray]:
+        """Return which entries of `kb.name_concepts` match the filter; None for all. It is read once per filter.
 
         Raises:
             SapbertError: E404 the vocabulary has no such type, E405 it has no such source.
@@ -246,12 +270,8 @@ class ConceptMatcher(FolderPipe):
             from ..kb.filters import check_filters
 
             check_filters(self.kb, *filter)
-            self._filtered = filter, self.kb.matching_entries(*filter)
+            self._filtered = filter, self.kb.matching_entries(*filter) if any(filter) else None
         return self._filtered[1]
-
-    def _type(self, concept: int) -> str:
-        found = self.kb.get(self.kb.concept_id(concept))
-        return found.types[0] if found and found.types else "CONCEPT"
 
     def _save(self, folder: Path) -> None:
         from ..kb.storage import copy_knowledge_base
@@ -263,7 +283,7 @@ class ConceptMatcher(FolderPipe):
         from ..kb.storage import open_saved_knowledge_base
         from ..linking.name_matcher import NameMatcher
 
-        self._matcher, self._filtered = NameMatcher.load(open_saved_knowledge_base(folder), folder), None
+        self._use(NameMatcher.load(open_saved_knowledge_base(folder), folder))
 
 
 def _adds_letters(span: Span, start: int, end: int) -> bool:

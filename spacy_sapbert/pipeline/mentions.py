@@ -41,12 +41,13 @@ def variants_of(doc: Doc, spans_key: Optional[str], *, resolve_abbreviations: bo
     """Return the variants of each mention that earlier components found."""
     from ..linking.variants import MentionVariants
 
-    text = doc.text  # spaCy builds the text on each access
     occurrences = get_abbreviation_occurrences(doc) if resolve_abbreviations else []
+    text = doc.text if occurrences else ""  # spaCy builds the text on each access
     found = []
     for mention in mentions_of(doc, spans_key):
-        expanded = expand(text, mention.start_char, mention.end_char, occurrences) if occurrences else mention.text
-        long_form = expanded if expanded != mention.text else None
-        variants = MentionVariants(mention.text, long_form, get_composite_splits(mention), get_matched_name(mention))
-        found.append(variants._replace(corrections=get_corrections(mention)))
+        written = mention.text
+        expanded = expand(text, mention.start_char, mention.end_char, occurrences) if occurrences else written
+        long_form = expanded if expanded != written else None
+        splits, name, corrections = get_composite_splits(mention), get_matched_name(mention), get_corrections(mention)
+        found.append(MentionVariants(written, long_form, splits, name, corrections))
     return found

@@ -8,6 +8,7 @@ also be both. Each pair of lengths gives one split. `spacy_sapbert.text.coordina
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from itertools import groupby, pairwise, product
 
 from .coordination import Cut, Words, cost, word_class
@@ -21,6 +22,8 @@ _MARGIN = 3.0
 
 _LONG_CONNECTORS = frozenset(("as well as", "but not", "but also", "and also", "and not"))
 _CONNECTORS = _LONG_CONNECTORS | {"and", "or", "nor", "&", "/", ",", "and/or", "or/and"}
+# Each connector but the comma has one of them.
+_PARTS_OF_CONNECTORS = ("and", "or", "&", "/", "but", "well")
 _FIXED_PAIRS = frozenset(("head and neck", "head & neck", "foot and mouth", "nose and throat"))
 _PHRASES = _LONG_CONNECTORS | _FIXED_PAIRS
 # These introduce the list or its last member. A single mention does not contain them.
@@ -50,15 +53,26 @@ def composite_splits(text: str, *, max_splits: int = 6) -> list[tuple[str, ...]]
     `MAX_CHARACTERS`, `MAX_WORDS` or `MAX_CONJUNCTS`. Parts keep the words and the case of the text. Only what a hyphen
     omits is filled in ("hyper- or hypotension").
     """
-    if len(text) > MAX_CHARACTERS:
+    if len(text) > MAX_CHARACTERS or not _may_join(text):
         return []
+    return list(_composite_splits(text))[:max_splits]
+
+
+def _may_join(text: str) -> bool:
+    """Return quickly whether a text may have a connector other than a comma."""
+    lower = text.lower()
+    return any(part in lower for part in _PARTS_OF_CONNECTORS)
+
+
+@lru_cache(maxsize=1 << 12)  # documents repeat their mentions
+def _composite_splits(text: str) -> tuple[tuple[str, ...], ...]:
     ranked = sorted((cost(cut), cut.after, cut.before, cut) for cut in _cuts(_fill_hyphens(_conjuncts(_tokens(text)))))
     found: dict[tuple[str, ...], None] = {}
     for value, _, _, cut in ranked:
         parts = tuple(dict.fromkeys(_parts(cut)))
         if len(parts) > 1 and value < ranked[0][0] + _MARGIN:
             found.setdefault(parts)
-    return list(found)[:max_splits]
+    return tuple(found)
 
 
 # --- from text to words and connectors

@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
-from typing import NamedTuple
+from itertools import accumulate
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from .greek import spell_out_greek
+from .hashing import hash64
 from .normalize import american
 
 # These words do not distinguish names: "cancer of the breast", "breast cancer". Not among them are "a" ("hepatitis A"),
 # and "and", "or", "no" and "without", since they change the meaning.
 FUNCTION_WORDS = frozenset({"of", "the", "in", "on", "by", "to", "for", "with", "due", "an", "at", "from"})
 
-_WORD = re.compile(r"([^\W_]+)(?:['’][sS](?![^\W_]))?")  # "Parkinson's" counts as "Parkinson"
+MAX_ACRONYM = 5  # characters
+MAX_GAP = 4  # characters between two words of a name
+MAX_CACHED = 64  # characters of a word in the cache, which bounds its memory
+
+# "Parkinson's" counts as "Parkinson". The group makes `split` return the words, too.
+_WORD = re.compile(r"([^\W_]+(?:['’][sS](?![^\W_]))?)")
+_POSSESSIVES = ("'s", "'S", "’s", "’S")
 # No name crosses these: the end of a sentence or clause, or a bracket outside a word.
+_SPACE = (False, False)
 _BREAK = re.compile(r"[.;:!?][\s\"'”’)]|[\s][([{]|[)\]}][\s]|[\"“”<>=]|\n\s*\n")
 
 
@@ -37,25 +49,97 @@ class Word(NamedTuple):
     comma: bool
 
 
+class WordColumns(NamedTuple):
+    """The words of a text as parallel lists, one entry per word. See `Word` for `keys`, `broken` and `commas`.
+
+    Attributes:
+        written: The word as the text has it, with a possessive "s".
+        starts: First character.
+        ends: Position after the last character.
+        keys: Its key.
+        hashes: The hash of its key, 0 for a function word.
+        acronyms: The key of the word as an acronym, 0 if it is none. See `acronym_hash`.
+        broken: Whether something that no name crosses comes before.
+        commas: Whether a comma comes before.
+    """
+
+    written: list[str]
+    starts: list[int]
+    ends: list[int]
+    keys: list[str]
+    hashes: list[int]
+    acronyms: list[int]
+    broken: list[bool]
+    commas: list[bool]
+
+
+def word_columns(text: str) -> WordColumns:
+    """Split a text into words, as parallel lists."""
+    pieces = _WORD.split(text)  # by turns what stands between words, and a word
+    ends = list(accumulate(map(len, pieces)))
+    written = pieces[1::2]
+    short = max(map(len, pieces)) <= MAX_CACHED
+    keys, hashes, acronyms = _columns(map(_hash_short if short else _hashed, written), 3)
+    broken, commas = _columns(map(_gap, pieces[:-1:2]), 2)
+    return WordColumns(written, ends[:-1:2], ends[1::2], keys, hashes, acronyms, broken, commas)
+
+
+def _columns(rows: Iterable[tuple[Any, ...]], n: int) -> list[list[Any]]:
+    return list(map(list, zip(*rows, strict=True))) or [[] for _ in range(n)]
+
+
 def words(text: str) -> list[Word]:
     """Split a text into words."""
-    found: list[Word] = []
-    last = 0
-    for match in _WORD.finditer(text):
-        gap = text[last : match.start()]
-        broken = len(gap) > 4 or bool(_BREAK.search(gap))
-        found.append(Word(match.start(), match.end(), _key(match[1]), broken, "," in gap))
-        last = match.end()
-    return found
+    found = word_columns(text)
+    columns = found.starts, found.ends, found.keys, found.broken, found.commas
+    return list(map(Word._make, zip(*columns, strict=True)))
+
+
+def word_hashes(texts: Iterable[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Split many texts into words at once.
+
+    Returns:
+        The number of the text of each word, int64, and the hash of its key (0 for a function word), uint64. Both have
+        the shape (words,).
+    """
+    joined = list(texts)
+    pieces = _WORD.split("\n".join(joined))  # a line break is no part of a word
+    starts = np.fromiter(accumulate(map(len, pieces)), dtype=np.int64, count=len(pieces))[:-1:2]
+    ends = np.cumsum(np.fromiter(map(len, joined), dtype=np.int64, count=len(joined)) + 1)
+    hashes = np.fromiter((_hashed(word)[1] for word in pieces[1::2]), dtype=np.uint64, count=len(starts))
+    return np.searchsorted(ends, starts, side="right"), hashes
+
+
+def acronym_hash(text: str) -> int:
+    """Return the hash of an acronym as it is written; 0 if the text is none, see `is_acronym`."""
+    # the prefix keeps it apart from the hash of a word with the same letters
+    return hash64(f"={text}") if is_acronym(text) else 0
+
+
+def _hashed(written: str) -> tuple[str, int, int]:
+    """Return the key of a word, the hash of the key, and its hash as an acronym."""
+    return _hash_short(written) if len(written) <= MAX_CACHED else _hash_word(written)
+
+
+def _hash_word(written: str) -> tuple[str, int, int]:
+    key = _key(written[:-2] if written.endswith(_POSSESSIVES) else written)
+    return key, hash64(key) if key else 0, acronym_hash(written)
+
+
+_hash_short = lru_cache(maxsize=1 << 16)(_hash_word)
+
+
+def _gap(between: str) -> tuple[bool, bool]:
+    """Return whether no name crosses what stands between two words, and whether there is a comma."""
+    return _SPACE if between == " " else (len(between) > MAX_GAP or bool(_BREAK.search(between)), "," in between)
 
 
 @lru_cache(maxsize=1 << 16)
 def word_keys(text: str) -> tuple[str, ...]:
     """Return the sorted keys of the words that distinguish names, without function words."""
-    return tuple(sorted(word.key for word in words(text) if word.key))
+    return tuple(sorted(filter(None, word_columns(text).keys)))
 
 
-@lru_cache(maxsize=1 << 16)
 def _key(word: str) -> str:
     form = american(spell_out_greek(word))
     return "" if form in FUNCTION_WORDS else singular(form)
@@ -86,6 +170,6 @@ def is_acronym(text: str) -> bool:
     A word with a Greek letter does not count, since the letter may be spelled out: "TNFα" is "TNF-alpha".
     """
     text = spell_out_greek(text)
-    if not 2 <= len(text) <= 5 or text[0].islower() or not text.isalnum():
+    if not 2 <= len(text) <= MAX_ACRONYM or text[0].islower() or not text.isalnum():
         return False
     return sum(map(str.isupper, text)) > sum(map(str.islower, text))
