@@ -16,9 +16,8 @@ import numpy as np
 
 from ..errors import Errors, SapbertError
 from ..types import Concept, Name
-from .ids import SUPPLEMENTARY
 
-FORMAT = 2
+FORMAT = 3
 
 # Rows count from 0 without gaps, in the order in which concepts and names first appeared. The row of a name is also its
 # row in every matrix of name vectors.
@@ -48,8 +47,9 @@ INDEXES = (
     "CREATE INDEX synonyms_by_concept ON synonyms (concept)",
 )
 
-ARRAYS = {"names": "<i4", "concepts": "<i4", "preferred": "?", "annotations": "<i4"}
+ARRAYS = {"names": "<i4", "concepts": "<i4", "preferred": "?", "annotations": "<i4", "ranks": "<i4"}
 """The arrays of `NameConceptMap` and their data types in the file."""
+TIE_RANKS = "tie_ranks"
 
 
 VALUES_PER_QUERY = 500  # every SQLite allows at least 999
@@ -64,13 +64,24 @@ class NameConceptMap:
         concepts (int32, shape (n,)): Row of a concept with this name.
         preferred (bool, shape (n,)): Whether it is the preferred name of the concept.
         annotations (int32, shape (n,)): How often corpora annotate the name with the concept.
+        ranks (int32, shape (n,)): The order of entries with equally similar names. The lowest takes precedence: the
+            entry with most annotations, then a preferred name, then the concept with the lowest
+            `KnowledgeBase.tie_ranks`.
     """
 
-    def __init__(self, names: np.ndarray, concepts: np.ndarray, preferred: np.ndarray, annotations: np.ndarray) -> None:
+    def __init__(
+        self,
+        names: np.ndarray,
+        concepts: np.ndarray,
+        preferred: np.ndarray,
+        annotations: np.ndarray,
+        ranks: np.ndarray,
+    ) -> None:
         self.names = names
         self.concepts = concepts
         self.preferred = preferred
         self.annotations = annotations
+        self.ranks = ranks
 
     def of(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Find the entries of some names.
@@ -217,13 +228,13 @@ class KnowledgeBase:
 
     @cached_property
     def name_concepts(self) -> NameConceptMap:
-        """The map of names to concepts, loaded at first use. It takes 13 bytes per pair of name and concept."""
-        blobs = dict(self.query("SELECT name, data FROM arrays"))
-        return NameConceptMap(*(np.frombuffer(blobs[name], dtype=dtype) for name, dtype in ARRAYS.items()))
+        """The map of names to concepts, loaded at first use. It takes 17 bytes per pair of name and concept."""
+        blobs = dict(self.query("SELECT name, data FROM arrays WHERE name != ?", TIE_RANKS))
+        return NameConceptMap(**{name: np.frombuffer(blobs[name], dtype=dtype) for name, dtype in ARRAYS.items()})
 
     @cached_property
     def tie_ranks(self) -> np.ndarray:
-        """The tie rank of each concept, computed at first use. It decides when names give no evidence.
+        """The tie rank of each concept. It decides when names give no evidence.
 
         A main descriptor takes precedence over a supplementary record (see `ids.is_supplementary`). Then the concept
         with more annotations takes precedence, then the one with more names, then the one with the smaller id.
@@ -231,33 +242,8 @@ class KnowledgeBase:
         Returns:
             An int32 array of shape (concepts,), by concept row. Rank 0 takes precedence over all others.
         """
-        by_id = np.fromiter((row[0] for row in self._rows("SELECT row FROM concepts ORDER BY id")), dtype=np.int32)
-        forms = " OR ".join(["id GLOB ?"] * len(SUPPLEMENTARY))
-        found = self._rows(f"SELECT row FROM concepts WHERE {forms}", *SUPPLEMENTARY)
-        supplementary = np.zeros(len(self), dtype=bool)
-        supplementary[np.fromiter((row[0] for row in found), dtype=np.int32)] = True
-        concepts = self.name_concepts.concepts
-        annotations = np.bincount(concepts, weights=self.name_concepts.annotations, minlength=len(self))
-        names = np.bincount(concepts, minlength=len(self))
-        keys = (-names, -annotations, supplementary)
-        ranks = np.empty(len(self), dtype=np.int32)
-        ranks[by_id[np.lexsort([key[by_id] for key in keys])]] = np.arange(len(self))
-        return ranks
-
-    def tie_order(self, entries: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the evidence that breaks ties between concepts with equally similar names.
-
-        Args:
-            entries (int64): Positions in `name_concepts`.
-
-        Returns:
-            Keys for `np.lexsort`, in which the last key counts first. The lowest value takes precedence. The last key
-            is how often corpora annotate the name with the concept, negated. The one before is whether it is not the
-            preferred name of the concept. The first key is `tie_ranks`.
-        """
-        name_concepts = self.name_concepts
-        ranks = self.tie_ranks[name_concepts.concepts[entries]]
-        return ranks, ~name_concepts.preferred[entries], -name_concepts.annotations[entries]
+        ((data,),) = self.query("SELECT data FROM arrays WHERE name = ?", TIE_RANKS)
+        return np.frombuffer(data, dtype="<i4")
 
     def matching_entries(self, types: Sequence[str] = (), sources: Sequence[str] = ()) -> np.ndarray:
         """Find the entries of `name_concepts` that match a filter.
@@ -293,6 +279,15 @@ class KnowledgeBase:
     def concept_id(self, row: int) -> str:
         """Return the primary id of the concept in this row."""
         return str(self._one("SELECT id FROM concepts WHERE row = ?", row)[0])
+
+    def concept_ids_at(self, rows: Sequence[int]) -> list[str]:
+        """Return the primary ids of the concepts in these rows, in their order.
+
+        Raises:
+            IndexError: There is no such row.
+        """
+        found = dict(self._in_chunks("SELECT row, id FROM concepts WHERE row IN ({})", rows))
+        return [self._at(found, row) for row in rows]
 
     def ids(self, concept_id: str) -> tuple[str, ...]:
         """Return the primary id and the alternative ids of the concept with this primary id."""

@@ -25,7 +25,7 @@ def search_names(kb: KnowledgeBase, text: str, k: int) -> list[tuple[str, float,
         k: Maximum number of concepts.
 
     Returns:
-        Concept id, score and name of each concept, best first. `KnowledgeBase.tie_order` orders equal scores.
+        Concept id, score and name of each concept, best first. `NameConceptMap.ranks` orders equal scores.
     """
     words = biosyn(text).split()
     if not words:
@@ -36,7 +36,7 @@ def search_names(kb: KnowledgeBase, text: str, k: int) -> list[tuple[str, float,
     scores = np.minimum(lengths, wanted) / np.maximum(lengths, wanted)
     which, entries = kb.name_concepts.of(rows)
     best: dict[int, tuple[float, str]] = {}
-    for place in np.lexsort((*kb.tie_order(entries), -scores[which])) if len(found) else []:
+    for place in np.lexsort((kb.name_concepts.ranks[entries], -scores[which])) if len(found) else []:
         concept = int(kb.name_concepts.concepts[entries[place]])
         best.setdefault(concept, (float(scores[which[place]]), found[which[place]][1]))
         if len(best) == k:

@@ -3,30 +3,57 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property, lru_cache, partial
+from functools import lru_cache, partial
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
+from .._caching import drop_oldest
 from ..encoders.ngrams import NgramEncoder
 from ..kb.filters import ALL, Filter, FilterMask, filter_mask
 from ..kb.knowledge_base import KnowledgeBase
 from ..types import SCORE_DIGITS, Candidate
 from ..vectors.index import Index
+from ..vectors.postings import NgramIndex, NgramQueries
 
-EXACT_LIMIT = 200_000  # up to this number of names, all names are scored
-FEW = 64  # the least number of nearest names in the first search
+EXACT_LIMIT = 5000
+"""Up to this number of names, of a vocabulary or of a filter, all are scored."""
 TEXTS_PER_BATCH = 64
+CELLS = 2**24  # texts times names of which all scores are kept at once
 CACHE_SIZE = 4096  # texts; with 30 candidates each about 40 MB
+# The names that are proposed for each text. The dense score decides most candidates, so the sparse one adds few.
+NEAREST_PER_CANDIDATE = 4
+SIMILAR = 32
+SIMILAR_WITHOUT_VECTORS = 256
+# The postings that are read for each text. Measured with `benchmarks/search.py`.
+POSTINGS = 1000
+POSTINGS_WITHOUT_VECTORS = 8000
+
+
+Pairs = tuple[np.ndarray, np.ndarray]
 
 
 class _Scored(NamedTuple):
-    """The scores of one text for the names at `rows`, with the two similarities behind them."""
+    """The scores of pairs of a text and a name, as parallel arrays sorted by text.
 
+    Attributes:
+        which: The index of the text, int64.
+        rows: The row of the name, int64.
+        scores: The combined scores, float32, rounded.
+        dense: The dense similarities, float32; None without vectors.
+        sparse: The sparse similarities, float32; None without n-grams.
+    """
+
+    which: np.ndarray
     rows: np.ndarray
     scores: np.ndarray
     dense: np.ndarray | None
     sparse: np.ndarray | None
+
+    def at(self, places: np.ndarray) -> _Scored:
+        """Return the pairs at some places."""
+        return _Scored(*(None if array is None else array[places] for array in self))
 
 
 class CandidateGenerator:
@@ -42,33 +69,47 @@ class CandidateGenerator:
     Names without a positive score are no candidates if vectors have unit length. Other inner products have no
     meaningful zero, so all names are candidates.
 
+    The names nearest by either score are scored exactly. The searches may miss names, so further candidates can differ
+    from those of an exact search. A text that is a name of the vocabulary needs no dense search: its own names have the
+    highest possible score.
+
     Args:
         kb: The vocabulary.
-        ngrams: The encoder of the sparse score; None leaves it out.
+        ngrams: The index of the sparse score; None leaves it out.
         vectors: The vectors of the dense score; None leaves it out. At least one of the two is needed.
         sparse_weight: λ, if both scores are used.
-        exact_limit: With more names than this, only the names nearest by either score are scored (see `_scores_all`).
+        exact: Whether all names are scored, however many there are.
         cache_size: Number of texts with cached candidates, for repeated mentions. The oldest are removed first.
+
+    Attributes:
+        complete: Whether texts that are names need a dense search, too. It is needed if something else than the score
+            can change the first candidate.
     """
 
     def __init__(
         self,
         kb: KnowledgeBase,
-        ngrams: NgramEncoder | None,
+        ngrams: NgramIndex | None,
         vectors: Index | None,
         *,
         sparse_weight: float = 0.2,
-        exact_limit: int = EXACT_LIMIT,
+        exact: bool = False,
         cache_size: int = CACHE_SIZE,
     ) -> None:
         self.kb = kb
         self.ngrams = ngrams
         self.vectors = vectors
         self.sparse_weight = sparse_weight
-        self.exact_limit = exact_limit
+        self.exact = exact
+        self.complete = False
         self.cache_size = cache_size
-        self._cache: dict[tuple[str, int, Filter, float], list[Candidate]] = {}
+        self._cache: dict[tuple[str, int, Filter, float, bool], list[Candidate]] = {}
         self._mask = lru_cache(maxsize=64)(partial(filter_mask, kb))
+
+    @property
+    def ngram_encoder(self) -> NgramEncoder | None:
+        """The encoder of the sparse score, if it is used."""
+        return self.ngrams.ngrams if self.ngrams else None
 
     @property
     def sparse_share(self) -> float:
@@ -86,23 +127,31 @@ class CandidateGenerator:
             filter: Only names and concepts of these types and sources. The filter comes before the k best are taken.
 
         Returns:
-            At most k candidates per text, best first. For equal scores, the tie rank decides (see
-            `KnowledgeBase.tie_order`).
+            At most k candidates per text, best first. For equal scores, the rank decides (see `NameConceptMap`).
         """
-        keys = {text: (text, k, filter, self.sparse_weight) for text in texts}
-        known = {text: found for text, key in keys.items() if (found := self._cache.get(key)) is not None}
-        for text, candidates in self._find([text for text in keys if text not in known], k, filter):
-            known[text] = self._cache[keys[text]] = candidates
-        for key in list(self._cache)[: max(0, len(self._cache) - self.cache_size)]:
-            self._cache.pop(key, None)  # another thread may have removed it
+        settings = (k, filter, self.sparse_weight, self.complete)
+        known: dict[str, list[Candidate]] = {}
+        missing = []
+        for text in dict.fromkeys(texts):
+            found = self._cache.get((text, *settings))
+            if found is None:
+                missing.append(text)
+            else:
+                known[text] = found
+        for text, candidates in self._find(missing, k, filter):
+            known[text] = self._cache[(text, *settings)] = candidates
+        drop_oldest(self._cache, self.cache_size)
         return [list(known[text]) for text in texts]
 
     def _find(self, texts: Sequence[str], k: int, filter: Filter) -> Iterator[tuple[str, list[Candidate]]]:
         mask = self._mask(filter)
-        for start in range(0, len(texts), TEXTS_PER_BATCH):
-            batch = texts[start : start + TEXTS_PER_BATCH]
-            for text, scored in zip(batch, self._score(batch, k, mask), strict=True):
-                yield text, self._best_concepts(scored, k, mask)
+        n_names = self._n_names(mask)
+        scores_all = self.exact or n_names <= EXACT_LIMIT
+        step = min(TEXTS_PER_BATCH, max(1, CELLS // max(n_names, 1))) if scores_all else TEXTS_PER_BATCH
+        for start in range(0, len(texts), step):
+            batch = texts[start : start + step]
+            scored = self._score_all(batch, k, mask) if scores_all else self._score_nearest(batch, k, mask)
+            yield from zip(batch, self._best_concepts(scored, len(batch), k, mask), strict=True)
 
     def renew(self, vectors: Index) -> None:
         """Replace the vectors of the names after the encoder was trained."""
@@ -118,8 +167,8 @@ class CandidateGenerator:
         """
         shape = len(texts), self.kb.n_names
         dense = self.vectors.similarities(self.vectors.encode(texts)) if self.vectors else np.zeros(shape, np.float32)
-        sparse = self._sparse(texts, None)
-        return dense, np.stack([np.zeros(shape[1], np.float32) if one is None else one for one in sparse])
+        sparse = self.ngrams.similarities(texts) if self.ngrams else np.zeros(shape, np.float32)
+        return dense, sparse
 
     def names_that_pass(self, filter: Filter) -> np.ndarray | None:
         """Return which names match a filter, bool, shape (names,); None if all do."""
@@ -130,96 +179,100 @@ class CandidateGenerator:
         names[mask.rows] = True
         return names
 
-    def _score(self, texts: Sequence[str], k: int, mask: FilterMask | None) -> list[_Scored]:
+    def _score_all(self, texts: Sequence[str], k: int, mask: FilterMask | None) -> _Scored:
+        """Score all names, and keep as many as the k best concepts need."""
         rows = None if mask is None else mask.rows
-        sparse = self._sparse(texts, rows)
-        if self.vectors is None:
-            return [self._combine(None, scores, rows) for scores in sparse]
-        queries = self.vectors.encode(texts)
-        if not self._scores_all(k, mask):
-            return self._union(queries, sparse, k, mask)
-        dense, highest = self.vectors.similarities(queries, rows), self.vectors.highest(queries)
-        return [self._combine(dense[i], sparse[i], rows, highest[i]) for i in range(len(texts))]
+        dense = sparse = None
+        highest = np.ones(len(texts))
+        if self.vectors:
+            queries = self.vectors.encode(texts)
+            dense, highest = self.vectors.similarities(queries, rows), np.array(self.vectors.highest(queries))
+        if self.ngrams:
+            sparse = self.ngrams.similarities(texts, rows)
+        scores = self._combine(dense, sparse, highest[:, None])
+        kept = [self._enough(of_text, k, mask) for of_text in scores]
+        which = np.repeat(np.arange(len(texts)), list(map(len, kept)))
+        places = np.concatenate([*kept, np.zeros(0, dtype=np.int64)]).astype(np.int64)
+        return _Scored(
+            which,
+            places if rows is None else rows[places],
+            scores[which, places],
+            None if dense is None else dense[which, places],
+            None if sparse is None else sparse[which, places],
+        )
 
-    def _scores_all(self, k: int, mask: FilterMask | None) -> bool:
-        """Return whether to score all names of the filter mask, instead of only those nearest by either score."""
-        assert self.vectors is not None
-        if mask is None:
-            return self.vectors.exact and self.kb.n_names <= self.exact_limit
-        limit = self.exact_limit if self.vectors.local else _first_search(k)
-        return self.vectors.exact or len(mask.rows) <= limit
+    def _enough(self, scores: np.ndarray, k: int, mask: FilterMask | None) -> np.ndarray:
+        """Return the places of the best names: as many as it takes to have k concepts."""
+        n = NEAREST_PER_CANDIDATE * k
+        while True:
+            places = top(scores, n)
+            _, entries = self._entries(places if mask is None else mask.rows[places], mask)
+            if n >= len(scores) or len(np.unique(self.kb.name_concepts.concepts[entries])) >= k:
+                return places
+            n *= 4
 
-    def _sparse(self, texts: Sequence[str], rows: np.ndarray | None) -> Sequence[np.ndarray | None]:
-        if self.ngrams is None:
-            return [None] * len(texts)
-        names = self._ngram_columns if rows is None else self._ngram_rows[rows].T
-        similarities: np.ndarray = (self.ngrams.encode(texts) @ names).toarray()
-        return list(similarities)
+    def _score_nearest(self, texts: Sequence[str], k: int, mask: FilterMask | None) -> _Scored:
+        """Score the names nearest by either score."""
+        dense = sparse = None
+        highest = np.ones(len(texts))
+        dense_queries = self.vectors.encode(texts) if self.vectors else None
+        sparse_queries = self.ngrams.encode(texts) if self.ngrams else None
+        which, rows = self._propose(texts, dense_queries, sparse_queries, k, mask)
+        if self.vectors and dense_queries is not None:
+            dense = self.vectors.products(dense_queries, which, rows)
+            highest = np.array(self.vectors.highest(dense_queries))
+        if self.ngrams and sparse_queries:
+            sparse = self.ngrams.products(sparse_queries, which, rows)
+        return _Scored(which, rows, self._combine(dense, sparse, highest[which]), dense, sparse)
 
-    @cached_property
-    def _ngram_columns(self):  # type: ignore[no-untyped-def]
-        """The sparse vectors of all names as columns. A product with rows would transpose them each time."""
-        assert self.ngrams is not None
-        return self.ngrams.encode(list(self.kb.names())).T.tocsr()
+    def _propose(
+        self,
+        texts: Sequence[str],
+        dense_queries: np.ndarray | None,
+        sparse_queries: NgramQueries | None,
+        k: int,
+        mask: FilterMask | None,
+    ) -> Pairs:
+        """Return the pairs of a text and a name to be scored, sorted by text, each once."""
+        everything = np.arange(len(texts))
+        proposed: list[Pairs] = []
+        if self.ngrams and sparse_queries:
+            n, postings = (SIMILAR, POSTINGS) if self.vectors else (SIMILAR_WITHOUT_VECTORS, POSTINGS_WITHOUT_VECTORS)
+            rows = self.ngrams.propose(sparse_queries, max(n, k), mask, postings=postings)
+            proposed.append((np.repeat(everything, rows.shape[1]), rows.ravel()))
+        if self.vectors and dense_queries is not None:
+            searched = everything
+            if sparse_queries and self.vectors.encoder.l2_normalized and not self.complete:
+                proposed.append(self._equal_names(texts, sparse_queries, mask))
+                searched = np.setdiff1d(everything, proposed[-1][0])
+            if len(searched):
+                n = min(self._n_names(mask), max(NEAREST_PER_CANDIDATE * k, 2 * SIMILAR))
+                rows = self.vectors.nearest(dense_queries[searched], n, mask)[1]
+                proposed.append((np.repeat(searched, n), rows.ravel()))
+        which, rows = (np.concatenate(arrays) for arrays in zip(*proposed, strict=True))
+        bits = self.kb.n_names.bit_length()
+        pairs = np.unique((which << bits | rows)[rows >= 0])
+        return pairs >> bits, pairs & ((1 << bits) - 1)
 
-    @cached_property
-    def _ngram_rows(self):  # type: ignore[no-untyped-def]
-        """The sparse vectors as rows, for filters: selecting columns is slow."""
-        return self._ngram_columns.T.tocsr()
+    def _equal_names(self, texts: Sequence[str], queries: NgramQueries, mask: FilterMask | None) -> Pairs:
+        """Return the texts that are names by either score, with all names that equal them.
 
-    def _union(
-        self, queries: np.ndarray, sparse: Sequence[np.ndarray | None], k: int, mask: FilterMask | None
-    ) -> list[_Scored]:
-        """Score the names nearest by either score: as many as it takes to be sure of the k best concepts.
-
-        A name outside both lists scores at most the sum of the lists' last scores (the threshold algorithm of Fagin et
-        al. 2003). The lists grow until the k-th concept exceeds that bound. If the index is not exact, this holds only
-        for the names that it finds.
+        No other name can have a higher score than such a name.
         """
         assert self.vectors is not None
-        n_names = self.kb.n_names if mask is None else len(mask.rows)
-        highest, scored, n = self.vectors.highest(queries), {}, _first_search(k)
-        unsure = list(range(len(queries)))
-        while unsure:
-            n = min(n, n_names)
-            asked, unsure = unsure, []
-            for i, products, rows in zip(asked, *self.vectors.nearest(queries[asked], n, mask), strict=True):
-                listed = rows >= 0
-                nearest = products[listed], rows[listed]
-                scored[i], bound = self._score_lists(queries[i : i + 1], nearest, sparse[i], n, mask, highest[i])
-                best = self._best_concepts(scored[i], k, mask)
-                # one unit in the last digit, since scores are rounded
-                sure = len(best) == k and best[-1].score > bound + 10**-SCORE_DIGITS
-                if not sure and n < n_names and listed.all():
-                    unsure.append(i)
-            n *= 4
-        return [scored[i] for i in range(len(queries))]
+        assert self.ngrams is not None
+        which, rows = self.vectors.equal_names(texts)
+        if mask is not None:
+            passing = np.isin(rows, mask.rows)
+            which, rows = which[passing], rows[passing]
+        equal = self.ngrams.products(queries, which, rows) > 1 - 10**-SCORE_DIGITS
+        kept = np.isin(which, which[equal])
+        return which[kept], rows[kept]
 
-    def _score_lists(
-        self,
-        query: np.ndarray,
-        nearest: tuple[np.ndarray, np.ndarray],
-        sparse: np.ndarray | None,
-        n: int,
-        mask: FilterMask | None,
-        highest: float,
-    ) -> tuple[_Scored, float]:
-        """Return the scores of the names in the lists, and an upper bound for any other name."""
-        assert self.vectors is not None
-        rows = np.sort(nearest[1])
-        last = float(nearest[0].min(initial=highest))
-        bound = last / highest
-        if sparse is not None:
-            places = np.argpartition(-sparse, n - 1)[:n]
-            rows = np.union1d(rows, places if mask is None else mask.rows[places])
-            bound = (last + self.sparse_weight * sparse[places].min()) / (highest + self.sparse_weight)
-            sparse = sparse[rows if mask is None else np.searchsorted(mask.rows, rows)]
-        dense = self.vectors.similarities(query, rows)[0]
-        return self._combine(dense, sparse, rows, highest), bound
+    def _n_names(self, mask: FilterMask | None) -> int:
+        return self.kb.n_names if mask is None else len(mask.rows)
 
-    def _combine(
-        self, dense: np.ndarray | None, sparse: np.ndarray | None, rows: np.ndarray | None, highest: float = 1.0
-    ) -> _Scored:
+    def _combine(self, dense: np.ndarray | None, sparse: np.ndarray | None, highest: np.ndarray) -> np.ndarray:
         if dense is None:
             scores = sparse
         elif sparse is None:
@@ -227,44 +280,48 @@ class CandidateGenerator:
         else:
             scores = (dense + self.sparse_weight * sparse) / (highest + self.sparse_weight)
         assert scores is not None
-        return _Scored(np.arange(len(scores)) if rows is None else rows, scores.round(SCORE_DIGITS), dense, sparse)
+        return scores.round(SCORE_DIGITS)
 
     # --- from names to concepts
 
-    def _best_concepts(self, scored: _Scored, k: int, mask: FilterMask | None) -> list[Candidate]:
-        """Return the k best concepts. Each has the score of its best name."""
-        n = 4 * k
-        while True:
-            places = top(scored.scores, n)
-            if self.vectors is None or self.vectors.encoder.l2_normalized:
-                places = places[scored.scores[places] > 0]  # names without any similarity are no candidates
-            which, owners = self.kb.name_concepts.of(scored.rows[places])
-            if mask is not None:
-                entitled = mask.entries[owners]
-                which, owners = which[entitled], owners[entitled]
-            concepts = self.kb.name_concepts.concepts[owners]
-            if len(np.unique(concepts)) >= k or n >= len(scored.scores):
-                break
-            n *= 4
-        places = places[which]
-        ranking = np.lexsort((*self.kb.tie_order(owners), -scored.scores[places]))
-        _, firsts = np.unique(concepts[ranking], return_index=True)
-        best = ranking[np.sort(firsts)[:k]]
-        return [self._candidate(scored, places[i], int(concepts[i])) for i in best]
+    def _best_concepts(self, scored: _Scored, n_texts: int, k: int, mask: FilterMask | None) -> list[list[Candidate]]:
+        """Return the k best concepts of each text. Each has the score of its best name."""
+        if self.vectors is None or self.vectors.encoder.l2_normalized:
+            scored = scored.at(scored.scores > 0)  # names without any similarity are no candidates
+        name_concepts = self.kb.name_concepts
+        places, entries = self._entries(scored.rows, mask)
+        order = np.lexsort((name_concepts.ranks[entries], -scored.scores[places], scored.which[places]))
+        places, concepts = places[order], name_concepts.concepts[entries[order]]
+        which = scored.which[places]
+        _, firsts = np.unique(which * len(self.kb) + concepts, return_index=True)
+        firsts.sort()
+        which = which[firsts]
+        firsts = firsts[np.arange(len(firsts)) - np.searchsorted(which, which) < k]
+        candidates = self._candidates(scored.at(places[firsts]), concepts[firsts].tolist())
+        ends = np.searchsorted(scored.which[places[firsts]], np.arange(n_texts + 1)).tolist()
+        return [candidates[start:end] for start, end in pairwise(ends)]
 
-    def _candidate(self, scored: _Scored, place: int, concept: int) -> Candidate:
-        return Candidate(
-            self.kb.concept_id(concept),
-            round(float(scored.scores[place]), SCORE_DIGITS),
-            self.kb.name(int(scored.rows[place])),
-            None if scored.dense is None else float(scored.dense[place]),
-            None if scored.sparse is None else float(scored.sparse[place]),
+    def _entries(self, rows: np.ndarray, mask: FilterMask | None) -> Pairs:
+        """Return the entries of names in `KnowledgeBase.name_concepts` that match the filter, see `NameConceptMap.of`."""
+        which, entries = self.kb.name_concepts.of(rows)
+        if mask is None:
+            return which, entries
+        matching = mask.entries[entries]
+        return which[matching], entries[matching]
+
+    def _candidates(self, scored: _Scored, concepts: list[int]) -> list[Candidate]:
+        """Return a candidate for each name with its concept."""
+        nothing = [None] * len(concepts)
+        return list(
+            map(
+                Candidate,
+                self.kb.concept_ids_at(concepts),
+                scored.scores.astype(np.float64).round(SCORE_DIGITS).tolist(),
+                self.kb.names_at(scored.rows.tolist()),
+                nothing if scored.dense is None else scored.dense.tolist(),
+                nothing if scored.sparse is None else scored.sparse.tolist(),
+            )
         )
-
-
-def _first_search(k: int) -> int:
-    """Return the number of nearest names in the first search."""
-    return max(FEW, 4 * k)
 
 
 def top(scores: np.ndarray, n: int) -> np.ndarray:

@@ -362,9 +362,9 @@ def _shared(hashes: np.ndarray) -> np.ndarray:
 
 
 def _tie_ranks(kb: KnowledgeBase, rows: np.ndarray) -> np.ndarray:
-    """Return the tie rank of each name by its best concept, int64, shape (rows,); see `KnowledgeBase.tie_order`."""
+    """Return the tie rank of each name by its best concept, int64, shape (rows,); see `NameConceptMap.ranks`."""
     which, entries = kb.name_concepts.of(rows)
-    order = np.lexsort((rows[which], *kb.tie_order(entries)))
+    order = np.lexsort((rows[which], kb.name_concepts.ranks[entries]))
     best, firsts = np.unique(which[order], return_index=True)
     ranks = np.zeros(len(rows), dtype=np.int64)
     ranks[best] = firsts

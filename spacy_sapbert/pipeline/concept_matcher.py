@@ -250,7 +250,7 @@ class ConceptMatcher(FolderPipe):
         owners = owners if matching is None else owners[matching[owners]]
         if len(np.unique(name_concepts.names[owners])) < len(owners):
             # if several concepts share a name, the one with the best tie rank gives the label
-            owners = owners[np.lexsort(self.kb.tie_order(owners))]
+            owners = owners[np.argsort(name_concepts.ranks[owners], kind="stable")]
         names, firsts = np.unique(name_concepts.names[owners], return_index=True)
         concepts = name_concepts.concepts[owners[firsts]].tolist()
         types = ([(self.label,)] * len(concepts)) if self.label else self.kb.types_at(concepts)

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
     from ..kb.filters import FilterMask
 
-BUDGET = 8000  # postings
+POSTINGS = 4000
+NAMES = 100_000
 CELLS = 2**21  # texts times names for which partial scores are kept at once
 CHARACTERS_AT_ONCE = 2**20
 MAX_TABLE = 2**22  # entries; a binary search replaces larger tables
@@ -69,11 +70,10 @@ class NgramIndex:
             is missing or damaged.
     """
 
-    def __init__(self, folder: Path, kb: KnowledgeBase, ngrams: NgramEncoder, budget: int = BUDGET) -> None:
+    def __init__(self, folder: Path, kb: KnowledgeBase, ngrams: NgramEncoder) -> None:
         self.folder = folder
         self.kb = kb
         self.ngrams = ngrams
-        self.budget = budget
         manifest = _read_manifest(folder)
         if any(manifest.get(key) != value for key, value in identity(kb, ngrams).items()):
             raise SapbertError(Errors.E304.format(path=folder))
@@ -155,12 +155,47 @@ class NgramIndex:
 
     # --- search
 
-    def propose(self, queries: NgramQueries, n: int, mask: FilterMask | None = None) -> np.ndarray:
+    def similarities(self, texts: Sequence[str], rows: np.ndarray | None = None) -> np.ndarray:
+        """Return the cosines of texts with the names at some rows, or with all names. 
+
+        Returns:
+            float32, shape (len(texts), len(rows) or number of names).
+        """
+        names = self._columns if rows is None else self._columns_at(rows)
+        similarities: np.ndarray = (self.ngrams.encode(texts) @ names).toarray()
+        return similarities
+
+    @cached_property
+    def _columns(self) -> csr_matrix:
+        """The vectors of all names as columns. A product with rows would transpose them each time."""
+        return self.ngrams.encode(list(self.kb.names())).T.tocsr()
+
+    def _columns_at(self, rows: np.ndarray) -> csr_matrix:
+        """Return the vectors of the names at some rows as columns. The last ones are kept, for the rows of a filter."""
+        key = hash(rows.tobytes())
+        kept = getattr(self._local, "columns", None)
+        if kept is None or kept[0] != key:
+            names = self.kb.names_at(rows.tolist())
+            kept = self._local.columns = key, self.ngrams.encode(names).T.tocsr()
+        columns: csr_matrix = kept[1]
+        return columns
+
+    def propose(
+        self, queries: NgramQueries, n: int, mask: FilterMask | None = None, *, postings: int = POSTINGS
+    ) -> np.ndarray:
         """Find names that share rare 3-grams with each text.
+
+        Args:
+            queries: The texts.
+            n: The most names for each text.
+            mask: Only find names of this filter mask; None for all names.
+            postings: How many postings are read for each text in a vocabulary of `NAMES` names. It grows with the
+                square root of the number of names. The postings of the rarest 3-gram are always read.
 
         Returns:
             The rows of at most n names for each text, int64, shape (texts, n), in no order, -1 where there are fewer.
         """
+        budget = postings * max(1.0, self.kb.n_names / NAMES) ** 0.5
         allowed = None
         if mask is not None:
             allowed = np.zeros(self.kb.n_names, dtype=bool)
@@ -170,12 +205,13 @@ class NgramIndex:
         step = max(1, CELLS >> self._bits)
         for first in range(0, len(queries.forms), step):
             part = slice(*np.searchsorted(texts, (first, first + step)))
-            self._propose(texts[part] - first, keys[part], rows[first : first + step], allowed)
+            grams = self._rarest(texts[part] - first, keys[part], budget)
+            self._propose(grams, rows[first : first + step], allowed)
         return rows
 
-    def _propose(self, texts: np.ndarray, keys: np.ndarray, rows: np.ndarray, allowed: np.ndarray | None) -> None:
+    def _propose(self, grams: _Grams, rows: np.ndarray, allowed: np.ndarray | None) -> None:
         """Write the proposals for a few texts into `rows`."""
-        cells, sums = self._accumulate(self._rarest(texts, keys))
+        cells, sums = self._accumulate(grams)
         which, found = cells >> self._bits, cells & ((1 << self._bits) - 1)
         if allowed is not None:
             passing = allowed[found]
@@ -190,7 +226,7 @@ class NgramIndex:
                 some = some[np.argpartition(scores[ends[text] : ends[text + 1]], len(some) - most)[-most:]]
             rows[text, : len(some)] = some
 
-    def _rarest(self, texts: np.ndarray, keys: np.ndarray) -> _Grams:
+    def _rarest(self, texts: np.ndarray, keys: np.ndarray, budget: float) -> _Grams:
         """Return the rarest 3-grams of each text, as many as the budget allows, and at least one."""
         counts = (self._posting_starts[keys + 1] - self._posting_starts[keys]).astype(np.int64)
         order = np.lexsort((counts, texts))
@@ -198,15 +234,14 @@ class NgramIndex:
         texts, keys, counts = texts[order], keys[order], counts[order]
         firsts = np.searchsorted(texts, texts)
         ranks, sums = np.arange(len(texts)) - firsts, np.cumsum(counts)
-        read = (ranks == 0) | (sums - sums[firsts] + counts[firsts] <= self.budget)
+        read = (ranks == 0) | (sums - sums[firsts] + counts[firsts] <= budget)
         return _Grams(texts[read], keys[read], counts[read], ranks[read])
 
     def _accumulate(self, grams: _Grams) -> tuple[np.ndarray, np.ndarray]:
         """Add up the weights of the 3-grams that each text shares with each name.
 
         Returns:
-            The cells, int64, and their sums, float32. A cell is a text and a name. Cells with a single 3-gram are
-            left out where a text has enough others.
+            The cells, int64, each a text and a name, and their sums, float32.
         """
         texts, keys, counts, ranks = grams
         weights = (np.log((1 + self.kb.n_names) / (1 + counts)) + 1).astype(np.float32) ** 2
