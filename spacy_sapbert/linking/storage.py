@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from ..assets import AssetWriter
 from ..encoders.lexical_model import NGRAMS_FOLDER
 from ..encoders.ngrams import TEXT_NORMALIZER, NgramEncoder
-from ..encoders.transformer import ENCODER_FOLDER, TransformerEncoder
+from ..encoders.storage import save_encoder
+from ..encoders.transformer import ENCODER_FOLDER, TransformerEncoder, open_encoder
 from ..errors import Warnings
 from ..kb.knowledge_base import KnowledgeBase
 from ..kb.mentions import TRAINING_SOURCE, add_training_mentions
-from ..kb.storage import KB_FILE, copy_knowledge_base, open_saved_knowledge_base
+from ..kb.storage import KB_FILE, open_saved_knowledge_base, save_knowledge_base
 from ..types import AnnotatedDocument
 from ..vectors.flat import NameVectors, build_name_vectors
 from ..vectors.storage import FLAT, VECTORS_FOLDER, open_index, save_index
@@ -71,40 +73,49 @@ def with_mentions(
     return CandidateGenerator(kb, ngrams, vectors, sparse_weight=generator.sparse_weight)
 
 
-def save_generator(generator: CandidateGenerator, folder: Path, index: str = FLAT) -> None:
-    """Write knowledge base, n-grams, vectors and encoder into a folder.
+def save_generator(generator: CandidateGenerator, folder: Path, assets: AssetWriter, index: str = FLAT) -> None:
+    """Write n-grams into a folder. Knowledge base, vectors and encoder are assets.
 
     Args:
         generator: The generator.
         folder: The folder to write.
+        assets: The assets of the component.
         index: The kind of index, see `open_index`. It is built again if training has replaced or invalidated it.
     """
-    copy_knowledge_base(generator.kb, folder)
+    save_knowledge_base(generator.kb, assets)
     if generator.ngrams:
         generator.ngrams.save(folder / NGRAMS_FOLDER)
     if generator.vectors:
-        save_index(generator.vectors, folder / VECTORS_FOLDER, index)
-        generator.vectors.encoder.save(folder / ENCODER_FOLDER)
+        save_index(generator.vectors, assets, index)
+        save_encoder(generator.vectors.encoder, assets)
 
 
 def load_generator(
-    folder: Path, *, sparse: bool, text_normalizer: str = TEXT_NORMALIZER, index: str = FLAT, device: str = "auto"
+    folder: Path,
+    assets: Mapping[str, Path],
+    *,
+    sparse: bool,
+    text_normalizer: str = TEXT_NORMALIZER,
+    index: str = FLAT,
+    device: str = "auto",
 ) -> CandidateGenerator:
     """Open what `save_generator` wrote. N-grams that were not saved are counted again.
 
     Args:
         folder: The saved folder.
+        assets: The saved assets, by role.
         sparse: Whether to use the sparse score.
         text_normalizer: The normal form for new n-grams. Saved n-grams keep their own, with the warning W401 if it
             differs.
         index: See `open_index`. It may differ from the saved one.
         device: The device of the encoder.
     """
-    kb = open_saved_knowledge_base(folder)
+    kb = open_saved_knowledge_base(assets)
     encoder = vectors = ngrams = None
-    if (folder / ENCODER_FOLDER).is_dir():
-        encoder = TransformerEncoder(str(folder / ENCODER_FOLDER), device=device)
-        vectors = open_index(kb, encoder, index, folder / VECTORS_FOLDER)
+    if ENCODER_FOLDER in assets:
+        encoder = open_encoder(str(assets[ENCODER_FOLDER]), device=device)
+        assert encoder is not None
+        vectors = open_index(kb, encoder, index, assets)
     if sparse:
         saved = (folder / NGRAMS_FOLDER).is_dir()
         ngrams = NgramEncoder.load(folder / NGRAMS_FOLDER) if saved else _ngrams(kb, encoder, text_normalizer)

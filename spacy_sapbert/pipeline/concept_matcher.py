@@ -1,7 +1,7 @@
 """`concept_matcher`: find the names of a vocabulary in a text, for pipelines without a trained NER."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional, Sequence, Set, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Set, Tuple
 
 import numpy as np
 from spacy.language import Language
@@ -11,6 +11,7 @@ from spacy.training import Example
 from spacy.util import filter_spans
 from spacy.vocab import Vocab
 
+from ..assets import AssetWriter
 from ..text.words import word_keys
 from .attributes import get_abbreviation_occurrences, register, set_matched_name
 from .base import FolderPipe
@@ -253,17 +254,17 @@ class ConceptMatcher(FolderPipe):
         found = self.kb.get(self.kb.concept_id(concept))
         return found.types[0] if found and found.types else "CONCEPT"
 
-    def _save(self, folder: Path) -> None:
-        from ..kb.storage import copy_knowledge_base
+    def _save(self, folder: Path, assets: AssetWriter) -> None:
+        from ..kb.storage import save_knowledge_base
 
-        copy_knowledge_base(self.kb, folder)
+        save_knowledge_base(self.kb, assets)
         self.matcher.save(folder)
 
-    def _load(self, folder: Path) -> None:
+    def _load(self, folder: Path, assets: Mapping[str, Path]) -> None:
         from ..kb.storage import open_saved_knowledge_base
         from ..linking.name_matcher import NameMatcher
 
-        self._matcher, self._filtered = NameMatcher.load(open_saved_knowledge_base(folder), folder), None
+        self._matcher, self._filtered = NameMatcher.load(open_saved_knowledge_base(assets), folder), None
 
 
 def _adds_letters(span: Span, start: int, end: int) -> bool:

@@ -3,13 +3,14 @@
 from collections import Counter
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example, validate_examples
 from spacy.vocab import Vocab
 
+from ..assets import AssetWriter
 from ..corpora.docs import from_doc
 from ..errors import Errors, SapbertError
 from ..linking.settings import CandidateSettings, LinkerSettings, SelectionSettings, SettingsBlock, VectorSettings
@@ -410,22 +411,16 @@ class SapbertLinker(BatchedPipe):
 
     # --- saving
 
-    def _save(self, folder: Path) -> None:
+    def _save(self, folder: Path, assets: AssetWriter) -> None:
         from ..linking.storage import save_generator
 
         linker = self.linker
-        parameters = linker.stored_parameters
-        encoder = linker.generator.vectors.encoder if linker.generator.vectors else None
-        if encoder and encoder.lexical_model:  # the encoder's folder must not keep the values from before the training
-            encoder.lexical_model = encoder.lexical_model._replace(
-                sparse_weight=parameters.sparse_weight, threshold=parameters.threshold
-            )
         trained = self._trainer.trained_generator() if self._trainer else nullcontext(linker.generator)
         with trained as generator:
-            save_generator(generator, folder, self._index)
-        parameters.save(folder)
+            save_generator(generator, folder, assets, self._index)
+        linker.stored_parameters.save(folder)
 
-    def _load(self, folder: Path) -> None:
+    def _load(self, folder: Path, assets: Mapping[str, Path]) -> None:
         from ..linking.parameters import LinkerParameters
         from ..linking.storage import load_generator
 
@@ -433,6 +428,7 @@ class SapbertLinker(BatchedPipe):
         candidates = self.settings.candidates
         generator = load_generator(
             folder,
+            assets,
             sparse=candidates.sparse,
             text_normalizer=candidates.text_normalizer,
             index=self._index,

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..assets import fingerprint_of
 from ..encoders.fork_safety import use_one_thread_after_fork
 from ..encoders.transformer import TransformerEncoder
 from ..errors import Errors, SapbertError
@@ -45,6 +46,7 @@ class NameVectors(Index):
         encoder: The encoder.
 
     Attributes:
+        fingerprint (str): A hash of what the vectors are made of. Equal hashes mean equal vectors.
         known (KnownVectors): The vectors by name, for another knowledge base with some of these names.
 
     Raises:
@@ -64,6 +66,7 @@ class NameVectors(Index):
         self.known = _open_known(folder)
         if manifest != _manifest(kb, encoder) or len(self.known.vectors) != kb.n_names:
             raise SapbertError(Errors.E305.format(path=folder))
+        self.fingerprint = fingerprint_of(manifest)
 
     @property
     def vectors(self) -> np.ndarray:
