@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import Errors, SapbertError
+from ..shared import file_states, shared
 from ..text.normalize import TEXT_NORMALIZERS
 from .folder import (
     POOLER,
@@ -220,6 +221,7 @@ class TransformerEncoder:
         other = TransformerEncoder(self.name, **self.settings, device=self.device)
         other.replace(copy.deepcopy(self.model), self.tokenizer)
         other.trained = copy.deepcopy(self.trained)
+        other.lexical_model = self.lexical_model
         other.dtype = "float32"
         return other
 
@@ -288,6 +290,8 @@ def open_encoder(
 ) -> "TransformerEncoder | None":
     """Open the encoder of a setting. Weights are read at the first use.
 
+    All users of one folder in a process share one encoder with the same settings. Train a `copy` of it.
+
     Args:
         encoder: "starter", a folder or a hub name; "none" for no encoder.
         pooling: See `TransformerEncoder`.
@@ -299,4 +303,7 @@ def open_encoder(
     """
     if encoder == "none":
         return None
-    return TransformerEncoder(encoder, pooling=pooling, l2_normalized=l2_normalized, device=device)
+    opened = TransformerEncoder(encoder, pooling=pooling, l2_normalized=l2_normalized, device=device)
+    folder = Path(opened.name)
+    place = (str(folder.resolve()), *file_states(folder)) if folder.is_dir() else opened.name
+    return shared((TransformerEncoder, place, *opened.settings.items(), device), lambda: opened)

@@ -1,22 +1,27 @@
-"""Load a knowledge base by name or path, and copy it into a saved pipeline."""
+"""Load a knowledge base by name or path, and save it as an asset of a component."""
 
 from __future__ import annotations
 
 import hashlib
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
+from ..assets import AssetWriter
 from ..files import cache_dir
+from ..shared import shared
 from ..starter import VOCABULARY
 from .build import build_knowledge_base
 from .knowledge_base import FORMAT, KnowledgeBase
 from .readers import ReadReport, read_vocabulary
 
 KB_FILE = "concepts.kb"
+KB = "kb"
+"""The role of the knowledge base among the assets of a component."""
 
 
 def load_knowledge_base(kb: str | Path) -> KnowledgeBase:
-    """Open a knowledge base.
+    """Open a knowledge base. All users of one file in a process share one object.
 
     Args:
         kb: "starter" for the vocabulary in the package, or the path of a file that `kb build` wrote.
@@ -25,7 +30,8 @@ def load_knowledge_base(kb: str | Path) -> KnowledgeBase:
         SapbertError: E101 if the file does not exist; E102 if it is damaged or not a knowledge base; E103 if it has
             another format version.
     """
-    return starter_knowledge_base() if kb == "starter" else KnowledgeBase(kb)
+    opened = starter_knowledge_base() if kb == "starter" else KnowledgeBase(kb)
+    return shared((KnowledgeBase, opened.path.resolve(), opened.fingerprint), lambda: opened)
 
 
 def starter_knowledge_base() -> KnowledgeBase:
@@ -38,11 +44,11 @@ def starter_knowledge_base() -> KnowledgeBase:
     return build_knowledge_base(records, path, {"title": "spacy-sapbert starter vocabulary", "licence": "MIT"})
 
 
-def copy_knowledge_base(kb: KnowledgeBase, folder: Path) -> None:
-    """Copy the file into a folder. `open_saved_knowledge_base` opens the copy."""
-    shutil.copyfile(kb.path, folder / KB_FILE)
+def save_knowledge_base(kb: KnowledgeBase, assets: AssetWriter) -> None:
+    """Add the file to the assets of a component."""
+    assets.add(KB, "kb", kb.fingerprint, lambda path: shutil.copyfile(kb.path, path), suffix=".kb")
 
 
-def open_saved_knowledge_base(folder: Path) -> KnowledgeBase:
-    """Open the knowledge base that `copy_knowledge_base` wrote into a folder."""
-    return KnowledgeBase(folder / KB_FILE)
+def open_saved_knowledge_base(assets: Mapping[str, Path]) -> KnowledgeBase:
+    """Open the knowledge base among the assets of a component, given by role."""
+    return load_knowledge_base(assets[KB])

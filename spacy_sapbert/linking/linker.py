@@ -67,6 +67,7 @@ class Linker:
     def generator(self) -> CandidateGenerator:
         """The candidate generator, with the current λ."""
         self._generator.sparse_weight = self.sparse_weight
+        self._generator.complete = bool(self.stored_parameters.annotated and self.prior_weight)
         return self._generator
 
     # --- linking

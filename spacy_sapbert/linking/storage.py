@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from ..assets import AssetWriter
 from ..encoders.lexical_model import NGRAMS_FOLDER
 from ..encoders.ngrams import TEXT_NORMALIZER, NgramEncoder
-from ..encoders.transformer import ENCODER_FOLDER, TransformerEncoder
+from ..encoders.storage import save_encoder
+from ..encoders.transformer import ENCODER_FOLDER, TransformerEncoder, open_encoder
 from ..errors import Warnings
 from ..kb.knowledge_base import KnowledgeBase
 from ..kb.mentions import TRAINING_SOURCE, add_training_mentions
-from ..kb.storage import KB_FILE, copy_knowledge_base, open_saved_knowledge_base
+from ..kb.storage import KB_FILE, open_saved_knowledge_base, save_knowledge_base
 from ..types import AnnotatedDocument
 from ..vectors.flat import NameVectors, build_name_vectors
+from ..vectors.postings import NgramIndex, cached_ngram_index, open_ngram_index
+from ..vectors.postings_build import build_ngram_index
 from ..vectors.storage import FLAT, VECTORS_FOLDER, open_index, save_index
 from .candidates import CandidateGenerator
 from .parameters import SPARSE_WEIGHT
@@ -37,17 +41,11 @@ def open_generator(
         text_normalizer: The normal form for other n-grams, one of `TEXT_NORMALIZERS`.
         index: See `open_index`.
     """
-    ngrams = _ngrams(kb, encoder, text_normalizer) if sparse else None
+    part = encoder.lexical_model if encoder else None
+    ngrams = cached_ngram_index(kb, text_normalizer, part.ngrams if part else None) if sparse else None
     vectors = open_index(kb, encoder, index) if encoder else None
-    part = encoder.lexical_model if encoder else None
     weight = part.sparse_weight if part else SPARSE_WEIGHT
-    return CandidateGenerator(kb, ngrams, vectors, sparse_weight=weight)
-
-
-def _ngrams(kb: KnowledgeBase, encoder: TransformerEncoder | None, text_normalizer: str) -> NgramEncoder:
-    """Return the n-grams of the encoder's lexical model, or else those of the names of the knowledge base."""
-    part = encoder.lexical_model if encoder else None
-    return part.ngrams if part else NgramEncoder.fit(kb.names(), text_normalizer=text_normalizer)
+    return CandidateGenerator(kb, ngrams, vectors, sparse_weight=weight, exact=index == FLAT)
 
 
 def with_mentions(
@@ -58,58 +56,72 @@ def with_mentions(
     Args:
         generator: The generator to copy.
         documents: The annotated documents.
-        folder: The folder for the new knowledge base and the vectors of its names.
+        folder: The folder for the new knowledge base and its indexes.
     """
     kb = add_training_mentions(generator.kb, documents, TRAINING_SOURCE, folder / KB_FILE)
     encoder = generator.vectors.encoder if generator.vectors else None
-    ngrams = _ngrams(kb, encoder, generator.ngrams.text_normalizer) if generator.ngrams else None
-    vectors = None
+    ngrams = vectors = None
+    if generator.ngrams:
+        part = encoder.lexical_model if encoder else None
+        form = generator.ngrams.ngrams.text_normalizer
+        fitted = part.ngrams if part else NgramEncoder.fit(kb.names(), text_normalizer=form)
+        build_ngram_index(kb, fitted, folder / NGRAMS_FOLDER)
+        ngrams = NgramIndex(folder / NGRAMS_FOLDER, kb)
     if generator.vectors and encoder:
         known = [generator.vectors.known] if isinstance(generator.vectors, NameVectors) else []
         build_name_vectors(kb, encoder, folder / VECTORS_FOLDER, known=known)
         vectors = NameVectors(folder / VECTORS_FOLDER, kb, encoder)
-    return CandidateGenerator(kb, ngrams, vectors, sparse_weight=generator.sparse_weight)
+    return CandidateGenerator(kb, ngrams, vectors, sparse_weight=generator.sparse_weight, exact=generator.exact)
 
 
-def save_generator(generator: CandidateGenerator, folder: Path, index: str = FLAT) -> None:
-    """Write knowledge base, n-grams, vectors and encoder into a folder.
+def save_generator(generator: CandidateGenerator, assets: AssetWriter, index: str = FLAT) -> None:
+    """Add knowledge base, indexes and encoder to the assets of a component.
 
     Args:
         generator: The generator.
-        folder: The folder to write.
+        assets: The assets of the component.
         index: The kind of index, see `open_index`. It is built again if training has replaced or invalidated it.
     """
-    copy_knowledge_base(generator.kb, folder)
+    save_knowledge_base(generator.kb, assets)
     if generator.ngrams:
-        generator.ngrams.save(folder / NGRAMS_FOLDER)
+        assets.add(NGRAMS_FOLDER, "ngrams", generator.ngrams.fingerprint, generator.ngrams.save)
     if generator.vectors:
-        save_index(generator.vectors, folder / VECTORS_FOLDER, index)
-        generator.vectors.encoder.save(folder / ENCODER_FOLDER)
+        save_index(generator.vectors, assets, index)
+        save_encoder(generator.vectors.encoder, assets)
 
 
 def load_generator(
-    folder: Path, *, sparse: bool, text_normalizer: str = TEXT_NORMALIZER, index: str = FLAT, device: str = "auto"
+    assets: Mapping[str, Path],
+    *,
+    sparse: bool,
+    text_normalizer: str = TEXT_NORMALIZER,
+    index: str = FLAT,
+    device: str = "auto",
 ) -> CandidateGenerator:
     """Open what `save_generator` wrote. N-grams that were not saved are counted again.
 
     Args:
-        folder: The saved folder.
+        assets: The saved assets, by role.
         sparse: Whether to use the sparse score.
         text_normalizer: The normal form for new n-grams. Saved n-grams keep their own, with the warning W401 if it
             differs.
         index: See `open_index`. It may differ from the saved one.
         device: The device of the encoder.
     """
-    kb = open_saved_knowledge_base(folder)
+    kb = open_saved_knowledge_base(assets)
     encoder = vectors = ngrams = None
-    if (folder / ENCODER_FOLDER).is_dir():
-        encoder = TransformerEncoder(str(folder / ENCODER_FOLDER), device=device)
-        vectors = open_index(kb, encoder, index, folder / VECTORS_FOLDER)
+    if ENCODER_FOLDER in assets:
+        encoder = open_encoder(str(assets[ENCODER_FOLDER]), device=device)
+        assert encoder is not None
+        vectors = open_index(kb, encoder, index, assets)
     if sparse:
-        saved = (folder / NGRAMS_FOLDER).is_dir()
-        ngrams = NgramEncoder.load(folder / NGRAMS_FOLDER) if saved else _ngrams(kb, encoder, text_normalizer)
-        has_own_ngrams = encoder and encoder.lexical_model  # they ignore the setting
-        if ngrams.text_normalizer != text_normalizer and not has_own_ngrams:
-            message = Warnings.W401.format(path=folder, saved=ngrams.text_normalizer, wanted=text_normalizer)
+        part = encoder.lexical_model if encoder else None  # its n-grams ignore the setting
+        if NGRAMS_FOLDER in assets:
+            ngrams = open_ngram_index(kb, assets[NGRAMS_FOLDER])
+        else:
+            ngrams = cached_ngram_index(kb, text_normalizer, part.ngrams if part else None)
+        saved = ngrams.ngrams.text_normalizer
+        if saved != text_normalizer and not part:
+            message = Warnings.W401.format(path=assets[NGRAMS_FOLDER], saved=saved, wanted=text_normalizer)
             warnings.warn(message, stacklevel=2)
-    return CandidateGenerator(kb, ngrams, vectors)
+    return CandidateGenerator(kb, ngrams, vectors, exact=index == FLAT)

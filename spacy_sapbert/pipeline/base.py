@@ -1,10 +1,8 @@
 """Base classes of our components: save to a folder, and process documents in batches."""
 
-import os
-import shutil
 import tempfile
 from pathlib import Path
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple, TypeVar
+from typing import Any, Dict, Iterable, Iterator, Mapping, Optional, Tuple, TypeVar
 
 import srsly
 from spacy.pipeline import Pipe, TrainablePipe
@@ -12,12 +10,10 @@ from spacy.tokens import Doc
 from spacy.util import ensure_path, minibatch
 from spacy.vocab import Vocab
 
-from .. import __version__
+from ..assets import AssetWriter
 from ..errors import Errors, SapbertError
+from .component_folder import check_inside, files_in, is_in_pipeline, read_component, write_component
 from .component_settings import settings_of
-
-FORMAT = 1
-MANIFEST_FILE = "component.json"
 
 Self = TypeVar("Self", bound="FolderPipe")
 
@@ -25,18 +21,19 @@ Self = TypeVar("Self", bound="FolderPipe")
 class FolderPipe(Pipe):
     """A component with a vocabulary and models that are saved in one folder.
 
-    A subclass writes them in `_save` and opens them in `_load`. Its settings are attributes that are only saved in the
-    pipeline's config. They can therefore be overridden when a pipeline is loaded.
+    A subclass writes them in `_save` and opens them in `_load`. What other components may share is an asset. The
+    settings are attributes that are only saved in the pipeline's config. They can therefore be overridden when a
+    pipeline is loaded.
     """
 
     name: str
     vocab: Vocab
     _temporary: Any = None
 
-    def _save(self, folder: Path) -> None:
+    def _save(self, folder: Path, assets: AssetWriter) -> None:
         raise NotImplementedError
 
-    def _load(self, folder: Path) -> None:
+    def _load(self, folder: Path, assets: Mapping[str, Path]) -> None:
         raise NotImplementedError
 
     def __repr__(self) -> str:
@@ -47,37 +44,32 @@ class FolderPipe(Pipe):
     def to_disk(self, path: Any, *, exclude: Iterable[str] = tuple()) -> None:
         """Write all that the component needs, so that the saved pipeline is complete.
 
+        In the folder of a pipeline, vocabulary, encoder and vectors are shared with the other components. Otherwise,
+        the folder of the component holds them.
+
         It replaces a component that was saved in the same folder. That may be the one from which this component was
         loaded.
         """
         folder = ensure_path(path)
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".saving_", dir=folder) as temporary:
-            new = Path(temporary)
-            self._save(new)
-            sizes = {name: (new / name).stat().st_size for name in _files(new)}
-            srsly.write_json(new / MANIFEST_FILE, {"format": FORMAT, "version": __version__, "files": sizes})
-            _replace(folder, new)
+        write_component(folder, self._save, in_pipeline=is_in_pipeline(folder))
 
     def from_disk(self: Self, path: Any, *, exclude: Iterable[str] = tuple()) -> Self:
         """Open what `to_disk` wrote. It takes precedence over any path in the config.
 
         Raises:
             SapbertError: E306 a file is missing or damaged, E401 no component was saved there, E402 it was saved in
-                another format version, E403 a file name leads out of the folder.
+                another format version, E403 a file name leads out of the folder of the pipeline.
         """
         folder = ensure_path(path)
-        for name, size in _saved_files(folder).items():
-            if not (folder / name).is_file() or (folder / name).stat().st_size != size:
-                raise SapbertError(Errors.E306.format(path=folder, reason=f"{name} is missing or cut off"))
-        self._load(folder)
+        self._load(folder, read_component(folder, in_pipeline=True))
         return self
 
     def to_bytes(self, *, exclude: Iterable[str] = tuple()) -> bytes:
         """Return all saved files as bytes."""
-        with tempfile.TemporaryDirectory() as folder:
-            self.to_disk(folder)
-            files = {name: (Path(folder) / name).read_bytes() for name in _files(Path(folder))}
+        with tempfile.TemporaryDirectory() as temporary:
+            folder = Path(temporary)
+            write_component(folder, self._save, in_pipeline=False)
+            files = {name: (folder / name).read_bytes() for name in files_in(folder)}
         data: bytes = srsly.msgpack_dumps(files)
         return data
 
@@ -88,13 +80,13 @@ class FolderPipe(Pipe):
             SapbertError: E403 a file name leads out of the folder, E408 the bytes are of another kind.
         """
         files = _unpack(data)
-        _check_names(files)
+        check_inside(files)
         temporary = tempfile.TemporaryDirectory(prefix="spacy_sapbert_")
         folder = Path(temporary.name)
         for name, content in files.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_bytes(content)
-        self.from_disk(folder)
+        self._load(folder, read_component(folder, in_pipeline=False))
         self._temporary = temporary
         return self
 
@@ -144,10 +136,6 @@ class BatchedPipe(FolderPipe, TrainablePipe):
             yield from super().use_params(params)
 
 
-def _files(folder: Path) -> List[str]:
-    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
-
-
 def _unpack(data: bytes) -> Dict[str, bytes]:
     try:
         files = srsly.msgpack_loads(data)
@@ -156,49 +144,6 @@ def _unpack(data: bytes) -> Dict[str, bytes]:
     if not isinstance(files, dict) or {*map(type, files)} - {str} or {*map(type, files.values())} - {bytes}:
         raise SapbertError(Errors.E408.format(reason="they do not hold files"))
     return files
-
-
-def _saved_files(folder: Path) -> Dict[str, int]:
-    """Return the size of each file of the component that is saved in a folder."""
-    if not (folder / MANIFEST_FILE).is_file():
-        raise SapbertError(Errors.E401.format(path=folder))
-    try:
-        manifest = srsly.read_json(folder / MANIFEST_FILE)
-        found, version, files = manifest["format"], manifest["version"], dict(manifest["files"])
-    except (ValueError, TypeError, KeyError) as error:
-        raise SapbertError(Errors.E306.format(path=folder, reason=f"{MANIFEST_FILE}: {error!r}")) from error
-    if found != FORMAT:
-        raise SapbertError(Errors.E402.format(path=folder, found=found, version=version, wanted=FORMAT))
-    _check_names(files)
-    return files
-
-
-def _check_names(names: Iterable[str]) -> None:
-    for name in names:
-        if Path(name).anchor or ".." in Path(name).parts:
-            raise SapbertError(Errors.E403.format(name=name))
-
-
-def _replace(folder: Path, new: Path) -> None:
-    """Move a saved component to a folder. The manifest, which marks it as complete, comes last."""
-    for name in _stale_files(folder, new):
-        (folder / name).unlink(missing_ok=True)
-        parent = (folder / name).parent
-        if parent.is_dir() and not any(parent.iterdir()):
-            parent.rmdir()
-    for name in sorted(_files(new), key=MANIFEST_FILE.__eq__):
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copymode(new / MANIFEST_FILE, new / name)  # safetensors makes its files readable by the owner only
-        os.replace(new / name, folder / name)
-
-
-def _stale_files(folder: Path, new: Path) -> List[str]:
-    """Return the manifest of the component that was saved before, and the files that only it has."""
-    try:
-        old = _saved_files(folder)
-    except SapbertError:
-        old = {}
-    return [MANIFEST_FILE, *sorted(set(old) - set(_files(new)))]
 
 
 def _rebuild(cls: Any, vocab: Any, name: str, settings: Dict[str, Any], data: bytes) -> Any:

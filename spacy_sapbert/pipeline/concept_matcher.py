@@ -1,7 +1,7 @@
 """`concept_matcher`: find the names of a vocabulary in a text, for pipelines without a trained NER."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional, Sequence, Set, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Set, Tuple
 
 import numpy as np
 from spacy.language import Language
@@ -12,6 +12,7 @@ from spacy.util import filter_spans
 from spacy.vocab import Vocab
 
 from .._caching import drop_oldest
+from ..assets import AssetWriter
 from ..text.words import word_keys
 from .attributes import get_abbreviation_occurrences, register, set_matched_name
 from .base import FolderPipe
@@ -273,17 +274,17 @@ class ConceptMatcher(FolderPipe):
             self._filtered = filter, self.kb.matching_entries(*filter) if any(filter) else None
         return self._filtered[1]
 
-    def _save(self, folder: Path) -> None:
-        from ..kb.storage import copy_knowledge_base
+    def _save(self, folder: Path, assets: AssetWriter) -> None:
+        from ..kb.storage import save_knowledge_base
 
-        copy_knowledge_base(self.kb, folder)
+        save_knowledge_base(self.kb, assets)
         self.matcher.save(folder)
 
-    def _load(self, folder: Path) -> None:
+    def _load(self, folder: Path, assets: Mapping[str, Path]) -> None:
         from ..kb.storage import open_saved_knowledge_base
         from ..linking.name_matcher import NameMatcher
 
-        self._use(NameMatcher.load(open_saved_knowledge_base(folder), folder))
+        self._use(NameMatcher.load(open_saved_knowledge_base(assets), folder))
 
 
 def _adds_letters(span: Span, start: int, end: int) -> bool:

@@ -2,7 +2,20 @@
 
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Callable, Collection, Dict, Iterable, List, Optional, Sequence, Tuple, cast
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    Collection,
+    Dict,
+    Iterable,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+    Tuple,
+    cast,
+)
 
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -11,6 +24,7 @@ from spacy.vocab import Vocab
 from thinc.api import Model
 from thinc.types import Floats2d
 
+from ..assets import AssetWriter
 from ..retrieval.settings import ConceptVectorSettings, RetrieverSettings
 from ..retrieval.signals import OF_ENCODER, SIGNALS
 from ..training.retriever_settings import ConceptRetrieval
@@ -348,18 +362,19 @@ class ConceptRetriever(BatchedPipe):
 
     # --- saving
 
-    def _save(self, folder: Path) -> None:
+    def _save(self, folder: Path, assets: AssetWriter) -> None:
         from ..retrieval.storage import save_retriever
 
         trained = self._trainer.trained_retriever() if self._trainer else nullcontext(self.retriever)
         with trained as retriever:
-            save_retriever(retriever, folder, self._index)
+            save_retriever(retriever, folder, assets, self._index)
 
-    def _load(self, folder: Path) -> None:
+    def _load(self, folder: Path, assets: Mapping[str, Path]) -> None:
         from ..retrieval.storage import load_retriever
 
         retriever = load_retriever(
             folder,
+            assets,
             self._signals,
             types=self._types,
             index=self._index,

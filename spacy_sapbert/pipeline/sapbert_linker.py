@@ -3,13 +3,14 @@
 from collections import Counter
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example, validate_examples
 from spacy.vocab import Vocab
 
+from ..assets import AssetWriter
 from ..corpora.docs import from_doc
 from ..errors import Errors, SapbertError
 from ..linking.settings import CandidateSettings, LinkerSettings, SelectionSettings, SettingsBlock, VectorSettings
@@ -283,7 +284,7 @@ class SapbertLinker(BatchedPipe):
         from ..kb.storage import load_knowledge_base
 
         linker = self.linker
-        vectors, ngrams = linker.generator.vectors, linker.generator.ngrams
+        vectors, ngrams = linker.generator.vectors, linker.generator.ngram_encoder
         text_normalizer = ngrams.text_normalizer if ngrams else self.settings.candidates.text_normalizer
         if self._trainer:
             self._trainer.note()
@@ -410,29 +411,23 @@ class SapbertLinker(BatchedPipe):
 
     # --- saving
 
-    def _save(self, folder: Path) -> None:
+    def _save(self, folder: Path, assets: AssetWriter) -> None:
         from ..linking.storage import save_generator
 
         linker = self.linker
-        parameters = linker.stored_parameters
-        encoder = linker.generator.vectors.encoder if linker.generator.vectors else None
-        if encoder and encoder.lexical_model:  # the encoder's folder must not keep the values from before the training
-            encoder.lexical_model = encoder.lexical_model._replace(
-                sparse_weight=parameters.sparse_weight, threshold=parameters.threshold
-            )
         trained = self._trainer.trained_generator() if self._trainer else nullcontext(linker.generator)
         with trained as generator:
-            save_generator(generator, folder, self._index)
-        parameters.save(folder)
+            save_generator(generator, assets, self._index)
+        linker.stored_parameters.save(folder)
 
-    def _load(self, folder: Path) -> None:
+    def _load(self, folder: Path, assets: Mapping[str, Path]) -> None:
         from ..linking.parameters import LinkerParameters
         from ..linking.storage import load_generator
 
         parameters = LinkerParameters.load(folder)
         candidates = self.settings.candidates
         generator = load_generator(
-            folder,
+            assets,
             sparse=candidates.sparse,
             text_normalizer=candidates.text_normalizer,
             index=self._index,

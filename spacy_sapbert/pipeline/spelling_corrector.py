@@ -1,12 +1,13 @@
 """`spelling_corrector`: propose corrections of misspelled mentions, from which the linker chooses."""
 
 from pathlib import Path
-from typing import Dict, List, Optional
+from typing import Dict, List, Mapping, Optional
 
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
+from ..assets import AssetWriter
 from ..text.spelling import CorrectionList, Corrector, KnownWords
 from .attributes import get_corrections, register, set_corrections
 from .base import FolderPipe
@@ -102,12 +103,12 @@ class SpellingCorrector(FolderPipe):
             found.append({text: right for text, right in corrected.items() if right != text})
         return found
 
-    def _save(self, folder: Path) -> None:
+    def _save(self, folder: Path, assets: AssetWriter) -> None:
         from ..linking.spelling_files import save_corrector
 
         save_corrector(self.corrector, folder)
 
-    def _load(self, folder: Path) -> None:
+    def _load(self, folder: Path, assets: Mapping[str, Path]) -> None:
         from ..linking.spelling_files import load_corrector
 
         self._corrector = load_corrector(folder)

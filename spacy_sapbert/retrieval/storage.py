@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..assets import AssetWriter
 from ..encoders.documents import DocumentEncoder
-from ..encoders.transformer import ENCODER_FOLDER, TransformerEncoder
+from ..encoders.storage import save_encoder
+from ..encoders.transformer import ENCODER_FOLDER, TransformerEncoder, open_encoder
 from ..errors import Errors, SapbertError
 from ..files import replacing
 from ..kb.id_lists import read_labels, write_labels
 from ..kb.knowledge_base import KnowledgeBase
-from ..kb.storage import copy_knowledge_base, open_saved_knowledge_base
-from ..vectors.storage import FLAT, VECTORS_FOLDER, open_index, save_index
+from ..kb.storage import open_saved_knowledge_base, save_knowledge_base
+from ..vectors.storage import FLAT, open_index, save_index
 from .concept_set import ConceptSet
 from .concept_vectors import ConceptVectors, cached_concept_vectors
 from .retriever import Retriever
@@ -24,7 +26,8 @@ from .signals import OF_NAMES
 from .training_counts import TrainingCounts
 
 CONCEPTS_FOLDER = "concept_vectors"
-DOCUMENTS_FOLDER = "document_encoder"
+DOCUMENT_ENCODER = "document_encoder"
+"""The role of a trained document encoder among the assets of a component."""
 LABELS_FILE = "labels.txt"
 FITTED_FILE = "retrieval.json"
 
@@ -68,26 +71,27 @@ def open_retriever(
     return retriever
 
 
-def save_retriever(retriever: Retriever, folder: Path, index: str = FLAT) -> None:
-    """Write all that a retriever needs into a folder, except its settings.
+def save_retriever(retriever: Retriever, folder: Path, assets: AssetWriter, index: str = FLAT) -> None:
+    """Write all that a retriever needs, except its settings. Knowledge base, encoders and vectors of names are assets.
 
     Args:
         retriever: The retriever.
         folder: The folder to write.
+        assets: The assets of the component.
         index: The kind of index of the names, see `open_index`.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    copy_knowledge_base(retriever.kb, folder)
+    save_knowledge_base(retriever.kb, assets)
     if retriever.labels is not None:
         write_labels(retriever.labels, folder / LABELS_FILE)
     if retriever.encoder:
-        retriever.encoder.save(folder / ENCODER_FOLDER)
+        save_encoder(retriever.encoder, assets)
     if retriever.concept_vectors:
         retriever.concept_vectors.save(folder / CONCEPTS_FOLDER)
     if retriever.name_vectors:
-        save_index(retriever.name_vectors, folder / VECTORS_FOLDER, index)
+        save_index(retriever.name_vectors, assets, index)
     if retriever.document_encoder and retriever.document_encoder.encoder is not retriever.encoder:
-        retriever.document_encoder.encoder.save(folder / DOCUMENTS_FOLDER)
+        save_encoder(retriever.document_encoder.encoder, assets, DOCUMENT_ENCODER)
     fitted = {
         "counts": retriever.counts.as_json() if retriever.counts else None,
         "weights": retriever.stored_weights._asdict() if retriever.stored_weights else None,
@@ -98,6 +102,7 @@ def save_retriever(retriever: Retriever, folder: Path, index: str = FLAT) -> Non
 
 def load_retriever(
     folder: Path,
+    assets: Mapping[str, Path],
     signals: Sequence[str],
     *,
     types: Sequence[str] = (),
@@ -111,18 +116,20 @@ def load_retriever(
         SapbertError: E306 a part is missing or damaged.
     """
     vectors = vectors or ConceptVectorSettings()
-    kb = open_saved_knowledge_base(folder)
+    kb = open_saved_knowledge_base(assets)
     ids = read_labels(folder / LABELS_FILE) if (folder / LABELS_FILE).is_file() else None
     retriever = Retriever(ConceptSet(kb, ids, types), signals, labels=ids)
-    if (folder / ENCODER_FOLDER).is_dir():
-        encoder = retriever.encoder = TransformerEncoder(str(folder / ENCODER_FOLDER), device=device)
+    if ENCODER_FOLDER in assets:
+        encoder = retriever.encoder = open_encoder(str(assets[ENCODER_FOLDER]), device=device)
+        assert encoder is not None
         if "document" in signals:
-            trained = folder / DOCUMENTS_FOLDER
-            reader = TransformerEncoder(str(trained), device=device) if trained.is_dir() else encoder
+            trained = assets.get(DOCUMENT_ENCODER)
+            reader = open_encoder(str(trained), device=device) if trained else encoder
+            assert reader is not None
             retriever.document_encoder = DocumentEncoder(reader, vectors.segment_length)
             retriever.concept_vectors = ConceptVectors(folder / CONCEPTS_FOLDER, retriever.concepts)
         if OF_NAMES & set(signals):
-            retriever.name_vectors = open_index(kb, encoder, index, folder / VECTORS_FOLDER)
+            retriever.name_vectors = open_index(kb, encoder, index, assets)
     _load_fitted(retriever, folder / FITTED_FILE)
     return retriever
 

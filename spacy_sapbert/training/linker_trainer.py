@@ -46,7 +46,8 @@ class CandidateScores(NamedTuple):
 class LinkerTrainer:
     """Trains the encoder, λ and the temperature of a linker.
 
-    The encoder is trained in place. The vectors of the names do not change until `refresh` encodes the names again.
+    The linker gets an encoder of its own, since other components may share the one that it has. That encoder is trained
+    in place. The vectors of the names do not change until `refresh` encodes the names again.
 
     Args:
         linker: The linker to train. Its calibration is dropped, and an index that is not exact is replaced.
@@ -65,13 +66,13 @@ class LinkerTrainer:
         generator = linker.generator
         if generator.vectors is None:
             raise SapbertError(Errors.E342)
-        if not generator.vectors.exact:  # an index would be invalid after the first step
-            generator.renew(exact_vectors(generator.vectors, generator.kb))
+        # exact, since an index would be invalid after the first step
+        exact = exact_vectors(generator.vectors, generator.kb)
+        generator.renew(NameVectors(exact.folder, generator.kb, exact.encoder.copy()))
         linker.stored_parameters = linker.stored_parameters.without_calibration()
         self.linker = linker
         self.settings = settings
         self.encoder = generator.vectors.encoder
-        self.encoder.dtype = "float32"  # rounded to half precision, it would not match the vectors of the names
         self.model = thinc_encoder(self.encoder, trained_layers=settings.trained_layers, dropout=settings.dropout)
         self.counts: Counter[str] = Counter()
         self.steps = 0
@@ -269,3 +270,7 @@ class LinkerTrainer:
             found = {"sparse_weight": self.sparse_weight, "temperature": self.temperature}
             settings: dict[str, Any] = self.settings.described
             self.encoder.record("BioSyn", steps=self.steps, **found, **dict(+self.counts), settings=settings)
+            if model := self.encoder.lexical_model:  # it must not keep the values from before the training
+                self.encoder.lexical_model = model._replace(
+                    sparse_weight=self.sparse_weight, threshold=self.linker.stored_parameters.threshold
+                )

@@ -15,6 +15,7 @@ from ..encoders.transformer import TransformerEncoder
 from ..errors import Errors, SapbertError
 from ..files import replacing
 from ..kb.knowledge_base import KnowledgeBase
+from ..shared import shared
 from .flat import NAMES_PER_CHUNK, NameVectors, vectors_cache
 
 if TYPE_CHECKING:
@@ -69,40 +70,51 @@ class FaissVectors(NameVectors):
             raise SapbertError(Errors.E324.format(kind=self._path.stem)) from error
         return found
 
-    def save(self, folder: Path) -> None:
-        super().save(folder)
-        shutil.copyfile(self._path, folder / self._path.name)
+    def save_index(self, path: Path) -> bool:
+        """Copy the index to a path, and return True. Return False if the path is for another kind of index."""
+        if self._path.name != path.name:
+            return False
+        shutil.copyfile(self._path, path)
+        return True
 
 
-def open_faiss(vectors: NameVectors, kb: KnowledgeBase, index: str) -> FaissVectors:
+def open_faiss(vectors: NameVectors, kb: KnowledgeBase, index: str, folder: Path | None = None) -> FaissVectors:
     """Open the faiss index of name vectors.
 
-    It is in the folder of the vectors or in the cache folder. If there is none, it is built in the cache folder.
+    It is in the given folder or in the cache folder. If there is none, it is built in the cache folder.
 
     Args:
         vectors: The name vectors.
         kb: The knowledge base.
         index: The setting, see `index_kind`.
+        folder: The folder of a saved index. It may be of another kind.
     """
     from filelock import FileLock
 
     kind, parameters = index_kind(index, *vectors.vectors.shape)
-    path = vectors.folder / _file_name(kind)
+    path = (folder or vectors.folder) / _file_name(kind)
     if not path.is_file():
         path = vectors_cache(kb, vectors.encoder) / path.name
         path.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(f"{path.parent}.lock"):
             if not path.is_file():
                 build_index(vectors.vectors, kind, path)
-    return FaissVectors(vectors.folder, kb, vectors.encoder, path, parameters)
+    key = (FaissVectors, vectors.fingerprint, id(vectors.encoder), path.resolve(), parameters, path.stat().st_mtime_ns)
+    return shared(key, lambda: FaissVectors(vectors.folder, kb, vectors.encoder, path, parameters))
 
 
-def save_faiss(vectors: NameVectors, index: str, folder: Path) -> None:
-    """Save vectors with the index of a setting. Build the index if the vectors have another one or none."""
-    vectors.save(folder)
-    kind, _ = index_kind(index, *vectors.vectors.shape)
-    if not (folder / _file_name(kind)).is_file():
-        build_index(vectors.vectors, kind, folder / _file_name(kind))
+def save_faiss(vectors: NameVectors, kind: str, folder: Path) -> None:
+    """Save the index of vectors in a folder. Build it if the vectors have another one or none.
+
+    Args:
+        vectors: The vectors.
+        kind: The string for faiss's `index_factory`.
+        folder: The folder to write.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / _file_name(kind)
+    if not (isinstance(vectors, FaissVectors) and vectors.save_index(path)):
+        build_index(vectors.vectors, kind, path)
 
 
 def index_kind(index: str, names: int, dim: int) -> tuple[str, str]:

@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..assets import fingerprint_of
 from ..encoders.fork_safety import use_one_thread_after_fork
 from ..encoders.transformer import TransformerEncoder
 from ..errors import Errors, SapbertError
 from ..files import cache_dir, replacing
 from ..kb.knowledge_base import KnowledgeBase
+from ..text.characters import slices
 from ..text.hashing import hash64
 from ..text.normalize import TEXT_NORMALIZERS
 from .index import Index
@@ -45,6 +47,7 @@ class NameVectors(Index):
         encoder: The encoder.
 
     Attributes:
+        fingerprint (str): A hash of what the vectors are made of. Equal hashes mean equal vectors.
         known (KnownVectors): The vectors by name, for another knowledge base with some of these names.
 
     Raises:
@@ -64,6 +67,7 @@ class NameVectors(Index):
         self.known = _open_known(folder)
         if manifest != _manifest(kb, encoder) or len(self.known.vectors) != kb.n_names:
             raise SapbertError(Errors.E305.format(path=folder))
+        self.fingerprint = fingerprint_of(manifest)
 
     @property
     def vectors(self) -> np.ndarray:
@@ -73,6 +77,12 @@ class NameVectors(Index):
     def encode(self, texts: Sequence[str]) -> np.ndarray:
         """Encode texts, see `Index.encode`. A text that is a name gets its stored vector, without the encoder."""
         return _encode(texts, self.encoder, [self.known])
+
+    def equal_names(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        return self.known.find_all(_hashes(texts, self.encoder))
+
+    def products(self, queries: np.ndarray, which: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        return np.einsum("md,md->m", queries[which], self.vectors[rows])
 
     def similarities(self, queries: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
         return queries @ (self.vectors if rows is None else self.vectors[rows]).T
@@ -112,6 +122,12 @@ class HashTable:
         """Return the row of each hash, or -1, int64, shape (len(hashes),)."""
         places = np.searchsorted(self._hashes, hashes).clip(max=len(self._hashes) - 1)
         return np.where(self._hashes[places] == hashes, self._order[places], -1)
+
+
+    def find_all(self, hashes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        lefts = np.searchsorted(self._hashes, hashes)
+        counts = np.searchsorted(self._hashes, hashes, side="right") - lefts
+        return np.repeat(np.arange(len(hashes)), counts), self._order[slices(lefts, counts)]
 
 
 class KnownVectors(HashTable):

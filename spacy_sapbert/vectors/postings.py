@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..assets import fingerprint_of
 from ..encoders.ngrams import NgramEncoder
 from ..errors import Errors, SapbertError
 from ..files import cache_dir
 from ..kb.knowledge_base import KnowledgeBase
+from ..shared import file_states, shared
 from ..text.characters import code_points, slices
-from .postings_build import ARRAYS, BASE, GRAM, MANIFEST_FILE, GramCodes, build_ngram_index, identity
+from .postings_build import ARRAYS, BASE, FORMAT, GRAM, MANIFEST_FILE, GramCodes, build_ngram_index, identity
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -63,19 +65,21 @@ class NgramIndex:
     Args:
         folder: The folder that `build_ngram_index` wrote.
         kb: The knowledge base.
-        ngrams: The encoder of the sparse score.
+
+    Attributes:
+        ngrams (NgramEncoder): The encoder of the sparse score.
 
     Raises:
-        SapbertError: E304 the folder belongs to another knowledge base, other n-grams or another version; E306 a file
-            is missing or damaged.
+        SapbertError: E304 the folder belongs to another knowledge base or another version, E306 a file is missing or
+            damaged.
     """
 
-    def __init__(self, folder: Path, kb: KnowledgeBase, ngrams: NgramEncoder) -> None:
+    def __init__(self, folder: Path, kb: KnowledgeBase) -> None:
         self.folder = folder
         self.kb = kb
-        self.ngrams = ngrams
+        self.ngrams = NgramEncoder.load(folder)
         manifest = _read_manifest(folder)
-        if any(manifest.get(key) != value for key, value in identity(kb, ngrams).items()):
+        if any(manifest.get(key) != value for key, value in identity(kb, self.ngrams).items()):
             raise SapbertError(Errors.E304.format(path=folder))
         self._alphabet: str = manifest["alphabet"]
         self._codes = GramCodes.of(manifest["frequent"])
@@ -83,6 +87,11 @@ class NgramIndex:
         self._characters, self._starts, self._lengths, self._postings, self._posting_starts = arrays
         self._bits = max(kb.n_names - 1, 1).bit_length()  # of a row
         self._local = threading.local()
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of all that the arrays depend on."""
+        return fingerprint_of(identity(self.kb, self.ngrams))
 
     def encode(self, texts: Sequence[str]) -> NgramQueries:
         """Return the normal forms and the vectors of texts."""
@@ -270,8 +279,8 @@ class NgramIndex:
     def save(self, folder: Path) -> None:
         """Copy the arrays into a folder, where `NgramIndex` opens them."""
         folder.mkdir(parents=True, exist_ok=True)
-        for name in (*(f"{array}.npy" for array in ARRAYS), MANIFEST_FILE):
-            shutil.copyfile(self.folder / name, folder / name)
+        for path in self.folder.iterdir():
+            shutil.copyfile(path, folder / path.name)
 
 
 class _NgramTables:
@@ -350,13 +359,27 @@ def _parts(sizes: np.ndarray, most: int) -> Iterator[slice]:
         first = last
 
 
-def cached_ngram_index(kb: KnowledgeBase, ngrams: NgramEncoder) -> NgramIndex:
-    """Return the index of a knowledge base. It comes from the cache folder, or is made there."""
+def open_ngram_index(kb: KnowledgeBase, folder: Path) -> NgramIndex:
+    """Open an index. All users in a process share it."""
+    return shared((NgramIndex, folder.resolve(), file_states(folder), kb.fingerprint), lambda: NgramIndex(folder, kb))
+
+
+def cached_ngram_index(kb: KnowledgeBase, text_normalizer: str, ngrams: NgramEncoder | None = None) -> NgramIndex:
+    """Return the index of a knowledge base. It comes from the cache folder, or is made there.
+
+    Args:
+        kb: The knowledge base.
+        text_normalizer: The normal form in which names are read, if there is no encoder yet.
+        ngrams: The encoder of the sparse score; None counts the n-grams of the names.
+    """
     from filelock import FileLock
 
-    folder = cache_dir() / "postings" / f"{kb.fingerprint[:16]}-{ngrams.fingerprint[:16]}"
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(f"{folder}.lock"):  # of several processes, only one builds
-        if not folder.is_dir():
-            build_ngram_index(kb, ngrams, folder)
-    return NgramIndex(folder, kb, ngrams)
+    of_ngrams = ngrams.fingerprint[:16] if ngrams else text_normalizer
+    folder = cache_dir() / "ngrams" / f"{kb.fingerprint[:16]}-{of_ngrams}-format{FORMAT}"
+    if not folder.is_dir():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(f"{folder}.lock"):  # of several processes, only one builds
+            if not folder.is_dir():
+                fitted = ngrams or NgramEncoder.fit(kb.names(), text_normalizer=text_normalizer)
+                build_ngram_index(kb, fitted, folder)
+    return open_ngram_index(kb, folder)

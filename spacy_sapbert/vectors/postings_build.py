@@ -91,7 +91,7 @@ def build_ngram_index(kb: KnowledgeBase, ngrams: NgramEncoder, folder: Path) -> 
 
     Args:
         kb: The knowledge base.
-        ngrams: The encoder of the sparse score.
+        ngrams: The encoder of the sparse score. It is saved in the folder, too.
         folder: The folder to write. It is replaced if it exists.
 
     Raises:
@@ -116,6 +116,7 @@ def _write(kb: KnowledgeBase, ngrams: NgramEncoder, work: Path, folder: Path) ->
     alphabet = "".join(sorted(set("".join(ngrams.ngrams))))
     _write_names(work, ngrams, alphabet, starts, folder)
     _write_postings(work, GramCodes.of(frequent), starts, folder)
+    ngrams.save(folder)
     manifest = {**identity(kb, ngrams), "frequent": frequent, "alphabet": alphabet}
     (folder / MANIFEST_FILE).write_text(json.dumps(manifest), encoding="utf-8")
 

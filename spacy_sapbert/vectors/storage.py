@@ -3,36 +3,57 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
 
+from ..assets import AssetWriter, fingerprint_of
 from ..encoders.transformer import TransformerEncoder
-from ..errors import Warnings
+from ..errors import Errors, SapbertError, Warnings
 from ..kb.knowledge_base import KnowledgeBase
-from .faiss_index import open_faiss, save_faiss
-from .flat import NameVectors, cached_name_vectors
+from ..shared import shared
+from .faiss_index import index_kind, open_faiss, save_faiss
+from .flat import NameVectors, cached_name_vectors, vectors_cache
 from .index import Index
 from .qdrant_collection import Address, is_address
 from .qdrant_index import QdrantVectors
 
 VECTORS_FOLDER = "vectors"
+VECTORS, INDEX = "vectors", "index"
+"""The roles of vectors and of their faiss index among the assets of a component."""
 FLAT = "Flat"
 """The index that compares a query with all names."""
 
 
-def open_index(kb: KnowledgeBase, encoder: TransformerEncoder, index: str, folder: Path | None = None) -> Index:
-    """Open the vectors of the names of a knowledge base.
+def open_index(
+    kb: KnowledgeBase, encoder: TransformerEncoder, index: str, assets: Mapping[str, Path] | None = None
+) -> Index:
+    """Open the vectors of the names of a knowledge base. All users in a process share them.
 
     Args:
         kb: The knowledge base.
         encoder: The encoder.
         index: "Flat" (exact), another kind of faiss index (see `faiss_index.index_kind`), or the address of a database
             (see `qdrant_collection.Address`). A database is opened at the first use.
-        folder: The folder of saved vectors. None takes them from the cache folder, or makes them there.
+        assets: The assets of a saved component, by role. None takes the vectors from the cache folder, or makes them
+            there.
+
+    Raises:
+        SapbertError: E306 the component was saved without vectors.
     """
     if is_address(index):
         return QdrantVectors(Address.parse(index), kb, encoder)
-    vectors = NameVectors(folder, kb, encoder) if folder else cached_name_vectors(kb, encoder)
-    return vectors if index == FLAT else open_faiss(vectors, kb, index)
+    vectors = _name_vectors(kb, encoder, assets)
+    return vectors if index == FLAT else open_faiss(vectors, kb, index, (assets or {}).get(INDEX))
+
+
+def _name_vectors(kb: KnowledgeBase, encoder: TransformerEncoder, assets: Mapping[str, Path] | None) -> NameVectors:
+    def make() -> NameVectors:
+        return cached_name_vectors(kb, encoder) if assets is None else NameVectors(folder, kb, encoder)
+
+    if assets is not None and VECTORS not in assets:
+        raise SapbertError(Errors.E306.format(path=kb.path.parent, reason="the component was saved without vectors"))
+    folder = vectors_cache(kb, encoder) if assets is None else assets[VECTORS]
+    return shared((NameVectors, folder.resolve(), kb.fingerprint, id(encoder)), make)
 
 
 def exact_vectors(index: Index, kb: KnowledgeBase) -> NameVectors:
@@ -42,21 +63,22 @@ def exact_vectors(index: Index, kb: KnowledgeBase) -> NameVectors:
     return index if index.exact else NameVectors(index.folder, kb, index.encoder)
 
 
-def save_index(vectors: Index, folder: Path, index: str) -> None:
-    """Write vectors into a folder, with an index of the given kind.
+def save_index(vectors: Index, assets: AssetWriter, index: str) -> None:
+    """Add vectors to the assets of a component, with an index of the given kind.
 
     Vectors in a database stay there, with the warning W412.
 
     Args:
         vectors: The vectors.
-        folder: The folder to write.
+        assets: The assets.
         index: See `open_index`.
     """
     if is_address(index):
         warnings.warn(Warnings.W412.format(address=Address.parse(index)), stacklevel=2)
         return
     assert isinstance(vectors, NameVectors)
-    if index == FLAT:
-        vectors.save(folder)
-    else:
-        save_faiss(vectors, index, folder)
+    assets.add(VECTORS, "vectors", vectors.fingerprint, vectors.save)
+    if index != FLAT:
+        kind, _ = index_kind(index, *vectors.vectors.shape)
+        fingerprint = fingerprint_of(vectors.fingerprint, kind)
+        assets.add(INDEX, "index", fingerprint, lambda folder: save_faiss(vectors, kind, folder))

@@ -5,13 +5,15 @@ import shutil
 import numpy as np
 import pytest
 
+from spacy_sapbert.assets import AssetWriter
 from spacy_sapbert.encoders.lexical_model import NGRAMS_FOLDER
-from spacy_sapbert.encoders.transformer import open_encoder
+from spacy_sapbert.encoders.transformer import ENCODER_FOLDER, open_encoder
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.filters import check_filters
-from spacy_sapbert.kb.storage import KB_FILE, load_knowledge_base
-from spacy_sapbert.linking.storage import load_generator, open_generator, save_generator, with_mentions
-from spacy_sapbert.vectors.storage import VECTORS_FOLDER
+from spacy_sapbert.kb.storage import KB, load_knowledge_base
+from spacy_sapbert.linking import storage
+from spacy_sapbert.linking.storage import open_generator, with_mentions
+from spacy_sapbert.vectors.storage import VECTORS
 
 TEXTS = ["breast cancers", "cold", "CF", "zzz"]
 
@@ -21,11 +23,20 @@ def generator(small_kb, tiny_encoder):
     return open_generator(small_kb, open_encoder(str(tiny_encoder)), sparse=True)
 
 
+def save(generator, folder):
+    """RETURNS (dict[str, Path]): the assets by role, and "component" for the folder of the other files."""
+    assets = AssetWriter(folder / "shared")
+    storage.save_generator(generator, folder, assets)
+    return {"component": folder, **{role: assets.folder / name for role, name in assets.names.items()}}
+
+
+def load_generator(saved, **settings):
+    return storage.load_generator(saved["component"], saved, **settings)
+
+
 @pytest.fixture
 def saved(generator, tmp_path):
-    (tmp_path / "saved").mkdir()
-    save_generator(generator, tmp_path / "saved")
-    return tmp_path / "saved"
+    return save(generator, tmp_path)
 
 
 def test_knowledge_bases(small_kb):
@@ -64,7 +75,7 @@ def test_one_score_or_both(small_kb, generator, tiny_encoder):
 def test_saved_and_loaded(generator, saved):
     loaded = load_generator(saved, sparse=True)
     assert loaded(TEXTS, 5) == generator(TEXTS, 5)
-    assert loaded.kb.path == saved / KB_FILE
+    assert loaded.kb.path == saved[KB]
     np.testing.assert_array_equal(loaded.vectors.vectors, generator.vectors.vectors)
 
 
@@ -72,7 +83,7 @@ def test_sparse_score_is_taken_or_left_when_loaded(small_kb, generator, saved):
     without = load_generator(saved, sparse=False)
     assert without.ngrams is None
     assert without(["cold"], 1)[0][0].sparse is None
-    shutil.rmtree(saved / NGRAMS_FOLDER)
+    shutil.rmtree(saved["component"] / NGRAMS_FOLDER)
     assert load_generator(saved, sparse=True)(TEXTS, 5) == generator(TEXTS, 5)
 
 
@@ -90,29 +101,28 @@ def test_saved_ngrams_go_before_the_setting(saved, recwarn):
     with pytest.warns(UserWarning, match=r"\[W401\].*text_normalizer biosyn.*text_normalizer \(lower\)"):
         loaded = load_generator(saved, sparse=True, text_normalizer="lower")
     assert loaded.ngrams.text_normalizer == "biosyn+greek"
-    shutil.rmtree(saved / NGRAMS_FOLDER)
+    shutil.rmtree(saved["component"] / NGRAMS_FOLDER)
     assert load_generator(saved, sparse=True, text_normalizer="lower").ngrams.text_normalizer == "lower"
 
 
 def test_saved_without_an_encoder(small_kb, tmp_path):
     generator = open_generator(small_kb, None, sparse=True)
-    save_generator(generator, tmp_path)
-    loaded = load_generator(tmp_path, sparse=True)
+    loaded = load_generator(save(generator, tmp_path), sparse=True)
     assert loaded.vectors is None
     assert loaded(TEXTS, 5) == generator(TEXTS, 5)
 
 
 @pytest.mark.parametrize(
-    ("name", "code"), [(KB_FILE, "E101"), (VECTORS_FOLDER, "E306"), ("encoder/model.safetensors", "E302")]
+    ("role", "inner", "code"), [(KB, "", "E101"), (VECTORS, "", "E306"), (ENCODER_FOLDER, "model.safetensors", "E302")]
 )
-def test_missing_parts(saved, name, code):
-    path = saved / name
+def test_missing_parts(saved, role, inner, code):
+    path = saved[role] / inner
     shutil.rmtree(path) if path.is_dir() else path.unlink()
     with pytest.raises(SapbertError, match=code):
         load_generator(saved, sparse=True)
 
 
 def test_a_knowledge_base_that_was_exchanged(saved):
-    shutil.copyfile(load_knowledge_base("starter").path, saved / KB_FILE)
+    shutil.copyfile(load_knowledge_base("starter").path, saved[KB])
     with pytest.raises(SapbertError, match="E305"):
         load_generator(saved, sparse=True)

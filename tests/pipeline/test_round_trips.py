@@ -16,7 +16,7 @@ from spacy.tokens import Doc, DocBin
 
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.linking.parameters import THRESHOLD
-from spacy_sapbert.pipeline.base import MANIFEST_FILE
+from spacy_sapbert.pipeline.component_folder import MANIFEST_FILE
 
 COMPONENTS = ("abbreviation_resolver", "concept_matcher", "composite_splitter", "spelling_corrector", "sapbert_linker")
 HEAVY = ("concept_matcher", "spelling_corrector", "sapbert_linker")
@@ -126,7 +126,7 @@ def test_saving_over_another_pipeline_leaves_nothing_of_it(kb, tiny_encoder, tmp
     sparse = make(kb)
     sparse.to_disk(tmp_path / "saved")
     sparse.to_disk(tmp_path / "fresh")
-    for name in HEAVY:
+    for name in (*HEAVY, "shared"):
         assert files(tmp_path / "saved" / name) == files(tmp_path / "fresh" / name)
     assert spacy.load(tmp_path / "saved").get_pipe("sapbert_linker").linker.generator.vectors is None
 
@@ -194,7 +194,7 @@ def test_no_setting_is_saved_outside_the_config(nlp, tmp_path):
     assert not (tmp_path / "abbreviation_resolver").exists()
     assert not (tmp_path / "composite_splitter").exists()
     manifest = srsly.read_json(tmp_path / "sapbert_linker" / MANIFEST_FILE)
-    assert manifest.keys() == {"format", "version", "files"}
+    assert manifest.keys() == {"format", "version", "files", "assets"}
 
 
 def test_a_saved_normal_form_goes_before_the_setting(kb, tmp_path):
@@ -270,7 +270,7 @@ def test_another_format(saved):
         linker.from_disk(folder)
 
 
-@pytest.mark.parametrize("manifest", ["{", "[]", "{}", '{"format": 1, "version": "0", "files": 3}'])
+@pytest.mark.parametrize("manifest", ["{", "[]", "{}", '{"format": 2, "version": "0", "files": 3}'])
 def test_a_damaged_manifest(saved, manifest):
     linker, folder = saved
     (folder / MANIFEST_FILE).write_text(manifest)
@@ -337,7 +337,8 @@ def test_bytes_that_cannot_be_opened_leave_the_component_as_it_was(nlp):
 def test_saving_over_the_remains_of_a_component(kb, tiny_encoder, tmp_path):
     linker = make(kb, str(tiny_encoder)).get_pipe("sapbert_linker")
     linker.to_disk(tmp_path)
-    shutil.rmtree(tmp_path / "encoder")
+    (encoder,) = (tmp_path / "shared").glob("encoder-*")
+    shutil.rmtree(encoder)
     sparse = make(kb).get_pipe("sapbert_linker")
     sparse.to_disk(tmp_path)
     assert sparse.from_disk(tmp_path).linker.generator.vectors is None

@@ -9,7 +9,7 @@ from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.filters import Filter, FilterMask
 from spacy_sapbert.vectors.faiss_index import build_index, index_kind, open_faiss, save_faiss
-from spacy_sapbert.vectors.flat import NameVectors, cached_name_vectors
+from spacy_sapbert.vectors.flat import cached_name_vectors
 
 
 @pytest.fixture(autouse=True)
@@ -90,11 +90,11 @@ def test_it_is_made_once_beside_the_vectors(vectors, small_kb, monkeypatch):
 
 
 def test_a_folder_without_the_index_leaves_it_to_the_cache(vectors, small_kb, tmp_path):
-    open_faiss(vectors, small_kb, "SQ8").save(tmp_path / "saved")
-    saved = NameVectors(tmp_path / "saved", small_kb, vectors.encoder)
-    assert files(saved.folder) == ["SQ8.faiss", "hashes.npy", "vectors.json", "vectors.npy"]
-    open_faiss(saved, small_kb, "HNSW")
-    assert "HNSW32.faiss" not in files(saved.folder)
+    save_faiss(open_faiss(vectors, small_kb, "SQ8"), "SQ8", tmp_path / "saved")
+    assert files(tmp_path / "saved") == ["SQ8.faiss"]
+    assert open_faiss(vectors, small_kb, "SQ8", tmp_path / "saved")._path.parent == tmp_path / "saved"
+    assert open_faiss(vectors, small_kb, "HNSW", tmp_path / "saved")._path.parent == vectors.folder
+    assert files(tmp_path / "saved") == ["SQ8.faiss"]
     assert files(vectors.folder) == ["HNSW32.faiss", "SQ8.faiss", "hashes.npy", "vectors.json", "vectors.npy"]
 
 

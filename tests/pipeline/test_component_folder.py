@@ -1,0 +1,353 @@
+"""Components of one pipeline share vocabulary, encoder and vectors: in memory, on disk and in a package."""
+
+import gc
+import pickle
+import shutil
+import weakref
+
+import pytest
+import spacy
+import srsly
+from spacy.training import Example
+from thinc.api import Adam
+
+from spacy_sapbert.assets import ASSETS_FOLDER
+from spacy_sapbert.corpora.docs import to_doc
+from spacy_sapbert.encoders.transformer import open_encoder
+from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.kb.build import build_knowledge_base
+from spacy_sapbert.pipeline import component_folder
+from spacy_sapbert.pipeline.component_folder import FORMAT, MANIFEST_FILE
+from spacy_sapbert.types import AnnotatedDocument, Mention, Name, Record
+
+NAMES = ("concept_matcher", "sapbert_linker", "concept_retriever")
+TEXTS = ["Cystic fibrosis and ovarian cancer.", "Aspirin for a common cold."]
+LOSS = {"@losses": "spacy-sapbert.MarginalLikelihood.v1"}
+BIOSYN = {"@misc": "spacy-sapbert.BioSyn.v1", "loss": LOSS, "k": 20, "dropout": False}
+
+
+def make(kb, encoder, **linker):
+    nlp = spacy.blank("en")
+    nlp.add_pipe("concept_matcher", config={"kb": kb})
+    nlp.add_pipe("sapbert_linker", config={"kb": kb, "encoder": encoder, **linker})
+    nlp.add_pipe("concept_retriever", config={"kb": kb, "encoder": encoder, "signals": ["phrases"], "threshold": 0.0})
+    return nlp
+
+
+@pytest.fixture
+def nlp(kb, tiny_encoder):
+    return make(kb, str(tiny_encoder))
+
+
+@pytest.fixture
+def saved(nlp, tmp_path):
+    nlp.to_disk(tmp_path / "saved")
+    return tmp_path / "saved"
+
+
+@pytest.fixture
+def other_kb(tmp_path):
+    record = Record("X1", (Name("cystic fibrosis", "preferred", "own"), Name("mucoviscidosis", "exact", "own")))
+    return str(build_knowledge_base([record], tmp_path / "other.kb").path)
+
+
+def parts(nlp):
+    """RETURNS (tuple): knowledge bases, vectors and encoders of the components."""
+    matcher, linker, retriever = map(nlp.get_pipe, NAMES)
+    generator, retrieving = linker.linker.generator, retriever.retriever
+    return (
+        [matcher.kb, generator.kb, retrieving.kb],
+        [generator.vectors, retrieving.name_vectors],
+        [generator.vectors.encoder, retrieving.encoder, retrieving.name_vectors.encoder],
+    )
+
+
+def are_shared(nlp):
+    return [len(set(map(id, part))) == 1 for part in parts(nlp)]
+
+
+def content(doc):
+    links = [(ent.text, ent.kb_id_, ent._.kb_ents) for ent in doc.ents]
+    return links, [(concept.concept_id, round(concept.score, 5)) for concept in doc._.concepts]
+
+
+def contents(nlp, **settings):
+    return [content(doc) for doc in nlp.pipe(TEXTS, **settings)]
+
+
+def kinds(folder):
+    return sorted(path.name.partition("-")[0] for path in (folder / ASSETS_FOLDER).iterdir())
+
+
+def states(folder):
+    """RETURNS (dict): inode and time of each file, which change when it is written again."""
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): (path.stat().st_ino, path.stat().st_mtime_ns) for path in files}
+
+
+# --- in memory
+
+
+def test_components_of_a_config_share_objects(nlp):
+    assert are_shared(nlp) == [True, True, True]
+
+
+def test_components_of_a_saved_pipeline_share_objects(saved):
+    first, second = spacy.load(saved), spacy.load(saved)
+    assert are_shared(first) == [True, True, True]
+    for ours, theirs in zip(parts(first), parts(second), strict=True):
+        assert ours[0] is theirs[0]
+
+
+def test_other_settings_make_other_objects(kb, tiny_encoder):
+    nlp = make(kb, str(tiny_encoder), index="SQ8", vectors={"pooling": "cls"})
+    assert are_shared(nlp) == [True, False, False]
+
+
+def test_an_index_is_shared_too(kb, tiny_encoder):
+    linkers = [make(kb, str(tiny_encoder), index="SQ8").get_pipe("sapbert_linker") for _ in range(2)]
+    first, second = (linker.linker.generator.vectors for linker in linkers)
+    assert first is second
+    assert not first.exact
+
+
+def test_nothing_outlives_the_pipeline(saved):
+    nlp = spacy.load(saved)
+    alive = [weakref.ref(part[0]) for part in parts(nlp)]
+    assert all(one() is not None for one in alive)
+    del nlp
+    gc.collect()
+    assert [one() for one in alive] == [None, None, None]
+
+
+def test_an_encoder_that_was_replaced_is_opened_again(make_encoder):
+    folder = make_encoder(seed=1)
+    first = open_encoder(str(folder), device="cpu")
+    assert open_encoder(str(folder), device="cpu") is first
+    before = first.fingerprint
+    shutil.copyfile(make_encoder(seed=2) / "model.safetensors", folder / "model.safetensors")
+    second = open_encoder(str(folder), device="cpu")
+    assert second is not first
+    assert second.fingerprint != before
+
+
+# --- on disk
+
+
+def test_each_asset_is_on_disk_once(nlp, saved):
+    assert kinds(saved) == ["encoder", "kb", "vectors"]
+    assert len(list(saved.rglob("*.kb"))) == len(list(saved.rglob("model.safetensors"))) == 1
+    assert len(list(saved.rglob("vectors.npy"))) == 1
+    expected = contents(nlp)
+    assert contents(spacy.load(saved)) == expected
+    saved.rename(saved.with_name("moved"))
+    assert contents(spacy.load(saved.with_name("moved"))) == expected
+
+
+def test_the_manifest_lists_the_assets(saved):
+    manifest = srsly.read_json(saved / "sapbert_linker" / MANIFEST_FILE)
+    assert manifest["format"] == FORMAT
+    assert sorted(manifest["assets"]) == ["encoder", "kb", "vectors"]
+    path = saved / "sapbert_linker" / manifest["assets"]["kb"]
+    assert manifest["files"][manifest["assets"]["kb"]] == path.stat().st_size
+
+
+def test_an_index_is_an_asset(kb, tiny_encoder, tmp_path):
+    nlp = make(kb, str(tiny_encoder), index="SQ8")
+    nlp.to_disk(tmp_path / "saved")
+    assert kinds(tmp_path / "saved") == ["encoder", "index", "kb", "vectors"]
+    assert len(list((tmp_path / "saved").rglob("vectors.npy"))) == 1
+    again = spacy.load(tmp_path / "saved")
+    assert not again.get_pipe("sapbert_linker").linker.generator.vectors.exact
+    assert contents(again) == contents(nlp)
+    config = {"components": {"sapbert_linker": {"index": "Flat"}}}
+    assert spacy.load(tmp_path / "saved", config=config).get_pipe("sapbert_linker").linker.generator.vectors.exact
+
+
+def test_saving_again_writes_no_asset_again(saved):
+    nlp, before = spacy.load(saved), states(saved / ASSETS_FOLDER)
+    expected = contents(nlp)
+    nlp.to_disk(saved)
+    assert states(saved / ASSETS_FOLDER) == before
+    assert contents(nlp) == contents(spacy.load(saved)) == expected
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_component_alone_holds_its_assets(nlp, tmp_path, name):
+    component = nlp.get_pipe(name)
+    component.to_disk(tmp_path / name)
+    assert "kb" in kinds(tmp_path / name)
+    before = states(tmp_path / name / ASSETS_FOLDER)
+    component.to_disk(tmp_path / name)
+    assert states(tmp_path / name / ASSETS_FOLDER) == before
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    (tmp_path / name).rename(tmp_path / "moved")
+    component.from_disk(tmp_path / "moved")
+    assert component.kb.path.parent == tmp_path / "moved" / ASSETS_FOLDER
+
+
+def test_a_config_beside_a_component_makes_no_pipeline(nlp, tmp_path):
+    (tmp_path / "config.cfg").write_text("[nlp]\n")
+    nlp.get_pipe("concept_matcher").to_disk(tmp_path / "matcher")
+    assert kinds(tmp_path / "matcher") == ["kb"]
+    assert not (tmp_path / ASSETS_FOLDER).exists()
+
+
+def test_round_trips_in_memory(nlp):
+    expected = contents(nlp)
+    again = make("/not/there.kb", "/not/there").from_bytes(nlp.to_bytes())
+    assert contents(again) == contents(pickle.loads(pickle.dumps(nlp))) == expected
+
+
+def test_two_processes(nlp, saved):
+    expected = contents(nlp)
+    assert contents(spacy.load(saved), n_process=2, batch_size=1) == expected
+
+
+# --- another vocabulary
+
+
+def test_an_asset_stays_as_long_as_a_component_needs_it(saved, other_kb):
+    nlp, before = spacy.load(saved), set(states(saved / ASSETS_FOLDER))
+    nlp.get_pipe("sapbert_linker").set_kb(other_kb)
+    nlp.to_disk(saved)
+    assert set(states(saved / ASSETS_FOLDER)) > before
+    assert kinds(saved) == ["encoder", "kb", "kb", "vectors", "vectors"]
+    again = spacy.load(saved)
+    assert [again.get_pipe(name).kb.concept_id(0) for name in NAMES] == ["D009369", "X1", "D009369"]
+
+
+def test_what_no_component_needs_any_more_is_removed(nlp, other_kb, tmp_path):
+    saved = tmp_path / "saved"
+    nlp.remove_pipe("concept_retriever")
+    nlp.to_disk(saved)
+    (saved / ASSETS_FOLDER / "mine.txt").write_text("mine")
+    before = set(states(saved / ASSETS_FOLDER))
+    again = spacy.load(saved)
+    for name in NAMES[:2]:
+        again.get_pipe(name).set_kb(other_kb)
+    again.to_disk(saved)
+    assert kinds(saved) == ["encoder", "kb", "mine.txt", "vectors"]
+    kept = {name.partition("/")[0].partition("-")[0] for name in before & set(states(saved / ASSETS_FOLDER))}
+    assert kept == {"encoder", "mine.txt"}
+    assert [ent.kb_id_ for ent in spacy.load(saved)("Mucoviscidosis").ents] == ["X1"]
+
+
+def test_an_asset_stays_as_long_as_a_manifest_cannot_be_read(saved, other_kb):
+    nlp, before = spacy.load(saved), set(states(saved / ASSETS_FOLDER))
+    (saved / "concept_retriever" / MANIFEST_FILE).write_text("{")
+    for name in NAMES[:2]:
+        nlp.get_pipe(name).set_kb(other_kb)
+        nlp.get_pipe(name).to_disk(saved / name)
+    assert set(states(saved / ASSETS_FOLDER)) > before
+
+
+def test_the_files_of_an_earlier_format_are_removed(nlp, saved):
+    folder = saved / "concept_matcher"
+    (folder / "concepts.kb").write_text("x")
+    srsly.write_json(folder / MANIFEST_FILE, {"format": 1, "version": "0.1", "files": {"concepts.kb": 1}})
+    with pytest.raises(SapbertError, match="E402"):
+        spacy.load(saved)
+    nlp.to_disk(saved)
+    assert not (folder / "concepts.kb").exists()
+    assert contents(spacy.load(saved)) == contents(nlp)
+
+
+# --- damage
+
+
+def damaged(saved, damage):
+    (path,) = (saved / ASSETS_FOLDER).glob("kb-*.kb")
+    path.write_bytes(path.read_bytes()[:-1]) if damage == "cut" else path.unlink()
+
+
+@pytest.mark.parametrize("damage", ["cut", "missing"])
+def test_a_damaged_asset(nlp, saved, damage):
+    expected = contents(nlp)
+    damaged(saved, damage)
+    for name in NAMES:
+        with pytest.raises(SapbertError, match=r"E306.*\.\./shared/kb-.*copy the pipeline with its folder 'shared'"):
+            nlp.get_pipe(name).from_disk(saved / name)
+    nlp.to_disk(saved)  # writes it again
+    assert contents(spacy.load(saved)) == expected
+
+
+def test_a_component_without_its_pipeline(nlp, saved, tmp_path):
+    shutil.copytree(saved / "sapbert_linker", tmp_path / "alone")
+    with pytest.raises(SapbertError, match=r"E306.*copy the pipeline with its folder 'shared'"):
+        nlp.get_pipe("sapbert_linker").from_disk(tmp_path / "alone")
+
+
+@pytest.mark.parametrize("name", ["../shared/../x", "../other/x", "../x", "../shared//tmp/x", ".."])
+@pytest.mark.parametrize("part", ["files", "assets"])
+def test_names_that_lead_out_of_the_pipeline(nlp, saved, name, part):
+    path = saved / "concept_matcher" / MANIFEST_FILE
+    manifest = srsly.read_json(path)
+    manifest[part].update({name: 1} if part == "files" else {"kb": name})
+    srsly.write_json(path, manifest)
+    with pytest.raises(SapbertError, match="E403"):
+        nlp.get_pipe("concept_matcher").from_disk(saved / "concept_matcher")
+
+
+def test_bytes_may_not_refer_to_a_pipeline(nlp, saved):
+    matcher = nlp.get_pipe("concept_matcher")
+    files = srsly.msgpack_loads(matcher.to_bytes())
+    files[MANIFEST_FILE] = (saved / "concept_matcher" / MANIFEST_FILE).read_bytes()
+    with pytest.raises(SapbertError, match="E403"):
+        matcher.from_bytes(srsly.msgpack_dumps(files))
+
+
+@pytest.mark.parametrize("step", ["_move_assets", "_move_files"])
+def test_an_interrupted_save_leaves_nothing_that_looks_whole(saved, other_kb, monkeypatch, step):
+    nlp, matcher = spacy.load(saved), saved / "concept_matcher"
+    nlp.get_pipe("concept_matcher").set_kb(other_kb)
+    with monkeypatch.context() as patch:
+        patch.setattr(component_folder, step, lambda *args, **named: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            nlp.get_pipe("concept_matcher").to_disk(matcher)
+    if step == "_move_files":
+        with pytest.raises(SapbertError, match="E401"):
+            spacy.load(saved)
+    assert contents(spacy.load(saved, exclude=["concept_matcher"]))  # the others are as before
+    nlp.to_disk(saved)
+    assert spacy.load(saved).get_pipe("concept_matcher").kb.concept_id(0) == "X1"
+
+
+# --- training
+
+
+def ranked(nlp):
+    docs = map(nlp.make_doc, TEXTS)
+    found = nlp.get_pipe("concept_retriever").rank(list(docs), 5)
+    return [[(concept.concept_id, round(concept.score, 5)) for concept in of_doc] for of_doc in found]
+
+
+def test_training_the_linker_does_not_change_the_retriever(kb, tiny_encoder, tmp_path):
+    nlp = make(kb, str(tiny_encoder), training=BIOSYN)
+    linker, retriever = nlp.get_pipe("sapbert_linker"), nlp.get_pipe("concept_retriever").retriever
+    shared, vectors = retriever.encoder, retriever.name_vectors.vectors.copy()
+    assert linker.linker.generator.vectors.encoder is shared
+    before, fingerprint = shared.encode(["a lump"]), shared.fingerprint
+    expected = ranked(nlp)
+    document = AnnotatedDocument("1", "Sticky lungs.", (Mention(0, 12, "Sticky lungs", "X", ("D003550",)),))
+    reference = to_doc(nlp, document, split_tokens=True)
+    examples = [Example(nlp.make_doc(reference.text), reference)]
+    linker.initialize(lambda: examples, nlp=nlp)
+    optimizer = Adam(1e-2, L2=0.0)
+    for _ in range(3):
+        linker.update(examples, sgd=optimizer)
+    trained = linker.linker.generator.vectors
+    assert trained.encoder is not shared
+    assert trained.encoder.fingerprint != fingerprint
+    assert (trained.vectors != vectors).any()
+    assert retriever.encoder is retriever.name_vectors.encoder is shared
+    del shared.__dict__["fingerprint"]  # so that it is computed again
+    assert shared.fingerprint == fingerprint
+    assert (shared.encode(["a lump"]) == before).all()
+    assert (retriever.name_vectors.vectors == vectors).all()
+    assert ranked(nlp) == expected
+    nlp.to_disk(tmp_path / "saved")
+    assert kinds(tmp_path / "saved").count("encoder") == 2
+    again = spacy.load(tmp_path / "saved")
+    assert again.get_pipe("sapbert_linker").linker.generator.vectors.encoder.fingerprint == trained.encoder.fingerprint
+    assert again.get_pipe("concept_retriever").retriever.encoder.fingerprint == fingerprint
