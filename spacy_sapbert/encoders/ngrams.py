@@ -132,9 +132,7 @@ class NgramEncoder:
         """The numbers of characters of the n-grams."""
         return range(self.ngram_range[0], self.ngram_range[1] + 1)
 
-    def _weigh(
-        self, codes: np.ndarray, starts: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    def _weigh(self, codes: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Return row, column and tf-idf of each n-gram of each text, sorted by both, and the length of each vector."""
         n_texts, n_columns = len(starts) - 1, max(len(self.ngrams), 1)
         texts = np.repeat(np.arange(n_texts), np.diff(starts))

@@ -26,8 +26,8 @@ from filelock import FileLock, Timeout
 
 from ..errors import Errors, SapbertError
 from ..types import Name, Record
-from .ids import SUPPLEMENTARY
-from .knowledge_base import ARRAYS, FORMAT, INDEXES, SCHEMA, TIE_RANKS, KnowledgeBase
+from .arrays import compute_arrays
+from .knowledge_base import FORMAT, INDEXES, SCHEMA, KnowledgeBase
 from .mapping import Equivalents, MappedIds, merge, one_to_one, vocabulary, vocabulary_of
 
 # The input, in the order in which it was read. Numbers count from 0 without gaps.
@@ -188,7 +188,7 @@ class KnowledgeBaseBuilder:
         n_concepts, n_names = self._fill_tables()
         for statement in INDEXES:
             self._db.execute(statement)
-        _write_arrays(self._db, n_concepts)
+        self._db.executemany("INSERT INTO arrays VALUES (?, ?)", compute_arrays(self._db, n_concepts).items())
         _write_totals(self._db)
         counts = {"concepts": n_concepts, "names": n_names, "built": dict(+self.counts)}
         meta = {**meta, **counts, "format": FORMAT, "fingerprint": fingerprint(self._db)}
@@ -417,46 +417,6 @@ def _firsts(rows: Iterable[tuple[int, str]], n: int) -> np.ndarray:
             first, previous = number, text
         firsts[number] = first
     return firsts
-
-
-def _write_arrays(db: sqlite3.Connection, n_concepts: int) -> None:
-    rows = db.execute(
-        "SELECT name, concept, sum(annotations) FROM synonyms GROUP BY name, concept ORDER BY name, concept"
-    )
-    entries = np.fromiter(rows, dtype=[("names", "<i4"), ("concepts", "<i4"), ("annotations", "<i4")])
-    of_concepts = db.execute("SELECT preferred FROM concepts ORDER BY row")
-    preferred = np.fromiter((row[0] for row in of_concepts), dtype=np.int32, count=n_concepts)
-    arrays = {name: entries[name] for name in entries.dtype.names or ()}
-    arrays["preferred"] = preferred[entries["concepts"]] == entries["names"]
-    tie_ranks = _tie_ranks(db, arrays["concepts"], arrays["annotations"], n_concepts)
-    arrays["ranks"] = _ranks(tie_ranks[arrays["concepts"]], ~arrays["preferred"], -arrays["annotations"])
-    for name, dtype in ARRAYS.items():
-        db.execute("INSERT INTO arrays VALUES (?, ?)", (name, arrays[name].astype(dtype).tobytes()))
-    db.execute("INSERT INTO arrays VALUES (?, ?)", (TIE_RANKS, tie_ranks.astype("<i4").tobytes()))
-
-
-def _tie_ranks(
-    db: sqlite3.Connection, concepts: np.ndarray, annotations: np.ndarray, n_concepts: int
-) -> np.ndarray:
-    """Return `KnowledgeBase.tie_ranks`."""
-    ids = np.empty(n_concepts, dtype=np.int32)
-    ids[np.fromiter((row[0] for row in db.execute("SELECT row FROM concepts ORDER BY id")), dtype=np.int32)] = (
-        np.arange(n_concepts)
-    )
-    forms = " OR ".join(["id GLOB ?"] * len(SUPPLEMENTARY))
-    found = db.execute(f"SELECT row FROM concepts WHERE {forms}", SUPPLEMENTARY)
-    supplementary = np.zeros(n_concepts, dtype=bool)
-    supplementary[np.fromiter((row[0] for row in found), dtype=np.int32)] = True
-    annotated = np.bincount(concepts, weights=annotations, minlength=n_concepts)
-    names = np.bincount(concepts, minlength=n_concepts)
-    return _ranks(ids, -names, -annotated, supplementary)
-
-
-def _ranks(*keys: np.ndarray) -> np.ndarray:
-    """Return the rank of each place by several keys, the last of which counts first, int32."""
-    ranks = np.empty(len(keys[0]), dtype=np.int32)
-    ranks[np.lexsort(keys)] = np.arange(len(keys[0]))
-    return ranks
 
 
 def _write_totals(db: sqlite3.Connection) -> None:

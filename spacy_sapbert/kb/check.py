@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import Errors, SapbertError
+from .arrays import compute_arrays
 from .build import fingerprint
-from .knowledge_base import ARRAYS, KnowledgeBase
+from .knowledge_base import KnowledgeBase
 
 MAX_EXAMPLES = 10
 MAX_NAME_LENGTH = 500
@@ -165,14 +166,18 @@ def _gaps_in_rows(db: sqlite3.Connection) -> Finding:
 
 
 def _wrong_arrays(db: sqlite3.Connection) -> Finding:
-    """Find arrays of `NameConceptMap` that differ from the table of synonyms."""
-    rows = db.execute(
-        "SELECT s.name, s.concept, s.name = c.preferred, sum(s.annotations) FROM synonyms s "
-        "JOIN concepts c ON c.row = s.concept GROUP BY s.name, s.concept ORDER BY s.name, s.concept"
-    )
-    entries = np.fromiter(rows, dtype=list(ARRAYS.items()))
+    """Find arrays that differ from the tables. With gaps in the tables, which are reported, there are no arrays."""
+    if _gaps_in_rows(db)["count"] or _dangling(db):
+        return _finding(())
+    ((n_concepts,),) = db.execute("SELECT count(*) FROM concepts")
     stored = dict(db.execute("SELECT name, data FROM arrays"))
-    return _finding(name for name in ARRAYS if stored.get(name) != entries[name].tobytes())
+    return _finding(name for name, data in compute_arrays(db, n_concepts).items() if stored.get(name) != data)
+
+
+def _dangling(db: sqlite3.Connection) -> bool:
+    """Return whether a name belongs to a concept that does not exist."""
+    sql = "SELECT EXISTS (SELECT 1 FROM synonyms WHERE concept NOT IN (SELECT row FROM concepts))"
+    return bool(db.execute(sql).fetchone()[0])
 
 
 # --- remarks

@@ -16,6 +16,7 @@ import numpy as np
 
 from ..errors import Errors, SapbertError
 from ..types import Concept, Name
+from .arrays import IDS, MAP, TIE_RANKS
 
 FORMAT = 3
 
@@ -35,7 +36,7 @@ CREATE TABLE synonyms (
     PRIMARY KEY (name, concept, source)
 ) WITHOUT ROWID;
 CREATE TABLE totals (of TEXT, value TEXT, count INTEGER NOT NULL, PRIMARY KEY (of, value)) WITHOUT ROWID;
-CREATE TABLE arrays (name TEXT PRIMARY KEY, data BLOB NOT NULL);  -- `NameConceptMap`, little-endian
+CREATE TABLE arrays (name TEXT PRIMARY KEY, data BLOB NOT NULL);  -- see arrays.py
 """
 
 # Created after the tables are filled: an index that grows with its table costs one search per row.
@@ -47,12 +48,8 @@ INDEXES = (
     "CREATE INDEX synonyms_by_concept ON synonyms (concept)",
 )
 
-ARRAYS = {"names": "<i4", "concepts": "<i4", "preferred": "?", "annotations": "<i4", "ranks": "<i4"}
-"""The arrays of `NameConceptMap` and their data types in the file."""
-TIE_RANKS = "tie_ranks"
-
-
 VALUES_PER_QUERY = 500  # every SQLite allows at least 999
+MAPPED = 2**40  # bytes: SQLite maps at most as much as it was built for
 SHOWN = 3  # entries in the `repr` of a mapping
 
 
@@ -229,8 +226,9 @@ class KnowledgeBase:
     @cached_property
     def name_concepts(self) -> NameConceptMap:
         """The map of names to concepts, loaded at first use. It takes 17 bytes per pair of name and concept."""
-        blobs = dict(self.query("SELECT name, data FROM arrays WHERE name != ?", TIE_RANKS))
-        return NameConceptMap(**{name: np.frombuffer(blobs[name], dtype=dtype) for name, dtype in ARRAYS.items()})
+        return NameConceptMap(
+            **{name: np.frombuffer(self._array(name), dtype=of_name) for name, of_name in MAP.items()}
+        )
 
     @cached_property
     def tie_ranks(self) -> np.ndarray:
@@ -242,8 +240,7 @@ class KnowledgeBase:
         Returns:
             An int32 array of shape (concepts,), by concept row. Rank 0 takes precedence over all others.
         """
-        ((data,),) = self.query("SELECT data FROM arrays WHERE name = ?", TIE_RANKS)
-        return np.frombuffer(data, dtype="<i4")
+        return np.frombuffer(self._array(TIE_RANKS), dtype="<i4")
 
     def matching_entries(self, types: Sequence[str] = (), sources: Sequence[str] = ()) -> np.ndarray:
         """Find the entries of `name_concepts` that match a filter.
@@ -281,13 +278,17 @@ class KnowledgeBase:
         return str(self._one("SELECT id FROM concepts WHERE row = ?", row)[0])
 
     def concept_ids_at(self, rows: Sequence[int]) -> list[str]:
-        """Return the primary ids of the concepts in these rows, in their order.
+        """Return the primary ids of the concepts in these rows, in their order. They are read at the first use.
 
         Raises:
             IndexError: There is no such row.
         """
-        found = dict(self._in_chunks("SELECT row, id FROM concepts WHERE row IN ({})", rows))
-        return [self._at(found, row) for row in rows]
+        return [data.decode() for data in self._ids[rows].tolist()]
+
+    @cached_property
+    def _ids(self) -> np.ndarray:
+        data = self._array(IDS)
+        return np.frombuffer(data, dtype=f"S{len(data) // max(len(self), 1)}") if data else np.zeros(0, "S1")
 
     def ids(self, concept_id: str) -> tuple[str, ...]:
         """Return the primary id and the alternative ids of the concept with this primary id."""
@@ -449,7 +450,12 @@ class KnowledgeBase:
         unique = list(dict.fromkeys(values))
         for first in range(0, len(unique), VALUES_PER_QUERY):
             chunk = unique[first : first + VALUES_PER_QUERY]
-            yield from self._rows(sql.format(_placeholders(chunk)), *chunk)
+            filled = chunk + [None] * (VALUES_PER_QUERY - len(chunk) if first else 0)  # so that SQLite knows the query
+            yield from self._rows(sql.format(_placeholders(filled)), *filled)
+
+    def _array(self, name: str) -> bytes:
+        data: bytes = self._one("SELECT data FROM arrays WHERE name = ?", name)[0]
+        return data
 
     @staticmethod
     def _at(found: Mapping[int, str], row: int) -> str:
@@ -470,6 +476,7 @@ class KnowledgeBase:
         # a SQLite connection must not be shared with a forked process or another thread
         if getattr(self._local, "pid", None) != os.getpid():
             self._local.connection = sqlite3.connect(self.uri, uri=True)
+            self._local.connection.execute(f"PRAGMA mmap_size = {MAPPED}")
             self._local.pid = os.getpid()
         connection: sqlite3.Connection = self._local.connection
         return connection

@@ -302,7 +302,7 @@ class CandidateGenerator:
         return [candidates[start:end] for start, end in pairwise(ends)]
 
     def _entries(self, rows: np.ndarray, mask: FilterMask | None) -> Pairs:
-        """Return the entries of names in `KnowledgeBase.name_concepts` that match the filter, see `NameConceptMap.of`."""
+        """Return the entries of names that match the filter, as `NameConceptMap.of` does."""
         which, entries = self.kb.name_concepts.of(rows)
         if mask is None:
             return which, entries

@@ -123,7 +123,6 @@ class HashTable:
         places = np.searchsorted(self._hashes, hashes).clip(max=len(self._hashes) - 1)
         return np.where(self._hashes[places] == hashes, self._order[places], -1)
 
-
     def find_all(self, hashes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         lefts = np.searchsorted(self._hashes, hashes)
         counts = np.searchsorted(self._hashes, hashes, side="right") - lefts

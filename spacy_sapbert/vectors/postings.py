@@ -165,7 +165,7 @@ class NgramIndex:
     # --- search
 
     def similarities(self, texts: Sequence[str], rows: np.ndarray | None = None) -> np.ndarray:
-        """Return the cosines of texts with the names at some rows, or with all names. 
+        """Return the cosines of texts with the names at some rows, or with all names.
 
         Returns:
             float32, shape (len(texts), len(rows) or number of names).
@@ -271,9 +271,9 @@ class NgramIndex:
 
     def _accumulator(self, n_cells: int) -> np.ndarray:
         """Return an array of zeros. It is kept, since a new one of this size takes longer than a search."""
-        if len(getattr(self._local, "accumulator", ())) < n_cells:
-            self._local.accumulator = np.zeros(n_cells, dtype=np.float32)
-        accumulator: np.ndarray = self._local.accumulator
+        accumulator: np.ndarray | None = getattr(self._local, "accumulator", None)
+        if accumulator is None or len(accumulator) < n_cells:
+            accumulator = self._local.accumulator = np.zeros(n_cells, dtype=np.float32)
         return accumulator
 
     def save(self, folder: Path) -> None:

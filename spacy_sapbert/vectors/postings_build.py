@@ -162,7 +162,10 @@ def _write_postings(work: Path, codes: GramCodes, starts: np.ndarray, folder: Pa
     totals = np.sum([np.zeros(BASE**GRAM, dtype=np.int64), *counts], axis=0)
     posting_starts = np.concatenate([[0], np.cumsum(totals)])
     _save(folder / "posting_starts.npy", _small(posting_starts))
-    with _array_file(folder / "postings.npy", np.dtype(np.int32), int(posting_starts[-1])) as write, ExitStack() as stack:
+    with (
+        _array_file(folder / "postings.npy", np.dtype(np.int32), int(posting_starts[-1])) as write,
+        ExitStack() as stack,
+    ):
         files = [stack.enter_context((work / f"{i}").open("rb")) for i in range(len(counts))]
         for first, last in _blocks(posting_starts):
             block = np.empty(posting_starts[last] - posting_starts[first], dtype=np.int32)

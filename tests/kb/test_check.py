@@ -109,7 +109,7 @@ def test_a_sound_knowledge_base(small_kb):
         (
             "UPDATE synonyms SET annotations = 5 WHERE name = 4",
             "wrong_arrays",
-            {"count": 1, "examples": ["annotations"]},
+            {"count": 3, "examples": ["annotations", "ranks", "tie_ranks"]},
         ),
         (
             "UPDATE meta SET value = '16' WHERE key = 'concepts'",
