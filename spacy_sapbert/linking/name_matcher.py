@@ -18,7 +18,7 @@ from ..errors import Errors, SapbertError
 from ..files import cache_dir, replacing
 from ..kb.knowledge_base import KnowledgeBase
 from ..text.composites import composite_splits
-from ..text.words import MAX_ACRONYM, WordColumns, acronym_hash, is_acronym, word_columns, word_hashes
+from ..text.words import MAX_ACRONYM, WordColumns, acronym_hash, is_acronym, word_columns, word_hashes, written_and_keys
 
 logger = logging.getLogger(__name__)
 
@@ -58,7 +58,8 @@ class _Name(NamedTuple):
         text: The name as the vocabulary writes it.
         lower: The name in lower case.
         keys: The keys of its words, see `Word`.
-        ordered: The same without function words, sorted.
+        kept: The same without function words.
+        ordered: The same, sorted.
         joined: Whether a function word relates two words, see `_is_joined`.
         acronym: Whether it is matched with its case.
     """
@@ -66,15 +67,17 @@ class _Name(NamedTuple):
     text: str
     lower: str
     keys: list[str]
+    kept: list[str]
     ordered: list[str]
     joined: bool
     acronym: bool
 
     @classmethod
     def of(cls, text: str) -> _Name:
-        found = word_columns(text)
-        ordered = sorted(filter(None, found.keys))
-        return cls(text, text.lower(), found.keys, ordered, _is_joined(found), is_acronym(text))
+        written, keys = written_and_keys(text)
+        kept = list(filter(None, keys))
+        joined = len(kept) < len(keys) and _is_joined(written, keys)
+        return cls(text, text.lower(), keys, kept, sorted(kept), joined, _may_be_acronym(text) and is_acronym(text))
 
 
 class NameMatcher:
@@ -409,18 +412,20 @@ def _verify(text: str, found: WordColumns, start: int, end: int, candidates: Seq
 def _same_name(found: WordColumns, start: int, end: int, keys: list[str], name: _Name) -> bool:
     if keys == name.keys or any(len(key) == 1 for key in keys):
         return keys == name.keys
-    if not name.joined and _is_joined(found, start, end):
+    if not name.joined and _is_joined(found.written[start:end], keys):
         return False
     kept = list(filter(None, keys))
-    if kept == list(filter(None, name.keys)):
-        return True
-    return not any(found.commas[start + 1 : end]) and sorted(kept) == name.ordered
+    return kept == name.kept or (not any(found.commas[start + 1 : end]) and sorted(kept) == name.ordered)
 
 
-def _is_joined(found: WordColumns, start: int = 0, end: int | None = None) -> bool:
+def _is_joined(written: list[str], keys: list[str]) -> bool:
     """Return whether a function word relates two words. "of" and articles do not count."""
-    places = zip(found.keys[start:end], found.written[start:end], strict=True)
-    return any(not key and written.lower() not in _OPEN for key, written in places)
+    return not all(keys) and any(not key and word.lower() not in _OPEN for word, key in zip(written, keys, strict=True))
+
+
+def _may_be_acronym(name: str) -> bool:
+    """Return quickly whether a name may be an acronym. Spelling out only shortens Greek letters with accents."""
+    return len(name) <= MAX_ACRONYM or not name.isascii()
 
 
 def _name_keys(names: list[str]) -> np.ndarray:
@@ -430,7 +435,6 @@ def _name_keys(names: list[str]) -> np.ndarray:
     edges = np.searchsorted(of_word, np.arange(len(names) + 1))
     keys: np.ndarray = sums[edges[1:]] - sums[edges[:-1]]
     for i, name in enumerate(names):
-        # spelling out only shortens Greek letters with accents
-        if (len(name) <= MAX_ACRONYM or not name.isascii()) and (key := acronym_hash(name)):
+        if _may_be_acronym(name) and (key := acronym_hash(name)):
             keys[i] = key
     return keys
