@@ -116,15 +116,19 @@ class NameMatcher:
     def find(self, text: str) -> list[NameMatch]:
         """Return all matches that are not inside a longer one, by position. They may overlap."""
         found = word_columns(text)
-        windows = self._windows(found)
-        names = self._read({row for window in windows for row in window.rows})
+        pending = self._windows(found)
         reach = [0] * len(found.keys)  # for each word, the end of the match that contains it, in words
         matches: list[NameMatch] = []
-        for start, end, rows in windows:
-            row = None if reach[start] >= end else _verify(text, found, start, end, [(row, names[row]) for row in rows])
-            if row is not None:
-                matches.append(NameMatch(found.starts[start], found.ends[end - 1], row))
-                reach[start:end] = [max(end, other) for other in reach[start:end]]
+        while pending:
+            outer, inner = _outermost(pending)
+            names = self._read({row for window in outer for row in window.rows})
+            for start, end, rows in outer:
+                row = _verify(text, found, start, end, [(row, names[row]) for row in rows])
+                if row is not None:
+                    matches.append(NameMatch(found.starts[start], found.ends[end - 1], row))
+                    reach[start:end] = [max(end, other) for other in reach[start:end]]
+            # most names inside a longer one are never read
+            pending = [window for window in inner if reach[window.start] < window.end]
         return sorted(matches)
 
     def name(self, row: int) -> str:
@@ -236,7 +240,7 @@ class NameMatcher:
         return cls(kb, hashes, rows)
 
     def _windows(self, found: WordColumns) -> list[_Window]:
-        """Return the windows whose key is that of a name, the longest first, then by position."""
+        """Return the windows with the key of a name, by position. Of those with one start, the longest is first."""
         sums = np.cumsum(np.array([0, *found.hashes], dtype=np.uint64), dtype=np.uint64)
         breaks = np.cumsum(found.broken)
         solid = np.array([*map(bool, found.keys)], dtype=bool)
@@ -248,7 +252,7 @@ class NameMatcher:
             names = self._look_up(keys[known])
             places = zip(starts[known].tolist(), ends[known].tolist(), names, strict=True)
             windows += [_Window(start, end, rows) for start, end, rows in places if rows]
-        return sorted(self._with_acronyms(found, windows), key=lambda window: (window.start - window.end, window.start))
+        return sorted(self._with_acronyms(found, windows), key=lambda window: (window.start, -window.end))
 
     def _with_acronyms(self, found: WordColumns, windows: list[_Window]) -> list[_Window]:
         """Add the acronyms, whose rows come before those of the same word as a bag of words."""
@@ -311,6 +315,17 @@ class _Window(NamedTuple):
     start: int
     end: int
     rows: list[int]
+
+
+def _outermost(windows: Sequence[_Window]) -> tuple[list[_Window], list[_Window]]:
+    """Return the windows that are not inside another one, and the others. See `_windows` for their order."""
+    outer: list[_Window] = []
+    inner: list[_Window] = []
+    furthest = 0
+    for window in windows:
+        (outer if window.end > furthest else inner).append(window)
+        furthest = max(furthest, window.end)
+    return outer, inner
 
 
 def matcher_cache(kb: KnowledgeBase) -> Path:
