@@ -77,7 +77,7 @@ def discover(
     counts: Counter[str] = Counter()
     with open_output(output) as write:
         discovery = Discovery(linking.kb)
-        with closing(linking(documents, batch_size=batch_size, n_process=n_process)) as linked:
+        with closing(linking(documents, batch_size=batch_size, n_process=n_process, short_lived=True)) as linked:
             for item in track(linked, console):
                 counts["documents"] += 1
                 discovery.add(item.document.doc_id, _occurrences(item, type or (), counts))

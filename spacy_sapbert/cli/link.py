@@ -57,7 +57,7 @@ def link(
     shown = output is not None or not sys.stdout.isatty()
     with (
         open_output(output) as write,
-        closing(linking(documents, batch_size=batch_size, n_process=n_process)) as linked,
+        closing(linking(documents, batch_size=batch_size, n_process=n_process, short_lived=True)) as linked,
     ):
         counted = track(_counted(linked, counts), console, shown=shown)
         for piece in write_linked(counted, to or output_format(output), linking.kb):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator
-from itertools import takewhile
+from contextlib import nullcontext
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -26,6 +27,7 @@ from .documents import InputDocument, Problems, sound
 _AFTER_MENTIONS = frozenset({*PREPARING, LINKER})
 _ENTITIES = frozenset({"doc.ents", "doc.spans"})
 _NO_LIMIT = 1 << 62
+DOCUMENTS_PER_ZONE = 1000
 
 
 class LinkedDocument(NamedTuple):
@@ -138,7 +140,12 @@ class LinkingPipeline:
             linker.threshold = threshold
 
     def __call__(
-        self, documents: Iterable[InputDocument], *, batch_size: int | None = None, n_process: int = 1
+        self,
+        documents: Iterable[InputDocument],
+        *,
+        batch_size: int | None = None,
+        n_process: int = 1,
+        short_lived: bool = False,
     ) -> Generator[LinkedDocument, None, None]:
         """Link documents as a stream.
 
@@ -148,12 +155,15 @@ class LinkingPipeline:
             documents: The documents.
             batch_size: As for `nlp.pipe`.
             n_process: As for `nlp.pipe`.
+            short_lived: Free the memory of the new words of a document some time after the next one is asked for (see
+                `Language.memory_zone`). A document must not be used after that. It has no effect on several processes.
 
         Yields:
             The linked documents, in the order of the input.
         """
         feed = _Feed(sound(documents, self.problems, self.nlp.max_length), self._input)
-        results = self._results(feed, batch_size, n_process)
+        zone = DOCUMENTS_PER_ZONE if short_lived and n_process == 1 else None
+        results = self._results(feed, batch_size, n_process, zone)
         try:
             for doc, number in results:
                 yield from self._one_by_one(feed.taken_before(number))
@@ -161,17 +171,29 @@ class LinkingPipeline:
             yield from self._one_by_one(feed.taken_before(None))
         finally:
             feed.stop(results if n_process > 1 else ())
+            results.close()
         if feed.failure:
             raise feed.failure
 
-    def _results(self, feed: _Feed, batch_size: int | None, n_process: int) -> Iterator[tuple[Doc, int]]:
-        """Yield the results of `nlp.pipe`. Documents on which it fails stay in the feed."""
+    def _results(
+        self, feed: _Feed, batch_size: int | None, n_process: int, zone: int | None
+    ) -> Generator[tuple[Doc, int], None, None]:
+        """Yield the results of `nlp.pipe`. Documents on which it fails stay in the feed.
+
+        Args:
+            feed: The documents.
+            batch_size: As for `nlp.pipe`.
+            n_process: As for `nlp.pipe`.
+            zone: The most documents in one memory zone. No batch reaches into the next zone. None for no zones.
+        """
         # An error in a worker process must not raise here. In the main process it may, as NER and parser do.
         self.nlp.default_error_handler = _leave_in_feed
         while not feed.ended:
             taken = feed.taken
+            inputs = islice(feed.stream, zone)
             try:
-                yield from self.nlp.pipe(feed.stream, as_tuples=True, batch_size=batch_size, n_process=n_process)
+                with self.nlp.memory_zone() if zone else nullcontext():
+                    yield from self.nlp.pipe(inputs, as_tuples=True, batch_size=batch_size, n_process=n_process)
             except SapbertError:
                 raise
             except Exception:

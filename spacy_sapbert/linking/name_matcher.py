@@ -18,7 +18,7 @@ from ..errors import Errors, SapbertError
 from ..files import cache_dir, replacing
 from ..kb.knowledge_base import KnowledgeBase
 from ..text.composites import composite_splits
-from ..text.words import MAX_ACRONYM, WordColumns, acronym_hash, is_acronym, word_columns, word_hashes
+from ..text.words import MAX_ACRONYM, WordColumns, acronym_hash, is_acronym, word_columns, word_hashes, written_and_keys
 
 logger = logging.getLogger(__name__)
 
@@ -58,7 +58,8 @@ class _Name(NamedTuple):
         text: The name as the vocabulary writes it.
         lower: The name in lower case.
         keys: The keys of its words, see `Word`.
-        ordered: The same without function words, sorted.
+        kept: The same without function words.
+        ordered: The same, sorted.
         joined: Whether a function word relates two words, see `_is_joined`.
         acronym: Whether it is matched with its case.
     """
@@ -66,15 +67,17 @@ class _Name(NamedTuple):
     text: str
     lower: str
     keys: list[str]
+    kept: list[str]
     ordered: list[str]
     joined: bool
     acronym: bool
 
     @classmethod
     def of(cls, text: str) -> _Name:
-        found = word_columns(text)
-        ordered = sorted(filter(None, found.keys))
-        return cls(text, text.lower(), found.keys, ordered, _is_joined(found), is_acronym(text))
+        written, keys = written_and_keys(text)
+        kept = list(filter(None, keys))
+        joined = len(kept) < len(keys) and _is_joined(written, keys)
+        return cls(text, text.lower(), keys, kept, sorted(kept), joined, _may_be_acronym(text) and is_acronym(text))
 
 
 class NameMatcher:
@@ -113,15 +116,19 @@ class NameMatcher:
     def find(self, text: str) -> list[NameMatch]:
         """Return all matches that are not inside a longer one, by position. They may overlap."""
         found = word_columns(text)
-        windows = self._windows(found)
-        names = self._read({row for window in windows for row in window.rows})
+        pending = self._windows(found)
         reach = [0] * len(found.keys)  # for each word, the end of the match that contains it, in words
         matches: list[NameMatch] = []
-        for start, end, rows in windows:
-            row = None if reach[start] >= end else _verify(text, found, start, end, [(row, names[row]) for row in rows])
-            if row is not None:
-                matches.append(NameMatch(found.starts[start], found.ends[end - 1], row))
-                reach[start:end] = [max(end, other) for other in reach[start:end]]
+        while pending:
+            outer, inner = _outermost(pending)
+            names = self._read({row for window in outer for row in window.rows})
+            for start, end, rows in outer:
+                row = _verify(text, found, start, end, [(row, names[row]) for row in rows])
+                if row is not None:
+                    matches.append(NameMatch(found.starts[start], found.ends[end - 1], row))
+                    reach[start:end] = [max(end, other) for other in reach[start:end]]
+            # most names inside a longer one are never read
+            pending = [window for window in inner if reach[window.start] < window.end]
         return sorted(matches)
 
     def name(self, row: int) -> str:
@@ -233,7 +240,7 @@ class NameMatcher:
         return cls(kb, hashes, rows)
 
     def _windows(self, found: WordColumns) -> list[_Window]:
-        """Return the windows whose key is that of a name, the longest first, then by position."""
+        """Return the windows with the key of a name, by position. Of those with one start, the longest is first."""
         sums = np.cumsum(np.array([0, *found.hashes], dtype=np.uint64), dtype=np.uint64)
         breaks = np.cumsum(found.broken)
         solid = np.array([*map(bool, found.keys)], dtype=bool)
@@ -245,7 +252,7 @@ class NameMatcher:
             names = self._look_up(keys[known])
             places = zip(starts[known].tolist(), ends[known].tolist(), names, strict=True)
             windows += [_Window(start, end, rows) for start, end, rows in places if rows]
-        return sorted(self._with_acronyms(found, windows), key=lambda window: (window.start - window.end, window.start))
+        return sorted(self._with_acronyms(found, windows), key=lambda window: (window.start, -window.end))
 
     def _with_acronyms(self, found: WordColumns, windows: list[_Window]) -> list[_Window]:
         """Add the acronyms, whose rows come before those of the same word as a bag of words."""
@@ -308,6 +315,17 @@ class _Window(NamedTuple):
     start: int
     end: int
     rows: list[int]
+
+
+def _outermost(windows: Sequence[_Window]) -> tuple[list[_Window], list[_Window]]:
+    """Return the windows that are not inside another one, and the others. See `_windows` for their order."""
+    outer: list[_Window] = []
+    inner: list[_Window] = []
+    furthest = 0
+    for window in windows:
+        (outer if window.end > furthest else inner).append(window)
+        furthest = max(furthest, window.end)
+    return outer, inner
 
 
 def matcher_cache(kb: KnowledgeBase) -> Path:
@@ -409,18 +427,20 @@ def _verify(text: str, found: WordColumns, start: int, end: int, candidates: Seq
 def _same_name(found: WordColumns, start: int, end: int, keys: list[str], name: _Name) -> bool:
     if keys == name.keys or any(len(key) == 1 for key in keys):
         return keys == name.keys
-    if not name.joined and _is_joined(found, start, end):
+    if not name.joined and _is_joined(found.written[start:end], keys):
         return False
     kept = list(filter(None, keys))
-    if kept == list(filter(None, name.keys)):
-        return True
-    return not any(found.commas[start + 1 : end]) and sorted(kept) == name.ordered
+    return kept == name.kept or (not any(found.commas[start + 1 : end]) and sorted(kept) == name.ordered)
 
 
-def _is_joined(found: WordColumns, start: int = 0, end: int | None = None) -> bool:
+def _is_joined(written: list[str], keys: list[str]) -> bool:
     """Return whether a function word relates two words. "of" and articles do not count."""
-    places = zip(found.keys[start:end], found.written[start:end], strict=True)
-    return any(not key and written.lower() not in _OPEN for key, written in places)
+    return not all(keys) and any(not key and word.lower() not in _OPEN for word, key in zip(written, keys, strict=True))
+
+
+def _may_be_acronym(name: str) -> bool:
+    """Return quickly whether a name may be an acronym. Spelling out only shortens Greek letters with accents."""
+    return len(name) <= MAX_ACRONYM or not name.isascii()
 
 
 def _name_keys(names: list[str]) -> np.ndarray:
@@ -430,7 +450,6 @@ def _name_keys(names: list[str]) -> np.ndarray:
     edges = np.searchsorted(of_word, np.arange(len(names) + 1))
     keys: np.ndarray = sums[edges[1:]] - sums[edges[:-1]]
     for i, name in enumerate(names):
-        # spelling out only shortens Greek letters with accents
-        if (len(name) <= MAX_ACRONYM or not name.isascii()) and (key := acronym_hash(name)):
+        if _may_be_acronym(name) and (key := acronym_hash(name)):
             keys[i] = key
     return keys

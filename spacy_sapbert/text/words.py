@@ -88,6 +88,12 @@ def _columns(rows: Iterable[tuple[Any, ...]], n: int) -> list[list[Any]]:
     return list(map(list, zip(*rows, strict=True))) or [[] for _ in range(n)]
 
 
+def written_and_keys(text: str) -> tuple[list[str], list[str]]:
+    """Return the words of a text as written, and their keys."""
+    written = _WORD.findall(text)
+    return written, [_hashed(word)[0] for word in written]
+
+
 def words(text: str) -> list[Word]:
     """Split a text into words."""
     found = word_columns(text)
@@ -137,7 +143,7 @@ def _gap(between: str) -> tuple[bool, bool]:
 @lru_cache(maxsize=1 << 16)
 def word_keys(text: str) -> tuple[str, ...]:
     """Return the sorted keys of the words that distinguish names, without function words."""
-    return tuple(sorted(filter(None, word_columns(text).keys)))
+    return tuple(sorted(filter(None, written_and_keys(text)[1])))
 
 
 def _key(word: str) -> str:

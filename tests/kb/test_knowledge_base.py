@@ -14,9 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.kb import knowledge_base
 from spacy_sapbert.kb.build import build_knowledge_base, new_knowledge_base
 from spacy_sapbert.kb.ids import is_supplementary
-from spacy_sapbert.kb.knowledge_base import FORMAT, KnowledgeBase
+from spacy_sapbert.kb.knowledge_base import FORMAT, ConceptSummary, KnowledgeBase
 from spacy_sapbert.types import Concept, Name, Record
 
 
@@ -50,6 +51,37 @@ def test_ids(small_kb):
     assert small_kb.find_id("X2") == small_kb.find_id("D001241") == ("D001241",)
     assert small_kb.find_id("X3") == ()
     assert [small_kb.concept_id(row) for row in range(len(small_kb))] == list(small_kb.concept_ids())
+
+
+def test_many_at_once_as_one_by_one(small_kb, monkeypatch):
+    monkeypatch.setattr(knowledge_base, "VALUES_PER_QUERY", 2)  # more values than a query takes
+    ids = [*reversed(list(small_kb.concept_ids())), "D000000"]
+    rows = [small_kb.concept_rows(concept_id)[0] for concept_id in ids[:-1]]
+    names = [5, 0, 5, *range(small_kb.n_names)]
+    assert small_kb.names_at(names) == [small_kb.name(row) for row in names]
+    assert small_kb.ids_of(ids) == {concept_id: small_kb.ids(concept_id) for concept_id in ids}
+    concepts = [small_kb.get(concept_id) for concept_id in ids[:-1]]
+    assert small_kb.types_at(rows) == [concept.types for concept in concepts]
+    all_names = [{concept.canonical_name, *concept.aliases} for concept in concepts]
+    assert list(map(set, small_kb.names_of_concepts(rows))) == all_names
+    summaries = {
+        concept.concept_id: ConceptSummary(
+            concept.canonical_name,
+            concept.types,
+            small_kb.annotations(concept.concept_id),
+            1 + len(concept.aliases),
+        )
+        for concept in concepts
+    }
+    assert small_kb.summaries_of(ids) == summaries
+    assert small_kb.names_at([]) == small_kb.types_at([]) == small_kb.names_of_concepts([]) == []
+    assert small_kb.annotations_of([]) == []
+    assert small_kb.ids_of([]) == small_kb.summaries_of([]) == {}
+
+
+def test_names_at_a_row_that_does_not_exist(small_kb):
+    with pytest.raises(IndexError):
+        small_kb.names_at([0, small_kb.n_names])
 
 
 def test_primary_id_goes_before_the_same_alternative_one(tmp_path):
@@ -142,6 +174,18 @@ def test_annotations_of_a_name(shared_names_kb, concept_id, name, times):
 
 
 SOME_IDS = ["C000001", "C000002", "C0000001", "D000001", "OMIM:1", "é", "Z"]
+
+
+def test_annotations_of_many_names(shared_names_kb):
+    ids = [*shared_names_kb.concept_ids(), "none"]
+    pairs = [(concept_id, name) for concept_id in ids for name in (*shared_names_kb.names(), "none")]
+    found = shared_names_kb.annotations_of(pairs)
+    assert found == [shared_names_kb.annotations(*pair) for pair in pairs]
+    assert set(found) == {0, 3}
+    summaries = shared_names_kb.summaries_of(ids)
+    assert {one: summaries[one].annotations for one in ids[:-1]} == {
+        one: shared_names_kb.annotations(one) for one in ids[:-1]
+    }
 
 
 @settings(max_examples=30)

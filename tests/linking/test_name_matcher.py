@@ -12,8 +12,20 @@ from hypothesis import strategies as st
 
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.build import build_knowledge_base
-from spacy_sapbert.linking.name_matcher import HASHES_FILE, MAX_WORDS, ROWS_FILE, NameMatch, NameMatcher
-from spacy_sapbert.text.words import is_acronym, words
+from spacy_sapbert.kb.knowledge_base import KnowledgeBase
+from spacy_sapbert.linking import name_matcher
+from spacy_sapbert.linking.name_matcher import (
+    HASHES_FILE,
+    MANIFEST_FILE,
+    MAX_WORDS,
+    ROWS_FILE,
+    NameMatch,
+    NameMatcher,
+    _name_keys,
+    matcher_cache,
+)
+from spacy_sapbert.text.hashing import hash64
+from spacy_sapbert.text.words import acronym_hash, is_acronym, words
 from spacy_sapbert.types import Name, Record
 
 
@@ -271,6 +283,90 @@ def test_missing_and_cut_off_files(small_matcher, small_kb, tmp_path, name, kept
         (tmp_path / name).write_bytes(content[:kept])
     with pytest.raises(SapbertError, match="E306"):
         NameMatcher.load(small_kb, tmp_path)
+
+
+# --- in the cache
+
+
+@pytest.fixture
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("SPACY_SAPBERT_CACHE", str(tmp_path / "cache"))
+
+
+def test_keys_are_computed_once(small_kb, small_matcher, own_cache, monkeypatch):
+    first = NameMatcher.cached(small_kb)
+    monkeypatch.setattr(NameMatcher, "build", None)  # a second build would fail
+    again = NameMatcher.cached(KnowledgeBase(small_kb.path))
+    for matcher in (first, again):
+        assert matcher.hashes.tolist() == small_matcher.hashes.tolist()
+        assert matcher.rows.tolist() == small_matcher.rows.tolist()
+    assert again.find("ALL with ovarian cancers") == small_matcher.find("ALL with ovarian cancers") != []
+
+
+def test_an_interrupted_build_is_done_again(small_kb, small_matcher, own_cache):
+    NameMatcher.cached(small_kb)
+    folder = matcher_cache(small_kb)
+    (folder / MANIFEST_FILE).unlink()
+    (folder / ROWS_FILE).write_bytes(b"cut off")
+    assert NameMatcher.cached(small_kb).rows.tolist() == small_matcher.rows.tolist()
+    assert sorted(path.name for path in folder.iterdir()) == sorted([MANIFEST_FILE, HASHES_FILE, ROWS_FILE])
+
+
+@pytest.mark.parametrize("damage", [HASHES_FILE, ROWS_FILE, MANIFEST_FILE])
+def test_damaged_cache(small_kb, own_cache, damage):
+    NameMatcher.cached(small_kb)
+    path = matcher_cache(small_kb) / damage
+    path.write_bytes(path.read_bytes()[:-3])
+    with pytest.raises(SapbertError, match=r"E306.*delete it"):
+        NameMatcher.cached(small_kb)
+
+
+def test_cache_of_another_vocabulary(small_kb, own_cache, tmp_path):
+    other = matcher_of(tmp_path, "breast cancer").kb
+    NameMatcher.cached(other)
+    matcher_cache(other).rename(matcher_cache(small_kb))
+    with pytest.raises(SapbertError, match=r"E306.*another vocabulary"):
+        NameMatcher.cached(small_kb)
+
+
+def test_cache_that_cannot_be_written(small_kb, tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("SPACY_SAPBERT_CACHE", str(tmp_path / "file"))
+    with pytest.raises(SapbertError, match="E507"):
+        NameMatcher.cached(small_kb)
+
+
+def test_keys_and_rows_of_two_vocabularies(small_matcher, small_kb, tmp_path):
+    small_matcher.save(tmp_path)
+    np.save(tmp_path / ROWS_FILE, small_matcher.rows[:-1])
+    with pytest.raises(SapbertError, match=r"E306.*do not fit"):
+        NameMatcher.load(small_kb, tmp_path)
+
+
+# --- keys
+
+# line breaks and possessives at the edges of names, words without a key, acronyms
+PIECES = ["\n", "'s", "’S ", "a", "of", "ALL", "ß", "Αβ", "α", "μ\u0301", " ", "-", "cancers", "Parkinson's", "\x00"]
+
+
+@given(st.lists(st.lists(st.sampled_from(PIECES), min_size=1, max_size=5).map("".join), max_size=8))
+def test_keys_of_many_names_are_those_of_each(names):
+    expected = [acronym_hash(name) or sum(hash64(word.key) for word in words(name) if word.key) for name in names]
+    assert _name_keys(names).tolist() == [key % 2**64 for key in expected]
+
+
+def test_chunks_and_blocks_make_no_difference(small_kb, small_matcher, monkeypatch):
+    text = "Cystic fibrosis, ALL, ovarian cancer and colds; cancer of the breast " * 4
+    monkeypatch.setattr(name_matcher, "NAMES_PER_CHUNK", 3)
+    monkeypatch.setattr(name_matcher, "WORDS_PER_BLOCK", 2)
+    monkeypatch.setattr(name_matcher, "BITS_PER_BLOCK", 5)
+    monkeypatch.setattr(name_matcher, "CACHED_NAMES", 2)
+    chunked = NameMatcher.build(small_kb)
+    assert chunked.hashes.tolist() == small_matcher.hashes.tolist()
+    assert chunked.rows.tolist() == small_matcher.rows.tolist()
+    assert chunked.find(text) == chunked.find(text) == small_matcher.find(text)
+    assert len(chunked.find(text)) == 20
+    assert len(chunked._names) <= 2
 
 
 # --- names of several concepts

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_sapbert.text.composites import MAX_CHARACTERS, MAX_CONJUNCTS, MAX_WORDS, composite_splits
+from spacy_sapbert.text.composites import _CONNECTORS, MAX_CHARACTERS, MAX_CONJUNCTS, MAX_WORDS, composite_splits
 
 
 @pytest.mark.parametrize(
@@ -209,3 +209,9 @@ def test_parts_hold_only_words_of_the_whole(text):
     for reading in composite_splits(text):
         for part in reading:
             assert set(part.replace("/", " ").replace(",", " ").split()) <= pieces
+
+
+@pytest.mark.parametrize("connector", sorted(_CONNECTORS - {","}))
+def test_no_connector_is_overlooked(connector):
+    for written in (connector, connector.upper(), connector.replace(" ", "\n")):
+        assert composite_splits(f"breast {written} ovarian cancer")[0] == ("breast cancer", "ovarian cancer")

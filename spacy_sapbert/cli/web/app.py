@@ -6,8 +6,11 @@ The pipeline links one text after the other in its own thread, so the server can
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from functools import partial
+from typing import TypeVar
 from urllib.parse import parse_qs
 
 from starlette.applications import Starlette
@@ -43,6 +46,7 @@ _HEADERS = {
 }
 _BYTES_PER_CHAR = 12  # the maximum, percent-encoded in a form or escaped in JSON
 _PLACE = "a request"
+Shown = TypeVar("Shown")
 
 
 class Refused(Exception):
@@ -122,17 +126,17 @@ class _Site:
         text = ""
         try:
             text = _form_text(await self._body(request))
-            item = await self._linked(InputDocument("", text, _PLACE))
+            page = await self._linked(InputDocument("", text, _PLACE), partial(self.page.render, text))
         except Refused as refused:
             return HTMLResponse(self.page.render(text, message=refused.message), refused.status)
-        return HTMLResponse(self.page.render(text, item))
+        return HTMLResponse(page)
 
     async def link_json(self, request: Request) -> Response:
         try:
-            item = await self._linked(_json_document(await self._body(request)))
+            record = await self._linked(_json_document(await self._body(request)), linked_record)
         except Refused as refused:
             return JSONResponse({"error": refused.message}, refused.status)
-        return JSONResponse(linked_record(item))
+        return JSONResponse(record)
 
     async def show_health(self, request: Request) -> Response:
         return JSONResponse(self.health)
@@ -153,8 +157,8 @@ class _Site:
             raise Refused(400, "The text did not arrive completely. Send it again.") from error
         return bytes(body)
 
-    async def _linked(self, document: InputDocument) -> LinkedDocument:
-        """Link a document.
+    async def _linked(self, document: InputDocument, show: Callable[[LinkedDocument], Shown]) -> Shown:
+        """Link a document, and return what `show` makes of it.
 
         Raises:
             Refused: The text is not valid, or the pipeline fails on it.
@@ -164,14 +168,16 @@ class _Site:
         reason = fault(document.text, self.linking.nlp.max_length)
         if reason:
             raise Refused(400, f"There is nothing to link: {reason}.")
-        item = await asyncio.get_running_loop().run_in_executor(self._worker, self._link, document)
-        if item is None:
+        shown = await asyncio.get_running_loop().run_in_executor(self._worker, self._link, document, show)
+        if shown is None:
             raise Refused(500, "The pipeline failed on this text. The terminal of the server shows the reason.")
-        return item
+        return shown
 
-    def _link(self, document: InputDocument) -> LinkedDocument | None:
+    def _link(self, document: InputDocument, show: Callable[[LinkedDocument], Shown]) -> Shown | None:
         try:
-            return next(self.linking([document]), None)
+            # the memory of new words is freed when the document has been shown
+            with closing(self.linking([document], short_lived=True)) as linked:
+                return next(map(show, linked), None)
         except SapbertError as error:
             self.linking.problems.report(document.place, error)
             return None

@@ -1,0 +1,66 @@
+import io
+
+import pytest
+import spacy
+from rich.console import Console
+from spacy.language import Language
+
+from spacy_sapbert.io import pipelines
+from spacy_sapbert.io.documents import InputDocument, Problems
+from spacy_sapbert.io.outputs import linked_record
+from spacy_sapbert.io.pipelines import LinkingPipeline
+
+
+@Language.component("fails_on_zebras")
+def fails_on_zebras(doc):
+    if "zebra" in doc.text:
+        raise ValueError("zebra")
+    return doc
+
+
+@pytest.fixture
+def linking(linking_folder, monkeypatch):
+    monkeypatch.setattr(pipelines, "DOCUMENTS_PER_ZONE", 3)
+    nlp = spacy.load(linking_folder)
+    nlp.add_pipe("fails_on_zebras", first=True)
+    return LinkingPipeline(nlp, Problems(Console(file=io.StringIO())))
+
+
+def documents(*texts):
+    return [InputDocument(str(i), text, f"text {i}") for i, text in enumerate(texts)]
+
+
+def run(linking, texts, **settings):
+    return [linked_record(item) for item in linking(documents(*texts), **settings)]
+
+
+TEXTS = [f"Cystic fibrosis (CF) and aspirin{i}, CF with breast and ovarian cancer." for i in range(8)]
+FAILING = ["a zebra", *TEXTS[:2], "zebra", "zebra", "zebra", *TEXTS[2:], "last zebra"]
+
+
+@pytest.mark.parametrize("texts", [[], TEXTS[:3], TEXTS, FAILING])
+@pytest.mark.parametrize("batch_size", [1, 2, 100])
+def test_memory_zones_change_no_result(linking, texts, batch_size):
+    expected = run(linking, texts)
+    reported = linking.problems.count
+    assert run(linking, texts, batch_size=batch_size, short_lived=True) == expected
+    assert linking.problems.count == 2 * reported == 2 * sum("zebra" in text for text in texts)
+    assert len(expected) == len(texts) - reported
+
+
+def test_new_words_of_short_lived_documents_are_forgotten(linking):
+    run(linking, TEXTS)  # what the pipeline itself needs
+    before = len(linking.nlp.vocab.strings)
+    words = [f"newword{i}" for i in range(20)]
+    assert [item["text"] for item in run(linking, words, short_lived=True)] == words
+    assert len(linking.nlp.vocab.strings) == before
+    run(linking, words)
+    assert len(linking.nlp.vocab.strings) > before
+
+
+def test_a_run_that_is_not_read_to_its_end_leaves_the_memory_zone(linking):
+    results = linking(documents(*TEXTS), short_lived=True)
+    assert next(results).document.doc_id == "0"
+    results.close()
+    run(linking, ["somethingelse"])
+    assert "somethingelse" in linking.nlp.vocab.strings
