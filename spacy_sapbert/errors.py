@@ -396,6 +396,16 @@ class Errors:
         "[E411] {path}, line {line}: {reason}. Each line must contain a misspelled word and its correction: "
         "`wrong||right`. Correct the line."
     )
+    E412 = (
+        "[E412] The knowledge base of {component}, which was saved with storage = 'external', has moved or changed "
+        "({reason}). If it has moved, load the pipeline with the config override `components.{component}.kb` = its new "
+        "path. If it has changed, put the old file back, or assemble the pipeline again."
+    )
+    E413 = (
+        "[E413] Files of {component}, which was saved with storage = 'external', have moved or changed ({reason}). Put "
+        "them back or into {folder}, or set SPACY_SAPBERT_CACHE to the cache folder that holds them. Otherwise, "
+        "assemble the pipeline again."
+    )
     # command line and evaluation
     E501 = (
         "[E501] There is no pipeline {name}. Give the folder of a saved pipeline or the name of an installed one. To "

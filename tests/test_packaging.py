@@ -138,6 +138,10 @@ def test_a_packaged_pipeline_needs_nothing_else(package_wheel, small_kb, tiny_en
     shutil.copy(small_kb.path, kb)
     shutil.copytree(tiny_encoder, encoder)
     assemble(output=saved, kb=str(kb), encoder=str(encoder) if dense else "none", name="my_linker")
+    if dense:
+        with_retriever = spacy.load(saved)
+        with_retriever.add_pipe("concept_retriever", config={"kb": str(kb), "encoder": str(encoder)})
+        with_retriever.to_disk(saved)
     expected = json.loads(
         json.dumps([[e.text, e.label_, e.kb_id_, e._.kb_ents, e._.links] for e in spacy.load(saved)(TEXT).ents])
     )
@@ -145,6 +149,11 @@ def test_a_packaged_pipeline_needs_nothing_else(package_wheel, small_kb, tiny_en
     # without an index `python -m build` has no setuptools, so spaCy goes on with that of this environment
     run("-m", "spacy", "package", saved, tmp_path / "out", "--build", "wheel", cwd=tmp_path, PIP_NO_INDEX="1")
     wheel = next((tmp_path / "out").rglob("*.whl"))
+    with zipfile.ZipFile(wheel) as file:
+        names = [PurePosixPath(name) for name in file.namelist()]
+    assert [sum(name.match(part) for name in names) for part in ("*.kb", "model.safetensors", "vectors.npy")] == [
+        1, dense, dense,
+    ]  # fmt: skip
     site = tmp_path / "site"
     run("-m", "pip", "install", "--no-deps", "--no-index", "--target", site, wheel, package_wheel, cwd=tmp_path)
     os.remove(kb)

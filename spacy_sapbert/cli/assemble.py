@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 
 from ..errors import Errors, SapbertError
+from ..pipeline.external_assets import INSIDE
 from ..pipeline.factories import LINKER
 from .saving import save_pipeline
 
@@ -27,6 +28,10 @@ def assemble(
         str | None,
         typer.Option(help="Vector index: 'Flat', 'HNSW', 'IVF,PQ', 'SQ8', … or a Qdrant collection. Default: Flat."),
     ] = None,
+    storage: Annotated[
+        str | None,
+        typer.Option(help="'inside' copies the vocabulary, 'external' keeps its path. Default: inside."),
+    ] = None,
     ner: Annotated[
         str | None,
         typer.Option(help="Trained pipeline that finds the mentions. Default: the concept_matcher finds them."),
@@ -42,10 +47,11 @@ def assemble(
 ) -> None:
     """Create a linking pipeline from a vocabulary and an encoder, and save it.
 
-    The folder contains everything that the pipeline needs. Load it with `spacy.load(FOLDER)`.
+    The folder contains everything that the pipeline needs, unless the storage is external. Load it with
+    `spacy.load(FOLDER)`.
     """
-    if from_ and (ner or encoder or pooling or index):
-        raise SapbertError(Errors.E533.format(reason="--from keeps the NER, the encoder and the index"))
+    if from_ and (ner or encoder or pooling or index or storage):
+        raise SapbertError(Errors.E533.format(reason="--from keeps the NER, the encoder, the index and the storage"))
     if from_ and not kb:
         raise SapbertError(Errors.E533.format(reason="--from needs --kb, the new vocabulary"))
     with Console(stderr=True).status("assembling"):
@@ -53,15 +59,16 @@ def assemble(
             nlp = _with_new_vocabulary(from_, kb)
         else:
             vectors = {"pooling": pooling}
-            linker = {"encoder": encoder or "starter", "index": index or "Flat", "vectors": vectors}
-            nlp = _new_pipeline(kb or "starter", linker, ner, lang)
+            vocabulary = {"kb": kb or "starter", "storage": storage or INSIDE}
+            linker = {**vocabulary, "encoder": encoder or "starter", "index": index or "Flat", "vectors": vectors}
+            nlp = _new_pipeline(vocabulary, linker, ner, lang)
         if name or not from_:
             nlp.meta["name"] = name or "linker"
         save_pipeline(nlp, output)
     typer.echo(f"{output}: {', '.join(nlp.pipe_names)}", err=True)
 
 
-def _new_pipeline(kb: str, linker: dict[str, Any], ner: str | None, lang: str) -> Language:
+def _new_pipeline(vocabulary: dict[str, str], linker: dict[str, Any], ner: str | None, lang: str) -> Language:
     import spacy
 
     nlp = _load(ner) if ner else spacy.blank(lang)
@@ -70,9 +77,9 @@ def _new_pipeline(kb: str, linker: dict[str, Any], ner: str | None, lang: str) -
         raise SapbertError(Errors.E533.format(reason=reason))
     _add(nlp, "abbreviation_resolver")
     if not ner:
-        nlp.add_pipe("concept_matcher", config={"kb": kb})
+        nlp.add_pipe("concept_matcher", config=vocabulary)
     _add(nlp, "composite_splitter")
-    nlp.add_pipe(LINKER, config={"kb": kb, **linker})
+    nlp.add_pipe(LINKER, config=linker)
     return nlp
 
 

@@ -218,10 +218,9 @@ class TransformerEncoder:
 
     def copy(self) -> "TransformerEncoder":
         """Return a copy with its own weights in single precision, which can be trained."""
-        other = TransformerEncoder(self.name, **self.settings, device=self.device)
+        other = copy.copy(self)  # without reading the folder, which may be gone
         other.replace(copy.deepcopy(self.model), self.tokenizer)
         other.trained = copy.deepcopy(self.trained)
-        other.lexical_model = self.lexical_model
         other.dtype = "float32"
         return other
 

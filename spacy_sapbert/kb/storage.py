@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from ..assets import AssetWriter
+from ..assets import KB, AssetWriter
 from ..files import cache_dir
 from ..shared import shared
 from ..starter import VOCABULARY
@@ -16,8 +16,6 @@ from .knowledge_base import FORMAT, KnowledgeBase
 from .readers import ReadReport, read_vocabulary
 
 KB_FILE = "concepts.kb"
-KB = "kb"
-"""The role of the knowledge base among the assets of a component."""
 
 
 def load_knowledge_base(kb: str | Path) -> KnowledgeBase:
@@ -45,8 +43,12 @@ def starter_knowledge_base() -> KnowledgeBase:
 
 
 def save_knowledge_base(kb: KnowledgeBase, assets: AssetWriter) -> None:
-    """Add the file to the assets of a component."""
-    assets.add(KB, "kb", kb.fingerprint, lambda path: shutil.copyfile(kb.path, path), suffix=".kb")
+    """Add the file to the assets of a component. It may stay where it is."""
+
+    def write(path: Path) -> None:
+        shutil.copyfile(kb.path, path)
+
+    assets.add(KB, "kb", kb.fingerprint, write, suffix=".kb", large=True, source=kb.path)
 
 
 def open_saved_knowledge_base(assets: Mapping[str, Path]) -> KnowledgeBase:

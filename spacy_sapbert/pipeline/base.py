@@ -10,10 +10,11 @@ from spacy.tokens import Doc
 from spacy.util import ensure_path, minibatch
 from spacy.vocab import Vocab
 
-from ..assets import AssetWriter
+from ..assets import TEMPORARY, AssetWriter
 from ..errors import Errors, SapbertError
 from .component_folder import check_inside, files_in, is_in_pipeline, read_component, write_component
 from .component_settings import settings_of
+from .external_assets import EXTERNAL, INSIDE, check_storage, find_external
 
 Self = TypeVar("Self", bound="FolderPipe")
 
@@ -28,6 +29,7 @@ class FolderPipe(Pipe):
 
     name: str
     vocab: Vocab
+    storage: str = INSIDE
     _temporary: Any = None
 
     def _save(self, folder: Path, assets: AssetWriter) -> None:
@@ -51,24 +53,25 @@ class FolderPipe(Pipe):
         loaded.
         """
         folder = ensure_path(path)
-        write_component(folder, self._save, in_pipeline=is_in_pipeline(folder))
+        self._write(folder, in_pipeline=is_in_pipeline(folder))
 
     def from_disk(self: Self, path: Any, *, exclude: Iterable[str] = tuple()) -> Self:
         """Open what `to_disk` wrote. It takes precedence over any path in the config.
 
         Raises:
             SapbertError: E306 a file is missing or damaged, E401 no component was saved there, E402 it was saved in
-                another format version, E403 a file name leads out of the folder of the pipeline.
+                another format version, E403 a file name leads out of the folder of the pipeline, E412 or E413 an
+                external file has moved or changed.
         """
         folder = ensure_path(path)
-        self._load(folder, read_component(folder, in_pipeline=True))
+        self._read(folder, in_pipeline=True)
         return self
 
     def to_bytes(self, *, exclude: Iterable[str] = tuple()) -> bytes:
         """Return all saved files as bytes."""
         with tempfile.TemporaryDirectory() as temporary:
             folder = Path(temporary)
-            write_component(folder, self._save, in_pipeline=False)
+            self._write(folder, in_pipeline=False)
             files = {name: (folder / name).read_bytes() for name in files_in(folder)}
         data: bytes = srsly.msgpack_dumps(files)
         return data
@@ -81,14 +84,22 @@ class FolderPipe(Pipe):
         """
         files = _unpack(data)
         check_inside(files)
-        temporary = tempfile.TemporaryDirectory(prefix="spacy_sapbert_")
+        temporary = tempfile.TemporaryDirectory(prefix=TEMPORARY)
         folder = Path(temporary.name)
         for name, content in files.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_bytes(content)
-        self._load(folder, read_component(folder, in_pipeline=False))
+        self._read(folder, in_pipeline=False)
         self._temporary = temporary
         return self
+
+    def _write(self, folder: Path, *, in_pipeline: bool) -> None:
+        check_storage(self)
+        write_component(folder, self._save, in_pipeline=in_pipeline, external=self.storage == EXTERNAL)
+
+    def _read(self, folder: Path, *, in_pipeline: bool) -> None:
+        inside, external = read_component(folder, in_pipeline=in_pipeline)
+        self._load(folder, {**inside, **find_external(external, self.name, getattr(self, "_kb", None))})
 
     def __reduce__(self) -> Tuple[Any, ...]:
         return _rebuild, (type(self), self.vocab, self.name, settings_of(self), self.to_bytes())

@@ -9,12 +9,12 @@ import shutil
 import tempfile
 from itertools import chain
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Set
+from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Set, Tuple
 
 import srsly
 
 from .. import __version__
-from ..assets import ASSETS_FOLDER, AssetWriter
+from ..assets import ASSETS_FOLDER, AssetWriter, ExternalAsset
 from ..errors import Errors, SapbertError
 
 FORMAT = 2
@@ -33,10 +33,12 @@ class Manifest(NamedTuple):
     Attributes:
         files: The size of each file in bytes, by path. They include the files of the assets.
         assets: The path of each asset, by its role in the component.
+        external: The assets that stay where they are, by role. Their paths are absolute.
     """
 
     files: Dict[str, int]
     assets: Dict[str, str]
+    external: Dict[str, ExternalAsset]
 
 
 def is_in_pipeline(folder: Path) -> bool:
@@ -44,7 +46,7 @@ def is_in_pipeline(folder: Path) -> bool:
     return all((folder.parent / name).is_file() for name in _PIPELINE_FILES)
 
 
-def read_component(folder: Path, *, in_pipeline: bool) -> Dict[str, Path]:
+def read_component(folder: Path, *, in_pipeline: bool) -> Tuple[Dict[str, Path], Dict[str, ExternalAsset]]:
     """Check that a saved component is complete.
 
     Args:
@@ -52,7 +54,7 @@ def read_component(folder: Path, *, in_pipeline: bool) -> Dict[str, Path]:
         in_pipeline: Whether the component may have assets in the folder of a pipeline.
 
     Returns:
-        The assets, by role.
+        The assets and the external assets, by role. The latter are not checked.
 
     Raises:
         SapbertError: E306 a file is missing or damaged, E401 no component was saved there, E402 it was saved in another
@@ -66,31 +68,37 @@ def read_component(folder: Path, *, in_pipeline: bool) -> Dict[str, Path]:
         if missing.startswith(_OF_PIPELINE):
             reason += f". It belongs to the whole pipeline, so copy the pipeline with its folder '{ASSETS_FOLDER}'"
         raise SapbertError(Errors.E306.format(path=folder, reason=reason))
-    return {role: (folder / name).resolve() for role, name in manifest.assets.items()}
+    return {role: (folder / name).resolve() for role, name in manifest.assets.items()}, manifest.external
 
 
-def write_component(folder: Path, save: Save, *, in_pipeline: bool) -> None:
+def write_component(folder: Path, save: Save, *, in_pipeline: bool, external: bool = False) -> None:
     """Write a component. It replaces a component in the same folder when all new files are complete.
 
     Args:
         folder: The folder of the component.
         save: Writes the component's own files into a folder, and adds its assets.
         in_pipeline: Whether to write the assets into the folder of the pipeline.
+        external: Whether large assets stay where they are.
     """
     folder.mkdir(parents=True, exist_ok=True)
     prefix = _OF_PIPELINE if in_pipeline else _INSIDE
-    old = _sound_manifest(folder) or Manifest({}, {})
+    old = _sound_manifest(folder) or Manifest({}, {}, {})
     with tempfile.TemporaryDirectory(prefix=".saving_", dir=folder) as temporary:
         new = Path(temporary) / "component"
         new.mkdir()
-        assets = AssetWriter(Path(temporary) / ASSETS_FOLDER, _saved_assets(folder, old, prefix))
+        assets = AssetWriter(Path(temporary) / ASSETS_FOLDER, _saved_assets(folder, old, prefix), external=external)
         save(new, assets)
         files = {name: (new / name).stat().st_size for name in files_in(new)}
         for name in sorted(set(assets.names.values())):
             written = assets.folder / name
             files.update(_sizes(written if written.exists() else folder / prefix / name, prefix + name))
-        named = {role: prefix + name for role, name in assets.names.items()}
-        manifest = {"format": FORMAT, "version": __version__, "files": files, "assets": named}
+        manifest = {
+            "format": FORMAT,
+            "version": __version__,
+            "files": files,
+            "assets": {role: prefix + name for role, name in assets.names.items()},
+            "external": {role: asset._asdict() for role, asset in assets.outside.items()},
+        }
         srsly.write_json(new / MANIFEST_FILE, manifest)
         _move_assets(assets.folder, folder / prefix, like=new / MANIFEST_FILE)
         stale = [name for name in old.files if name not in files]
@@ -125,8 +133,14 @@ def _read_manifest(folder: Path, *, any_format: bool = False) -> Manifest:
         found, version = manifest["format"], manifest["version"]
         if found != FORMAT and not any_format:
             raise SapbertError(Errors.E402.format(path=folder, found=found, version=version, wanted=FORMAT))
-        return Manifest(dict(manifest["files"]), dict(manifest["assets"] if found == FORMAT else {}))
-    except (OSError, ValueError, TypeError, KeyError) as error:
+        if found != FORMAT:
+            return Manifest(dict(manifest["files"]), {}, {})
+        external = {
+            role: ExternalAsset(str(asset["path"]), str(asset["fingerprint"]), dict(asset["files"]))
+            for role, asset in manifest["external"].items()
+        }
+        return Manifest(dict(manifest["files"]), dict(manifest["assets"]), external)
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise SapbertError(Errors.E306.format(path=folder, reason=f"{MANIFEST_FILE}: {error!r}")) from error
 
 

@@ -17,6 +17,7 @@ from ..text.words import word_keys
 from .attributes import get_abbreviation_occurrences, register, set_matched_name
 from .base import FolderPipe
 from .component_settings import check_setting
+from .external_assets import INSIDE, check_storage
 
 if TYPE_CHECKING:
     from ..kb.knowledge_base import KnowledgeBase
@@ -46,6 +47,7 @@ _UNKNOWN = object()
         "stop_names": list(STOP_NAMES),
         "overwrite_ents": False,
         "composites": True,
+        "storage": INSIDE,
         "scorer": {"@scorers": "spacy.entity_ruler_scorer.v1"},
     },
 )
@@ -61,6 +63,7 @@ def make_concept_matcher(
     stop_names: List[str],
     overwrite_ents: bool,
     composites: bool,
+    storage: str,
     scorer: Optional[Callable],
 ) -> "ConceptMatcher":
     """Make a `ConceptMatcher` from a config."""
@@ -76,6 +79,7 @@ def make_concept_matcher(
         stop_names=stop_names,
         overwrite_ents=overwrite_ents,
         composites=composites,
+        storage=storage,
         scorer=scorer,
     )
 
@@ -100,6 +104,8 @@ class ConceptMatcher(FolderPipe):
         stop_names: Names that are never marked alone, regardless of case and number.
         overwrite_ents: Whether a match replaces entities that it overlaps.
         composites: Mark "breast and ovarian cancer" as one mention if all its single mentions are names.
+        storage: "inside" saves the vocabulary and its vectors with the pipeline. "external" saves only their paths and
+            checksums, for large vocabularies.
         scorer: Compares predicted entities with annotated ones.
 
     Raises:
@@ -120,6 +126,7 @@ class ConceptMatcher(FolderPipe):
         stop_names: Sequence[str] = STOP_NAMES,
         overwrite_ents: bool = False,
         composites: bool = True,
+        storage: str = INSIDE,
         scorer: Optional[Callable] = entity_ruler_score,
     ) -> None:
         self.vocab = vocab
@@ -133,10 +140,12 @@ class ConceptMatcher(FolderPipe):
         self.stop_names = list(stop_names)
         self.overwrite_ents = overwrite_ents
         self.composites = composites
+        self.storage = storage
         self.scorer = scorer
         self._matcher: Optional[NameMatcher] = None
         self._filtered: Optional[Tuple[Any, Optional[np.ndarray]]] = None
         self._labels: Dict[Tuple[Any, int], Any] = {}
+        check_storage(self)
         check_setting(self, "min_length", min_length >= 1, "at least 1")
         register()
 

@@ -33,6 +33,7 @@ from .attributes import register, set_concepts
 from .base import BatchedPipe
 from .component_settings import check_setting, shared_setting
 from .concepts_scorer import score_concepts
+from .external_assets import INSIDE, check_storage
 
 if TYPE_CHECKING:
     import numpy as np
@@ -54,6 +55,7 @@ _DEFAULTS = RetrieverSettings()
         "encoder": "starter",
         "device": "auto",
         "index": "Flat",
+        "storage": INSIDE,
         "labels": None,
         "types": [],
         "signals": ["phrases"],
@@ -75,6 +77,7 @@ def make_concept_retriever(
     encoder: str,
     device: str,
     index: str,
+    storage: str,
     labels: Optional[str],
     types: List[str],
     signals: List[str],
@@ -95,6 +98,7 @@ def make_concept_retriever(
         encoder=encoder,
         device=device,
         index=index,
+        storage=storage,
         labels=labels,
         types=types,
         signals=signals,
@@ -132,6 +136,7 @@ class ConceptRetriever(BatchedPipe):
         encoder: "starter", a folder or a hub name; "none" if only "mentions" and "prior" are used.
         device: The device of the encoder: "auto", "cpu", "cuda", …
         index: The index of the names, for "phrases" and "sentences"; see `SapbertLinker`.
+        storage: See `SapbertLinker`.
         labels: A file with the ids that can be predicted, one per line; None for all of the vocabulary.
         types: Only concepts of these types. An empty list allows all.
         signals: The signals.
@@ -163,6 +168,7 @@ class ConceptRetriever(BatchedPipe):
         encoder: str = "starter",
         device: str = "auto",
         index: str = "Flat",
+        storage: str = INSIDE,
         labels: Optional[str] = None,
         types: Sequence[str] = (),
         signals: Sequence[str] = ("phrases",),
@@ -181,6 +187,7 @@ class ConceptRetriever(BatchedPipe):
         self._encoder = encoder
         self._device = device
         self._index = index
+        self.storage = storage
         self._labels = labels
         self._types = list(types)
         self._signals = list(signals)
@@ -191,6 +198,7 @@ class ConceptRetriever(BatchedPipe):
         self.scorer = scorer
         self.vectors = ConceptVectorSettings.read(name, "vectors", vectors or {})
         self.settings = RetrieverSettings(k=k, threshold=threshold, most_specific=most_specific)
+        check_storage(self)
         self.settings.check(name)
         self._check_signals()
         self._retriever: Optional[Retriever] = None

@@ -19,6 +19,7 @@ from ..types import NIL, LinkedPart
 from .attributes import register, set_kb_ents, set_links
 from .base import BatchedPipe
 from .component_settings import check_setting, shared_setting
+from .external_assets import INSIDE, check_storage
 from .gold_mentions import gold_ids, place_of, with_gold_mentions
 from .linking_scorer import score_links
 from .mentions import mentions_of, set_kb_ids, variants_of
@@ -45,6 +46,7 @@ _DEFAULTS = LinkerSettings()
         "encoder": "starter",
         "device": "auto",
         "index": "Flat",
+        "storage": INSIDE,
         "k": _DEFAULTS.k,
         "threshold": None,
         "max_entities_per_mention": _DEFAULTS.max_entities_per_mention,
@@ -70,6 +72,7 @@ def make_sapbert_linker(
     encoder: str,
     device: str,
     index: str,
+    storage: str,
     k: int,
     threshold: Optional[float],
     max_entities_per_mention: int,
@@ -94,6 +97,7 @@ def make_sapbert_linker(
         encoder=encoder,
         device=device,
         index=index,
+        storage=storage,
         k=k,
         threshold=threshold,
         max_entities_per_mention=max_entities_per_mention,
@@ -131,6 +135,8 @@ class SapbertLinker(BatchedPipe):
         index: How the nearest names are found. "Flat" compares with all names. "HNSW", "IVF", "IVF,PQ", "SQ8" and other
             kinds of faiss indexes are faster or smaller, but may miss some names. "qdrant:FOLDER" or a URL searches a
             Qdrant database that `spacy-sapbert kb upload` filled.
+        storage: "inside" saves the vocabulary and its vectors with the pipeline. "external" saves only their paths and
+            checksums, for large vocabularies.
         k: The most candidates for each text that is looked up.
         threshold: A link needs a higher score. None takes the fitted threshold, else 0.85.
         max_entities_per_mention: The most candidates in `span._.kb_ents`, for each part of a mention.
@@ -169,6 +175,7 @@ class SapbertLinker(BatchedPipe):
         encoder: str = "starter",
         device: str = "auto",
         index: str = "Flat",
+        storage: str = INSIDE,
         k: int = _DEFAULTS.k,
         threshold: Optional[float] = None,
         max_entities_per_mention: int = _DEFAULTS.max_entities_per_mention,
@@ -192,6 +199,7 @@ class SapbertLinker(BatchedPipe):
         self._encoder = encoder
         self._device = device
         self._index = index
+        self.storage = storage
         self.spans_key = spans_key
         self.resolve_abbreviations = resolve_abbreviations
         self.training = training
@@ -209,6 +217,7 @@ class SapbertLinker(BatchedPipe):
             candidates=CandidateSettings.read(name, "candidates", candidates or {}),
             selection=SelectionSettings.read(name, "selection", selection or {}),
         )
+        check_storage(self)
         self.settings.check(name)
         if not self.settings.candidates.sparse and encoder == "none":
             raise SapbertError(Errors.E407)

@@ -6,6 +6,7 @@ import hashlib
 import json
 import shutil
 from collections.abc import Iterator
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -103,12 +104,24 @@ class ConceptVectors:
         _write_index_and_manifest(folder, concepts, self.kind)
         return ConceptVectors(folder, concepts)
 
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of concepts and vectors. Vectors of other names or of another encoder have another hash."""
+        digest = hashlib.sha256((self.folder / MANIFEST_FILE).read_bytes())
+        for start in range(0, len(self.vectors), CHUNK):
+            digest.update(self.vectors[start : start + CHUNK].tobytes())
+        return digest.hexdigest()
+
+    @property
+    def files(self) -> list[str]:
+        """The names of the files of vectors and index."""
+        return [name for name in (MANIFEST_FILE, VECTORS_FILE, INDEX_FILE) if (self.folder / name).is_file()]
+
     def save(self, folder: Path) -> None:
         """Write vectors and index into a folder."""
         folder.mkdir(parents=True, exist_ok=True)
-        for name in (MANIFEST_FILE, VECTORS_FILE, INDEX_FILE):
-            if (self.folder / name).is_file():
-                shutil.copyfile(self.folder / name, folder / name)
+        for name in self.files:
+            shutil.copyfile(self.folder / name, folder / name)
 
 
 def cached_concept_vectors(concepts: ConceptSet, encoder: TransformerEncoder, kind: str) -> ConceptVectors:

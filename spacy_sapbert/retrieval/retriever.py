@@ -10,6 +10,7 @@ from typing import Any
 
 from spacy.tokens import Doc
 
+from ..assets import TEMPORARY
 from ..encoders.documents import DocumentEncoder
 from ..encoders.transformer import TransformerEncoder
 from ..kb.hierarchy import below
@@ -208,7 +209,7 @@ class Retriever:
 
     def _folder(self) -> Path:
         """Return a new folder that exists as long as the retriever."""
-        self._folders.append(tempfile.TemporaryDirectory(prefix="spacy_sapbert_", ignore_cleanup_errors=True))
+        self._folders.append(tempfile.TemporaryDirectory(prefix=TEMPORARY, ignore_cleanup_errors=True))
         return Path(self._folders[-1].name)
 
 

@@ -25,9 +25,8 @@ from .signal_weights import SignalWeights
 from .signals import OF_NAMES
 from .training_counts import TrainingCounts
 
-CONCEPTS_FOLDER = "concept_vectors"
-DOCUMENT_ENCODER = "document_encoder"
-"""The role of a trained document encoder among the assets of a component."""
+CONCEPT_VECTORS, DOCUMENT_ENCODER = "concept_vectors", "document_encoder"
+"""The roles of concept vectors and of a trained document encoder among the assets of a component."""
 LABELS_FILE = "labels.txt"
 FITTED_FILE = "retrieval.json"
 
@@ -72,7 +71,7 @@ def open_retriever(
 
 
 def save_retriever(retriever: Retriever, folder: Path, assets: AssetWriter, index: str = FLAT) -> None:
-    """Write all that a retriever needs, except its settings. Knowledge base, encoders and vectors of names are assets.
+    """Write all that a retriever needs, except its settings. Knowledge base, encoders and vectors are assets.
 
     Args:
         retriever: The retriever.
@@ -87,7 +86,7 @@ def save_retriever(retriever: Retriever, folder: Path, assets: AssetWriter, inde
     if retriever.encoder:
         save_encoder(retriever.encoder, assets)
     if retriever.concept_vectors:
-        retriever.concept_vectors.save(folder / CONCEPTS_FOLDER)
+        _save_concept_vectors(retriever.concept_vectors, assets)
     if retriever.name_vectors:
         save_index(retriever.name_vectors, assets, index)
     if retriever.document_encoder and retriever.document_encoder.encoder is not retriever.encoder:
@@ -98,6 +97,11 @@ def save_retriever(retriever: Retriever, folder: Path, assets: AssetWriter, inde
     }
     with replacing(folder / FITTED_FILE) as temporary:
         temporary.write_text(json.dumps(fitted), encoding="utf-8")
+
+
+def _save_concept_vectors(vectors: ConceptVectors, assets: AssetWriter) -> None:
+    source, parts = vectors.folder, vectors.files
+    assets.add(CONCEPT_VECTORS, "concepts", vectors.fingerprint, vectors.save, large=True, source=source, parts=parts)
 
 
 def load_retriever(
@@ -127,7 +131,9 @@ def load_retriever(
             reader = open_encoder(str(trained), device=device) if trained else encoder
             assert reader is not None
             retriever.document_encoder = DocumentEncoder(reader, vectors.segment_length)
-            retriever.concept_vectors = ConceptVectors(folder / CONCEPTS_FOLDER, retriever.concepts)
+            if CONCEPT_VECTORS not in assets:
+                raise SapbertError(Errors.E306.format(path=folder, reason="it was saved without concept vectors"))
+            retriever.concept_vectors = ConceptVectors(assets[CONCEPT_VECTORS], retriever.concepts)
         if OF_NAMES & set(signals):
             retriever.name_vectors = open_index(kb, encoder, index, assets)
     _load_fitted(retriever, folder / FITTED_FILE)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
+from ..assets import TEMPORARY
 from ..encoders.thinc_layer import thinc_encoder
 from ..errors import Errors, SapbertError
 from ..linking.candidates import CandidateGenerator
@@ -235,7 +236,7 @@ class LinkerTrainer:
         if not self._docs_since_refresh:
             return
         self.encoder.replace(self.encoder.model)  # updates the fingerprint
-        folder = tempfile.TemporaryDirectory(prefix="spacy_sapbert_", ignore_cleanup_errors=True)
+        folder = tempfile.TemporaryDirectory(prefix=TEMPORARY, ignore_cleanup_errors=True)
         build_name_vectors(self.linker.kb, self.encoder, Path(folder.name))
         self.linker.generator.renew(NameVectors(Path(folder.name), self.linker.kb, self.encoder))
         if self._vectors_folder:
@@ -260,7 +261,7 @@ class LinkerTrainer:
                 stack.callback(setattr, self.encoder, "trained", before)
                 self.note()
             if self._gold:
-                folder = stack.enter_context(tempfile.TemporaryDirectory())
+                folder = stack.enter_context(tempfile.TemporaryDirectory(prefix=TEMPORARY))
                 generator = with_mentions(generator, self._gold, Path(folder))
             yield generator
 

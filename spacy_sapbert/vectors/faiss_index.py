@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 PROBED_SHARE = 8
 LEAST_PROBED = 32
 EF_SEARCH = 256
+INDEX_SUFFIX = ".faiss"
 
 
 class FaissVectors(NameVectors):
@@ -49,7 +50,7 @@ class FaissVectors(NameVectors):
         self, folder: Path, kb: KnowledgeBase, encoder: TransformerEncoder, path: Path, parameters: str = ""
     ) -> None:
         super().__init__(folder, kb, encoder)
-        self._path = path
+        self.path = path
         self._index = read_index(path, kb.n_names)
         try:
             _faiss().ParameterSpace().set_index_parameters(self._index, parameters)
@@ -67,15 +68,8 @@ class FaissVectors(NameVectors):
         try:
             found = self._index.search(queries, n, params=parameters)
         except RuntimeError as error:
-            raise SapbertError(Errors.E324.format(kind=self._path.stem)) from error
+            raise SapbertError(Errors.E324.format(kind=self.path.stem)) from error
         return found
-
-    def save_index(self, path: Path) -> bool:
-        """Copy the index to a path, and return True. Return False if the path is for another kind of index."""
-        if self._path.name != path.name:
-            return False
-        shutil.copyfile(self._path, path)
-        return True
 
 
 def open_faiss(vectors: NameVectors, kb: KnowledgeBase, index: str, folder: Path | None = None) -> FaissVectors:
@@ -92,7 +86,7 @@ def open_faiss(vectors: NameVectors, kb: KnowledgeBase, index: str, folder: Path
     from filelock import FileLock
 
     kind, parameters = index_kind(index, *vectors.vectors.shape)
-    path = (folder or vectors.folder) / _file_name(kind)
+    path = (folder or vectors.folder) / file_name(kind)
     if not path.is_file():
         path = vectors_cache(kb, vectors.encoder) / path.name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -112,9 +106,17 @@ def save_faiss(vectors: NameVectors, kind: str, folder: Path) -> None:
         folder: The folder to write.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / _file_name(kind)
-    if not (isinstance(vectors, FaissVectors) and vectors.save_index(path)):
-        build_index(vectors.vectors, kind, path)
+    path = saved_index(vectors, kind)
+    if path:
+        shutil.copyfile(path, folder / path.name)
+    else:
+        build_index(vectors.vectors, kind, folder / file_name(kind))
+
+
+def saved_index(vectors: NameVectors, kind: str) -> Path | None:
+    """Return the file of the index that vectors have, or None if they have another kind or none."""
+    path = vectors.path if isinstance(vectors, FaissVectors) else None
+    return path if path and path.name == file_name(kind) else None
 
 
 def index_kind(index: str, names: int, dim: int) -> tuple[str, str]:
@@ -241,8 +243,9 @@ def _faiss() -> Any:
     return faiss
 
 
-def _file_name(kind: str) -> str:
-    return re.sub(r"[^\w,()-]", "_", kind) + ".faiss"
+def file_name(kind: str) -> str:
+    """Return the name of the file of an index, for a string for faiss's `index_factory`."""
+    return re.sub(r"[^\w,()-]", "_", kind) + INDEX_SUFFIX
 
 
 def _faiss_message(error: RuntimeError) -> str:

@@ -11,7 +11,7 @@ from ..encoders.transformer import TransformerEncoder
 from ..errors import Errors, SapbertError, Warnings
 from ..kb.knowledge_base import KnowledgeBase
 from ..shared import shared
-from .faiss_index import index_kind, open_faiss, save_faiss
+from .faiss_index import INDEX_SUFFIX, file_name, index_kind, open_faiss, save_faiss, saved_index
 from .flat import NameVectors, cached_name_vectors, vectors_cache
 from .index import Index
 from .qdrant_collection import Address, is_address
@@ -77,8 +77,21 @@ def save_index(vectors: Index, assets: AssetWriter, index: str) -> None:
         warnings.warn(Warnings.W412.format(address=Address.parse(index)), stacklevel=2)
         return
     assert isinstance(vectors, NameVectors)
-    assets.add(VECTORS, "vectors", vectors.fingerprint, vectors.save)
+    # the cache folder of the vectors may also hold the indexes of other pipelines
+    parts = [path.name for path in vectors.folder.iterdir() if path.is_file() and path.suffix != INDEX_SUFFIX]
+    source = vectors.folder
+    assets.add(VECTORS, "vectors", vectors.fingerprint, vectors.save, large=True, source=source, parts=parts)
     if index != FLAT:
-        kind, _ = index_kind(index, *vectors.vectors.shape)
-        fingerprint = fingerprint_of(vectors.fingerprint, kind)
-        assets.add(INDEX, "index", fingerprint, lambda folder: save_faiss(vectors, kind, folder))
+        _save_faiss_index(vectors, assets, index)
+
+
+def _save_faiss_index(vectors: NameVectors, assets: AssetWriter, index: str) -> None:
+    kind, _ = index_kind(index, *vectors.vectors.shape)
+    path = saved_index(vectors, kind)
+    source, name = (path.parent, path.name) if path else (None, file_name(kind))
+
+    def write(folder: Path) -> None:
+        save_faiss(vectors, kind, folder)
+
+    fingerprint = fingerprint_of(vectors.fingerprint, kind)
+    assets.add(INDEX, "index", fingerprint, write, large=True, source=source, parts=[name])

@@ -5,6 +5,7 @@ import shutil
 import pytest
 import spacy
 
+from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.types import Name, Record
 
@@ -97,6 +98,20 @@ def test_behind_a_trained_pipeline(command, ner, small_kb, output):
     assert spacy.load(output).meta["name"] == "linker"
 
 
+def test_external_storage(command, small_kb, other_kb, tmp_path, output):
+    kb = shutil.copyfile(small_kb.path, tmp_path / "a.kb")
+    options = ("--kb", kb, "--encoder", "none", "--storage", "external")
+    assert command("assemble", "-o", output, *options).status == 0
+    assert not list(output.rglob("*.kb"))
+    assert links(output)[1] == ("cystic fibrosis", "D003550")
+    assert command("assemble", "-o", tmp_path / "second", "--from", output, "--kb", other_kb).status == 0
+    assert not list((tmp_path / "second").rglob("*.kb"))
+    kb.unlink()
+    with pytest.raises(SapbertError, match="E412"):
+        spacy.load(output)
+    assert links(tmp_path / "second", "mucoviscidosis") == [("mucoviscidosis", "X1")]
+
+
 # --- another vocabulary
 
 
@@ -107,6 +122,8 @@ def test_another_vocabulary(command, small_kb, tiny_encoder, other_kb, tmp_path,
     assert finished.status == 0
     other_kb.unlink()
     assert links(tmp_path / "second") == [("cystic fibrosis", "X1"), ("CF", "X1"), ("CF", "X1")]
+    shared = sorted(path.name.partition("-")[0] for path in (tmp_path / "second" / "shared").iterdir())
+    assert shared == ["encoder", "kb", "vectors"]
     assert links(output)[1] == ("cystic fibrosis", "D003550")
     nlp = spacy.load(tmp_path / "second")
     assert nlp.get_pipe("sapbert_linker").linker.generator.vectors.encoder.pooling == "mean"
@@ -129,6 +146,8 @@ def test_another_vocabulary_in_its_own_place(command, small_kb, other_kb, output
     [
         (["--from", "{ner}", "--ner", "{ner}"], "[E533]"),
         (["--from", "{ner}", "--encoder", "none"], "[E533]"),
+        (["--from", "{ner}", "--storage", "external"], "[E533]"),
+        (["--storage", "elsewhere"], "[E406]"),
         (["--from", "{ner}"], "needs --kb"),
         (["--from", "{ner}", "--kb", "starter"], "has no component with a vocabulary"),
         (["--from", "{tmp}/missing", "--kb", "starter"], "[E534]"),

@@ -194,7 +194,7 @@ def test_no_setting_is_saved_outside_the_config(nlp, tmp_path):
     assert not (tmp_path / "abbreviation_resolver").exists()
     assert not (tmp_path / "composite_splitter").exists()
     manifest = srsly.read_json(tmp_path / "sapbert_linker" / MANIFEST_FILE)
-    assert manifest.keys() == {"format", "version", "files", "assets"}
+    assert manifest.keys() == {"format", "version", "files", "assets", "external"}
 
 
 def test_a_saved_normal_form_goes_before_the_setting(kb, tmp_path):

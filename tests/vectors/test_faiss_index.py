@@ -92,8 +92,8 @@ def test_it_is_made_once_beside_the_vectors(vectors, small_kb, monkeypatch):
 def test_a_folder_without_the_index_leaves_it_to_the_cache(vectors, small_kb, tmp_path):
     save_faiss(open_faiss(vectors, small_kb, "SQ8"), "SQ8", tmp_path / "saved")
     assert files(tmp_path / "saved") == ["SQ8.faiss"]
-    assert open_faiss(vectors, small_kb, "SQ8", tmp_path / "saved")._path.parent == tmp_path / "saved"
-    assert open_faiss(vectors, small_kb, "HNSW", tmp_path / "saved")._path.parent == vectors.folder
+    assert open_faiss(vectors, small_kb, "SQ8", tmp_path / "saved").path.parent == tmp_path / "saved"
+    assert open_faiss(vectors, small_kb, "HNSW", tmp_path / "saved").path.parent == vectors.folder
     assert files(tmp_path / "saved") == ["SQ8.faiss"]
     assert files(vectors.folder) == ["HNSW32.faiss", "SQ8.faiss", "hashes.npy", "vectors.json", "vectors.npy"]
 
@@ -107,7 +107,7 @@ def test_another_kind_is_made_when_it_is_saved(vectors, small_kb, tmp_path):
 
 @pytest.mark.parametrize("kept", [0, 10, 500, -1])
 def test_a_damaged_index(vectors, small_kb, kept):
-    path = open_faiss(vectors, small_kb, "HNSW")._path
+    path = open_faiss(vectors, small_kb, "HNSW").path
     path.write_bytes(path.read_bytes()[:kept])
     with pytest.raises(SapbertError, match=r"E306.*HNSW32\.faiss"):
         open_faiss(vectors, small_kb, "HNSW")
