@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 from spacy.tokens import Doc
 
-from ..text.normalize import TEXT_NORMALIZERS
 from .segments import segments
 from .transformer import TransformerEncoder
 
@@ -29,13 +28,11 @@ class DocumentEncoder:
     @property
     def length(self) -> int:
         """The most wordpieces per segment."""
-        positions = getattr(self.encoder.model.config, "max_position_embeddings", self._length)
-        return min(self._length, int(positions))
+        return min(self._length, self.encoder.positions or self._length)
 
     def pieces(self, docs: Sequence[Doc]) -> list[list[list[int]]]:
         """Return the wordpieces of each segment of each document."""
-        normalize = TEXT_NORMALIZERS[self.encoder.text_normalizer]  # the normal form of the concepts' texts
-        return [segments(doc, self.encoder.tokenizer, self.length, normalize) for doc in docs]
+        return [segments(doc, self.encoder, self.length) for doc in docs]
 
     def __call__(self, docs: Sequence[Doc]) -> list[np.ndarray]:
         """Encode documents.

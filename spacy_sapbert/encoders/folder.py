@@ -25,6 +25,7 @@ STARTER = "starter"
 _STARTER_FOLDER = Path(__file__).parents[1] / "starter" / "encoder"
 
 SETTINGS_FILE = "spacy_sapbert.json"
+CONFIG_FILE = "config.json"
 MODULES_FILE = "modules.json"
 POOLING_FILE = "1_Pooling/config.json"
 SENTENCE_FILE = "sentence_bert_config.json"
@@ -187,9 +188,11 @@ def load_model(name: str, *, adapter: bool = False, projection: bool = False) ->
 
 def local_folder(name: str) -> Path:
     """Return the folder of a loaded encoder. For a hub name it is in the cache."""
+    if Path(name).is_dir():
+        return Path(name)
     from transformers.utils import cached_file
 
-    return Path(name) if Path(name).is_dir() else Path(cached_file(name, "config.json", local_files_only=True)).parent
+    return Path(cached_file(name, CONFIG_FILE, local_files_only=True)).parent
 
 
 def stored_dtype(name: str) -> str:
@@ -213,15 +216,26 @@ def _load(name: str, load: Callable[[dict[str, bool]], Any]) -> Any:
         raise SapbertError(Errors.E308.format(path=folder, aside=_replaced_folder(folder)))
     if is_folder and not any((folder / file).is_file() for file in WEIGHT_FILES):
         raise SapbertError(Errors.E302.format(path=name, reason=f"it has none of {', '.join(WEIGHT_FILES)}"))
-    try:
+    with reading_folder(name):
         return load({"local_files_only": is_folder, "trust_remote_code": False})
+
+
+@contextmanager
+def reading_folder(name: str) -> Iterator[None]:
+    """Turn any error of a block that reads an encoder into a coded one.
+
+    Raises:
+        SapbertError: E301 the hub does not provide the encoder, E302 the folder cannot be loaded.
+    """
+    try:
+        yield
     except SapbertError:
         raise
-    except Exception as error:  # transformers raises many kinds of errors for a damaged folder
-        message = (
-            Errors.E302.format(path=name, reason=error) if is_folder else Errors.E301.format(name=name, reason=error)
-        )
-        raise SapbertError(message) from error
+    except Exception as error:  # transformers, safetensors and tokenizers raise many kinds of errors
+        code = Errors.E302.format(path=name, reason=error)
+        if not Path(name).is_dir():
+            code = Errors.E301.format(name=name, reason=error)
+        raise SapbertError(code) from error
 
 
 def write_folder(
@@ -277,13 +291,13 @@ def _save_model(model: Any, dtype: str, folder: Path) -> None:
         model.save_pretrained(folder, state_dict=_without_additions(model))
     else:
         model.save_pretrained(folder)
-    config = _read_json(folder / "config.json", {})
+    config = _read_json(folder / CONFIG_FILE, {})
     config.pop("adapters", None)
     # the type to compute in: transformers 5 loads the weights in the type of the config
     config.update({key: "float32" for key in ("torch_dtype", "dtype") if key in config})
-    _write_json(folder / "config.json", config)
+    _write_json(folder / CONFIG_FILE, config)
     for weights in folder.rglob("*.safetensors"):  # safetensors makes them readable by the owner only
-        weights.chmod((folder / "config.json").stat().st_mode)
+        weights.chmod((folder / CONFIG_FILE).stat().st_mode)
 
 
 def _without_additions(model: Any) -> dict[str, Any]:

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from spacy.tokens import Doc
+
+from ..text.normalize import TEXT_NORMALIZERS
+
+if TYPE_CHECKING:
+    from .transformer import TransformerEncoder
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9])|\n+")
 
@@ -28,23 +33,22 @@ def sentences(doc: Doc) -> list[Characters]:
     return [(start, end) for start, end in bounds if doc.text[start:end].strip()]
 
 
-def segments(doc: Doc, tokenizer: Any, length: int, normalize: Callable[[str], str] = str) -> list[list[int]]:
+def segments(doc: Doc, encoder: TransformerEncoder, length: int) -> list[list[int]]:
     """Cut a document into segments of whole sentences. A sentence is cut only if it is longer than a segment.
 
     Args:
-        doc: The document.
-        tokenizer: The tokenizer of the encoder.
+        doc: The document. Its sentences are read in the encoder's normal form.
+        encoder: The encoder.
         length: The most wordpieces per segment, special tokens included.
-        normalize: Gives the normal form of a sentence.
 
     Returns:
         The wordpieces of each segment, special tokens included. An empty document has one segment without words.
     """
-    texts = [normalize(doc.text[start:end]) for start, end in sentences(doc)]
-    encoded: list[list[int]] = tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"] if texts else []
-    room = length - tokenizer.num_special_tokens_to_add()
+    normalize = TEXT_NORMALIZERS[encoder.text_normalizer]
+    encoded = encoder.tokenize_parts([normalize(doc.text[start:end]) for start, end in sentences(doc)])
+    room = length - len(encoder.add_special_pieces([]))
     packed = list(_packed(encoded, room)) or [[]]
-    return [tokenizer.build_inputs_with_special_tokens(pieces) for pieces in packed]
+    return [encoder.add_special_pieces(pieces) for pieces in packed]
 
 
 def _packed(encoded: list[list[int]], room: int) -> Iterator[list[int]]:

@@ -70,7 +70,7 @@ def test_neither_order_nor_batches_count(tiny_encoder, monkeypatch):
     encoder = TransformerEncoder(str(tiny_encoder))
     together = encoder.encode(TEXTS)
     np.testing.assert_allclose(encoder.encode(TEXTS[::-1])[::-1], together, atol=1e-5)
-    monkeypatch.setattr(transformer_encoder, "TOKENS_PER_BATCH", 12)
+    monkeypatch.setattr(transformer_encoder, "_CPU_TOKENS", 12)
     np.testing.assert_allclose(encoder.encode(TEXTS), together, atol=1e-5)
     alone = np.concatenate([encoder.encode([text]) for text in TEXTS])
     np.testing.assert_allclose(alone, together, atol=1e-5)

@@ -1,0 +1,232 @@
+"""Compute the vectors of a BERT without transformers, whose import and whose layers take most of the time.
+
+It reads the weights of a folder or of a model in memory. Anything that is not exactly a BERT as published is left to
+transformers.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .folder import CONFIG_FILE, POOLER, WEIGHT_FILES, reading_folder
+
+if TYPE_CHECKING:
+    import torch
+
+_PREFIX = "bert."  # of the weights in the folder of a model with a head, such as BertForMaskedLM
+_WANTED: dict[str, tuple[Any, ...]] = {
+    "model_type": ("bert",),
+    "hidden_act": ("gelu",),
+    "position_embedding_type": ("absolute", None),
+    "is_decoder": (False, None),
+    "add_cross_attention": (False, None),
+    "pruned_heads": ({}, None),
+    "quantization_config": (None,),
+}
+_SIZES = ("vocab_size", "max_position_embeddings", "type_vocab_size", "hidden_size", "intermediate_size")
+_NUMBERS = (*_SIZES, "num_hidden_layers", "num_attention_heads", "layer_norm_eps")
+_PEFT_FILE = "adapter_config.json"  # transformers loads such an adapter together with the model
+_EMBEDDINGS = "embeddings"
+
+
+class PlainBert:
+    """The forward pass of a BERT for inference on a CPU.
+
+    The texts of a batch are packed, so that only the attention computes padding. The vector of a text does not depend
+    on the rest of its batch, except for rounding.
+
+    Args:
+        config: The config of the model.
+        weights: The weights by name, in any floating-point type. They are not copied, so that later changes of float32
+            weights take effect.
+    """
+
+    def __init__(self, config: Mapping[str, Any], weights: Mapping[str, torch.Tensor]) -> None:
+        self.weights = weights
+        self.dim = int(config["hidden_size"])
+        self.positions = int(config["max_position_embeddings"])
+        self._heads = int(config["num_attention_heads"])
+        self._eps = float(config["layer_norm_eps"])
+        self._layers = [f"encoder.layer.{i}" for i in range(config["num_hidden_layers"])]
+        self._full = {name: one if _is_lookup(name) else one.float() for name, one in weights.items()}
+        self._half: dict[str, torch.Tensor] = {}
+
+    def __call__(self, batch: Sequence[Sequence[int]], pooling: str, *, half: bool = False) -> torch.Tensor:
+        """Encode tokenized texts.
+
+        Args:
+            batch: The wordpieces of each text, special tokens included. At least one text.
+            pooling: "cls" or "mean".
+            half: Whether matrix products are computed in bfloat16.
+
+        Returns:
+            float32, shape (len(batch), dim): The pooled output.
+
+        Raises:
+            IndexError: A wordpiece or a position does not exist.
+        """
+        import torch
+
+        lengths = torch.tensor([len(pieces) for pieces in batch])
+        longest = int(lengths.max())
+        is_text = torch.arange(longest) < lengths[:, None]
+        owners, positions = is_text.nonzero().T
+        hidden = self._embed(torch.tensor([piece for pieces in batch for piece in pieces]), positions)
+        for layer in self._layers:
+            hidden = self._layer(layer, hidden, is_text, half)
+        if pooling == "cls":
+            return hidden[positions == 0]
+        sums = hidden.new_zeros(len(batch), self.dim).index_add_(0, owners, hidden)
+        return sums / lengths[:, None]
+
+    def _embed(self, pieces: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
+        words = self._look_up("word", pieces)
+        types = self._full[f"{_EMBEDDINGS}.token_type_embeddings.weight"][0].float()
+        return self._norm(_EMBEDDINGS, words + types + self._look_up("position", positions))
+
+    def _look_up(self, kind: str, rows: torch.Tensor) -> torch.Tensor:
+        import torch
+
+        return torch.nn.functional.embedding(rows, self._full[f"{_EMBEDDINGS}.{kind}_embeddings.weight"]).float()
+
+    def _layer(self, name: str, hidden: torch.Tensor, is_text: torch.Tensor, half: bool) -> torch.Tensor:
+        import torch
+
+        attended = self._attend(f"{name}.attention.self", hidden, is_text, half)
+        added = self._linear(f"{name}.attention.output.dense", attended, half)
+        hidden = self._norm(f"{name}.attention.output", hidden + added)
+        inner = torch.nn.functional.gelu(self._linear(f"{name}.intermediate.dense", hidden, half))
+        return self._norm(f"{name}.output", hidden + self._linear(f"{name}.output.dense", inner, half))
+
+    def _attend(self, name: str, hidden: torch.Tensor, is_text: torch.Tensor, half: bool) -> torch.Tensor:
+        import torch
+
+        n, longest = is_text.shape
+        is_padded = len(hidden) < n * longest
+        parts = []
+        for part in ("query", "key", "value"):
+            values = self._linear(f"{name}.{part}", hidden, half)
+            if is_padded:
+                packed = values
+                values = values.new_zeros(n, longest, self.dim)
+                values[is_text] = packed
+            parts.append(values.view(n, longest, self._heads, -1).transpose(1, 2))
+        query, key, value = parts
+        mask = is_text[:, None, None, :] if is_padded else None
+        attended = torch.nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
+        attended = attended.transpose(1, 2).reshape(n, longest, self.dim)
+        return attended[is_text] if is_padded else attended.view(n * longest, self.dim)
+
+    def _linear(self, name: str, values: torch.Tensor, half: bool) -> torch.Tensor:
+        """Return the product with a matrix. In bfloat16, it is rounded, but sums with it are not."""
+        import torch
+
+        linear = torch.nn.functional.linear
+        weight, bias = f"{name}.weight", f"{name}.bias"
+        if not half:
+            return linear(values, self._full[weight], self._full[bias])
+        return linear(values.bfloat16(), self._halved(weight), self._halved(bias))
+
+    def _halved(self, name: str) -> torch.Tensor:
+        if name not in self._half:
+            self._half[name] = self.weights[name].bfloat16()
+        return self._half[name]
+
+    def _norm(self, name: str, values: torch.Tensor) -> torch.Tensor:
+        import torch
+
+        scale, shift = self._full[f"{name}.LayerNorm.weight"], self._full[f"{name}.LayerNorm.bias"]
+        return torch.nn.functional.layer_norm(values.float(), (self.dim,), scale, shift, self._eps)
+
+
+def _is_lookup(name: str) -> bool:
+    """Return whether only rows of a matrix are used, so that the rest needs no conversion to float32."""
+    return name.endswith("_embeddings.weight")
+
+
+def read_plain_bert(name: str) -> PlainBert | None:
+    """Read the weights of a folder.
+
+    Args:
+        name: A folder or hub name.
+
+    Returns:
+        None if it is not a folder with exactly the weights of a supported BERT.
+
+    Raises:
+        SapbertError: E302 a file is damaged.
+    """
+    from safetensors import safe_open
+
+    folder = Path(name)
+    weights_file = folder / WEIGHT_FILES[0]
+    if not (weights_file.is_file() and (folder / CONFIG_FILE).is_file()) or (folder / _PEFT_FILE).exists():
+        return None
+    with reading_folder(name):
+        config = json.loads((folder / CONFIG_FILE).read_text(encoding="utf-8"))
+        if not _is_supported(config):
+            return None
+        with safe_open(weights_file, framework="pt") as file:
+            shapes = {key: tuple(file.get_slice(key).get_shape()) for key in file.keys()}  # noqa: SIM118
+            prefix = _PREFIX if f"{_PREFIX}{_EMBEDDINGS}.word_embeddings.weight" in shapes else ""
+            wanted = _shapes(config)
+            if any(shapes.get(prefix + key) != shape for key, shape in wanted.items()):
+                return None
+            if not prefix and any(key not in wanted and not key.startswith(POOLER) for key in shapes):
+                return None
+            # copied from the file, since the weights may outlive it
+            weights = {key: file.get_tensor(prefix + key).clone() for key in wanted}
+    return PlainBert(config, weights) if _are_floats(weights) else None
+
+
+def plain_bert_of(model: Any) -> PlainBert | None:
+    """Return the forward pass with the present weights of a model of transformers.
+
+    Args:
+        model: The model.
+
+    Returns:
+        None if the model is not exactly a supported BERT.
+    """
+    config = model.config.to_dict()
+    if type(model).__name__ != "BertModel" or not _is_supported(config):
+        return None
+    weights = {name: one.detach() for name, one in model.state_dict().items() if not name.startswith(POOLER)}
+    if {name: tuple(one.shape) for name, one in weights.items()} != _shapes(config) or not _are_floats(weights):
+        return None
+    return PlainBert(config, weights)
+
+
+def _is_supported(config: Any) -> bool:
+    if not isinstance(config, dict) or any(config.get(name) not in values for name, values in _WANTED.items()):
+        return False
+    return all(isinstance(config.get(name), int | float) for name in _NUMBERS)
+
+
+def _are_floats(weights: Mapping[str, torch.Tensor]) -> bool:
+    import torch
+
+    known = (torch.float32, torch.float16, torch.bfloat16)
+    return all(one.dtype in known for one in weights.values())
+
+
+def _shapes(config: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of all weights that the vectors depend on, by name."""
+    words, positions, types, dim, inner = (config[name] for name in _SIZES)
+    linear = {f"attention.self.{part}": (dim, dim) for part in ("query", "key", "value")}
+    linear |= {"attention.output.dense": (dim, dim), "intermediate.dense": (inner, dim), "output.dense": (dim, inner)}
+    shapes: dict[str, tuple[int, ...]] = {
+        f"{_EMBEDDINGS}.word_embeddings.weight": (words, dim),
+        f"{_EMBEDDINGS}.position_embeddings.weight": (positions, dim),
+        f"{_EMBEDDINGS}.token_type_embeddings.weight": (types, dim),
+    }
+    norms = [_EMBEDDINGS]
+    for i in range(config["num_hidden_layers"]):
+        layer = f"encoder.layer.{i}"
+        shapes |= {f"{layer}.{name}.weight": shape for name, shape in linear.items()}
+        shapes |= {f"{layer}.{name}.bias": shape[:1] for name, shape in linear.items()}
+        norms += [f"{layer}.attention.output", f"{layer}.output"]
+    return shapes | {f"{norm}.LayerNorm.{part}": (dim,) for norm in norms for part in ("weight", "bias")}

@@ -1,0 +1,209 @@
+"""The forward pass without transformers, compared with that of transformers."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+import transformers
+
+from spacy_sapbert.encoders.adapter import has_adapter
+from spacy_sapbert.encoders.plain_bert import PlainBert, plain_bert_of, read_plain_bert
+from spacy_sapbert.encoders.projection import add_projection
+from spacy_sapbert.encoders.transformer import TransformerEncoder
+
+# texts of different lengths, one of them as long as the model can read
+BATCH = [[2, 5, 6, 3], [2, 3], [2, *range(5, 67), 3], [2, 7, 8, 9, 10, 3]]
+TEXTS = ["breast cancer", "cold", "", "a long name of some neoplasms"]
+
+
+@pytest.fixture
+def copied(tiny_encoder, tmp_path):
+    """A folder of an encoder that a test may change."""
+    return shutil.copytree(tiny_encoder, tmp_path / "encoder")
+
+
+def of_transformers(model, batch, pooling):
+    """Each text on its own, so without padding."""
+    hidden = []
+    with torch.no_grad():
+        for pieces in batch:
+            of_text = model(torch.tensor([pieces])).last_hidden_state[0]
+            hidden.append(of_text[0] if pooling == "cls" else of_text.mean(0))
+    return torch.stack(hidden).numpy()
+
+
+@pytest.mark.parametrize("pooling", ["cls", "mean"])
+@pytest.mark.parametrize("batch", [BATCH, BATCH[:1], [BATCH[0], BATCH[0][::-1]]])
+def test_it_computes_what_transformers_does(tiny_encoder, batch, pooling):
+    model = transformers.BertModel.from_pretrained(tiny_encoder).eval()
+    expected = of_transformers(model, batch, pooling)
+    assert len(expected) == 1 or np.abs(expected[0] - expected[1]).max() > 0.01
+    for plain in (read_plain_bert(str(tiny_encoder)), plain_bert_of(model)):
+        with torch.inference_mode():
+            np.testing.assert_allclose(plain(batch, pooling).numpy(), expected, atol=1e-5)
+
+
+def test_all_weights_count(make_encoder):
+    """transformers starts with biases of 0 and norms of 1, which could hide a mistake."""
+    model = transformers.BertModel.from_pretrained(make_encoder()).eval()
+    generator = torch.Generator().manual_seed(0)
+    for weights in model.parameters():
+        weights.data.add_(torch.randn(weights.shape, generator=generator) / 4)
+    plain = plain_bert_of(model)
+    expected = of_transformers(model, BATCH, "mean")
+    with torch.no_grad():
+        np.testing.assert_allclose(plain(BATCH, "mean").numpy(), expected, atol=1e-4)
+        for name, weights in model.named_parameters():
+            if name.startswith("pooler") or name.endswith("key.bias"):  # a bias of all keys cancels out
+                continue
+            before = weights.clone()
+            weights.data.add_(torch.randn(weights.shape, generator=generator))
+            assert np.abs(plain(BATCH, "mean").numpy() - expected).max() > 1e-3, name
+            weights.data.copy_(before)
+
+
+def test_half_precision_is_close_and_not_equal(tiny_encoder):
+    plain = read_plain_bert(str(tiny_encoder))
+    with torch.inference_mode():
+        half, full = (plain(BATCH, "mean", half=half) for half in (True, False))
+    assert half.dtype == torch.float32
+    assert 0 < (half - full).abs().max() < 0.1
+    assert torch.nn.functional.cosine_similarity(half, full).min() > 0.999
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_stored_half_precision(tiny_encoder, copied, dtype):
+    model = transformers.BertModel.from_pretrained(tiny_encoder).to(dtype)
+    model.save_pretrained(copied)
+    expected = of_transformers(model.float().eval(), BATCH, "cls")
+    with torch.inference_mode():
+        np.testing.assert_allclose(read_plain_bert(str(copied))(BATCH, "cls").numpy(), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("pieces", [[2, 10_000, 3], [2] * 65])
+def test_what_the_model_cannot_read(tiny_encoder, pieces):
+    with pytest.raises(IndexError):
+        read_plain_bert(str(tiny_encoder))([pieces], "cls")
+
+
+# --- which encoders it computes
+
+
+def set_config(folder, **changes):
+    path = folder / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"model_type": "electra"},
+        {"hidden_act": "relu"},
+        {"position_embedding_type": "relative_key"},
+        {"is_decoder": True},
+        {"pruned_heads": {"0": [1]}},
+        {"num_hidden_layers": 3},
+        {"hidden_size": 64},
+        {"layer_norm_eps": None},
+    ],
+)
+def test_others_are_left_to_transformers(copied, changes):
+    assert isinstance(read_plain_bert(str(copied)), PlainBert)
+    set_config(copied, **changes)
+    assert read_plain_bert(str(copied)) is None
+
+
+def test_an_activation_that_is_left_to_transformers(copied):
+    """The result is that of transformers, with the other activation."""
+    before = TransformerEncoder(str(copied), device="cpu").encode(TEXTS)
+    set_config(copied, hidden_act="relu")
+    encoder = TransformerEncoder(str(copied), device="cpu")
+    vectors = encoder.encode(TEXTS)
+    model = transformers.BertModel.from_pretrained(copied).eval()
+    expected = of_transformers(model, encoder.tokenize(TEXTS), "mean")
+    expected /= np.linalg.norm(expected, axis=1, keepdims=True)
+    np.testing.assert_allclose(vectors, expected, atol=1e-5)
+    assert np.abs(vectors - before).max() > 0.01
+
+
+def test_a_model_with_a_head(make_encoder):
+    folder = make_encoder(model="BertForMaskedLM")
+    model = transformers.BertModel.from_pretrained(folder).eval()
+    with torch.inference_mode():
+        found = read_plain_bert(str(folder))(BATCH, "mean").numpy()
+    np.testing.assert_allclose(found, of_transformers(model, BATCH, "mean"), atol=1e-5)
+
+
+def test_unknown_weights_and_other_files(copied):
+    assert read_plain_bert("nobody/no-such-encoder") is None
+    (copied / "adapter_config.json").write_text("{}")
+    assert read_plain_bert(str(copied)) is None
+    (copied / "adapter_config.json").unlink()
+    from safetensors.torch import load_file, save_file
+
+    weights = load_file(copied / "model.safetensors")
+    save_file({**weights, "encoder.layer.0.extra.weight": torch.ones(2)}, copied / "model.safetensors")
+    assert read_plain_bert(str(copied)) is None
+
+
+def test_a_projection_is_not_left_out(tiny_encoder, tmp_path):
+    encoder = TransformerEncoder(str(tiny_encoder), device="cpu")
+    before = encoder.encode(TEXTS)
+    torch.manual_seed(0)
+    add_projection(encoder)
+    projected = encoder.encode(TEXTS)
+    assert np.abs(projected - before).max() > 0.01
+    encoder.save(tmp_path / "saved")
+    loaded = TransformerEncoder(str(tmp_path / "saved"), device="cpu")
+    np.testing.assert_allclose(loaded.encode(TEXTS), projected, atol=1e-5)
+    assert not has_adapter(loaded.model)
+
+
+# --- in an encoder
+
+
+def test_the_present_weights_are_used(tiny_encoder):
+    encoder = TransformerEncoder(str(tiny_encoder), device="cpu")
+    before = encoder.encode(TEXTS)
+    np.testing.assert_array_equal(before, [encoder, encoder.model][0].encode(TEXTS))  # from the open model
+    with torch.no_grad():
+        encoder.model.encoder.layer[1].output.dense.bias[:8].add_(1)
+    for fast in (False, True):
+        assert np.abs(encoder.encode(TEXTS, fast=fast) - before).max() > 0.01
+    encoder.replace(encoder.model)
+    assert encoder.fingerprint != TransformerEncoder(str(tiny_encoder), device="cpu").fingerprint
+
+
+def test_a_model_in_training_mode_gives_the_same_vectors(tiny_encoder):
+    encoder = TransformerEncoder(str(tiny_encoder), device="cpu")
+    before = encoder.encode(TEXTS)
+    encoder.model.train()
+    np.testing.assert_array_equal(encoder.encode(TEXTS), before)
+
+
+def test_the_fingerprint_does_not_depend_on_what_computes(tiny_encoder, make_encoder):
+    for folder in (tiny_encoder, make_encoder(model="BertForMaskedLM")):
+        encoder, opened = (TransformerEncoder(str(folder), device="cpu") for _ in range(2))
+        _ = opened.model, opened.tokenizer
+        assert encoder.fingerprint == opened.fingerprint
+        assert encoder.dim == opened.dim == 32
+        assert encoder.positions == opened.positions == 64
+
+
+def test_encoding_does_not_import_transformers(tiny_encoder):
+    code = """
+import sys
+from spacy_sapbert.encoders.transformer import TransformerEncoder
+encoder = TransformerEncoder(sys.argv[1], device="cpu")
+encoder.encode(["breast cancer", "cold"], fast=True)
+encoder.fingerprint, encoder.dim, encoder.positions
+print([name for name in ("transformers", "sklearn", "huggingface_hub") if name in sys.modules])
+"""
+    run = subprocess.run([sys.executable, "-c", code, str(tiny_encoder)], capture_output=True, text=True, check=True)
+    assert run.stdout == "[]\n"
