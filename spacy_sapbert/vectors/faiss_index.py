@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,8 @@ from ..encoders.transformer import TransformerEncoder
 from ..errors import Errors, SapbertError
 from ..files import replacing
 from ..kb.knowledge_base import KnowledgeBase
-from .flat import NAMES_PER_CHUNK, NameVectors, vectors_cache
+from .flat import NAMES_PER_CHUNK, NameVectors, copy_file, vectors_cache
+from .stored import StoredVectors
 
 if TYPE_CHECKING:
     from ..kb.filters import FilterMask
@@ -71,7 +71,7 @@ class FaissVectors(NameVectors):
 
     def save(self, folder: Path) -> None:
         super().save(folder)
-        shutil.copyfile(self._path, folder / self._path.name)
+        copy_file(self._path, folder / self._path.name)
 
 
 def open_faiss(vectors: NameVectors, kb: KnowledgeBase, index: str) -> FaissVectors:
@@ -89,7 +89,7 @@ def open_faiss(vectors: NameVectors, kb: KnowledgeBase, index: str) -> FaissVect
     kind, parameters = index_kind(index, *vectors.vectors.shape)
     path = vectors.folder / _file_name(kind)
     if not path.is_file():
-        path = vectors_cache(kb, vectors.encoder) / path.name
+        path = vectors_cache(kb, vectors.encoder, vectors.compression) / path.name
         path.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(f"{path.parent}.lock"):
             if not path.is_file():
@@ -127,7 +127,7 @@ def index_kind(index: str, names: int, dim: int) -> tuple[str, str]:
     return kind, parameters.strip()
 
 
-def build_index(vectors: np.ndarray, kind: str, path: Path) -> None:
+def build_index(vectors: np.ndarray | StoredVectors, kind: str, path: Path) -> None:
     """Build an inner-product index of vectors and write it to a file.
 
     Args:

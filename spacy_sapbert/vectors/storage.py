@@ -13,13 +13,20 @@ from .flat import NameVectors, cached_name_vectors
 from .index import Index
 from .qdrant_collection import Address, is_address
 from .qdrant_index import QdrantVectors
+from .stored import COMPRESSION
 
 VECTORS_FOLDER = "vectors"
 FLAT = "Flat"
 """The index that compares a query with all names."""
 
 
-def open_index(kb: KnowledgeBase, encoder: TransformerEncoder, index: str, folder: Path | None = None) -> Index:
+def open_index(
+    kb: KnowledgeBase,
+    encoder: TransformerEncoder,
+    index: str,
+    folder: Path | None = None,
+    compression: str = COMPRESSION,
+) -> Index:
     """Open the vectors of the names of a knowledge base.
 
     Args:
@@ -28,10 +35,11 @@ def open_index(kb: KnowledgeBase, encoder: TransformerEncoder, index: str, folde
         index: "Flat" (exact), another kind of faiss index (see `faiss_index.index_kind`), or the address of a database
             (see `qdrant_collection.Address`). A database is opened at the first use.
         folder: The folder of saved vectors. None takes them from the cache folder, or makes them there.
+        compression: How new vectors are stored, one of `COMPRESSIONS`.
     """
     if is_address(index):
         return QdrantVectors(Address.parse(index), kb, encoder)
-    vectors = NameVectors(folder, kb, encoder) if folder else cached_name_vectors(kb, encoder)
+    vectors = NameVectors(folder, kb, encoder) if folder else cached_name_vectors(kb, encoder, compression=compression)
     return vectors if index == FLAT else open_faiss(vectors, kb, index)
 
 
