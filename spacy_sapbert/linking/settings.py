@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from ..encoders.ngrams import TEXT_NORMALIZER
 from ..settings_block import SettingsBlock
+from ..vectors.stored import COMPRESSION, COMPRESSIONS
 
 # Fitted on the training parts of BC5CDR and NCBI Disease (`benchmarks/variants.py`).
 SHORT_FORM_MARGIN = 0.25
@@ -66,16 +67,22 @@ class SelectionSettings(SettingsBlock):
 
 @dataclass
 class VectorSettings(SettingsBlock):
-    """How the encoder makes vectors.
+    """How the encoder makes vectors, and how those of the names are stored.
 
     Attributes:
         pooling: "cls" or "mean". None takes the encoder's own setting.
+        compression: "int8" or "int4" stores each number of a vector in a byte or half a byte, "float32" in four bytes.
+            A saved pipeline keeps its own.
     """
 
     pooling: str | None = None
+    compression: str = COMPRESSION
 
     def rules(self) -> Sequence[tuple[str, bool, str]]:
-        return (("pooling", self.pooling in (None, "cls", "mean"), "null, 'cls' or 'mean'"),)
+        return (
+            ("pooling", self.pooling in (None, "cls", "mean"), "null, 'cls' or 'mean'"),
+            ("compression", self.compression in COMPRESSIONS, f"one of {', '.join(COMPRESSIONS)}"),
+        )
 
 
 @dataclass

@@ -20,6 +20,7 @@ from ..vectors.flat import NameVectors, build_name_vectors
 from ..vectors.postings import NgramIndex, cached_ngram_index, open_ngram_index
 from ..vectors.postings_build import build_ngram_index
 from ..vectors.storage import FLAT, VECTORS_FOLDER, open_index, save_index
+from ..vectors.stored import COMPRESSION
 from .candidates import CandidateGenerator
 from .parameters import SPARSE_WEIGHT
 
@@ -31,6 +32,7 @@ def open_generator(
     sparse: bool,
     text_normalizer: str = TEXT_NORMALIZER,
     index: str = FLAT,
+    compression: str = COMPRESSION,
 ) -> CandidateGenerator:
     """Make a candidate generator for a knowledge base.
 
@@ -40,10 +42,11 @@ def open_generator(
         sparse: Whether to use the sparse score. If the encoder has a lexical model, its n-grams and λ are used.
         text_normalizer: The normal form for other n-grams, one of `TEXT_NORMALIZERS`.
         index: See `open_index`.
+        compression: How new vectors are stored, one of `COMPRESSIONS`.
     """
     part = encoder.lexical_model if encoder else None
     ngrams = cached_ngram_index(kb, text_normalizer, part.ngrams if part else None) if sparse else None
-    vectors = open_index(kb, encoder, index) if encoder else None
+    vectors = open_index(kb, encoder, index, compression=compression) if encoder else None
     weight = part.sparse_weight if part else SPARSE_WEIGHT
     return CandidateGenerator(kb, ngrams, vectors, sparse_weight=weight, exact=index == FLAT)
 
@@ -68,8 +71,9 @@ def with_mentions(
         build_ngram_index(kb, fitted, folder / NGRAMS_FOLDER)
         ngrams = NgramIndex(folder / NGRAMS_FOLDER, kb)
     if generator.vectors and encoder:
-        known = [generator.vectors.known] if isinstance(generator.vectors, NameVectors) else []
-        build_name_vectors(kb, encoder, folder / VECTORS_FOLDER, known=known)
+        local = generator.vectors if isinstance(generator.vectors, NameVectors) else None
+        known, compression = ([local.known], local.compression) if local else ([], COMPRESSION)
+        build_name_vectors(kb, encoder, folder / VECTORS_FOLDER, known=known, compression=compression)
         vectors = NameVectors(folder / VECTORS_FOLDER, kb, encoder)
     return CandidateGenerator(kb, ngrams, vectors, sparse_weight=generator.sparse_weight, exact=generator.exact)
 

@@ -312,7 +312,14 @@ class SapbertLinker(BatchedPipe):
         from ..linking.storage import open_generator
 
         sparse = self.settings.candidates.sparse
-        return open_generator(kb, encoder, sparse=sparse, text_normalizer=text_normalizer, index=self._index)
+        return open_generator(
+            kb,
+            encoder,
+            sparse=sparse,
+            text_normalizer=text_normalizer,
+            index=self._index,
+            compression=self._vectors.compression,
+        )
 
     def _use(self, generator: "CandidateGenerator") -> None:
         from ..kb.filters import check_filters

@@ -21,6 +21,7 @@ from ..types import AnnotatedDocument, DocumentConcept
 from ..vectors.flat import NameVectors, build_name_vectors
 from ..vectors.index import Index
 from ..vectors.storage import VECTORS_FOLDER
+from ..vectors.stored import COMPRESSION
 from .concept_set import ConceptSet
 from .concept_vectors import ConceptVectors
 from .ranker import ConceptRanker, RankedConcept
@@ -188,8 +189,11 @@ class Retriever:
         self._kb_without_training = self._kb_without_training or self.kb
         knowledge_base = add_training_mentions(self._kb_without_training, documents, TRAINING_SOURCE, folder / KB_FILE)
         if self.name_vectors and self.encoder:
-            known = [self.name_vectors.known] if isinstance(self.name_vectors, NameVectors) else []
-            build_name_vectors(knowledge_base, self.encoder, folder / VECTORS_FOLDER, known=known)
+            local = self.name_vectors if isinstance(self.name_vectors, NameVectors) else None
+            known, compression = ([local.known], local.compression) if local else ([], COMPRESSION)
+            build_name_vectors(
+                knowledge_base, self.encoder, folder / VECTORS_FOLDER, known=known, compression=compression
+            )
             self.name_vectors = NameVectors(folder / VECTORS_FOLDER, knowledge_base, self.encoder)
         self.concepts = ConceptSet(knowledge_base, self.concepts.ids)
         self._discard_signals()

@@ -237,7 +237,9 @@ class LinkerTrainer:
             return
         self.encoder.replace(self.encoder.model)  # updates the fingerprint
         folder = tempfile.TemporaryDirectory(prefix=TEMPORARY, ignore_cleanup_errors=True)
-        build_name_vectors(self.linker.kb, self.encoder, Path(folder.name))
+        vectors = self.linker.generator.vectors
+        assert isinstance(vectors, NameVectors)
+        build_name_vectors(self.linker.kb, self.encoder, Path(folder.name), compression=vectors.compression)
         self.linker.generator.renew(NameVectors(Path(folder.name), self.linker.kb, self.encoder))
         if self._vectors_folder:
             self._vectors_folder.cleanup()

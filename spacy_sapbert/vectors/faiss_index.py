@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,8 @@ from ..errors import Errors, SapbertError
 from ..files import replacing
 from ..kb.knowledge_base import KnowledgeBase
 from ..shared import shared
-from .flat import NAMES_PER_CHUNK, NameVectors, vectors_cache
+from .flat import NAMES_PER_CHUNK, NameVectors, copy_file, vectors_cache
+from .stored import StoredVectors
 
 if TYPE_CHECKING:
     from ..kb.filters import FilterMask
@@ -88,7 +88,7 @@ def open_faiss(vectors: NameVectors, kb: KnowledgeBase, index: str, folder: Path
     kind, parameters = index_kind(index, *vectors.vectors.shape)
     path = (folder or vectors.folder) / file_name(kind)
     if not path.is_file():
-        path = vectors_cache(kb, vectors.encoder) / path.name
+        path = vectors_cache(kb, vectors.encoder, vectors.compression) / path.name
         path.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(f"{path.parent}.lock"):
             if not path.is_file():
@@ -108,7 +108,7 @@ def save_faiss(vectors: NameVectors, kind: str, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     path = saved_index(vectors, kind)
     if path:
-        shutil.copyfile(path, folder / path.name)
+        copy_file(path, folder / path.name)
     else:
         build_index(vectors.vectors, kind, folder / file_name(kind))
 
@@ -141,7 +141,7 @@ def index_kind(index: str, names: int, dim: int) -> tuple[str, str]:
     return kind, parameters.strip()
 
 
-def build_index(vectors: np.ndarray, kind: str, path: Path) -> None:
+def build_index(vectors: np.ndarray | StoredVectors, kind: str, path: Path) -> None:
     """Build an inner-product index of vectors and write it to a file.
 
     Args:

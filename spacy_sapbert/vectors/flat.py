@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
 import json
 import logging
 import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,10 +22,20 @@ from ..encoders.transformer import TransformerEncoder
 from ..errors import Errors, SapbertError
 from ..files import cache_dir, replacing
 from ..kb.knowledge_base import KnowledgeBase
-from ..text.characters import slices
 from ..text.hashing import hash64
 from ..text.normalize import TEXT_NORMALIZERS
 from .index import Index
+from .stored import (
+    COMPRESSION,
+    HASHES_FILE,
+    ROWS_FILE,
+    VECTORS_FILE,
+    HashTable,
+    StoredVectors,
+    compress,
+    read_array,
+    stored_type,
+)
 
 if TYPE_CHECKING:
     from ..kb.filters import FilterMask
@@ -31,9 +43,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MANIFEST_FILE = "vectors.json"
-VECTORS_FILE = "vectors.npy"
-HASHES_FILE = "hashes.npy"
+UNFINISHED = "unfinished"
+"""The folder of a build that was not completed."""
 NAMES_PER_CHUNK = 8192
+_SAMPLED = 64  # names
 
 Progress = Callable[[int, int], None]
 
@@ -49,6 +62,7 @@ class NameVectors(Index):
     Attributes:
         fingerprint (str): A hash of what the vectors are made of. Equal hashes mean equal vectors.
         known (KnownVectors): The vectors by name, for another knowledge base with some of these names.
+        manifest (dict): What the vectors were made from. Vectors with an equal manifest are equal.
 
     Raises:
         SapbertError: E305 the vectors belong to another knowledge base or encoder, E306 a file is missing or damaged.
@@ -60,93 +74,85 @@ class NameVectors(Index):
     def __init__(self, folder: Path, kb: KnowledgeBase, encoder: TransformerEncoder) -> None:
         self.folder = folder
         self.encoder = encoder
-        try:
-            manifest = json.loads((folder / MANIFEST_FILE).read_text())
-        except (OSError, ValueError) as error:
-            raise SapbertError(Errors.E306.format(path=folder, reason=error)) from error
-        self.known = _open_known(folder)
-        if manifest != _manifest(kb, encoder) or len(self.known.vectors) != kb.n_names:
+        self.manifest = _read_manifest(folder)
+        if not _manifest(kb, encoder, self.compression).items() <= self.manifest.items():
             raise SapbertError(Errors.E305.format(path=folder))
-        self.fingerprint = fingerprint_of(manifest)
+        self.known = _open_known(folder)
+        if len(self.known.vectors) != kb.n_names:
+            reason = f"{VECTORS_FILE} has {len(self.known.vectors)} of {kb.n_names} names"
+            raise SapbertError(Errors.E306.format(path=folder, reason=reason))
+        self.fingerprint = fingerprint_of(self.manifest)
 
     @property
-    def vectors(self) -> np.ndarray:
-        """The vectors, float32, shape (names, dim), memory-mapped."""
+    def vectors(self) -> StoredVectors:
+        """The vectors, memory-mapped. An index with rows gives float32."""
         return self.known.vectors
+
+    @property
+    def compression(self) -> str:
+        """How the vectors are stored, one of `COMPRESSIONS`."""
+        return str(self.manifest["compression"])
+
+    @property
+    def longest(self) -> float:
+        return float(self.manifest["longest"])
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
         """Encode texts, see `Index.encode`. A text that is a name gets its stored vector, without the encoder."""
         return _encode(texts, self.encoder, [self.known])
 
     def equal_names(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        return self.known.find_all(_hashes(texts, self.encoder))
+        return self.known.find_all(text_hashes(texts, self.encoder))
+
+    def known_rows(self, texts: Sequence[str]) -> np.ndarray:
+        return self.known.find(text_hashes(texts, self.encoder))
 
     def products(self, queries: np.ndarray, which: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        return np.einsum("md,md->m", queries[which], self.vectors[rows])
+        return self.vectors.products(queries, which, rows)
 
     def similarities(self, queries: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
-        return queries @ (self.vectors if rows is None else self.vectors[rows]).T
+        return self.vectors.similarities(queries, rows)
 
     def nearest(self, queries: np.ndarray, n: int, mask: FilterMask | None = None) -> tuple[np.ndarray, np.ndarray]:
         import faiss
 
         use_one_thread_after_fork()
-        vectors = np.asarray(self.vectors if mask is None else self.vectors[mask.rows])
-        scores, rows = faiss.knn(queries, vectors, n, metric=faiss.METRIC_INNER_PRODUCT)
-        return scores, rows if mask is None else mask.rows[rows]
-
-    @cached_property
-    def longest(self) -> float:
-        starts = range(0, len(self.vectors), NAMES_PER_CHUNK)
-        return max(float(np.linalg.norm(self.vectors[i : i + NAMES_PER_CHUNK], axis=1).max()) for i in starts)
+        best = faiss.ResultHeap(len(queries), n, keep_max=True)
+        rows = None if mask is None else np.asarray(mask.rows, dtype=np.int64)
+        for start in range(0, len(self.vectors) if rows is None else len(rows), NAMES_PER_CHUNK):
+            part = slice(start, start + NAMES_PER_CHUNK)
+            block = self.vectors[part if rows is None else rows[part]]
+            scores, places = faiss.knn(queries, block, min(n, len(block)), metric=faiss.METRIC_INNER_PRODUCT)
+            best.add_result(scores, places + start if rows is None else rows[part][places])
+        best.finalize()
+        return best.D, best.I
 
     def save(self, folder: Path) -> None:
         """Copy the vectors into a folder, where `NameVectors` opens them."""
         folder.mkdir(parents=True, exist_ok=True)
-        for name in (MANIFEST_FILE, VECTORS_FILE, HASHES_FILE):
-            shutil.copyfile(self.folder / name, folder / name)
+        for name in (VECTORS_FILE, HASHES_FILE, ROWS_FILE, MANIFEST_FILE):  # the manifest marks it as complete
+            copy_file(self.folder / name, folder / name)
 
 
-class HashTable:
-    """Find rows by hashes from `hash64`.
-
-    Args:
-        hashes: The hashes by row, uint64, shape (n,). Of equal ones, the first is found.
-    """
-
-    def __init__(self, hashes: np.ndarray) -> None:
-        self._order = np.argsort(hashes, kind="stable")
-        self._hashes = hashes[self._order]
-
-    def find(self, hashes: np.ndarray) -> np.ndarray:
-        """Return the row of each hash, or -1, int64, shape (len(hashes),)."""
-        places = np.searchsorted(self._hashes, hashes).clip(max=len(self._hashes) - 1)
-        return np.where(self._hashes[places] == hashes, self._order[places], -1)
-
-    def find_all(self, hashes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        lefts = np.searchsorted(self._hashes, hashes)
-        counts = np.searchsorted(self._hashes, hashes, side="right") - lefts
-        return np.repeat(np.arange(len(hashes)), counts), self._order[slices(lefts, counts)]
-
-
-class KnownVectors(HashTable):
+class KnownVectors:
     """Find vectors by the normal form of their texts.
 
     Args:
-        vectors: The vectors of the texts, float32, shape (n, dim).
-        hashes: The hashes of the same texts in the same order, uint64, shape (n,).
+        vectors: The vectors of the texts.
+        table: The rows of the vectors by the hashes of these normal forms.
     """
 
-    def __init__(self, vectors: np.ndarray, hashes: np.ndarray) -> None:
-        super().__init__(hashes)
+    def __init__(self, vectors: StoredVectors, table: HashTable) -> None:
         self.vectors = vectors
+        self.find = table.find
+        self.find_all = table.find_all
 
 
 def _encode(
     texts: Sequence[str], encoder: TransformerEncoder, known: Sequence[KnownVectors], *, fast: bool = False
 ) -> np.ndarray:
     """Encode texts, but reuse the vectors that are known."""
-    hashes = _hashes(texts, encoder)
+    hashes = text_hashes(texts, encoder)
     vectors = np.zeros((len(texts), encoder.dim), dtype=np.float32)
     missing = np.ones(len(texts), dtype=bool)
     for other in known:
@@ -159,13 +165,17 @@ def _encode(
     return vectors
 
 
-def _hashes(texts: Iterable[str], encoder: TransformerEncoder) -> np.ndarray:
+def text_hashes(texts: Iterable[str], encoder: TransformerEncoder) -> np.ndarray:
+    """Return the hashes of the normal forms in which an encoder reads texts, uint64."""
     normalize = TEXT_NORMALIZERS[encoder.text_normalizer]
     return np.fromiter((hash64(normalize(text)) for text in texts), dtype=np.uint64)
 
 
 def cached_name_vectors(
-    kb: KnowledgeBase, encoder: TransformerEncoder, progress: Progress | None = None
+    kb: KnowledgeBase,
+    encoder: TransformerEncoder,
+    progress: Progress | None = None,
+    compression: str = COMPRESSION,
 ) -> NameVectors:
     """Return the vectors of a knowledge base by an encoder. They come from the cache folder, or are made there.
 
@@ -175,22 +185,34 @@ def cached_name_vectors(
         kb: The knowledge base.
         encoder: The encoder.
         progress: See `build_name_vectors`.
+        compression: See `build_name_vectors`.
     """
     from filelock import FileLock
 
-    folder = vectors_cache(kb, encoder)
+    folder = vectors_cache(kb, encoder, compression)
     folder.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(f"{folder}.lock"):  # of several processes, only one builds
         if not (folder / MANIFEST_FILE).is_file():
             logger.info("Encoding %d names of %s into %s", kb.n_names, kb.path, folder)
-            others = sorted(folder.parent.glob(f"*-{encoder.fingerprint[:16]}/{MANIFEST_FILE}"))
-            build_name_vectors(kb, encoder, folder, progress, [_open_known(other.parent) for other in others])
+            build_name_vectors(
+                kb, encoder, folder, progress, _cached_elsewhere(folder, encoder, compression), compression
+            )
     return NameVectors(folder, kb, encoder)
 
 
-def vectors_cache(kb: KnowledgeBase, encoder: TransformerEncoder) -> Path:
-    """Return the cache folder for a knowledge base and an encoder."""
-    return cache_dir() / "vectors" / f"{kb.fingerprint[:16]}-{encoder.fingerprint[:16]}"
+def vectors_cache(kb: KnowledgeBase, encoder: TransformerEncoder, compression: str = COMPRESSION) -> Path:
+    """Return the cache folder for a knowledge base, an encoder and a compression."""
+    return cache_dir() / "vectors" / f"{kb.fingerprint[:16]}-{encoder.fingerprint[:16]}-{compression}"
+
+
+def _cached_elsewhere(folder: Path, encoder: TransformerEncoder, compression: str) -> list[KnownVectors]:
+    """Return vectors of other knowledge bases. None of them is less exact than what is asked for."""
+    forms = dict.fromkeys(("float32", compression))
+    return [
+        _open_known(other.parent)
+        for form in forms
+        for other in sorted(folder.parent.glob(f"*-{encoder.fingerprint[:16]}-{form}/{MANIFEST_FILE}"))
+    ]
 
 
 def build_name_vectors(
@@ -199,8 +221,11 @@ def build_name_vectors(
     folder: Path,
     progress: Progress | None = None,
     known: Sequence[KnownVectors] = (),
+    compression: str = COMPRESSION,
 ) -> None:
     """Encode all names of a knowledge base. An interrupted build continues where it stopped.
+
+    Names with equal normal forms get exactly equal vectors.
 
     Args:
         kb: The knowledge base.
@@ -208,40 +233,165 @@ def build_name_vectors(
         folder: The folder to write.
         progress: Called with the number of names done and the number of all names.
         known: Vectors of the same encoder, which are not computed again.
+        compression: How vectors are stored, one of `COMPRESSIONS`.
 
     Raises:
         SapbertError: E507 a file cannot be written.
     """
-    parts = folder / "parts"
-    parts.mkdir(parents=True, exist_ok=True)
-    manifest = json.dumps(_manifest(kb, encoder), sort_keys=True)
-    if not _has_content(parts / MANIFEST_FILE, manifest):
-        shutil.rmtree(parts)
-        parts.mkdir()
-        (parts / MANIFEST_FILE).write_text(manifest)
-    done = 0
-    for i, names in enumerate(_chunks(kb.names(), NAMES_PER_CHUNK)):
-        if not (parts / f"{i}.npy").is_file():
-            _save(parts / f"{i}.npy", _encode(names, encoder, known, fast=True))
-        done += len(names)
-        if progress:
-            progress(done, kb.n_names)
-    _join([parts / f"{i}.npy" for i in range(-(-kb.n_names // NAMES_PER_CHUNK))], folder / VECTORS_FILE, kb.n_names)
-    _save(folder / HASHES_FILE, _hashes(kb.names(), encoder))
-    os.replace(parts / MANIFEST_FILE, folder / MANIFEST_FILE)  # last: the manifest marks the folder as complete
-    shutil.rmtree(parts)
+    unfinished = folder / UNFINISHED
+    manifest = _manifest(kb, encoder, compression)
+    with _writing(folder):
+        _prepare(unfinished, manifest)
+        _append_vectors(kb, encoder, unfinished / VECTORS_FILE, progress, known, compression)
+        table = _equalize(unfinished / VECTORS_FILE, text_hashes(kb.names(), encoder))
+        table.save(unfinished)
+        array = read_array(unfinished / VECTORS_FILE)
+        details = {"longest": _longest(StoredVectors(array, encoder.dim)), "sample": _sample(array)}
+        for name in (VECTORS_FILE, HASHES_FILE, ROWS_FILE):
+            os.replace(unfinished / name, folder / name)
+        with replacing(folder / MANIFEST_FILE) as temporary:  # last: the manifest marks the folder as complete
+            temporary.write_text(json.dumps(manifest | details, sort_keys=True))
+        shutil.rmtree(unfinished)
+
+
+def _prepare(unfinished: Path, manifest: dict[str, Any]) -> None:
+    """Make the folder of an unfinished build, or keep one from the same names and encoder."""
+    text = json.dumps(manifest, sort_keys=True)
+    path = unfinished / MANIFEST_FILE
+    if unfinished.is_dir() and not (path.is_file() and path.read_text() == text):
+        shutil.rmtree(unfinished)
+    unfinished.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as temporary:
+        temporary.write_text(text)
+
+
+def _append_vectors(
+    kb: KnowledgeBase,
+    encoder: TransformerEncoder,
+    path: Path,
+    progress: Progress | None,
+    known: Sequence[KnownVectors],
+    compression: str,
+) -> None:
+    """Write the vectors of all names to a file, after those that are in it already."""
+    header, row_size = _header(kb.n_names, encoder.dim, compression)
+    path.touch()
+    with path.open("r+b") as file:
+        rows = max(0, path.stat().st_size - len(header)) // row_size
+        kept = rows if rows == kb.n_names else rows // NAMES_PER_CHUNK * NAMES_PER_CHUNK
+        file.write(header)
+        file.truncate(len(header) + kept * row_size)
+        file.seek(0, os.SEEK_END)
+        done = 0
+        for names in _chunks(kb.names(), NAMES_PER_CHUNK):
+            done += len(names)
+            if done > kept:
+                vectors = _encode(names, encoder, known, fast=True)
+                file.write(compress(vectors, compression).tobytes())
+                file.flush()
+            if progress:
+                progress(done, kb.n_names)
+
+
+def _header(n: int, dim: int, compression: str) -> tuple[bytes, int]:
+    """Return the first bytes of the file of vectors, and the number of bytes of one vector."""
+    kind = stored_type(dim, compression)
+    shape = (n, dim) if kind.names is None else (n,)
+    description = {"descr": np.lib.format.dtype_to_descr(kind), "fortran_order": False, "shape": shape}
+    file = io.BytesIO()
+    np.lib.format.write_array_header_1_0(file, description)
+    return file.getvalue(), kind.itemsize * (dim if kind.names is None else 1)
+
+
+def _equalize(path: Path, hashes: np.ndarray) -> HashTable:
+    """Give names with equal hashes the vector of the first: encoded in two batches, they differ by rounding.
+
+    Returns:
+        The rows by hash.
+    """
+    _, firsts, places = np.unique(hashes, return_index=True, return_inverse=True)
+    repeated = np.flatnonzero(firsts[places] != np.arange(len(hashes)))
+    array = np.load(path, mmap_mode="r+", allow_pickle=False)
+    for start in range(0, len(repeated), NAMES_PER_CHUNK):
+        rows = repeated[start : start + NAMES_PER_CHUNK]
+        array[rows] = array[firsts[places[rows]]]
+    array.flush()
+    return HashTable.of(hashes)
+
+
+def _longest(vectors: StoredVectors) -> float:
+    starts = range(0, len(vectors), NAMES_PER_CHUNK)
+    return max((float(np.linalg.norm(vectors[i : i + NAMES_PER_CHUNK], axis=1).max()) for i in starts), default=0.0)
+
+
+def _sample(array: np.ndarray) -> str:
+    """Return a hash of some vectors. It is fast, and shows that a file belongs to its manifest."""
+    rows = np.linspace(0, len(array) - 1, min(_SAMPLED, len(array)), dtype=np.int64)
+    return hashlib.sha256(array[rows].tobytes()).hexdigest()
 
 
 def _open_known(folder: Path) -> KnownVectors:
+    manifest = _read_manifest(folder)
     try:
-        vectors = np.load(folder / VECTORS_FILE, mmap_mode="r", allow_pickle=False)
-        return KnownVectors(vectors, np.load(folder / HASHES_FILE, allow_pickle=False))
-    except (OSError, EOFError, ValueError) as error:
+        array = read_array(folder / VECTORS_FILE)
+        if array.dtype != stored_type(manifest["dim"], manifest["compression"]) or _sample(array) != manifest["sample"]:
+            raise ValueError(f"{VECTORS_FILE} does not belong to {MANIFEST_FILE}")
+        return KnownVectors(StoredVectors(array, manifest["dim"]), HashTable.open(folder))
+    except (OSError, ValueError) as error:
         raise SapbertError(Errors.E306.format(path=folder, reason=error)) from error
 
 
-def _manifest(kb: KnowledgeBase, encoder: TransformerEncoder) -> dict[str, str]:
-    return {"store": kb.fingerprint, "encoder": encoder.fingerprint}
+def cached_table(kb: KnowledgeBase, kind: str, hashes: Callable[[], np.ndarray]) -> HashTable:
+    """Return the rows of names by a hash of them. The table comes from the cache folder, or is made there.
+
+    Args:
+        kb: The knowledge base.
+        kind: What is hashed. It is part of the name of the folder.
+        hashes: Returns the hashes of all names, by row.
+
+    Raises:
+        SapbertError: E306 a file is damaged, E507 a file cannot be written.
+    """
+    from filelock import FileLock
+
+    folder = cache_dir() / "names" / f"{kb.fingerprint[:16]}-{kind}"
+    folder.mkdir(parents=True, exist_ok=True)
+    with FileLock(f"{folder}.lock"):
+        if not (folder / ROWS_FILE).is_file():
+            HashTable.of(hashes()).save(folder)
+    try:
+        return HashTable.open(folder)
+    except (OSError, ValueError) as error:
+        raise SapbertError(Errors.E306.format(path=folder, reason=error)) from error
+
+
+def _read_manifest(folder: Path) -> dict[str, Any]:
+    try:
+        manifest = json.loads((folder / MANIFEST_FILE).read_text())
+        if not isinstance(manifest, dict) or not {"compression", "dim", "longest", "sample"} <= manifest.keys():
+            raise ValueError(f"another version made {MANIFEST_FILE}")
+    except (OSError, ValueError) as error:
+        raise SapbertError(Errors.E306.format(path=folder, reason=error)) from error
+    return manifest
+
+
+def _manifest(kb: KnowledgeBase, encoder: TransformerEncoder, compression: str) -> dict[str, Any]:
+    return {
+        "store": kb.fingerprint,
+        "encoder": encoder.fingerprint,
+        "dim": encoder.dim,
+        "compression": compression,
+    }
+
+
+def copy_file(source: Path, path: Path) -> None:
+    """Copy a file, so that the copy is either complete or missing.
+
+    Raises:
+        SapbertError: E507 the file cannot be written.
+    """
+    with replacing(path) as temporary:
+        shutil.copyfile(source, temporary)
 
 
 def _chunks(names: Iterator[str], size: int) -> Iterator[list[str]]:
@@ -249,22 +399,9 @@ def _chunks(names: Iterator[str], size: int) -> Iterator[list[str]]:
         yield chunk
 
 
-def _has_content(path: Path, text: str) -> bool:
-    return path.is_file() and path.read_text() == text
-
-
-def _save(path: Path, array: np.ndarray) -> None:
-    with replacing(path) as temporary, temporary.open("wb") as file:
-        np.save(file, array, allow_pickle=False)
-
-
-def _join(parts: list[Path], path: Path, rows: int) -> None:
-    dim = np.load(parts[0], mmap_mode="r").shape[1]
-    with replacing(path) as temporary:
-        joined = np.lib.format.open_memmap(temporary, mode="w+", dtype=np.float32, shape=(rows, dim))
-        start = 0
-        for part in parts:
-            vectors = np.load(part, allow_pickle=False)
-            joined[start : start + len(vectors)] = vectors
-            start += len(vectors)
-        joined.flush()
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise SapbertError(Errors.E507.format(path=path, reason=error.strerror or error)) from error

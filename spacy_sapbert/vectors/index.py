@@ -39,6 +39,32 @@ class Index(Protocol):
             float32, shape (len(queries), len(rows) or number of names).
         """
 
+    def products(self, queries: np.ndarray, which: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Return the inner products of pairs of a query and a name. Each name is read only where it is needed.
+
+        Args:
+            queries: Vectors, float32, shape (q, dim).
+            which: The query of each pair, int64, shape (m,). Pairs of one query are fastest side by side.
+            rows: The name of each pair, int64, shape (m,).
+
+        Returns:
+            float32, shape (m,).
+        """
+
+    def known_rows(self, texts: Sequence[str]) -> np.ndarray:
+        """Return the first name that equals each text in the encoder's normal form.
+
+        Returns:
+            Rows, int64, shape (len(texts),). -1 means that there is none.
+        """
+
+    def equal_names(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """Return all names that equal texts in the encoder's normal form.
+
+        Returns:
+            Pairs of the index of a text and the row of a name, int64, sorted by text.
+        """
+
     def nearest(self, queries: np.ndarray, n: int, mask: FilterMask | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Find the n nearest names.
 

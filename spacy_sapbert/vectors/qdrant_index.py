@@ -13,9 +13,10 @@ from ..encoders.transformer import TransformerEncoder
 from ..errors import Errors, SapbertError
 from ..kb.knowledge_base import KnowledgeBase
 from ..text.hashing import hash64
-from .flat import HashTable
+from .flat import cached_table, text_hashes
 from .index import Index
 from .qdrant_collection import CONCEPT, NAME, About, Address, Collection
+from .stored import HashTable
 
 if TYPE_CHECKING:
     from ..kb.filters import Filter, FilterMask
@@ -48,13 +49,20 @@ class QdrantVectors(Index):
     def encode(self, texts: Sequence[str]) -> np.ndarray:
         return self.encoder.encode(texts)
 
+    def known_rows(self, texts: Sequence[str]) -> np.ndarray:
+        return self._known_forms.find(text_hashes(texts, self.encoder))
+
+    def equal_names(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        return self._known_forms.find_all(text_hashes(texts, self.encoder))
+
+    def products(self, queries: np.ndarray, which: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        different, places = np.unique(rows, return_inverse=True)
+        vectors = self._vectors(different)
+        products: np.ndarray = np.einsum("md,md->m", queries[which], vectors[places])
+        return products
+
     def similarities(self, queries: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
-        about = self._about  # first, since it checks that the collection is the right one
-        ids = (self._ids if rows is None else self._ids[rows]).tolist()
-        vectors = self._collection.vectors(ids)
-        if missing := set(ids).difference(vectors):
-            raise self._incomplete(about, f"{len(missing)} names have no vector in it")
-        return queries @ np.array([vectors[one] for one in ids], dtype=np.float32).reshape(-1, about.dim).T
+        return queries @ self._vectors(rows).T
 
     def nearest(self, queries: np.ndarray, n: int, mask: FilterMask | None = None) -> tuple[np.ndarray, np.ndarray]:
         from qdrant_client.models import QueryRequest
@@ -84,6 +92,15 @@ class QdrantVectors(Index):
     def longest(self) -> float:
         return self._about.longest
 
+    def _vectors(self, rows: np.ndarray | None) -> np.ndarray:
+        """Return the vectors of some names or of all, float32, shape (len(rows), dim)."""
+        about = self._about  # first, since it checks that the collection is the right one
+        ids = name_ids(self._kb).tolist() if rows is None else [hash64(self._kb.name(row)) for row in rows.tolist()]
+        vectors = self._collection.vectors(ids)
+        if missing := set(ids).difference(vectors):
+            raise self._incomplete(about, f"{len(missing)} names have no vector in it")
+        return np.array([vectors[one] for one in ids], dtype=np.float32).reshape(-1, about.dim)
+
     def _rows_of_names(self, points: Sequence[Any]) -> dict[int, float]:
         rows = self._known_ids.find(np.array([point.id for point in points], dtype=np.uint64))
         return {int(row): point.score for row, point in zip(rows, points, strict=True) if row >= 0}
@@ -98,12 +115,13 @@ class QdrantVectors(Index):
         return found
 
     @cached_property
-    def _ids(self) -> np.ndarray:
-        return name_ids(self._kb)
+    def _known_ids(self) -> HashTable:
+        return cached_table(self._kb, "ids", lambda: name_ids(self._kb))
 
     @cached_property
-    def _known_ids(self) -> HashTable:
-        return HashTable(self._ids)
+    def _known_forms(self) -> HashTable:
+        kind = f"forms-{self.encoder.text_normalizer}"
+        return cached_table(self._kb, kind, lambda: text_hashes(self._kb.names(), self.encoder))
 
     @cached_property
     def _about(self) -> About:

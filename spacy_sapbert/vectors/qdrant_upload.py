@@ -156,11 +156,11 @@ def _points(kb: KnowledgeBase, vectors: NameVectors, *, centroids: bool) -> Iter
     ids = name_ids(kb).tolist()
     for start in range(0, kb.n_names, POINTS_PER_BATCH):
         rows = _names(kb, "s.name", start)
-        points = []
+        points, of_batch = [], vectors.vectors[start : start + POINTS_PER_BATCH].tolist()
         for row, of_name in groupby(rows, key=lambda name: name.row):
             owners = list(of_name)
             payload = {"name": owners[0].text, "owners": _owners(kb, owners)}
-            points.append(PointStruct(id=ids[row], vector={NAME: vectors.vectors[row].tolist()}, payload=payload))
+            points.append(PointStruct(id=ids[row], vector={NAME: of_batch[row - start]}, payload=payload))
         yield points
     for start in range(0, len(kb) if centroids else 0, POINTS_PER_BATCH):
         rows = _names(kb, "s.concept", start)

@@ -16,6 +16,7 @@ from .flat import NameVectors, cached_name_vectors, vectors_cache
 from .index import Index
 from .qdrant_collection import Address, is_address
 from .qdrant_index import QdrantVectors
+from .stored import COMPRESSION
 
 VECTORS_FOLDER = "vectors"
 VECTORS, INDEX = "vectors", "index"
@@ -25,7 +26,11 @@ FLAT = "Flat"
 
 
 def open_index(
-    kb: KnowledgeBase, encoder: TransformerEncoder, index: str, assets: Mapping[str, Path] | None = None
+    kb: KnowledgeBase,
+    encoder: TransformerEncoder,
+    index: str,
+    assets: Mapping[str, Path] | None = None,
+    compression: str = COMPRESSION,
 ) -> Index:
     """Open the vectors of the names of a knowledge base. All users in a process share them.
 
@@ -36,23 +41,28 @@ def open_index(
             (see `qdrant_collection.Address`). A database is opened at the first use.
         assets: The assets of a saved component, by role. None takes the vectors from the cache folder, or makes them
             there.
+        compression: How new vectors are stored, one of `COMPRESSIONS`.
 
     Raises:
         SapbertError: E306 the component was saved without vectors.
     """
     if is_address(index):
         return QdrantVectors(Address.parse(index), kb, encoder)
-    vectors = _name_vectors(kb, encoder, assets)
+    vectors = _name_vectors(kb, encoder, assets, compression)
     return vectors if index == FLAT else open_faiss(vectors, kb, index, (assets or {}).get(INDEX))
 
 
-def _name_vectors(kb: KnowledgeBase, encoder: TransformerEncoder, assets: Mapping[str, Path] | None) -> NameVectors:
+def _name_vectors(
+    kb: KnowledgeBase, encoder: TransformerEncoder, assets: Mapping[str, Path] | None, compression: str
+) -> NameVectors:
     def make() -> NameVectors:
-        return cached_name_vectors(kb, encoder) if assets is None else NameVectors(folder, kb, encoder)
+        if assets is None:
+            return cached_name_vectors(kb, encoder, compression=compression)
+        return NameVectors(folder, kb, encoder)
 
     if assets is not None and VECTORS not in assets:
         raise SapbertError(Errors.E306.format(path=kb.path.parent, reason="the component was saved without vectors"))
-    folder = vectors_cache(kb, encoder) if assets is None else assets[VECTORS]
+    folder = vectors_cache(kb, encoder, compression) if assets is None else assets[VECTORS]
     return shared((NameVectors, folder.resolve(), kb.fingerprint, id(encoder)), make)
 
 

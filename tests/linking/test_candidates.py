@@ -43,7 +43,7 @@ def record(concept_id, *names, types=(), source="s"):
 
 
 def name_vectors(kb, encoder, folder):
-    build_name_vectors(kb, encoder, folder)
+    build_name_vectors(kb, encoder, folder, compression="float32")
     return NameVectors(folder, kb, encoder)
 
 

@@ -80,7 +80,7 @@ def test_how_much_is_searched(vectors, small_kb):
 
 def test_it_is_made_once_beside_the_vectors(vectors, small_kb, monkeypatch):
     first = open_faiss(vectors, small_kb, "HNSW")
-    assert files(vectors.folder) == ["HNSW32.faiss", "hashes.npy", "vectors.json", "vectors.npy"]
+    assert files(vectors.folder) == ["HNSW32.faiss", "hashes.npy", "rows.npy", "vectors.json", "vectors.npy"]
     monkeypatch.setattr("spacy_sapbert.vectors.faiss_index.build_index", None)
     again = open_faiss(vectors, small_kb, "HNSW32;efSearch=16")
     queries = vectors.encode(["breast", "cold"])
@@ -95,7 +95,14 @@ def test_a_folder_without_the_index_leaves_it_to_the_cache(vectors, small_kb, tm
     assert open_faiss(vectors, small_kb, "SQ8", tmp_path / "saved").path.parent == tmp_path / "saved"
     assert open_faiss(vectors, small_kb, "HNSW", tmp_path / "saved").path.parent == vectors.folder
     assert files(tmp_path / "saved") == ["SQ8.faiss"]
-    assert files(vectors.folder) == ["HNSW32.faiss", "SQ8.faiss", "hashes.npy", "vectors.json", "vectors.npy"]
+    assert files(vectors.folder) == [
+        "HNSW32.faiss",
+        "SQ8.faiss",
+        "hashes.npy",
+        "rows.npy",
+        "vectors.json",
+        "vectors.npy",
+    ]
 
 
 def test_another_kind_is_made_when_it_is_saved(vectors, small_kb, tmp_path):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import threading
 import time
 
@@ -13,14 +14,10 @@ from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.text.hashing import hash64
 from spacy_sapbert.types import Name, Record
 from spacy_sapbert.vectors import flat as name_vectors
-from spacy_sapbert.vectors.flat import (
-    HASHES_FILE,
-    MANIFEST_FILE,
-    VECTORS_FILE,
-    NameVectors,
-    build_name_vectors,
-    cached_name_vectors,
-)
+from spacy_sapbert.vectors.flat import MANIFEST_FILE, UNFINISHED, NameVectors, build_name_vectors, cached_name_vectors
+from spacy_sapbert.vectors.stored import COMPRESSIONS, HASHES_FILE, ROWS_FILE, VECTORS_FILE, compress, expand
+
+FILES = (HASHES_FILE, MANIFEST_FILE, ROWS_FILE, VECTORS_FILE)
 
 
 class CountingEncoder:
@@ -45,6 +42,11 @@ class CountingEncoder:
     @property
     def n_texts(self):
         return sum(map(len, self.calls))
+
+
+def stored(vectors, compression="int8"):
+    """The vectors after they were stored and read again."""
+    return expand(compress(np.asarray(vectors), compression), np.shape(vectors)[1])
 
 
 @pytest.fixture
@@ -72,13 +74,18 @@ def built(small_kb, encoder, tmp_path):
 # --- built
 
 
-def test_one_vector_a_name_in_its_row(small_kb, encoder, built):
-    vectors = NameVectors(built, small_kb, encoder).vectors
-    assert vectors.dtype == np.float32
-    assert vectors.shape == (small_kb.n_names, 8)
-    for row, name in enumerate(small_kb.names()):
-        np.testing.assert_array_equal(vectors[row], encoder.vector(name))
-    assert sorted(path.name for path in built.iterdir()) == sorted([HASHES_FILE, MANIFEST_FILE, VECTORS_FILE])
+@pytest.mark.parametrize("compression", COMPRESSIONS)
+def test_one_vector_a_name_in_its_row(small_kb, encoder, tmp_path, compression):
+    build_name_vectors(small_kb, encoder, tmp_path / "built", compression=compression)
+    opened = NameVectors(tmp_path / "built", small_kb, encoder)
+    assert opened.compression == compression
+    assert opened.vectors.dtype == np.float32
+    assert opened.vectors.shape == (small_kb.n_names, 8)
+    expected = stored([encoder.vector(name) for name in small_kb.names()], compression)
+    np.testing.assert_array_equal(opened.vectors, expected)
+    for row in range(small_kb.n_names):
+        np.testing.assert_array_equal(opened.vectors[row], expected[row])
+    assert sorted(path.name for path in (tmp_path / "built").iterdir()) == sorted(FILES)
 
 
 def test_vectors_of_a_real_encoder(small_kb, tiny_encoder, tmp_path, monkeypatch):
@@ -87,8 +94,32 @@ def test_vectors_of_a_real_encoder(small_kb, tiny_encoder, tmp_path, monkeypatch
     build_name_vectors(small_kb, encoder, tmp_path / "built")
     names = list(small_kb.names())
     vectors = NameVectors(tmp_path / "built", small_kb, encoder).vectors
-    np.testing.assert_array_equal(vectors, encoder.encode(names, fast=True))
+    np.testing.assert_array_equal(vectors, stored(encoder.encode(names, fast=True)))
     assert np.sum(vectors * encoder.encode(names), axis=1).min() > 0.99
+
+
+@pytest.mark.parametrize("compression", COMPRESSIONS)
+def test_equal_names_have_exactly_equal_vectors(encoder, tmp_path, compression):
+    class RoundingEncoder(CountingEncoder):
+        """Gives equal texts vectors that differ in the second decimal, as in different batches."""
+
+        def encode(self, texts, *, fast=False):
+            vectors = super().encode(texts) + 0.01 * np.random.default_rng(len(self.calls)).normal(size=(1, 8))
+            return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+
+    names = [f"name {i}" for i in range(12)] + [f"NAME {i}" for i in range(12)]
+    kb = build_knowledge_base(
+        [Record(f"D{i}", (Name(name, "exact", "t"),)) for i, name in enumerate(names)], tmp_path / "twice.kb"
+    )
+    build_name_vectors(kb, RoundingEncoder(), tmp_path / "built", compression=compression)
+    vectors = NameVectors(tmp_path / "built", kb, encoder)
+    texts = list(kb.names())
+    queries, rows = vectors.encode(texts), np.arange(len(names))
+    assert encoder.calls == []
+    np.testing.assert_allclose(vectors.products(queries, rows, rows), 1, atol=1e-6)
+    first = vectors.known_rows(texts)
+    assert len(set(first)) == 12
+    np.testing.assert_array_equal(vectors.vectors[first], vectors.vectors[rows])
 
 
 def test_progress(small_kb, encoder, tmp_path):
@@ -117,9 +148,30 @@ def test_a_build_that_was_cut_off_goes_on(small_kb, encoder, tmp_path):
     assert [name for call in encoder.calls for name in call] == list(small_kb.names())
     whole = CountingEncoder()
     build_name_vectors(small_kb, whole, tmp_path / "whole")
-    for name in (HASHES_FILE, MANIFEST_FILE, VECTORS_FILE):
+    for name in FILES:
         assert (folder / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
-    assert not (folder / "parts").exists()
+    assert not (folder / UNFINISHED).exists()
+
+
+def test_a_chunk_that_was_cut_off_is_encoded_again(small_kb, encoder, tmp_path, built):
+    folder = tmp_path / "again"
+    with pytest.raises(KeyboardInterrupt):
+        build_name_vectors(small_kb, encoder, folder, stop_after(2))
+    path = folder / UNFINISHED / VECTORS_FILE
+    path.write_bytes(path.read_bytes()[:-5])
+    build_name_vectors(small_kb, encoder, folder)
+    assert encoder.n_texts == 20 + 24
+    assert (folder / VECTORS_FILE).read_bytes() == (built / VECTORS_FILE).read_bytes()
+
+
+def test_a_complete_encoding_is_not_repeated(small_kb, encoder, tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(name_vectors, "_equalize", lambda *arguments: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            build_name_vectors(small_kb, encoder, tmp_path / "built")
+    build_name_vectors(small_kb, encoder, tmp_path / "built")
+    assert encoder.n_texts == 34
+    assert NameVectors(tmp_path / "built", small_kb, encoder).vectors.shape == (34, 8)
 
 
 def test_parts_of_another_encoder_are_not_taken(small_kb, encoder, tmp_path):
@@ -129,20 +181,24 @@ def test_parts_of_another_encoder_are_not_taken(small_kb, encoder, tmp_path):
     assert encoder.n_texts == 34
 
 
-def test_a_part_that_was_half_written_is_made_again(small_kb, encoder, tmp_path, monkeypatch):
-    folder = tmp_path / "built"
-
-    def failing(file, array, allow_pickle):
-        file.write(b"half")
-        raise OSError("disk full")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(np, "save", failing)
-        with pytest.raises(SapbertError, match=r"E507.*disk full"):
+@pytest.mark.parametrize("bytes_left", [0, 50, 300, 520])
+def test_a_full_disk(small_kb, encoder, tmp_path, bytes_left, built):
+    """The limit of the size of a file has the same effect as a full disk: a write raises an error."""
+    resource = pytest.importorskip("resource")
+    folder = tmp_path / "full"
+    limits, handler = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (bytes_left, limits[1]))
+        with pytest.raises(SapbertError, match=r"E507.*full"):
             build_name_vectors(small_kb, encoder, folder)
-    assert [path.name for path in (folder / "parts").iterdir()] == [MANIFEST_FILE]
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, handler)
+    with pytest.raises(SapbertError, match="E306"):
+        NameVectors(folder, small_kb, encoder)
     build_name_vectors(small_kb, encoder, folder)
-    assert NameVectors(folder, small_kb, encoder).vectors.shape == (34, 8)
+    for name in FILES:
+        assert (folder / name).read_bytes() == (built / name).read_bytes()
 
 
 # --- of something else, or damaged
@@ -155,7 +211,7 @@ def test_vectors_of_another_knowledge_base_or_encoder(small_kb, encoder, built, 
             NameVectors(built, kb, another)
 
 
-@pytest.mark.parametrize("name", [HASHES_FILE, MANIFEST_FILE, VECTORS_FILE])
+@pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("kept", [None, 0, 5, -4])
 def test_missing_and_cut_off_files(small_kb, encoder, built, name, kept):
     content = (built / name).read_bytes()
@@ -166,13 +222,41 @@ def test_missing_and_cut_off_files(small_kb, encoder, built, name, kept):
         NameVectors(built, small_kb, encoder)
 
 
+@pytest.mark.parametrize("name", FILES)
+def test_files_of_other_vectors(small_kb, encoder, built, tmp_path, name):
+    records = [Record(f"D{i}", (Name(f"name {i}", "exact", "t"),)) for i in range(30)]
+    other = build_knowledge_base(records, tmp_path / "other.kb")
+    build_name_vectors(other, encoder, tmp_path / "others")
+    (built / name).write_bytes((tmp_path / "others" / name).read_bytes())
+    with pytest.raises(SapbertError, match=r"E30[56].*built"):
+        NameVectors(built, small_kb, encoder)
+
+
+def test_vectors_of_the_same_shape(small_kb, encoder, built, tmp_path):
+    build_name_vectors(small_kb, CountingEncoder("other"), tmp_path / "others")
+    vectors = np.load(tmp_path / "others" / VECTORS_FILE)
+    np.save(built / VECTORS_FILE, vectors[::-1])
+    with pytest.raises(SapbertError, match=r"E306.*vectors\.npy does not belong to vectors\.json"):
+        NameVectors(built, small_kb, encoder)
+
+
+def test_vectors_of_an_older_version(small_kb, encoder, built):
+    (built / MANIFEST_FILE).write_text('{"store": "a", "encoder": "b"}')
+    with pytest.raises(SapbertError, match=r"E306.*another version made vectors\.json"):
+        NameVectors(built, small_kb, encoder)
+
+
 # --- used
 
 
 def test_names_are_not_encoded_again(small_kb, encoder, built):
     vectors = NameVectors(built, small_kb, encoder)
     texts = ["breast  CANCER", "new", "CF", "new", "Cold"]
-    np.testing.assert_array_equal(vectors.encode(texts), [encoder.vector(" ".join(text.split())) for text in texts])
+    expected = np.array([encoder.vector(" ".join(text.split())) for text in texts])
+    known = [0, 2, 4]
+    expected[known] = stored(expected[known])
+    np.testing.assert_array_equal(vectors.encode(texts), expected)
+    np.testing.assert_array_equal(vectors.known_rows(texts) >= 0, [True, False, True, False, True])
     assert encoder.calls == [["new", "new"]]
     encoder.calls.clear()
     vectors.encode(["cf", "ALS"])
@@ -183,10 +267,13 @@ def test_names_are_not_encoded_again(small_kb, encoder, built):
 def test_similarities_and_nearest(small_kb, encoder, built):
     vectors = NameVectors(built, small_kb, encoder)
     queries = np.array([encoder.vector(text) for text in ("breast cancer", "new", "other")])
-    cosines = queries @ np.array([encoder.vector(name) for name in small_kb.names()]).T
+    cosines = queries @ stored([encoder.vector(name) for name in small_kb.names()]).T
     np.testing.assert_allclose(vectors.similarities(queries), cosines, atol=1e-6)
     rows = np.array([7, 0, 7])
     np.testing.assert_allclose(vectors.similarities(queries, rows), cosines[:, rows], atol=1e-6)
+    which, rows = np.array([2, 0, 2, 1, 0]), np.array([7, 0, 7, 33, 12])
+    np.testing.assert_allclose(vectors.products(queries, which, rows), cosines[which, rows], atol=1e-6)
+    assert vectors.products(queries, which[:0], rows[:0]).shape == (0,)
     scores, nearest = vectors.nearest(queries, 5)
     np.testing.assert_array_equal(nearest, np.argsort(-cosines, axis=1)[:, :5])
     np.testing.assert_allclose(scores, -np.sort(-cosines, axis=1)[:, :5], atol=1e-6)
@@ -194,31 +281,37 @@ def test_similarities_and_nearest(small_kb, encoder, built):
     assert [sorted(row) for row in nearest] == [list(range(small_kb.n_names))] * 3
 
 
-def test_the_highest_inner_product(small_kb, encoder, built):
+def test_the_highest_inner_product(small_kb, encoder, built, monkeypatch):
     vectors = NameVectors(built, small_kb, encoder)
     queries = np.array([[3, 4, 0, 0, 0, 0, 0, 0], [0] * 8], dtype=np.float32)
     assert vectors.highest(queries) == [1, 1]
     encoder.l2_normalized = False
     assert vectors.longest == pytest.approx(1)
-    vectors.longest = 0.25
+    monkeypatch.setitem(vectors.manifest, "longest", 0.25)
     highest, lowest = vectors.highest(queries)
     assert highest == 1.25
     assert 0 < lowest < 1e-30
 
 
-def test_the_longest_vector_is_in_any_chunk(small_kb, encoder, built):
+@pytest.mark.parametrize("compression", COMPRESSIONS)
+def test_the_longest_vector_is_in_any_chunk(small_kb, tmp_path, compression):
+    names = list(small_kb.names())
     for row in (0, 9, 10, small_kb.n_names - 1):
-        vectors = NameVectors(built, small_kb, encoder)
-        vectors.known.vectors = vectors.known.vectors.copy()
-        vectors.known.vectors[row] *= 3
-        assert vectors.longest == pytest.approx(3)
+
+        class LongEncoder(CountingEncoder):
+            def vector(self, text, long=names[row]):
+                return super().vector(text) * (3 if text == long else 1)
+
+        folder = tmp_path / f"long{row}"
+        build_name_vectors(small_kb, LongEncoder(), folder, compression=compression)
+        assert NameVectors(folder, small_kb, LongEncoder()).longest == pytest.approx(3)
 
 
 def test_saved_and_opened(small_kb, encoder, built, tmp_path):
     NameVectors(built, small_kb, encoder).save(tmp_path / "new" / "saved")
     shutil.rmtree(built)
     opened = NameVectors(tmp_path / "new" / "saved", small_kb, encoder)
-    np.testing.assert_array_equal(opened.encode(["CF"]), [encoder.vector("CF")])
+    np.testing.assert_array_equal(opened.encode(["CF"]), stored([encoder.vector("CF")]))
     assert encoder.calls == []
 
 
@@ -242,7 +335,14 @@ def test_names_of_another_knowledge_base_in_the_cache_are_not_encoded_again(smal
     other = build_knowledge_base([record], tmp_path / "other.kb")
     vectors = cached_name_vectors(other, encoder).vectors
     assert encoder.calls == [["new", "newer"]]
-    np.testing.assert_array_equal(vectors, [encoder.vector(name) for name in other.names()])
+    np.testing.assert_array_equal(vectors, stored([encoder.vector(name) for name in other.names()]))
+    encoder.calls.clear()
+    cached_name_vectors(other, encoder, compression="float32")  # not from vectors that are less exact
+    assert encoder.n_texts == 4
+    cached_name_vectors(small_kb, encoder, compression="float32")
+    encoder.calls.clear()
+    cached_name_vectors(small_kb, encoder, compression="int4")
+    assert encoder.n_texts == 0
     stranger = CountingEncoder("other")
     cached_name_vectors(other, stranger)
     assert stranger.n_texts == 4

@@ -232,6 +232,28 @@ def test_names_that_are_missing(asked, put, small_kb, address, encoder):
         asked()
 
 
+def test_pairs_and_known_texts(put, small_kb, address, encoder):
+    put(small_kb)
+    vectors, local = QdrantVectors(address, small_kb, encoder), cached_name_vectors(small_kb, encoder)
+    texts = ["breast  CANCER", "new", "CF", "newer", "ASA"]
+    assert sorted(local.known_rows(texts) >= 0) == [False, False, True, True, True]
+    np.testing.assert_array_equal(vectors.known_rows(texts), local.known_rows(texts))
+    np.testing.assert_array_equal(QdrantVectors(address, small_kb, encoder).known_rows(texts), local.known_rows(texts))
+    queries = encoder.encode(texts)
+    which, rows = np.array([4, 0, 4, 1]), np.array([7, 33, 7, 0])
+    np.testing.assert_allclose(vectors.products(queries, which, rows), local.products(queries, which, rows), atol=1e-5)
+
+
+def test_a_damaged_table_in_the_cache_is_told(put, small_kb, address, encoder, tmp_path, monkeypatch):
+    put(small_kb)
+    monkeypatch.setenv("SPACY_SAPBERT_CACHE", str(tmp_path / "cache"))
+    QdrantVectors(address, small_kb, encoder).known_rows(["CF"])
+    (path,) = (tmp_path / "cache" / "names").glob("*/hashes.npy")
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(SapbertError, match=rf"E306.*{re.escape(path.parent.name)}.*If it is in the cache, delete it"):
+        QdrantVectors(address, small_kb, encoder).known_rows(["CF"])
+
+
 @pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="no fork here")
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_a_folder_serves_one_process(asked, put, small_kb, address, encoder):

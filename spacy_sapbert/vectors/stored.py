@@ -1,0 +1,229 @@
+"""Vectors and sorted hashes in files: small on disk, memory-mapped, with nothing to compute when they are opened."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..files import replacing
+from ..text.characters import slices
+
+VECTORS_FILE = "vectors.npy"
+HASHES_FILE = "hashes.npy"
+ROWS_FILE = "rows.npy"
+COMPRESSIONS = ("int8", "int4", "float32")
+"""How a number of a vector is stored. "int8" and "int4" add one factor per vector, which keeps its length exact."""
+COMPRESSION = "int8"
+ROWS_PER_CHUNK = 1024  # as float32, they fit into the cache of a core
+
+_LEVELS = {"int8": 127, "int4": 7}
+
+
+class StoredVectors:
+    """Vectors on disk that are read as float32. An index with rows or a slice reads only these vectors.
+
+    Args:
+        array: What `compress` returns for all vectors.
+        dim: The dimension of the vectors.
+
+    Attributes:
+        shape: The number of vectors and their dimension.
+        dtype: The type of what is read: float32.
+    """
+
+    def __init__(self, array: np.ndarray, dim: int) -> None:
+        self._array = array
+        self.shape = len(array), dim
+        self.dtype = np.dtype(np.float32)
+
+    def __len__(self) -> int:
+        """Return the number of vectors."""
+        return self.shape[0]
+
+    def __getitem__(self, rows: Any) -> np.ndarray:
+        """Return some vectors, float32, shape (len(rows), dim); for one row, shape (dim,)."""
+        if isinstance(rows, (int, np.integer)):
+            row: np.ndarray = self[[rows]][0]
+            return row
+        return expand(self._array[rows], self.shape[1])
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """Return all vectors, float32, shape (n, dim). It takes four bytes per number of memory."""
+        return self[:].astype(dtype or self.dtype, copy=False)
+
+    def products(self, queries: np.ndarray, which: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Return inner products of pairs: `queries[which[i]]` with the vector `rows[i]`.
+
+        Args:
+            queries: Vectors, float32, shape (q, dim).
+            which: The query of each pair, int64, shape (m,).
+            rows: The vector of each pair, int64, shape (m,).
+
+        Returns:
+            float32, shape (m,).
+        """
+        products = np.empty(len(rows), dtype=np.float32)
+        order = np.argsort(which, kind="stable")
+        starts = np.flatnonzero(np.diff(which[order], prepend=-1)).tolist()
+        for start, end in zip(starts, [*starts[1:], len(rows)], strict=False):  # the pairs of one query
+            query = queries[which[order[start]]]
+            for first in range(start, end, ROWS_PER_CHUNK):
+                pairs = order[first : min(first + ROWS_PER_CHUNK, end)]
+                products[pairs] = self._inner(query, rows[pairs])
+        return products
+
+    def similarities(self, queries: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
+        """Return the inner products of queries with the vectors of some rows, or with all vectors.
+
+        Returns:
+            float32, shape (len(queries), len(rows) or n).
+        """
+        products = np.empty((len(queries), len(self) if rows is None else len(rows)), dtype=np.float32)
+        for start in range(0, products.shape[1], ROWS_PER_CHUNK):
+            part = slice(start, start + ROWS_PER_CHUNK)
+            products[:, part] = self._inner(queries, part if rows is None else rows[part]).T
+        return products
+
+    def _inner(self, queries: np.ndarray, rows: np.ndarray | slice) -> np.ndarray:
+        """Return inner products with one query or several. The factors come last, since that is less work."""
+        numbers, factors = _numbers(self._array[rows], self.shape[1])
+        products: np.ndarray = numbers @ queries.T
+        if factors is not None:
+            products *= factors if products.ndim == 1 else factors[:, None]
+        return products
+
+
+def compress(vectors: np.ndarray, compression: str) -> np.ndarray:
+    """Return vectors as they are stored.
+
+    A vector of whole numbers and a factor replaces each vector. The factor gives it the length of the original, so that
+    unit vectors remain unit vectors.
+
+    Args:
+        vectors: The vectors, float32, shape (n, dim).
+        compression: One of `COMPRESSIONS`.
+
+    Returns:
+        Shape (n,) with the fields "codes" and "factor"; for "float32", the vectors themselves.
+    """
+    if compression == "float32":
+        return vectors
+    stored = np.zeros(len(vectors), dtype=stored_type(vectors.shape[1], compression))
+    tiny = np.finfo(np.float32).tiny
+    highest = np.abs(vectors).max(axis=1, initial=0, keepdims=True).clip(min=tiny)
+    codes = np.rint(vectors / highest * _LEVELS[compression])
+    lengths = np.linalg.norm(codes, axis=1).clip(min=1)  # of a zero vector, the factor is 0
+    stored["factor"] = np.linalg.norm(vectors, axis=1) / lengths
+    stored["codes"] = codes if compression == "int8" else _packed(codes.astype(np.int8))
+    return stored
+
+
+def stored_type(dim: int, compression: str) -> np.dtype:
+    """Return the type of one stored vector; for "float32", that of one number."""
+    if compression == "float32":
+        return np.dtype("<f4")
+    codes = ("codes", "i1", (dim,)) if compression == "int8" else ("codes", "u1", ((dim + 1) // 2,))
+    return np.dtype([codes, ("factor", "<f4")])
+
+
+def expand(stored: np.ndarray, dim: int) -> np.ndarray:
+    """Return what `compress` stored, float32, shape (len(stored), dim)."""
+    numbers, factors = _numbers(stored, dim)
+    if factors is not None:
+        numbers *= factors[:, None]
+    return numbers
+
+
+def _numbers(stored: np.ndarray, dim: int) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return the numbers of stored vectors as float32, and their factors if they have any."""
+    if stored.dtype.names is None:
+        return np.asarray(stored), None
+    codes = stored["codes"]
+    return codes.astype(np.float32) if codes.dtype == np.int8 else _unpacked(codes, dim), stored["factor"]
+
+
+def _packed(codes: np.ndarray) -> np.ndarray:
+    """Return numbers from -8 to 7 in half a byte each: those of the first half in the lower bits."""
+    half = (codes.shape[1] + 1) // 2
+    codes = np.pad(codes + 8, ((0, 0), (0, codes.shape[1] % 2))).astype(np.uint8)
+    packed: np.ndarray = codes[:, :half] | codes[:, half:] << 4
+    return packed
+
+
+def _unpacked(packed: np.ndarray, dim: int) -> np.ndarray:
+    half = packed.shape[1]
+    numbers = np.empty((len(packed), dim), dtype=np.float32)
+    numbers[:, :half] = packed & 15
+    numbers[:, half:] = (packed >> 4)[:, : dim - half]
+    numbers -= 8
+    return numbers
+
+
+class HashTable:
+    """Find rows by hashes from `hash64`.
+
+    Args:
+        hashes: The hashes in rising order, uint64, shape (n,).
+        rows: The row of each, in rising order for equal hashes, int32, shape (n,).
+    """
+
+    def __init__(self, hashes: np.ndarray, rows: np.ndarray) -> None:
+        self._hashes = hashes
+        self._rows = rows
+
+    @classmethod
+    def of(cls, hashes: np.ndarray) -> HashTable:
+        """Make a table of hashes by row."""
+        rows = np.argsort(hashes, kind="stable").astype(np.int32)
+        return cls(hashes[rows], rows)
+
+    def find(self, hashes: np.ndarray) -> np.ndarray:
+        """Return the first row of each hash, or -1, int64, shape (len(hashes),)."""
+        if not len(self._hashes):
+            return np.full(len(hashes), -1, dtype=np.int64)
+        places = np.searchsorted(self._hashes, hashes).clip(max=len(self._hashes) - 1)
+        return np.where(self._hashes[places] == hashes, self._rows[places], -1).astype(np.int64)
+
+    def find_all(self, hashes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return all rows of each hash, as pairs of its index and a row, int64, sorted by index."""
+        firsts = np.searchsorted(self._hashes, hashes)
+        counts = np.searchsorted(self._hashes, hashes, side="right") - firsts
+        return np.repeat(np.arange(len(hashes)), counts), self._rows[slices(firsts, counts)].astype(np.int64)
+
+    def save(self, folder: Path) -> None:
+        """Write the table into a folder.
+
+        Raises:
+            SapbertError: E507 a file cannot be written.
+        """
+        for name, array in ((HASHES_FILE, self._hashes), (ROWS_FILE, self._rows)):
+            with replacing(folder / name) as temporary, temporary.open("wb") as file:
+                np.save(file, array, allow_pickle=False)
+
+    @classmethod
+    def open(cls, folder: Path) -> HashTable:
+        """Open a table that `save` wrote, memory-mapped.
+
+        Raises:
+            OSError: A file is missing.
+            ValueError: A file is damaged.
+        """
+        hashes, rows = read_array(folder / HASHES_FILE), read_array(folder / ROWS_FILE)
+        if (hashes.dtype, rows.dtype, hashes.shape) != (np.uint64, np.int32, rows.shape) or hashes.ndim != 1:
+            raise ValueError(f"{HASHES_FILE} and {ROWS_FILE} do not fit each other")
+        return cls(hashes, rows)
+
+
+def read_array(path: Path) -> np.ndarray:
+    """Open an array, memory-mapped.
+
+    Raises:
+        OSError: The file is missing.
+        ValueError: It is damaged.
+    """
+    try:
+        return np.load(path, mmap_mode="r", allow_pickle=False).view(np.ndarray)  # without the cost of np.memmap
+    except EOFError as error:
+        raise ValueError(f"{path.name} is empty") from error

@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.vectors import stored
+from spacy_sapbert.vectors.stored import (
+    COMPRESSIONS,
+    HASHES_FILE,
+    ROWS_FILE,
+    HashTable,
+    StoredVectors,
+    compress,
+    expand,
+    read_array,
+)
+
+# The highest number of a vector has 127 or 7 steps. Rounding changes a number by at most half a step. The factor, which
+# keeps the length, changes it by less than another half.
+ONE_STEP = {"int8": 1 / 127, "int4": 1 / 7, "float32": 1e-6}
+
+
+def some_vectors(n=50, dim=32, seed=0):
+    return np.random.default_rng(seed).normal(size=(n, dim)).astype(np.float32)
+
+
+@pytest.fixture(autouse=True)
+def small_chunks(monkeypatch):
+    monkeypatch.setattr(stored, "ROWS_PER_CHUNK", 7)
+
+
+@pytest.mark.parametrize("compression", COMPRESSIONS)
+@pytest.mark.parametrize("dim", [1, 7, 32])
+def test_numbers_are_rounded_and_lengths_are_kept(compression, dim):
+    vectors = some_vectors(dim=dim)
+    read = expand(compress(vectors, compression), dim)
+    assert read.shape == vectors.shape
+    assert read.dtype == np.float32
+    rounded = np.abs(read - vectors).max(axis=1) / np.abs(vectors).max(axis=1)
+    assert rounded.max() < ONE_STEP[compression]
+    np.testing.assert_allclose(np.linalg.norm(read, axis=1), np.linalg.norm(vectors, axis=1), rtol=1e-6)
+
+
+@pytest.mark.parametrize("compression", COMPRESSIONS)
+def test_what_was_stored_can_be_stored_again(compression):
+    once = expand(compress(some_vectors(), compression), 32)
+    np.testing.assert_allclose(expand(compress(once, compression), 32), once, rtol=1e-6)
+
+
+@pytest.mark.parametrize("compression", COMPRESSIONS)
+def test_vectors_of_zeros_and_no_vectors(compression):
+    np.testing.assert_array_equal(expand(compress(np.zeros((2, 6), np.float32), compression), 6), np.zeros((2, 6)))
+    assert expand(compress(np.zeros((0, 6), np.float32), compression), 6).shape == (0, 6)
+
+
+@pytest.mark.parametrize(("compression", "size"), [("int8", 384 + 4), ("int4", 192 + 4)])
+def test_how_much_is_stored(compression, size):
+    assert compress(some_vectors(3, 384), compression).itemsize == size
+
+
+@pytest.mark.parametrize("compression", COMPRESSIONS)
+def test_inner_products(compression):
+    vectors, queries = StoredVectors(compress(some_vectors(), compression), 32), some_vectors(5, seed=1)
+    expected = queries @ np.asarray(vectors).T
+    drawn = np.random.default_rng(0)
+    which, rows = drawn.integers(0, 5, 100), drawn.integers(0, 50, 100)
+    np.testing.assert_allclose(vectors.products(queries, which, rows), expected[which, rows], atol=1e-4)
+    np.testing.assert_allclose(vectors.similarities(queries), expected, atol=1e-4)
+    np.testing.assert_allclose(vectors.similarities(queries, rows), expected[:, rows], atol=1e-4)
+    assert vectors.products(queries, which[:0], rows[:0]).shape == (0,)
+    assert vectors.similarities(queries[:0]).shape == (0, 50)
+
+
+@pytest.mark.parametrize("compression", COMPRESSIONS)
+def test_some_rows(compression):
+    vectors = StoredVectors(compress(some_vectors(), compression), 32)
+    whole = np.asarray(vectors)
+    assert len(vectors) == 50
+    np.testing.assert_array_equal(vectors[3], whole[3])
+    np.testing.assert_array_equal(vectors[np.int64(3)], whole[3])
+    np.testing.assert_array_equal(vectors[[4, 4, 1]], whole[[4, 4, 1]])
+    np.testing.assert_array_equal(vectors[10:13], whole[10:13])
+    assert np.asarray(vectors, dtype=np.float64).dtype == np.float64
+
+
+# --- hashes
+
+
+def test_of_equal_hashes_the_first_is_found():
+    hashes = np.array([9, 2**63 + 5, 9, 3, 3], dtype=np.uint64)
+    table = HashTable.of(hashes)
+    np.testing.assert_array_equal(table.find(hashes), [0, 1, 0, 3, 3])
+    missing = np.array([0, 4, 2**64 - 1], dtype=np.uint64)
+    np.testing.assert_array_equal(table.find(missing), [-1, -1, -1])
+    assert table.find(hashes).dtype == np.int64
+    assert HashTable.of(hashes[:0]).find(missing).tolist() == [-1, -1, -1]
+
+
+def test_a_saved_table_is_memory_mapped(tmp_path):
+    hashes = np.array([9, 1, 7], dtype=np.uint64)
+    HashTable.of(hashes).save(tmp_path)
+    opened = HashTable.open(tmp_path)
+    np.testing.assert_array_equal(opened.find(hashes), [0, 1, 2])
+    np.testing.assert_array_equal(read_array(tmp_path / HASHES_FILE), [1, 7, 9])
+    assert not opened._hashes.flags.owndata
+    assert not opened._hashes.flags.writeable
+
+
+@pytest.mark.parametrize("name", [HASHES_FILE, ROWS_FILE])
+def test_a_table_that_does_not_fit(tmp_path, name):
+    HashTable.of(np.arange(5, dtype=np.uint64)).save(tmp_path)
+    content = (tmp_path / name).read_bytes()
+    for damaged in (b"", content[:7], content[:-1]):
+        (tmp_path / name).write_bytes(damaged)
+        with pytest.raises(ValueError):  # noqa: PT011 (numpy's messages differ by version)
+            HashTable.open(tmp_path)
+    for other in (np.arange(4, dtype=np.uint64), np.arange(5, dtype=np.float32)):
+        np.save(tmp_path / name, other)
+        with pytest.raises(ValueError, match=f"{HASHES_FILE} and {ROWS_FILE}"):
+            HashTable.open(tmp_path)
+    (tmp_path / name).unlink()
+    with pytest.raises(OSError, match=name):
+        HashTable.open(tmp_path)
+
+
+def test_a_folder_that_cannot_be_written(tmp_path):
+    with pytest.raises(SapbertError, match="E507"):
+        HashTable.of(np.arange(5, dtype=np.uint64)).save(tmp_path / "missing")
