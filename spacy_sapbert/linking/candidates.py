@@ -17,8 +17,7 @@ from ..types import SCORE_DIGITS, Candidate
 from ..vectors.index import Index
 from ..vectors.postings import NgramIndex, NgramQueries
 
-EXACT_LIMIT = 5000
-"""Up to this number of names, of a vocabulary or of a filter, all are scored."""
+EXACT_LIMIT = 5000  # names; a search would not be faster
 TEXTS_PER_BATCH = 64
 CELLS = 2**24  # texts times names of which all scores are kept at once
 CACHE_SIZE = 4096  # texts; with 30 candidates each about 40 MB
@@ -78,7 +77,7 @@ class CandidateGenerator:
         ngrams: The index of the sparse score; None leaves it out.
         vectors: The vectors of the dense score; None leaves it out. At least one of the two is needed.
         sparse_weight: λ, if both scores are used.
-        exact: Whether all names are scored, however many there are.
+        exact_limit: Up to this number of names, of the vocabulary or of a filter, all names are scored.
         cache_size: Number of texts with cached candidates, for repeated mentions. The oldest are removed first.
 
     Attributes:
@@ -93,14 +92,14 @@ class CandidateGenerator:
         vectors: Index | None,
         *,
         sparse_weight: float = 0.2,
-        exact: bool = False,
+        exact_limit: float = EXACT_LIMIT,
         cache_size: int = CACHE_SIZE,
     ) -> None:
         self.kb = kb
         self.ngrams = ngrams
         self.vectors = vectors
         self.sparse_weight = sparse_weight
-        self.exact = exact
+        self.exact_limit = exact_limit
         self.complete = False
         self.cache_size = cache_size
         self._cache: dict[tuple[str, int, Filter, float, bool], list[Candidate]] = {}
@@ -146,7 +145,7 @@ class CandidateGenerator:
     def _find(self, texts: Sequence[str], k: int, filter: Filter) -> Iterator[tuple[str, list[Candidate]]]:
         mask = self._mask(filter)
         n_names = self._n_names(mask)
-        scores_all = self.exact or n_names <= EXACT_LIMIT
+        scores_all = n_names <= self.exact_limit
         step = min(TEXTS_PER_BATCH, max(1, CELLS // max(n_names, 1))) if scores_all else TEXTS_PER_BATCH
         for start in range(0, len(texts), step):
             batch = texts[start : start + step]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -21,7 +22,7 @@ from ..vectors.postings import NgramIndex, cached_ngram_index, open_ngram_index
 from ..vectors.postings_build import build_ngram_index
 from ..vectors.storage import FLAT, VECTORS_FOLDER, open_index, save_index
 from ..vectors.stored import COMPRESSION
-from .candidates import CandidateGenerator
+from .candidates import EXACT_LIMIT, CandidateGenerator
 from .parameters import SPARSE_WEIGHT
 
 
@@ -48,7 +49,7 @@ def open_generator(
     ngrams = cached_ngram_index(kb, text_normalizer, part.ngrams if part else None) if sparse else None
     vectors = open_index(kb, encoder, index, compression=compression) if encoder else None
     weight = part.sparse_weight if part else SPARSE_WEIGHT
-    return CandidateGenerator(kb, ngrams, vectors, sparse_weight=weight, exact=index == FLAT)
+    return CandidateGenerator(kb, ngrams, vectors, sparse_weight=weight, exact_limit=_exact_limit(index))
 
 
 def with_mentions(
@@ -75,7 +76,7 @@ def with_mentions(
         known, compression = ([local.known], local.compression) if local else ([], COMPRESSION)
         build_name_vectors(kb, encoder, folder / VECTORS_FOLDER, known=known, compression=compression)
         vectors = NameVectors(folder / VECTORS_FOLDER, kb, encoder)
-    return CandidateGenerator(kb, ngrams, vectors, sparse_weight=generator.sparse_weight, exact=generator.exact)
+    return CandidateGenerator(kb, ngrams, vectors, sparse_weight=generator.sparse_weight, exact_limit=generator.exact_limit)
 
 
 def save_generator(generator: CandidateGenerator, assets: AssetWriter, index: str = FLAT) -> None:
@@ -128,4 +129,8 @@ def load_generator(
         if saved != text_normalizer and not part:
             message = Warnings.W401.format(path=assets[NGRAMS_FOLDER], saved=saved, wanted=text_normalizer)
             warnings.warn(message, stacklevel=2)
-    return CandidateGenerator(kb, ngrams, vectors, exact=index == FLAT)
+    return CandidateGenerator(kb, ngrams, vectors, exact_limit=_exact_limit(index))
+
+
+def _exact_limit(index: str) -> float:
+    return math.inf if index == FLAT else EXACT_LIMIT
