@@ -138,7 +138,6 @@ class Scispacy(Peer):
     """scispaCy's `CandidateGenerator`."""
 
     def build(self, names: Path, kb: Path, folder: Path) -> None:
-        import joblib
         from scipy.sparse import save_npz
         from scispacy import candidate_generation
         from scispacy.linking_utils import KnowledgeBase
@@ -147,10 +146,11 @@ class Scispacy(Peer):
         paths = candidate_generation.LinkerPaths.from_directory(folder)
         # It refuses scipy from 1.11 on, which cannot save its vectors as float16. They are saved as float32 below.
         candidate_generation.scipy_supports_sparse_float16 = lambda: True
+        candidate_generation.nmslib = OneThreadNmslib(candidate_generation.nmslib)
         kb_of_names = KnowledgeBase(str(folder / "kb.jsonl"))
         aliases, vectorizer, index = candidate_generation.create_tfidf_ann_index(None, kb_of_names)
         Path(paths.concept_aliases_list).write_text(json.dumps(aliases))
-        joblib.dump(vectorizer, paths.tfidf_vectorizer)
+        importlib.import_module("joblib").dump(vectorizer, paths.tfidf_vectorizer)
         save_npz(paths.tfidf_vectors, vectorizer.transform(aliases))
         index.saveIndex(paths.ann_index)
 
@@ -167,6 +167,22 @@ class Scispacy(Peer):
             candidates.sort(key=lambda candidate: -max(candidate.similarities))
             ranked.append([candidate.concept_id for candidate in candidates])
         return ranked
+
+
+class OneThreadNmslib:
+    """nmslib, but an index is built by one thread. scispaCy asks for 60, which wait for each other on one core."""
+
+    def __init__(self, wrapped: Any) -> None:
+        self._wrapped = wrapped
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._wrapped, name)
+
+    def init(self, **settings: Any) -> Any:
+        return OneThreadNmslib(self._wrapped.init(**settings))
+
+    def createIndex(self, settings: dict[str, Any], print_progress: bool) -> None:
+        self._wrapped.createIndex({**settings, "indexThreadQty": 1}, print_progress=print_progress)
 
 
 class Gilda(Peer):

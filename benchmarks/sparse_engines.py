@@ -289,9 +289,7 @@ class SqliteTrigram(Bm25):
 
     def build(self, names: Names, folder: Path) -> None:
         with sqlite3.connect(folder / "names.db") as database:
-            database.execute(
-                "CREATE VIRTUAL TABLE names USING fts5(name, tokenize='trigram', content='', detail='none')"
-            )
+            database.execute("CREATE VIRTUAL TABLE names USING fts5(name, tokenize='trigram', content='')")
             rows = ((row, padded(text)) for row, text in enumerate(names.texts))
             database.executemany("INSERT INTO names(rowid, name) VALUES (?, ?)", rows)
             database.execute("INSERT INTO names(names) VALUES ('optimize')")
