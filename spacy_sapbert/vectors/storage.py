@@ -8,7 +8,7 @@ from pathlib import Path
 from ..encoders.transformer import TransformerEncoder
 from ..errors import Warnings
 from ..kb.knowledge_base import KnowledgeBase
-from .faiss_index import open_faiss, save_faiss
+from .faiss_index import AUTO, EXACT_NAMES, open_faiss, save_faiss
 from .flat import NameVectors, cached_name_vectors
 from .index import Index
 from .qdrant_collection import Address, is_address
@@ -32,15 +32,20 @@ def open_index(
     Args:
         kb: The knowledge base.
         encoder: The encoder.
-        index: "Flat" (exact), another kind of faiss index (see `faiss_index.index_kind`), or the address of a database
-            (see `qdrant_collection.Address`). A database is opened at the first use.
+        index: "auto" (chosen by the number of names), "Flat" (exact), another kind of faiss index (see
+            `faiss_index.index_kind`), or the address of a database (see `qdrant_collection.Address`). A database is
+            opened at the first use.
         folder: The folder of saved vectors. None takes them from the cache folder, or makes them there.
         compression: How new vectors are stored, one of `COMPRESSIONS`.
     """
     if is_address(index):
         return QdrantVectors(Address.parse(index), kb, encoder)
     vectors = NameVectors(folder, kb, encoder) if folder else cached_name_vectors(kb, encoder, compression=compression)
-    return vectors if index == FLAT else open_faiss(vectors, kb, index)
+    return vectors if _is_flat(index, kb.n_names) else open_faiss(vectors, kb, index)
+
+
+def _is_flat(index: str, names: int) -> bool:
+    return index == FLAT or (index == AUTO and names <= EXACT_NAMES)
 
 
 def exact_vectors(index: Index, kb: KnowledgeBase) -> NameVectors:
@@ -64,7 +69,7 @@ def save_index(vectors: Index, folder: Path, index: str) -> None:
         warnings.warn(Warnings.W412.format(address=Address.parse(index)), stacklevel=2)
         return
     assert isinstance(vectors, NameVectors)
-    if index == FLAT:
+    if _is_flat(index, len(vectors.vectors)):
         vectors.save(folder)
     else:
         save_faiss(vectors, index, folder)
