@@ -60,7 +60,7 @@ def assemble(
         else:
             vectors = {"pooling": pooling}
             vocabulary = {"kb": kb or "starter", "storage": storage or INSIDE}
-            linker = {**vocabulary, "encoder": encoder or "starter", "index": index or "Flat", "vectors": vectors}
+            linker = {**vocabulary, "encoder": encoder or "starter", "index": index or "auto", "vectors": vectors}
             nlp = _new_pipeline(vocabulary, linker, ner, lang)
         if name or not from_:
             nlp.meta["name"] = name or "linker"

@@ -18,7 +18,7 @@ from ..kb.mentions import TRAINING_SOURCE, add_training_mentions
 from ..kb.storage import KB_FILE, open_saved_knowledge_base, save_knowledge_base
 from ..types import AnnotatedDocument
 from ..vectors.flat import NameVectors, build_name_vectors
-from ..vectors.postings import NgramIndex, cached_ngram_index, open_ngram_index
+from ..vectors.postings import NgramIndex, cached_ngram_index, open_ngram_index, save_ngram_index
 from ..vectors.postings_build import build_ngram_index
 from ..vectors.storage import FLAT, VECTORS_FOLDER, open_index, save_index
 from ..vectors.stored import COMPRESSION
@@ -76,7 +76,9 @@ def with_mentions(
         known, compression = ([local.known], local.compression) if local else ([], COMPRESSION)
         build_name_vectors(kb, encoder, folder / VECTORS_FOLDER, known=known, compression=compression)
         vectors = NameVectors(folder / VECTORS_FOLDER, kb, encoder)
-    return CandidateGenerator(kb, ngrams, vectors, sparse_weight=generator.sparse_weight, exact_limit=generator.exact_limit)
+    return CandidateGenerator(
+        kb, ngrams, vectors, sparse_weight=generator.sparse_weight, exact_limit=generator.exact_limit
+    )
 
 
 def save_generator(generator: CandidateGenerator, assets: AssetWriter, index: str = FLAT) -> None:
@@ -89,7 +91,7 @@ def save_generator(generator: CandidateGenerator, assets: AssetWriter, index: st
     """
     save_knowledge_base(generator.kb, assets)
     if generator.ngrams:
-        assets.add(NGRAMS_FOLDER, "ngrams", generator.ngrams.fingerprint, generator.ngrams.save)
+        save_ngram_index(generator.ngrams, assets)
     if generator.vectors:
         save_index(generator.vectors, assets, index)
         save_encoder(generator.vectors.encoder, assets)

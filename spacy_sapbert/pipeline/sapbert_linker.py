@@ -45,7 +45,7 @@ _DEFAULTS = LinkerSettings()
         "kb": "starter",
         "encoder": "starter",
         "device": "auto",
-        "index": "Flat",
+        "index": "auto",
         "storage": INSIDE,
         "k": _DEFAULTS.k,
         "threshold": None,
@@ -174,7 +174,7 @@ class SapbertLinker(BatchedPipe):
         kb: str = "starter",
         encoder: str = "starter",
         device: str = "auto",
-        index: str = "Flat",
+        index: str = "auto",
         storage: str = INSIDE,
         k: int = _DEFAULTS.k,
         threshold: Optional[float] = None,
@@ -221,7 +221,7 @@ class SapbertLinker(BatchedPipe):
         self.settings.check(name)
         if not self.settings.candidates.sparse and encoder == "none":
             raise SapbertError(Errors.E407)
-        check_setting(self, "index", encoder != "none" or index == "Flat", "'Flat' if encoder is 'none'")
+        check_setting(self, "index", encoder != "none" or index in ("auto", "Flat"), "'auto' or 'Flat' if encoder is 'none'")
         self._linker: Optional[Linker] = None
         self._trainer: Optional[LinkerTrainer] = None
         register()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from pathlib import Path
@@ -26,10 +27,19 @@ PROBED_SHARE = 8
 LEAST_PROBED = 32
 EF_SEARCH = 256
 INDEX_SUFFIX = ".faiss"
+AUTO = "auto"
+"""The index that is chosen by the number of names."""
+EXACT_NAMES = 20_000
+"""Up to this number of names, an exact search takes no longer than an index. Masks with few rows use it as well."""
+REFINED, LEAST_REFINED = 2, 128
+"""An index is asked for twice the wanted number of names, at least for 128. Their products decide."""
+AUTO_PROBED = 128
+NAMES_PER_CENTROID = 64  # for training
+LEAST_TRAINED = 65_536
 
 
 class FaissVectors(NameVectors):
-    """Name vectors with a faiss index. Scores are exact, since they are computed from the vectors themselves.
+    """Name vectors with a faiss index. The index only proposes names. Their scores come from the vectors themselves.
 
     Args:
         folder: The folder of the vectors.
@@ -40,8 +50,8 @@ class FaissVectors(NameVectors):
             searched with `EF_SEARCH`. An IVF index searches one in `PROBED_SHARE` cells, at least `LEAST_PROBED`.
 
     Raises:
-        SapbertError: E305 the vectors belong to another knowledge base or encoder, E306 a file is missing or damaged,
-            E323 the index has no such parameter.
+        SapbertError: E305 the vectors belong to another knowledge base or encoder, E306 a file is missing or damaged or
+            the index belongs to other vectors, E323 the index has no such parameter.
     """
 
     exact = False
@@ -51,6 +61,7 @@ class FaissVectors(NameVectors):
     ) -> None:
         super().__init__(folder, kb, encoder)
         self.path = path
+        _check_description(path, self.manifest)
         self._index = read_index(path, kb.n_names)
         try:
             _faiss().ParameterSpace().set_index_parameters(self._index, parameters)
@@ -58,18 +69,33 @@ class FaissVectors(NameVectors):
             raise SapbertError(Errors.E323.format(parameters=parameters, kind=path.stem)) from error
 
     def nearest(self, queries: np.ndarray, n: int, mask: FilterMask | None = None) -> tuple[np.ndarray, np.ndarray]:
+        if mask is not None and len(mask.rows) <= EXACT_NAMES:
+            return super().nearest(queries, n, mask)
+        asked = min(self._index.ntotal, max(REFINED * n, LEAST_REFINED))
         if mask is None:
-            found: tuple[np.ndarray, np.ndarray] = self._index.search(queries, n)
-            return found
+            _, rows = self._index.search(queries, asked)
+        else:
+            rows = self._search_some(queries, asked, mask)
+        return self._best(queries, rows, n)
+
+    def _search_some(self, queries: np.ndarray, n: int, mask: FilterMask) -> np.ndarray:
         allowed = np.zeros(self._index.ntotal, dtype=bool)
         allowed[mask.rows] = True
         bits = np.packbits(allowed, bitorder="little")  # the selector only points to them, so keep them alive
         parameters = _search_parameters(self._index, _faiss().IDSelectorBitmap(bits))
         try:
-            found = self._index.search(queries, n, params=parameters)
+            rows: np.ndarray = self._index.search(queries, n, params=parameters)[1]
         except RuntimeError as error:
             raise SapbertError(Errors.E324.format(kind=self.path.stem)) from error
-        return found
+        return rows
+
+    def _best(self, queries: np.ndarray, rows: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the products and rows of the best n of some names for each query; -1 stands for no name."""
+        which, places = np.nonzero(rows >= 0)
+        products = np.full(rows.shape, -np.inf, dtype=np.float32)
+        products[which, places] = self.products(queries, which, rows[which, places])
+        best = np.lexsort((rows, -products))[:, :n]
+        return np.take_along_axis(products, best, axis=1), np.take_along_axis(rows, best, axis=1)
 
 
 def open_faiss(vectors: NameVectors, kb: KnowledgeBase, index: str, folder: Path | None = None) -> FaissVectors:
@@ -87,12 +113,12 @@ def open_faiss(vectors: NameVectors, kb: KnowledgeBase, index: str, folder: Path
 
     kind, parameters = index_kind(index, *vectors.vectors.shape)
     path = (folder or vectors.folder) / file_name(kind)
-    if not path.is_file():
+    if not description(path).is_file():
         path = vectors_cache(kb, vectors.encoder, vectors.compression) / path.name
         path.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(f"{path.parent}.lock"):
-            if not path.is_file():
-                build_index(vectors.vectors, kind, path)
+            if not description(path).is_file():
+                build_name_index(vectors, kind, path)
     key = (FaissVectors, vectors.fingerprint, id(vectors.encoder), path.resolve(), parameters, path.stat().st_mtime_ns)
     return shared(key, lambda: FaissVectors(vectors.folder, kb, vectors.encoder, path, parameters))
 
@@ -108,9 +134,10 @@ def save_faiss(vectors: NameVectors, kind: str, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     path = saved_index(vectors, kind)
     if path:
-        copy_file(path, folder / path.name)
+        for part in (path, description(path)):
+            copy_file(part, folder / part.name)
     else:
-        build_index(vectors.vectors, kind, folder / file_name(kind))
+        build_name_index(vectors, kind, folder / file_name(kind))
 
 
 def saved_index(vectors: NameVectors, kind: str) -> Path | None:
@@ -119,11 +146,47 @@ def saved_index(vectors: NameVectors, kind: str) -> Path | None:
     return path if path and path.name == file_name(kind) else None
 
 
+def build_name_index(vectors: NameVectors, kind: str, path: Path) -> None:
+    """Build the index of name vectors, and a file beside it that describes it and marks it as complete.
+
+    Args:
+        vectors: The name vectors.
+        kind: The string for faiss's `index_factory`.
+        path: The file of the index.
+
+    Raises:
+        SapbertError: See `build_index`.
+    """
+    build_index(vectors.vectors, kind, path)
+    with replacing(description(path)) as temporary:
+        content = {"vectors": vectors.manifest, "bytes": path.stat().st_size}
+        temporary.write_text(json.dumps(content, sort_keys=True))
+
+
+def description(path: Path) -> Path:
+    """Return the path of the file that describes an index."""
+    return path.with_name(path.name + ".json")
+
+
+def _check_description(path: Path, manifest: dict[str, Any]) -> None:
+    """Check that an index is complete and belongs to vectors: of a file that is cut off, faiss maps missing pages."""
+    try:
+        content = json.loads(description(path).read_text())
+        size = path.stat().st_size
+        if content["vectors"] != manifest:
+            raise ValueError(f"{path.name} belongs to other vectors")
+        if content["bytes"] != size:
+            raise ValueError(f"{path.name} has {size} of {content['bytes']} bytes")
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise SapbertError(Errors.E306.format(path=path.parent, reason=error)) from error
+
+
 def index_kind(index: str, names: int, dim: int) -> tuple[str, str]:
     """Parse the setting of an index: a string for faiss's `index_factory`, then optionally `;` and search parameters.
 
-    HNSW, IVF and PQ may have no numbers. Then a name has 32 neighbors in the graph. The number of cells is the square
-    root of the number of names. A vector has one byte for about eight dimensions.
+    "auto" is an IVF index with four bits for four dimensions. HNSW, IVF and PQ may have no numbers. Then a name has 32
+    neighbors in the graph. The number of cells is the square root of the number of names. A vector has one byte for
+    about eight dimensions.
 
     Args:
         index: The setting.
@@ -133,12 +196,25 @@ def index_kind(index: str, names: int, dim: int) -> tuple[str, str]:
     Returns:
         The string for `index_factory` with numbers, and the search parameters.
     """
+    if index == AUTO:
+        return _auto_kind(names, dim)
     kind, _, parameters = index.partition(";")
     kind = {"IVF": "IVF,Flat", "IVFPQ": "IVF,PQ"}.get(kind.strip(), kind.strip())
-    parts = next(parts for parts in range(max(dim // 8, 1), 0, -1) if dim % parts == 0)
+    parts = _parts(dim, 8)
     for word, number in (("HNSW", 32), ("IVF", round(math.sqrt(names))), ("PQ", parts)):
         kind = re.sub(rf"\b{word}\b", f"{word}{number}", kind)
     return kind, parameters.strip()
+
+
+def _auto_kind(names: int, dim: int) -> tuple[str, str]:
+    """Return the index for a number of names. Both numbers were chosen by `benchmarks/index_kinds.py`."""
+    cells = 2 ** round(math.log2(math.sqrt(max(names, 1))))
+    return f"IVF{cells},PQ{_parts(dim, 4)}x4fs", f"nprobe={max(1, min(cells, AUTO_PROBED))}"
+
+
+def _parts(dim: int, most: int) -> int:
+    """Return the number of equal parts of a vector, each of about some dimensions."""
+    return next(parts for parts in range(max(dim // most, 1), 0, -1) if dim % parts == 0)
 
 
 def build_index(vectors: np.ndarray | StoredVectors, kind: str, path: Path) -> None:
@@ -151,16 +227,18 @@ def build_index(vectors: np.ndarray | StoredVectors, kind: str, path: Path) -> N
 
     Raises:
         SapbertError: E320 faiss has no such kind of index, E321 the dimension is not divisible, E322 there are too few
-            names.
+            names, E507 the file cannot be written.
     """
     faiss = _faiss()
     n, dim = vectors.shape
     try:
         index = faiss.index_factory(dim, kind, faiss.METRIC_INNER_PRODUCT)
-        needed = _names_needed(index)
+        centroids = _centroids(index)
+        needed = int(faiss.ClusteringParameters().min_points_per_centroid) * centroids
         if n < needed:
             raise SapbertError(Errors.E322.format(kind=kind, needed=needed, names=n))
-        index.train(np.asarray(vectors))
+        trained = min(n, max(NAMES_PER_CENTROID * centroids, LEAST_TRAINED))
+        index.train(np.asarray(vectors[np.linspace(0, n - 1, trained, dtype=np.int64)]))
     except RuntimeError as error:
         if "multiple of the number of subquantizers" in str(error):
             divisors = ", ".join(str(parts) for parts in range(2, dim // 2 + 1) if dim % parts == 0)
@@ -169,16 +247,18 @@ def build_index(vectors: np.ndarray | StoredVectors, kind: str, path: Path) -> N
     for start in range(0, n, NAMES_PER_CHUNK):
         index.add(np.asarray(vectors[start : start + NAMES_PER_CHUNK]))
     with replacing(path) as temporary:
-        faiss.write_index(index, str(temporary))
+        try:
+            faiss.write_index(index, str(temporary))
+        except RuntimeError as error:
+            raise OSError(_faiss_message(error)) from error
 
 
-def _names_needed(index: Any) -> int:
-    """Return how many vectors faiss needs to train an index: a fixed number per centroid."""
+def _centroids(index: Any) -> int:
+    """Return the most centroids that faiss fits at once. It needs a fixed number of vectors for each."""
     faiss = _faiss()
     ivf, inner = faiss.try_extract_index_ivf(index), _inner(index)
     coded = (ivf, inner, faiss.downcast_index(getattr(inner, "storage", None)))
-    centroids = [ivf.nlist if ivf else 0, *(2**part.pq.nbits for part in coded if hasattr(part, "pq"))]
-    return int(faiss.ClusteringParameters().min_points_per_centroid) * max(centroids)
+    return max([ivf.nlist if ivf else 0, *(2**part.pq.nbits for part in coded if hasattr(part, "pq"))])
 
 
 def read_index(path: Path, n: int) -> Any:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..assets import fingerprint_of
+from ..assets import AssetWriter, fingerprint_of
+from ..encoders.lexical_model import NGRAMS_FOLDER as NGRAMS
 from ..encoders.ngrams import NgramEncoder
 from ..errors import Errors, SapbertError
 from ..files import cache_dir
@@ -383,3 +384,9 @@ def cached_ngram_index(kb: KnowledgeBase, text_normalizer: str, ngrams: NgramEnc
                 fitted = ngrams or NgramEncoder.fit(kb.names(), text_normalizer=text_normalizer)
                 build_ngram_index(kb, fitted, folder)
     return open_ngram_index(kb, folder)
+
+
+def save_ngram_index(index: NgramIndex, assets: AssetWriter) -> None:
+    """Add an index to the assets of a component."""
+    parts = [path.name for path in index.folder.iterdir()]
+    assets.add(NGRAMS, "ngrams", index.fingerprint, index.save, large=True, source=index.folder, parts=parts)

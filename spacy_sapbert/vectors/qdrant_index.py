@@ -47,7 +47,14 @@ class QdrantVectors(Index):
         self._collection = Collection(address)
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
-        return self.encoder.encode(texts)
+        """Encode texts, see `Index.encode`. A text that is a name gets its stored vector, without the encoder."""
+        rows = self.known_rows(texts)
+        known, vectors = rows >= 0, np.zeros((len(texts), self.encoder.dim), dtype=np.float32)
+        if known.any():
+            vectors[known] = self._vectors(rows[known])
+        if not known.all():
+            vectors[~known] = self.encoder.encode([texts[i] for i in np.flatnonzero(~known)])
+        return vectors
 
     def known_rows(self, texts: Sequence[str]) -> np.ndarray:
         return self._known_forms.find(text_hashes(texts, self.encoder))

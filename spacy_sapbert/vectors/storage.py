@@ -11,7 +11,17 @@ from ..encoders.transformer import TransformerEncoder
 from ..errors import Errors, SapbertError, Warnings
 from ..kb.knowledge_base import KnowledgeBase
 from ..shared import shared
-from .faiss_index import INDEX_SUFFIX, file_name, index_kind, open_faiss, save_faiss, saved_index
+from .faiss_index import (
+    AUTO,
+    EXACT_NAMES,
+    INDEX_SUFFIX,
+    description,
+    file_name,
+    index_kind,
+    open_faiss,
+    save_faiss,
+    saved_index,
+)
 from .flat import NameVectors, cached_name_vectors, vectors_cache
 from .index import Index
 from .qdrant_collection import Address, is_address
@@ -37,8 +47,9 @@ def open_index(
     Args:
         kb: The knowledge base.
         encoder: The encoder.
-        index: "Flat" (exact), another kind of faiss index (see `faiss_index.index_kind`), or the address of a database
-            (see `qdrant_collection.Address`). A database is opened at the first use.
+        index: "auto" (chosen by the number of names), "Flat" (exact), another kind of faiss index (see
+            `faiss_index.index_kind`), or the address of a database (see `qdrant_collection.Address`). A database is
+            opened at the first use.
         assets: The assets of a saved component, by role. None takes the vectors from the cache folder, or makes them
             there.
         compression: How new vectors are stored, one of `COMPRESSIONS`.
@@ -49,7 +60,7 @@ def open_index(
     if is_address(index):
         return QdrantVectors(Address.parse(index), kb, encoder)
     vectors = _name_vectors(kb, encoder, assets, compression)
-    return vectors if index == FLAT else open_faiss(vectors, kb, index, (assets or {}).get(INDEX))
+    return vectors if _is_flat(index, kb.n_names) else open_faiss(vectors, kb, index, (assets or {}).get(INDEX))
 
 
 def _name_vectors(
@@ -64,6 +75,10 @@ def _name_vectors(
         raise SapbertError(Errors.E306.format(path=kb.path.parent, reason="the component was saved without vectors"))
     folder = vectors_cache(kb, encoder, compression) if assets is None else assets[VECTORS]
     return shared((NameVectors, folder.resolve(), kb.fingerprint, id(encoder)), make)
+
+
+def _is_flat(index: str, names: int) -> bool:
+    return index == FLAT or (index == AUTO and names <= EXACT_NAMES)
 
 
 def exact_vectors(index: Index, kb: KnowledgeBase) -> NameVectors:
@@ -88,20 +103,21 @@ def save_index(vectors: Index, assets: AssetWriter, index: str) -> None:
         return
     assert isinstance(vectors, NameVectors)
     # the cache folder of the vectors may also hold the indexes of other pipelines
-    parts = [path.name for path in vectors.folder.iterdir() if path.is_file() and path.suffix != INDEX_SUFFIX]
+    parts = [path.name for path in vectors.folder.iterdir() if path.is_file() and INDEX_SUFFIX not in path.suffixes]
     source = vectors.folder
     assets.add(VECTORS, "vectors", vectors.fingerprint, vectors.save, large=True, source=source, parts=parts)
-    if index != FLAT:
+    if not _is_flat(index, len(vectors.vectors)):
         _save_faiss_index(vectors, assets, index)
 
 
 def _save_faiss_index(vectors: NameVectors, assets: AssetWriter, index: str) -> None:
     kind, _ = index_kind(index, *vectors.vectors.shape)
-    path = saved_index(vectors, kind)
-    source, name = (path.parent, path.name) if path else (None, file_name(kind))
+    path = saved_index(vectors, kind) or Path(file_name(kind))
+    source = path.parent if path.is_absolute() else None
 
     def write(folder: Path) -> None:
         save_faiss(vectors, kind, folder)
 
     fingerprint = fingerprint_of(vectors.fingerprint, kind)
-    assets.add(INDEX, "index", fingerprint, write, large=True, source=source, parts=[name])
+    parts = [path.name, description(path).name]
+    assets.add(INDEX, "index", fingerprint, write, large=True, source=source, parts=parts)

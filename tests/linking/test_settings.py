@@ -52,6 +52,13 @@ def test_impossible_pooling():
         VectorSettings.read("mine", "vectors", {"pooling": "max"})
 
 
+def test_impossible_compression():
+    with pytest.raises(
+        SapbertError, match=r"E406.*vectors\.compression of mine is zip; it must be one of int8, int4, f"
+    ):
+        VectorSettings.read("mine", "vectors", {"compression": "zip"})
+
+
 @pytest.mark.parametrize(
     ("block", "name", "setting", "value", "wanted"),
     [

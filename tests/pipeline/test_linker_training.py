@@ -219,7 +219,7 @@ def encodings(monkeypatch):
     """How often the names were encoded anew."""
     done = []
     monkeypatch.setattr(
-        linker_trainer, "build_name_vectors", lambda *arguments: done.append(1) or build_name_vectors(*arguments)
+        linker_trainer, "build_name_vectors", lambda *names, **how: done.append(1) or build_name_vectors(*names, **how)
     )
     return done
 

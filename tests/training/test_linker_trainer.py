@@ -26,7 +26,8 @@ def generator(small_kb, make_encoder):
 
 def generator_of(kb, encoder, sparse=True):
     ngrams = NgramEncoder.fit(kb.names()) if sparse else None
-    return CandidateGenerator(kb, ngrams, cached_name_vectors(kb, TransformerEncoder(str(encoder))))
+    vectors = cached_name_vectors(kb, TransformerEncoder(str(encoder)), compression="float32")
+    return CandidateGenerator(kb, ngrams, vectors)
 
 
 def biosyn(**others):

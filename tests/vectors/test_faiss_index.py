@@ -1,15 +1,21 @@
 from __future__ import annotations
 
+import json
 import re
+import signal
+import threading
+import time
 
 import numpy as np
 import pytest
 
+from spacy_sapbert.assets import AssetWriter
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.filters import Filter, FilterMask
-from spacy_sapbert.vectors.faiss_index import build_index, index_kind, open_faiss, save_faiss
-from spacy_sapbert.vectors.flat import cached_name_vectors
+from spacy_sapbert.vectors.faiss_index import AUTO_PROBED, build_index, index_kind, open_faiss, save_faiss
+from spacy_sapbert.vectors.flat import NameVectors, cached_name_vectors
+from spacy_sapbert.vectors.storage import INDEX, VECTORS, open_index, save_index
 
 
 @pytest.fixture(autouse=True)
@@ -20,6 +26,9 @@ def own_cache(tmp_path, monkeypatch):
 @pytest.fixture
 def vectors(small_kb, tiny_encoder):
     return cached_name_vectors(small_kb, TransformerEncoder(str(tiny_encoder)))
+
+
+FILES = ("hashes.npy", "rows.npy", "vectors.json", "vectors.npy")
 
 
 def files(folder):
@@ -80,7 +89,7 @@ def test_how_much_is_searched(vectors, small_kb):
 
 def test_it_is_made_once_beside_the_vectors(vectors, small_kb, monkeypatch):
     first = open_faiss(vectors, small_kb, "HNSW")
-    assert files(vectors.folder) == ["HNSW32.faiss", "hashes.npy", "rows.npy", "vectors.json", "vectors.npy"]
+    assert files(vectors.folder) == ["HNSW32.faiss", "HNSW32.faiss.json", *FILES]
     monkeypatch.setattr("spacy_sapbert.vectors.faiss_index.build_index", None)
     again = open_faiss(vectors, small_kb, "HNSW32;efSearch=16")
     queries = vectors.encode(["breast", "cold"])
@@ -90,19 +99,13 @@ def test_it_is_made_once_beside_the_vectors(vectors, small_kb, monkeypatch):
 
 
 def test_a_folder_without_the_index_leaves_it_to_the_cache(vectors, small_kb, tmp_path):
+    both = ["SQ8.faiss", "SQ8.faiss.json"]
     save_faiss(open_faiss(vectors, small_kb, "SQ8"), "SQ8", tmp_path / "saved")
-    assert files(tmp_path / "saved") == ["SQ8.faiss"]
+    assert files(tmp_path / "saved") == both
     assert open_faiss(vectors, small_kb, "SQ8", tmp_path / "saved").path.parent == tmp_path / "saved"
     assert open_faiss(vectors, small_kb, "HNSW", tmp_path / "saved").path.parent == vectors.folder
-    assert files(tmp_path / "saved") == ["SQ8.faiss"]
-    assert files(vectors.folder) == [
-        "HNSW32.faiss",
-        "SQ8.faiss",
-        "hashes.npy",
-        "rows.npy",
-        "vectors.json",
-        "vectors.npy",
-    ]
+    assert files(tmp_path / "saved") == both
+    assert files(vectors.folder) == ["HNSW32.faiss", "HNSW32.faiss.json", *both, *FILES]
 
 
 def test_another_kind_is_made_when_it_is_saved(vectors, small_kb, tmp_path):
@@ -120,19 +123,122 @@ def test_a_damaged_index(vectors, small_kb, kept):
         open_faiss(vectors, small_kb, "HNSW")
 
 
-def test_an_index_of_other_names(vectors, small_kb):
-    build_index(vectors.vectors[:20], "HNSW32", vectors.folder / "HNSW32.faiss")
+def test_an_index_of_other_vectors(vectors, small_kb, make_encoder):
+    others = cached_name_vectors(small_kb, TransformerEncoder(str(make_encoder(seed=6))))
+    open_faiss(others, small_kb, "HNSW").save(vectors.folder.with_name("saved"))
+    for name in ("HNSW32.faiss", "HNSW32.faiss.json"):
+        (vectors.folder / name).write_bytes((others.folder / name).read_bytes())
+    with pytest.raises(SapbertError, match=r"E306.*HNSW32\.faiss belongs to other vectors"):
+        open_faiss(vectors, small_kb, "HNSW")
+
+
+def test_an_index_of_fewer_names(vectors, small_kb):
+    path = vectors.folder / "HNSW32.faiss"
+    build_index(vectors.vectors[:20], "HNSW32", path)
+    path.with_name("HNSW32.faiss.json").write_text(
+        json.dumps({"vectors": vectors.manifest, "bytes": path.stat().st_size})
+    )
     with pytest.raises(SapbertError, match=r"E306.*20 of 34 names"):
         open_faiss(vectors, small_kb, "HNSW")
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"vectors": 1'])
+def test_a_damaged_description(vectors, small_kb, text):
+    path = open_faiss(vectors, small_kb, "HNSW")._path
+    path.with_name("HNSW32.faiss.json").write_text(text)
+    with pytest.raises(SapbertError, match=r"E306"):
+        open_faiss(vectors, small_kb, "HNSW")
+
+
+def test_an_index_without_description_is_built_again(vectors, small_kb):
+    """The description is written last, so that an index without it may be cut off."""
+    path = open_faiss(vectors, small_kb, "HNSW")._path
+    path.with_name("HNSW32.faiss.json").unlink()
+    path.write_bytes(b"cut off")
+    assert open_faiss(vectors, small_kb, "HNSW").nearest(vectors.encode(["cold"]), 3)[1].shape == (1, 3)
+
+
+@pytest.mark.parametrize("bytes_left", [0, 50, 700])
+def test_a_full_disk(vectors, small_kb, bytes_left):
+    resource = pytest.importorskip("resource")
+    limits, handler = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (bytes_left, limits[1]))
+        with pytest.raises(SapbertError, match=r"E507.*HNSW32\.faiss"):
+            open_faiss(vectors, small_kb, "HNSW")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, handler)
+    assert files(vectors.folder) == sorted(FILES)
+
+
+def test_several_at_once_build_an_index_once(vectors, small_kb, monkeypatch):
+    built, opened = [], []
+
+    def slow(array, kind, path):
+        built.append(kind)
+        time.sleep(0.05)
+        build_index(array, kind, path)
+
+    monkeypatch.setattr("spacy_sapbert.vectors.faiss_index.build_index", slow)
+    threads = [threading.Thread(target=lambda: opened.append(open_faiss(vectors, small_kb, "HNSW"))) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert (len(opened), built) == (3, ["HNSW32"])
+
+
+# --- "auto"
+
+
+def test_an_index_by_the_number_of_names(vectors, small_kb, monkeypatch, tmp_path):
+    monkeypatch.setattr("spacy_sapbert.vectors.faiss_index._centroids", lambda index: 0)
+    opened = open_index(small_kb, vectors.encoder, "auto")
+    assert type(opened) is NameVectors
+    assert opened.exact
+    assets = AssetWriter(tmp_path / "flat")
+    save_index(opened, assets, "auto")
+    assert list(assets.names) == [VECTORS]
+    monkeypatch.setattr("spacy_sapbert.vectors.storage.EXACT_NAMES", 33)
+    opened = open_index(small_kb, vectors.encoder, "auto")
+    assert not opened.exact
+    assets = AssetWriter(tmp_path / "auto")
+    save_index(opened, assets, "auto")
+    paths = {role: tmp_path / "auto" / name for role, name in assets.names.items()}
+    assert files(paths[VECTORS]) == sorted(FILES)
+    assert files(paths[INDEX]) == ["IVF8,PQ8x4fs.faiss", "IVF8,PQ8x4fs.faiss.json"]
+    saved = open_index(small_kb, vectors.encoder, "auto", paths)
+    assert saved.path.parent == paths[INDEX]
+    queries = vectors.encode(["cold", "breast cancer", "new"])
+    for index in (opened, saved):  # it proposes all 34 names, since that is the least
+        for found, expected in zip(index.nearest(queries, 5), vectors.nearest(queries, 5), strict=True):
+            np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("names", "kind"),
+    [
+        (76_052, ("IVF256,PQ96x4fs", f"nprobe={AUTO_PROBED}")),
+        (1_000_000, ("IVF1024,PQ96x4fs", f"nprobe={AUTO_PROBED}")),
+        (10_000_000, ("IVF4096,PQ96x4fs", f"nprobe={AUTO_PROBED}")),
+    ],
+)
+def test_the_kind_by_the_number_of_names(names, kind):
+    assert index_kind("auto", names, 384) == kind
+
+
+# --- masks
 
 
 def passing(rows):
     return FilterMask(Filter(types=("any",)), np.zeros(0, dtype=bool), np.array(rows, dtype=np.int32))
 
 
-@pytest.mark.parametrize("kind", ["HNSW32", "IVF2,Flat", "PCA16,IVF2,SQ8", "SQ8"])
+@pytest.mark.parametrize("kind", ["HNSW32", "IVF2,Flat", "PCA16,IVF2,SQ8", "SQ8", "IVF2,PQ8x4fs"])
 def test_the_nearest_of_those_that_pass(kind, vectors, small_kb, monkeypatch):
-    monkeypatch.setattr("spacy_sapbert.vectors.faiss_index._names_needed", lambda index: 0)
+    monkeypatch.setattr("spacy_sapbert.vectors.faiss_index._centroids", lambda index: 0)
+    monkeypatch.setattr("spacy_sapbert.vectors.faiss_index.EXACT_NAMES", 0)
     opened = open_faiss(vectors, small_kb, kind)
     queries = vectors.encode(["cold", "breast cancer"])
     rows = np.array([3, 8, 20, 33])
@@ -144,8 +250,27 @@ def test_the_nearest_of_those_that_pass(kind, vectors, small_kb, monkeypatch):
     np.testing.assert_array_equal(found, rows[best])
 
 
+def test_few_rows_are_searched_exactly(vectors, small_kb, monkeypatch):
+    monkeypatch.setattr("spacy_sapbert.vectors.faiss_index._centroids", lambda index: 0)
+    opened = open_faiss(vectors, small_kb, "PQ8x2")  # it cannot search only some rows
+    queries, mask = vectors.encode(["cold", "new"]), passing([3, 8, 20, 33])
+    for found, expected in zip(opened.nearest(queries, 3, mask), vectors.nearest(queries, 3, mask), strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_products_are_exact_and_in_order(vectors, small_kb, monkeypatch):
+    monkeypatch.setattr("spacy_sapbert.vectors.faiss_index._centroids", lambda index: 0)
+    monkeypatch.setattr("spacy_sapbert.vectors.faiss_index.LEAST_REFINED", 0)
+    queries = vectors.encode(["cold", "breast cancer", "new"])
+    products, rows = open_faiss(vectors, small_kb, "PQ4x4").nearest(queries, 6)
+    exact = np.take_along_axis(vectors.similarities(queries), rows, axis=1)
+    np.testing.assert_allclose(products, exact, atol=1e-6)
+    assert (np.diff(products) <= 0).all()
+
+
 def test_some_kinds_cannot_choose(vectors, small_kb, monkeypatch):
-    monkeypatch.setattr("spacy_sapbert.vectors.faiss_index._names_needed", lambda index: 0)
+    monkeypatch.setattr("spacy_sapbert.vectors.faiss_index._centroids", lambda index: 0)
+    monkeypatch.setattr("spacy_sapbert.vectors.faiss_index.EXACT_NAMES", 0)
     opened = open_faiss(vectors, small_kb, "PQ8x2")
     assert opened.nearest(vectors.encode(["cold"]), 3)[1].shape == (1, 3)
     with pytest.raises(SapbertError, match=r"E324.*'PQ8x2'"):

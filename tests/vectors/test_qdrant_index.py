@@ -239,7 +239,11 @@ def test_pairs_and_known_texts(put, small_kb, address, encoder):
     assert sorted(local.known_rows(texts) >= 0) == [False, False, True, True, True]
     np.testing.assert_array_equal(vectors.known_rows(texts), local.known_rows(texts))
     np.testing.assert_array_equal(QdrantVectors(address, small_kb, encoder).known_rows(texts), local.known_rows(texts))
-    queries = encoder.encode(texts)
+    queries = vectors.encode(texts)
+    np.testing.assert_allclose(queries, local.encode(texts), atol=1e-6)
+    known = np.flatnonzero(local.known_rows(texts) >= 0)
+    np.testing.assert_allclose(vectors.products(queries, known, local.known_rows(texts)[known]), 1, atol=1e-6)
+    assert vectors.encode([]).shape == (0, 32)
     which, rows = np.array([4, 0, 4, 1]), np.array([7, 33, 7, 0])
     np.testing.assert_allclose(vectors.products(queries, which, rows), local.products(queries, which, rows), atol=1e-5)
 
@@ -329,7 +333,7 @@ def test_without_the_client(monkeypatch, small_kb, encoder):
 def test_nothing_is_connected_to_before_the_first_use(small_kb, encoder, monkeypatch):
     monkeypatch.setattr(qdrant_collection, "_connect", lambda address: 1 / 0)
     vectors = QdrantVectors(Address("http://host"), small_kb, encoder)
-    assert vectors.encode(["cold"]).shape == (1, 32)
+    assert vectors.encode(["newer"]).shape == (1, 32)
     with pytest.raises(ZeroDivisionError):
         vectors.nearest(np.ones((1, 32), np.float32), 2)
 
