@@ -26,7 +26,7 @@ def assemble(
     pooling: Annotated[str | None, typer.Option(help="'cls' or 'mean'. Default: the setting of the encoder.")] = None,
     index: Annotated[
         str | None,
-        typer.Option(help="Vector index: 'Flat', 'HNSW', 'IVF,PQ', 'SQ8', … or a Qdrant collection. Default: Flat."),
+        typer.Option(help="Vector index: 'auto', 'Flat', 'HNSW', 'IVF,PQ', … or a Qdrant collection. Default: auto."),
     ] = None,
     storage: Annotated[
         str | None,

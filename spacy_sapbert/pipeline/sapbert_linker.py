@@ -132,9 +132,9 @@ class SapbertLinker(BatchedPipe):
         kb: "starter", or the path of a knowledge base that `spacy-sapbert kb build` made.
         encoder: "starter", a folder or a hub name; "none" for the sparse score alone.
         device: The device of the encoder: "auto", "cpu", "cuda", …
-        index: How the nearest names are found. "Flat" compares with all names. "HNSW", "IVF", "IVF,PQ", "SQ8" and other
-            kinds of faiss indexes are faster or smaller, but may miss some names. "qdrant:FOLDER" or a URL searches a
-            Qdrant database that `spacy-sapbert kb upload` filled.
+        index: How the nearest names are found. "auto" goes by the number of names. "Flat" scores all names, however
+            many there are. "HNSW", "IVF", "IVF,PQ", "SQ8" and others are kinds of faiss indexes. "qdrant:FOLDER" or a
+            URL searches a Qdrant database that `spacy-sapbert kb upload` filled. All but "Flat" may miss some names.
         storage: "inside" saves the vocabulary and its vectors with the pipeline. "external" saves only their paths and
             checksums, for large vocabularies.
         k: The most candidates for each text that is looked up.
@@ -221,7 +221,9 @@ class SapbertLinker(BatchedPipe):
         self.settings.check(name)
         if not self.settings.candidates.sparse and encoder == "none":
             raise SapbertError(Errors.E407)
-        check_setting(self, "index", encoder != "none" or index in ("auto", "Flat"), "'auto' or 'Flat' if encoder is 'none'")
+        check_setting(
+            self, "index", encoder != "none" or index in ("auto", "Flat"), "'auto' or 'Flat' if encoder is 'none'"
+        )
         self._linker: Optional[Linker] = None
         self._trainer: Optional[LinkerTrainer] = None
         register()
