@@ -73,7 +73,7 @@ def test_the_pipeline_holds_paths_and_checksums(saved, file, make):
     assert kinds(saved) == ["encoder"]
     assert not [*saved.rglob("*.kb"), *saved.rglob("vectors.npy"), *saved.rglob("concepts.npy")]
     manifest = srsly.read_json(saved / "sapbert_linker" / MANIFEST_FILE)
-    assert sorted(manifest["external"]) == ["kb", "vectors"]
+    assert sorted(manifest["external"]) == ["kb", "ngrams", "vectors"]
     assert manifest["external"]["kb"] == {
         "path": str(file),
         "fingerprint": load_knowledge_base(file).fingerprint,
@@ -119,7 +119,7 @@ def test_from_one_storage_to_the_other_in_place(saved, file):
     expected = content(spacy.load(saved))
     inside = {f"components.{name}.storage": "inside" for name in NAMES}
     spacy.load(saved, config=inside).to_disk(saved)
-    assert kinds(saved) == ["concepts", "encoder", "kb", "vectors"]
+    assert kinds(saved) == ["concepts", "encoder", "kb", "ngrams", "vectors"]
     file.unlink()
     external = {f"components.{name}.storage": "external" for name in NAMES}
     nlp = spacy.load(saved, config=external)
