@@ -148,9 +148,7 @@ class KnownVectors:
         self.find_all = table.find_all
 
 
-def _encode(
-    texts: Sequence[str], encoder: TransformerEncoder, known: Sequence[KnownVectors], *, fast: bool = False
-) -> np.ndarray:
+def _encode(texts: Sequence[str], encoder: TransformerEncoder, known: Sequence[KnownVectors]) -> np.ndarray:
     """Encode texts, but reuse the vectors that are known."""
     hashes = text_hashes(texts, encoder)
     vectors = np.zeros((len(texts), encoder.dim), dtype=np.float32)
@@ -161,7 +159,7 @@ def _encode(
         vectors[found] = other.vectors[rows[found]]
         missing &= ~found
     if missing.any():
-        vectors[missing] = encoder.encode([texts[i] for i in np.flatnonzero(missing)], fast=fast)
+        vectors[missing] = encoder.encode([texts[i] for i in np.flatnonzero(missing)], fast=True)
     return vectors
 
 
@@ -286,7 +284,7 @@ def _append_vectors(
         for names in _chunks(kb.names(), NAMES_PER_CHUNK):
             done += len(names)
             if done > kept:
-                vectors = _encode(names, encoder, known, fast=True)
+                vectors = _encode(names, encoder, known)
                 file.write(compress(vectors, compression).tobytes())
                 file.flush()
             if progress:
