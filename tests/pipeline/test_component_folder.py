@@ -136,7 +136,7 @@ def test_an_encoder_that_was_replaced_is_opened_again(make_encoder):
 
 
 def test_each_asset_is_on_disk_once(nlp, saved):
-    assert kinds(saved) == ["encoder", "kb", "ngrams", "vectors"]
+    assert kinds(saved) == ["encoder", "kb", "matcher", "ngrams", "vectors"]
     assert len(list(saved.rglob("*.kb"))) == len(list(saved.rglob("model.safetensors"))) == 1
     assert len(list(saved.rglob("vectors.npy"))) == 1
     expected = contents(nlp)
@@ -156,7 +156,7 @@ def test_the_manifest_lists_the_assets(saved):
 def test_an_index_is_an_asset(kb, tiny_encoder, tmp_path):
     nlp = make(kb, str(tiny_encoder), index="SQ8")
     nlp.to_disk(tmp_path / "saved")
-    assert kinds(tmp_path / "saved") == ["encoder", "index", "kb", "ngrams", "vectors"]
+    assert kinds(tmp_path / "saved") == ["encoder", "index", "kb", "matcher", "ngrams", "vectors"]
     assert len(list((tmp_path / "saved").rglob("vectors.npy"))) == 1
     again = spacy.load(tmp_path / "saved")
     assert not again.get_pipe("sapbert_linker").linker.generator.vectors.exact
@@ -190,7 +190,7 @@ def test_a_component_alone_holds_its_assets(nlp, tmp_path, name):
 def test_a_config_beside_a_component_makes_no_pipeline(nlp, tmp_path):
     (tmp_path / "config.cfg").write_text("[nlp]\n")
     nlp.get_pipe("concept_matcher").to_disk(tmp_path / "matcher")
-    assert kinds(tmp_path / "matcher") == ["kb"]
+    assert kinds(tmp_path / "matcher") == ["kb", "matcher"]
     assert not (tmp_path / ASSETS_FOLDER).exists()
 
 
@@ -214,7 +214,7 @@ def test_an_asset_stays_as_long_as_a_component_needs_it(saved, other_kb):
     nlp.to_disk(saved)
     left = before - set(states(saved / ASSETS_FOLDER))
     assert {name.partition("-")[0] for name in left} == {"ngrams"}  # only the linker has them
-    assert kinds(saved) == ["encoder", "kb", "kb", "ngrams", "vectors", "vectors"]
+    assert kinds(saved) == ["encoder", "kb", "kb", "matcher", "ngrams", "vectors", "vectors"]
     again = spacy.load(saved)
     assert [again.get_pipe(name).kb.concept_id(0) for name in NAMES] == ["D009369", "X1", "D009369"]
 
@@ -229,7 +229,7 @@ def test_what_no_component_needs_any_more_is_removed(nlp, other_kb, tmp_path):
     for name in NAMES[:2]:
         again.get_pipe(name).set_kb(other_kb)
     again.to_disk(saved)
-    assert kinds(saved) == ["encoder", "kb", "mine.txt", "ngrams", "vectors"]
+    assert kinds(saved) == ["encoder", "kb", "matcher", "mine.txt", "ngrams", "vectors"]
     kept = {name.partition("/")[0].partition("-")[0] for name in before & set(states(saved / ASSETS_FOLDER))}
     assert kept == {"encoder", "mine.txt"}
     assert [ent.kb_id_ for ent in spacy.load(saved)("Mucoviscidosis").ents] == ["X1"]
