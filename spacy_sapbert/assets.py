@@ -107,7 +107,7 @@ class AssetWriter:
         """
         name = f"{kind}-{fingerprint[:16]}{suffix}"
         if self._external and large:
-            place = source if source and _lasts(source) else _in_cache(name, write)
+            place = source if source and _lasts(source, name) else _in_cache(name, write)
             self.outside[role] = ExternalAsset.at(place, fingerprint, parts)
             return
         self.names[role] = name
@@ -122,10 +122,14 @@ def fingerprint_of(*values: Any) -> str:
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 
-def _lasts(path: Path) -> bool:
-    """Return whether a file stays where it is: not in a saved component, and not in a temporary folder."""
+def _lasts(path: Path, name: str) -> bool:
+    """Return whether an asset stays where it is: not in a saved component, and not in a temporary folder.
+
+    In a saved component it has the given name. A user may have an own folder `shared`.
+    """
     folders = path.absolute().parents
-    return folders[0].name != ASSETS_FOLDER and not any(folder.name.startswith(TEMPORARY) for folder in folders)
+    is_saved = folders[0].name == ASSETS_FOLDER and path.name == name
+    return not is_saved and not any(folder.name.startswith(TEMPORARY) for folder in folders)
 
 
 def _in_cache(name: str, write: Write) -> Path:

@@ -45,10 +45,18 @@ def test_a_large_asset_may_stay_where_it_is(tmp_path):
     assert asset.why_not(tmp_path / "mine").endswith("a.npy has 2 bytes instead of 3")
 
 
-@pytest.mark.parametrize("folder", ["shared", f"{TEMPORARY}x/inner", None])
-def test_what_would_not_last_is_written_to_the_cache(tmp_path, monkeypatch, folder):
+def test_a_folder_of_the_user_may_have_the_name_of_ours(tmp_path):
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared" / "umls.kb").write_text("abc")
+    assets = AssetWriter(tmp_path / "new", external=True)
+    assets.add("kb", "kb", "0" * 64, lambda _: 1 / 0, suffix=".kb", large=True, source=tmp_path / "shared" / "umls.kb")
+    assert assets.outside["kb"].path == str(tmp_path / "shared" / "umls.kb")
+
+
+@pytest.mark.parametrize("place", ["shared/kb-0000000000000000.kb", f"{TEMPORARY}x/inner/old.kb", None])
+def test_what_would_not_last_is_written_to_the_cache(tmp_path, monkeypatch, place):
     monkeypatch.setenv("SPACY_SAPBERT_CACHE", str(tmp_path / "cache"))
-    source, written = tmp_path / folder / "old.kb" if folder else None, []
+    source, written = tmp_path / place if place else None, []
 
     def write(path):
         written.append(path)
