@@ -246,8 +246,8 @@ class CandidateGenerator:
                 searched = np.setdiff1d(everything, proposed[-1][0])
             if len(searched):
                 n = min(self._n_names(mask), max(NEAREST_PER_CANDIDATE * k, 2 * SIMILAR))
-                rows = self.vectors.nearest(dense_queries[searched], n, mask)[1]
-                proposed.append((np.repeat(searched, n), rows.ravel()))
+                rows = self.vectors.propose(dense_queries[searched], n, mask)
+                proposed.append((np.repeat(searched, rows.shape[1]), rows.ravel()))
         which, rows = (np.concatenate(arrays) for arrays in zip(*proposed, strict=True))
         bits = self.kb.n_names.bit_length()
         pairs = np.unique((which << bits | rows)[rows >= 0])
