@@ -18,7 +18,7 @@ from ..vectors.index import Index
 from ..vectors.postings import NgramIndex, NgramQueries
 
 EXACT_LIMIT = 5000  # names; a search would not be faster
-TEXTS_PER_BATCH = 64
+TEXTS_PER_BATCH = 256
 CELLS = 2**24  # texts times names of which all scores are kept at once
 CACHE_SIZE = 4096  # texts; with 30 candidates each about 40 MB
 # The names that are proposed for each text. The dense score decides most candidates, so the sparse one adds few.
