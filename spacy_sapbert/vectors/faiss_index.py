@@ -28,9 +28,9 @@ EF_SEARCH = 256
 AUTO = "auto"
 """The index that is chosen by the number of names."""
 EXACT_NAMES = 20_000
-"""Up to this number of names, an exact search takes no longer than an index. Masks with few rows use it as well."""
-REFINED, LEAST_REFINED = 2, 128
-"""An index is asked for twice the wanted number of names, at least for 128. Their products decide."""
+"""Up to this number of names, an exact search costs about as much as an index. Masks with few rows use it as well."""
+REFINED, LEAST_REFINED = 3, 128
+"""An index is asked for three times the wanted number of names, at least for 128. Their products decide."""
 AUTO_PROBED = 128
 NAMES_PER_CENTROID = 64  # for training
 LEAST_TRAINED = 65_536
