@@ -25,7 +25,7 @@ def assemble(
     pooling: Annotated[str | None, typer.Option(help="'cls' or 'mean'. Default: the setting of the encoder.")] = None,
     index: Annotated[
         str | None,
-        typer.Option(help="Vector index: 'Flat', 'HNSW', 'IVF,PQ', 'SQ8', … or a Qdrant collection. Default: Flat."),
+        typer.Option(help="Vector index: 'auto', 'Flat', 'HNSW', 'IVF,PQ', … or a Qdrant collection. Default: auto."),
     ] = None,
     ner: Annotated[
         str | None,
@@ -53,7 +53,7 @@ def assemble(
             nlp = _with_new_vocabulary(from_, kb)
         else:
             vectors = {"pooling": pooling}
-            linker = {"encoder": encoder or "starter", "index": index or "Flat", "vectors": vectors}
+            linker = {"encoder": encoder or "starter", "index": index or "auto", "vectors": vectors}
             nlp = _new_pipeline(kb or "starter", linker, ner, lang)
         if name or not from_:
             nlp.meta["name"] = name or "linker"

@@ -43,7 +43,7 @@ _DEFAULTS = LinkerSettings()
         "kb": "starter",
         "encoder": "starter",
         "device": "auto",
-        "index": "Flat",
+        "index": "auto",
         "k": _DEFAULTS.k,
         "threshold": None,
         "max_entities_per_mention": _DEFAULTS.max_entities_per_mention,
@@ -127,9 +127,10 @@ class SapbertLinker(BatchedPipe):
         kb: "starter", or the path of a knowledge base that `spacy-sapbert kb build` made.
         encoder: "starter", a folder or a hub name; "none" for the sparse score alone.
         device: The device of the encoder: "auto", "cpu", "cuda", …
-        index: How the nearest names are found. "Flat" compares with all names. "HNSW", "IVF", "IVF,PQ", "SQ8" and other
-            kinds of faiss indexes are faster or smaller, but may miss some names. "qdrant:FOLDER" or a URL searches a
-            Qdrant database that `spacy-sapbert kb upload` filled.
+        index: How the nearest names are found. "Flat" compares with all names. "auto" does so for up to 20,000 names,
+            and builds a faiss index for more. "HNSW", "IVF", "IVF,PQ", "SQ8" and other kinds of faiss indexes can be
+            chosen as well. An index is faster, but may miss some names. "qdrant:FOLDER" or a URL searches a Qdrant
+            database that `spacy-sapbert kb upload` filled.
         k: The most candidates for each text that is looked up.
         threshold: A link needs a higher score. None takes the fitted threshold, else 0.85.
         max_entities_per_mention: The most candidates in `span._.kb_ents`, for each part of a mention.
@@ -167,7 +168,7 @@ class SapbertLinker(BatchedPipe):
         kb: str = "starter",
         encoder: str = "starter",
         device: str = "auto",
-        index: str = "Flat",
+        index: str = "auto",
         k: int = _DEFAULTS.k,
         threshold: Optional[float] = None,
         max_entities_per_mention: int = _DEFAULTS.max_entities_per_mention,
@@ -211,7 +212,8 @@ class SapbertLinker(BatchedPipe):
         self.settings.check(name)
         if not self.settings.candidates.sparse and encoder == "none":
             raise SapbertError(Errors.E407)
-        check_setting(self, "index", encoder != "none" or index == "Flat", "'Flat' if encoder is 'none'")
+        exact = index in ("auto", "Flat")
+        check_setting(self, "index", encoder != "none" or exact, "'auto' or 'Flat' if encoder is 'none'")
         self._linker: Optional[Linker] = None
         self._trainer: Optional[LinkerTrainer] = None
         register()
