@@ -30,9 +30,9 @@ INDEX_SUFFIX = ".faiss"
 AUTO = "auto"
 """The index that is chosen by the number of names."""
 EXACT_NAMES = 20_000
-"""Up to this number of names, an exact search takes no longer than an index. Masks with few rows use it as well."""
-REFINED, LEAST_REFINED = 2, 128
-"""An index is asked for twice the wanted number of names, at least for 128. Their products decide."""
+"""Up to this number of names, an exact search costs about as much as an index. Masks with few rows use it as well."""
+REFINED, LEAST_REFINED = 3, 128
+"""An index is asked for three times the wanted number of names, at least for 128. Their products decide."""
 PROPOSED = 3
 """Proposals are a third more than the wanted number of names, since their products are not compared."""
 AUTO_PROBED, AUTO_PROBED_SHARE = 128, 4
