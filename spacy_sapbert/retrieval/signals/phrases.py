@@ -17,7 +17,7 @@ from spacy.tokens import Doc
 from ...text.composites import composite_splits
 from ...text.normalize import lower
 from ..training_counts import NOTHING, DocumentCounts, TrainingCounts
-from .near_names import NearNames
+from .near_names import LikelyNames, Near, NearNames
 from .signal import Characters, View
 
 LONGEST = 6  # words
@@ -29,6 +29,12 @@ EQUAL = 1e-6  # cosines with a smaller difference are equal
 INSIDE = 0.1  # subtracted from the similarity of a phrase that is always inside longer names
 _CONNECTOR = re.compile(r"\b(?:and|or|nor)\b|/")
 BEGINNING = 25  # words: the most in the beginning of a document, such as its title
+IS_NAME = 1 - EQUAL * 100  # above this cosine, a phrase equals the name
+# What is searched for in a large vocabulary. The limits were set on training documents, see docs/results.md.
+LONGEST_LIKELY = 5  # words
+REFUTED = 3  # occurrences in training documents without annotation
+_INNER_WORDS = frozenset({"of", "the"})  # other stop words inside a phrase separate two phrases
+_SEPARATORS = frozenset(',()%=<>"')
 
 
 class Phrase(NamedTuple):
@@ -112,10 +118,20 @@ def end_of_beginning(doc: Doc) -> int:
     return len(doc.text)
 
 
+def _is_plain(text: str) -> bool:
+    """Return whether a phrase is short, and has only separators inside that names often have."""
+    words = text.split()
+    inner = STOP_WORDS.intersection(words[1:-1])
+    return len(words) <= LONGEST_LIKELY and inner <= _INNER_WORDS and _SEPARATORS.isdisjoint(text)
+
+
 class PhrasesSignal:
     """The concepts with names that are similar to phrases of a document.
 
     A phrase supports the concepts of its nearest name. It supports the concepts of other near names half as much.
+
+    In a large vocabulary (`LikelyNames`), a phrase is not searched for if it is long, if stop words or punctuation
+    separate it, or if annotators never mark it. It still supports the concepts of a name that equals it.
 
     Args:
         near_names: The search for the nearest names.
@@ -134,19 +150,47 @@ class PhrasesSignal:
         self.counts = counts
 
     def read(self, docs: Sequence[Doc], own: Sequence[DocumentCounts] | None = None) -> list[View]:
-        found = [phrases(doc) for doc in docs]
-        near = self.near_names(phrase.text for of_doc in found for phrase in of_doc)
         left_out = self._left_out(own) if own else [frozenset()] * len(docs)
         known = own or [NOTHING] * len(docs)
+        near = self._near([phrases(doc) for doc in docs], known)
         return [
             PhraseView(
-                of_doc,
-                self.near_names.matching_entries([near[one.text] for one in of_doc], without),
+                [phrase for phrase, _ in of_doc],
+                self.near_names.matching_entries([pair for _, pair in of_doc], without),
                 self.counts,
                 counts,
             )
-            for of_doc, without, counts in zip(found, left_out, known, strict=True)
+            for of_doc, without, counts in zip(near, left_out, known, strict=True)
         ]
+
+    def _near(
+        self, found: Sequence[Sequence[Phrase]], own: Sequence[DocumentCounts]
+    ) -> list[list[tuple[Phrase, Near]]]:
+        """Return for each document the phrases that have near names, with these."""
+        texts = [one.text for of_doc in found for one in of_doc]
+        if not isinstance(self.near_names, LikelyNames):
+            near = self.near_names(texts)
+            return [[(one, near[one.text]) for one in of_doc] for of_doc in found]
+        plain = set(filter(_is_plain, dict.fromkeys(texts)))
+        likely = [
+            {one.text for one in of_doc if one.text in plain and not self._is_refuted(one.text, counts)}
+            for of_doc, counts in zip(found, own, strict=True)
+        ]
+        near = self.near_names.find(texts, frozenset().union(*likely))
+        return [
+            [
+                (one, pair)
+                for one in of_doc
+                if (pair := near.get(one.text)) and (one.text in searched or pair[1][0] > IS_NAME)
+            ]
+            for of_doc, searched in zip(found, likely, strict=True)
+        ]
+
+    def _is_refuted(self, text: str, own: DocumentCounts) -> bool:
+        """Return whether a text occurs often in other training documents, but is never annotated there."""
+        if self.counts is None or self.counts.marked.get(text, 0) > own.marked[text]:
+            return False
+        return self.counts.occurrences(text, own) >= REFUTED
 
     def _left_out(self, own: Sequence[DocumentCounts]) -> list[frozenset[int]]:
         """Return for each document the rows of the names that the vocabulary has from this document only."""
@@ -237,7 +281,7 @@ class PhraseView:
         occurs, votes = self._occurs[starts], self._votes[starts]
         often = np.where(occurs, np.log1p(np.add.reduceat(used * spans[phrase], starts)), 0.0)
         best = np.maximum.reduceat(self._cosine, starts)
-        is_name = votes & (self._cosine[starts] > 1 - EQUAL * 100)
+        is_name = votes & (self._cosine[starts] > IS_NAME)
         likeness = np.where(votes, np.maximum(self._cosine[starts] - INSIDE * share, best / 2), best / 2)
         marked = np.maximum.reduceat(np.where(used, marked[phrase], -np.inf), starts)
         known = np.maximum.reduceat(used * known[phrase], starts)
