@@ -12,7 +12,7 @@ from ..concept_set import ConceptSet
 
 CACHE_SIZE = 200_000  # texts
 TEXTS_PER_BATCH = 512
-ALIKE = 0.6  # least similarity of the n-grams of a text and a name, for the text to be encoded
+ALIKE = 0.7  # least similarity of the n-grams of a text and a name, for the text to be encoded
 
 Near = tuple[np.ndarray, np.ndarray]
 
