@@ -242,7 +242,7 @@ FUNCTIONS: dict[str, Callable[[int], object]] = {
 # Patterns for constants of the package, for settings of a program, and for what a library says.
 NOT_OF_USERS = {
     "vectors.faiss_index.index_kind",
-    "vectors.faiss_index._file_name",
+    "vectors.faiss_index.file_name",
     "vectors.faiss_index._faiss_message",
     "text.long_forms.STOP_WORDS",
     "text.long_forms._parse_table",

@@ -284,16 +284,14 @@ class ConceptMatcher(FolderPipe):
         return self._filtered[1]
 
     def _save(self, folder: Path, assets: AssetWriter) -> None:
-        from ..kb.storage import save_knowledge_base
+        from ..linking.matcher_storage import save_matcher
 
-        save_knowledge_base(self.kb, assets)
-        self.matcher.save(folder)
+        save_matcher(self.matcher, assets)
 
     def _load(self, folder: Path, assets: Mapping[str, Path]) -> None:
-        from ..kb.storage import open_saved_knowledge_base
-        from ..linking.name_matcher import NameMatcher
+        from ..linking.matcher_storage import load_matcher
 
-        self._use(NameMatcher.load(open_saved_knowledge_base(assets), folder))
+        self._use(load_matcher(assets))
 
 
 def _adds_letters(span: Span, start: int, end: int) -> bool:

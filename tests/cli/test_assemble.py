@@ -123,7 +123,7 @@ def test_another_vocabulary(command, small_kb, tiny_encoder, other_kb, tmp_path,
     other_kb.unlink()
     assert links(tmp_path / "second") == [("cystic fibrosis", "X1"), ("CF", "X1"), ("CF", "X1")]
     shared = sorted(path.name.partition("-")[0] for path in (tmp_path / "second" / "shared").iterdir())
-    assert shared == ["encoder", "kb", "vectors"]
+    assert shared == ["encoder", "kb", "matcher", "ngrams", "vectors"]
     assert links(output)[1] == ("cystic fibrosis", "D003550")
     nlp = spacy.load(tmp_path / "second")
     assert nlp.get_pipe("sapbert_linker").linker.generator.vectors.encoder.pooling == "mean"

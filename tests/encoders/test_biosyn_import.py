@@ -174,7 +174,8 @@ def test_what_is_trained_further_goes_with_the_encoder(imported, small_kb, tmp_p
     assert losses[linker.name] > 0
     assert linker.linker.sparse_weight != pytest.approx(1.7, abs=0.05)
     linker.to_disk(tmp_path / "linker")
-    saved = TransformerEncoder(str(tmp_path / "linker" / "encoder"), device="cpu")
+    (folder,) = (tmp_path / "linker" / "shared").glob("encoder-*")
+    saved = TransformerEncoder(str(folder), device="cpu")
     assert saved.l2_normalized is False
     assert saved.lexical_model[1:] == (pytest.approx(linker.linker.sparse_weight), 0)
 

@@ -73,12 +73,13 @@ def test_the_pipeline_holds_paths_and_checksums(saved, file, make):
     assert kinds(saved) == ["encoder"]
     assert not [*saved.rglob("*.kb"), *saved.rglob("vectors.npy"), *saved.rglob("concepts.npy")]
     manifest = srsly.read_json(saved / "sapbert_linker" / MANIFEST_FILE)
-    assert sorted(manifest["external"]) == ["kb", "vectors"]
+    assert sorted(manifest["external"]) == ["kb", "ngrams", "vectors"]
     assert manifest["external"]["kb"] == {
         "path": str(file),
         "fingerprint": load_knowledge_base(file).fingerprint,
         "files": {".": file.stat().st_size},
     }
+    assert sorted(srsly.read_json(saved / "concept_matcher" / MANIFEST_FILE)["external"]) == ["kb", "matcher"]
     assert sorted(srsly.read_json(saved / "concept_retriever" / MANIFEST_FILE)["external"]) == [
         "concept_vectors", "kb", "vectors",
     ]  # fmt: skip
@@ -119,7 +120,7 @@ def test_from_one_storage_to_the_other_in_place(saved, file):
     expected = content(spacy.load(saved))
     inside = {f"components.{name}.storage": "inside" for name in NAMES}
     spacy.load(saved, config=inside).to_disk(saved)
-    assert kinds(saved) == ["concepts", "encoder", "kb", "vectors"]
+    assert kinds(saved) == ["concepts", "encoder", "kb", "matcher", "ngrams", "vectors"]
     file.unlink()
     external = {f"components.{name}.storage": "external" for name in NAMES}
     nlp = spacy.load(saved, config=external)
@@ -180,7 +181,12 @@ def test_a_knowledge_base_that_is_none(saved, file):
 
 @pytest.mark.parametrize("damage", ["cut", "missing"])
 @pytest.mark.parametrize(
-    ("component", "name"), [("sapbert_linker", "vectors.npy"), ("concept_retriever", "concepts.npy")]
+    ("component", "name"),
+    [
+        ("sapbert_linker", "vectors.npy"),
+        ("concept_retriever", "concepts.npy"),
+        ("concept_matcher", "name_hashes.npy"),
+    ],
 )
 def test_damaged_vectors(saved, tmp_path, damage, component, name):
     (path,) = (tmp_path / "cache").rglob(name)
