@@ -127,7 +127,8 @@ def run(path: str, arguments: argparse.Namespace) -> dict[str, Any]:
             for what, some in texts.items():
                 part = slice(start, start + len(some))
                 start += len(some)
-                results[-1][what] = {f"recall@{k}": recall(rows[part], exact[part], k) for k in RECALLS}
+                if some:
+                    results[-1][what] = {f"recall@{k}": recall(rows[part], exact[part], k) for k in RECALLS}
             print(json.dumps(results[-1]), file=sys.stderr, flush=True)
     counts = {what: len(some) for what, some in texts.items()}
     return {"kb": path, "names": kb.n_names, "dim": encoder.dim, "queries": counts, "kinds": results}

@@ -23,8 +23,8 @@ processes (`--repeat`), and the fastest counts. No program has a threshold here,
 
     python benchmarks/peers.py [--vocabulary KB] [--corpora FILE[:TYPE]…] [--folder FOLDER] [--peer NAME…]
 
-`pip install gilda quickumls-simstring` adds these two. A program that is not installed is reported as such. With
-`--folder`, the files of each program are kept there. A later run builds only what has changed: the vocabulary, the
+`pip install gilda quickumls-simstring` adds these two. A program that is not installed, or fails, is reported as such.
+With `--folder`, the files of each program are kept there. A later run builds only what has changed: the vocabulary, the
 version of the program, or for ours its source. scispaCy's index takes about 6 minutes for MEDIC.
 """
 
@@ -513,7 +513,10 @@ def compare(arguments: argparse.Namespace, work: Path) -> dict[str, Any]:
     texts = json.loads((work / "texts.json").read_text())
     rows = {}
     for label in arguments.peer or PEERS:
-        row = measure(label, work, kb.fingerprint, arguments.repeat)
+        try:
+            row = measure(label, work, kb.fingerprint, arguments.repeat)
+        except subprocess.CalledProcessError:  # the other rows are still of use, after hours of building
+            row = {"error": f"failed: {_last_line(work / f'{PEERS[label].files}.log')}"}
         if "ranked" in row:
             row |= accuracy(kb, mentions, dict(zip(texts, row.pop("ranked"), strict=True)))
         rows[label] = row
@@ -521,6 +524,10 @@ def compare(arguments: argparse.Namespace, work: Path) -> dict[str, Any]:
     print_table(rows)
     counts = {"concepts": len(kb), "names": kb.n_names, "mentions": len(mentions), "different_texts": len(texts)}
     return {**counts, "peers": rows}
+
+
+def _last_line(log: Path) -> str:
+    return next((line for line in reversed(log.read_text(errors="replace").splitlines()) if line.strip()), "no message")
 
 
 def main() -> None:

@@ -266,7 +266,7 @@ class Errors:
         "[E319] '{given}' is not a list of layers. Give layer numbers, counted from 0 and separated by commas: 0,2,5."
     )
     E320 = (
-        "[E320] faiss cannot create the index '{kind}' ({reason}). Set `index` to 'Flat', 'HNSW', 'IVF', 'IVF,PQ', "
+        "[E320] faiss cannot create the index '{kind}' ({reason}). Set `index` to 'auto', 'Flat', 'HNSW', 'IVF', 'IVF,PQ', "
         "'SQ8' or another string that faiss's index_factory accepts."
     )
     E321 = (

@@ -18,7 +18,7 @@ from ..vectors.index import Index
 from ..vectors.postings import NgramIndex, NgramQueries
 
 EXACT_LIMIT = 5000  # names; a search would not be faster
-TEXTS_PER_BATCH = 64
+TEXTS_PER_BATCH = 256
 CELLS = 2**24  # texts times names of which all scores are kept at once
 CACHE_SIZE = 4096  # texts; with 30 candidates each about 40 MB
 # The names that are proposed for each text. The dense score decides most candidates, so the sparse one adds few.
@@ -246,8 +246,8 @@ class CandidateGenerator:
                 searched = np.setdiff1d(everything, proposed[-1][0])
             if len(searched):
                 n = min(self._n_names(mask), max(NEAREST_PER_CANDIDATE * k, 2 * SIMILAR))
-                rows = self.vectors.nearest(dense_queries[searched], n, mask)[1]
-                proposed.append((np.repeat(searched, n), rows.ravel()))
+                rows = self.vectors.propose(dense_queries[searched], n, mask)
+                proposed.append((np.repeat(searched, rows.shape[1]), rows.ravel()))
         which, rows = (np.concatenate(arrays) for arrays in zip(*proposed, strict=True))
         bits = self.kb.n_names.bit_length()
         pairs = np.unique((which << bits | rows)[rows >= 0])

@@ -221,9 +221,8 @@ class SapbertLinker(BatchedPipe):
         self.settings.check(name)
         if not self.settings.candidates.sparse and encoder == "none":
             raise SapbertError(Errors.E407)
-        check_setting(
-            self, "index", encoder != "none" or index in ("auto", "Flat"), "'auto' or 'Flat' if encoder is 'none'"
-        )
+        exact = index in ("auto", "Flat")
+        check_setting(self, "index", encoder != "none" or exact, "'auto' or 'Flat' if encoder is 'none'")
         self._linker: Optional[Linker] = None
         self._trainer: Optional[LinkerTrainer] = None
         register()

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Span
 
 from ..assets import TEMPORARY
 from ..encoders.documents import DocumentEncoder
@@ -20,6 +20,7 @@ from ..kb.storage import KB_FILE
 from ..types import AnnotatedDocument, DocumentConcept
 from ..vectors.flat import NameVectors, build_name_vectors
 from ..vectors.index import Index
+from ..vectors.postings import NgramIndex, cached_ngram_index
 from ..vectors.storage import VECTORS_FOLDER
 from ..vectors.stored import COMPRESSION
 from .concept_set import ConceptSet
@@ -29,14 +30,16 @@ from .settings import RetrieverSettings
 from .signal_weights import SignalWeights
 from .signals.document import DocumentSignal, EncodeDocuments
 from .signals.mentions import MentionsSignal
-from .signals.near_names import NearNames
+from .signals.near_names import LikelyNames, NearNames
 from .signals.phrases import PhrasesSignal
 from .signals.prior import PriorSignal
 from .signals.sentences import SentencesSignal
-from .signals.signal import Signal
+from .signals.signal import Characters, Signal
 from .training_counts import TrainingCounts
 
 NAMES_FOR_A_SENTENCE = 200
+FEW_NAMES = 5000
+"""Every phrase is compared with all names of a smaller vocabulary."""
 
 
 @dataclass(repr=False, eq=False)
@@ -54,6 +57,8 @@ class Retriever:
         encoder: Encodes names and concepts. It is never trained.
         concept_vectors: The vectors of the concepts, for "document".
         name_vectors: The vectors of the names, for "phrases" and "sentences".
+        ngrams: The n-grams of the names, for "phrases" in a vocabulary of more than `FEW_NAMES` names. They are opened
+            at the first use.
         document_encoder: The document encoder, for "document". It may be trained.
         encode_documents: A function that encodes documents instead of `document_encoder`.
         labels: The ids that select the concepts; None for all of the vocabulary.
@@ -68,6 +73,7 @@ class Retriever:
     encoder: TransformerEncoder | None = None
     concept_vectors: ConceptVectors | None = None
     name_vectors: Index | None = None
+    ngrams: NgramIndex | None = None
     document_encoder: DocumentEncoder | None = None
     encode_documents: EncodeDocuments | None = None
     labels: list[str] | None = None
@@ -91,10 +97,8 @@ class Retriever:
     def retrieve(self, docs: Sequence[Doc]) -> list[list[DocumentConcept]]:
         """Return the k best concepts above the threshold for each document, best first."""
         threshold = self.threshold
-        found = [
-            [self._describe(doc, concept) for concept in ranked if concept.score > threshold]
-            for doc, ranked in zip(docs, self.ranker.rank(docs, self.settings.k), strict=True)
-        ]
+        ranked = self.ranker.rank(docs, self.settings.k)
+        found = self._describe(docs, [[one for one in of_doc if one.score > threshold] for of_doc in ranked])
         return list(map(self._most_specific, found)) if self.settings.most_specific else found
 
     def rank(self, docs: Sequence[Doc], k: int, filter: Collection[str] | None = None) -> list[list[DocumentConcept]]:
@@ -109,8 +113,7 @@ class Retriever:
             The concepts of each document, best first.
         """
         retriever = self if filter is None else self._restricted_to(frozenset(filter))
-        ranked = retriever.ranker.rank(docs, k)
-        return [[retriever._describe(doc, one) for one in of_doc] for doc, of_doc in zip(docs, ranked, strict=True)]
+        return retriever._describe(docs, retriever.ranker.rank(docs, k))
 
     @property
     def threshold(self) -> float:
@@ -138,13 +141,23 @@ class Retriever:
         lowest = below([concept.concept_id for concept in found], self.kb)
         return [concept for concept in found if concept.concept_id in lowest]
 
-    def _describe(self, doc: Doc, ranked: RankedConcept) -> DocumentConcept:
-        concept_id = self.concepts.ids[ranked.place]
-        concept = self.kb.get(concept_id)
-        assert concept is not None  # the set only has concepts of the knowledge base
-        spans = (doc.char_span(start, end, alignment_mode="expand") for start, end in ranked.evidence)
-        evidence = tuple(span for span in spans if span is not None)
-        return DocumentConcept(concept_id, ranked.score, concept.canonical_name, evidence, ranked.contributions)
+    def _describe(self, docs: Sequence[Doc], ranked: Sequence[Sequence[RankedConcept]]) -> list[list[DocumentConcept]]:
+        """Return the concepts of documents with their names and spans. All names are read at once."""
+        ids = self.concepts.ids
+        summaries = self.kb.summaries_of(list(dict.fromkeys(ids[one.place] for of_doc in ranked for one in of_doc)))
+        return [
+            [
+                DocumentConcept(
+                    ids[one.place],
+                    one.score,
+                    summaries[ids[one.place]].preferred,
+                    tuple(_spans(doc, one.evidence)),
+                    one.contributions,
+                )
+                for one in of_doc
+            ]
+            for doc, of_doc in zip(docs, ranked, strict=True)
+        ]
 
     def _restricted_to(self, filter: frozenset[str]) -> Retriever:
         """Return a retriever for a subset of the concepts. It is cached, since its vectors take long to make."""
@@ -167,11 +180,20 @@ class Retriever:
             "sentences": lambda: SentencesSignal(
                 NearNames(_required(self.name_vectors), self.concepts, NAMES_FOR_A_SENTENCE)
             ),
-            "phrases": lambda: PhrasesSignal(NearNames(_required(self.name_vectors), self.concepts), self.counts),
+            "phrases": lambda: PhrasesSignal(self._names_of_phrases(), self.counts),
             "mentions": lambda: MentionsSignal(self.concepts, self.spans_key),
             "prior": lambda: PriorSignal(self.concepts, self.counts),
         }
         return make[name]()
+
+    def _names_of_phrases(self) -> NearNames:
+        vectors = self.name_vectors
+        assert vectors is not None  # opened whenever a signal needs it
+        # the whole vocabulary decides, so that a subset of its concepts gets the same features
+        if self.kb.n_names <= FEW_NAMES or not vectors.local or not vectors.encoder.l2_normalized:
+            return NearNames(vectors, self.concepts)
+        self.ngrams = self.ngrams or cached_ngram_index(self.kb, vectors.encoder.text_normalizer)
+        return LikelyNames(vectors, self.concepts, self.ngrams)
 
     # --- what training changes
 
@@ -195,6 +217,7 @@ class Retriever:
                 knowledge_base, self.encoder, folder / VECTORS_FOLDER, known=known, compression=compression
             )
             self.name_vectors = NameVectors(folder / VECTORS_FOLDER, knowledge_base, self.encoder)
+        self.ngrams = None
         self.concepts = ConceptSet(knowledge_base, self.concepts.ids)
         self._discard_signals()
 
@@ -215,6 +238,13 @@ class Retriever:
         """Return a new folder that exists as long as the retriever."""
         self._folders.append(tempfile.TemporaryDirectory(prefix=TEMPORARY, ignore_cleanup_errors=True))
         return Path(self._folders[-1].name)
+
+
+def _spans(doc: Doc, evidence: Iterable[Characters]) -> Iterator[Span]:
+    for start, end in evidence:
+        span = doc.char_span(start, end, alignment_mode="expand")
+        if span is not None:
+            yield span
 
 
 def _required(part: Any) -> Any:

@@ -132,7 +132,7 @@ def _hash_word(written: str) -> tuple[str, int, int]:
     return key, hash64(key) if key else 0, acronym_hash(written)
 
 
-_hash_short = lru_cache(maxsize=1 << 16)(_hash_word)
+_hash_short = lru_cache(maxsize=1 << 15)(_hash_word)
 
 
 def _gap(between: str) -> tuple[bool, bool]:
@@ -140,7 +140,7 @@ def _gap(between: str) -> tuple[bool, bool]:
     return _SPACE if between == " " else (len(between) > MAX_GAP or bool(_BREAK.search(between)), "," in between)
 
 
-@lru_cache(maxsize=1 << 16)
+@lru_cache(maxsize=1 << 14)
 def word_keys(text: str) -> tuple[str, ...]:
     """Return the sorted keys of the words that distinguish names, without function words."""
     return tuple(sorted(filter(None, written_and_keys(text)[1])))

@@ -30,10 +30,12 @@ INDEX_SUFFIX = ".faiss"
 AUTO = "auto"
 """The index that is chosen by the number of names."""
 EXACT_NAMES = 20_000
-"""Up to this number of names, an exact search takes no longer than an index. Masks with few rows use it as well."""
-REFINED, LEAST_REFINED = 2, 128
-"""An index is asked for twice the wanted number of names, at least for 128. Their products decide."""
-AUTO_PROBED = 128
+"""Up to this number of names, an exact search costs about as much as an index. Masks with few rows use it as well."""
+REFINED, LEAST_REFINED = 3, 128
+"""An index is asked for three times the wanted number of names, at least for 128. Their products decide."""
+PROPOSED = 3
+"""Proposals are a third more than the wanted number of names, since their products are not compared."""
+AUTO_PROBED, AUTO_PROBED_SHARE = 128, 4
 NAMES_PER_CENTROID = 64  # for training
 LEAST_TRAINED = 65_536
 
@@ -71,12 +73,20 @@ class FaissVectors(NameVectors):
     def nearest(self, queries: np.ndarray, n: int, mask: FilterMask | None = None) -> tuple[np.ndarray, np.ndarray]:
         if mask is not None and len(mask.rows) <= EXACT_NAMES:
             return super().nearest(queries, n, mask)
-        asked = min(self._index.ntotal, max(REFINED * n, LEAST_REFINED))
-        if mask is None:
-            _, rows = self._index.search(queries, asked)
-        else:
-            rows = self._search_some(queries, asked, mask)
-        return self._best(queries, rows, n)
+        return self._best(queries, self._search(queries, max(REFINED * n, LEAST_REFINED), mask), n)
+
+    def propose(self, queries: np.ndarray, n: int, mask: FilterMask | None = None) -> np.ndarray:
+        if mask is not None and len(mask.rows) <= EXACT_NAMES:
+            return super().propose(queries, n, mask)
+        return self._search(queries, n + n // PROPOSED, mask)
+
+    def _search(self, queries: np.ndarray, n: int, mask: FilterMask | None) -> np.ndarray:
+        """Return the rows of the n names with the highest estimates."""
+        n = min(self._index.ntotal, n)
+        if mask is not None:
+            return self._search_some(queries, n, mask)
+        rows: np.ndarray = self._index.search(queries, n)[1]
+        return rows
 
     def _search_some(self, queries: np.ndarray, n: int, mask: FilterMask) -> np.ndarray:
         allowed = np.zeros(self._index.ntotal, dtype=bool)
@@ -209,7 +219,7 @@ def index_kind(index: str, names: int, dim: int) -> tuple[str, str]:
 def _auto_kind(names: int, dim: int) -> tuple[str, str]:
     """Return the index for a number of names. Both numbers were chosen by `benchmarks/index_kinds.py`."""
     cells = 2 ** round(math.log2(math.sqrt(max(names, 1))))
-    return f"IVF{cells},PQ{_parts(dim, 4)}x4fs", f"nprobe={max(1, min(cells, AUTO_PROBED))}"
+    return f"IVF{cells},PQ{_parts(dim, 4)}x4fs", f"nprobe={max(1, min(cells // AUTO_PROBED_SHARE, AUTO_PROBED))}"
 
 
 def _parts(dim: int, most: int) -> int:

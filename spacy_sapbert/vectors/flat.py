@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..assets import fingerprint_of
-from ..encoders.fork_safety import use_one_thread_after_fork
 from ..encoders.transformer import TransformerEncoder
 from ..errors import Errors, SapbertError
 from ..files import cache_dir, replacing
@@ -114,18 +113,7 @@ class NameVectors(Index):
         return self.vectors.similarities(queries, rows)
 
     def nearest(self, queries: np.ndarray, n: int, mask: FilterMask | None = None) -> tuple[np.ndarray, np.ndarray]:
-        import faiss
-
-        use_one_thread_after_fork()
-        best = faiss.ResultHeap(len(queries), n, keep_max=True)
-        rows = None if mask is None else np.asarray(mask.rows, dtype=np.int64)
-        for start in range(0, len(self.vectors) if rows is None else len(rows), NAMES_PER_CHUNK):
-            part = slice(start, start + NAMES_PER_CHUNK)
-            block = self.vectors[part if rows is None else rows[part]]
-            scores, places = faiss.knn(queries, block, min(n, len(block)), metric=faiss.METRIC_INNER_PRODUCT)
-            best.add_result(scores, places + start if rows is None else rows[part][places])
-        best.finalize()
-        return best.D, best.I
+        return self.vectors.nearest(queries, n, None if mask is None else np.asarray(mask.rows, dtype=np.int64))
 
     def save(self, folder: Path) -> None:
         """Copy the vectors into a folder, where `NameVectors` opens them."""

@@ -78,6 +78,19 @@ class Index(Protocol):
             the products may be estimates. A row of -1 means that no more names were found.
         """
 
+    def propose(self, queries: np.ndarray, n: int, mask: FilterMask | None = None) -> np.ndarray:
+        """Find names that are probably among the n nearest. It is faster than `nearest`, which also compares them.
+
+        Args:
+            queries: Vectors, float32, shape (q, dim).
+            n: The number of names, at most the number of names in the mask.
+            mask: Only find names of this filter mask; None for all names.
+
+        Returns:
+            Rows in no order, int64, shape (len(queries), n or more). A row of -1 means that no more names were found.
+        """
+        return self.nearest(queries, n, mask)[1]
+
     @property
     def longest(self) -> float:
         """The length of the longest vector of a name."""

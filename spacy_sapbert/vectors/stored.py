@@ -16,6 +16,8 @@ ROWS_FILE = "rows.npy"
 COMPRESSIONS = ("int8", "int4", "float32")
 """How a number of a vector is stored. "int8" and "int4" add one factor per vector, which keeps its length exact."""
 COMPRESSION = "int8"
+ROWS_PER_SEARCH = 16_384
+LARGEST_GROUP = 32
 ROWS_PER_CHUNK = 1024  # as float32, they fit into the cache of a core
 
 _LEVELS = {"int8": 127, "int4": 7}
@@ -71,28 +73,76 @@ class StoredVectors:
             query = queries[which[order[start]]]
             for first in range(start, end, ROWS_PER_CHUNK):
                 pairs = order[first : min(first + ROWS_PER_CHUNK, end)]
-                products[pairs] = self._inner(query, rows[pairs])
+                products[pairs] = self._inner(query, self._array[rows[pairs]])
         return products
 
-    def similarities(self, queries: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
+    def similarities(self, queries: np.ndarray, rows: np.ndarray | slice | None = None) -> np.ndarray:
         """Return the inner products of queries with the vectors of some rows, or with all vectors.
 
         Returns:
             float32, shape (len(queries), len(rows) or n).
         """
-        products = np.empty((len(queries), len(self) if rows is None else len(rows)), dtype=np.float32)
+        array = self._array[rows] if isinstance(rows, slice) else self._array
+        picked = None if isinstance(rows, slice) else rows
+        products = np.empty((len(queries), len(array) if picked is None else len(picked)), dtype=np.float32)
         for start in range(0, products.shape[1], ROWS_PER_CHUNK):
             part = slice(start, start + ROWS_PER_CHUNK)
-            products[:, part] = self._inner(queries, part if rows is None else rows[part]).T
+            products[:, part] = self._inner(queries, array[part if picked is None else picked[part]]).T
         return products
 
-    def _inner(self, queries: np.ndarray, rows: np.ndarray | slice) -> np.ndarray:
+    def nearest(self, queries: np.ndarray, n: int, rows: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Find the vectors with the highest inner products, among some rows or all.
+
+        Args:
+            queries: Vectors, float32, shape (q, dim).
+            n: The number of vectors.
+            rows: Only these rows, int64; None for all.
+
+        Returns:
+            Inner products and rows, float32 and int64, shape (q, n), best first. Of equal ones, the one with the lower
+            place comes first. A row of -1 means that there are no more.
+        """
+        n_rows = len(self) if rows is None else len(rows)
+        products = np.full((len(queries), n), -np.inf, dtype=np.float32)
+        found = np.full((len(queries), n), -1, dtype=np.int64)
+        for start in range(0, n_rows, ROWS_PER_SEARCH):
+            part = slice(start, start + ROWS_PER_SEARCH)
+            scores, places = _highest(self.similarities(queries, part if rows is None else rows[part]), n)
+            places = places + start if rows is None else rows[part][places]
+            products, found = np.hstack([products, scores]), np.hstack([found, places])
+            best = np.argsort(-products, axis=1, kind="stable")[:, :n]
+            products, found = np.take_along_axis(products, best, axis=1), np.take_along_axis(found, best, axis=1)
+        return products, found
+
+    def _inner(self, queries: np.ndarray, stored: np.ndarray) -> np.ndarray:
         """Return inner products with one query or several. The factors come last, since that is less work."""
-        numbers, factors = _numbers(self._array[rows], self.shape[1])
+        numbers, factors = _numbers(stored, self.shape[1])
         products: np.ndarray = numbers @ queries.T
         if factors is not None:
             products *= factors if products.ndim == 1 else factors[:, None]
         return products
+
+
+def _highest(scores: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the n highest scores of each row, or all if there are fewer, and their places, best first.
+
+    The highest scores of n groups are a lower bound. Few scores reach it, so that sorting costs little.
+
+    Args:
+        scores: float32, shape (q, m).
+        n: The number of scores.
+    """
+    q, m = scores.shape
+    n = min(n, m)
+    size = max(1, min(LARGEST_GROUP, m // (4 * n)))
+    groups = scores[:, : m // size * size].reshape(q, m // size, size).max(axis=2)
+    lowest = np.partition(groups, groups.shape[1] - n, axis=1)[:, groups.shape[1] - n]
+    which, places = np.nonzero(scores >= lowest[:, None])
+    reached = scores[which, places]
+    order = np.lexsort((-reached, which))  # it is stable: equal scores stay in the order of their places
+    firsts = np.searchsorted(which, np.arange(q))
+    best = order[firsts[:, None] + np.arange(n)]
+    return reached[best], places[best]
 
 
 def compress(vectors: np.ndarray, compression: str) -> np.ndarray:

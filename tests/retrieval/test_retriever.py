@@ -110,3 +110,18 @@ def test_documents_can_be_encoded_by_something_else(make):
     (best, *_), *_ = retriever.rank([NLP.make_doc("cold")], 3)
     assert best.concept_id == "D003550"
     assert best.score == pytest.approx(1, abs=1e-4)
+
+
+def test_a_large_vocabulary_needs_no_search_over_all_vectors(make, monkeypatch):
+    exact = make("phrases")
+    retriever = make("phrases")
+    monkeypatch.setattr("spacy_sapbert.retrieval.retriever.FEW_NAMES", 3)
+    monkeypatch.setattr(type(retriever.name_vectors), "nearest", None)
+    doc = NLP.make_doc("Breast cancer. A common cold")
+    ((first, *_),) = retriever.rank([doc], 9)
+    assert first.score == 1
+    monkeypatch.undo()
+    names = {concept.concept_id: concept for concept in exact.rank([doc], 9)[0] if concept.score == 1}
+    assert names
+    likely = {concept.concept_id: concept for concept in retriever.rank([doc], 9)[0] if concept.score == 1}
+    assert likely == names

@@ -13,7 +13,7 @@ from spacy_sapbert.assets import AssetWriter
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.filters import Filter, FilterMask
-from spacy_sapbert.vectors.faiss_index import AUTO_PROBED, build_index, index_kind, open_faiss, save_faiss
+from spacy_sapbert.vectors.faiss_index import build_index, index_kind, open_faiss, save_faiss
 from spacy_sapbert.vectors.flat import NameVectors, cached_name_vectors
 from spacy_sapbert.vectors.storage import INDEX, VECTORS, open_index, save_index
 
@@ -219,9 +219,9 @@ def test_an_index_by_the_number_of_names(vectors, small_kb, monkeypatch, tmp_pat
 @pytest.mark.parametrize(
     ("names", "kind"),
     [
-        (76_052, ("IVF256,PQ96x4fs", f"nprobe={AUTO_PROBED}")),
-        (1_000_000, ("IVF1024,PQ96x4fs", f"nprobe={AUTO_PROBED}")),
-        (10_000_000, ("IVF4096,PQ96x4fs", f"nprobe={AUTO_PROBED}")),
+        (76_052, ("IVF256,PQ96x4fs", "nprobe=64")),
+        (1_000_000, ("IVF1024,PQ96x4fs", "nprobe=128")),
+        (10_000_000, ("IVF4096,PQ96x4fs", "nprobe=128")),
     ],
 )
 def test_the_kind_by_the_number_of_names(names, kind):

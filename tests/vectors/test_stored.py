@@ -72,6 +72,32 @@ def test_inner_products(compression):
     assert vectors.similarities(queries[:0]).shape == (0, 50)
 
 
+@pytest.mark.parametrize("n", [1, 3, 20, 50])
+@pytest.mark.parametrize("largest_group", [1, 4, 32])
+def test_the_nearest(n, largest_group, monkeypatch):
+    monkeypatch.setattr(stored, "ROWS_PER_SEARCH", 23)
+    monkeypatch.setattr(stored, "LARGEST_GROUP", largest_group)
+    vectors, queries = StoredVectors(compress(some_vectors(), "int8"), 32), some_vectors(5, seed=1)
+    exact = vectors.similarities(queries)
+    products, rows = vectors.nearest(queries, n)
+    np.testing.assert_array_equal(rows, np.argsort(-exact, axis=1)[:, :n])
+    np.testing.assert_allclose(products, -np.sort(-exact, axis=1)[:, :n], atol=1e-4)
+    some = np.random.default_rng(0).permutation(50)[:30]
+    products, rows = vectors.nearest(queries, n, some)
+    wanted = some[np.argsort(-exact[:, some], axis=1)][:, :n]
+    np.testing.assert_array_equal(rows[:, :30], wanted)
+    assert (rows[:, 30:] == -1).all()
+    assert np.isneginf(products[:, 30:]).all()
+
+
+def test_equally_near_vectors_keep_their_order():
+    vectors = StoredVectors(np.repeat(np.eye(4, dtype=np.float32), 10, axis=0), 4)
+    products, rows = vectors.nearest(np.eye(4, dtype=np.float32)[1:3], 12)
+    np.testing.assert_array_equal(rows[:, :10], [range(10, 20), range(20, 30)])
+    np.testing.assert_array_equal(products, [[1] * 10 + [0] * 2] * 2)
+    assert vectors.nearest(np.zeros((0, 4), np.float32), 3)[1].shape == (0, 3)
+
+
 @pytest.mark.parametrize("compression", COMPRESSIONS)
 def test_some_rows(compression):
     vectors = StoredVectors(compress(some_vectors(), compression), 32)

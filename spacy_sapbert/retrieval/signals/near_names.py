@@ -1,4 +1,4 @@
-"""`NearNames`: find the nearest names of texts, with a cache for repeated texts."""
+"""`NearNames` and `LikelyNames`: find the nearest names of texts, with a cache for repeated texts."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from collections.abc import Collection, Iterable, Sequence
 import numpy as np
 
 from ...vectors.index import Index
+from ...vectors.postings import NgramIndex
 from ..concept_set import ConceptSet
 
 CACHE_SIZE = 200_000  # texts
 TEXTS_PER_BATCH = 512
+ALIKE = 0.7  # least similarity of the n-grams of a text and a name, for the text to be encoded
 
 Near = tuple[np.ndarray, np.ndarray]
 
@@ -42,9 +44,12 @@ class NearNames:
                 cosines, rows = self._nearest(vectors[part])
                 for text, *pair in zip(missing[part], rows, cosines, strict=True):
                     near[text] = self._cache[text] = pair[0], pair[1]
+        self._drop_oldest()
+        return near
+
+    def _drop_oldest(self) -> None:
         for text in list(self._cache)[: max(0, len(self._cache) - CACHE_SIZE)]:
             self._cache.pop(text, None)  # another thread may have removed it already
-        return near
 
     def _nearest(self, queries: np.ndarray) -> Near:
         cosines, rows = self.vectors.nearest(queries, self.n, self.concepts.names)
@@ -76,3 +81,80 @@ class NearNames:
         texts, names, cosines = texts[kept], rows.ravel()[kept], cosines.ravel()[kept]
         which, places = self.concepts.owners(names)
         return texts[which], places, cosines[which]
+
+
+class LikelyNames(NearNames):
+    """Finds near names of those texts that look like a name, without a search over all vectors.
+
+    A text that is a name has a stored vector. Any other text is compared with names by its n-grams first. Only if one
+    of them is alike, the text is encoded. Cosines are exact. Names without common n-grams are not found.
+
+    Args:
+        vectors: The vectors of all names of the knowledge base. They must be on this machine.
+        concepts: The concepts with these names.
+        ngrams: The n-grams of all names of the knowledge base.
+        n: The number of names for each text.
+    """
+
+    def __init__(self, vectors: Index, concepts: ConceptSet, ngrams: NgramIndex, n: int = 10) -> None:
+        super().__init__(vectors, concepts, n)
+        self.ngrams = ngrams
+
+    def find(self, texts: Iterable[str], likely: Collection[str]) -> dict[str, Near]:
+        """Return the rows and cosines of near names, as a call does, for texts that have any.
+
+        Args:
+            texts: The texts.
+            likely: Those that are searched for. Of any other text, only names that equal it are found.
+        """
+        unique = list(dict.fromkeys(texts))
+        near = {text: found for text in unique if (found := self._cache.get(text)) is not None}
+        missing = [text for text in unique if text not in near]
+        for start in range(0, len(missing), TEXTS_PER_BATCH):
+            part = missing[start : start + TEXTS_PER_BATCH]
+            searched = [text in likely for text in part]
+            rows, cosines = self._find(part, np.array(searched))
+            for text, is_likely, *pair in zip(part, searched, rows, cosines, strict=True):
+                near[text] = pair[0], pair[1]
+                if is_likely or pair[0][0] >= 0:
+                    self._cache[text] = near[text]
+        self._drop_oldest()
+        return {text: pair for text, pair in near.items() if pair[0][0] >= 0}
+
+    def _find(self, texts: Sequence[str], likely: np.ndarray) -> Near:
+        """Return rows and cosines, shape (len(texts), n)."""
+        which, rows = self._equal_names(texts)
+        asked = np.union1d(np.flatnonzero(likely), which)
+        scores, proposed = self.ngrams.search([texts[i] for i in asked], self.n, self.concepts.names)
+        alike = np.isin(asked, which) | (scores.max(axis=1, initial=0) >= ALIKE)
+        asked, proposed = asked[alike], proposed[alike]
+        which = np.concatenate([which, np.repeat(asked, proposed.shape[1])])
+        which, rows = _unique_pairs(which, np.concatenate([rows, proposed.ravel()]))
+        queries = np.zeros((len(texts), self.vectors.encoder.dim), dtype=np.float32)
+        queries[asked] = self.vectors.encode([texts[i] for i in asked])
+        cosines = self.vectors.products(queries, which, rows)
+        return self._best(len(texts), which, rows, cosines)
+
+    def _equal_names(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        which, rows = self.vectors.equal_names(texts)
+        if self.concepts.names is not None:
+            allowed = np.isin(rows, self.concepts.names.rows)
+            which, rows = which[allowed], rows[allowed]
+        return which, rows
+
+    def _best(self, n_texts: int, which: np.ndarray, rows: np.ndarray, cosines: np.ndarray) -> Near:
+        """Return the rows and cosines of the n nearest names of each text, -1 and 0 where there are fewer."""
+        order = np.lexsort((rows, -cosines, which))
+        which, rows, cosines = which[order], rows[order], cosines[order]
+        places = np.arange(len(which)) - np.searchsorted(which, which)
+        kept = places < self.n
+        best = np.full((n_texts, self.n), -1, dtype=np.int64), np.zeros((n_texts, self.n), dtype=np.float32)
+        best[0][which[kept], places[kept]] = rows[kept]
+        best[1][which[kept], places[kept]] = cosines[kept]
+        return best
+
+
+def _unique_pairs(which: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return each pair once, without those with a row of -1."""
+    pairs = np.unique(np.stack([which, rows])[:, rows >= 0], axis=1)
+    return pairs[0], pairs[1]

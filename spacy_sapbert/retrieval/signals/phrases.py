@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate
-from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +17,7 @@ from spacy.tokens import Doc
 from ...text.composites import composite_splits
 from ...text.normalize import lower
 from ..training_counts import NOTHING, DocumentCounts, TrainingCounts
-from .near_names import NearNames
+from .near_names import LikelyNames, Near, NearNames
 from .signal import Characters, View
 
 LONGEST = 6  # words
@@ -30,6 +29,12 @@ EQUAL = 1e-6  # cosines with a smaller difference are equal
 INSIDE = 0.1  # subtracted from the similarity of a phrase that is always inside longer names
 _CONNECTOR = re.compile(r"\b(?:and|or|nor)\b|/")
 BEGINNING = 25  # words: the most in the beginning of a document, such as its title
+IS_NAME = 1 - EQUAL * 100  # above this cosine, a phrase equals the name
+# What is searched for in a large vocabulary. The limits were set on training documents, see docs/results.md.
+LONGEST_LIKELY = 5  # words
+REFUTED = 3  # occurrences in training documents without annotation
+_INNER_WORDS = frozenset({"of", "the"})  # other stop words inside a phrase separate two phrases
+_SEPARATORS = frozenset(',()%=<>"')
 
 
 class Phrase(NamedTuple):
@@ -51,41 +56,57 @@ def phrases(doc: Doc) -> list[Phrase]:
 
     The first and the last word are not stop words. The parts of composites are phrases, too.
     """
-    found: dict[str, list[Characters]] = {}
     text = doc.text
-    runs = [(doc[first].idx, doc[last].idx + len(doc[last]), last - first < LONGEST) for first, last in _runs(doc)]
-    for start, end, _ in filter(itemgetter(2), runs):
-        form = lower(text[start:end])
-        if len(form) > 1 and not form.isdigit():
-            found.setdefault(form, []).append((start, end))
-    for form, span in _composite_parts(text, [run[:2] for run in runs]).items():
+    found: dict[str, list[Characters]] = {}
+    joined = []
+    form_of = _forms(text)
+    for start, end, is_phrase, is_joined in _runs(doc):
+        if is_joined:
+            joined.append((start, end))
+        if is_phrase:
+            form = form_of(start, end)
+            if len(form) > 1 and not form.isdigit():
+                found.setdefault(form, []).append((start, end))
+    for form, span in _composite_parts(text, joined).items():
         found.setdefault(form, [span])
     limit = end_of_beginning(doc)
     return [Phrase(form, spans, spans[0][0] < limit) for form, spans in found.items()]
 
 
-def _runs(doc: Doc) -> Iterator[tuple[int, int]]:
-    """Yield the first and the last token of each run that can be a phrase or a composite."""
-    ends = [token.text in ENDS or token.is_space for token in doc]
-    outer = [token.lower_ not in STOP_WORDS and any(map(str.isalnum, token.text)) for token in doc]
-    for first, is_outer in enumerate(outer):
-        if is_outer:
-            for last in range(first, min(first + LONGEST_COMPOSITE, len(doc))):
-                if ends[last]:
-                    break
-                if outer[last]:
-                    yield first, last
+def _forms(text: str) -> Callable[[int, int], str]:
+    """Return a function that gives the lower-case form of a part of a text."""
+    lowered = text.lower()
+    if len(lowered) == len(text) and " ".join(lowered.split()) == lowered:
+        return lambda start, end: lowered[start:end]  # much faster, since the text as a whole has this form
+    return lambda start, end: lower(text[start:end])
+
+
+def _runs(doc: Doc) -> Iterator[tuple[int, int, bool, bool]]:
+    """Yield each run of words that can be a phrase or a composite: its characters, and which of both it can be."""
+    texts = [token.text for token in doc]
+    starts = [token.idx for token in doc]
+    stops = [start + len(one) for start, one in zip(starts, texts, strict=True)]
+    outer = [any(map(str.isalnum, one)) and one.lower() not in STOP_WORDS for one in texts]
+    clauses = list(accumulate(one in ENDS or one.isspace() for one in texts))
+    # the number of connectors before each token, the last one for the end of the document
+    joints = [0, *accumulate(_CONNECTOR.search(one) is not None for one in texts)]
+    words = [place for place, is_outer in enumerate(outer) if is_outer]
+    for number, first in enumerate(words):
+        for last in words[number : number + LONGEST_COMPOSITE]:
+            length = last - first + 1
+            if length > LONGEST_COMPOSITE or clauses[last] != clauses[first]:
+                break
+            yield starts[first], stops[last], length <= LONGEST, joints[last + 1] > joints[first]
 
 
 def _composite_parts(text: str, runs: Iterable[Characters]) -> dict[str, Characters]:
     """Return the parts of possible composites, such as "brain and lung cancer", with the shortest run of each part."""
     parts: dict[str, Characters] = {}
     for start, end in sorted(runs, key=lambda run: (run[1] - run[0], run)):
-        if _CONNECTOR.search(text, start, end):
-            for split in composite_splits(text[start:end], max_splits=1):
-                for part in map(lower, split):
-                    if part.count(" ") < LONGEST:
-                        parts.setdefault(part, (start, end))
+        for split in composite_splits(text[start:end], max_splits=1):
+            for part in map(lower, split):
+                if part.count(" ") < LONGEST:
+                    parts.setdefault(part, (start, end))
     return parts
 
 
@@ -97,10 +118,20 @@ def end_of_beginning(doc: Doc) -> int:
     return len(doc.text)
 
 
+def _is_plain(text: str) -> bool:
+    """Return whether a phrase is short, and has only separators inside that names often have."""
+    words = text.split()
+    inner = STOP_WORDS.intersection(words[1:-1])
+    return len(words) <= LONGEST_LIKELY and inner <= _INNER_WORDS and _SEPARATORS.isdisjoint(text)
+
+
 class PhrasesSignal:
     """The concepts with names that are similar to phrases of a document.
 
     A phrase supports the concepts of its nearest name. It supports the concepts of other near names half as much.
+
+    In a large vocabulary (`LikelyNames`), a phrase is not searched for if it is long, if stop words or punctuation
+    separate it, or if annotators never mark it. It still supports the concepts of a name that equals it.
 
     Args:
         near_names: The search for the nearest names.
@@ -119,19 +150,47 @@ class PhrasesSignal:
         self.counts = counts
 
     def read(self, docs: Sequence[Doc], own: Sequence[DocumentCounts] | None = None) -> list[View]:
-        found = [phrases(doc) for doc in docs]
-        near = self.near_names(phrase.text for of_doc in found for phrase in of_doc)
         left_out = self._left_out(own) if own else [frozenset()] * len(docs)
         known = own or [NOTHING] * len(docs)
+        near = self._near([phrases(doc) for doc in docs], known)
         return [
             PhraseView(
-                of_doc,
-                self.near_names.matching_entries([near[one.text] for one in of_doc], without),
+                [phrase for phrase, _ in of_doc],
+                self.near_names.matching_entries([pair for _, pair in of_doc], without),
                 self.counts,
                 counts,
             )
-            for of_doc, without, counts in zip(found, left_out, known, strict=True)
+            for of_doc, without, counts in zip(near, left_out, known, strict=True)
         ]
+
+    def _near(
+        self, found: Sequence[Sequence[Phrase]], own: Sequence[DocumentCounts]
+    ) -> list[list[tuple[Phrase, Near]]]:
+        """Return for each document the phrases that have near names, with these."""
+        texts = [one.text for of_doc in found for one in of_doc]
+        if not isinstance(self.near_names, LikelyNames):
+            near = self.near_names(texts)
+            return [[(one, near[one.text]) for one in of_doc] for of_doc in found]
+        plain = set(filter(_is_plain, dict.fromkeys(texts)))
+        likely = [
+            {one.text for one in of_doc if one.text in plain and not self._is_refuted(one.text, counts)}
+            for of_doc, counts in zip(found, own, strict=True)
+        ]
+        near = self.near_names.find(texts, frozenset().union(*likely))
+        return [
+            [
+                (one, pair)
+                for one in of_doc
+                if (pair := near.get(one.text)) and (one.text in searched or pair[1][0] > IS_NAME)
+            ]
+            for of_doc, searched in zip(found, likely, strict=True)
+        ]
+
+    def _is_refuted(self, text: str, own: DocumentCounts) -> bool:
+        """Return whether a text occurs often in other training documents, but is never annotated there."""
+        if self.counts is None or self.counts.marked.get(text, 0) > own.marked[text]:
+            return False
+        return self.counts.occurrences(text, own) >= REFUTED
 
     def _left_out(self, own: Sequence[DocumentCounts]) -> list[frozenset[int]]:
         """Return for each document the rows of the names that the vocabulary has from this document only."""
@@ -174,76 +233,77 @@ class PhraseView:
         highest = np.zeros(len(found), dtype=np.float32)
         np.maximum.at(highest, phrase, cosine)
         votes = cosine >= highest[phrase] - EQUAL
-        order = np.lexsort((phrase, -cosine, ~votes))  # first the phrases with it as the nearest concept
-        self._of_place: dict[int, list[tuple[int, float, bool]]] = {}
-        for i in order:
-            self._of_place.setdefault(int(place[i]), []).append((int(phrase[i]), float(cosine[i]), bool(votes[i])))
+        # for each concept, the phrases with it as their nearest concept come first
+        order = np.lexsort((phrase, -cosine, ~votes, place))
+        _, firsts = np.unique((place * len(found) + phrase)[order], return_index=True)
+        order = order[np.sort(firsts)]  # one entry per concept and phrase: that of the nearest name
+        self._phrase, self._cosine, self._votes = phrase[order], cosine[order].astype(np.float64), votes[order]
+        self._places, self._starts = np.unique(place[order], return_index=True)
+        self._occurs = self._votes & (self._cosine > OCCURRENCE)
+        self._used = self._occurs.copy()
+        self._used[self._starts] = True  # for want of an occurrence, the best phrase
         names = (span for i in np.flatnonzero(highest > NAME) for span in found[i].spans)
-        self._names = _NameSpans(names)
+        self._features = self._compute(_NameSpans(names))
 
     def nearest(self, n: int) -> np.ndarray:
-        scored = [(-self._similarity(seen), place) for place, seen in self._of_place.items()]
-        return np.array([place for _, place in sorted(scored)[:n]], dtype=np.int64)
+        return self._places[np.argsort(-self._features[:, 0], kind="stable")[:n]]
 
     def features(self, places: np.ndarray) -> np.ndarray:
         features = np.zeros((len(places), len(PhrasesSignal.features)), dtype=np.float32)
-        for row, place in enumerate(places):
-            seen = self._of_place.get(int(place))
-            if seen:
-                features[row] = self._features(seen)
+        rows = np.searchsorted(self._places, places)
+        found = np.flatnonzero(np.isin(places, self._places))
+        features[found] = self._features[rows[found]]
         return features
 
     def evidence(self, place: int) -> list[Characters]:
-        seen = self._of_place.get(place, [])
-        occurring = self._occurring(seen) or [phrase for phrase, _, _ in seen[:1]]
-        return _without_overlaps(span for phrase in occurring for span in self._phrases[phrase].spans)
+        row = int(np.searchsorted(self._places, place))
+        if row == len(self._places) or self._places[row] != place:
+            return []
+        part = slice(*[*self._starts.tolist(), len(self._phrase)][row : row + 2])
+        using = self._phrase[part][self._used[part]].tolist()
+        return _without_overlaps(span for phrase in using for span in self._phrases[phrase].spans)
 
-    def _similarity(self, seen: list[tuple[int, float, bool]]) -> float:
-        first, cosine, votes = seen[0]
-        best = max(cosine for _, cosine, _ in seen)
-        if not votes:
-            return best / 2
-        using = [self._phrases[phrase] for phrase in self._occurring(seen) or [first]]
-        return max(cosine - INSIDE * self._share_inside(using), best / 2)
-
-    @staticmethod
-    def _occurring(seen: list[tuple[int, float, bool]]) -> list[int]:
-        """Return the indices of the phrases that count as occurrences of a name."""
-        return list(dict.fromkeys(phrase for phrase, cosine, votes in seen if votes and cosine > OCCURRENCE))
-
-    def _features(self, seen: list[tuple[int, float, bool]]) -> list[float]:
-        first, cosine, votes = seen[0]
-        best = max(cosine for _, cosine, _ in seen)
-        using = [self._phrases[phrase] for phrase in self._occurring(seen) or [first]]
-        often = np.log1p(sum(len(phrase.spans) for phrase in using)) if self._occurring(seen) else 0.0
-        is_name = votes and cosine > 1 - EQUAL * 100
-        marked, known = self._marked(using)
-        return [
-            self._similarity(seen),
-            max(0.0, best - 0.5),
-            10 * max(0.0, best - 0.9),
-            is_name,
-            often,
-            any(phrase.in_beginning for phrase in using),
-            marked,
-            known,
-            is_name and self._counts is not None and not known,
-            often * (marked > 3),
-            len(using[0].text.split()),
-            float(np.log(len(using[0].text))),
-            self._share_inside(using) if often else 0.0,
-        ]
-
-    def _share_inside(self, using: list[Phrase]) -> float:
-        """Return the share of the occurrences of phrases that are inside a longer name."""
-        spans = [span for phrase in using for span in phrase.spans]
-        return sum(map(self._names.contain_longer, spans)) / len(spans)
-
-    def _marked(self, using: list[Phrase]) -> tuple[float, bool]:
-        if self._counts is None:
-            return 0.0, False
-        marked = max(self._counts.log_odds(phrase.text, self._own) for phrase in using)
-        return marked, any(self._counts.occurrences(phrase.text, self._own) for phrase in using)
+    def _compute(self, names: _NameSpans) -> np.ndarray:
+        """Return the features of all concepts with a near name, float64, shape (concepts, features)."""
+        starts, used, phrase = self._starts, self._used, self._phrase
+        if not len(starts):
+            return np.zeros((0, len(PhrasesSignal.features)))
+        spans = np.array([len(one.spans) for one in self._phrases])
+        inside, early, marked, known = (np.zeros(len(spans)) for _ in range(4))
+        for i in np.unique(phrase[used]).tolist():
+            one = self._phrases[i]
+            inside[i] = sum(map(names.contain_longer, one.spans))
+            early[i] = one.in_beginning
+            if self._counts is not None:
+                marked[i] = self._counts.log_odds(one.text, self._own)
+                known[i] = self._counts.occurrences(one.text, self._own) > 0
+        share = np.add.reduceat(used * inside[phrase], starts) / np.add.reduceat(used * spans[phrase], starts)
+        occurs, votes = self._occurs[starts], self._votes[starts]
+        often = np.where(occurs, np.log1p(np.add.reduceat(used * spans[phrase], starts)), 0.0)
+        best = np.maximum.reduceat(self._cosine, starts)
+        is_name = votes & (self._cosine[starts] > IS_NAME)
+        likeness = np.where(votes, np.maximum(self._cosine[starts] - INSIDE * share, best / 2), best / 2)
+        marked = np.maximum.reduceat(np.where(used, marked[phrase], -np.inf), starts)
+        known = np.maximum.reduceat(used * known[phrase], starts)
+        first = [self._phrases[i].text for i in phrase[starts].tolist()]
+        return np.stack(
+            [
+                likeness,
+                np.maximum(0.0, best - 0.5),
+                10 * np.maximum(0.0, best - 0.9),
+                is_name,
+                often,
+                np.maximum.reduceat(used * early[phrase], starts),
+                marked,
+                known,
+                is_name & (self._counts is not None) & (known == 0),
+                often * (marked > 3),
+                [len(text.split()) for text in first],
+                np.log([len(text) for text in first]),
+                np.where(occurs, share, 0.0),
+            ],
+            axis=1,
+        )
 
 
 class _NameSpans:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -33,19 +33,27 @@ class PriorSignal:
         return [PriorView(self, one) for one in own or [NOTHING] * len(docs)]
 
     @cached_property
+    def documents(self) -> np.ndarray:
+        """The number of training documents in which each concept is annotated, int64, by position."""
+        return self._sum(self.counts.concepts if self.counts else {})
+
+    @cached_property
     def frequent(self) -> np.ndarray:
         """The positions of the annotated concepts, int64, the most frequent first."""
-        counts = self.counts.concepts if self.counts else {}
-        found: dict[int, int] = {}
-        for concept_id, n in counts.items():
-            for place in self.concepts.places_of(concept_id):
-                found[place] = found.get(place, 0) + n
-        return np.array(sorted(found, key=lambda place: (-found[place], place)), dtype=np.int64)
+        return np.argsort(-self.documents, kind="stable")[: np.count_nonzero(self.documents)]
 
-    def n_documents(self, place: int, own: DocumentCounts) -> int:
-        if self.counts is None:
-            return 0
-        return self.counts.documents_with(self.concepts.kb.ids(self.concepts.ids[place]), own)
+    def others(self, own: DocumentCounts) -> np.ndarray:
+        """Return the number of documents without the document itself, int64, by position."""
+        counted = self.counts.concepts if self.counts else {}
+        mine = {one: 1 for one in own.concepts if one in counted}
+        return self.documents - self._sum(mine) if mine else self.documents
+
+    def _sum(self, counts: Mapping[str, int]) -> np.ndarray:
+        """Return the sums of counts by id over all ids of each concept."""
+        total = np.zeros(len(self.concepts), dtype=np.int64)
+        for concept_id, n in counts.items():
+            total[self.concepts.places_of(concept_id)] += n
+        return total
 
 
 class PriorView:
@@ -53,13 +61,13 @@ class PriorView:
 
     def __init__(self, prior: PriorSignal, own: DocumentCounts) -> None:
         self._prior = prior
-        self._own = own
+        self._documents = prior.others(own)
 
     def nearest(self, n: int) -> np.ndarray:
         return self._prior.frequent[:n]
 
     def features(self, places: np.ndarray) -> np.ndarray:
-        counts = np.array([self._prior.n_documents(int(place), self._own) for place in places], dtype=np.float32)
+        counts = self._documents[places].astype(np.float32)
         return np.stack([np.log1p(counts), counts == 0], axis=1).astype(np.float32)
 
     def evidence(self, place: int) -> list[Characters]:

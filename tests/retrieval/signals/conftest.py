@@ -1,12 +1,14 @@
 """Fixtures for the signals."""
 
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.retrieval.concept_set import ConceptSet
+from spacy_sapbert.vectors.postings import NgramIndex, cached_ngram_index
 
 
 class TableIndex:
@@ -22,6 +24,7 @@ class TableIndex:
         self.rows = {name: row for row, name in enumerate(kb.names())}
         self.table = table
         self.encoded: list[list[str]] = []
+        self.encoder = SimpleNamespace(dim=len(self.rows))
 
     def encode(self, texts):
         self.encoded.append(list(texts))
@@ -37,6 +40,13 @@ class TableIndex:
         cosines = np.take_along_axis(scores, rows, axis=1)
         return cosines, np.where(cosines > 0, rows, -1)
 
+    def equal_names(self, texts):
+        pairs = [(i, self.rows[text]) for i, text in enumerate(texts) if text in self.rows]
+        return tuple(np.array(pairs, dtype=np.int64).reshape(-1, 2).T)
+
+    def products(self, queries, which, rows):
+        return queries[which, rows]
+
 
 @pytest.fixture
 def table_index(small_kb: KnowledgeBase) -> Callable[..., TableIndex]:
@@ -47,3 +57,11 @@ def table_index(small_kb: KnowledgeBase) -> Callable[..., TableIndex]:
 @pytest.fixture(scope="session")
 def concepts(small_kb: KnowledgeBase) -> ConceptSet:
     return ConceptSet(small_kb)
+
+
+@pytest.fixture(scope="session")
+def ngrams(small_kb: KnowledgeBase, tmp_path_factory: pytest.TempPathFactory) -> NgramIndex:
+    """The n-grams of the names."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SPACY_SAPBERT_CACHE", str(tmp_path_factory.mktemp("ngrams")))
+        return cached_ngram_index(small_kb, "lower")

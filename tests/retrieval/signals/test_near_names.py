@@ -3,7 +3,7 @@ import pytest
 
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.retrieval.concept_set import ConceptSet
-from spacy_sapbert.retrieval.signals.near_names import NearNames
+from spacy_sapbert.retrieval.signals.near_names import LikelyNames, NearNames
 from spacy_sapbert.vectors.faiss_index import open_faiss
 from spacy_sapbert.vectors.flat import cached_name_vectors
 
@@ -77,3 +77,63 @@ def test_a_name_is_like_itself_in_any_index(small_kb, concepts, tiny_encoder):
     assert abs(estimate - 1) > 1e-5
     ((_, cosines),) = NearNames(rough, concepts, 3)([text]).values()
     assert cosines[0] == pytest.approx(1, abs=1e-6)
+
+
+# --- only texts that look like a name
+
+LIKELY = {
+    "cold": {"cold": 1.0, "Common Cold": 0.7},
+    "the common cold": {"Common Cold": 0.9, "cold": 0.6, "fits": 0.5},
+    "zygote": {"fits": 0.99},
+}
+
+
+@pytest.fixture
+def likely_names(table_index, concepts, ngrams):
+    return LikelyNames(table_index(LIKELY), concepts, ngrams, 3)
+
+
+def by_name(index, near):
+    names = {row: name for name, row in index.rows.items()}
+    return {
+        text: {names[int(row)]: round(float(cosine), 2) for row, cosine in zip(*pair, strict=True) if row >= 0}
+        for text, pair in near.items()
+    }
+
+
+def test_only_what_looks_like_a_name_is_encoded(likely_names):
+    texts = ["cold", "the common cold", "zygote", "cold"]
+    near = likely_names.find(texts, set(texts))
+    found = by_name(likely_names.vectors, near)
+    assert list(found) == ["cold", "the common cold"]  # nothing is spelled like "zygote"
+    assert next(iter(found["cold"].items())) == ("cold", 1.0)
+    # the cosines are those of the vectors, and "fits" has other n-grams
+    assert {name: cosine for name, cosine in found["the common cold"].items() if cosine} == {
+        "Common Cold": 0.9, "cold": 0.6,
+    }  # fmt: skip
+    assert next(iter(found["the common cold"])) == "Common Cold"
+    assert likely_names.vectors.encoded == [["cold", "the common cold"]]
+
+
+def test_other_texts_are_only_looked_up(likely_names):
+    near = likely_names.find(["cold", "the common cold"], ())
+    assert list(near) == ["cold"]
+    assert near["cold"][1][0] == 1
+    later = likely_names.find(["cold", "the common cold"], {"the common cold"})
+    assert list(later) == ["cold", "the common cold"]  # it was not decided before
+
+
+def test_a_text_without_a_likely_name_is_remembered(likely_names, monkeypatch):
+    assert likely_names.find(["zygote"], {"zygote"}) == {}
+    monkeypatch.setattr(likely_names, "_find", None)
+    assert likely_names.find(["zygote"], {"zygote"}) == {}
+
+
+def test_likely_names_of_a_set_of_concepts(table_index, small_kb, ngrams):
+    concepts = ConceptSet(small_kb, ["D012640"])
+    likely_names = LikelyNames(table_index(LIKELY), concepts, ngrams)
+    assert likely_names.find(["cold"], {"cold"}) == {}  # the name of another concept
+
+
+def test_no_likely_text(likely_names):
+    assert likely_names.find([], ()) == {}

@@ -8,10 +8,12 @@ from hypothesis import strategies as st
 
 from spacy_sapbert.kb.mentions import add_training_mentions
 from spacy_sapbert.retrieval.concept_set import ConceptSet
-from spacy_sapbert.retrieval.signals.near_names import NearNames
+from spacy_sapbert.retrieval.signals.near_names import LikelyNames, NearNames
 from spacy_sapbert.retrieval.signals.phrases import (
     LONGEST,
+    REFUTED,
     PhrasesSignal,
+    _is_plain,
     _NameSpans,
     _without_overlaps,
     count_document,
@@ -181,6 +183,45 @@ def test_counts(table_index, concepts):
     own = DocumentCounts(frozenset(), Counter(cold=40, chill=2), Counter(cold=30))
     left_out = features(read(table_index(TABLE), concepts, "cold, chill", counts, own), concepts, "D003139")
     assert (left_out["marked"], left_out["known"], left_out["a name but unknown"]) == (0, 0, 1)
+
+
+# --- a large vocabulary
+
+
+@pytest.mark.parametrize(
+    ("text", "is_plain"),
+    [
+        ("cancer of the breast", True),
+        ("type 2 diabetes-like disease", True),
+        ("cold and fits", False),
+        ("fits, cold", False),
+        ("p = 0.05", False),
+        ("acute chronic mild severe cold", True),
+        ("acute chronic mild severe common cold", False),
+    ],
+)
+def test_what_is_worth_a_search(text, is_plain):
+    assert _is_plain(text) == is_plain
+
+
+def test_what_annotators_never_mark_is_not_searched_for(table_index, concepts, ngrams):
+    table = {"the common cold": {"Common Cold": 0.9}, "common colds": {"Common Cold": 0.9}, "cold": {"cold": 1.0}}
+    texts = {"common colds": REFUTED, "cold": 50}
+
+    def found(counts, own=None):
+        signal = PhrasesSignal(LikelyNames(table_index(table), concepts, ngrams), counts)
+        (view,) = signal.read([NLP.make_doc("Common colds and cold")], own and [own])
+        return {phrase.text for phrase in view._phrases}
+
+    wanted = {"common colds", "cold"}
+    assert found(None) & wanted == wanted
+    assert found(TrainingCounts({}, texts, {}, 0.1)) & wanted == {"cold"}  # a name needs no search
+    assert found(TrainingCounts({}, texts, {"common colds": 1}, 0.1)) & wanted == wanted
+    own = DocumentCounts(frozenset(), Counter({"common colds": 1}), Counter())
+    assert found(TrainingCounts({}, texts, {}, 0.1), own) & wanted == wanted  # too few without the document
+    own = DocumentCounts(frozenset(), Counter({"common colds": 1}), Counter({"common colds": 1}))
+    more = {**texts, "common colds": REFUTED + 1}
+    assert found(TrainingCounts({}, more, {"common colds": 1}, 0.1), own) & wanted == {"cold"}
 
 
 # --- what the training data knows from the document itself
