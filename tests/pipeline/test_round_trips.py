@@ -152,7 +152,7 @@ def test_a_save_that_fails_leaves_the_old_one(nlp, tmp_path, monkeypatch):
     linker = nlp.get_pipe("sapbert_linker")
     linker.to_disk(tmp_path)
     before = files(tmp_path)
-    monkeypatch.setattr(type(linker.linker.generator.ngrams), "save", lambda self, folder: 1 / 0)
+    monkeypatch.setattr(type(linker.linker.stored_parameters), "save", lambda self, folder: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         linker.to_disk(tmp_path)
     assert files(tmp_path) == before
