@@ -20,7 +20,7 @@ from ..errors import Errors, SapbertError
 from ..kb.knowledge_base import KnowledgeBase
 from ..text.characters import code_points, ngrams
 
-FORMAT = 1
+FORMAT = 2
 MANIFEST_FILE = "postings.json"
 ARRAYS = ("characters", "starts", "lengths", "postings", "posting_starts")
 NAMES_PER_CHUNK = 200_000
@@ -29,7 +29,7 @@ POSTINGS_PER_BLOCK = 2**25
 GRAM = 3
 """The number of characters of an n-gram in the postings."""
 # The most frequent characters have a code of their own, the others share the rest. So a table has all 3-grams.
-BASE, OWN = 64, 48
+BASE, OWN = 48, 40
 _EDGE = 1  # a blank, and the start and the end of a name
 
 
