@@ -176,9 +176,11 @@ class NgramEncoder:
         try:
             settings = json.loads((folder / SETTINGS_FILE).read_text())
             idf = np.load(folder / IDF_FILE, allow_pickle=False)
-        except (OSError, EOFError, ValueError) as error:
+            if idf.shape != (len(settings["ngrams"]),):
+                raise ValueError(f"{IDF_FILE} does not belong to {SETTINGS_FILE}")
+            return cls(settings["ngrams"], idf, tuple(settings["ngram_range"]), settings["text_normalizer"])
+        except (OSError, EOFError, ValueError, TypeError, KeyError) as error:
             raise SapbertError(Errors.E306.format(path=folder, reason=error)) from error
-        return cls(settings["ngrams"], idf, tuple(settings["ngram_range"]), settings["text_normalizer"])
 
 
 class _Counts:

@@ -20,7 +20,18 @@ from ..files import cache_dir
 from ..kb.knowledge_base import KnowledgeBase
 from ..shared import file_states, shared
 from ..text.characters import code_points, slices
-from .postings_build import ARRAYS, BASE, FORMAT, GRAM, MANIFEST_FILE, GramCodes, build_ngram_index, identity
+from .postings_build import (
+    ARRAYS,
+    BASE,
+    FILES,
+    FORMAT,
+    GRAM,
+    MANIFEST_FILE,
+    GramCodes,
+    build_ngram_index,
+    identity,
+    new_folder,
+)
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -30,6 +41,8 @@ if TYPE_CHECKING:
 POSTINGS = 4000
 NAMES = 100_000
 CELLS = 2**21  # texts times names for which partial scores are kept at once
+MOST_TEXTS = 2**15  # of which partial scores are kept at once: the index of a text fits into 16 bits
+TEXTS_PER_BATCH = 64
 CHARACTERS_AT_ONCE = 2**20
 MAX_BASE = 128
 MAX_TABLE = 2**22  # entries; a binary search replaces larger tables
@@ -112,7 +125,13 @@ class NgramIndex:
             Cosines and rows, float32 and int64, shape (len(texts), n), best first. A row of -1 means that no more
             names were found.
         """
-        queries = self.encode(texts)
+        scores, rows = np.zeros((len(texts), n), dtype=np.float32), np.zeros((len(texts), n), dtype=np.int64)
+        for start in range(0, len(texts), TEXTS_PER_BATCH):
+            part = slice(start, start + TEXTS_PER_BATCH)
+            scores[part], rows[part] = self._search(self.encode(texts[part]), n, mask)
+        return scores, rows
+
+    def _search(self, queries: NgramQueries, n: int, mask: FilterMask | None) -> Nearest:
         rows = self.propose(queries, 2 * n, mask)
         which, places = np.nonzero(rows >= 0)
         scores = np.full(rows.shape, -1, dtype=np.float32)
@@ -184,7 +203,7 @@ class NgramIndex:
         for size in self.ngrams.sizes:
             columns = self._tables.columns(codes, size)
             for place in range(1, size):  # n-grams that reach into the next name
-                columns[(ends - place).clip(min=0)] = len(self.ngrams.ngrams)
+                columns[(ends - place)[ends >= place]] = len(self.ngrams.ngrams)
             summed += weights.ravel()[columns + offsets]
         return summed
 
@@ -211,12 +230,10 @@ class NgramIndex:
 
     def _columns_at(self, rows: np.ndarray) -> csr_matrix:
         """Return the vectors of the names at some rows as columns. The last ones are kept, for the rows of a filter."""
-        key = hash(rows.tobytes())
-        kept = getattr(self._local, "columns", None)
-        if kept is None or kept[0] != key:
-            names = self.kb.names_at(rows.tolist())
-            kept = self._local.columns = key, self.ngrams.encode(names).T.tocsr()
-        columns: csr_matrix = kept[1]
+        kept_rows, columns = getattr(self._local, "columns", (None, None))
+        if kept_rows is None or not np.array_equal(kept_rows, rows):
+            columns = self.ngrams.encode(self.kb.names_at(rows.tolist())).T.tocsr()
+            self._local.columns = rows.copy(), columns
         return columns
 
     def propose(
@@ -241,7 +258,7 @@ class NgramIndex:
             allowed[mask.rows] = True
         texts, keys = self._codes.grams(*code_points(queries.forms))
         rows = np.full((len(queries.forms), n), -1, dtype=np.int64)
-        step = max(1, CELLS >> self._bits)
+        step = min(MOST_TEXTS, max(1, CELLS >> self._bits))
         for first in range(0, len(queries.forms), step):
             part = slice(*np.searchsorted(texts, (first, first + step)))
             grams = self._rarest(texts[part] - first, keys[part], budget)
@@ -284,7 +301,7 @@ class NgramIndex:
         """
         texts, keys, counts, ranks = grams
         weights = (np.log((1 + self.kb.n_names) / (1 + counts)) + 1).astype(np.float32) ** 2
-        accumulator = self._accumulator(int(texts.max(initial=-1)) + 1 << self._bits)
+        accumulator = self._take_accumulator(int(texts.max(initial=-1)) + 1 << self._bits)
         touched = [np.zeros(0, dtype=np.int64)]
         for rank in range(int(ranks.max(initial=-1)) + 1):  # within one rank, no cell occurs twice
             chosen = np.flatnonzero(ranks == rank)
@@ -297,20 +314,29 @@ class NgramIndex:
         cells = np.concatenate(touched)
         sums = accumulator[cells]
         accumulator[cells] = 0
+        self._local.accumulator = accumulator
         return cells, sums
 
-    def _accumulator(self, n_cells: int) -> np.ndarray:
-        """Return an array of zeros. It is kept, since a new one of this size takes longer than a search."""
+    def _take_accumulator(self, n_cells: int) -> np.ndarray:
+        """Return an array of zeros. A new one of this size takes longer than a search, so each thread keeps its own.
+
+        It is given back when it is zero again. An interrupted search does not come so far, and its array is dropped.
+        """
         accumulator: np.ndarray | None = getattr(self._local, "accumulator", None)
+        self._local.accumulator = None
         if accumulator is None or len(accumulator) < n_cells:
-            accumulator = self._local.accumulator = np.zeros(n_cells, dtype=np.float32)
+            return np.zeros(n_cells, dtype=np.float32)
         return accumulator
 
     def save(self, folder: Path) -> None:
-        """Copy the arrays into a folder, where `NgramIndex` opens them."""
-        folder.mkdir(parents=True, exist_ok=True)
-        for path in self.folder.iterdir():
-            shutil.copyfile(path, folder / path.name)
+        """Copy the index to a new folder, where `NgramIndex` opens it. The folder appears when it is complete.
+
+        Raises:
+            SapbertError: E507 the folder cannot be written.
+        """
+        with new_folder(folder) as new:
+            for name in FILES:
+                shutil.copyfile(self.folder / name, new / name)
 
 
 class _NgramTables:
@@ -373,6 +399,8 @@ class _NgramTables:
         if isinstance(found, np.ndarray):
             return found[keys]
         known, columns = found
+        if not len(known):
+            return np.full(len(keys), self._none)
         places = np.searchsorted(known, keys).clip(max=len(known) - 1)
         return np.where(known[places] == keys, columns[places], self._none)
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..encoders.ngrams import NgramEncoder
+from ..encoders.ngrams import IDF_FILE, SETTINGS_FILE, NgramEncoder
 from ..errors import Errors, SapbertError
 from ..kb.knowledge_base import KnowledgeBase
 from ..text.characters import code_points, ngrams
@@ -23,6 +23,7 @@ from ..text.characters import code_points, ngrams
 FORMAT = 2
 MANIFEST_FILE = "postings.json"
 ARRAYS = ("characters", "starts", "lengths", "postings", "posting_starts")
+FILES = (MANIFEST_FILE, SETTINGS_FILE, IDF_FILE, *(f"{name}.npy" for name in ARRAYS))
 NAMES_PER_CHUNK = 200_000
 POSTINGS_PER_BLOCK = 2**25
 
@@ -47,6 +48,8 @@ class GramCodes(NamedTuple):
     @classmethod
     def of(cls, characters: str) -> GramCodes:
         """Return the codes for characters that are sorted by frequency, the most frequent first."""
+        if " " not in characters:
+            characters += " "  # texts may have blanks although the names have none
         ranks = np.arange(len(characters))
         shared = BASE - OWN - 2
         codes = np.where(ranks < OWN, ranks + 2, OWN + 2 + ranks % shared)
@@ -97,12 +100,23 @@ def build_ngram_index(kb: KnowledgeBase, ngrams: NgramEncoder, folder: Path) -> 
     Raises:
         SapbertError: E507 the folder cannot be written, for example since the disk is full.
     """
+    with new_folder(folder) as new, tempfile.TemporaryDirectory(prefix="work.", dir=new.parent) as work:
+        _write(kb, ngrams, Path(work), new)
+
+
+@contextmanager
+def new_folder(folder: Path) -> Iterator[Path]:
+    """Yield an empty folder, which becomes `folder` when the block ends without an error.
+
+    Raises:
+        SapbertError: E507 the folder cannot be written.
+    """
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as temporary:
             new = Path(temporary) / "new"
             new.mkdir()
-            _write(kb, ngrams, Path(temporary), new)
+            yield new
             if folder.exists():
                 shutil.rmtree(folder)
             os.replace(new, folder)
@@ -124,7 +138,7 @@ def _write(kb: KnowledgeBase, ngrams: NgramEncoder, work: Path, folder: Path) ->
 def _write_points(forms: Iterator[str], work: Path) -> tuple[Counter[str], np.ndarray]:
     """Write the code points of all names, and return how often each character occurs, and where each name starts."""
     frequencies: Counter[str] = Counter()
-    lengths = []
+    lengths = [np.zeros(1, dtype=np.int64)]
     with (work / "points").open("wb") as file:
         while chunk := list(islice(forms, NAMES_PER_CHUNK)):
             points, starts = code_points(chunk)
@@ -132,7 +146,7 @@ def _write_points(forms: Iterator[str], work: Path) -> tuple[Counter[str], np.nd
             lengths.append(np.diff(starts))
             for point, count in zip(*np.unique(points, return_counts=True), strict=True):
                 frequencies[chr(point)] += int(count)
-    return frequencies, np.concatenate([[0], np.cumsum(np.concatenate([*lengths, []]))]).astype(np.int64)
+    return frequencies, np.cumsum(np.concatenate(lengths))
 
 
 def _chunks(work: Path, starts: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -211,4 +225,8 @@ def _array_file(path: Path, dtype: np.dtype[Any], n: int) -> Iterator[Callable[[
     header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": (n,)}
     with path.open("wb") as file:
         np.lib.format.write_array_header_1_0(file, header)
-        yield lambda piece: file.write(piece.astype(dtype).tobytes()) and None
+
+        def write(piece: np.ndarray) -> None:
+            file.write(piece.astype(dtype).tobytes())
+
+        yield write

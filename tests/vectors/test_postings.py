@@ -1,0 +1,598 @@
+from __future__ import annotations
+
+import errno
+import json
+import multiprocessing
+import shutil
+import sys
+import threading
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from spacy_sapbert.encoders.ngrams import NgramEncoder
+from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.kb.build import build_knowledge_base
+from spacy_sapbert.kb.filters import Filter, filter_mask
+from spacy_sapbert.types import Name, Record
+from spacy_sapbert.vectors import postings, postings_build
+from spacy_sapbert.vectors.postings import NgramIndex, cached_ngram_index, open_ngram_index
+from spacy_sapbert.vectors.postings_build import FILES, MANIFEST_FILE, build_ngram_index
+
+TEXTS = ["breast cancers", "cold", "seizure", "lithium salts", "", "zzz", "жж", "acute leukemia of the breast"]
+EVERYTHING = 10**9  # postings
+fork = pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="no fork here")
+
+
+def knowledge_base(names, folder, source="s"):
+    records = [Record(f"C{i}", (Name(name, "exact", source),)) for i, name in enumerate(names)]
+    return build_knowledge_base(records, folder / "a.kb")
+
+
+def build(names, folder, **settings):
+    """RETURNS: the index of names, which are in the order of their rows."""
+    kb = knowledge_base(names, folder)
+    build_ngram_index(kb, NgramEncoder.fit(kb.names(), **settings), folder / "index")
+    return NgramIndex(folder / "index", kb)
+
+
+@pytest.fixture(scope="module")
+def small_folder(small_kb, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("postings") / "index"
+    build_ngram_index(small_kb, NgramEncoder.fit(small_kb.names()), folder)
+    return folder
+
+
+@pytest.fixture
+def index(small_kb, small_folder):
+    return NgramIndex(small_folder, small_kb)
+
+
+@pytest.fixture
+def copied(small_folder, tmp_path):
+    """The folder of an index that a test may damage."""
+    return Path(shutil.copytree(small_folder, tmp_path / "copied"))
+
+
+@pytest.fixture
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("SPACY_SAPBERT_CACHE", str(tmp_path / "cache"))
+
+
+def pairs(index, texts):
+    """RETURNS: the queries, and all pairs of a text and a name."""
+    n = index.kb.n_names
+    return index.encode(texts), np.repeat(np.arange(len(texts)), n), np.tile(np.arange(n), len(texts))
+
+
+def cosines(index, texts):
+    names = index.ngrams.encode(list(index.kb.names()))
+    return (index.ngrams.encode(texts) @ names.T).toarray()
+
+
+def check_products(index, texts):
+    products = index.products(*pairs(index, texts)).reshape(len(texts), -1)
+    assert products.dtype == np.float32
+    np.testing.assert_allclose(products, cosines(index, texts), atol=2e-6)
+
+
+# --- exact scores
+
+
+def test_products_are_cosines(index, small_kb):
+    check_products(index, [*TEXTS, *small_kb.names()])
+
+
+SOME_TEXT = st.text("abc αβé漢😀\u2028-?", min_size=1, max_size=7)
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(SOME_TEXT, min_size=1, max_size=10),
+    st.lists(SOME_TEXT, min_size=1, max_size=4),
+    st.sampled_from([(1, 2), (1, 3), (2, 3), (3, 3), (1, 1)]),
+    st.sampled_from(["biosyn+greek", "lower"]),
+    st.sampled_from([0, 100, 2**22]),
+    st.sampled_from([1, 10, 2**20]),
+)
+def test_products_of_any_names(names, texts, ngram_range, form, max_table, characters_at_once):
+    assume(any(name.strip() for name in names))
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(postings, "MAX_TABLE", max_table)
+        patch.setattr(postings, "CHARACTERS_AT_ONCE", characters_at_once)
+        index = build(
+            [name for name in names if name.strip()], Path(folder), ngram_range=ngram_range, text_normalizer=form
+        )
+        check_products(index, [*texts, *names])
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["??", "ab", "abc"],  # the first form is empty
+        ["??", "?!"],
+        ["a", "?", "b", "ab", "!", "!?", "abc"],
+        ["a", "b"],  # no 2-gram, and no 3-gram
+    ],
+)
+@pytest.mark.parametrize("max_table", [0, 2**22])
+@pytest.mark.parametrize("characters_at_once", [1, 2, 2**20])
+def test_empty_forms_and_single_characters(tmp_path, monkeypatch, names, max_table, characters_at_once):
+    monkeypatch.setattr(postings, "MAX_TABLE", max_table)
+    monkeypatch.setattr(postings, "CHARACTERS_AT_ONCE", characters_at_once)
+    check_products(build(names, tmp_path, ngram_range=(1, 3)), ["", "a", "ab", "abc", "?", "cab"])
+
+
+def test_more_characters_than_have_codes_of_their_own(tmp_path):
+    """Some of 300 letters share a code in the postings, but not in the scores."""
+    letters = [chr(code) for code in range(0x4E00, 0x4E00 + 300)]
+    names = ["".join(letters[i : i + 4]) for i in range(0, 300, 2)]
+    index = build(names, tmp_path, ngram_range=(1, 3))
+    assert postings.MAX_TABLE < 301**3  # the binary search is used
+    texts = [*names[::10], "".join(letters[10:80]), "".join(letters[::50])]
+    check_products(index, texts)
+    shares = np.array([[bool(_grams(text) & _grams(name)) for name in names] for text in texts])
+    for found, row in zip(index.propose(index.encode(texts), 200, postings=EVERYTHING), shares, strict=True):
+        assert set(np.flatnonzero(row)) <= set(found.tolist())
+
+
+def test_no_pairs(index):
+    nothing = np.zeros(0, dtype=np.int64)
+    assert index.products(index.encode(["cold"]), nothing, nothing).shape == (0,)
+    assert index.products(index.encode([]), nothing, nothing).shape == (0,)
+
+
+def test_similarities_are_the_same_cosines(index, small_kb):
+    rows = np.array([5, 2, 30], dtype=np.int32)
+    expected = cosines(index, TEXTS)
+    np.testing.assert_allclose(index.similarities(TEXTS), expected, atol=2e-6)
+    np.testing.assert_allclose(index.similarities(TEXTS, rows), expected[:, rows], atol=2e-6)
+    rows[1] = 7  # in place: what is kept for the same rows must not be used
+    np.testing.assert_allclose(index.similarities(TEXTS, rows), expected[:, rows], atol=2e-6)
+    assert index.similarities(TEXTS, rows[:0]).shape == (len(TEXTS), 0)
+
+
+# --- proposals
+
+
+def _grams(form):
+    padded = f" {form} "
+    return {padded[i : i + 3] for i in range(len(padded) - 2)}
+
+
+def proposal_scores(names, text):
+    """RETURNS (dict[int, float]): the row of each name that shares a 3-gram with a text, and how it is ranked."""
+    of_names = [_grams(name) for name in names]
+    counts = {gram: sum(gram in one for one in of_names) for gram in _grams(text)}
+    weights = {gram: (np.log((1 + len(names)) / (1 + count)) + 1) ** 2 for gram, count in counts.items()}
+    return {
+        row: sum(weights[gram] for gram in one & _grams(text)) / np.sqrt(len(name) + 2)
+        for row, (name, one) in enumerate(zip(names, of_names, strict=True))
+        if one & _grams(text)
+    }
+
+
+@settings(max_examples=40)
+@given(
+    st.lists(st.text("abc ", min_size=1, max_size=9), min_size=1, max_size=25),
+    st.lists(st.text("abcd ", max_size=9), min_size=1, max_size=6),
+    st.integers(1, 30),
+    st.sampled_from([1, 64, 2**21]),
+)
+def test_proposals_are_those_of_a_search_through_all_names(names, texts, n, cells):
+    names = list(dict.fromkeys(" ".join(name.split()) for name in names if name.strip()))
+    assume(names)
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(postings, "CELLS", cells)
+        index = build(names, Path(folder), text_normalizer="lower")
+        assert list(index.kb.names()) == names
+        queries = index.encode(texts)
+        for form, rows in zip(queries.forms, index.propose(queries, n, postings=EVERYTHING), strict=True):
+            expected = proposal_scores(names, form)
+            found = [row for row in rows.tolist() if row >= 0]
+            assert len(set(found)) == len(found) == min(n, len(expected))
+            best = sorted(expected.values(), reverse=True)[: len(found)]  # of names with equal scores, any may be found
+            np.testing.assert_allclose(sorted((expected[row] for row in found), reverse=True), best, rtol=1e-5)
+
+
+def test_search_finds_the_most_similar_of_all_names_with_a_common_ngram(index, small_kb):
+    expected = cosines(index, TEXTS)
+    forms = list(index.ngrams.forms(small_kb.names()))
+    scores, rows = index.search(TEXTS, small_kb.n_names)
+    assert scores.shape == rows.shape == (len(TEXTS), small_kb.n_names)
+    for text, of_text, found, all_scores in zip(index.encode(TEXTS).forms, scores, rows, expected, strict=True):
+        shared = [row for row, form in enumerate(forms) if _grams(form) & _grams(text)]
+        n = len(shared)
+        assert sorted(found[:n].tolist()) == shared
+        np.testing.assert_allclose(of_text[:n], all_scores[found[:n]], atol=2e-6)
+        assert (np.diff(of_text[:n]) <= 0).all()
+        assert (found[n:] == -1).all()
+        assert (of_text[n:] == -1).all()
+
+
+def test_the_best_of_a_search(index, small_kb):
+    scores, rows = index.search(["breast cancers", "Seizures"], 2)
+    assert [small_kb.name(row) for row in rows[0].tolist()] == ["breast cancer", "Cancer, Breast"]
+    assert small_kb.name(int(rows[1, 0])) == "Seizures"
+    assert scores[1, 0] == pytest.approx(1, abs=1e-5)
+
+
+def test_texts_without_a_known_ngram(index):
+    for texts in (["", "жж", "??"], []):
+        assert (index.propose(index.encode(texts), 5) == -1).all()
+        scores, rows = index.search(texts, 5)
+        assert scores.shape == rows.shape == (len(texts), 5)
+        assert (rows == -1).all()
+
+
+def test_names_without_any_ngram(tmp_path):
+    index = build(["??", "!"], tmp_path)
+    assert (index.propose(index.encode(["ab", "?", ""]), 5) == -1).all()
+    assert index.similarities(["ab"]).shape == (1, 2)
+
+
+@pytest.fixture
+def words(tmp_path):
+    """40 names share "word"; only the last one has "zzy"."""
+    return build([*(f"{chr(97 + i % 20)}{i} word" for i in range(40)), "word zzy"], tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("budget", "found"),
+    [
+        (0, [40]),  # at least the rarest 3-gram is read
+        (40, [40]),
+        (70, list(range(41))),  # some 3-gram of "word" is read
+        (EVERYTHING, list(range(41))),
+    ],
+)
+def test_the_rarest_ngrams_are_read_first(words, budget, found):
+    rows = words.propose(words.encode(["zzy word"]), 50, postings=budget)[0]
+    assert sorted(rows[rows >= 0].tolist()) == found
+
+
+def test_the_budget_grows_with_the_square_root_of_the_vocabulary(words, monkeypatch):
+    queries = words.encode(["zzy word"])
+    assert (words.propose(queries, 50, postings=40) >= 0).sum() == 1
+    monkeypatch.setattr(postings, "NAMES", 10)
+    assert (words.propose(queries, 50, postings=40) >= 0).sum() == 41
+    monkeypatch.setattr(postings, "NAMES", 40)
+    assert (words.propose(queries, 50, postings=40) >= 0).sum() == 1
+
+
+def test_each_text_has_its_own_budget(words):
+    texts = ["zzy word", "word", "zzy", "a0 word"] * 3
+    alone = [words.propose(words.encode([text]), 7, postings=60)[0] for text in texts]
+    np.testing.assert_array_equal(words.propose(words.encode(texts), 7, postings=60), alone)
+
+
+def test_masks(index, small_kb):
+    for filter in (Filter(types=("Chemical",)), Filter(sources=("HPO",)), Filter(types=("Plant",))):
+        mask = filter_mask(small_kb, filter)
+        everything = index.propose(index.encode(TEXTS), 99, postings=EVERYTHING)
+        masked = index.propose(index.encode(TEXTS), 99, mask, postings=EVERYTHING)
+        for some, others in zip(masked, everything, strict=True):
+            assert set(some[some >= 0].tolist()) == set(others[others >= 0].tolist()) & set(mask.rows.tolist())
+        scores, rows = index.search(TEXTS, 3, mask)
+        assert set(rows[rows >= 0].tolist()) <= set(mask.rows.tolist())
+        np.testing.assert_array_equal(rows >= 0, scores >= 0)
+
+
+def test_more_texts_than_fit_into_16_bits(tmp_path):
+    index = build(["abcd", "wxyz"], tmp_path)
+    texts = ["abc", "xyz", "foo"] * 30_000
+    rows = index.propose(index.encode(texts), 1)[:, 0].reshape(-1, 3)
+    assert np.unique(rows, axis=0).tolist() == [[0, 1, -1]]
+
+
+def test_searches_of_many_texts(index, small_kb, monkeypatch):
+    texts = [*TEXTS, *small_kb.names()]
+    expected = index.search(texts, 4)
+    for name, value in (("TEXTS_PER_BATCH", 3), ("CELLS", 1), ("CHARACTERS_AT_ONCE", 5)):
+        monkeypatch.setattr(postings, name, value)
+        scores, rows = index.search(texts, 4)
+        np.testing.assert_array_equal(rows, expected[1])
+        np.testing.assert_allclose(scores, expected[0], atol=1e-6)
+
+
+# --- threads, forks and interruptions
+
+
+def test_threads(index):
+    expected = index.search(TEXTS, 5)
+    results = []
+
+    def search():
+        results.extend(index.search(TEXTS, 5) for _ in range(20))
+
+    threads = [threading.Thread(target=search) for _ in range(4)]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+    finally:
+        sys.setswitchinterval(interval)
+    assert len(results) == 80
+    for found in results:
+        np.testing.assert_array_equal(found, expected)
+
+
+@fork
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_forked_child_after_the_parent_has_searched(index):
+    expected = index.search(TEXTS, 5)
+    context = multiprocessing.get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+    child = context.Process(target=lambda: sender.send(index.search(TEXTS, 5)))
+    child.start()
+    assert receiver.poll(60)
+    np.testing.assert_array_equal(receiver.recv(), expected)
+    child.join(60)
+    assert child.exitcode == 0
+    np.testing.assert_array_equal(index.search(TEXTS, 5), expected)
+
+
+def test_an_interrupted_search_does_not_change_the_next_one(index, monkeypatch):
+    class Interrupted:
+        """Postings that are read twice, and then no more."""
+
+        reads = 0
+
+        def __getitem__(self, places):
+            self.reads += 1
+            if self.reads > 2:
+                raise KeyboardInterrupt
+            return kept[places]
+
+    queries, kept = index.encode(TEXTS), index._postings
+    expected = index.propose(queries, 4)
+    monkeypatch.setattr(index, "_postings", Interrupted())
+    with pytest.raises(KeyboardInterrupt):
+        index.propose(queries, 4)
+    monkeypatch.undo()
+    np.testing.assert_array_equal(index.propose(queries, 4), expected)
+
+
+# --- built and saved
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_chunks_and_blocks_do_not_change_the_files(small_kb, small_folder, tmp_path, monkeypatch):
+    expected = contents(small_folder)
+    assert sorted(expected) == sorted(FILES)
+    for names, most in ((7, 2**25), (200_000, 10), (1, 1), (17, 100)):
+        monkeypatch.setattr(postings_build, "NAMES_PER_CHUNK", names)
+        monkeypatch.setattr(postings_build, "POSTINGS_PER_BLOCK", most)
+        build_ngram_index(small_kb, NgramEncoder.fit(small_kb.names()), tmp_path / "index")
+        assert contents(tmp_path / "index") == expected
+        assert [path.name for path in tmp_path.iterdir()] == ["index"]
+
+
+def test_saved_and_reopened(index, small_kb, tmp_path):
+    expected = index.search(TEXTS, 5)
+    for folder in (tmp_path / "new" / "one", tmp_path / "new" / "one", tmp_path / "two"):  # one is replaced
+        index.save(folder)
+        again = NgramIndex(folder, small_kb)
+        assert again.fingerprint == index.fingerprint
+        np.testing.assert_array_equal(again.search(TEXTS, 5), expected)
+        assert contents(folder) == contents(index.folder)
+        index = again
+    assert sorted(path.name for path in tmp_path.rglob("*") if path.is_dir()) == ["new", "one", "two"]
+
+
+def test_all_users_of_a_folder_share_the_index(small_kb, small_folder, copied):
+    index = open_ngram_index(small_kb, small_folder)
+    assert open_ngram_index(small_kb, small_folder) is index
+    assert open_ngram_index(small_kb, copied) is not index
+
+
+def test_the_fingerprint_is_of_the_vocabulary_and_the_ngrams(index, small_kb, tmp_path):
+    others = [build(["cold", "fits"], tmp_path)]
+    for ngram_range in ((1, 2), (1, 3)):
+        ngrams = NgramEncoder.fit(small_kb.names(), ngram_range=ngram_range)
+        build_ngram_index(small_kb, ngrams, tmp_path / "other")
+        others.append(NgramIndex(tmp_path / "other", small_kb))
+    assert others[1].fingerprint == index.fingerprint
+    assert len({one.fingerprint for one in (index, *others)}) == 3
+
+
+# --- the cache
+
+
+@pytest.fixture
+def builds(monkeypatch, tmp_path):
+    """A file with one letter for each index that was built, in any process."""
+    path = tmp_path / "builds"
+    path.touch()
+
+    def counting(*values):
+        with path.open("a") as file:
+            file.write("x")
+        build_ngram_index(*values)
+
+    monkeypatch.setattr(postings, "build_ngram_index", counting)
+    return path
+
+
+def test_a_cached_index_is_built_once(own_cache, builds, small_kb):
+    first = cached_ngram_index(small_kb, "biosyn+greek")
+    assert cached_ngram_index(small_kb, "biosyn+greek") is first
+    assert builds.read_text() == "x"
+    assert cached_ngram_index(small_kb, "lower").ngrams.text_normalizer == "lower"
+    given = NgramEncoder.fit(["cold", "fits"])
+    assert cached_ngram_index(small_kb, "lower", given).ngrams.fingerprint == given.fingerprint
+    assert builds.read_text() == "xxx"
+    cached_ngram_index(small_kb, "biosyn", given)  # the form of the encoder counts
+    assert builds.read_text() == "xxx"
+
+
+def test_threads_build_a_cached_index_once(own_cache, builds, small_kb):
+    barrier, found = threading.Barrier(4), []
+
+    def open_index():
+        barrier.wait(30)
+        found.append(cached_ngram_index(small_kb, "biosyn+greek"))
+
+    threads = [threading.Thread(target=open_index) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert len(found) == 4
+    assert builds.read_text() == "x"
+
+
+@fork
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_processes_build_a_cached_index_once(own_cache, builds, small_kb):
+    context = multiprocessing.get_context("fork")
+    barrier = context.Barrier(3)
+
+    def open_index():
+        barrier.wait(30)
+        cached_ngram_index(small_kb, "biosyn+greek").search(TEXTS, 3)
+
+    children = [context.Process(target=open_index) for _ in range(3)]
+    for child in children:
+        child.start()
+    for child in children:
+        child.join(60)
+    assert [child.exitcode for child in children] == [0, 0, 0]
+    assert builds.read_text() == "x"
+
+
+def test_an_interrupted_build_leaves_nothing(own_cache, small_kb, monkeypatch, tmp_path):
+    def interrupted(*values):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(postings_build, "_write_postings", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            cached_ngram_index(small_kb, "biosyn+greek")
+    assert [path.suffix for path in (tmp_path / "cache" / "ngrams").iterdir()] in ([], [".lock"])
+    assert cached_ngram_index(small_kb, "biosyn+greek").search(["cold"], 1)[0] == pytest.approx(1, abs=1e-5)
+
+
+# --- damage
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("kept", [None, 0, 5, 0.5, -1])
+def test_missing_and_cut_off_files(copied, small_kb, name, kept):
+    content = (copied / name).read_bytes()
+    (copied / name).unlink()
+    if kept is not None:
+        (copied / name).write_bytes(content[: int(len(content) * kept) if isinstance(kept, float) else kept])
+    with pytest.raises(SapbertError, match=r"\[E306\].*copied"):
+        NgramIndex(copied, small_kb)
+
+
+@pytest.mark.parametrize("name", [name for name in FILES if name.endswith(".npy")])
+def test_files_of_another_index(copied, small_kb, tmp_path, name):
+    other = build(["some", "other", "names", "éü"], tmp_path)
+    (copied / name).write_bytes((other.folder / name).read_bytes())
+    if name == "posting_starts.npy":  # it is as long in each index, but ends elsewhere
+        assert np.load(copied / name)[-1] != len(np.load(copied / "postings.npy"))
+    with pytest.raises(SapbertError, match=r"E30[46]"):
+        NgramIndex(copied, small_kb)
+
+
+def test_a_missing_folder(small_kb, tmp_path):
+    for open_index in (NgramIndex, lambda folder, kb: open_ngram_index(kb, folder)):
+        with pytest.raises(SapbertError, match=r"\[E306\].*missing"):
+            open_index(tmp_path / "missing", small_kb)
+
+
+@pytest.mark.parametrize("text", ["[]", "5", "{}", '{"alphabet": "a"}', "\xff"])
+def test_a_manifest_that_is_none(copied, small_kb, text):
+    (copied / MANIFEST_FILE).write_bytes(text.encode("latin-1"))
+    with pytest.raises(SapbertError, match="E306"):
+        NgramIndex(copied, small_kb)
+
+
+@pytest.mark.parametrize("change", [{"format": 0}, {"format": None}, {"kb": "other"}, {"ngrams": "other"}])
+def test_another_version_or_vocabulary(copied, small_kb, change):
+    manifest = json.loads((copied / MANIFEST_FILE).read_text())
+    (copied / MANIFEST_FILE).write_text(json.dumps(manifest | change))
+    with pytest.raises(SapbertError, match=r"\[E304\].*copied.*Delete the folder"):
+        NgramIndex(copied, small_kb)
+
+
+def test_another_knowledge_base(copied, tmp_path):
+    with pytest.raises(SapbertError, match="E304"):
+        NgramIndex(copied, knowledge_base(["cold", "fits"], tmp_path))
+
+
+def test_other_ngrams(copied, small_kb):
+    NgramEncoder.fit(small_kb.names(), text_normalizer="lower").save(copied)
+    with pytest.raises(SapbertError, match="E304"):
+        NgramIndex(copied, small_kb)
+
+
+# --- a full disk
+
+
+def is_full(*values, **named):
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_full_disk_leaves_nothing(small_kb, tmp_path, monkeypatch):
+    ngrams = NgramEncoder.fit(small_kb.names())
+    for owner, name in (
+        (postings_build, "_write_points"),
+        (postings_build, "_write_chunk"),
+        (postings_build, "_save"),
+        (postings_build, "_array_file"),
+        (NgramEncoder, "save"),
+        (postings_build.os, "replace"),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, name, is_full)
+            with pytest.raises(SapbertError, match=r"\[E507\].*index.*No space left"):
+                build_ngram_index(small_kb, ngrams, tmp_path / "index")
+        assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("most", [50, 130, 4000, 100_000])
+def test_files_that_cannot_grow(small_kb, small_folder, tmp_path, most):
+    """The system refuses to write files above a size: first the small ones, then only the starts of the postings."""
+    resource = pytest.importorskip("resource")
+    ngrams = NgramEncoder.fit(small_kb.names())
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    index = NgramIndex(small_folder, small_kb)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, limits[1]))
+    try:
+        with pytest.raises(SapbertError) as built:
+            build_ngram_index(small_kb, ngrams, tmp_path / "built")
+        with pytest.raises(SapbertError) as saved:
+            index.save(tmp_path / "saved")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert "[E507]" in str(built.value)
+    assert "[E507]" in str(saved.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_index_stays_if_it_cannot_be_replaced(index, small_kb, tmp_path, monkeypatch):
+    index.save(tmp_path / "index")
+    before = contents(tmp_path / "index")
+    with monkeypatch.context() as patch:
+        patch.setattr(postings.shutil, "copyfile", is_full)
+        with pytest.raises(SapbertError, match="E507"):
+            index.save(tmp_path / "index")
+    with monkeypatch.context() as patch:
+        patch.setattr(postings_build, "_write_chunk", is_full)
+        with pytest.raises(SapbertError, match="E507"):
+            build_ngram_index(small_kb, NgramEncoder.fit(["x"]), tmp_path / "index")
+    assert contents(tmp_path / "index") == before
+    assert [path.name for path in tmp_path.iterdir()] == ["index"]
