@@ -53,6 +53,7 @@ PATTERNS: dict[str, tuple[str, list[tuple[str, str, str]]]] = {
     "corpora.reader._PUBTATOR": ("match", [("", "a", ""), ("", "a|", "")]),
     "corpora.reader._ASKAPATIENT_ID": ("fullmatch", [("", "1", "x"), ("C", "1", "")]),
     "corpora.reader._TAG": ("search", [("", "<", ""), ("<", " ", ""), ("", "< ", "")]),
+    "encoders.ngrams._SPACES": ("sub", [("", " ", "x"), ("", "a ", ""), ("", "  a", ""), ("", "\t\n", "")]),
     "evaluation.composites._CONNECTOR": ("search", [("", "a", ""), ("", "an ", "")]),
     "evaluation.linking_errors._TOKEN": ("findall", [("", "a-", "!"), ("", "a", "-")]),
     "evaluation.linking_errors._ROMAN_NUMERAL": ("fullmatch", [("", "I", "x")]),
@@ -242,7 +243,7 @@ FUNCTIONS: dict[str, Callable[[int], object]] = {
 # Patterns for constants of the package, for settings of a program, and for what a library says.
 NOT_OF_USERS = {
     "vectors.faiss_index.index_kind",
-    "vectors.faiss_index._file_name",
+    "vectors.faiss_index.file_name",
     "vectors.faiss_index._faiss_message",
     "text.long_forms.STOP_WORDS",
     "text.long_forms._parse_table",

@@ -39,7 +39,7 @@ class _Scored(NamedTuple):
     Attributes:
         which: The index of the text, int64.
         rows: The row of the name, int64.
-        scores: The combined scores, float32, rounded.
+        scores: The combined scores, float32 or float64, rounded.
         dense: The dense similarities, float32; None without vectors.
         sparse: The sparse similarities, float32; None without n-grams.
     """
@@ -254,9 +254,9 @@ class CandidateGenerator:
         return pairs >> bits, pairs & ((1 << bits) - 1)
 
     def _equal_names(self, texts: Sequence[str], queries: NgramQueries, mask: FilterMask | None) -> Pairs:
-        """Return the texts that are names by either score, with all names that equal them.
+        """Return the texts that are names by both scores, with all names that the encoder reads in the same way.
 
-        No other name can have a higher score than such a name.
+        No other name can have a higher score than a name that equals the text by both scores.
         """
         assert self.vectors is not None
         assert self.ngrams is not None

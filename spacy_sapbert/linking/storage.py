@@ -76,7 +76,9 @@ def with_mentions(
         known, compression = ([local.known], local.compression) if local else ([], COMPRESSION)
         build_name_vectors(kb, encoder, folder / VECTORS_FOLDER, known=known, compression=compression)
         vectors = NameVectors(folder / VECTORS_FOLDER, kb, encoder)
-    return CandidateGenerator(kb, ngrams, vectors, sparse_weight=generator.sparse_weight, exact_limit=generator.exact_limit)
+    return CandidateGenerator(
+        kb, ngrams, vectors, sparse_weight=generator.sparse_weight, exact_limit=generator.exact_limit
+    )
 
 
 def save_generator(generator: CandidateGenerator, assets: AssetWriter, index: str = FLAT) -> None:
