@@ -52,7 +52,8 @@ class _Scored(NamedTuple):
 
     def at(self, places: np.ndarray) -> _Scored:
         """Return the pairs at some places."""
-        return _Scored(*(None if array is None else array[places] for array in self))
+        dense, sparse = (None if scores is None else scores[places] for scores in (self.dense, self.sparse))
+        return _Scored(self.which[places], self.rows[places], self.scores[places], dense, sparse)
 
 
 class CandidateGenerator:
