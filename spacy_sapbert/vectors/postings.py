@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from ..kb.filters import FilterMask
 
-POSTINGS = 4000
+POSTINGS = 4000  # that a search reads for each text in a vocabulary of `NAMES` names
 NAMES = 100_000
 CELLS = 2**21  # texts times names for which partial scores are kept at once
 MOST_TEXTS = 2**15  # of which partial scores are kept at once: the index of a text fits into 16 bits
@@ -320,21 +320,21 @@ class _NgramTables:
     def __init__(self, ngrams: NgramEncoder, alphabet: str) -> None:
         self._base = len(alphabet) + 1
         self._none = len(ngrams.ngrams)
-        codes = {character: code for code, character in enumerate(alphabet, 1)}
-        self._columns: dict[int, Any] = {size: {} for size in ngrams.sizes}
-        for column, ngram in enumerate(ngrams.ngrams):
-            key = 0
-            for character in ngram:
-                key = key * self._base + codes[character]
-            self._columns[len(ngram)][key] = column
-        for size, columns in self._columns.items():
+        self._tables: dict[int, np.ndarray] = {}
+        """The column of each possible n-gram, by size."""
+        self._sorted: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        """The n-grams and their columns, for the sizes of which a table would be too large."""
+        points = code_points([alphabet])[0]
+        for size in ngrams.sizes:
+            columns = np.array([i for i, ngram in enumerate(ngrams.ngrams) if len(ngram) == size], dtype=np.int32)
+            characters = code_points([ngrams.ngrams[i] for i in columns])[0].reshape(-1, size)
+            keys = (np.searchsorted(points, characters) + 1) @ self._base ** np.arange(size - 1, -1, -1)
             if self._base**size <= MAX_TABLE:
-                table = np.full(self._base**size, self._none, dtype=np.int32)
-                table[list(columns)] = list(columns.values())
-                self._columns[size] = table
+                self._tables[size] = np.full(self._base**size, self._none, dtype=np.int32)
+                self._tables[size][keys] = columns
             else:
-                keys = np.array(sorted(columns), dtype=np.int64)
-                self._columns[size] = keys, np.array([columns[key] for key in keys.tolist()], dtype=np.int32)
+                order = np.argsort(keys)
+                self._sorted[size] = keys[order], columns[order]
 
     def columns(self, codes: np.ndarray, size: int) -> np.ndarray:
         """Return the column of the n-gram that starts at each character, int32. It may reach into the next text."""
@@ -343,14 +343,13 @@ class _NgramTables:
             last = max(len(codes) - place, 0)
             keys *= self._base
             keys[:last] += codes[place:]
-        found = self._columns[size]
-        if isinstance(found, np.ndarray):
-            return found[keys]
-        known, columns = found
+        if size in self._tables:
+            return self._tables[size][keys]
+        known, columns = self._sorted[size]
         if not len(known):
-            return np.full(len(keys), self._none)
+            return np.full(len(keys), self._none, dtype=np.int32)
         places = np.searchsorted(known, keys).clip(max=len(known) - 1)
-        return np.where(known[places] == keys, columns[places], self._none)
+        return np.where(known[places] == keys, columns[places], self._none).astype(np.int32)
 
 
 def _read_manifest(folder: Path) -> dict[str, Any]:
