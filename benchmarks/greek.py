@@ -22,7 +22,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-from spacy_sapbert.encoders.ngrams import TEXT_NORMALIZER, NgramEncoder
+from spacy_sapbert.encoders.ngrams import TEXT_NORMALIZER
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
@@ -32,6 +32,7 @@ from spacy_sapbert.linking.parameters import SPARSE_WEIGHT
 from spacy_sapbert.text.greek import spell_out_greek
 from spacy_sapbert.text.normalize import GREEK
 from spacy_sapbert.vectors.flat import cached_name_vectors
+from spacy_sapbert.vectors.postings import cached_ngram_index
 
 LETTERS = dict(zip(map(spell_out_greek, "αβγδεζηθικλμνξοπρστυφχψω"), "αβγδεζηθικλμνξοπρστυφχψω", strict=True))
 # as words of their own, lower-case or with a capital: PI is phosphatidylinositol
@@ -101,7 +102,7 @@ def generators(kb: KnowledgeBase, encoder: str) -> dict[str, CandidateGenerator]
     form = TransformerEncoder(encoder).text_normalizer.removesuffix(GREEK)
     for label, suffix in (("kept", ""), ("spelled out", GREEK)):
         vectors = cached_name_vectors(kb, TransformerEncoder(encoder, text_normalizer=form + suffix))
-        ngrams = NgramEncoder.fit(kb.names(), text_normalizer=TEXT_NORMALIZER.removesuffix(GREEK) + suffix)
+        ngrams = cached_ngram_index(kb, TEXT_NORMALIZER.removesuffix(GREEK) + suffix)
         made[label] = CandidateGenerator(kb, ngrams, vectors, sparse_weight=SPARSE_WEIGHT)
     return made
 

@@ -25,7 +25,7 @@ from thinc.api import Adam
 
 from spacy_sapbert.corpora.docbin import read_docbin
 from spacy_sapbert.corpora.docs import from_doc
-from spacy_sapbert.encoders.ngrams import NgramEncoder
+from spacy_sapbert.encoders.ngrams import TEXT_NORMALIZER
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.linking.candidates import CandidateGenerator
@@ -35,6 +35,7 @@ from spacy_sapbert.training.candidate_losses import marginal_likelihood
 from spacy_sapbert.training.linker_trainer import LinkerTrainer
 from spacy_sapbert.training.name_candidates import TrainingMention
 from spacy_sapbert.vectors.flat import cached_name_vectors
+from spacy_sapbert.vectors.postings import cached_ngram_index
 
 K, BATCH = 20, 16
 Batch = list[TrainingMention]
@@ -51,12 +52,12 @@ class Plain:
     """BioSyn's step."""
 
     def __init__(self, generator: CandidateGenerator) -> None:
-        assert generator.ngrams is not None
+        assert generator.ngram_encoder is not None
         assert generator.vectors is not None
         self.generator = generator
         self.encoder = generator.vectors.encoder
         self.names = list(generator.kb.names())
-        self.sparse = generator.ngrams.encode(self.names).toarray()
+        self.sparse = generator.ngram_encoder.encode(self.names).toarray()
         self.dense = np.asarray(generator.vectors.vectors)
         self.weight = torch.nn.Parameter(torch.tensor([0.2]))
         groups = [{"params": self.encoder.model.parameters(), "lr": 1e-5}, {"params": [self.weight], "lr": 0.01}]
@@ -79,7 +80,7 @@ class Plain:
     def candidates(self, mention: TrainingMention) -> tuple[list[int], np.ndarray]:
         with torch.inference_mode():
             vector = plain_vectors(self.encoder, [mention.text]).numpy()[0]
-        sparse = self.sparse @ self.generator.ngrams.encode([mention.text]).toarray()[0]  # type: ignore[union-attr]
+        sparse = self.sparse @ self.generator.ngram_encoder.encode([mention.text]).toarray()[0]  # type: ignore[union-attr]
         rows = np.argsort(-sparse)[: K // 2].tolist()
         for row in np.argsort(-(self.dense @ vector))[:K].tolist():
             if len(rows) < K and row not in rows:
@@ -121,7 +122,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=3)
     args = parser.parse_args()
     kb = KnowledgeBase(args.kb)
-    ngrams = NgramEncoder.fit(kb.names())
+    ngrams = cached_ngram_index(kb, TEXT_NORMALIZER)
     generators = []
     for _ in range(2):
         encoder = TransformerEncoder(args.encoder, pooling=args.pooling, device="cpu")

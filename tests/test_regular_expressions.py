@@ -53,6 +53,7 @@ PATTERNS: dict[str, tuple[str, list[tuple[str, str, str]]]] = {
     "corpora.reader._PUBTATOR": ("match", [("", "a", ""), ("", "a|", "")]),
     "corpora.reader._ASKAPATIENT_ID": ("fullmatch", [("", "1", "x"), ("C", "1", "")]),
     "corpora.reader._TAG": ("search", [("", "<", ""), ("<", " ", ""), ("", "< ", "")]),
+    "encoders.ngrams._SPACES": ("sub", [("", " ", "x"), ("", "a ", ""), ("", "  a", ""), ("", "\t\n", "")]),
     "evaluation.composites._CONNECTOR": ("search", [("", "a", ""), ("", "an ", "")]),
     "evaluation.linking_errors._TOKEN": ("findall", [("", "a-", "!"), ("", "a", "-")]),
     "evaluation.linking_errors._ROMAN_NUMERAL": ("fullmatch", [("", "I", "x")]),

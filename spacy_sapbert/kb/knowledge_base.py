@@ -283,7 +283,10 @@ class KnowledgeBase:
         Raises:
             IndexError: There is no such row.
         """
-        return [data.decode() for data in self._ids[rows].tolist()]
+        wanted = np.array(rows, dtype=np.int64)
+        if wanted.min(initial=0) < 0:
+            raise IndexError(wanted.min())
+        return [data.decode() for data in self._ids[wanted].tolist()]
 
     @cached_property
     def _ids(self) -> np.ndarray:

@@ -39,7 +39,7 @@ class _Scored(NamedTuple):
     Attributes:
         which: The index of the text, int64.
         rows: The row of the name, int64.
-        scores: The combined scores, float32, rounded.
+        scores: The combined scores, float32 or float64, rounded.
         dense: The dense similarities, float32; None without vectors.
         sparse: The sparse similarities, float32; None without n-grams.
     """
@@ -52,7 +52,8 @@ class _Scored(NamedTuple):
 
     def at(self, places: np.ndarray) -> _Scored:
         """Return the pairs at some places."""
-        return _Scored(*(None if array is None else array[places] for array in self))
+        dense, sparse = (None if scores is None else scores[places] for scores in (self.dense, self.sparse))
+        return _Scored(self.which[places], self.rows[places], self.scores[places], dense, sparse)
 
 
 class CandidateGenerator:
@@ -233,30 +234,41 @@ class CandidateGenerator:
         mask: FilterMask | None,
     ) -> Pairs:
         """Return the pairs of a text and a name to be scored, sorted by text, each once."""
-        everything = np.arange(len(texts))
+        all_texts = searched = np.arange(len(texts))
         proposed: list[Pairs] = []
-        if self.ngrams and sparse_queries:
-            n, postings = (SIMILAR, POSTINGS) if self.vectors else (SIMILAR_WITHOUT_VECTORS, POSTINGS_WITHOUT_VECTORS)
-            rows = self.ngrams.propose(sparse_queries, max(n, k), mask, postings=postings)
-            proposed.append((np.repeat(everything, rows.shape[1]), rows.ravel()))
+        if sparse_queries:
+            proposed.append(self._similar_names(sparse_queries, k, mask))
         if self.vectors and dense_queries is not None:
-            searched = everything
             if sparse_queries and self.vectors.encoder.l2_normalized and not self.complete:
-                proposed.append(self._equal_names(texts, sparse_queries, mask))
-                searched = np.setdiff1d(everything, proposed[-1][0])
-            if len(searched):
-                n = min(self._n_names(mask), max(NEAREST_PER_CANDIDATE * k, 2 * SIMILAR))
-                rows = self.vectors.propose(dense_queries[searched], n, mask)
-                proposed.append((np.repeat(searched, rows.shape[1]), rows.ravel()))
+                equal = self._equal_names(texts, sparse_queries, mask)
+                proposed.append(equal)
+                searched = np.setdiff1d(all_texts, equal[0])
+            proposed.append(self._near_names(dense_queries, searched, k, mask))
         which, rows = (np.concatenate(arrays) for arrays in zip(*proposed, strict=True))
         bits = self.kb.n_names.bit_length()
         pairs = np.unique((which << bits | rows)[rows >= 0])
         return pairs >> bits, pairs & ((1 << bits) - 1)
 
-    def _equal_names(self, texts: Sequence[str], queries: NgramQueries, mask: FilterMask | None) -> Pairs:
-        """Return the texts that are names by either score, with all names that equal them.
+    def _similar_names(self, queries: NgramQueries, k: int, mask: FilterMask | None) -> Pairs:
+        """Return texts with names that share rare character n-grams. A row of -1 stands for no name."""
+        assert self.ngrams is not None
+        n, postings = (SIMILAR, POSTINGS) if self.vectors else (SIMILAR_WITHOUT_VECTORS, POSTINGS_WITHOUT_VECTORS)
+        rows = self.ngrams.propose(queries, max(n, k), mask, postings=postings)
+        return np.repeat(np.arange(len(rows)), rows.shape[1]), rows.ravel()
 
-        No other name can have a higher score than such a name.
+    def _near_names(self, queries: np.ndarray, searched: np.ndarray, k: int, mask: FilterMask | None) -> Pairs:
+        """Return the texts that are searched with the names of the nearest vectors, or -1 for no name."""
+        assert self.vectors is not None
+        if not len(searched):
+            return searched, searched
+        n = min(self._n_names(mask), max(NEAREST_PER_CANDIDATE * k, 2 * SIMILAR))
+        rows = self.vectors.propose(queries[searched], n, mask)
+        return np.repeat(searched, rows.shape[1]), rows.ravel()
+
+    def _equal_names(self, texts: Sequence[str], queries: NgramQueries, mask: FilterMask | None) -> Pairs:
+        """Return the texts that are names by both scores, with all names that the encoder reads in the same way.
+
+        No other name can have a higher score than a name that equals the text by both scores.
         """
         assert self.vectors is not None
         assert self.ngrams is not None

@@ -38,13 +38,12 @@ if TYPE_CHECKING:
 
     from ..kb.filters import FilterMask
 
-POSTINGS = 4000
+POSTINGS = 4000  # that a search reads for each text in a vocabulary of `NAMES` names
 NAMES = 100_000
 CELLS = 2**21  # texts times names for which partial scores are kept at once
 MOST_TEXTS = 2**15  # of which partial scores are kept at once: the index of a text fits into 16 bits
 TEXTS_PER_BATCH = 64
 CHARACTERS_AT_ONCE = 2**20
-MAX_BASE = 128
 MAX_TABLE = 2**22  # entries; a binary search replaces larger tables
 
 Nearest = tuple[np.ndarray, np.ndarray]
@@ -155,57 +154,37 @@ class NgramIndex:
         weights = np.zeros((len(queries.forms), len(self.ngrams.ngrams) + 1), dtype=np.float32)
         weights[:, :-1] = queries.vectors.toarray()
         weights[:, :-1] *= self.ngrams.idf.astype(np.float32)
-        pairs = self._tables.pair_weights(weights) if self._tables.has_pairs else None
         starts = self._starts[rows]
         sizes = (self._starts[rows + 1] - starts).astype(np.int64)
         products = np.empty(len(rows), dtype=np.float32)
         for part in _parts(sizes, CHARACTERS_AT_ONCE):
-            sums = self._sums(weights, pairs, which[part], starts[part], sizes[part])
+            sums = self._sums(weights, which[part], starts[part], sizes[part])
             products[part] = sums / self._lengths[rows[part]].clip(min=np.finfo(np.float32).tiny)
         return products
 
-    def _sums(
-        self, weights: np.ndarray, pairs: np.ndarray | None, which: np.ndarray, starts: np.ndarray, sizes: np.ndarray
-    ) -> np.ndarray:
-        """Return for each pair the sum of the weights of all n-grams of the name, float32.
+    def _sums(self, weights: np.ndarray, which: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+        """Return for each pair of a text and a name the sum of the weights of all n-grams of the name, float32.
 
         Args:
             weights: The weight of each n-gram in each text.
-            pairs: See `_NgramTables.pair_weights`; None to look up the n-grams of each size.
             which: The text of each pair.
             starts: Where the name of each pair starts.
             sizes: The length of the name of each pair.
         """
         codes = self._characters[slices(starts, sizes)].astype(np.int32)
-        ends = np.cumsum(sizes)
-        if pairs is None:
-            summed = self._sums_by_size(codes, weights, which, sizes, ends)
-        else:
-            base = pairs.shape[1]
-            keys = codes * base
-            keys[:-1] += codes[1:]
-            lasts = ends[sizes > 0] - 1
-            keys[lasts] = codes[lasts] * base
-            keys += np.repeat((which * base**2).astype(np.int32), sizes)
-            summed = pairs.ravel()[keys]
-        sums = np.zeros(len(sizes), dtype=np.float32)
-        filled = sizes > 0
-        if filled.any():
-            sums[filled] = np.add.reduceat(summed, (ends - sizes)[filled])
-        return sums
-
-    def _sums_by_size(
-        self, codes: np.ndarray, weights: np.ndarray, which: np.ndarray, sizes: np.ndarray, ends: np.ndarray
-    ) -> np.ndarray:
-        """Return the sum of the weights of the n-grams that start at each character."""
         offsets = np.repeat((which * weights.shape[1]).astype(np.int32), sizes)
+        ends = np.cumsum(sizes)
         summed = np.zeros(len(codes), dtype=np.float32)
         for size in self.ngrams.sizes:
             columns = self._tables.columns(codes, size)
             for place in range(1, size):  # n-grams that reach into the next name
                 columns[(ends - place)[ends >= place]] = len(self.ngrams.ngrams)
             summed += weights.ravel()[columns + offsets]
-        return summed
+        sums = np.zeros(len(sizes), dtype=np.float32)
+        filled = sizes > 0
+        if filled.any():
+            sums[filled] = np.add.reduceat(summed, (ends - sizes)[filled])
+        return sums
 
     @cached_property
     def _tables(self) -> _NgramTables:
@@ -350,59 +329,36 @@ class _NgramTables:
     def __init__(self, ngrams: NgramEncoder, alphabet: str) -> None:
         self._base = len(alphabet) + 1
         self._none = len(ngrams.ngrams)
-        codes = {character: code for code, character in enumerate(alphabet, 1)}
-        self._columns: dict[int, Any] = {size: {} for size in ngrams.sizes}
-        for column, ngram in enumerate(ngrams.ngrams):
-            key = 0
-            for character in ngram:
-                key = key * self._base + codes[character]
-            self._columns[len(ngram)][key] = column
-        for size, columns in self._columns.items():
+        self._tables: dict[int, np.ndarray] = {}
+        """The column of each possible n-gram, by size."""
+        self._sorted: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        """The n-grams and their columns, for the sizes of which a table would be too large."""
+        points = code_points([alphabet])[0]
+        for size in ngrams.sizes:
+            columns = np.array([i for i, ngram in enumerate(ngrams.ngrams) if len(ngram) == size], dtype=np.int32)
+            characters = code_points([ngrams.ngrams[i] for i in columns])[0].reshape(-1, size)
+            keys = (np.searchsorted(points, characters) + 1) @ self._base ** np.arange(size - 1, -1, -1)
             if self._base**size <= MAX_TABLE:
-                table = np.full(self._base**size, self._none, dtype=np.int32)
-                table[list(columns)] = list(columns.values())
-                self._columns[size] = table
+                self._tables[size] = np.full(self._base**size, self._none, dtype=np.int32)
+                self._tables[size][keys] = columns
             else:
-                keys = np.array(sorted(columns), dtype=np.int64)
-                self._columns[size] = keys, np.array([columns[key] for key in keys.tolist()], dtype=np.int32)
-
-    @property
-    def has_pairs(self) -> bool:
-        """Whether `pair_weights` is possible: for 1- and 2-grams, as in BioSyn, of not too many characters."""
-        return [*self._columns] == [1, 2] and self._base <= MAX_BASE
-
-    def pair_weights(self, weights: np.ndarray) -> np.ndarray:
-        """Return the weight of two adjacent characters: that of the 2-gram, and that of its first character.
-
-        The weights of all n-grams of a name are then the sum over its characters. The last one is followed by 0.
-
-        Args:
-            weights: The weight of each column in each text, and 0 for no column, float32, shape (texts, columns + 1).
-
-        Returns:
-            float32, shape (texts, base, base), by the codes of the two characters.
-        """
-        singles, pairs = self._columns[1], self._columns[2].reshape(self._base, self._base)
-        known = np.flatnonzero(pairs.ravel() < self._none)
-        table = np.repeat(weights[:, singles, None], self._base, axis=2)
-        table.reshape(len(weights), -1)[:, known] += weights[:, pairs.ravel()[known]]
-        return table
+                order = np.argsort(keys)
+                self._sorted[size] = keys[order], columns[order]
 
     def columns(self, codes: np.ndarray, size: int) -> np.ndarray:
         """Return the column of the n-gram that starts at each character, int32. It may reach into the next text."""
-        keys = codes.astype(np.int64)
+        keys = codes.astype(np.int32 if size in self._tables else np.int64)
         for place in range(1, size):
             last = max(len(codes) - place, 0)
             keys *= self._base
             keys[:last] += codes[place:]
-        found = self._columns[size]
-        if isinstance(found, np.ndarray):
-            return found[keys]
-        known, columns = found
+        if size in self._tables:
+            return self._tables[size][keys]
+        known, columns = self._sorted[size]
         if not len(known):
-            return np.full(len(keys), self._none)
+            return np.full(len(keys), self._none, dtype=np.int32)
         places = np.searchsorted(known, keys).clip(max=len(known) - 1)
-        return np.where(known[places] == keys, columns[places], self._none)
+        return np.where(known[places] == keys, columns[places], self._none).astype(np.int32)
 
 
 def _read_manifest(folder: Path) -> dict[str, Any]:

@@ -6,8 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.feature_extraction.text import TfidfVectorizer
 
+from spacy_sapbert.encoders import ngrams
 from spacy_sapbert.encoders.ngrams import IDF_FILE, SETTINGS_FILE, NgramEncoder
 from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.text.characters import code_points
 from spacy_sapbert.text.normalize import TEXT_NORMALIZERS, biosyn
 
 NAMES = ["Breast Cancer", "breast-cancer", "Cancer, Breast", "β-thalassemia (minor)", "IL-2", "??", "\u2028x"]
@@ -97,6 +99,53 @@ def test_missing_and_cut_off_files(encoder, tmp_path, name, kept):
         (tmp_path / name).write_bytes(content[: int(len(content) * kept)])
     with pytest.raises(SapbertError, match="E306"):
         NgramEncoder.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "text", ["[]", "5", "{}", '{"ngrams": ["a"], "ngram_range": [1, 2], "text_normalizer": "lower"}']
+)
+def test_settings_of_something_else(encoder, tmp_path, text):
+    encoder.save(tmp_path)
+    (tmp_path / SETTINGS_FILE).write_text(text)
+    with pytest.raises(SapbertError, match="E306"):
+        NgramEncoder.load(tmp_path)
+
+
+@pytest.mark.parametrize("ngram_range", [(0, 1), (2, 1), (1, 4), (4, 4)])
+def test_lengths_that_are_not_possible(encoder, ngram_range):
+    with pytest.raises(SapbertError, match=rf"E307.*of {ngram_range[0]} to {ngram_range[1]} characters"):
+        NgramEncoder.fit(NAMES, ngram_range=ngram_range)
+    with pytest.raises(SapbertError, match="E307"):
+        NgramEncoder(encoder.ngrams, encoder.idf, ngram_range, "lower")
+
+
+ANY_TEXT = st.lists(st.text("aAbβ é漢😀\u2028\t-", max_size=8), min_size=1, max_size=12)
+
+
+@given(ANY_TEXT, ANY_TEXT, st.sampled_from([(1, 1), (1, 2), (1, 3), (2, 3), (3, 3)]), st.integers(1, 5))
+def test_any_texts_as_sklearn_reads_them(names, texts, ngram_range, names_per_chunk):
+    forms = {TEXT_NORMALIZERS["lower"](name) for name in names} - {""}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ngrams, "NAMES_PER_CHUNK", names_per_chunk)
+        encoder = NgramEncoder.fit(names, ngram_range=ngram_range, text_normalizer="lower")
+    vectorizer = TfidfVectorizer(analyzer="char", ngram_range=ngram_range, lowercase=False)
+    try:
+        vectorizer.fit(sorted(forms))
+    except ValueError:  # there is no n-gram
+        assert encoder.ngrams == []
+        return
+    assert encoder.ngrams == vectorizer.get_feature_names_out().tolist()
+    np.testing.assert_allclose(encoder.idf, vectorizer.idf_)
+    expected = vectorizer.transform([TEXT_NORMALIZERS["lower"](text) for text in texts]).toarray()
+    np.testing.assert_allclose(encoder.encode(texts).toarray(), expected, atol=1e-6)
+
+
+def test_lengths_of_vectors(encoder):
+    codes, starts = code_points(list(encoder.forms(TEXTS)))
+    for form, length in zip(encoder.forms(TEXTS), encoder.lengths(codes, starts), strict=True):
+        found = [form[i : i + n] for n in (1, 2) for i in range(len(form) - n + 1)]
+        weights = [found.count(one) * encoder.idf[i] for i, one in enumerate(encoder.ngrams)]
+        assert length == pytest.approx(np.linalg.norm(weights))
 
 
 def test_greek_letters_are_their_names():

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.kb.arrays import IDS, MAP, TIE_RANKS
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.check import MAX_EXAMPLES, check_knowledge_base, find_cycles
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
@@ -107,7 +108,12 @@ def test_a_sound_knowledge_base(small_kb):
         ),
         ("DELETE FROM arrays WHERE name = 'names'", "wrong_arrays", {"count": 1, "examples": ["names"]}),
         (
-            "UPDATE synonyms SET annotations = 5 WHERE name = 4",
+            "UPDATE synonyms SET annotations = 5 WHERE name = 4",  # of the concept that was the first already
+            "wrong_arrays",
+            {"count": 2, "examples": ["annotations", "ranks"]},
+        ),
+        (
+            "UPDATE synonyms SET annotations = 5 WHERE name = 0",
             "wrong_arrays",
             {"count": 3, "examples": ["annotations", "ranks", "tie_ranks"]},
         ),
@@ -130,6 +136,19 @@ def test_a_sound_knowledge_base(small_kb):
 )
 def test_problems(damaged, statement, check, finding):
     assert damaged(statement)[check] == finding
+
+
+@pytest.mark.parametrize("name", [*MAP, TIE_RANKS, IDS])
+@pytest.mark.parametrize("change", ["data = zeroblob(length(data) - 1) || x'07'", "data = substr(data, 2)"])
+def test_each_wrong_array_is_found(damaged, name, change):
+    (stored,) = damaged(f"UPDATE arrays SET {change} WHERE name = '{name}'").items()
+    assert stored == ("wrong_arrays", {"count": 1, "examples": [name]})
+
+
+def test_arrays_in_the_wrong_order(damaged):
+    """Each has the length of another one."""
+    swap = "UPDATE arrays SET data = (SELECT data FROM arrays WHERE name = 'annotations') WHERE name = 'ranks'"
+    assert damaged(swap)["wrong_arrays"]["examples"] == ["ranks"]
 
 
 def test_changed_content_has_another_fingerprint(damaged, small_kb):

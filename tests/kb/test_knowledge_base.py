@@ -79,9 +79,26 @@ def test_many_at_once_as_one_by_one(small_kb, monkeypatch):
     assert small_kb.ids_of([]) == small_kb.summaries_of([]) == {}
 
 
-def test_names_at_a_row_that_does_not_exist(small_kb):
-    with pytest.raises(IndexError):
-        small_kb.names_at([0, small_kb.n_names])
+def test_rows_that_do_not_exist(small_kb):
+    for read, n in ((small_kb.names_at, small_kb.n_names), (small_kb.concept_ids_at, len(small_kb))):
+        assert len(read([0, n - 1])) == 2
+        for row in (n, -1, -n, 2**40):
+            with pytest.raises(IndexError):
+                read([0, row])
+
+
+def test_ids_at_rows(small_kb):
+    ids = list(small_kb.concept_ids())
+    rows = [5, 0, 5, *range(len(ids))]
+    assert small_kb.concept_ids_at(rows) == [ids[row] for row in rows]
+    assert small_kb.concept_ids_at([]) == []
+
+
+def test_ids_of_any_length_and_script(tmp_path):
+    ids = ["é", "漢字:1", "D000001", "x" * 300, "😀", "a b", "Ω"]
+    names = (Name("a", "exact", "t"),)
+    kb = build_knowledge_base([Record(one, names) for one in ids], tmp_path / "a.kb")
+    assert kb.concept_ids_at(range(len(ids))) == list(kb.concept_ids()) == ids
 
 
 def test_primary_id_goes_before_the_same_alternative_one(tmp_path):
@@ -210,6 +227,35 @@ def test_which_concepts_go_first_where_names_say_nothing(drawn):
         order = np.argsort(kb.tie_ranks)
         assert [kb.concept_id(row) for row in order.tolist()] == [concept_id for concept_id, *_ in expected]
         assert sorted(kb.tie_ranks.tolist()) == list(range(len(drawn)))
+
+
+@settings(max_examples=30)
+@given(
+    st.lists(st.tuples(st.sampled_from(SOME_IDS), st.lists(st.sampled_from("abcd"), min_size=1)), min_size=1),
+    st.lists(st.tuples(st.sampled_from(SOME_IDS), st.sampled_from("abcd"))),
+)
+def test_ranks_of_names_and_concepts(drawn, mentions):
+    """More annotations of the name, then a preferred name, then the concept that goes before others."""
+    with TemporaryDirectory() as folder:
+        with new_knowledge_base(Path(folder) / "a.kb") as builder:
+            for concept_id, names in drawn:
+                builder.add(Record(concept_id, tuple(Name(name, "exact", "s") for name in names)))
+            for concept_id, name in mentions:
+                if concept_id in dict(drawn):
+                    builder.add_mention(concept_id, Name(name, "mention", "corpus"))
+            builder.finish({})
+        kb = KnowledgeBase(Path(folder) / "a.kb")
+        entries = kb.name_concepts
+        places = []
+        for i, (name_row, row) in enumerate(zip(entries.names.tolist(), entries.concepts.tolist(), strict=True)):
+            concept_id, name = kb.concept_id(row), kb.name(name_row)
+            concept = kb.get(concept_id)
+            annotations = kb.annotations(concept_id, name)
+            place = -annotations, name != concept.canonical_name, kb.tie_ranks[row], name_row
+            assert (entries.annotations[i], entries.preferred[i]) == (annotations, name == concept.canonical_name)
+            places.append(place)
+        assert np.argsort(entries.ranks).tolist() == sorted(range(len(places)), key=places.__getitem__)
+        assert sorted(entries.ranks.tolist()) == list(range(len(places)))
 
 
 def test_who_prefers_a_name_goes_before_others(shared_names_kb):

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -17,10 +18,16 @@ from spacy_sapbert.kb.filters import ALL, Filter
 from spacy_sapbert.kb.ids import is_supplementary
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.linking.candidates import CandidateGenerator
-from spacy_sapbert.types import Candidate, Name, Record
+from spacy_sapbert.text.hashing import hash64
+from spacy_sapbert.text.normalize import TEXT_NORMALIZERS
+from spacy_sapbert.types import SCORE_DIGITS, Candidate, Name, Record
 from spacy_sapbert.vectors.flat import NameVectors, build_name_vectors
+from spacy_sapbert.vectors.postings import NgramIndex
+from spacy_sapbert.vectors.postings_build import build_ngram_index
 
 TEXTS = ["breast cancers", "cold", "seizure", "lithium", "zzz"]
+LIMITS = [0, 5000]
+"""The number of names up to which all are scored: none of the vocabularies here, or all of them."""
 
 
 class FixedEncoder:
@@ -38,6 +45,26 @@ class FixedEncoder:
         return np.array([self._vectors[text] for text in texts], dtype=np.float32)
 
 
+class FormEncoder:
+    """Gives each normal form a random direction of its own, or one that a test writes down."""
+
+    def __init__(self, vectors=(), *, text_normalizer="biosyn+greek"):
+        self.text_normalizer = text_normalizer
+        self.l2_normalized = True
+        self.fingerprint = f"form-{text_normalizer}".ljust(16, "x")
+        self.dim = 8
+        self._vectors = dict(vectors)
+
+    def encode(self, texts, *, fast=False):
+        return np.array([self._vector(TEXT_NORMALIZERS[self.text_normalizer](text)) for text in texts])
+
+    def _vector(self, form):
+        vector = self._vectors.get(form)
+        if vector is None:
+            vector = np.random.default_rng(hash64(form)).normal(size=self.dim)
+        return (vector / np.linalg.norm(vector)).astype(np.float32)
+
+
 def record(concept_id, *names, types=(), source="s"):
     return Record(concept_id, tuple(Name(name, "exact", source) for name in names), types=types)
 
@@ -47,15 +74,21 @@ def name_vectors(kb, encoder, folder):
     return NameVectors(folder, kb, encoder)
 
 
+def ngram_index(kb, **settings):
+    folder = kb.path.with_suffix(".ngrams")
+    build_ngram_index(kb, NgramEncoder.fit(kb.names(), **settings), folder)
+    return NgramIndex(folder, kb)
+
+
 @pytest.fixture(scope="module")
 def sparse_only(small_kb):
-    return CandidateGenerator(small_kb, NgramEncoder.fit(small_kb.names()), None)
+    return CandidateGenerator(small_kb, ngram_index(small_kb), None)
 
 
 @pytest.fixture(scope="module")
 def with_both(small_kb, tiny_encoder, tmp_path_factory):
     """A function that makes a generator with both scores."""
-    ngrams = NgramEncoder.fit(small_kb.names())
+    ngrams = ngram_index(small_kb)
     vectors = name_vectors(small_kb, TransformerEncoder(str(tiny_encoder)), tmp_path_factory.mktemp("vectors"))
     return lambda **settings: CandidateGenerator(small_kb, ngrams, vectors, **settings)
 
@@ -72,7 +105,7 @@ def test_scores_by_hand(tmp_path):
     kb = build_knowledge_base([record("A", "xy"), record("B", "z")], tmp_path / "a.kb")
     encoder = FixedEncoder({"xy": [1, 0], "z": [0, 1], "x": [0.6, 0.8]})
     vectors = name_vectors(kb, encoder, tmp_path)
-    generator = CandidateGenerator(kb, NgramEncoder.fit(kb.names()), vectors, sparse_weight=0.25)
+    generator = CandidateGenerator(kb, ngram_index(kb), vectors, sparse_weight=0.25)
     sparse = 1 / np.sqrt(3)
     b, a = generator(["x"], 5)[0]
     assert (a.concept_id, a.name, b.concept_id, b.name) == ("A", "xy", "B", "z")
@@ -101,9 +134,33 @@ def test_a_name_itself_scores_one(with_both, small_kb):
         assert candidates[0].concept_id in small_kb.find_name(name)
 
 
-def test_nothing_similar(sparse_only):
-    assert sparse_only(["", "жж", "cold"], 3)[:2] == [[], []]
-    assert sparse_only([], 3) == []
+@pytest.mark.parametrize("limit", LIMITS)
+def test_nothing_similar(sparse_only, limit):
+    generator = CandidateGenerator(sparse_only.kb, sparse_only.ngrams, None, exact_limit=limit)
+    assert generator(["", "жж", "cold"], 3)[:2] == [[], []]
+    assert generator([], 3) == []
+
+
+def test_all_scores_of_all_names(with_both, small_kb):
+    generator = with_both()
+    dense, sparse = generator.similarities(TEXTS)
+    names, texts = list(small_kb.names()), np.arange(len(TEXTS))
+    expected = generator.vectors.encode(TEXTS) @ np.array(generator.vectors.vectors[np.arange(len(names))]).T
+    np.testing.assert_allclose(dense, expected, atol=1e-5)
+    for candidates, of_text in zip(generator(TEXTS, 9), texts, strict=True):
+        for one in candidates:
+            row = names.index(one.name)
+            assert (one.dense, one.sparse) == pytest.approx((dense[of_text, row], sparse[of_text, row]), abs=1e-5)
+    unused = CandidateGenerator(small_kb, generator.ngrams, None).similarities(TEXTS)[0]
+    assert unused.shape == dense.shape
+    assert not unused.any()
+
+
+def test_names_that_pass(sparse_only, small_kb):
+    assert sparse_only.names_that_pass(ALL) is None
+    passing = sparse_only.names_that_pass(Filter(sources=("HPO",)))
+    names = [name for name, passes in zip(small_kb.names(), passing, strict=True) if passes]
+    assert sorted(names) == ["Seizure", "Seizures", "epileptic seizure"]
 
 
 def test_opposite_vectors_are_no_candidates(tmp_path):
@@ -125,7 +182,7 @@ def test_raw_scores_by_hand(tmp_path):
     kb = build_knowledge_base([record("A", "xy"), record("B", "z")], tmp_path / "a.kb")
     encoder = FixedEncoder({"xy": [1, 0], "z": [0, 2], "x": [3, 4]}, l2_normalized=False)
     vectors = name_vectors(kb, encoder, tmp_path)
-    generator = CandidateGenerator(kb, NgramEncoder.fit(kb.names()), vectors, sparse_weight=2.0)
+    generator = CandidateGenerator(kb, ngram_index(kb), vectors, sparse_weight=2.0)
     sparse = 1 / np.sqrt(3)
     b, a = generator(["x"], 5)[0]
     assert (a.dense, b.dense) == pytest.approx((3, 8))
@@ -174,11 +231,11 @@ def test_sources_filter_the_names_of_each_concept(sparse_only):
 def test_a_name_that_passes_for_one_concept_only(tmp_path):
     """A has the name "ab" from another source than B has it."""
     records = [record("A", "ab", source="s"), record("A", "zz", source="t"), record("B", "ab", source="t")]
-    generator = CandidateGenerator(
-        build_knowledge_base(records, tmp_path / "a.kb"), NgramEncoder.fit(["ab", "zz"]), None
-    )
-    assert generator(["ab"], 5, Filter(sources=("t",)))[0] == [Candidate("B", 1.0, "ab", None, pytest.approx(1.0))]
-    assert found(generator, "ab", 5) == ["A", "B"]
+    kb = build_knowledge_base(records, tmp_path / "a.kb")
+    for limit in LIMITS:
+        generator = CandidateGenerator(kb, ngram_index(kb), None, exact_limit=limit)
+        assert generator(["ab"], 5, Filter(sources=("t",)))[0] == [Candidate("B", 1.0, "ab", None, pytest.approx(1.0))]
+        assert found(generator, "ab", 5) == ["A", "B"]
 
 
 def test_nothing_passes(sparse_only, with_both):
@@ -189,8 +246,8 @@ def test_nothing_passes(sparse_only, with_both):
 # --- ties
 
 
-@pytest.fixture
-def tied(tmp_path):
+@pytest.fixture(params=LIMITS)
+def tied(tmp_path, request):
     """All of these own "x": C is annotated with it, A prefers it, and D to B have no claim."""
     with new_knowledge_base(tmp_path / "tied.kb") as builder:
         for concept_id in "DCB":
@@ -199,7 +256,7 @@ def tied(tmp_path):
         builder.add_mention("C", Name("x", "mention", "corpus"))
         builder.finish({})
     kb = KnowledgeBase(tmp_path / "tied.kb")
-    return CandidateGenerator(kb, NgramEncoder.fit(kb.names()), None)
+    return CandidateGenerator(kb, ngram_index(kb), None, exact_limit=request.param)
 
 
 def test_ties_go_to_the_annotated_then_the_preferred_then_by_id(tied):
@@ -211,7 +268,7 @@ def test_ties_go_to_the_annotated_then_the_preferred_then_by_id(tied):
 def test_the_best_claim_of_a_concept_on_names_of_one_score(tmp_path):
     """B owns both names, and prefers the second."""
     kb = build_knowledge_base([record("A", "ab"), record("B", "a.b", "ab")], tmp_path / "a.kb")
-    generator = CandidateGenerator(kb, NgramEncoder.fit(kb.names()), None)
+    generator = CandidateGenerator(kb, ngram_index(kb), None)
     assert [(c.concept_id, c.name) for c in generator(["AB"], 5)[0]] == [("A", "ab"), ("B", "ab")]
     assert [(c.concept_id, c.name) for c in generator(["A-B"], 5)[0]] == [("B", "a.b"), ("A", "ab")]
 
@@ -225,8 +282,8 @@ def reference(kb, generator, text, k, filter=ALL):
     dense = None if queries is None else generator.vectors.similarities(queries)[0]
     sparse = None
     if generator.ngrams:
-        names = generator.ngrams.encode(list(kb.names()))
-        sparse = (generator.ngrams.encode([text]) @ names.T).toarray()[0]
+        names = generator.ngram_encoder.encode(list(kb.names()))
+        sparse = (generator.ngram_encoder.encode([text]) @ names.T).toarray()[0]
     weight, highest = generator.sparse_weight, 1
     if generator.vectors and not generator.vectors.encoder.l2_normalized:
         longest = max(np.linalg.norm(vector) for vector in generator.vectors.vectors)
@@ -267,68 +324,230 @@ def test_every_name_is_looked_at(sparse_only, with_both, small_kb, k, filter):
             assert shown(generator([text], k, filter)[0]) == reference(small_kb, generator, text, k, filter)
 
 
-def vocabulary(seed, n_names):
-    """Names whose vectors have coordinates that are multiples of a half: sums of them are exact, and ties are many."""
+UNIT = [
+    *(np.array(signs) / 2 for signs in product((-1, 1), repeat=4)),
+    *np.eye(4),
+    *-np.eye(4),
+]
+"""Vectors of unit length whose inner products are multiples of a quarter, without rounding: ties are many."""
+
+
+def vocabulary(seed, n_names, *, l2_normalized):
+    """RETURNS: records of several types and sources, and a vector of each name and of two texts."""
     rng = np.random.default_rng(seed)
     names = [f"{'abcd'[i % 4] * (1 + i % 3)}{i}" for i in range(n_names)]
-    records = [record(f"C{rng.integers(n_names // 3 + 1)}", name) for name in names]
-    records += [record(f"C{rng.integers(n_names // 3 + 1)}", name) for name in names[:: rng.integers(2, 9)]]
-    vectors = dict(zip([*names, "query", "other"], rng.integers(-2, 3, (n_names + 2, 3)) / 2, strict=True))
-    return records, vectors
+    records = [
+        record(f"C{rng.integers(n_names // 3 + 1)}", name, types=(str(rng.choice(["T", "U"])),), source=source)
+        for part, source in ((names, "s"), (names[:: rng.integers(2, 9)], "t"))
+        for name in part
+    ]
+    directions = [UNIT[i] for i in rng.integers(len(UNIT), size=n_names + 2)]
+    if not l2_normalized:
+        directions = rng.integers(-2, 3, (n_names + 2, 4)) / 2
+    return records, dict(zip([*names, "query", "other"], directions, strict=True))
 
 
-@settings(max_examples=20, deadline=None)
+def check(generator, text, k, filter=ALL):
+    """Check all that is promised of the candidates of a text, whatever the searches found."""
+    kb = generator.kb
+    candidates = generator([text], k, filter)[0]
+    ids = [candidate.concept_id for candidate in candidates]
+    assert len(set(ids)) == len(ids) <= k
+    dense, sparse = (scores[0] for scores in generator.similarities([text]))
+    highest = generator.vectors.highest(generator.vectors.encode([text]))[0] if generator.vectors else 1
+    weight = generator.sparse_weight if generator.vectors and generator.ngrams else 0
+    passing = kb.matching_entries(filter.types, filter.sources)
+    names, places = list(kb.names()), []
+    for one in candidates:
+        row, (concept,) = names.index(one.name), kb.concept_rows(one.concept_id)
+        of_both = np.flatnonzero((kb.name_concepts.names == row) & (kb.name_concepts.concepts == concept))
+        assert len(of_both) == passing[of_both].sum() == 1
+        exact = (dense[row] + weight * sparse[row]) / (highest + weight) if generator.vectors else sparse[row]
+        assert one.score == last_digit(exact)
+        assert one.score == round(one.score, SCORE_DIGITS)
+        assert one.dense == (pytest.approx(dense[row], abs=1e-5) if generator.vectors else None)
+        assert one.sparse == (pytest.approx(sparse[row], abs=1e-5) if generator.ngrams else None)
+        assert one.score > 0 or not generator.vectors.encoder.l2_normalized
+        places.append((-one.score, kb.name_concepts.ranks[of_both[0]]))
+    assert places == sorted(places)
+    return candidates
+
+
+FILTERS = [ALL, Filter(types=("T",)), Filter(sources=("t",)), Filter(("U",), ("s",))]
+
+
+@settings(max_examples=30)
 @given(
     seed=st.integers(0, 10_000),
-    n_names=st.integers(1, 500),
+    n_names=st.integers(1, 150),
     k=st.integers(1, 30),
     weight=st.sampled_from([0.25, 1.0, 4.0]),
-    sparse=st.booleans(),
+    used=st.sampled_from(["dense", "sparse", "both"]),
     l2_normalized=st.booleans(),
+    complete=st.booleans(),
+    filter=st.sampled_from(FILTERS),
 )
-def test_the_nearest_names_give_the_same_candidates_as_all_names(seed, n_names, k, weight, sparse, l2_normalized):
-    records, vectors = vocabulary(seed, n_names)
+def test_what_is_promised_of_candidates(seed, n_names, k, weight, used, l2_normalized, complete, filter):
+    records, vectors = vocabulary(seed, n_names, l2_normalized=l2_normalized)
     with TemporaryDirectory() as folder:
         kb = build_knowledge_base(records, Path(folder) / "a.kb")
-        known = name_vectors(kb, FixedEncoder(vectors, l2_normalized=l2_normalized), Path(folder))
-        ngrams = NgramEncoder.fit(kb.names()) if sparse else None
+        dense = name_vectors(kb, FixedEncoder(vectors, l2_normalized=l2_normalized), Path(folder))
+        scores = ngram_index(kb) if used != "dense" else None, dense if used != "sparse" else None
         exact, nearest = (
-            CandidateGenerator(kb, ngrams, known, sparse_weight=weight, exact_limit=limit) for limit in (10**6, 0)
+            CandidateGenerator(kb, *scores, sparse_weight=weight, exact_limit=limit) for limit in (10**6, 0)
         )
+        nearest.complete = complete
         for text in ("query", "other", next(kb.names())):
-            expected = exact([text], k)[0]
-            assert nearest([text], k)[0] == expected
-            assert shown(expected) == reference(kb, exact, text, k)
+            expected = check(exact, text, k, filter)
+            assert shown(expected) == reference(kb, exact, text, k, filter)
+            candidates = check(nearest, text, k, filter)
+            if used != "sparse" and n_names <= 4 * k and (complete or not l2_normalized or used == "dense"):
+                # the nearest names by the dense score are all names
+                assert [one.score for one in candidates] == [last_digit(one.score) for one in expected]
+            for one, best in zip(candidates, expected, strict=False):
+                assert one.score <= best.score + 1e-4
 
 
-def test_the_nearest_of_many_names(tmp_path):
-    """Here the lists stay short: of 3,000 names, the 64 nearest hold the candidates."""
+@pytest.fixture(scope="module")
+def many(tmp_path_factory):
+    """A function that makes a generator for 3,000 names, of which the searches see few."""
     rng = np.random.default_rng(0)
-    directions = rng.normal(size=(3001, 16))
-    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
-    names = [f"name {i}" for i in range(3000)]
-    kb = build_knowledge_base([record(f"C{i // 2}", name) for i, name in enumerate(names)], tmp_path / "a.kb")
-    encoder = FixedEncoder(dict(zip([*names, "query"], directions, strict=True)))
-    vectors = name_vectors(kb, encoder, tmp_path)
-    exact = CandidateGenerator(kb, None, vectors)
-    nearest = CandidateGenerator(kb, None, vectors, exact_limit=0)
-    assert shown(nearest(["query"], 5)[0]) == shown(exact(["query"], 5)[0]) == reference(kb, exact, "query", 5)
-    (scored,) = nearest._union(vectors.encode(["query"]), [None], 5, None)
-    assert len(scored.rows) == 64
+    folder = tmp_path_factory.mktemp("many")
+    parts = ["".join(rng.choice(list("abcdefghijklmnop"), 4)) for _ in range(400)]
+    names = list(dict.fromkeys(" ".join(rng.choice(parts, 3)) for _ in range(3000)))
+    kb = build_knowledge_base([record(f"C{i // 2}", name) for i, name in enumerate(names)], folder / "a.kb")
+    ngrams, vectors = ngram_index(kb), name_vectors(kb, FormEncoder(), folder)
+
+    def make(**settings):
+        chosen = {"ngrams": ngrams, "vectors": vectors, **settings}
+        return CandidateGenerator(kb, chosen.pop("ngrams"), chosen.pop("vectors"), **chosen)
+
+    return make
 
 
-def test_the_best_name_is_among_the_nearest_by_neither_score(tmp_path):
-    like_dense = {f"xyz {i}": [0.9, np.sqrt(0.19), 0] for i in range(70)}
+def test_the_nearest_of_many_names_by_the_dense_score(many):
+    exact, nearest = many(ngrams=None), many(ngrams=None, exact_limit=0)
+    for text in ("query", "other", next(exact.kb.names())):
+        assert shown(check(nearest, text, 5)) == shown(exact([text], 5)[0]) == reference(exact.kb, exact, text, 5)
+
+
+def test_the_nearest_of_many_names_by_the_sparse_score(many):
+    exact, nearest = many(vectors=None), many(vectors=None, exact_limit=0)
+    for name in list(exact.kb.names())[:40]:
+        for text in (name, f"{name}s", " ".join(reversed(name.split())), name[1:-1]):
+            assert shown(check(nearest, text, 5)[:1]) == shown(exact([text], 1)[0])
+
+
+def test_candidates_of_a_batch_are_those_of_each_text(many):
+    names = list(many().kb.names())[:70]
+    texts = [*names, *(f"{name[::-1]} x" for name in names), "", "жж", *names]
+    for settings_ in ({}, {"ngrams": None}, {"vectors": None}):
+        together = many(exact_limit=0, **settings_)(texts, 4)
+        alone = many(exact_limit=0, **settings_)
+        assert [shown(alone([text], 4)[0]) for text in texts] == [shown(candidates) for candidates in together]
+
+
+def test_the_best_name_is_first_by_neither_score(tmp_path):
+    like_dense = {f"xyz {i}": [0.9, np.sqrt(0.19), 0] for i in range(25)}
     like_sparse = {f"abc abc {i}": [0, 0, 1] for i in range(70)}
     vectors = {**like_dense, **like_sparse, "abcxyz": [0.85, 0, np.sqrt(1 - 0.85**2)], "abc": [1, 0, 0]}
     kb = build_knowledge_base([record(name, name) for name in vectors if name != "abc"], tmp_path / "a.kb")
-    ngrams, known = NgramEncoder.fit(kb.names()), name_vectors(kb, FixedEncoder(vectors), tmp_path)
+    ngrams, known = ngram_index(kb), name_vectors(kb, FixedEncoder(vectors), tmp_path)
     exact, nearest = (
         CandidateGenerator(kb, ngrams, known, sparse_weight=1.0, exact_limit=limit) for limit in (1000, 0)
     )
-    sparse = (ngrams.encode(["abc"]) @ ngrams.encode(list(kb.names())).T).toarray()[0]
+    sparse = ngrams.similarities(["abc"])[0]
     assert (sparse > sparse[-1]).sum() == 70
     assert found(exact, "abc", 1) == found(nearest, "abc", 1) == ["abcxyz"]
+
+
+# --- texts that are names
+
+
+EQUAL = 100
+"""Names that equal "cold": more than any search proposes."""
+
+
+@pytest.fixture(scope="module")
+def equal_names(tmp_path_factory):
+    """A generator of nearest names, and an exact one. Every second "cold" is from "t" and of type "U"."""
+    folder = tmp_path_factory.mktemp("equal")
+    records = [record(f"C{999 - i}", f"cold{'!' * i}", source="st"[i % 2], types=("TU"[i % 2],)) for i in range(EQUAL)]
+    records += [record(f"D{i}", f"cold {i}", source="v", types=("V",)) for i in range(200)]
+    records += [record("E0", "rhinitis", source="v", types=("V",))]
+    kb = build_knowledge_base(records, folder / "a.kb")
+    axis = np.eye(8)
+    near = {"cold": axis[0], "colds": axis[0] + axis[1], "rhinitis": 0.9 * axis[0] + 0.4 * axis[1]}
+    others = {f"cold {i}": axis[2 + i % 5] + axis[7] * i / 200 for i in range(200)}
+    ngrams, vectors = ngram_index(kb), name_vectors(kb, FormEncoder({**near, **others}), folder)
+    return [CandidateGenerator(kb, ngrams, vectors, exact_limit=limit) for limit in LIMITS]
+
+
+@pytest.mark.parametrize("filter", [ALL, Filter(sources=("t",)), Filter(types=("T",)), Filter(("V", "U"), ("v", "t"))])
+@pytest.mark.parametrize("text", ["cold", "COLD", "cold!!", "?cold"])
+def test_all_names_that_equal_a_text_are_candidates(equal_names, filter, text):
+    nearest, exact = equal_names
+    n = EQUAL if filter == ALL else EQUAL // 2
+    for k in (1, 5, n):
+        expected = exact([text], k, filter)[0]
+        assert {one.score for one in expected} == {1.0}
+        assert [one.concept_id for one in check(nearest, text, k, filter)] == [one.concept_id for one in expected]
+
+
+def test_a_text_whose_equal_names_do_not_pass_is_searched(equal_names):
+    nearest, exact = equal_names
+    filter = Filter(sources=("v",))
+    assert found(nearest, "cold", 1, filter) == found(exact, "cold", 1, filter) == ["E0"]
+
+
+def test_a_text_that_is_a_name_skips_the_dense_search(equal_names):
+    """No 3-gram of "rhinitis" is in "cold": only the dense search finds it."""
+    nearest, exact = equal_names
+    k = EQUAL + 1
+    assert found(exact, "cold", k)[-1] == "E0"
+    assert "E0" not in found(nearest, "cold", 400)
+    nearest.complete = True
+    try:
+        assert "E0" in found(nearest, "cold", 400)  # what is known for the other setting is not used
+    finally:
+        nearest.complete = False
+    assert "E0" not in found(nearest, "cold", 400)
+    assert "E0" in found(nearest, "colds", 400)
+
+
+def test_a_text_that_is_a_name_for_the_encoder_only_is_searched(tmp_path):
+    """The encoder leaves punctuation out, but the n-grams do not: "cold!" is the name "cold" for the encoder only."""
+    records = [record("A", "cold"), record("B", "rhinitis"), record("C", "old! ale")]
+    kb = build_knowledge_base(records, tmp_path / "a.kb")
+    axis = np.eye(8)
+    encoder = FormEncoder({"cold": axis[0], "rhinitis": axis[0] + axis[1], "old ale": axis[2]})
+    ngrams = ngram_index(kb, text_normalizer="lower")
+    generator = CandidateGenerator(kb, ngrams, name_vectors(kb, encoder, tmp_path), exact_limit=0)
+    assert found(generator, "cold!") == ["A", "B", "C"]
+    assert found(generator, "cold") == ["A", "C"]
+
+
+def test_raw_vectors_are_always_searched(tmp_path):
+    """The longest vector, not that of the name itself, has the highest inner product."""
+    vectors = {"cold": [1, 0], "rhinitis": [5, 1], "flu": [0, 1]}
+    kb = build_knowledge_base([record(name, name) for name in vectors], tmp_path / "a.kb")
+    known = name_vectors(kb, FixedEncoder(vectors, l2_normalized=False), tmp_path)
+    for limit in LIMITS:
+        generator = CandidateGenerator(kb, ngram_index(kb), known, exact_limit=limit)
+        assert found(generator, "cold") == ["rhinitis", "cold", "flu"]
+
+
+def test_an_encoder_without_ngrams_always_searches(tmp_path):
+    kb = build_knowledge_base([record("A", "cold"), record("B", "rhinitis")], tmp_path / "a.kb")
+    vectors = name_vectors(kb, FixedEncoder({"cold": [1, 0], "rhinitis": [0.8, 0.6]}), tmp_path)
+    assert found(CandidateGenerator(kb, None, vectors, exact_limit=0), "cold") == ["A", "B"]
+
+
+def test_at_least_as_many_names_are_proposed_as_candidates_are_wanted(tmp_path):
+    """All 400 names are similar to the text. The sparse search alone proposes as many as are wanted."""
+    kb = build_knowledge_base([record(f"C{i}", f"cold {i}") for i in range(400)], tmp_path / "a.kb")
+    generator = CandidateGenerator(kb, ngram_index(kb), None, exact_limit=0)
+    assert len(check(generator, "cold", 350)) == 350
 
 
 # --- again and again
@@ -353,6 +572,10 @@ def test_known_candidates_are_of_the_same_question(with_both):
     generator.sparse_weight = 3.0
     assert generator(["colds"], 2)[0][0].score != first[0].score
     generator.sparse_weight = 0.2
+    generator.vectors, kept = None, generator.vectors
+    generator.complete = True
+    assert generator(["colds"], 2)[0][0].dense is None  # what is known for the other setting is not used
+    generator.vectors, generator.complete = kept, False
     generator(["colds"], 2)[0].clear()
     assert generator(["colds"], 2)[0] == first
 
@@ -364,9 +587,10 @@ def test_known_candidates_do_not_pile_up(sparse_only):
     assert len(generator._cache) == 3
 
 
-def test_threads(sparse_only):
-    generator = CandidateGenerator(sparse_only.kb, sparse_only.ngrams, None, cache_size=2)
-    expected = sparse_only(TEXTS, 3)
+@pytest.mark.parametrize("limit", LIMITS)
+def test_threads(sparse_only, limit):
+    generator = CandidateGenerator(sparse_only.kb, sparse_only.ngrams, None, cache_size=2, exact_limit=limit)
+    expected = CandidateGenerator(sparse_only.kb, sparse_only.ngrams, None, exact_limit=limit)(TEXTS, 3)
     results = []
     threads = [
         threading.Thread(target=lambda: results.extend(generator(TEXTS, 3) for _ in range(20))) for _ in range(4)
@@ -421,13 +645,13 @@ def test_what_decides_between_owners_of_a_name(tied_kb):
     for order in (ids, ids[::-1]):
         kb = tied_kb(*order)
         for k in range(1, len(ids) + 1):
-            found = CandidateGenerator(kb, NgramEncoder.fit(kb.names()), None)(["x"], k)[0]
+            found = CandidateGenerator(kb, ngram_index(kb), None)(["x"], k)[0]
             assert [one.concept_id for one in found if one.score == 1] == expected[:k]
 
 
 def test_annotations_of_the_name_go_before_all_else(tied_kb):
     kb = tied_kb(*sorted(TIED), annotated=["D000002"])
-    (found,) = CandidateGenerator(kb, NgramEncoder.fit(kb.names()), None)(["x"], 1)
+    (found,) = CandidateGenerator(kb, ngram_index(kb), None)(["x"], 1)
     assert found[0].concept_id == "D000002"
 
 
@@ -435,11 +659,11 @@ def test_annotations_of_the_name_go_before_all_else(tied_kb):
 def test_a_main_descriptor_goes_before_a_supplementary_record(tmp_path, supplementary):
     records = [record(supplementary, "own", "x", "y", "z"), record("D000001", "other", "x")]
     kb = build_knowledge_base(records, tmp_path / "a.kb")
-    (found,) = CandidateGenerator(kb, NgramEncoder.fit(kb.names()), None)(["x"], 1)
+    (found,) = CandidateGenerator(kb, ngram_index(kb), None)(["x"], 1)
     assert found[0].concept_id == "D000001"
 
 
 def test_a_concept_of_the_metathesaurus_is_no_supplementary_record(tmp_path):
     kb = build_knowledge_base([record("D000001", "other", "x"), record("C0012634", "own", "x", "y")], tmp_path / "a.kb")
-    (found,) = CandidateGenerator(kb, NgramEncoder.fit(kb.names()), None)(["x"], 1)
+    (found,) = CandidateGenerator(kb, ngram_index(kb), None)(["x"], 1)
     assert found[0].concept_id == "C0012634"

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 import shutil
 
 import numpy as np
@@ -11,8 +12,8 @@ from spacy_sapbert.encoders.transformer import ENCODER_FOLDER, open_encoder
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.filters import check_filters
 from spacy_sapbert.kb.storage import KB, load_knowledge_base
-from spacy_sapbert.linking import storage
-from spacy_sapbert.linking.storage import open_generator, with_mentions
+from spacy_sapbert.linking.candidates import EXACT_LIMIT
+from spacy_sapbert.linking.storage import load_generator, open_generator, save_generator, with_mentions
 from spacy_sapbert.vectors.storage import VECTORS
 
 TEXTS = ["breast cancers", "cold", "CF", "zzz"]
@@ -24,14 +25,10 @@ def generator(small_kb, tiny_encoder):
 
 
 def save(generator, folder):
-    """RETURNS (dict[str, Path]): the assets by role, and "component" for the folder of the other files."""
+    """RETURNS (dict[str, Path]): the assets by role."""
     assets = AssetWriter(folder / "shared")
-    storage.save_generator(generator, folder, assets)
-    return {"component": folder, **{role: assets.folder / name for role, name in assets.names.items()}}
-
-
-def load_generator(saved, **settings):
-    return storage.load_generator(saved["component"], saved, **settings)
+    save_generator(generator, assets)
+    return {role: assets.folder / name for role, name in assets.names.items()}
 
 
 @pytest.fixture
@@ -76,6 +73,7 @@ def test_saved_and_loaded(generator, saved):
     loaded = load_generator(saved, sparse=True)
     assert loaded(TEXTS, 5) == generator(TEXTS, 5)
     assert loaded.kb.path == saved[KB]
+    assert loaded.ngrams.folder == saved[NGRAMS_FOLDER]
     np.testing.assert_array_equal(loaded.vectors.vectors, generator.vectors.vectors)
 
 
@@ -83,26 +81,26 @@ def test_sparse_score_is_taken_or_left_when_loaded(small_kb, generator, saved):
     without = load_generator(saved, sparse=False)
     assert without.ngrams is None
     assert without(["cold"], 1)[0][0].sparse is None
-    shutil.rmtree(saved["component"] / NGRAMS_FOLDER)
+    del saved[NGRAMS_FOLDER]
     assert load_generator(saved, sparse=True)(TEXTS, 5) == generator(TEXTS, 5)
 
 
 def test_normal_form_of_the_sparse_score(small_kb, tmp_path):
     lower = open_generator(small_kb, None, sparse=True, text_normalizer="lower")
     biosyn = open_generator(small_kb, None, sparse=True)
-    assert (lower.ngrams.text_normalizer, biosyn.ngrams.text_normalizer) == ("lower", "biosyn+greek")
+    assert (lower.ngram_encoder.text_normalizer, biosyn.ngram_encoder.text_normalizer) == ("lower", "biosyn+greek")
     assert biosyn(["cancer breast"], 1)[0][0].score > lower(["cancer breast"], 1)[0][0].score
-    assert with_mentions(lower, [], tmp_path).ngrams.text_normalizer == "lower"
+    assert with_mentions(lower, [], tmp_path).ngram_encoder.text_normalizer == "lower"
 
 
 def test_saved_ngrams_go_before_the_setting(saved, recwarn):
-    assert load_generator(saved, sparse=True).ngrams.text_normalizer == "biosyn+greek"
+    assert load_generator(saved, sparse=True).ngram_encoder.text_normalizer == "biosyn+greek"
     assert not recwarn.list
     with pytest.warns(UserWarning, match=r"\[W401\].*text_normalizer biosyn.*text_normalizer \(lower\)"):
         loaded = load_generator(saved, sparse=True, text_normalizer="lower")
-    assert loaded.ngrams.text_normalizer == "biosyn+greek"
-    shutil.rmtree(saved["component"] / NGRAMS_FOLDER)
-    assert load_generator(saved, sparse=True, text_normalizer="lower").ngrams.text_normalizer == "lower"
+    assert loaded.ngram_encoder.text_normalizer == "biosyn+greek"
+    del saved[NGRAMS_FOLDER]
+    assert load_generator(saved, sparse=True, text_normalizer="lower").ngram_encoder.text_normalizer == "lower"
 
 
 def test_saved_without_an_encoder(small_kb, tmp_path):
@@ -113,7 +111,14 @@ def test_saved_without_an_encoder(small_kb, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("role", "inner", "code"), [(KB, "", "E101"), (VECTORS, "", "E306"), (ENCODER_FOLDER, "model.safetensors", "E302")]
+    ("role", "inner", "code"),
+    [
+        (KB, "", "E101"),
+        (VECTORS, "", "E306"),
+        (ENCODER_FOLDER, "model.safetensors", "E302"),
+        (NGRAMS_FOLDER, "", "E306"),
+        (NGRAMS_FOLDER, "postings.npy", "E306"),
+    ],
 )
 def test_missing_parts(saved, role, inner, code):
     path = saved[role] / inner
@@ -126,3 +131,26 @@ def test_a_knowledge_base_that_was_exchanged(saved):
     shutil.copyfile(load_knowledge_base("starter").path, saved[KB])
     with pytest.raises(SapbertError, match="E305"):
         load_generator(saved, sparse=True)
+
+
+def test_a_knowledge_base_that_was_exchanged_without_an_encoder(small_kb, tmp_path):
+    saved = save(open_generator(small_kb, None, sparse=True), tmp_path)
+    shutil.copyfile(load_knowledge_base("starter").path, saved[KB])
+    with pytest.raises(SapbertError, match="E304"):
+        load_generator(saved, sparse=True)
+
+
+def test_generators_share_the_index_of_the_ngrams(small_kb, generator, saved):
+    assert open_generator(small_kb, None, sparse=True).ngrams is generator.ngrams
+    assert load_generator(saved, sparse=True).ngrams is not generator.ngrams  # its files may be deleted later
+    first = load_generator(saved, sparse=True)
+    assert load_generator(saved, sparse=True).ngrams is first.ngrams
+
+
+def test_the_kind_of_index_decides_whether_all_names_are_scored(small_kb, generator, tiny_encoder, tmp_path):
+    assert generator.exact_limit == math.inf
+    encoder = open_encoder(str(tiny_encoder))
+    nearest = open_generator(small_kb, encoder, sparse=True, index="HNSW")
+    assert nearest.exact_limit == EXACT_LIMIT
+    assert with_mentions(nearest, [], tmp_path).exact_limit == EXACT_LIMIT
+    assert nearest(TEXTS, 5) == generator(TEXTS, 5)  # the vocabulary is small

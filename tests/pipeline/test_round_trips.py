@@ -152,7 +152,15 @@ def test_a_save_that_fails_leaves_the_old_one(nlp, tmp_path, monkeypatch):
     linker = nlp.get_pipe("sapbert_linker")
     linker.to_disk(tmp_path)
     before = files(tmp_path)
-    monkeypatch.setattr(type(linker.linker.stored_parameters), "save", lambda self, folder: 1 / 0)
+
+    def save_half(index, folder):
+        folder.mkdir()
+        (folder / "half").write_text("half")
+        raise ZeroDivisionError
+
+    index = type(linker.linker.generator.ngrams)
+    monkeypatch.setattr(index, "save", save_half)
+    monkeypatch.setattr(index, "fingerprint", "f" * 64)  # another content, which is not saved yet
     with pytest.raises(ZeroDivisionError):
         linker.to_disk(tmp_path)
     assert files(tmp_path) == before
@@ -201,15 +209,15 @@ def test_a_saved_normal_form_goes_before_the_setting(kb, tmp_path):
     nlp = spacy.blank("en")
     nlp.add_pipe("sapbert_linker", config={"kb": kb, "encoder": "none", "candidates": {"text_normalizer": "lower"}})
     nlp.to_disk(tmp_path)
-    assert spacy.load(tmp_path).get_pipe("sapbert_linker").linker.generator.ngrams.text_normalizer == "lower"
+    assert spacy.load(tmp_path).get_pipe("sapbert_linker").linker.generator.ngram_encoder.text_normalizer == "lower"
     with pytest.warns(UserWarning, match="W401"):
         again = spacy.load(
             tmp_path, config={"components": {"sapbert_linker": {"candidates": {"text_normalizer": "biosyn"}}}}
         )
     linker = again.get_pipe("sapbert_linker")
-    assert linker.linker.generator.ngrams.text_normalizer == "lower"
+    assert linker.linker.generator.ngram_encoder.text_normalizer == "lower"
     linker.set_kb("starter")
-    assert linker.linker.generator.ngrams.text_normalizer == "lower"
+    assert linker.linker.generator.ngram_encoder.text_normalizer == "lower"
 
 
 # --- components

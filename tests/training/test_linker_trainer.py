@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from thinc.api import Adam
 
-from spacy_sapbert.encoders.ngrams import NgramEncoder
+from spacy_sapbert.encoders.ngrams import TEXT_NORMALIZER
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.build import build_knowledge_base
@@ -15,6 +15,7 @@ from spacy_sapbert.training.linker_trainer import LinkerTrainer
 from spacy_sapbert.training.name_candidates import TrainingMention
 from spacy_sapbert.types import Name, Record
 from spacy_sapbert.vectors.flat import cached_name_vectors
+from spacy_sapbert.vectors.postings import cached_ngram_index
 
 NO_FILTER = Filter()
 
@@ -25,9 +26,10 @@ def generator(small_kb, make_encoder):
 
 
 def generator_of(kb, encoder, sparse=True):
-    ngrams = NgramEncoder.fit(kb.names()) if sparse else None
-    vectors = cached_name_vectors(kb, TransformerEncoder(str(encoder)), compression="float32")
-    return CandidateGenerator(kb, ngrams, vectors)
+    ngrams = cached_ngram_index(kb, TEXT_NORMALIZER) if sparse else None
+    return CandidateGenerator(
+        kb, ngrams, cached_name_vectors(kb, TransformerEncoder(str(encoder)), compression="float32")
+    )
 
 
 def biosyn(**others):
@@ -203,6 +205,6 @@ def test_without_a_sparse_score_all_candidates_are_dense(small_kb, tiny_encoder)
 
 
 def test_without_an_encoder_nothing_can_be_trained(small_kb):
-    generator = CandidateGenerator(small_kb, NgramEncoder.fit(small_kb.names()), None)
+    generator = CandidateGenerator(small_kb, cached_ngram_index(small_kb, TEXT_NORMALIZER), None)
     with pytest.raises(SapbertError, match="E342"):
         LinkerTrainer(Linker(generator), biosyn())

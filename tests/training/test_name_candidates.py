@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacy_sapbert.encoders.ngrams import NgramEncoder
+from spacy_sapbert.encoders.ngrams import TEXT_NORMALIZER
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.kb.build import new_knowledge_base
 from spacy_sapbert.kb.filters import Filter
@@ -15,6 +15,7 @@ from spacy_sapbert.training.candidate_losses import marginal_likelihood
 from spacy_sapbert.training.name_candidates import NameCandidates, TrainingMention
 from spacy_sapbert.types import Name
 from spacy_sapbert.vectors.flat import cached_name_vectors
+from spacy_sapbert.vectors.postings import cached_ngram_index
 
 NO_FILTER = Filter()
 
@@ -25,7 +26,7 @@ def generator(small_kb, make_encoder):
 
 
 def generator_of(kb, encoder, sparse=True):
-    ngrams = NgramEncoder.fit(kb.names()) if sparse else None
+    ngrams = cached_ngram_index(kb, TEXT_NORMALIZER) if sparse else None
     return CandidateGenerator(kb, ngrams, cached_name_vectors(kb, TransformerEncoder(str(encoder))))
 
 

@@ -144,7 +144,7 @@ def test_an_index_of_fewer_names(vectors, small_kb):
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"vectors": 1'])
 def test_a_damaged_description(vectors, small_kb, text):
-    path = open_faiss(vectors, small_kb, "HNSW")._path
+    path = open_faiss(vectors, small_kb, "HNSW").path
     path.with_name("HNSW32.faiss.json").write_text(text)
     with pytest.raises(SapbertError, match=r"E306"):
         open_faiss(vectors, small_kb, "HNSW")
@@ -152,7 +152,7 @@ def test_a_damaged_description(vectors, small_kb, text):
 
 def test_an_index_without_description_is_built_again(vectors, small_kb):
     """The description is written last, so that an index without it may be cut off."""
-    path = open_faiss(vectors, small_kb, "HNSW")._path
+    path = open_faiss(vectors, small_kb, "HNSW").path
     path.with_name("HNSW32.faiss.json").unlink()
     path.write_bytes(b"cut off")
     assert open_faiss(vectors, small_kb, "HNSW").nearest(vectors.encode(["cold"]), 3)[1].shape == (1, 3)

@@ -29,6 +29,7 @@ fork = pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(),
 
 
 def knowledge_base(names, folder, source="s"):
+    folder.mkdir(exist_ok=True)
     records = [Record(f"C{i}", (Name(name, "exact", source),)) for i, name in enumerate(names)]
     return build_knowledge_base(records, folder / "a.kb")
 
@@ -233,6 +234,19 @@ def test_names_without_any_ngram(tmp_path):
     index = build(["??", "!"], tmp_path)
     assert (index.propose(index.encode(["ab", "?", ""]), 5) == -1).all()
     assert index.similarities(["ab"]).shape == (1, 2)
+
+
+def test_a_text_has_blanks_and_no_name_has_any(tmp_path):
+    index = build(["cold", "fits"], tmp_path)
+    assert index.propose(index.encode(["c cold"]), 1).tolist() == [[0]]
+    assert index.propose(index.encode(["a t c x"]), 2).tolist() == [[-1, -1]]
+    index = build(["a", "b"], tmp_path / "letters")
+    assert index.propose(index.encode(["b x"]), 1).tolist() == [[1]]
+
+
+def test_of_names_with_the_same_ngrams_the_shorter_one_is_proposed(tmp_path):
+    index = build(["cold and long ago", "cold at", "cold or so"], tmp_path)
+    assert index.propose(index.encode(["cold"]), 1).tolist() == [[1]]
 
 
 @pytest.fixture
