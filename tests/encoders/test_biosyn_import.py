@@ -86,7 +86,8 @@ def test_the_candidates_are_those_of_the_published_model(float32, biosyn_model, 
     names = list(small_kb.names())
     dense, sparse = published_scores(biosyn_model, list(map(biosyn, MENTIONS)), list(map(biosyn, names)))
     scores = dense + biosyn_model.weight * sparse
-    generator = open_generator(small_kb, open_encoder(str(imported), device="cpu"), sparse=True)
+    encoder = open_encoder(str(imported), device="cpu")
+    generator = open_generator(small_kb, encoder, sparse=True, compression="float32")
     assert np.ptp(np.linalg.norm(generator.vectors.vectors, axis=1)) > 0.01
     for text, own_dense, own_sparse, own in zip(MENTIONS, dense, sparse, scores, strict=True):
         best = defaultdict(lambda: -np.inf)
@@ -123,7 +124,7 @@ def test_a_pipeline_takes_n_grams_and_weight_and_keeps_them(imported, biosyn_mod
     before = linker.linker.generator(texts, 5)
     ngrams = biosyn_model.vectorizer.get_feature_names_out().tolist()
     assert (linker.linker.sparse_weight, linker.linker.threshold) == (pytest.approx(1.7), 0)
-    assert linker.linker.generator.ngrams.ngrams == ngrams
+    assert linker.linker.generator.ngram_encoder.ngrams == ngrams
     nlp.to_disk(tmp_path / "pipeline")
     loaded = spacy.load(tmp_path / "pipeline").get_pipe("sapbert_linker")
     assert loaded.linker.generator(texts, 5) == before
@@ -131,10 +132,10 @@ def test_a_pipeline_takes_n_grams_and_weight_and_keeps_them(imported, biosyn_mod
     other = build_knowledge_base([Record("X", (Name("xylophone", "preferred", "s"),))], tmp_path / "other.kb")
     for component in (linker, loaded):
         component.set_kb(str(other.path))
-        assert component.linker.generator.ngrams.ngrams == ngrams
+        assert component.linker.generator.ngram_encoder.ngrams == ngrams
         assert component.linker.generator.sparse_weight == pytest.approx(1.7)
     unpickled = pickle.loads(pickle.dumps(loaded))
-    assert unpickled.linker.generator.ngrams.ngrams == ngrams
+    assert unpickled.linker.generator.ngram_encoder.ngrams == ngrams
 
 
 def test_mentions_that_join_the_vocabulary_do_not_change_them(imported, small_kb, tmp_path):
@@ -142,7 +143,7 @@ def test_mentions_that_join_the_vocabulary_do_not_change_them(imported, small_kb
     document = AnnotatedDocument("1", "Xyz", (Mention(0, 3, "Xyz", "Disease", ("D003139",)),))
     joined = with_mentions(generator, [document], tmp_path)
     assert joined.kb.n_names == small_kb.n_names + 1
-    assert joined.ngrams.fingerprint == generator.ngrams.fingerprint
+    assert joined.ngram_encoder.fingerprint == generator.ngram_encoder.fingerprint
 
 
 def test_a_smaller_encoder_keeps_them(imported, tmp_path):
