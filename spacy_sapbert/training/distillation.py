@@ -50,4 +50,4 @@ class Teacher:
     def _encode(self) -> Callable[[list[str]], np.ndarray]:
         if self._kb is None:
             return self._encoder.encode
-        return cached_name_vectors(KnowledgeBase(self._kb), self._encoder).encode
+        return cached_name_vectors(KnowledgeBase(self._kb), self._encoder, compression="float32").encode

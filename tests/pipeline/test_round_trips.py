@@ -427,7 +427,7 @@ if __name__ == "__main__":
     nlp = spacy.blank("en")
     ruler = nlp.add_pipe("entity_ruler")
     ruler.add_patterns([{"label": "ANY", "pattern": [{"TEXT": {"REGEX": "^q"}}]}])
-    linker = nlp.add_pipe("sapbert_linker", config={"kb": kb, "encoder": encoder, "threshold": 0.0})
+    linker = nlp.add_pipe("sapbert_linker", config={"kb": kb, "encoder": encoder, "threshold": 0.0, "index": "HNSW"})
     for exact_limit in (1, 1000):  # with and without faiss
         linker.linker.generator.exact_limit = exact_limit
         assert len(list(nlp.pipe(texts(f"before{exact_limit}")))) == 20

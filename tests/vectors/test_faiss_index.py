@@ -194,6 +194,7 @@ def test_several_at_once_build_an_index_once(vectors, small_kb, monkeypatch):
 
 def test_an_index_by_the_number_of_names(vectors, small_kb, monkeypatch, tmp_path):
     monkeypatch.setattr("spacy_sapbert.vectors.faiss_index._centroids", lambda index: 0)
+    monkeypatch.setattr("spacy_sapbert.vectors.faiss_index.AUTO_PROBED_SHARE", 1)  # all cells are searched
     opened = open_index(small_kb, vectors.encoder, "auto")
     assert type(opened) is NameVectors
     assert opened.exact
