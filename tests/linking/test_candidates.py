@@ -535,6 +535,9 @@ def test_raw_vectors_are_always_searched(tmp_path):
     for limit in LIMITS:
         generator = CandidateGenerator(kb, ngram_index(kb), known, exact_limit=limit)
         assert found(generator, "cold") == ["rhinitis", "cold", "flu"]
+        together = CandidateGenerator(kb, ngram_index(kb), known, exact_limit=limit)(["rhinitis", "cold", "flu"], 3)
+        alone = [generator([text], 3)[0] for text in ("rhinitis", "cold", "flu")]  # each text has its own upper bound
+        assert list(map(shown, together)) == list(map(shown, alone))
 
 
 def test_an_encoder_without_ngrams_always_searches(tmp_path):
