@@ -347,7 +347,7 @@ class _NgramTables:
 
     def columns(self, codes: np.ndarray, size: int) -> np.ndarray:
         """Return the column of the n-gram that starts at each character, int32. It may reach into the next text."""
-        keys = codes.astype(np.int32 if size in self._tables else np.int64)
+        keys: np.ndarray = codes.astype(np.int32 if size in self._tables else np.int64)
         for place in range(1, size):
             last = max(len(codes) - place, 0)
             keys *= self._base
