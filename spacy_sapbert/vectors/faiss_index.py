@@ -35,7 +35,9 @@ REFINED, LEAST_REFINED = 3, 128
 """An index is asked for three times the wanted number of names, at least for 128. Their products decide."""
 PROPOSED = 3
 """Proposals are a third more than the wanted number of names, since their products are not compared."""
-AUTO_PROBED, AUTO_PROBED_SHARE = 128, 4
+AUTO_PROBED = 128
+AUTO_PROBED_SHARE = 3 / 8
+"""Of few cells, "auto" searches this share."""
 NAMES_PER_CENTROID = 64  # for training
 LEAST_TRAINED = 65_536
 
@@ -219,7 +221,7 @@ def index_kind(index: str, names: int, dim: int) -> tuple[str, str]:
 def _auto_kind(names: int, dim: int) -> tuple[str, str]:
     """Return the index for a number of names. Both numbers were chosen by `benchmarks/index_kinds.py`."""
     cells = 2 ** round(math.log2(math.sqrt(max(names, 1))))
-    return f"IVF{cells},PQ{_parts(dim, 4)}x4fs", f"nprobe={max(1, min(cells // AUTO_PROBED_SHARE, AUTO_PROBED))}"
+    return f"IVF{cells},PQ{_parts(dim, 4)}x4fs", f"nprobe={max(1, min(round(cells * AUTO_PROBED_SHARE), AUTO_PROBED))}"
 
 
 def _parts(dim: int, most: int) -> int:

@@ -220,7 +220,7 @@ def test_an_index_by_the_number_of_names(vectors, small_kb, monkeypatch, tmp_pat
 @pytest.mark.parametrize(
     ("names", "kind"),
     [
-        (76_052, ("IVF256,PQ96x4fs", "nprobe=64")),
+        (76_052, ("IVF256,PQ96x4fs", "nprobe=96")),
         (1_000_000, ("IVF1024,PQ96x4fs", "nprobe=128")),
         (10_000_000, ("IVF4096,PQ96x4fs", "nprobe=128")),
     ],
