@@ -32,6 +32,7 @@ from .postings_build import (
     identity,
     new_folder,
 )
+from .stored import read_array
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -372,8 +373,8 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
 def _open_arrays(folder: Path, n_names: int) -> list[np.ndarray]:
     """Return `ARRAYS`, memory-mapped, after a check of their lengths."""
     try:
-        arrays = [np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False) for name in ARRAYS]
-    except (OSError, EOFError, ValueError) as error:
+        arrays = [read_array(folder / f"{name}.npy") for name in ARRAYS]
+    except (OSError, ValueError) as error:
         raise SapbertError(Errors.E306.format(path=folder, reason=error)) from error
     characters, starts, lengths, postings, posting_starts = arrays
     wanted = (n_names + 1, n_names, BASE**GRAM + 1)
