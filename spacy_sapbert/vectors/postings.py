@@ -32,6 +32,7 @@ from .postings_build import (
     identity,
     new_folder,
 )
+from .stored import read_array
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -252,9 +253,10 @@ class NgramIndex:
             passing = allowed[found]
             which, found, sums = which[passing], found[passing], sums[passing]
         scores = sums / np.sqrt(self._starts[found + 1] - self._starts[found] + 2)
-        order = np.argsort(which.astype(np.int16), kind="stable")  # a radix sort
-        found, scores = found[order], scores[order]
-        ends = np.searchsorted(which[order], np.arange(len(rows) + 1)).tolist()
+        if len(rows) > 1:
+            order = np.argsort(which.astype(np.int16), kind="stable")  # a radix sort
+            which, found, scores = which[order], found[order], scores[order]
+        ends = np.searchsorted(which, np.arange(len(rows) + 1)).tolist()
         for text in range(len(rows)):
             some, most = found[ends[text] : ends[text + 1]], rows.shape[1]
             if len(some) > most:
@@ -284,12 +286,12 @@ class NgramIndex:
         touched = [np.zeros(0, dtype=np.int64)]
         for rank in range(int(ranks.max(initial=-1)) + 1):  # within one rank, no cell occurs twice
             chosen = np.flatnonzero(ranks == rank)
-            sizes = counts[chosen]
-            cells = self._postings[slices(self._posting_starts[keys[chosen]], sizes)]
-            cells = cells + np.repeat(texts[chosen] << self._bits, sizes)
+            sizes, firsts = counts[chosen], self._posting_starts[keys[chosen]].tolist()
+            read = [self._postings[first : first + n] for first, n in zip(firsts, sizes.tolist(), strict=True)]
+            cells = np.concatenate(read) + _each(texts[chosen] << self._bits, sizes)
             sums = accumulator[cells]
             touched.append(cells[sums == 0])
-            accumulator[cells] = sums + np.repeat(weights[chosen], sizes)
+            accumulator[cells] = sums + _each(weights[chosen], sizes)
         cells = np.concatenate(touched)
         sums = accumulator[cells]
         accumulator[cells] = 0
@@ -372,8 +374,8 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
 def _open_arrays(folder: Path, n_names: int) -> list[np.ndarray]:
     """Return `ARRAYS`, memory-mapped, after a check of their lengths."""
     try:
-        arrays = [np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False) for name in ARRAYS]
-    except (OSError, EOFError, ValueError) as error:
+        arrays = [read_array(folder / f"{name}.npy") for name in ARRAYS]
+    except (OSError, ValueError) as error:
         raise SapbertError(Errors.E306.format(path=folder, reason=error)) from error
     characters, starts, lengths, postings, posting_starts = arrays
     wanted = (n_names + 1, n_names, BASE**GRAM + 1)
@@ -382,6 +384,11 @@ def _open_arrays(folder: Path, n_names: int) -> list[np.ndarray]:
     if (len(characters), len(postings)) != (starts[-1], posting_starts[-1]):
         raise SapbertError(Errors.E306.format(path=folder, reason="its arrays are cut off"))
     return arrays
+
+
+def _each(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Repeat values. A single value stays as it is, since it applies to any number of places."""
+    return values if len(values) == 1 else np.repeat(values, sizes)
 
 
 def _parts(sizes: np.ndarray, most: int) -> Iterator[slice]:
