@@ -36,7 +36,9 @@ REFUTED = 3  # occurrences in training documents without annotation
 _INNER_WORDS = frozenset({"of", "the"})  # other stop words inside a phrase separate two phrases
 _SEPARATORS = frozenset(',()%=<>"')
 # A composite has no other stop words than these inside, and no separator but the comma.
-_IN_COMPOSITES = frozenset("of the and or nor as well but not also both either neither".split())
+_IN_COMPOSITES = frozenset(
+    ("of", "the", "and", "or", "nor", "as", "well", "but", "not", "also", "both", "either", "neither")
+)
 _BARRIERS = (STOP_WORDS - _IN_COMPOSITES) | (_SEPARATORS - {","})
 
 
