@@ -34,24 +34,26 @@ from spacy_sapbert.corpora.document_gold import gold_of, primary_id
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.metrics.document_ranking import score_ranking
-from spacy_sapbert.retrieval import retriever as retriever_module
 from spacy_sapbert.retrieval.retriever import Retriever
 from spacy_sapbert.retrieval.settings import ConceptVectorSettings
 from spacy_sapbert.retrieval.signals import phrases as phrases_module
 from spacy_sapbert.retrieval.storage import open_retriever
 from spacy_sapbert.training.retriever_settings import ConceptRetrieval
 from spacy_sapbert.training.retriever_trainer import RetrieverTrainer
+from spacy_sapbert.vectors.faiss_index import AUTO
+from spacy_sapbert.vectors.storage import FLAT
 
 SIGNALS = ["phrases", "prior"]
 DEPTH = 100
+INDEXES = {"fast": AUTO, "exact": FLAT}
 MEASURES = ("r@10", "p@10", "map")
 BATCH = ConceptVectorSettings().batch_size
 
 
-def train(args: argparse.Namespace, documents: list[Doc]) -> Retriever:
+def train(args: argparse.Namespace, documents: list[Doc], index: str) -> Retriever:
     """Return a retriever with fitted weights."""
     encoder = TransformerEncoder(args.encoder, l2_normalized=True, device="cpu")
-    retriever = open_retriever(KnowledgeBase(args.kb), encoder, SIGNALS)
+    retriever = open_retriever(KnowledgeBase(args.kb), encoder, SIGNALS, index=index)
     trainer = RetrieverTrainer(retriever, ConceptRetrieval(held_out=args.held_out))
     trainer.begin(documents)
     trainer.training_documents([Example(doc.copy(), doc) for doc in documents])
@@ -134,17 +136,15 @@ def main() -> None:
     parser.add_argument("--documents", type=Path, action="append", required=True)
     parser.add_argument("--every", type=int, default=1, help="Read one of so many documents.")
     parser.add_argument("--held-out", type=float, default=0.2)
-    parser.add_argument("--way", choices=["fast", "exact"], action="append", help="Default: both.")
+    parser.add_argument("--way", choices=[*INDEXES], action="append", help="Default: both.")
     args = parser.parse_args()
     torch.set_num_threads(1)
     faiss.omp_set_num_threads(1)
     documents, training = read(args.documents)[:: args.every], read(args.train)
     result: dict[str, Any] = {"documents": len(documents)}
     scores: dict[str, np.ndarray] = {}
-    for way in args.way or ["fast", "exact"]:
-        few = retriever_module.FEW_NAMES if way == "fast" else np.inf
-        with patch.object(retriever_module, "FEW_NAMES", few):
-            result[way], scores[way] = measure(train(args, training), documents)
+    for way in args.way or INDEXES:
+        result[way], scores[way] = measure(train(args, training, INDEXES[way]), documents)
         result[way].update(summary(scores[way]))
         print(json.dumps(result, indent=2), flush=True)
     if len(scores) == 2:

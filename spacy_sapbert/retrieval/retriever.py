@@ -12,6 +12,8 @@ from spacy.tokens import Doc, Span
 
 from ..assets import TEMPORARY
 from ..encoders.documents import DocumentEncoder
+from ..encoders.lexical_model import NGRAMS_FOLDER
+from ..encoders.ngrams import TEXT_NORMALIZER, NgramEncoder
 from ..encoders.transformer import TransformerEncoder
 from ..kb.hierarchy import below
 from ..kb.knowledge_base import KnowledgeBase
@@ -20,7 +22,8 @@ from ..kb.storage import KB_FILE
 from ..types import AnnotatedDocument, DocumentConcept
 from ..vectors.flat import NameVectors, build_name_vectors
 from ..vectors.index import Index
-from ..vectors.postings import NgramIndex, cached_ngram_index
+from ..vectors.postings import NgramIndex
+from ..vectors.postings_build import build_ngram_index
 from ..vectors.storage import VECTORS_FOLDER
 from ..vectors.stored import COMPRESSION
 from .concept_set import ConceptSet
@@ -39,7 +42,7 @@ from .training_counts import TrainingCounts
 
 NAMES_FOR_A_SENTENCE = 200
 FEW_NAMES = 5000
-"""Every phrase is compared with all names of a smaller vocabulary."""
+"""Every phrase is compared with all names of a vocabulary of at most this size."""
 
 
 @dataclass(repr=False, eq=False)
@@ -57,8 +60,8 @@ class Retriever:
         encoder: Encodes names and concepts. It is never trained.
         concept_vectors: The vectors of the concepts, for "document".
         name_vectors: The vectors of the names, for "phrases" and "sentences".
-        ngrams: The n-grams of the names, for "phrases" in a vocabulary of more than `FEW_NAMES` names. They are opened
-            at the first use.
+        ngrams: The n-grams of the names, if `needs_ngrams`.
+        exact_limit: In a vocabulary of at most so many names, "phrases" compares every phrase with all names.
         document_encoder: The document encoder, for "document". It may be trained.
         encode_documents: A function that encodes documents instead of `document_encoder`.
         labels: The ids that select the concepts; None for all of the vocabulary.
@@ -74,6 +77,7 @@ class Retriever:
     concept_vectors: ConceptVectors | None = None
     name_vectors: Index | None = None
     ngrams: NgramIndex | None = None
+    exact_limit: float = FEW_NAMES
     document_encoder: DocumentEncoder | None = None
     encode_documents: EncodeDocuments | None = None
     labels: list[str] | None = None
@@ -91,6 +95,16 @@ class Retriever:
     def kb(self) -> KnowledgeBase:
         """The vocabulary."""
         return self.concepts.kb
+
+    @property
+    def needs_ngrams(self) -> bool:
+        """Whether "phrases" searches for a phrase by its n-grams first.
+
+        The whole vocabulary decides, so that a subset of its concepts gets the same features.
+        """
+        if "phrases" not in self.signals or self.name_vectors is None or self.kb.n_names <= self.exact_limit:
+            return False
+        return self.name_vectors.local and self.name_vectors.encoder.l2_normalized
 
     # --- ranking
 
@@ -189,11 +203,7 @@ class Retriever:
     def _names_of_phrases(self) -> NearNames:
         vectors = self.name_vectors
         assert vectors is not None  # opened whenever a signal needs it
-        # the whole vocabulary decides, so that a subset of its concepts gets the same features
-        if self.kb.n_names <= FEW_NAMES or not vectors.local or not vectors.encoder.l2_normalized:
-            return NearNames(vectors, self.concepts)
-        self.ngrams = self.ngrams or cached_ngram_index(self.kb, vectors.encoder.text_normalizer)
-        return LikelyNames(vectors, self.concepts, self.ngrams)
+        return LikelyNames(vectors, self.concepts, self.ngrams) if self.ngrams else NearNames(vectors, self.concepts)
 
     # --- what training changes
 
@@ -217,9 +227,13 @@ class Retriever:
                 knowledge_base, self.encoder, folder / VECTORS_FOLDER, known=known, compression=compression
             )
             self.name_vectors = NameVectors(folder / VECTORS_FOLDER, knowledge_base, self.encoder)
-        self.ngrams = None
         self.concepts = ConceptSet(knowledge_base, self.concepts.ids)
+        self.ngrams = self._new_ngrams(folder / NGRAMS_FOLDER) if self.needs_ngrams else None
         self._discard_signals()
+
+    def _new_ngrams(self, folder: Path) -> NgramIndex:
+        build_ngram_index(self.kb, NgramEncoder.fit(self.kb.names(), text_normalizer=TEXT_NORMALIZER), folder)
+        return NgramIndex(folder, self.kb)
 
     def separate_document_encoder(self) -> DocumentEncoder:
         """Return the document encoder for training. From now on, it shares no weights with `encoder`."""

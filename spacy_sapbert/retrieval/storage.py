@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ..assets import AssetWriter
 from ..encoders.documents import DocumentEncoder
+from ..encoders.lexical_model import NGRAMS_FOLDER
+from ..encoders.ngrams import TEXT_NORMALIZER
 from ..encoders.storage import save_encoder
 from ..encoders.transformer import ENCODER_FOLDER, TransformerEncoder, open_encoder
 from ..errors import Errors, SapbertError
@@ -16,10 +19,11 @@ from ..files import replacing
 from ..kb.id_lists import read_labels, write_labels
 from ..kb.knowledge_base import KnowledgeBase
 from ..kb.storage import open_saved_knowledge_base, save_knowledge_base
+from ..vectors.postings import cached_ngram_index, open_ngram_index, save_ngram_index
 from ..vectors.storage import FLAT, open_index, save_index
 from .concept_set import ConceptSet
 from .concept_vectors import ConceptVectors, cached_concept_vectors
-from .retriever import Retriever
+from .retriever import FEW_NAMES, Retriever
 from .settings import ConceptVectorSettings
 from .signal_weights import SignalWeights
 from .signals import OF_NAMES
@@ -49,7 +53,7 @@ def open_retriever(
         signals: The signals, some of `SIGNALS`.
         labels: A file with the ids that can be predicted; None for all of the vocabulary.
         types: Only concepts of these types; empty for all.
-        index: See `open_index`.
+        index: See `open_index`. With "Flat", every phrase is compared with all names.
         vectors: How vectors are made.
 
     Raises:
@@ -60,13 +64,14 @@ def open_retriever(
     concepts = ConceptSet(kb, ids, types)
     if not len(concepts):
         raise SapbertError(Errors.E642.format(labels=labels, types=", ".join(types) or "any", path=kb.path))
-    retriever = Retriever(concepts, signals, encoder=encoder, labels=ids)
+    retriever = Retriever(concepts, signals, encoder=encoder, labels=ids, exact_limit=_exact_limit(index))
     if encoder and "document" in signals:
         retriever.document_encoder = DocumentEncoder(encoder, vectors.segment_length)
         longer = _with_length(encoder, retriever.document_encoder.length)
         retriever.concept_vectors = cached_concept_vectors(concepts, longer, vectors.concept_text)
     if encoder and OF_NAMES & set(signals):
         retriever.name_vectors = open_index(kb, encoder, index)
+        _open_ngrams(retriever)
     return retriever
 
 
@@ -89,6 +94,8 @@ def save_retriever(retriever: Retriever, folder: Path, assets: AssetWriter, inde
         _save_concept_vectors(retriever.concept_vectors, assets)
     if retriever.name_vectors:
         save_index(retriever.name_vectors, assets, index)
+    if retriever.ngrams:
+        save_ngram_index(retriever.ngrams, assets)
     if retriever.document_encoder and retriever.document_encoder.encoder is not retriever.encoder:
         save_encoder(retriever.document_encoder.encoder, assets, DOCUMENT_ENCODER)
     fitted = {
@@ -97,6 +104,21 @@ def save_retriever(retriever: Retriever, folder: Path, assets: AssetWriter, inde
     }
     with replacing(folder / FITTED_FILE) as temporary:
         temporary.write_text(json.dumps(fitted), encoding="utf-8")
+
+
+def _open_ngrams(retriever: Retriever, assets: Mapping[str, Path] | None = None) -> None:
+    """Open the n-grams if the retriever needs them. If they were not saved, they are counted again.
+
+    Their normal form is the default of a linker, so that both share them.
+    """
+    if retriever.needs_ngrams:
+        saved = (assets or {}).get(NGRAMS_FOLDER)
+        kb = retriever.kb
+        retriever.ngrams = open_ngram_index(kb, saved) if saved else cached_ngram_index(kb, TEXT_NORMALIZER)
+
+
+def _exact_limit(index: str) -> float:
+    return math.inf if index == FLAT else FEW_NAMES
 
 
 def _save_concept_vectors(vectors: ConceptVectors, assets: AssetWriter) -> None:
@@ -122,7 +144,7 @@ def load_retriever(
     vectors = vectors or ConceptVectorSettings()
     kb = open_saved_knowledge_base(assets)
     ids = read_labels(folder / LABELS_FILE) if (folder / LABELS_FILE).is_file() else None
-    retriever = Retriever(ConceptSet(kb, ids, types), signals, labels=ids)
+    retriever = Retriever(ConceptSet(kb, ids, types), signals, labels=ids, exact_limit=_exact_limit(index))
     if ENCODER_FOLDER in assets:
         encoder = retriever.encoder = open_encoder(str(assets[ENCODER_FOLDER]), device=device)
         assert encoder is not None
@@ -136,6 +158,7 @@ def load_retriever(
             retriever.concept_vectors = ConceptVectors(assets[CONCEPT_VECTORS], retriever.concepts)
         if OF_NAMES & set(signals):
             retriever.name_vectors = open_index(kb, encoder, index, assets)
+            _open_ngrams(retriever, assets)
     _load_fitted(retriever, folder / FITTED_FILE)
     return retriever
 

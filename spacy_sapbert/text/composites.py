@@ -8,8 +8,10 @@ also be both. Each pair of lengths gives one split. `spacy_sapbert.text.coordina
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from itertools import groupby, pairwise, product
+from math import inf
 
 from .coordination import Cut, Words, cost, word_class
 
@@ -66,13 +68,24 @@ def _may_join(text: str) -> bool:
 
 @lru_cache(maxsize=1 << 12)  # documents repeat their mentions
 def _composite_splits(text: str) -> tuple[tuple[str, ...], ...]:
-    ranked = sorted((cost(cut), cut.after, cut.before, cut) for cut in _cuts(_fill_hyphens(_conjuncts(_tokens(text)))))
     found: dict[tuple[str, ...], None] = {}
-    for value, _, _, cut in ranked:
+    for cut in _plausible(_cuts(_fill_hyphens(_conjuncts(_tokens(text))))):
         parts = tuple(dict.fromkeys(_parts(cut)))
-        if len(parts) > 1 and value < ranked[0][0] + _MARGIN:
+        if len(parts) > 1:
             found.setdefault(parts)
     return tuple(found)
+
+
+def _plausible(cuts: Iterable[Cut]) -> list[Cut]:
+    """Return the cuts that cost at most `_MARGIN` more than the best one, the best first."""
+    lowest = inf
+    ranked = []
+    for cut in cuts:
+        value = cost(cut, lowest + _MARGIN)
+        if value < lowest + _MARGIN:
+            lowest = min(lowest, value)
+            ranked.append((value, cut.after, cut.before, cut))
+    return [cut for value, _, _, cut in sorted(ranked) if value < lowest + _MARGIN]
 
 
 # --- from text to words and connectors

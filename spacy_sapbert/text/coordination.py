@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from math import inf
 from typing import NamedTuple
 
 Words = tuple[str, ...]
@@ -86,9 +87,17 @@ class Cut(NamedTuple):
         return last[: len(last) - self.after]
 
 
-def cost(cut: Cut) -> float:
-    """Return how far the single mentions are from parallel phrases: 0 or more, lower is better."""
-    return sum(penalty(cut) for penalty in _PENALTIES)
+def cost(cut: Cut, limit: float = inf) -> float:
+    """Return how far the single mentions are from parallel phrases: 0 or more, lower is better.
+
+    From `limit` on, the penalties are not added up any further.
+    """
+    total = 0.0
+    for penalty in _PENALTIES:
+        total += penalty(cut)
+        if total >= limit:
+            break
+    return total
 
 
 # --- words

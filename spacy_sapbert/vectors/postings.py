@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 POSTINGS = 4000  # that a search reads for each text in a vocabulary of `NAMES` names
 NAMES = 100_000
 CELLS = 2**21  # texts times names for which partial scores are kept at once
+POSTINGS_AT_ONCE = 2**19  # that are read for many texts at once; in a large vocabulary, as many as it has names
+PER_NAME = 4  # texts with more postings than the names divided by this are many
 MOST_TEXTS = 2**15  # of which partial scores are kept at once: the index of a text fits into 16 bits
 TEXTS_PER_BATCH = 64
 CHARACTERS_AT_ONCE = 2**20
@@ -69,6 +71,14 @@ class _Grams(NamedTuple):
     keys: np.ndarray
     counts: np.ndarray
     ranks: np.ndarray
+
+
+class _Scored(NamedTuple):
+    """Texts and names that share 3-grams, as parallel arrays: text, sorted, row of the name, sum of the weights."""
+
+    texts: np.ndarray
+    rows: np.ndarray
+    sums: np.ndarray
 
 
 class NgramIndex:
@@ -236,32 +246,30 @@ class NgramIndex:
         if mask is not None:
             allowed = np.zeros(self.kb.n_names, dtype=bool)
             allowed[mask.rows] = True
-        texts, keys = self._codes.grams(*code_points(queries.forms))
+        grams = self._rarest(*self._codes.grams(*code_points(queries.forms)), budget)
         rows = np.full((len(queries.forms), n), -1, dtype=np.int64)
-        step = min(MOST_TEXTS, max(1, CELLS >> self._bits))
+        many = grams.counts.sum() * PER_NAME > self.kb.n_names
+        add_up = self._multiply if many else self._accumulate
+        at_once = max(POSTINGS_AT_ONCE, self.kb.n_names) / budget if many else min(MOST_TEXTS, CELLS >> self._bits)
+        step = max(1, int(at_once))
         for first in range(0, len(queries.forms), step):
-            part = slice(*np.searchsorted(texts, (first, first + step)))
-            grams = self._rarest(texts[part] - first, keys[part], budget)
-            self._propose(grams, rows[first : first + step], allowed)
+            part = slice(*np.searchsorted(grams.texts, (first, first + step)))
+            some = _Grams(*(column[part] for column in grams))
+            self._propose(add_up(some._replace(texts=some.texts - first)), rows[first : first + step], allowed)
         return rows
 
-    def _propose(self, grams: _Grams, rows: np.ndarray, allowed: np.ndarray | None) -> None:
+    def _propose(self, scored: _Scored, rows: np.ndarray, allowed: np.ndarray | None) -> None:
         """Write the proposals for a few texts into `rows`."""
-        cells, sums = self._accumulate(grams)
-        which, found = cells >> self._bits, cells & ((1 << self._bits) - 1)
+        which, found, sums = scored
         if allowed is not None:
             passing = allowed[found]
             which, found, sums = which[passing], found[passing], sums[passing]
         scores = sums / np.sqrt(self._starts[found + 1] - self._starts[found] + 2)
-        if len(rows) > 1:
-            order = np.argsort(which.astype(np.int16), kind="stable")  # a radix sort
-            which, found, scores = which[order], found[order], scores[order]
         ends = np.searchsorted(which, np.arange(len(rows) + 1)).tolist()
         for text in range(len(rows)):
-            some, most = found[ends[text] : ends[text + 1]], rows.shape[1]
-            if len(some) > most:
-                some = some[np.argpartition(scores[ends[text] : ends[text + 1]], len(some) - most)[-most:]]
-            rows[text, : len(some)] = some
+            part = slice(ends[text], ends[text + 1])
+            best = _highest(scores[part], found[part], rows.shape[1])
+            rows[text, : len(best)] = best
 
     def _rarest(self, texts: np.ndarray, keys: np.ndarray, budget: float) -> _Grams:
         """Return the rarest 3-grams of each text, as many as the budget allows, and at least one."""
@@ -274,14 +282,34 @@ class NgramIndex:
         read = (ranks == 0) | (sums - sums[firsts] + counts[firsts] <= budget)
         return _Grams(texts[read], keys[read], counts[read], ranks[read])
 
-    def _accumulate(self, grams: _Grams) -> tuple[np.ndarray, np.ndarray]:
-        """Add up the weights of the 3-grams that each text shares with each name.
+    def _weights(self, counts: np.ndarray) -> np.ndarray:
+        """Return the weights of 3-grams with these numbers of names, float32."""
+        weights: np.ndarray = (np.log((1 + self.kb.n_names) / (1 + counts)) + 1).astype(np.float32) ** 2
+        return weights
 
-        Returns:
-            The cells, int64, each a text and a name, and their sums, float32.
+    def _multiply(self, grams: _Grams) -> _Scored:
+        """Add up the weights of the 3-grams that each text shares with each name, for many texts.
+
+        It takes some time for each name, but little for each posting.
         """
+        from scipy.sparse import csr_matrix
+
+        keys, columns = np.unique(grams.keys, return_inverse=True)
+        firsts = self._posting_starts[keys]
+        counts = (self._posting_starts[keys + 1] - firsts).astype(np.int64)
+        names = self._postings[slices(firsts, counts)]
+        n_texts, n_grams = int(grams.texts.max(initial=-1)) + 1, len(keys)
+        starts = np.searchsorted(grams.texts, np.arange(n_texts + 1))
+        texts = csr_matrix((self._weights(grams.counts), columns, starts), shape=(n_texts, n_grams))
+        ends = np.concatenate([[0], np.cumsum(counts)])
+        ones = np.ones(len(names), dtype=np.float32)
+        sums = texts @ csr_matrix((ones, names, ends), shape=(n_grams, self.kb.n_names))
+        return _Scored(np.repeat(np.arange(n_texts), np.diff(sums.indptr)), sums.indices, sums.data)
+
+    def _accumulate(self, grams: _Grams) -> _Scored:
+        """Add up the weights of the 3-grams that each text shares with each name, for few texts."""
         texts, keys, counts, ranks = grams
-        weights = (np.log((1 + self.kb.n_names) / (1 + counts)) + 1).astype(np.float32) ** 2
+        weights = self._weights(counts)
         accumulator = self._take_accumulator(int(texts.max(initial=-1)) + 1 << self._bits)
         touched = [np.zeros(0, dtype=np.int64)]
         for rank in range(int(ranks.max(initial=-1)) + 1):  # within one rank, no cell occurs twice
@@ -296,7 +324,9 @@ class NgramIndex:
         sums = accumulator[cells]
         accumulator[cells] = 0
         self._local.accumulator = accumulator
-        return cells, sums
+        which = (cells >> self._bits).astype(np.int16)
+        order = np.argsort(which, kind="stable")  # a radix sort
+        return _Scored(which[order], cells[order] & ((1 << self._bits) - 1), sums[order])
 
     def _take_accumulator(self, n_cells: int) -> np.ndarray:
         """Return an array of zeros. A new one of this size takes longer than a search, so each thread keeps its own.
@@ -361,6 +391,15 @@ class _NgramTables:
             return np.full(len(keys), self._none, dtype=np.int32)
         places = np.searchsorted(known, keys).clip(max=len(known) - 1)
         return np.where(known[places] == keys, columns[places], self._none).astype(np.int32)
+
+
+def _highest(scores: np.ndarray, rows: np.ndarray, n: int) -> np.ndarray:
+    """Return the n rows with the highest scores, in no order. Of equal scores, the lowest rows count."""
+    if len(rows) <= n:
+        return rows
+    lowest = np.partition(scores, len(rows) - n)[len(rows) - n]
+    higher, equal = rows[scores > lowest], rows[scores == lowest]
+    return np.concatenate([higher, np.sort(equal)[: n - len(higher)]])
 
 
 def _read_manifest(folder: Path) -> dict[str, Any]:

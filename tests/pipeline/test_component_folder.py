@@ -145,6 +145,15 @@ def test_each_asset_is_on_disk_once(nlp, saved):
     assert contents(spacy.load(saved.with_name("moved"))) == expected
 
 
+def test_linker_and_retriever_share_their_ngrams(kb, tiny_encoder, monkeypatch, tmp_path):
+    monkeypatch.setattr("spacy_sapbert.retrieval.storage.FEW_NAMES", 3)
+    make(kb, str(tiny_encoder), index="auto").to_disk(tmp_path / "saved")
+    assert kinds(tmp_path / "saved") == ["encoder", "kb", "matcher", "ngrams", "vectors"]
+    again = spacy.load(tmp_path / "saved")
+    linker, retriever = again.get_pipe("sapbert_linker").linker, again.get_pipe("concept_retriever").retriever
+    assert retriever.ngrams is linker.generator.ngrams
+
+
 def test_the_manifest_lists_the_assets(saved):
     manifest = srsly.read_json(saved / "sapbert_linker" / MANIFEST_FILE)
     assert manifest["format"] == FORMAT

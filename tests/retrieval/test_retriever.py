@@ -16,9 +16,9 @@ PRIOR = SignalWeights((("prior", 2),), (1.0, 0.0), (0.0, 0.0), 0.0, 0.7)
 def make(small_kb, tiny_encoder):
     """A function that makes a retriever with the small vocabulary."""
 
-    def make(*signals, kb=small_kb, **settings):
+    def make(*signals, kb=small_kb, index="Flat", **settings):
         encoder = TransformerEncoder(str(tiny_encoder), l2_normalized=True, device="cpu")
-        retriever = open_retriever(kb, encoder, signals, vectors=ConceptVectorSettings())
+        retriever = open_retriever(kb, encoder, signals, index=index, vectors=ConceptVectorSettings())
         retriever.settings = RetrieverSettings(**settings)
         return retriever
 
@@ -113,9 +113,10 @@ def test_documents_can_be_encoded_by_something_else(make):
 
 
 def test_a_large_vocabulary_needs_no_search_over_all_vectors(make, monkeypatch):
+    monkeypatch.setattr("spacy_sapbert.retrieval.storage.FEW_NAMES", 3)
     exact = make("phrases")
-    retriever = make("phrases")
-    monkeypatch.setattr("spacy_sapbert.retrieval.retriever.FEW_NAMES", 3)
+    retriever = make("phrases", index="auto")
+    assert exact.ngrams is None
     monkeypatch.setattr(type(retriever.name_vectors), "nearest", None)
     doc = NLP.make_doc("Breast cancer. A common cold")
     ((first, *_),) = retriever.rank([doc], 9)

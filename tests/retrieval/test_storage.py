@@ -1,9 +1,11 @@
 import json
+import shutil
 
 import pytest
 import spacy
 
 from spacy_sapbert.assets import AssetWriter
+from spacy_sapbert.encoders.ngrams import TEXT_NORMALIZER
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.retrieval import storage
@@ -11,6 +13,8 @@ from spacy_sapbert.retrieval.settings import ConceptVectorSettings
 from spacy_sapbert.retrieval.signal_weights import SignalWeights
 from spacy_sapbert.retrieval.storage import DOCUMENT_ENCODER, FITTED_FILE, open_retriever
 from spacy_sapbert.retrieval.training_counts import TrainingCounts
+from spacy_sapbert.types import AnnotatedDocument, Mention
+from spacy_sapbert.vectors.postings import cached_ngram_index
 
 NLP = spacy.blank("en")
 SIGNALS = ["document", "phrases", "sentences"]
@@ -69,6 +73,48 @@ def test_an_encoder_of_documents_is_saved_where_it_is_another(retriever, tmp_pat
     assert again.document_encoder.encoder is not again.encoder
     assert ranked(again) == ranked(retriever)
     assert again.stored_weights == weights
+
+
+@pytest.fixture
+def large(small_kb, tiny_encoder, monkeypatch, tmp_path):
+    """A retriever that compares phrases by their n-grams first, with a cache of its own."""
+    monkeypatch.setenv("SPACY_SAPBERT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(storage, "FEW_NAMES", 3)
+    encoder = TransformerEncoder(str(tiny_encoder), l2_normalized=True, device="cpu")
+    return open_retriever(small_kb, encoder, ["phrases"], index="auto")
+
+
+def test_the_ngrams_are_saved(large, small_kb, tmp_path):
+    assert large.ngrams.fingerprint == cached_ngram_index(small_kb, TEXT_NORMALIZER).fingerprint  # as a linker has them
+    saved = save(large, tmp_path / "saved")
+    shutil.rmtree(tmp_path / "cache")
+    again = load_retriever(saved, ["phrases"], index="auto", device="cpu")
+    assert again.ngrams.folder == saved["ngrams"]
+    assert ranked(again) == ranked(large)
+    assert not (tmp_path / "cache").exists()
+    assert load_retriever(saved, ["phrases"], index="Flat", device="cpu").ngrams is None
+
+
+def test_the_ngrams_of_training_mentions_are_saved(large, tmp_path):
+    before = sorted((tmp_path / "cache" / "ngrams").iterdir())
+    mention = Mention(0, 11, "Poppy juice", "X", ("D009020",))
+    large.add_training_mentions([AnnotatedDocument("1", "Poppy juice", (mention,))])
+    assert "Poppy juice" in large.ngrams.kb.names()
+    saved = save(large, tmp_path / "saved")
+    again = load_retriever(saved, ["phrases"], index="auto", device="cpu")
+    assert again.ngrams.folder == saved["ngrams"]
+    assert again.ngrams.fingerprint == large.ngrams.fingerprint
+    assert sorted((tmp_path / "cache" / "ngrams").iterdir()) == before
+    large.add_training_mentions([])
+    assert "Poppy juice" not in large.ngrams.kb.names()
+
+
+def test_only_phrases_need_ngrams(small_kb, tiny_encoder, monkeypatch):
+    monkeypatch.setattr(storage, "FEW_NAMES", 3)
+    encoder = TransformerEncoder(str(tiny_encoder), l2_normalized=True, device="cpu")
+    assert open_retriever(small_kb, encoder, ["sentences"], index="auto").ngrams is None
+    raw = TransformerEncoder(str(tiny_encoder), l2_normalized=False, device="cpu")
+    assert open_retriever(small_kb, raw, ["phrases"], index="auto").ngrams is None
 
 
 def test_without_an_encoder(small_kb, tmp_path):

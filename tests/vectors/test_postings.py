@@ -353,25 +353,42 @@ def test_forked_child_after_the_parent_has_searched(index):
     np.testing.assert_array_equal(index.search(TEXTS, 5), expected)
 
 
-def test_an_interrupted_search_does_not_change_the_next_one(index, monkeypatch):
+@pytest.mark.parametrize(("per_name", "read"), [(0, 2), (1000, 0)])
+def test_an_interrupted_search_does_not_change_the_next_one(index, monkeypatch, per_name, read):
     class Interrupted:
-        """Postings that are read twice, and then no more."""
+        """Postings that are read a few times, and then no more."""
 
         reads = 0
 
         def __getitem__(self, places):
             self.reads += 1
-            if self.reads > 2:
+            if self.reads > read:
                 raise KeyboardInterrupt
             return kept[places]
 
     queries, kept = index.encode(TEXTS), index._postings
     expected = index.propose(queries, 4)
+    monkeypatch.setattr(postings, "PER_NAME", per_name)
     monkeypatch.setattr(index, "_postings", Interrupted())
     with pytest.raises(KeyboardInterrupt):
         index.propose(queries, 4)
     monkeypatch.undo()
     np.testing.assert_array_equal(index.propose(queries, 4), expected)
+
+
+def test_many_texts_get_the_names_that_few_texts_get(index, monkeypatch):
+    texts = [*TEXTS, "", "жж", *TEXTS]
+    for n in (1, 3, 50):
+        found = []
+        for per_name in (0, 1000):
+            monkeypatch.setattr(postings, "PER_NAME", per_name)
+            found.append(np.sort(index.propose(index.encode(texts), n), axis=1))
+        np.testing.assert_array_equal(*found)
+    monkeypatch.setattr(postings, "POSTINGS_AT_ONCE", 1)
+    monkeypatch.setattr(postings, "POSTINGS", 1)
+    index.propose(index.encode(texts), 3)  # only the rarest 3-gram of each text
+    one_by_one = [index.propose(index.encode([text]), 3)[0] for text in texts]
+    np.testing.assert_array_equal(np.sort(index.propose(index.encode(texts), 3), axis=1), np.sort(one_by_one, axis=1))
 
 
 # --- built and saved

@@ -16,6 +16,9 @@ ALIKE = 0.7  # least similarity of the n-grams of a text and a name, for the tex
 
 Near = tuple[np.ndarray, np.ndarray]
 
+NONE: Near = (np.zeros(0, np.int64), np.zeros(0, np.float32))
+"""What is kept for a text that has no near names."""
+
 
 class NearNames:
     """Finds the names that are nearest to texts, among the names of a set of concepts.
@@ -110,29 +113,31 @@ class LikelyNames(NearNames):
         unique = list(dict.fromkeys(texts))
         near = {text: found for text in unique if (found := self._cache.get(text)) is not None}
         missing = [text for text in unique if text not in near]
-        for start in range(0, len(missing), TEXTS_PER_BATCH):
-            part = missing[start : start + TEXTS_PER_BATCH]
-            searched = [text in likely for text in part]
-            rows, cosines = self._find(part, np.array(searched))
-            for text, is_likely, *pair in zip(part, searched, rows, cosines, strict=True):
-                near[text] = pair[0], pair[1]
-                if is_likely or pair[0][0] >= 0:
-                    self._cache[text] = near[text]
+        if missing:
+            searched = [text in likely for text in missing]
+            rows, cosines = self._find(missing, np.array(searched))
+            for text, is_likely, *pair in zip(missing, searched, rows, cosines, strict=True):
+                if pair[0][0] >= 0:
+                    near[text] = self._cache[text] = pair[0], pair[1]
+                elif is_likely:
+                    self._cache[text] = NONE
         self._drop_oldest()
-        return {text: pair for text, pair in near.items() if pair[0][0] >= 0}
+        return {text: pair for text, pair in near.items() if pair is not NONE}
 
     def _find(self, texts: Sequence[str], likely: np.ndarray) -> Near:
-        """Return rows and cosines, shape (len(texts), n)."""
+        """Return rows and cosines, shape (len(texts), n). All texts are encoded at once, since this is faster."""
         which, rows = self._equal_names(texts)
-        asked = np.union1d(np.flatnonzero(likely), which)
+        equal = np.unique(which)
+        maybe = np.setdiff1d(np.flatnonzero(likely), equal)
+        asked = np.concatenate([equal, maybe])
         scores, proposed = self.ngrams.search([texts[i] for i in asked], self.n, self.concepts.names)
-        alike = np.isin(asked, which) | (scores.max(axis=1, initial=0) >= ALIKE)
+        alike = (np.arange(len(asked)) < len(equal)) | (scores.max(axis=1, initial=0) >= ALIKE)
         asked, proposed = asked[alike], proposed[alike]
         which = np.concatenate([which, np.repeat(asked, proposed.shape[1])])
         which, rows = _unique_pairs(which, np.concatenate([rows, proposed.ravel()]))
-        queries = np.zeros((len(texts), self.vectors.encoder.dim), dtype=np.float32)
-        queries[asked] = self.vectors.encode([texts[i] for i in asked])
-        cosines = self.vectors.products(queries, which, rows)
+        queries = self.vectors.encode([texts[i] for i in asked])
+        order = np.argsort(asked)
+        cosines = self.vectors.products(queries, order[np.searchsorted(asked[order], which)], rows)
         return self._best(len(texts), which, rows, cosines)
 
     def _equal_names(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:

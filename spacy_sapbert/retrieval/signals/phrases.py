@@ -35,6 +35,11 @@ LONGEST_LIKELY = 5  # words
 REFUTED = 3  # occurrences in training documents without annotation
 _INNER_WORDS = frozenset({"of", "the"})  # other stop words inside a phrase separate two phrases
 _SEPARATORS = frozenset(',()%=<>"')
+# A composite has no other stop words than these inside, and no separator but the comma.
+_IN_COMPOSITES = frozenset(
+    ("of", "the", "and", "or", "nor", "as", "well", "but", "not", "also", "both", "either", "neither")
+)
+_BARRIERS = (STOP_WORDS - _IN_COMPOSITES) | (_SEPARATORS - {","})
 
 
 class Phrase(NamedTuple):
@@ -83,20 +88,23 @@ def _forms(text: str) -> Callable[[int, int], str]:
 
 def _runs(doc: Doc) -> Iterator[tuple[int, int, bool, bool]]:
     """Yield each run of words that can be a phrase or a composite: its characters, and which of both it can be."""
-    texts = [token.text for token in doc]
-    starts = [token.idx for token in doc]
-    stops = [start + len(one) for start, one in zip(starts, texts, strict=True)]
+    tokens = [(token.text, token.idx) for token in doc]
+    texts = [one for one, _ in tokens]
+    starts = [start for _, start in tokens]
+    stops = [start + len(one) for one, start in tokens]
     outer = [any(map(str.isalnum, one)) and one.lower() not in STOP_WORDS for one in texts]
     clauses = list(accumulate(one in ENDS or one.isspace() for one in texts))
     # the number of connectors before each token, the last one for the end of the document
     joints = [0, *accumulate(_CONNECTOR.search(one) is not None for one in texts)]
+    barriers = list(accumulate(one.lower() in _BARRIERS for one in texts))
     words = [place for place, is_outer in enumerate(outer) if is_outer]
     for number, first in enumerate(words):
         for last in words[number : number + LONGEST_COMPOSITE]:
             length = last - first + 1
             if length > LONGEST_COMPOSITE or clauses[last] != clauses[first]:
                 break
-            yield starts[first], stops[last], length <= LONGEST, joints[last + 1] > joints[first]
+            is_joined = joints[last + 1] > joints[first] and barriers[last] == barriers[first]
+            yield starts[first], stops[last], length <= LONGEST, is_joined
 
 
 def _composite_parts(text: str, runs: Iterable[Characters]) -> dict[str, Characters]:
