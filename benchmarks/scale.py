@@ -741,6 +741,7 @@ def draw(results: dict[str, dict[str, Any]], path: Path) -> None:
     for axes, what in ((times, "processor time per text (ms)"), (memory, "own memory (MB)")):
         axes.set(xscale="log", yscale="log", xlabel="names", ylabel=what)
         axes.grid(alpha=0.3)
+    times.set(ylim=(1, 1000))
     memory.set(ylim=(100, 10_000))
     figure.tight_layout()
     figure.legend(*times.get_legend_handles_labels(), loc="upper center", bbox_to_anchor=(0.5, 0), ncols=3)
