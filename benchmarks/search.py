@@ -150,7 +150,7 @@ def main() -> None:
                 pooled += counts
             results[name] = {**summarize(counts), "ms exact": round(exact_ms, 3), "ms": round(ms, 3)}
             print(name, results[name], file=sys.stderr)
-    print(json.dumps({**results, "pooled": summarize(pooled)}, indent=2))
+    print(json.dumps({**results, **({"pooled": summarize(pooled)} if pooled else {})}, indent=2))
 
 
 if __name__ == "__main__":

@@ -104,8 +104,8 @@ class ConceptMatcher(FolderPipe):
         stop_names: Names that are never marked alone, regardless of case and number.
         overwrite_ents: Whether a match replaces entities that it overlaps.
         composites: Mark "breast and ovarian cancer" as one mention if all its single mentions are names.
-        storage: "inside" saves the vocabulary and its vectors with the pipeline. "external" saves only their paths and
-            checksums, for large vocabularies.
+        storage: "inside" saves the vocabulary and the keys of its names with the pipeline. "external" saves only their
+            paths and checksums, for large vocabularies.
         scorer: Compares predicted entities with annotated ones.
 
     Raises:

@@ -135,8 +135,8 @@ class SapbertLinker(BatchedPipe):
         index: How the nearest names are found. "auto" goes by the number of names. "Flat" scores all names, however
             many there are. "HNSW", "IVF", "IVF,PQ", "SQ8" and others are kinds of faiss indexes. "qdrant:FOLDER" or a
             URL searches a Qdrant database that `spacy-sapbert kb upload` filled. All but "Flat" may miss some names.
-        storage: "inside" saves the vocabulary and its vectors with the pipeline. "external" saves only their paths and
-            checksums, for large vocabularies.
+        storage: "inside" saves the vocabulary, its vectors and its n-grams with the pipeline. "external" saves only
+            their paths and checksums, for large vocabularies.
         k: The most candidates for each text that is looked up.
         threshold: A link needs a higher score. None takes the fitted threshold, else 0.85.
         max_entities_per_mention: The most candidates in `span._.kb_ents`, for each part of a mention.

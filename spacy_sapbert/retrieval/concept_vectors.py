@@ -17,7 +17,6 @@ from ..encoders.fork_safety import use_one_thread_after_fork
 from ..encoders.transformer import TransformerEncoder
 from ..errors import Errors, SapbertError
 from ..files import cache_dir, replacing
-from ..linking.candidates import EXACT_LIMIT
 from ..vectors.faiss_index import build_index, index_kind, read_index
 from .concept_set import ConceptSet
 from .concept_texts import concept_text, normal_name
@@ -25,6 +24,7 @@ from .concept_texts import concept_text, normal_name
 MANIFEST_FILE = "concepts.json"
 VECTORS_FILE = "concepts.npy"
 INDEX_FILE = "concepts.faiss"
+EXACT_LIMIT = 200_000  # concepts
 CELLS = "IVF,PQ"
 """The index for more than `EXACT_LIMIT` concepts: √N cells with quantized vectors, as in Shao et al. (2024)."""
 REFINED = 4
