@@ -1,8 +1,9 @@
 """Measure how fast `concept_retriever` reads documents, and how well it ranks concepts beside an exact search.
 
-The signals are "phrases" and "prior". `fast` compares phrases by their n-grams first, and `exact` encodes every phrase
-and compares it with all names. Both are fitted on the training documents, and rank the concepts of the others. `ms` is
-processor time of one thread a document, with empty caches, by part. The standard errors are over documents.
+The signals are "phrases" and "prior". `fast` compares phrases by their n-grams first. `exact` encodes every phrase and
+compares it with all names (`index = "Flat"`). Both are fitted on the training documents, and rank the concepts of the
+others. `ms` is processor time of one thread a document, with empty caches, by part. The standard errors are over
+documents.
 
     python benchmarks/retriever_speed.py --kb names.kb --train ncbi_train.spacy --train bc5cdr_train.spacy \
         --documents ncbi_dev.spacy --documents bc5cdr_dev.spacy

@@ -58,3 +58,9 @@ def test_cost_orders_cuts(conjuncts, better, worse):
 
 def test_parallel_phrases_cost_nothing():
     assert cost(Cut((("renal",), ("hepatic", "failure")), 0, 1)) == 0
+
+
+def test_a_cost_above_the_limit_is_not_added_up():
+    dear = Cut((("renal",), ("hepatic", "failure")), 0, 0)  # several penalties
+    assert cost(dear, cost(dear) + 0.5) == cost(dear)
+    assert 0.5 <= cost(dear, 0.5) < cost(dear)

@@ -105,6 +105,19 @@ def test_parts_of_composites():
     assert found["ovarian cancer"] == [(11, 25), (38, 52)]  # which stands there as it is
 
 
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("Kidney, liver and lung cancer", {"kidney cancer", "liver cancer"}),
+        ("both breast and ovarian cancer", {"breast cancer"}),
+        ("brain pain in renal and liver disease", {"renal disease"}),  # not "brain pain in liver disease"
+        ("brain cancer (rare) and lung disease", set()),
+    ],
+)
+def test_no_composite_across_what_separates_phrases(text, parts):
+    assert {form for form in forms(text) if form not in text.lower()} == parts
+
+
 # --- views
 
 
