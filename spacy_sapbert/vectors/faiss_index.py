@@ -219,7 +219,7 @@ def index_kind(index: str, names: int, dim: int) -> tuple[str, str]:
 
 
 def _auto_kind(names: int, dim: int) -> tuple[str, str]:
-    """Return the index for a number of names. Both numbers were chosen by `benchmarks/index_kinds.py`."""
+    """Return the index for a number of names. Chosen by `benchmarks/index_kinds.py` and `search.py`."""
     cells = 2 ** round(math.log2(math.sqrt(max(names, 1))))
     return f"IVF{cells},PQ{_parts(dim, 4)}x4fs", f"nprobe={max(1, min(round(cells * AUTO_PROBED_SHARE), AUTO_PROBED))}"
 
