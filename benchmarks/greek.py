@@ -32,7 +32,7 @@ from spacy_sapbert.linking.parameters import SPARSE_WEIGHT
 from spacy_sapbert.text.greek import spell_out_greek
 from spacy_sapbert.text.normalize import GREEK
 from spacy_sapbert.vectors.flat import cached_name_vectors
-from spacy_sapbert.vectors.postings import cached_ngram_index
+from spacy_sapbert.vectors.ngram_index import cached_ngram_index
 
 LETTERS = dict(zip(map(spell_out_greek, "αβγδεζηθικλμνξοπρστυφχψω"), "αβγδεζηθικλμνξοπρστυφχψω", strict=True))
 # as words of their own, lower-case or with a capital: PI is phosphatidylinositol

@@ -35,7 +35,7 @@ from spacy_sapbert.training.candidate_losses import marginal_likelihood
 from spacy_sapbert.training.linker_trainer import LinkerTrainer
 from spacy_sapbert.training.name_candidates import TrainingMention
 from spacy_sapbert.vectors.flat import cached_name_vectors
-from spacy_sapbert.vectors.postings import cached_ngram_index
+from spacy_sapbert.vectors.ngram_index import cached_ngram_index
 
 K, BATCH = 20, 16
 Batch = list[TrainingMention]

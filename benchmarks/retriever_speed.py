@@ -75,7 +75,7 @@ def parts(retriever: Retriever, spent: dict[str, float]) -> Iterator[None]:
         (retriever, "_describe"),
     ]
     if retriever.ngrams:
-        timed += [(retriever.ngrams, "search"), (near_names, "_equal_names"), (near_names, "find")]
+        timed += [(retriever.ngrams, "search_together"), (near_names, "_equal_names"), (near_names, "find")]
     else:
         timed += [(near_names, "_nearest")]
     patches = [patch.object(owner, name, _timed(getattr(owner, name), name, spent)) for owner, name in timed]

@@ -15,7 +15,8 @@ from ..kb.filters import ALL, Filter, FilterMask, filter_mask
 from ..kb.knowledge_base import KnowledgeBase
 from ..types import SCORE_DIGITS, Candidate
 from ..vectors.index import Index
-from ..vectors.postings import NgramIndex, NgramQueries
+from ..vectors.name_ngrams import NgramQueries
+from ..vectors.ngram_index import NgramIndex
 
 EXACT_LIMIT = 5000  # names; a search would not be faster
 TEXTS_PER_BATCH = 256

@@ -18,7 +18,7 @@ from ..kb.mentions import TRAINING_SOURCE, add_training_mentions
 from ..kb.storage import KB_FILE, open_saved_knowledge_base, save_knowledge_base
 from ..types import AnnotatedDocument
 from ..vectors.flat import NameVectors, build_name_vectors
-from ..vectors.postings import NgramIndex, cached_ngram_index, open_ngram_index, save_ngram_index
+from ..vectors.ngram_index import NgramIndex, cached_ngram_index, open_ngram_index, save_ngram_index
 from ..vectors.postings_build import build_ngram_index
 from ..vectors.storage import FLAT, VECTORS_FOLDER, open_index, save_index
 from ..vectors.stored import COMPRESSION

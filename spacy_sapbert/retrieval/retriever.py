@@ -22,7 +22,7 @@ from ..kb.storage import KB_FILE
 from ..types import AnnotatedDocument, DocumentConcept
 from ..vectors.flat import NameVectors, build_name_vectors
 from ..vectors.index import Index
-from ..vectors.postings import NgramIndex
+from ..vectors.ngram_index import NgramIndex
 from ..vectors.postings_build import build_ngram_index
 from ..vectors.storage import VECTORS_FOLDER
 from ..vectors.stored import COMPRESSION

@@ -19,7 +19,7 @@ from ..files import replacing
 from ..kb.id_lists import read_labels, write_labels
 from ..kb.knowledge_base import KnowledgeBase
 from ..kb.storage import open_saved_knowledge_base, save_knowledge_base
-from ..vectors.postings import cached_ngram_index, open_ngram_index, save_ngram_index
+from ..vectors.ngram_index import cached_ngram_index, open_ngram_index, save_ngram_index
 from ..vectors.storage import FLAT, open_index, save_index
 from .concept_set import ConceptSet
 from .concept_vectors import ConceptVectors, cached_concept_vectors

@@ -22,7 +22,7 @@ from spacy_sapbert.text.hashing import hash64
 from spacy_sapbert.text.normalize import TEXT_NORMALIZERS
 from spacy_sapbert.types import SCORE_DIGITS, Candidate, Name, Record
 from spacy_sapbert.vectors.flat import NameVectors, build_name_vectors
-from spacy_sapbert.vectors.postings import NgramIndex
+from spacy_sapbert.vectors.ngram_index import NgramIndex
 from spacy_sapbert.vectors.postings_build import build_ngram_index
 
 TEXTS = ["breast cancers", "cold", "seizure", "lithium", "zzz"]

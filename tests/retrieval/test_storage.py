@@ -14,7 +14,7 @@ from spacy_sapbert.retrieval.signal_weights import SignalWeights
 from spacy_sapbert.retrieval.storage import DOCUMENT_ENCODER, FITTED_FILE, open_retriever
 from spacy_sapbert.retrieval.training_counts import TrainingCounts
 from spacy_sapbert.types import AnnotatedDocument, Mention
-from spacy_sapbert.vectors.postings import cached_ngram_index
+from spacy_sapbert.vectors.ngram_index import cached_ngram_index
 
 NLP = spacy.blank("en")
 SIGNALS = ["document", "phrases", "sentences"]

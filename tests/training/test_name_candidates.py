@@ -15,7 +15,7 @@ from spacy_sapbert.training.candidate_losses import marginal_likelihood
 from spacy_sapbert.training.name_candidates import NameCandidates, TrainingMention
 from spacy_sapbert.types import Name
 from spacy_sapbert.vectors.flat import cached_name_vectors
-from spacy_sapbert.vectors.postings import cached_ngram_index
+from spacy_sapbert.vectors.ngram_index import cached_ngram_index
 
 NO_FILTER = Filter()
 

@@ -7,12 +7,12 @@ from collections.abc import Collection, Iterable, Sequence
 import numpy as np
 
 from ...vectors.index import Index
-from ...vectors.postings import NgramIndex
+from ...vectors.ngram_index import NgramIndex
 from ..concept_set import ConceptSet
 
 CACHE_SIZE = 200_000  # texts
 TEXTS_PER_BATCH = 512
-ALIKE = 0.7  # least similarity of the n-grams of a text and a name, for the text to be encoded
+ALIKE = 0.8  # least similarity of the n-grams of a text and a name, for the text to be encoded
 
 Near = tuple[np.ndarray, np.ndarray]
 
@@ -130,7 +130,7 @@ class LikelyNames(NearNames):
         equal = np.unique(which)
         maybe = np.setdiff1d(np.flatnonzero(likely), equal)
         asked = np.concatenate([equal, maybe])
-        scores, proposed = self.ngrams.search([texts[i] for i in asked], self.n, self.concepts.names)
+        scores, proposed = self.ngrams.search_together([texts[i] for i in asked], self.n, self.concepts.names)
         alike = (np.arange(len(asked)) < len(equal)) | (scores.max(axis=1, initial=0) >= ALIKE)
         asked, proposed = asked[alike], proposed[alike]
         which = np.concatenate([which, np.repeat(asked, proposed.shape[1])])

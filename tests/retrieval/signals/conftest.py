@@ -8,7 +8,7 @@ import pytest
 
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.retrieval.concept_set import ConceptSet
-from spacy_sapbert.vectors.postings import NgramIndex, cached_ngram_index
+from spacy_sapbert.vectors.ngram_index import NgramIndex, cached_ngram_index
 
 
 class TableIndex:

@@ -6,6 +6,7 @@ import multiprocessing
 import shutil
 import sys
 import threading
+from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -19,8 +20,8 @@ from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.filters import Filter, filter_mask
 from spacy_sapbert.types import Name, Record
-from spacy_sapbert.vectors import postings, postings_build
-from spacy_sapbert.vectors.postings import NgramIndex, cached_ngram_index, open_ngram_index
+from spacy_sapbert.vectors import name_ngrams, ngram_index, postings, postings_build
+from spacy_sapbert.vectors.ngram_index import NgramIndex, cached_ngram_index, open_ngram_index
 from spacy_sapbert.vectors.postings_build import FILES, MANIFEST_FILE, build_ngram_index
 
 TEXTS = ["breast cancers", "cold", "seizure", "lithium salts", "", "zzz", "жж", "acute leukemia of the breast"]
@@ -103,8 +104,8 @@ SOME_TEXT = st.text("abc αβé漢😀\u2028-?", min_size=1, max_size=7)
 def test_products_of_any_names(names, texts, ngram_range, form, max_table, characters_at_once):
     assume(any(name.strip() for name in names))
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(postings, "MAX_TABLE", max_table)
-        patch.setattr(postings, "CHARACTERS_AT_ONCE", characters_at_once)
+        patch.setattr(name_ngrams, "MAX_TABLE", max_table)
+        patch.setattr(name_ngrams, "CHARACTERS_AT_ONCE", characters_at_once)
         index = build(
             [name for name in names if name.strip()], Path(folder), ngram_range=ngram_range, text_normalizer=form
         )
@@ -123,8 +124,8 @@ def test_products_of_any_names(names, texts, ngram_range, form, max_table, chara
 @pytest.mark.parametrize("max_table", [0, 2**22])
 @pytest.mark.parametrize("characters_at_once", [1, 2, 2**20])
 def test_empty_forms_and_single_characters(tmp_path, monkeypatch, names, max_table, characters_at_once):
-    monkeypatch.setattr(postings, "MAX_TABLE", max_table)
-    monkeypatch.setattr(postings, "CHARACTERS_AT_ONCE", characters_at_once)
+    monkeypatch.setattr(name_ngrams, "MAX_TABLE", max_table)
+    monkeypatch.setattr(name_ngrams, "CHARACTERS_AT_ONCE", characters_at_once)
     check_products(build(names, tmp_path, ngram_range=(1, 3)), ["", "a", "ab", "abc", "?", "cab"])
 
 
@@ -133,7 +134,7 @@ def test_more_characters_than_have_codes_of_their_own(tmp_path):
     letters = [chr(code) for code in range(0x4E00, 0x4E00 + 300)]
     names = ["".join(letters[i : i + 4]) for i in range(0, 300, 2)]
     index = build(names, tmp_path, ngram_range=(1, 3))
-    assert postings.MAX_TABLE < 301**3  # the binary search is used
+    assert name_ngrams.MAX_TABLE < 301**3  # the binary search is used
     texts = [*names[::10], "".join(letters[10:80]), "".join(letters[::50])]
     check_products(index, texts)
     shares = np.array([[bool(_grams(text) & _grams(name)) for name in names] for text in texts])
@@ -165,16 +166,33 @@ def _grams(form):
     return {padded[i : i + 3] for i in range(len(padded) - 2)}
 
 
-def proposal_scores(names, text):
-    """RETURNS (dict[int, float]): the row of each name that shares a 3-gram with a text, and how it is ranked."""
+def _length(ngrams, name):
+    """RETURNS: the length of the vector of a name before it is scaled to 1."""
+    idf = dict(zip(ngrams.ngrams, ngrams.idf, strict=True))
+    found = Counter(name[i : i + size] for size in ngrams.sizes for i in range(len(name) - size + 1))
+    return np.sqrt(sum((n * idf.get(ngram, 0)) ** 2 for ngram, n in found.items()))
+
+
+def common_weights(names, text):
+    """RETURNS (dict[int, float]): the row of each name that shares a 3-gram with a text, and the sum of the weights."""
     of_names = [_grams(name) for name in names]
     counts = {gram: sum(gram in one for one in of_names) for gram in _grams(text)}
     weights = {gram: (np.log((1 + len(names)) / (1 + count)) + 1) ** 2 for gram, count in counts.items()}
-    return {
-        row: sum(weights[gram] for gram in one & _grams(text)) / np.sqrt(len(name) + 2)
-        for row, (name, one) in enumerate(zip(names, of_names, strict=True))
-        if one & _grams(text)
-    }
+    sums = {row: sum(weights[gram] for gram in one & _grams(text)) for row, one in enumerate(of_names)}
+    return {row: weight for row, weight in sums.items() if weight}
+
+
+def proposal_scores(names, text, ngrams):
+    """RETURNS (dict[int, float]): the row of each name that shares a 3-gram with a text, and how it is ranked."""
+    return {row: sum_ / max(_length(ngrams, names[row]), 1) for row, sum_ in common_weights(names, text).items()}
+
+
+def check_proposals(rows, expected):
+    """Compare proposals with those expected and their scores. Of names with equal scores, any may be proposed."""
+    found = [row for row in rows.tolist() if row >= 0]
+    assert len(set(found)) == len(found) == min(len(rows), len(expected))
+    best = sorted(expected.values(), reverse=True)[: len(found)]
+    np.testing.assert_allclose(sorted((expected[row] for row in found), reverse=True), best, rtol=1e-5)
 
 
 @settings(max_examples=40)
@@ -193,11 +211,54 @@ def test_proposals_are_those_of_a_search_through_all_names(names, texts, n, cell
         assert list(index.kb.names()) == names
         queries = index.encode(texts)
         for form, rows in zip(queries.forms, index.propose(queries, n, postings=EVERYTHING), strict=True):
-            expected = proposal_scores(names, form)
-            found = [row for row in rows.tolist() if row >= 0]
-            assert len(set(found)) == len(found) == min(n, len(expected))
-            best = sorted(expected.values(), reverse=True)[: len(found)]  # of names with equal scores, any may be found
-            np.testing.assert_allclose(sorted((expected[row] for row in found), reverse=True), best, rtol=1e-5)
+            check_proposals(rows, proposal_scores(names, form, index.ngrams))
+
+
+@settings(max_examples=40)
+@given(
+    st.lists(st.text("abc ", min_size=1, max_size=9), min_size=1, max_size=25),
+    st.lists(st.text("abcd ", max_size=9), min_size=1, max_size=6),
+    st.integers(1, 30),
+    st.sampled_from([0.123, 0.3, 0.789]),
+)
+def test_proposals_for_texts_together_are_the_names_that_share_enough(names, texts, n, share):
+    names = list(dict.fromkeys(" ".join(name.split()) for name in names if name.strip()))
+    assume(names)
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(postings, "SHARE", share)
+        index = build(names, Path(folder), text_normalizer="lower")
+        forms = index.encode(texts).forms
+        of_texts = index.postings.propose_together(forms, n, postings=EVERYTHING)
+        for form, rows in zip(forms, of_texts, strict=True):
+            shares = {
+                row: sum_ / max(_length(index.ngrams, names[row]) ** 2, 1e-9)
+                for row, sum_ in common_weights(names, form).items()
+            }
+            assume(all(abs(one - share) > 1e-4 for one in shares.values()))
+            scores = proposal_scores(names, form, index.ngrams)
+            check_proposals(rows, {row: score for row, score in scores.items() if shares[row] > share})
+
+
+def test_a_text_gets_the_same_proposals_whatever_other_texts_there_are(index, small_kb):
+    forms = index.encode([*TEXTS, "", "жж", *list(small_kb.names())[::3], *TEXTS]).forms
+    for most in (30, 4000):
+        alone = [index.postings.propose_together([form], 5, postings=most)[0] for form in forms]
+        together = index.postings.propose_together(forms, 5, postings=most)
+        assert (together >= 0).any(axis=1).sum() > len(forms) / 2
+        np.testing.assert_array_equal(np.sort(together, axis=1), np.sort(alone, axis=1))
+    assert index.postings.propose_together([], 5).shape == (0, 5)
+
+
+def test_a_search_for_texts_together_finds_names_that_are_alike(index, small_kb):
+    scores, rows = index.search_together(["breast cancers", "Seizures", "qqq"], 2)
+    assert small_kb.name(int(rows[0, 0])) == "breast cancer"
+    assert small_kb.name(int(rows[1, 0])) == "Seizures"
+    assert scores[1, 0] == pytest.approx(1, abs=1e-5)
+    assert rows[2].tolist() == [-1, -1]
+    mask = filter_mask(small_kb, Filter(types=("Chemical",)))
+    _, masked = index.search_together(list(small_kb.names()), 3, mask)
+    assert (masked >= 0).any()
+    assert set(masked[masked >= 0].tolist()) <= set(mask.rows.tolist())
 
 
 def test_search_finds_the_most_similar_of_all_names_with_a_common_ngram(index, small_kb):
@@ -306,8 +367,12 @@ def test_more_texts_than_fit_into_16_bits(tmp_path):
 def test_searches_of_many_texts(index, small_kb, monkeypatch):
     texts = [*TEXTS, *small_kb.names()]
     expected = index.search(texts, 4)
-    for name, value in (("TEXTS_PER_BATCH", 3), ("CELLS", 1), ("CHARACTERS_AT_ONCE", 5)):
-        monkeypatch.setattr(postings, name, value)
+    for owner, name, value in (
+        (ngram_index, "TEXTS_PER_BATCH", 3),
+        (postings, "CELLS", 1),
+        (name_ngrams, "CHARACTERS_AT_ONCE", 5),
+    ):
+        monkeypatch.setattr(owner, name, value)
         scores, rows = index.search(texts, 4)
         np.testing.assert_array_equal(rows, expected[1])
         np.testing.assert_allclose(scores, expected[0], atol=1e-6)
@@ -366,10 +431,10 @@ def test_an_interrupted_search_does_not_change_the_next_one(index, monkeypatch, 
                 raise KeyboardInterrupt
             return kept[places]
 
-    queries, kept = index.encode(TEXTS), index._postings
+    queries, kept = index.encode(TEXTS), index.postings._rows
     expected = index.propose(queries, 4)
     monkeypatch.setattr(postings, "PER_NAME", per_name)
-    monkeypatch.setattr(index, "_postings", Interrupted())
+    monkeypatch.setattr(index.postings, "_rows", Interrupted())
     with pytest.raises(KeyboardInterrupt):
         index.propose(queries, 4)
     monkeypatch.undo()
@@ -451,7 +516,7 @@ def builds(monkeypatch, tmp_path):
             file.write("x")
         build_ngram_index(*values)
 
-    monkeypatch.setattr(postings, "build_ngram_index", counting)
+    monkeypatch.setattr(ngram_index, "build_ngram_index", counting)
     return path
 
 
@@ -618,7 +683,7 @@ def test_an_index_stays_if_it_cannot_be_replaced(index, small_kb, tmp_path, monk
     index.save(tmp_path / "index")
     before = contents(tmp_path / "index")
     with monkeypatch.context() as patch:
-        patch.setattr(postings.shutil, "copyfile", is_full)
+        patch.setattr(ngram_index.shutil, "copyfile", is_full)
         with pytest.raises(SapbertError, match="E507"):
             index.save(tmp_path / "index")
     with monkeypatch.context() as patch:
