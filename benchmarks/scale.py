@@ -52,7 +52,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -68,10 +68,9 @@ from spacy_sapbert.types import Candidate, Name, Record
 CHUNK = 10_000  # concepts per chunk; a chunk depends only on the seed and its number
 N_WORDS = 60_000
 MAX_WORDS = 6
-SYLLABLES = """
-    neu ro car dio hep ato neph der mal gas tri hem lym pho mye lo pul mo oto cy thy rin sis itis oma emia al
-    gia ec tomy ase ol us gen ic plas tro phy uri pen gra den fil sclero
-"""
+ONSETS = "b br c ch cl cr d dr f fl g gl gr h k l m n p ph pl pr r rh s sc sp st t th tr v x z"
+VOWELS = "a e i o u y ae eu ia io ea"
+ENDS = ("", "", "", *"nrslmxct")
 COMMON = """
     acute chronic of left right syndrome disease disorder the congenital due to type familial primary secondary
     cell benign malignant neoplasm structure product tablet oral deficiency receptor gene protein infection
@@ -185,11 +184,18 @@ class SyntheticConcept(NamedTuple):
 
 
 def words() -> list[str]:
-    """Return made-up words, the most frequent first."""
-    drawn, syllables = random.Random(0), SYLLABLES.split()
+    """Return made-up words, the most frequent first. A few have a number.
+
+    Their rarest n-grams are in more names than those of real names, so that a search reads no less.
+    """
+    drawn = random.Random(0)
+    syllables = list(dict.fromkeys("".join(parts) for parts in product(ONSETS.split(), VOWELS.split(), ENDS)))
+    drawn.shuffle(syllables)
+    weights = [1 / (rank + 5) ** 0.5 for rank in range(len(syllables))]
     found = dict.fromkeys(COMMON.split())
     while len(found) < N_WORDS:
-        found["".join(drawn.choices(syllables, k=drawn.randint(2, 4)))] = None
+        word = "".join(drawn.choices(syllables, weights, k=drawn.randint(2, 4)))
+        found[f"{word[:3]}{drawn.randint(1, 999)}" if drawn.random() < 0.05 else word] = None
     return list(found)
 
 

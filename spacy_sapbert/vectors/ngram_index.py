@@ -23,10 +23,8 @@ from .name_ngrams import NameNgrams, NgramQueries
 from .postings import POSTINGS, Postings
 from .postings_build import (
     ARRAYS,
-    BASE,
     FILES,
     FORMAT,
-    GRAM,
     MANIFEST_FILE,
     GramCodes,
     build_ngram_index,
@@ -47,9 +45,9 @@ Nearest = tuple[np.ndarray, np.ndarray]
 
 
 class NgramIndex:
-    """The characters of all names of a knowledge base, and for each character 3-gram the names that have it.
+    """The characters of all names of a knowledge base, and for each character 4-gram the names that have it.
 
-    All arrays are memory-mapped. A search reads the postings of the rarest 3-grams of a text. The names found there are
+    All arrays are memory-mapped. A search reads the postings of the rarest 4-grams of a text. The names found there are
     compared exactly: by the cosine of the vectors of `ngrams`, which come from the characters of the names.
 
     Args:
@@ -58,7 +56,7 @@ class NgramIndex:
 
     Attributes:
         ngrams (NgramEncoder): The encoder of the sparse score.
-        postings (Postings): The names with each 3-gram.
+        postings (Postings): The names with each 4-gram.
 
     Raises:
         SapbertError: E304 the folder belongs to another knowledge base or another version, E306 a file is missing or
@@ -72,9 +70,9 @@ class NgramIndex:
         manifest = _read_manifest(folder)
         if any(manifest.get(key) != value for key, value in identity(kb, self.ngrams).items()):
             raise SapbertError(Errors.E304.format(path=folder))
-        characters, starts, lengths, postings, posting_starts = _open_arrays(folder, kb.n_names)
+        characters, starts, lengths, grams, postings, posting_starts = _open_arrays(folder, kb.n_names)
         self._names = NameNgrams(self.ngrams, manifest["alphabet"], characters, starts, lengths)
-        self.postings = Postings(GramCodes.of(manifest["frequent"]), postings, posting_starts, lengths)
+        self.postings = Postings(GramCodes.of(manifest["frequent"]), grams, postings, posting_starts, lengths)
         self._local = threading.local()
 
     @property
@@ -129,7 +127,7 @@ class NgramIndex:
     def propose(
         self, queries: NgramQueries, n: int, mask: FilterMask | None = None, *, postings: int = POSTINGS
     ) -> np.ndarray:
-        """Return the rows of names that share rare 3-grams with each text, see `Postings.propose`."""
+        """Return the rows of names that share rare 4-grams with each text, see `Postings.propose`."""
         return self.postings.propose(queries.forms, n, mask, postings=postings)
 
     def products(self, queries: NgramQueries, which: np.ndarray, rows: np.ndarray) -> np.ndarray:
@@ -184,8 +182,8 @@ def _open_arrays(folder: Path, n_names: int) -> list[np.ndarray]:
         arrays = [read_array(folder / f"{name}.npy") for name in ARRAYS]
     except (OSError, ValueError) as error:
         raise SapbertError(Errors.E306.format(path=folder, reason=error)) from error
-    characters, starts, lengths, postings, posting_starts = arrays
-    wanted = (n_names + 1, n_names, BASE**GRAM + 1)
+    characters, starts, lengths, grams, postings, posting_starts = arrays
+    wanted = (n_names + 1, n_names, len(grams) + 1)
     if (len(starts), len(lengths), len(posting_starts)) != wanted:
         raise SapbertError(Errors.E306.format(path=folder, reason="its arrays have other lengths"))
     if (len(characters), len(postings)) != (starts[-1], posting_starts[-1]):

@@ -1,4 +1,4 @@
-"""Find names by the postings of character 3-grams: for each 3-gram, the rows of the names that have it."""
+"""Find names by the postings of character 4-grams: for each 4-gram, the rows of the names that have it."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ NAMES = 100_000
 CELLS = 2**21  # texts times names for which partial scores are kept at once
 POSTINGS_AT_ONCE = 2**19  # that are read for many texts at once; in a large vocabulary, as many as it has names
 PER_NAME = 4  # texts with more postings than the names divided by this are many
-SHARE = 0.3  # of the squared length of a name that common 3-grams make up, in `propose_together`
+SHARE = 0.6  # of the squared length of a name that common 4-grams make up, in `propose_together`
 ROUNDING = 1e-3  # sums in another order differ by less than this share
 MOST_TEXTS = 2**15  # of which partial scores are kept at once: the index of a text fits into 16 bits
 
 
 class _Grams(NamedTuple):
-    """The 3-grams of some texts, as parallel int64 arrays: text, number, number of names, rank within the text."""
+    """The 4-grams of some texts, as parallel int64 arrays: text, place, number of names, rank within the text."""
 
     texts: np.ndarray
-    keys: np.ndarray
+    places: np.ndarray
     counts: np.ndarray
     ranks: np.ndarray
 
 
 class _Scored(NamedTuple):
-    """Texts and names that share 3-grams, as parallel arrays: text, sorted, row of the name, sum of the weights."""
+    """Texts and names that share 4-grams, as parallel arrays: text, sorted, row of the name, sum of the weights."""
 
     texts: np.ndarray
     rows: np.ndarray
@@ -43,18 +43,22 @@ class _Scored(NamedTuple):
 
 
 class Postings:
-    """The names that have each 3-gram. A search reads the postings of the rarest 3-grams of a text.
+    """The names that have each 4-gram. A search reads the postings of the rarest 4-grams of a text.
 
     Args:
         codes: The codes of characters.
-        rows: The rows of the names with each 3-gram, sorted, int32.
-        starts: Where the rows of each 3-gram start in `rows`, and the end of the last one.
+        grams: The numbers of all 4-grams, sorted, int32.
+        rows: The rows of the names with each 4-gram, sorted, int32.
+        starts: Where the rows of each 4-gram start in `rows`, and the end of the last one.
         lengths: The length of the sparse vector of each name, float32, shape (names,).
     """
 
-    def __init__(self, codes: GramCodes, rows: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> None:
+    def __init__(
+        self, codes: GramCodes, grams: np.ndarray, rows: np.ndarray, starts: np.ndarray, lengths: np.ndarray
+    ) -> None:
         self.n_names = len(lengths)
         self._codes = codes
+        self._grams = grams
         self._rows = rows
         self._starts = starts
         self._lengths = lengths
@@ -64,14 +68,14 @@ class Postings:
     def propose(
         self, forms: Sequence[str], n: int, mask: FilterMask | None = None, *, postings: int = POSTINGS
     ) -> np.ndarray:
-        """Find names that share rare 3-grams with each text.
+        """Find names that share rare 4-grams with each text.
 
         Args:
             forms: The texts in the normal form of the n-grams.
             n: The most names for each text.
             mask: Only find names of this filter mask; None for all names.
             postings: How many postings are read for each text in a vocabulary of `NAMES` names. It grows with the
-                square root of the number of names. The postings of the rarest 3-gram are always read.
+                square root of the number of names. The postings of the rarest 4-gram are always read.
 
         Returns:
             The rows of at most n names for each text, int64, shape (texts, n), in no order, -1 where there are fewer.
@@ -95,7 +99,7 @@ class Postings:
     ) -> np.ndarray:
         """Find names that are alike, for texts with many common words, such as the phrases of a document.
 
-        The postings of a 3-gram are read once for all texts. A name is proposed for a text if their common 3-grams
+        The postings of a 4-gram are read once for all texts. A name is proposed for a text if their common 4-grams
         make up `SHARE` of the squared length of the name's vector. So most names are dropped before single texts are
         looked at. The proposals for a text do not depend on the other texts.
 
@@ -110,7 +114,7 @@ class Postings:
         """
         rows = np.full((len(forms), n), -1, dtype=np.int64)
         grams = self._rarest(*self._codes.grams(*code_points(forms)), self._budget(postings))
-        if len(grams.keys):
+        if len(grams.places):
             self._propose(self._multiply_alike(grams), rows, self._allowed(mask))
         return rows
 
@@ -138,24 +142,27 @@ class Postings:
             best = _highest(scores[part], found[part], rows.shape[1])
             rows[text, : len(best)] = best
 
-    def _rarest(self, texts: np.ndarray, keys: np.ndarray, budget: float) -> _Grams:
-        """Return the rarest 3-grams of each text, as many as the budget allows, and at least one."""
-        counts = (self._starts[keys + 1] - self._starts[keys]).astype(np.int64)
+    def _rarest(self, texts: np.ndarray, numbers: np.ndarray, budget: float) -> _Grams:
+        """Return the rarest 4-grams of each text, as many as the budget allows, and at least one."""
+        places = np.searchsorted(self._grams, numbers)
+        known = places < len(self._grams)
+        known[known] = self._grams[places[known]] == numbers[known]
+        texts, places = texts[known], places[known]
+        counts = (self._starts[places + 1] - self._starts[places]).astype(np.int64)
         order = np.lexsort((counts, texts))
-        order = order[counts[order] > 0]
-        texts, keys, counts = texts[order], keys[order], counts[order]
+        texts, places, counts = texts[order], places[order], counts[order]
         firsts = np.searchsorted(texts, texts)
         ranks, sums = np.arange(len(texts)) - firsts, np.cumsum(counts)
         read = (ranks == 0) | (sums - sums[firsts] + counts[firsts] <= budget)
-        return _Grams(texts[read], keys[read], counts[read], ranks[read])
+        return _Grams(texts[read], places[read], counts[read], ranks[read])
 
     def _weights(self, counts: np.ndarray) -> np.ndarray:
-        """Return the weights of 3-grams with these numbers of names, float32."""
+        """Return the weights of 4-grams with these numbers of names, float32."""
         weights: np.ndarray = (np.log((1 + self.n_names) / (1 + counts)) + 1).astype(np.float32) ** 2
         return weights
 
     def _multiply(self, grams: _Grams) -> _Scored:
-        """Add up the weights of the 3-grams that each text shares with each name, for many texts.
+        """Add up the weights of the 4-grams that each text shares with each name, for many texts.
 
         It takes some time for each name, but little for each posting.
         """
@@ -192,31 +199,31 @@ class Postings:
         return _Scored(which[enough], found[enough], sums.data[enough])
 
     def _read(self, grams: _Grams) -> tuple[csr_matrix, np.ndarray, np.ndarray]:
-        """Read the postings of 3-grams, each once.
+        """Read the postings of 4-grams, each once.
 
         Returns:
-            The weights of the 3-grams in each text, csr_matrix, float32, shape (texts, different 3-grams); the rows of
-            the names with each 3-gram, one 3-gram after the other; and where these begin, with the end of the last.
+            The weights of the 4-grams in each text, csr_matrix, float32, shape (texts, different 4-grams); the rows of
+            the names with each 4-gram, one 4-gram after the other; and where these begin, with the end of the last.
         """
         from scipy.sparse import csr_matrix
 
-        keys, columns = np.unique(grams.keys, return_inverse=True)
-        firsts = self._starts[keys]
-        counts = (self._starts[keys + 1] - firsts).astype(np.int64)
+        places, columns = np.unique(grams.places, return_inverse=True)
+        firsts = self._starts[places]
+        counts = (self._starts[places + 1] - firsts).astype(np.int64)
         n_texts = int(grams.texts.max(initial=-1)) + 1
         starts = np.searchsorted(grams.texts, np.arange(n_texts + 1))
-        texts = csr_matrix((self._weights(grams.counts), columns, starts), shape=(n_texts, len(keys)))
+        texts = csr_matrix((self._weights(grams.counts), columns, starts), shape=(n_texts, len(places)))
         return texts, self._rows[slices(firsts, counts)], np.concatenate([[0], np.cumsum(counts)])
 
     def _accumulate(self, grams: _Grams) -> _Scored:
-        """Add up the weights of the 3-grams that each text shares with each name, for few texts."""
-        texts, keys, counts, ranks = grams
+        """Add up the weights of the 4-grams that each text shares with each name, for few texts."""
+        texts, places, counts, ranks = grams
         weights = self._weights(counts)
         accumulator = self._take_accumulator(int(texts.max(initial=-1)) + 1 << self._bits)
         touched = [np.zeros(0, dtype=np.int64)]
         for rank in range(int(ranks.max(initial=-1)) + 1):  # within one rank, no cell occurs twice
             chosen = np.flatnonzero(ranks == rank)
-            sizes, firsts = counts[chosen], self._starts[keys[chosen]].tolist()
+            sizes, firsts = counts[chosen], self._starts[places[chosen]].tolist()
             read = [self._rows[first : first + n] for first, n in zip(firsts, sizes.tolist(), strict=True)]
             cells = np.concatenate(read) + _each(texts[chosen] << self._bits, sizes)
             sums = accumulator[cells]

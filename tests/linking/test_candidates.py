@@ -501,7 +501,7 @@ def test_a_text_whose_equal_names_do_not_pass_is_searched(equal_names):
 
 
 def test_a_text_that_is_a_name_skips_the_dense_search(equal_names):
-    """No 3-gram of "rhinitis" is in "cold": only the dense search finds it."""
+    """No 4-gram of "rhinitis" is in "cold": only the dense search finds it."""
     nearest, exact = equal_names
     k = EQUAL + 1
     assert found(exact, "cold", k)[-1] == "E0"
@@ -517,10 +517,10 @@ def test_a_text_that_is_a_name_skips_the_dense_search(equal_names):
 
 def test_a_text_that_is_a_name_for_the_encoder_only_is_searched(tmp_path):
     """The encoder leaves punctuation out, but the n-grams do not: "cold!" is the name "cold" for the encoder only."""
-    records = [record("A", "cold"), record("B", "rhinitis"), record("C", "old! ale")]
+    records = [record("A", "cold"), record("B", "rhinitis"), record("C", "bold old! ale")]
     kb = build_knowledge_base(records, tmp_path / "a.kb")
     axis = np.eye(8)
-    encoder = FormEncoder({"cold": axis[0], "rhinitis": axis[0] + axis[1], "old ale": axis[2]})
+    encoder = FormEncoder({"cold": axis[0], "rhinitis": axis[0] + axis[1], "bold old ale": axis[2]})
     ngrams = ngram_index(kb, text_normalizer="lower")
     generator = CandidateGenerator(kb, ngrams, name_vectors(kb, encoder, tmp_path), exact_limit=0)
     assert found(generator, "cold!") == ["A", "B", "C"]
