@@ -271,6 +271,28 @@ class ConceptRetriever(BatchedPipe):
         """
         return self.retriever.rank(docs, k, filter)
 
+    def set_kb(self, kb: str) -> None:
+        """Predict concepts of another vocabulary from now on, with the same encoders, labels and fitted weights.
+
+        Names that training added to the vocabulary are dropped.
+
+        Args:
+            kb: "starter", or the path of a knowledge base.
+
+        Raises:
+            SapbertError: E642 none of the labels is a concept of the vocabulary.
+        """
+        from ..kb.storage import load_knowledge_base
+        from ..retrieval.storage import with_vocabulary
+
+        trained = self._trainer.trained_retriever() if self._trainer else nullcontext(self.retriever)
+        with trained as retriever:
+            other = with_vocabulary(
+                retriever, load_knowledge_base(kb), types=self._types, index=self._index, vectors=self.vectors
+            )
+        self._kb = kb
+        self._use(other)
+
     def _use(self, retriever: "Retriever") -> None:
         retriever.settings = self.settings
         retriever.spans_key = self._spans_key

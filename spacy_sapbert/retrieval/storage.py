@@ -59,20 +59,65 @@ def open_retriever(
     Raises:
         SapbertError: E642 none of the labels is a concept of the vocabulary.
     """
-    vectors = vectors or ConceptVectorSettings()
     ids = None if labels is None else read_labels(labels)
-    concepts = ConceptSet(kb, ids, types)
-    if not len(concepts):
+    retriever = Retriever(ConceptSet(kb, ids, types), signals, encoder=encoder, labels=ids)
+    _open_vectors(retriever, types, index, vectors or ConceptVectorSettings(), labels)
+    return retriever
+
+
+def with_vocabulary(
+    retriever: Retriever,
+    kb: KnowledgeBase,
+    *,
+    types: Sequence[str] = (),
+    index: str = FLAT,
+    vectors: ConceptVectorSettings | None = None,
+) -> Retriever:
+    """Return a retriever for another vocabulary. It keeps the encoders, the labels and what was fitted.
+
+    Args:
+        retriever: The retriever, which does not change.
+        kb: The other vocabulary.
+        types: See `open_retriever`.
+        index: See `open_retriever`.
+        vectors: See `open_retriever`.
+
+    Raises:
+        SapbertError: E642 none of the labels is a concept of the vocabulary.
+    """
+    other = Retriever(
+        ConceptSet(kb, retriever.labels, types), retriever.signals, encoder=retriever.encoder, labels=retriever.labels
+    )
+    _open_vectors(other, types, index, vectors or ConceptVectorSettings(), "the pipeline's own")
+    if retriever.document_encoder and retriever.document_encoder.encoder is not retriever.encoder:
+        other.document_encoder = retriever.document_encoder
+    other.counts, other.stored_weights = retriever.counts, retriever.stored_weights
+    return other
+
+
+def _open_vectors(
+    retriever: Retriever, types: Sequence[str], index: str, vectors: ConceptVectorSettings, labels: Path | str | None
+) -> None:
+    """Open the vectors that the signals need. They come from the cache folder, or are made there.
+
+    Args:
+        retriever: A retriever with concepts and an encoder.
+        types: See `open_retriever`.
+        index: See `open_retriever`.
+        vectors: See `open_retriever`.
+        labels: Where the labels come from, for a message.
+    """
+    kb, encoder, signals = retriever.kb, retriever.encoder, retriever.signals
+    if not len(retriever.concepts):
         raise SapbertError(Errors.E642.format(labels=labels, types=", ".join(types) or "any", path=kb.path))
-    retriever = Retriever(concepts, signals, encoder=encoder, labels=ids, exact_limit=_exact_limit(index))
+    retriever.exact_limit = _exact_limit(index)
     if encoder and "document" in signals:
         retriever.document_encoder = DocumentEncoder(encoder, vectors.segment_length)
         longer = _with_length(encoder, retriever.document_encoder.length)
-        retriever.concept_vectors = cached_concept_vectors(concepts, longer, vectors.concept_text)
+        retriever.concept_vectors = cached_concept_vectors(retriever.concepts, longer, vectors.concept_text)
     if encoder and OF_NAMES & set(signals):
         retriever.name_vectors = open_index(kb, encoder, index)
         _open_ngrams(retriever)
-    return retriever
 
 
 def save_retriever(retriever: Retriever, folder: Path, assets: AssetWriter, index: str = FLAT) -> None:

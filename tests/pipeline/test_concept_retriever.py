@@ -13,8 +13,9 @@ from thinc.api import Adam
 from spacy_sapbert.corpora.docbin import write_docbin
 from spacy_sapbert.corpora.docs import to_doc
 from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.retrieval.signals.phrases import PhrasesSignal
-from spacy_sapbert.types import AnnotatedDocument, DocumentConcept, Mention
+from spacy_sapbert.types import AnnotatedDocument, DocumentConcept, Mention, Name, Record
 
 TEXT = "Mucoviscidosis and cold. The breast cancers were treated with aspirin: cold and aspirin"
 OTHER = "Seizures of men. They had no lithium"
@@ -377,6 +378,52 @@ def test_what_another_pipeline_says_is_forgotten(make, nlp, tmp_path):
     retriever.from_bytes(retriever_of(nlp).to_bytes())
     found = {one.concept_id for one in retriever.rank([doc], 5, filter=["D003550", "D001241"])[0]}
     assert found == {"D003550", "D001241"}
+
+
+@pytest.mark.parametrize("signal", ["phrases", "document", "mentions"])
+def test_another_vocabulary(make, linking, tmp_path, signal):
+    records = [
+        Record(one, (Name(text, "preferred", "V"),), types=("Disease",))
+        for one, text in (("X1", "cystic fibrosis"), ("X2", "a rash"))
+    ]
+    build_knowledge_base(records, tmp_path / "v.kb")
+    nlp = make(signals=[signal])
+    nlp(TEXT)
+    retriever_of(nlp).set_kb(str(tmp_path / "v.kb"))
+    assert retriever_of(nlp).concept_ids == ("X1", "X2")
+    nlp.to_disk(tmp_path / "saved")
+    (tmp_path / "v.kb").unlink()
+    again = spacy.load(tmp_path / "saved")
+    assert retriever_of(again).concept_ids == ("X1", "X2")
+    if signal != "mentions":
+        doc = again.make_doc("A patient with cystic fibrosis.")
+        assert [one.concept_id for one in retriever_of(again).rank([doc], 1)[0]] == ["X1"]
+
+
+def test_another_vocabulary_without_any_label(make, tmp_path):
+    (tmp_path / "labels.txt").write_text("D001241\n")
+    nlp = make(labels=str(tmp_path / "labels.txt"))
+    before = content(nlp(TEXT))
+    build_knowledge_base([Record("X1", (Name("cold", "preferred", "V"),))], tmp_path / "v.kb")
+    with pytest.raises(SapbertError, match="E642"):
+        retriever_of(nlp).set_kb(str(tmp_path / "v.kb"))
+    assert content(nlp(TEXT)) == before
+
+
+def test_another_vocabulary_after_training(trained, small_kb, tmp_path, retrieval_documents):
+    nlp = copy_of(trained, tmp_path)
+    retriever = retriever_of(nlp)
+    weights = retriever.retriever.stored_weights
+    retriever.set_kb(str(small_kb.path))
+    assert retriever.retriever.stored_weights == weights
+    documents = retriever.retriever.document_encoder
+    assert documents.encoder is not retriever.retriever.encoder
+    assert retriever.kb.n_names == small_kb.n_names
+
+
+def copy_of(nlp, tmp_path):
+    nlp.to_disk(tmp_path / "copy")
+    return spacy.load(tmp_path / "copy")
 
 
 def test_a_damaged_folder(nlp, tmp_path):
