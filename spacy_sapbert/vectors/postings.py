@@ -113,6 +113,9 @@ class NgramIndex:
         self._bits = max(kb.n_names - 1, 1).bit_length()  # of a row
         self._local = threading.local()
 
+    def __repr__(self) -> str:
+        return f"NgramIndex({self.kb.n_names:,} names, {self.ngrams!r})"
+
     @property
     def fingerprint(self) -> str:
         """A hash of all that the arrays depend on."""
