@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from .evaluation.concepts import evaluate_concepts
     from .evaluation.linking import evaluate_linking
     from .evaluation.pipeline import evaluate_pipeline
+    from .io.dataframes import to_dataframe
+    from .io.displacy import to_displacy
     from .kb.build import build_knowledge_base
     from .kb.knowledge_base import KnowledgeBase
     from .kb.readers import read_vocabulary
@@ -23,12 +25,13 @@ if TYPE_CHECKING:
     from .pipeline.concept_retriever import ConceptRetriever
     from .pipeline.sapbert_linker import SapbertLinker
     from .pipeline.spelling_corrector import SpellingCorrector
-    from .types import Candidate, Concept, DocumentConcept, Link
+    from .types import Alternative, Candidate, Concept, DocumentConcept, Link
 
 __version__ = "0.1.0"
 
 __all__ = [
     "AbbreviationResolver",
+    "Alternative",
     "Candidate",
     "CompositeSplitter",
     "Concept",
@@ -49,12 +52,15 @@ __all__ = [
     "load_knowledge_base",
     "read_corpus",
     "read_vocabulary",
+    "to_dataframe",
+    "to_displacy",
 ]
 
 __getattr__ = lazy_names(
     __name__,
     {
         "AbbreviationResolver": "pipeline.abbreviation_resolver",
+        "Alternative": "types",
         "Candidate": "types",
         "CompositeSplitter": "pipeline.composite_splitter",
         "Concept": "types",
@@ -74,5 +80,7 @@ __getattr__ = lazy_names(
         "load_knowledge_base": "kb.storage",
         "read_corpus": "corpora.reader",
         "read_vocabulary": "kb.readers",
+        "to_dataframe": "io.dataframes",
+        "to_displacy": "io.displacy",
     },
 )

@@ -498,6 +498,19 @@ class Errors:
     )
     E549 = "[E549] The upload needs vectors of names, which 'none' cannot give. Choose an encoder with --encoder."
     E550 = "[E550] Cannot listen on {host}, port {port} ({reason}). Choose another host or port with --host or --port."
+    E551 = (
+        "[E551] The ending of {path} shows no output format. Give the file one of these endings: {endings}. Or give --to "
+        "with one of: {formats}."
+    )
+    E552 = "[E552] A Parquet table needs a file of its own: {reason}. Give --output with a name that ends in .parquet."
+    E553 = (
+        "[E553] There is no library for data frames ({asked}). Install one of them: pip install pandas, or pip install "
+        "polars."
+    )
+    E554 = (
+        "[E554] The vocabulary of these documents is unknown, because no pipeline with a sapbert_linker made them in this "
+        "process. Give it as `kb`: the knowledge base of the linker (`linker.kb`) or its path."
+    )
     E555 = (
         "[E555] The pipeline {name} finds only names that the vocabulary contains, so it cannot find new names. Its "
         "components are: {components}. Use a pipeline with an NER (`spacy-sapbert assemble --ner`), or a corpus with "

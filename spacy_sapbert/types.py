@@ -108,6 +108,22 @@ class LinkedPart(NamedTuple):
     tie: str | None = None
 
 
+class Alternative(NamedTuple):
+    """A candidate of a mention that was not linked.
+
+    Attributes:
+        concept_id: The primary id.
+        score: The score.
+        name: The name of the vocabulary that matched best.
+        probability: The probability of this score; None if the linker is not calibrated.
+    """
+
+    concept_id: str
+    score: float
+    name: str
+    probability: float | None = None
+
+
 class Link(NamedTuple):
     """The result for one part of a mention.
 
@@ -121,6 +137,8 @@ class Link(NamedTuple):
         reason: Why there is no link.
         probability: The probability that the best candidate is right; None if the linker is not calibrated.
         tie: Which other concepts have the same score, and why this one was chosen.
+        runner_up: The next candidate after the linked or rejected one, with any score.
+        rejected: The best candidate, if nothing was linked. `score`, `name` and `probability` are its values.
     """
 
     text: str
@@ -132,6 +150,8 @@ class Link(NamedTuple):
     reason: str | None = None
     probability: float | None = None
     tie: str | None = None
+    runner_up: Alternative | None = None
+    rejected: Alternative | None = None
 
 
 class DocumentConcept(NamedTuple):
@@ -164,6 +184,7 @@ class Mention(NamedTuple):
         label: The type, as the corpus writes it.
         ids: All gold ids in canonical form, in the order of the annotation. Empty for a mention without a concept.
         parts: The single mentions of a composite, if the corpus writes them.
+        offsets: The start and end of each piece of a discontinuous mention. Empty for a mention of one piece.
     """
 
     start: int
@@ -172,6 +193,7 @@ class Mention(NamedTuple):
     label: str
     ids: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()
+    offsets: tuple[tuple[int, int], ...] = ()
 
 
 class AnnotatedDocument(NamedTuple):

@@ -222,7 +222,7 @@ FUNCTIONS: dict[str, Callable[[int], object]] = {
     "augmentation.exclusion.EvaluationSets": lambda n: _module("augmentation.exclusion").EvaluationSets(
         [_module("types").AnnotatedDocument("1", "A. " * (n // 3))]
     ),
-    "io.html._BARE": lambda n: _module("io.html").concept_url("C" + "1" * n),
+    "io.addresses._BARE": lambda n: _module("io.addresses").concept_url("C" + "1" * n),
     "pipeline.linked_occurrences._has_word": lambda n: _module("pipeline.linked_occurrences")._has_word(
         "A-" * (n // 2), "A-" * 15 + "B"
     ),

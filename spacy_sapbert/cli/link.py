@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import Errors, SapbertError
-from ..files import open_output
 from ..io.documents import Problems, ReadOptions, read_documents
 from ..io.formats import InputFormat, OutputFormat, output_format
 from ..types import NIL
@@ -23,7 +22,7 @@ from .progress import stderr_console, track
 if TYPE_CHECKING:
     from ..io.pipelines import LinkedDocument
 
-_TO_HELP = "Format of the output. Default: by file name (.jsonl, .pubtator, .tsv, .html), or else jsonl."
+_TO_HELP = "Format of the output. Default: by the ending of the file; jsonl for standard output."
 
 
 def link(
@@ -48,31 +47,30 @@ def link(
     console = stderr_console()
     problems = Problems(console, strict=strict)
     sources = with_formats(inputs, format, ReadOptions(InputFormat.text, text_key, id_key, column, gold))
-    from ..io.outputs import write_linked
+    from ..io.outputs import write_records
     from ..io.pipelines import LinkingPipeline
+    from ..io.records import record_of
 
+    output_as = to or output_format(output)
     linking = LinkingPipeline(pipeline, problems, given=gold or format is InputFormat.names)
     documents = chain.from_iterable(read_documents(path, options, problems) for path, options in sources)
     counts: Counter[str] = Counter()
     shown = output is not None or not sys.stdout.isatty()
-    with (
-        open_output(output) as write,
-        closing(linking(documents, batch_size=batch_size, n_process=n_process, short_lived=True)) as linked,
-    ):
-        counted = track(_counted(linked, counts), console, shown=shown)
-        for piece in write_linked(counted, to or output_format(output), linking.kb):
-            write(piece)
-        if problems.count and not counts["documents"]:
-            raise SapbertError(Errors.E508.format(n=problems.count))
+    with closing(linking(documents, batch_size=batch_size, n_process=n_process, short_lived=True)) as linked:
+        counted = track(_counted(linked, counts, problems), console, shown=shown)
+        write_records((record_of(item, linking.kb) for item in counted), output_as, output)
     console.print(_summary(counts, problems.count))
 
 
-def _counted(linked: Iterable[LinkedDocument], counts: Counter[str]) -> Iterator[LinkedDocument]:
+def _counted(linked: Iterable[LinkedDocument], counts: Counter[str], problems: Problems) -> Iterator[LinkedDocument]:
+    """Count documents and mentions. It is an error if all records are broken, and then no file is written."""
     for item in linked:
         counts["documents"] += 1
         counts["mentions"] += len(item.mentions)
         counts["linked"] += sum(mention.kb_id_ not in ("", NIL) for mention in item.mentions)
         yield item
+    if problems.count and not counts["documents"]:
+        raise SapbertError(Errors.E508.format(n=problems.count))
 
 
 def _summary(counts: Counter[str], broken: int) -> str:

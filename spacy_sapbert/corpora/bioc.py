@@ -11,7 +11,7 @@ from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
 from ..files import parse_int
-from ..kb.ids import split_ids
+from ..kb.ids import decode_id, split_ids
 from ..types import AnnotatedDocument, Mention
 from .report import Report
 from .source import UNTYPED, BrokenRecord, Source
@@ -132,7 +132,8 @@ def _annotation(element: Element, shift: int) -> _Annotation:
         end=max(end for _, end in spans),
         text=element.findtext("text") or "",
         label=infons.get("type") or UNTYPED,
-        ids=tuple(dict.fromkeys(ids)),
+        ids=tuple(dict.fromkeys(map(decode_id, ids))),
+        offsets=tuple(sorted(spans)) if len(spans) > 1 and all(start < end for start, end in spans) else (),
     )
     return _Annotation(element.get("id", ""), mention, len(spans), infons.get("compositerole", ""))
 

@@ -42,7 +42,8 @@ def to_doc(
     Gold mentions are character spans. Whitespace at their ends is ignored when they are matched to tokens. A mention
     that starts and ends with a token becomes a span of `doc.spans[spans_key]`, with label and `kb_id_` (the ids joined
     by `|`). Spans that do not overlap become `doc.ents`, longest first. `doc.user_data["gold_mentions"]` keeps all
-    mentions exactly, as lists `[start, end, text, label, ids, parts]`. `doc.user_data["doc_id"]` keeps the id of the
+    mentions exactly, as lists `[start, end, text, label, ids, parts]`. A discontinuous mention also has its offsets
+    there. `doc.user_data["doc_id"]` keeps the id of the
     document.
 
     Args:
@@ -66,7 +67,7 @@ def to_doc(
     doc.ents = filter_spans(spans)
     doc.user_data[DOC_ID] = document.doc_id
     doc.user_data[GOLD_MENTIONS] = [
-        [*mention[:4], list(mention.ids), list(mention.parts)] for mention in document.mentions
+        [*mention[:4], list(mention.ids), list(mention.parts), *_offsets(mention)] for mention in document.mentions
     ]
     if report is not None:
         report.misaligned += len(document.mentions) - len(spans)
@@ -83,11 +84,36 @@ def from_doc(doc: Doc, *, spans_key: str = "gold") -> AnnotatedDocument:
     doc_id = doc.user_data.get(DOC_ID, "")
     rows = doc.user_data.get(GOLD_MENTIONS)
     if rows is not None:
-        mentions = [Mention(*row)._replace(ids=tuple(row[4]), parts=tuple(row[5])) for row in rows]
+        mentions = [_gold_mention(*row) for row in rows]
     else:
         spans = doc.spans.get(spans_key, doc.ents)
         mentions = sorted(map(mention_of, spans))
     return AnnotatedDocument(doc_id, doc.text, tuple(mentions))
+
+
+def offsets_of(doc: Doc) -> dict[tuple[int, int, str], tuple[tuple[int, int], ...]]:
+    """Return the pieces of the discontinuous gold mentions of a `Doc`, by start, end and label of the mention."""
+    mentions = (_gold_mention(*row) for row in doc.user_data.get(GOLD_MENTIONS, ()))
+    discontinuous = [mention for mention in mentions if mention.offsets]
+    text = doc.text if discontinuous else ""  # spaCy builds the text on each access
+    return {(*_strip_whitespace(text, mention), mention.label): mention.offsets for mention in discontinuous}
+
+
+def _offsets(mention: Mention) -> list[list[list[int]]]:
+    return [[list(piece) for piece in mention.offsets]] if mention.offsets else []
+
+
+def _gold_mention(
+    start: int,
+    end: int,
+    text: str,
+    label: str,
+    ids: Sequence[str],
+    parts: Sequence[str],
+    offsets: Sequence[Sequence[int]] = (),
+) -> Mention:
+    pieces = tuple((first, last) for first, last in offsets)
+    return Mention(start, end, text, label, tuple(ids), tuple(parts), pieces)
 
 
 def _strip_whitespace(text: str, mention: Mention) -> tuple[int, int]:

@@ -3,6 +3,7 @@
 A record is a title line `id|t|…`, an abstract line `id|a|…`, and rows with tab-separated columns. Mentions have the
 columns `id, start, end, text, type[, concept ids[, single mentions of a composite]]`. Relations have the columns `id,
 type, concept id, concept id[, …]`. Offsets count characters of the title, one space and the abstract.
+Ids may have codes such as `%7C` (see `spacy_sapbert.kb.ids.encode_id`).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ..files import parse_int
-from ..kb.ids import split_ids
+from ..kb.ids import decode_id, split_ids
 from ..types import AnnotatedDocument, Mention
 from .source import UNTYPED, BrokenRecord, Source
 
@@ -79,7 +80,7 @@ def _document(source: Source, record: _Record) -> AnnotatedDocument:
                 mentions.append(source.placed(number, text, _mention(columns)))
         except BrokenRecord as reason:
             source.broken(number, reason)
-    return AnnotatedDocument(record.doc_id, text, tuple(sorted(mentions, key=lambda mention: mention[:2])))
+    return AnnotatedDocument(decode_id(record.doc_id), text, tuple(sorted(mentions, key=lambda mention: mention[:2])))
 
 
 def _is_relation(columns: list[str]) -> bool:
@@ -98,7 +99,7 @@ def _mention(columns: list[str]) -> Mention:
         end=end,
         text=text,
         label=label.strip() or UNTYPED,
-        ids=split_ids(ids),
+        ids=tuple(map(decode_id, split_ids(ids))),
         parts=tuple(part.strip() for part in parts.split("|") if part.strip()),
     )
 

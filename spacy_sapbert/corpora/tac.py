@@ -121,7 +121,8 @@ def _mention(source: Source, line: int, section: _Section, element: Element) -> 
         if annotated != in_pieces:
             reason = f"the pieces of {annotated!r} in mention {element.get('id')} are {in_pieces!r}"
             source.report.add_mismatch(source.path, line, reason, moved=False)
-    shifted = mention._replace(start=mention.start + section.start, end=mention.end + section.start)
+    pieces = () if is_whole else tuple(sorted((first + section.start, last + section.start) for first, last in spans))
+    shifted = mention._replace(start=mention.start + section.start, end=mention.end + section.start, offsets=pieces)
     return shifted, annotated.lower()
 
 

@@ -51,6 +51,10 @@ class NgramEncoder:
         self.ngram_range = ngram_range
         self.text_normalizer = text_normalizer
 
+    def __repr__(self) -> str:
+        sizes = "{} to {}".format(*self.ngram_range)
+        return f"NgramEncoder({len(self.ngrams):,} n-grams of {sizes} characters, {self.text_normalizer!r})"
+
     @classmethod
     def fit(
         cls, names: Iterable[str], *, ngram_range: tuple[int, int] = (1, 2), text_normalizer: str = TEXT_NORMALIZER

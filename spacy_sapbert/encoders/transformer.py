@@ -97,6 +97,10 @@ class TransformerEncoder:
                 Errors.E303.format(pooling=self.pooling, text_normalizer=self.text_normalizer, known=known)
             )
 
+    def __repr__(self) -> str:
+        settings = ", ".join(f"{name}={value!r}" for name, value in self.settings.items())
+        return f"{type(self).__name__}({self.name!r}, {settings})"
+
     @property
     def settings(self) -> dict[str, Any]:
         """Pooling, length, normal form and normalization of the vectors."""

@@ -199,5 +199,5 @@ def _prediction(gold: AnnotatedDocument, found: AnnotatedDocument, counts: Count
 def _rows(mentions: Iterable[Mention]) -> list[dict[str, Any]]:
     return [
         {"start": start, "end": end, "text": text, "label": label, "ids": list(ids)}
-        for start, end, text, label, ids, _ in mentions
+        for start, end, text, label, ids, *_ in mentions
     ]

@@ -26,8 +26,12 @@ class OutputFormat(str, Enum):
     """The formats of linked documents, which are the values of `--to`."""
 
     jsonl = "jsonl"
-    pubtator = "pubtator"
     tsv = "tsv"
+    csv = "csv"
+    parquet = "parquet"
+    pubtator = "pubtator"
+    bioc = "bioc"
+    biocjson = "biocjson"
     html = "html"
 
 
@@ -36,6 +40,19 @@ _INPUT_SUFFIXES = {
     ".jsonl": InputFormat.jsonl,
     ".ndjson": InputFormat.jsonl,
     ".pubtator": InputFormat.pubtator,
+}
+_OUTPUT_ENDINGS = {
+    ".jsonl": OutputFormat.jsonl,
+    ".ndjson": OutputFormat.jsonl,
+    ".tsv": OutputFormat.tsv,
+    ".csv": OutputFormat.csv,
+    ".parquet": OutputFormat.parquet,
+    ".pubtator": OutputFormat.pubtator,
+    ".xml": OutputFormat.bioc,
+    ".bioc": OutputFormat.bioc,
+    ".bioc.json": OutputFormat.biocjson,
+    ".html": OutputFormat.html,
+    ".htm": OutputFormat.html,
 }
 
 
@@ -57,9 +74,19 @@ def input_format(path: Path) -> InputFormat:
 
 
 def output_format(path: Path | None) -> OutputFormat:
-    """Return the format that a file name shows, or else JSON lines."""
-    suffix = without_gz(path).suffix.lower().removeprefix(".") if path else ""
-    return OutputFormat(suffix) if suffix in OutputFormat.__members__ else OutputFormat.jsonl
+    """Return the format that a file name shows. Standard output, a device and a pipe get JSON lines.
+
+    Raises:
+        SapbertError: E551 the file name shows no format.
+    """
+    if path is None or (path.exists() and not path.is_file()):
+        return OutputFormat.jsonl
+    name = without_gz(path).name.lower()
+    found = next((format for ending, format in _OUTPUT_ENDINGS.items() if name.endswith(ending)), None)
+    if found is None:
+        formats = ", ".join(format.value for format in OutputFormat)
+        raise SapbertError(Errors.E551.format(path=path, endings=", ".join(_OUTPUT_ENDINGS), formats=formats))
+    return found
 
 
 def _first_line(path: Path) -> str:

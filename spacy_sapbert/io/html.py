@@ -1,67 +1,54 @@
-"""Render linked documents as an HTML page: each text with its mentions marked, and a table of their links."""
+"""Render records as an HTML page: each text with its mentions marked, and a table of their links."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from html import escape
-from urllib.parse import quote
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from spacy import displacy
-from spacy.tokens import Doc, Span
-from spacy.util import filter_spans
+from spacy.tokens import Doc
 
-from ..corpora.docs import DOC_ID
 from ..kb.knowledge_base import KnowledgeBase
-from ..pipeline.attributes import get_links
 from ..pipeline.mentions import mentions_of
-from ..types import NIL, Link
+from .addresses import concept_url
+from .records import doc_record
+from .tables import NOT_LOOKED_UP
 
-# The web page of a concept. The braces stand for the part of a CURIE after its prefix.
-_ADDRESSES = {
-    "mesh": "https://meshb.nlm.nih.gov/record/ui?ui={}",
-    "umls": "https://uts.nlm.nih.gov/uts/umls/concept/{}",
-    "CHEBI": "https://www.ebi.ac.uk/chebi/CHEBI:{}",
-    "CL": "http://purl.obolibrary.org/obo/CL_{}",
-    "DOID": "https://disease-ontology.org/?id=DOID:{}",
-    "DRUGBANK": "https://go.drugbank.com/drugs/{}",
-    "EFO": "http://www.ebi.ac.uk/efo/EFO_{}",
-    "GO": "https://amigo.geneontology.org/amigo/term/GO:{}",
-    "HGNC": "https://www.genenames.org/data/gene-symbol-report/#!/hgnc_id/HGNC:{}",
-    "HP": "https://hpo.jax.org/browse/term/HP:{}",
-    "MONDO": "http://purl.obolibrary.org/obo/MONDO_{}",
-    "NCBIGene": "https://www.ncbi.nlm.nih.gov/gene/{}",
-    "NCBITaxon": "https://www.ncbi.nlm.nih.gov/Taxonomy/Browser/wwwtax.cgi?id={}",
-    "NCIT": "http://purl.obolibrary.org/obo/NCIT_{}",
-    "OMIM": "https://omim.org/entry/{}",
-    "ORPHA": "https://www.orpha.net/en/disease/detail/{}",
-    "Orphanet": "https://www.orpha.net/en/disease/detail/{}",
-    "SYMP": "http://purl.obolibrary.org/obo/SYMP_{}",
-    "UBERON": "http://purl.obolibrary.org/obo/UBERON_{}",
-}
-# A MeSH id has 6 or 9 digits and a UMLS CUI has 7, so they are never confused.
-_BARE = {"mesh": re.compile(r"[CD]\d{6}(?:\d{3})?"), "umls": re.compile(r"C\d{7}")}
-
+TITLE = "Linked documents"
+_N_COLORS = 8
+_STYLE = (Path(__file__).parent / "page.css").read_text(encoding="utf8")
 _HEAD = """<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
 <meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
 <title>{title}</title>
 <style>
-body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem; }}
-section {{ border-top: 1px solid #ccc; padding: 1rem 0; }}
-table {{ border-collapse: collapse; font-size: 0.9rem; margin-top: 1rem; }}
-th, td {{ text-align: left; vertical-align: top; padding: 0.25rem 1rem 0.25rem 0; border-bottom: 1px solid #ddd; }}
-.number {{ text-align: right; font-variant-numeric: tabular-nums; }}
-</style>
+{style}</style>
 </head>
 <body>
 <h1>{title}</h1>
 """
 _TAIL = "</body>\n</html>\n"
-_COLUMNS = ("Mention", "Type", "Long form", "Part", "Concept", "Matched name", "Score", "Probability", "Why")
+
+Entity = Mapping[str, Any]
+Link = Mapping[str, Any]
+
+
+class _Mark(NamedTuple):
+    """A mention on the page.
+
+    Attributes:
+        anchor: The anchor of its row in the table.
+        color: The class of its color.
+    """
+
+    entity: Entity
+    anchor: str
+    color: str
 
 
 def render_page(docs: Iterable[Doc], kb: KnowledgeBase, title: str, *, spans_key: str | None = None) -> str:
@@ -73,74 +60,157 @@ def render_page(docs: Iterable[Doc], kb: KnowledgeBase, title: str, *, spans_key
         title: The title of the page.
         spans_key: Show the mentions of `doc.spans[spans_key]` instead of `doc.ents`.
     """
-    return "".join(render_parts(((doc, mentions_of(doc, spans_key)) for doc in docs), kb, title))
+    return "".join(html_pieces((doc_record(doc, mentions_of(doc, spans_key), kb) for doc in docs), title))
 
 
-def render_parts(docs: Iterable[tuple[Doc, Sequence[Span]]], kb: KnowledgeBase, title: str) -> Iterator[str]:
-    """Yield the page of `render_page` in pieces, one per document, for many documents."""
-    yield _HEAD.format(title=escape(title))
-    for number, (doc, mentions) in enumerate(docs, start=1):
-        heading = escape(doc.user_data.get(DOC_ID, "") or f"Document {number}")
-        table = _table(number, mentions, kb) if mentions else "<p>No mention was found.</p>\n"
-        yield f"<section>\n<h2>{heading}</h2>\n{_text(number, doc, mentions)}\n{table}</section>\n"
+def html_pieces(records: Iterable[Mapping[str, Any]], title: str = TITLE) -> Iterator[str]:
+    """Yield an HTML page of records in pieces, one per record."""
+    yield _HEAD.format(title=escape(title), style=_STYLE)
+    colors: dict[str, str] = {}  # a label keeps its color on the whole page
+    for number, record in enumerate(records, start=1):
+        heading = escape(record["id"] or f"Document {number}")
+        marks = [_mark(f"d{number}m{row}", entity, colors) for row, entity in enumerate(record["entities"], start=1)]
+        table = _legend(marks) + _table(marks) if marks else "<p>No mention was found.</p>\n"
+        yield f"<section>\n<h2>{heading}</h2>\n{_text(record['text'], marks)}{table}</section>\n"
     yield _TAIL
 
 
-def concept_url(concept_id: str) -> str | None:
-    """Return the URL of a concept's web page; None for an id of an unknown vocabulary."""
-    prefix, colon, local = concept_id.partition(":")
-    if not colon:
-        local = concept_id
-        prefix = next((name for name, pattern in _BARE.items() if pattern.fullmatch(concept_id)), "")
-    template = _ADDRESSES.get(prefix)
-    return template.format(quote(local, safe="")) if template else None
+def _mark(anchor: str, entity: Entity, colors: dict[str, str]) -> _Mark:
+    color = colors.setdefault(entity["label"], f"c{len(colors) % _N_COLORS}")
+    return _Mark(entity, anchor, color if any(link["concept_id"] for link in entity["links"]) else f"{color} nil")
 
 
-def _text(number: int, doc: Doc, mentions: Sequence[Span]) -> str:
-    # displaCy cannot draw overlapping mentions; the table has all of them
-    rows = {(mention.start, mention.end): row for row, mention in enumerate(mentions)}
-    drawn = [
-        {
-            "start": mention.start_char,
-            "end": mention.end_char,
-            "label": escape(mention.label_),
-            "kb_id": escape("" if mention.kb_id_ == NIL else mention.kb_id_),
-            "kb_url": escape(concept_url(mention.kb_id_) or f"#{_anchor(number, rows[mention.start, mention.end])}"),
-        }
-        for mention in filter_spans(mentions)
-    ]
-    return displacy.render({"text": doc.text, "ents": drawn}, style="ent", manual=True, jupyter=False)
+def _text(text: str, marks: Sequence[_Mark]) -> str:
+    drawn = _longest(marks)
+    pieces = []
+    end = 0
+    for mark in drawn:
+        pieces += [escape(text[end : mark.entity["start"]]), _anchor(mark)]
+        end = mark.entity["end"]
+    shown = f'<p class="text">{"".join(pieces)}{escape(text[end:])}</p>\n'
+    anchors = {mark.anchor for mark in drawn}
+    inner = [mark for mark in marks if mark.anchor not in anchors]
+    return shown + (f'<p class="inner">Inside other mentions: {" ".join(map(_anchor, inner))}</p>\n' if inner else "")
 
 
-def _table(number: int, mentions: Sequence[Span], kb: KnowledgeBase) -> str:
-    head = "".join(f"<th>{column}</th>" for column in _COLUMNS)
-    rows = "".join(_rows(_anchor(number, row), mention, kb) for row, mention in enumerate(mentions))
-    return f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n"
+def _longest(marks: Sequence[_Mark]) -> list[_Mark]:
+    """Return the marks that do not overlap, the longest first, in the order of the text."""
+    taken: set[int] = set()
+    drawn = []
+    for mark in sorted(marks, key=lambda mark: (mark.entity["start"] - mark.entity["end"], mark.entity["start"])):
+        start, end = mark.entity["start"], mark.entity["end"]
+        # a mark that overlaps a longer one has its first or last character inside it
+        if start not in taken and end - 1 not in taken:
+            taken.update(range(start, end))
+            drawn.append(mark)
+    return sorted(drawn, key=lambda mark: mark.entity["start"])
 
 
-def _rows(anchor: str, mention: Span, kb: KnowledgeBase) -> str:
-    links = get_links(mention)
-    span = f' rowspan="{max(len(links), 1)}"'
-    first = f'<td id="{anchor}"{span}>{escape(mention.text)}</td><td{span}>{escape(mention.label_)}</td>'
-    cells = [_cells(link, kb) for link in links] or ["<td></td>" * (len(_COLUMNS) - 2)]
-    return "".join(f"<tr>{first if not row else ''}{cell}</tr>\n" for row, cell in enumerate(cells))
+def _anchor(mark: _Mark) -> str:
+    names = (link["preferred_name"] or link["concept_id"] for link in mark.entity["links"])
+    tip = " + ".join(dict.fromkeys(name or "not linked" for name in names)) or NOT_LOOKED_UP
+    text = escape(mark.entity["text"])
+    return f'<a class="mention {mark.color}" href="#{mark.anchor}" title="{escape(tip)}">{text}</a>'
 
 
-def _cells(link: Link, kb: KnowledgeBase) -> str:
-    concept = _concept(link.concept_id, kb) if link.concept_id else ""
-    texts = [escape(text or "") for text in (link.long_form, link.text if link.split else "")]
-    cells = "".join(f"<td>{cell}</td>" for cell in [*texts, concept, escape(link.name or "")])
-    numbers = ["" if value is None else f"{value:.3f}" for value in (link.score, link.probability)]
-    number_cells = "".join(f'<td class="number">{number}</td>' for number in numbers)
-    return f"{cells}{number_cells}<td>{escape(link.reason or link.tie or '')}</td>"
+def _legend(marks: Sequence[_Mark]) -> str:
+    labels = {mark.entity["label"]: mark.color.split()[0] for mark in marks}
+    shown = [f'<span><i class="swatch {color}"></i>{escape(label)}</span>' for label, color in labels.items() if label]
+    if any(mark.color.endswith("nil") for mark in marks):
+        shown.append('<span><i class="swatch nil"></i>not linked</span>')
+    return f'<p class="legend">{"".join(shown)}</p>\n' if shown else ""
 
 
-def _concept(concept_id: str, kb: KnowledgeBase) -> str:
-    concept = kb.get(concept_id)
+def _table(marks: Sequence[_Mark]) -> str:
+    """Return the table of all links. A column without values is left out."""
+    rows = [(mark, link) for mark in marks for link in mark.entity["links"] or [None]]
+    cells = [[cell(mark, link) for cell in _CELLS.values()] for mark, link in rows]
+    used = [any(column) for column in zip(*cells, strict=True)]
+    names = [name for name, kept in zip(_CELLS, used, strict=True) if kept]
+    head = "".join(f"<th>{name}</th>" for name in names)
+    body = []
+    anchored: set[str] = set()
+    for (mark, _), of_row in zip(rows, cells, strict=True):
+        kept = (cell for cell, is_used in zip(of_row, used, strict=True) if is_used)
+        anchor = "" if mark.anchor in anchored else f' id="{mark.anchor}"'
+        anchored.add(mark.anchor)
+        body.append(f"<tr{anchor}>{''.join(map(_cell, names, kept))}</tr>\n")
+    return f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{''.join(body)}</tbody>\n</table>\n"
+
+
+def _cell(name: str, content: str) -> str:
+    kind = ' class="number"' if name in _NUMBERS else "" if content else ' class="empty"'
+    return f'<td data-name="{name}"{kind}><div>{content}</div></td>'
+
+
+def _mention_cell(mark: _Mark, link: Link | None) -> str:
+    part = f"<small>{escape(link['text'])}</small>" if link and link["split"] else ""
+    return f'<a class="mention {mark.color}">{escape(mark.entity["text"])}</a>{part}'
+
+
+def _label_cell(mark: _Mark, link: Link | None) -> str:
+    return escape(mark.entity["label"])
+
+
+def _concept_cell(mark: _Mark, link: Link | None) -> str:
+    if not link or not link["concept_id"]:
+        return "not linked"
+    types = "".join(f" · {escape(type)}" for type in link["types"])
+    return f"{escape(link['preferred_name'] or '')}<small>{_linked_id(link['concept_id'])}{types}</small>"
+
+
+def _name_cell(mark: _Mark, link: Link | None) -> str:
+    return escape(link["name"] or "") if link else ""
+
+
+def _long_form_cell(mark: _Mark, link: Link | None) -> str:
+    return escape(link["long_form"] or "") if link else ""
+
+
+def _score_cell(mark: _Mark, link: Link | None) -> str:
+    return _number(link["score"]) if link else ""
+
+
+def _probability_cell(mark: _Mark, link: Link | None) -> str:
+    return _number(link["probability"]) if link else ""
+
+
+def _runner_up_cell(mark: _Mark, link: Link | None) -> str:
+    return _other(link["runner_up"]) if link else ""
+
+
+def _why_cell(mark: _Mark, link: Link | None) -> str:
+    if not link:
+        return NOT_LOOKED_UP
+    rejected = f"<small>best: {_other(link['rejected'])}</small>" if link["rejected"] else ""
+    return escape(link["reason"] or link["tie"] or "") + rejected
+
+
+_CELLS: dict[str, Callable[[_Mark, Link | None], str]] = {
+    "Mention": _mention_cell,
+    "Label": _label_cell,
+    "Concept": _concept_cell,
+    "Long form": _long_form_cell,
+    "Matched name": _name_cell,
+    "Score": _score_cell,
+    "Probability": _probability_cell,
+    "Runner-up": _runner_up_cell,
+    "Why": _why_cell,
+}
+_NUMBERS = ("Score", "Probability")
+
+
+def _other(other: Mapping[str, Any] | None) -> str:
+    if not other:
+        return ""
+    name = escape(other["preferred_name"] or other["name"])
+    return f"{name} ({_linked_id(other['concept_id'])}) {_number(other['score'])}"
+
+
+def _linked_id(concept_id: str) -> str:
     url = concept_url(concept_id)
-    shown = f'<a href="{escape(url)}">{escape(concept_id)}</a>' if url else escape(concept_id)
-    return f"{shown} {escape(concept.canonical_name)}" if concept else shown
+    return f'<a href="{escape(url)}">{escape(concept_id)}</a>' if url else escape(concept_id)
 
 
-def _anchor(number: int, row: int) -> str:
-    return f"d{number}m{row + 1}"
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.3f}"

@@ -1,149 +1,88 @@
-"""Write linked documents as a stream: JSON lines, PubTator, TSV or HTML."""
+"""Write records of linked documents as a stream, in every output format."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
-from spacy.tokens import Span
-
-from ..kb.knowledge_base import KnowledgeBase
-from ..pipeline.attributes import get_abbreviation_occurrences, get_concepts, get_kb_ents, get_links
-from ..types import NIL, DocumentConcept, Link
+from ..files import open_output
+from ..kb.ids import encode_id
+from .bioc import bioc_json_pieces, bioc_pieces
+from .corpus_ids import joined_ids
 from .formats import OutputFormat
-from .html import render_parts
-from .pipelines import LinkedDocument
-
-TSV_COLUMNS = (
-    "doc_id",
-    "start",
-    "end",
-    "mention",
-    "label",
-    "text",
-    "long_form",
-    "concept_id",
-    "name",
-    "score",
-    "probability",
-    "split",
-    "reason",
-    "tie",
-)
+from .html import html_pieces
+from .tables import csv_pieces, tsv_pieces, write_parquet
 
 # characters that some programs read as the end of a line or a column; one blank each, so that offsets stay
 _ONE_LINE = dict.fromkeys(map(ord, "\t\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"), " ")
 # JSON allows these characters, but some programs read them as the end of a line
 _JSON_LINE = {ord(character): f"\\u{ord(character):04x}" for character in "\x85\u2028\u2029"}
 
+Records = Iterable[Mapping[str, Any]]
 
-def write_linked(linked: Iterable[LinkedDocument], format: OutputFormat, kb: KnowledgeBase) -> Iterator[str]:
-    """Write linked documents as a stream.
+
+def write_records(records: Records, format: OutputFormat, path: Path | None) -> None:
+    """Write an output as a stream. The file appears when it is complete.
 
     Args:
-        linked: The linked documents.
+        records: Records of `record_of`, or of the JSON lines that this function wrote.
         format: The format to write.
-        kb: The knowledge base, for the names of concepts on an HTML page.
+        path: The file, gzipped if its name ends in `.gz`. None for standard output.
 
-    Yields:
-        Pieces of the output, at least one per document.
+    Raises:
+        SapbertError: E507 the file cannot be written, E542 pyarrow is not installed, E552 there is no file for a
+            Parquet table.
     """
-    if format is OutputFormat.html:
-        yield from render_parts(((item.doc, item.mentions) for item in linked), kb, "Linked documents")
+    if format is OutputFormat.parquet:
+        write_parquet(records, path)
         return
-    if format is OutputFormat.tsv:
-        yield "\t".join(TSV_COLUMNS) + "\n"
-    for item in linked:
-        yield _WRITERS[format](item)
+    with open_output(path) as write:
+        for piece in text_pieces(records, format):
+            write(piece)
 
 
-def linked_record(item: LinkedDocument) -> dict[str, Any]:
-    """Return the record of a document in the JSON lines output."""
-    text = item.doc.text
-    record: dict[str, Any] = {
-        "id": item.document.doc_id,
-        "text": text,
-        "entities": [_entity(mention) for mention in item.mentions],
-        "abbreviations": [
-            {
-                "start": occurrence.start,
-                "end": occurrence.end,
-                "text": text[occurrence.start : occurrence.end],
-                "long_form": occurrence.long,
-            }
-            for occurrence in get_abbreviation_occurrences(item.doc)
-        ],
-    }
-    concepts = get_concepts(item.doc)
-    if concepts:
-        record["concepts"] = [_concept(concept) for concept in concepts]
-    if item.document.meta:
-        record["meta"] = item.document.meta
-    return record
+def text_pieces(records: Records, format: OutputFormat) -> Iterator[str]:
+    """Yield an output in a text format in pieces, at least one per record."""
+    return _WRITERS[format](records)
 
 
-def _jsonl(item: LinkedDocument) -> str:
-    return json.dumps(linked_record(item), ensure_ascii=False).translate(_JSON_LINE) + "\n"
+def json_line(record: Mapping[str, Any]) -> str:
+    """Return the line of a record in the JSON lines output."""
+    return json.dumps(record, ensure_ascii=False).translate(_JSON_LINE) + "\n"
 
 
-def _entity(mention: Span) -> dict[str, Any]:
-    return {
-        "start": mention.start_char,
-        "end": mention.end_char,
-        "text": mention.text,
-        "label": mention.label_,
-        "kb_id": mention.kb_id_,
-        "kb_ents": [{"id": concept_id, "score": score} for concept_id, score in get_kb_ents(mention)],
-        "links": [link._asdict() for link in get_links(mention)],
-    }
+def _jsonl_pieces(records: Records) -> Iterator[str]:
+    return map(json_line, records)
 
 
-def _concept(concept: DocumentConcept) -> dict[str, Any]:
-    evidence = [{"start": span.start_char, "end": span.end_char, "text": span.text} for span in concept.evidence]
-    return {
-        "id": concept.concept_id,
-        "score": concept.score,
-        "name": concept.name,
-        "evidence": evidence,
-        "contributions": dict(concept.contributions),
-    }
+def _pubtator_pieces(records: Records) -> Iterator[str]:
+    return map(_pubtator, records)
 
 
-def _pubtator(item: LinkedDocument) -> str:
-    doc_id = _one_line(item.document.doc_id).replace("|", " ")
-    text, title = item.doc.text, item.document.title
+def _pubtator(record: Mapping[str, Any]) -> str:
+    doc_id = encode_id(record["id"])
+    text, title = record["text"], record.get("title")
     # without a title, the whole text takes its place: an empty title would shift all offsets by one
     head, body = (title, text[len(title) + 1 :]) if title else (text, "")
     lines = [f"{doc_id}|t|{_one_line(head)}", f"{doc_id}|a|{_one_line(body)}"]
-    for mention in item.mentions:
-        kb_id = "-" if mention.kb_id_ in ("", NIL) else mention.kb_id_
-        lines.append(_row(doc_id, mention.start_char, mention.end_char, mention.text, mention.label_, kb_id))
+    for entity in record["entities"]:
+        place = doc_id, str(entity["start"]), str(entity["end"])
+        lines.append("\t".join((*place, _one_line(entity["text"]), _one_line(entity["label"]), joined_ids(entity))))
     return "\n".join(lines) + "\n\n"
-
-
-def _tsv(item: LinkedDocument) -> str:
-    rows = []
-    for mention in item.mentions:
-        place = (item.document.doc_id, mention.start_char, mention.end_char, mention.text, mention.label_)
-        for link in get_links(mention) or [Link(mention.text, None, None, None)]:
-            numbers = [None if value is None else f"{value:.4f}" for value in (link.score, link.probability)]
-            split = "true" if link.split else "false"
-            named = (link.text, link.long_form, link.concept_id, link.name)
-            rows.append(_row(*place, *named, *numbers, split, link.reason, link.tie))
-    return "".join(f"{row}\n" for row in rows)
-
-
-def _row(*values: object) -> str:
-    return "\t".join("" if value is None else _one_line(str(value)) for value in values)
 
 
 def _one_line(text: str) -> str:
     return text.translate(_ONE_LINE)
 
 
-_WRITERS: dict[OutputFormat, Callable[[LinkedDocument], str]] = {
-    OutputFormat.jsonl: _jsonl,
-    OutputFormat.pubtator: _pubtator,
-    OutputFormat.tsv: _tsv,
+_WRITERS: dict[OutputFormat, Callable[[Records], Iterator[str]]] = {
+    OutputFormat.jsonl: _jsonl_pieces,
+    OutputFormat.tsv: tsv_pieces,
+    OutputFormat.csv: csv_pieces,
+    OutputFormat.pubtator: _pubtator_pieces,
+    OutputFormat.bioc: bioc_pieces,
+    OutputFormat.biocjson: bioc_json_pieces,
+    OutputFormat.html: html_pieces,
 }

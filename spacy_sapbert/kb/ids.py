@@ -24,6 +24,11 @@ _PREFIXES = {prefix.lower(): prefix for prefix in ("Orphanet", "NCBITaxon", "NCB
 _PREFIXES |= dict.fromkeys(("snomedct_us", "snomed_ct", "snomed", "sctid"), "SNOMEDCT")
 _SEPARATORS = re.compile(r"[|+,;]")
 _SUPPLEMENTARY = re.compile("|".join(SUPPLEMENTARY))
+# What separates ids, columns or lines in a corpus file, with its code. The code of % comes last, so that decoding is
+# unambiguous.
+_CODES = {character: f"%{ord(character):02X}" for character in "|+,;\t\n\v\f\r\x1c\x1d\x1e\x85"}
+_CODES |= {"\u2028": "%E2%80%A8", "\u2029": "%E2%80%A9", "%": "%25"}
+_ENCODING = str.maketrans(_CODES)
 
 
 def canonical_id(raw: str, default_prefix: str | None = None) -> str:
@@ -59,6 +64,20 @@ def split_ids(raw: str, default_prefix: str | None = None) -> tuple[str, ...]:
     """
     ids = (canonical_id(part, default_prefix) for part in _SEPARATORS.split(raw))
     return tuple(dict.fromkeys(concept_id for concept_id in ids if concept_id not in NO_ID))
+
+
+def encode_id(concept_id: str) -> str:
+    """Return the id as a corpus file can hold it: separators of ids, columns and lines become codes such as `%7C`."""
+    return concept_id.translate(_ENCODING)
+
+
+def decode_id(encoded: str) -> str:
+    """Return the id that `encode_id` encoded. Other codes stay as they are."""
+    if "%" not in encoded:
+        return encoded
+    for character, code in _CODES.items():
+        encoded = encoded.replace(code, character)
+    return encoded
 
 
 def is_supplementary(concept_id: str) -> bool:

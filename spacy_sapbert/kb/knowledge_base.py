@@ -50,6 +50,7 @@ INDEXES = (
 
 VALUES_PER_QUERY = 500  # every SQLite allows at least 999
 MAPPED = 2**40  # bytes: SQLite maps at most as much as it was built for
+MOST_LABELS = 100_000  # that are kept in memory
 SHOWN = 3  # entries in the `repr` of a mapping
 
 
@@ -114,6 +115,18 @@ class ConceptSummary(NamedTuple):
     names: int
 
 
+class ConceptLabel(NamedTuple):
+    """What people read of a concept.
+
+    Attributes:
+        preferred: The preferred name.
+        types: Semantic types, sorted.
+    """
+
+    preferred: str
+    types: tuple[str, ...]
+
+
 class KnowledgeBase:
     """A vocabulary: its concepts and their names. It is safe to use after a fork and from several threads.
 
@@ -130,6 +143,7 @@ class KnowledgeBase:
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path).absolute()
         self._local = threading.local()
+        self._labels: dict[str, ConceptLabel] = {}
         if not self.path.is_file():
             raise SapbertError(Errors.E101.format(path=self.path))
         self._check_size()
@@ -376,6 +390,31 @@ class KnowledgeBase:
             concept_id: ConceptSummary(preferred, of_concept, *counts[row])
             for (concept_id, row, preferred), of_concept in zip(found, types, strict=True)
         }
+
+    def labels_of(self, concept_ids: Sequence[str]) -> dict[str, ConceptLabel]:
+        """Return the preferred names and types of the concepts with these primary ids. All are read at once.
+
+        Ids that the vocabulary does not have are left out. Labels that were read are kept, since the concepts of a text
+        occur again in the next ones.
+        """
+        if len(self._labels) > MOST_LABELS:
+            self._labels.clear()
+        missing = [concept_id for concept_id in concept_ids if concept_id not in self._labels]
+        read = self._read_labels(missing) if missing else {}
+        known = {concept_id: label for concept_id in concept_ids if (label := self._labels.get(concept_id))}
+        self._labels.update(read)
+        return known | read
+
+    def _read_labels(self, concept_ids: Sequence[str]) -> dict[str, ConceptLabel]:
+        sql = (
+            "SELECT c.id, n.text, t.type FROM concepts c JOIN names n ON n.row = c.preferred "
+            "LEFT JOIN types t ON t.concept = c.row WHERE c.id IN ({}) ORDER BY t.type"
+        )
+        found: dict[str, ConceptLabel] = {}
+        for concept_id, preferred, type in self._in_chunks(sql, concept_ids):
+            types = found[concept_id].types if concept_id in found else ()
+            found[concept_id] = ConceptLabel(preferred, types if type is None else (*types, type))
+        return found
 
     def get(self, concept_id: str) -> Concept | None:
         """Return the concept with this primary id, or None."""

@@ -107,6 +107,9 @@ class CandidateGenerator:
         self._cache: dict[tuple[str, int, Filter, float, bool], list[Candidate]] = {}
         self._mask = lru_cache(maxsize=64)(partial(filter_mask, kb))
 
+    def __repr__(self) -> str:
+        return f"CandidateGenerator({self.kb!r}, ngrams={self.ngrams!r}, vectors={self.vectors!r})"
+
     @property
     def ngram_encoder(self) -> NgramEncoder | None:
         """The encoder of the sparse score, if it is used."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from typing import NamedTuple
 
 from ..kb.filters import Filter
 from ..kb.knowledge_base import KnowledgeBase
-from ..types import Candidate, Link, LinkedPart
+from ..types import Alternative, Candidate, Link, LinkedPart
 from .candidates import CandidateGenerator
 from .parameters import LinkerParameters
 from .prior import ConceptPrior
@@ -18,6 +18,7 @@ from .ties import TieBreaker
 from .variants import MentionVariants, VariantSelector
 
 Parts = tuple[LinkedPart, ...]
+_FEWEST_DIGITS, _MOST_DIGITS = 2, 17
 
 
 class MentionQuery(NamedTuple):
@@ -95,7 +96,8 @@ class Linker:
 
     def links(self, parts: Parts, label: str = "") -> list[Link]:
         """Return one link per part of a mention, with the reason if there is no concept."""
-        return [self._link(part, label, is_split=len(parts) > 1) for part in parts]
+        probability = self.parameters.probability
+        return [self._link(part, label, probability, is_split=len(parts) > 1) for part in parts]
 
     def kb_ents(self, parts: Parts) -> list[tuple[str, float]]:
         """Return the concept ids and scores of a mention, best first, in scispaCy's format."""
@@ -139,9 +141,12 @@ class Linker:
             for filter, unique in texts.items()
         }
 
-    def _link(self, part: LinkedPart, label: str, *, is_split: bool) -> Link:
+    def _link(
+        self, part: LinkedPart, label: str, probability: Callable[[float], float | None], *, is_split: bool
+    ) -> Link:
         linked = next(self._above_threshold(part.candidates), None)
         best = linked or next(iter(part.candidates), None)
+        next_best = next((candidate for candidate in part.candidates if candidate is not best), None)
         return Link(
             part.text,
             linked.concept_id if linked else None,
@@ -150,8 +155,10 @@ class Linker:
             part.long_form,
             is_split,
             None if linked else self._why_not_linked(part, label),
-            self.parameters.probability(best.score) if best else None,
+            probability(best.score) if best else None,
             part.tie if linked and linked is part.candidates[0] else None,
+            _alternative(next_best, probability),
+            None if linked else _alternative(best, probability),
         )
 
     def _why_not_linked(self, part: LinkedPart, label: str) -> str:
@@ -161,7 +168,8 @@ class Linker:
             return "no name is similar" + (f" among {asked}" if asked else "")
         score, threshold = part.candidates[0].score, self.threshold
         if score <= threshold:
-            return f"best score {score:.2f} is not above the threshold {threshold:.2f}"
+            shown, limit = _distinct(score, threshold)
+            return f"best score {shown} is not above the threshold {limit}"
         return "no candidate above the threshold has a definition"
 
     def _is_defined(self, concept_id: str) -> bool:
@@ -220,3 +228,24 @@ class Linker:
             yield
         finally:
             self.stored_parameters, self.settings.candidates.prior_weight = before
+
+
+def _alternative(candidate: Candidate | None, probability: Callable[[float], float | None]) -> Alternative | None:
+    if candidate is None:
+        return None
+    return Alternative(candidate.concept_id, candidate.score, candidate.name, probability(candidate.score))
+
+
+def _distinct(one: float, other: float) -> tuple[str, str]:
+    """Return two numbers with at least two digits after the point, and with more if they would look equal."""
+    for digits in range(_FEWEST_DIGITS, _MOST_DIGITS + 1):
+        shown = [f"{number:.{digits}f}" for number in (one, other)]
+        if shown[0] != shown[1]:
+            return _trimmed(shown[0]), _trimmed(shown[1])
+    return f"{one:.{_FEWEST_DIGITS}f}", f"{other:.{_FEWEST_DIGITS}f}"
+
+
+def _trimmed(number: str) -> str:
+    """Remove final zeros, but keep two digits after the point."""
+    whole, _, digits = number.partition(".")
+    return f"{whole}.{digits.rstrip('0').ljust(_FEWEST_DIGITS, '0')}"

@@ -98,6 +98,9 @@ class NameMatcher:
         self.rows = np.asarray(rows)
         self._names: dict[int, _Name] = {}  # names that were found, since most of them occur again
 
+    def __repr__(self) -> str:
+        return f"NameMatcher({len(self.rows):,} names of {self.kb!r})"
+
     @classmethod
     def build(cls, kb: KnowledgeBase) -> NameMatcher:
         """Compute the keys of all names of a knowledge base."""

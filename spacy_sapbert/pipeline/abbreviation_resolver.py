@@ -59,6 +59,10 @@ class AbbreviationResolver(Pipe):
         self.known = dict(map(_check_pair, known))
         register()
 
+    def __repr__(self) -> str:
+        known = f"{len(self.known)} known short forms"
+        return f"AbbreviationResolver({self.name!r}, min_precision={self.min_precision}, {known})"
+
     def __call__(self, doc: Doc) -> Doc:
         """Find the abbreviations of one document and write them to it."""
         self.set_annotations([doc], self.predict([doc]))

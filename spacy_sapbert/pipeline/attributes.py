@@ -10,7 +10,10 @@ from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 from spacy.tokens import Doc, Span
 
 from ..text.abbreviations import AbbreviationOccurrence
-from ..types import DocumentConcept, Link
+from ..types import Alternative, DocumentConcept, Link
+
+# the fields of a link before its other candidates, which are lists in an entry
+_PLAIN_FIELDS = Link._fields.index("runner_up")
 
 
 def register() -> None:
@@ -168,12 +171,22 @@ def set_kb_ents(span: Span, kb_ents: Iterable[Tuple[str, float]]) -> None:
 
 def get_links(span: Span) -> List[Link]:
     """Return the links of the mention, one per part."""
-    return [Link(*entry) for entry in _get(span, "links")]
+    return [_link(entry) for entry in _get(span, "links")]
 
 
 def set_links(span: Span, links: Iterable[Link]) -> None:
     """Set the links of the mention."""
-    _set(span, "links", [list(link) for link in links])
+    _set(span, "links", [_link_entry(link) for link in links])
+
+
+def _link_entry(link: Link) -> List[Any]:
+    others = (other and list(other) for other in (link.runner_up, link.rejected))
+    return [*link[:_PLAIN_FIELDS], *others]
+
+
+def _link(entry: Sequence[Any]) -> Link:
+    """Return the link of an entry. An entry of an earlier version is shorter."""
+    return Link(*entry[:_PLAIN_FIELDS], *(other and Alternative(*other) for other in entry[_PLAIN_FIELDS:]))
 
 
 # --- concepts of the document: [id, score, name, [[start, end], …], [[signal, contribution], …]]

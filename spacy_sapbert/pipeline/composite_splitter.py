@@ -57,6 +57,9 @@ class CompositeSplitter(Pipe):
         check_setting(self, "max_splits", max_splits >= 1, "at least 1")
         register()
 
+    def __repr__(self) -> str:
+        return f"CompositeSplitter({self.name!r}, spans_key={self.spans_key!r}, max_splits={self.max_splits})"
+
     def __call__(self, doc: Doc) -> Doc:
         """Find the splits of the mentions of one document and write them to it."""
         self.set_annotations([doc], self.predict([doc]))

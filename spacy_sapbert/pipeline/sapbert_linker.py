@@ -4,6 +4,7 @@ from collections import Counter
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
+from weakref import WeakSet
 
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 Parts = Tuple[LinkedPart, ...]
 _DEFAULTS = LinkerSettings()
+_in_use: "WeakSet[SapbertLinker]" = WeakSet()
 
 
 @Language.factory(
@@ -226,6 +228,7 @@ class SapbertLinker(BatchedPipe):
         self._linker: Optional[Linker] = None
         self._trainer: Optional[LinkerTrainer] = None
         register()
+        _in_use.add(self)
 
     @property
     def candidates(self) -> SettingsBlock:
@@ -453,3 +456,8 @@ class SapbertLinker(BatchedPipe):
         self._use(generator)
         assert self._linker is not None
         self._linker.stored_parameters = parameters
+
+
+def linkers_of(vocab: Vocab) -> List[SapbertLinker]:
+    """Return the linkers in use in this process whose pipeline has this vocabulary of words, by name."""
+    return sorted((linker for linker in _in_use if linker.vocab is vocab), key=lambda linker: linker.name)

@@ -82,6 +82,9 @@ class NameVectors(Index):
             raise SapbertError(Errors.E306.format(path=folder, reason=reason))
         self.fingerprint = fingerprint_of(self.manifest)
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self.vectors):,} names, {self.compression}, {self.encoder!r})"
+
     @property
     def vectors(self) -> StoredVectors:
         """The vectors, memory-mapped. An index with rows gives float32."""

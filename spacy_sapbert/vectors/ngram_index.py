@@ -75,6 +75,9 @@ class NgramIndex:
         self.postings = Postings(GramCodes.of(manifest["frequent"]), grams, postings, posting_starts, lengths)
         self._local = threading.local()
 
+    def __repr__(self) -> str:
+        return f"NgramIndex({self.kb.n_names:,} names, {self.folder})"
+
     @property
     def fingerprint(self) -> str:
         """A hash of all that the arrays depend on."""

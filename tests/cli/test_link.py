@@ -1,3 +1,4 @@
+import csv
 import gzip
 import json
 import os
@@ -45,6 +46,7 @@ def test_every_line_of_text_is_a_document(command, linking_folder, tmp_path):
                 "end": 19,
                 "text": "CF",
                 "label": "Entity",
+                "snippet": "Cystic fibrosis ([CF]) and aspirin.",
                 "kb_id": "D003550",
                 "kb_ents": first["entities"][0]["kb_ents"],
                 "links": first["entities"][0]["links"],
@@ -54,19 +56,24 @@ def test_every_line_of_text_is_a_document(command, linking_folder, tmp_path):
                 "end": 32,
                 "text": "aspirin",
                 "label": "Entity",
+                "snippet": "Cystic fibrosis (CF) and [aspirin].",
                 "kb_id": "D001241",
-                "kb_ents": [{"id": "D001241", "score": 1.0}],
+                "kb_ents": [{"id": "D001241", "score": 1.0, "preferred_name": "Aspirin"}],
                 "links": [
                     {
                         "text": "aspirin",
                         "concept_id": "D001241",
-                        "score": 1.0,
                         "name": "Aspirin",
+                        "preferred_name": "Aspirin",
+                        "types": ["Chemical", "Drug"],
+                        "score": 1.0,
+                        "probability": None,
                         "long_form": None,
                         "split": False,
                         "reason": None,
-                        "probability": None,
                         "tie": None,
+                        "runner_up": first["entities"][1]["links"][0]["runner_up"],
+                        "rejected": None,
                     }
                 ],
             },
@@ -77,7 +84,10 @@ def test_every_line_of_text_is_a_document(command, linking_folder, tmp_path):
     assert second["id"] == "notes.txt:3"
     assert ids(second) == ["NIL", "D001943|D010051"]
     assert [link["split"] for link in second["entities"][1]["links"]] == [True, True]
-    assert second["entities"][0]["links"][0]["reason"]
+    zebra = second["entities"][0]["links"][0]
+    assert zebra["reason"]
+    assert zebra["rejected"]["score"] == zebra["score"]
+    assert zebra["rejected"]["preferred_name"]
     assert finished.status == 0
     assert finished.err == "2 documents, 4 mentions, 3 of them linked; 0 broken records left out\n"
 
@@ -195,8 +205,9 @@ def test_pubtator_output_is_read_back_with_the_same_offsets_and_ids(command, lin
     output = tmp_path / "out.pubtator"
     expected = lines(command("link", linking_folder, path))
     command("link", linking_folder, path, "--output", output)
-    assert output.read_text(encoding="utf8").startswith("a 1 |t|On aspirin \na 1 |a|breast and ovarian")
+    assert output.read_text(encoding="utf8").startswith("a%7C1%09|t|On aspirin \na%7C1%09|a|breast and ovarian")
     documents = list(read_corpus(output, "pubtator", strict=True))
+    assert [document.doc_id for document in documents] == ["a|1\t", "2"]
     assert [document.text for document in documents] == [
         "On aspirin  breast and ovarian cancer , CF|x",
         "No title, aspirin",
@@ -225,24 +236,35 @@ def test_tsv_has_a_row_for_each_link(command, linking_folder, tmp_path):
         tmp_path / "a.jsonl", '{"id": "x", "text": "breast and\\tovarian cancer or breast and ovarian cancer"}'
     )
     header, *rows = command("link", linking_folder, path, "--to", "tsv").out.decode().splitlines()
-    assert header.split("\t")[:6] == ["doc_id", "start", "end", "mention", "label", "text"]
-    assert [row.split("\t") for row in rows] == [
-        [
-            *["x", "29", "54"],
-            "breast and ovarian cancer",
-            "Entity",
-            part,
-            "",
-            concept_id,
-            part,
-            "1.0000",
-            "",
-            "true",
-            "",
-            "",
-        ]
-        for part, concept_id in (("breast cancer", "D001943"), ("ovarian cancer", "D010051"))
+    found = [dict(zip(header.split("\t"), row.split("\t"), strict=True)) for row in rows]
+    shared = {
+        "doc_id": "x",
+        "start": "29",
+        "end": "54",
+        "text": "breast and ovarian cancer",
+        "label": "Entity",
+        "snippet": "breast and ovarian cancer or [breast and ovarian cancer]",
+        "types": "Disease",
+        "score": "1.0",
+        "probability": "",
+        "long_form": "",
+        "split": "true",
+        "reason": "",
+        "tie": "",
+        "rejected_id": "",
+        "rejected_name": "",
+        "rejected_score": "",
+    }
+    parts = [
+        ("breast cancer", "D001943", "Breast Neoplasms", "29 35;48 54"),
+        ("ovarian cancer", "D010051", "Ovarian Neoplasms", "40 54"),
     ]
+    for row, (part, concept_id, name, offsets) in zip(found, parts, strict=True):
+        own = {"linked_text": part, "matched_name": part, "concept_id": concept_id, "preferred_name": name}
+        assert {**row, **shared, **own, "offsets": offsets} == row
+        assert float(row["runner_up_score"]) < 1
+        assert row["runner_up_id"]
+        assert row["runner_up_name"]
 
 
 def test_tsv_says_how_a_tie_was_decided(command, linking_folder, tmp_path):
@@ -255,11 +277,59 @@ def test_tsv_says_how_a_tie_was_decided(command, linking_folder, tmp_path):
 
 def test_the_output_file_tells_the_format(command, linking_folder, tmp_path):
     path = write(tmp_path / "a.txt", "aspirin")
-    for name in ("o.html", "o.tsv", "o.pubtator", "o.jsonl", "o.dat"):
+    names = ("o.html", "o.tsv", "o.csv", "o.pubtator", "o.jsonl", "o.xml", "o.bioc.json")
+    for name in names:
         finished = command("link", linking_folder, path, "--output", tmp_path / name)
         assert finished.out == b""
-    beginnings = [(tmp_path / name).read_text()[:6] for name in ("o.html", "o.tsv", "o.pubtator", "o.jsonl", "o.dat")]
-    assert beginnings == ["<!DOCT", "doc_id", "a.txt:", '{"id":', '{"id":']
+    beginnings = [(tmp_path / name).read_text()[:6] for name in names]
+    assert beginnings == ["<!DOCT", "doc_id", "doc_id", "a.txt:", '{"id":', "<?xml ", '{"sour']
+
+
+def test_an_unknown_ending_is_an_error_before_anything_is_linked(command, linking_folder, tmp_path):
+    path = write(tmp_path / "a.txt", "aspirin")
+    finished = command("link", linking_folder, path, "--output", tmp_path / "o.dat")
+    assert (finished.status, os.listdir(tmp_path)) == (1, ["a.txt"])
+    assert finished.err.startswith("[E551] ")
+    assert command("link", linking_folder, path, "--output", tmp_path / "o.dat", "--to", "csv").status == 0
+    assert (tmp_path / "o.dat").read_text().startswith("doc_id,start")
+
+
+OVERLAPPING = (
+    "1|t|Breast and ovarian cancer in CF patients\n1|a|\n1\t0\t25\tBreast and ovarian cancer\tDisease\tD001943\n"
+    "1\t11\t25\tovarian cancer\tDisease\tD010051\n1\t29\t40\tCF patients\tGroup\t-\n1\t29\t31\tCF\tDisease\tD003550\n"
+)
+
+
+@pytest.mark.parametrize("format", ["jsonl", "tsv", "csv", "parquet", "pubtator", "bioc", "biocjson", "html"])
+def test_overlapping_mentions_of_a_span_group_are_in_every_output(format, command, linking_folder, tmp_path):
+    if format == "parquet":
+        pytest.importorskip("pyarrow")
+    path = write(tmp_path / "a.pubtator", OVERLAPPING)
+    output = tmp_path / "out"
+    finished = command("link", linking_folder, path, "--gold", "--to", format, "--output", output)
+    assert finished.status == 0
+    expected = {(0, 25), (11, 25), (29, 31), (29, 40)}
+    if format in ("pubtator", "bioc"):
+        (document,) = read_corpus(output, format, strict=True)
+        assert {(mention.start, mention.end) for mention in document.mentions} == expected
+    elif format == "html":
+        page = output.read_text()
+        assert page.count('<a class="mention') == 4 + 5  # in the text and below it; in the table, one per part
+        assert "Inside other mentions: " in page
+    elif format == "jsonl":
+        assert {(one["start"], one["end"]) for one in json.loads(output.read_text())["entities"]} == expected
+    elif format == "biocjson":
+        (passage,) = json.loads(output.read_text())["documents"][0]["passages"]
+        places = [one["locations"][0] for one in passage["annotations"]]
+        assert {(one["offset"], one["offset"] + one["length"]) for one in places} == expected
+    elif format == "parquet":
+        from pyarrow.parquet import read_table
+
+        rows = read_table(output).to_pylist()
+        assert {(row["start"], row["end"]) for row in rows} == expected
+    else:
+        rows = csv.DictReader(output.open(newline=""), delimiter="," if format == "csv" else "\t")
+        assert {(int(row["start"]), int(row["end"])) for row in rows} == expected
 
 
 def test_a_gzipped_output_is_the_same_each_time(command, linking_folder, tmp_path):
@@ -276,7 +346,7 @@ def test_html_page_of_the_command(command, linking_folder, tmp_path):
     page = command("link", linking_folder, path, "--to", "html").out.decode()
     assert page.startswith("<!DOCTYPE html>")
     assert page.endswith("</html>\n")
-    assert '<a href="https://meshb.nlm.nih.gov/record/ui?ui=D001241">D001241</a> Aspirin' in page
+    assert 'Aspirin<small><a href="https://meshb.nlm.nih.gov/record/ui?ui=D001241">D001241</a> · Chemical' in page
     assert "&lt;b&gt;" in page
     assert "<h2>a.txt:2</h2>" in page
 

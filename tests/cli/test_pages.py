@@ -57,6 +57,17 @@ def test_behind_your_ner(run_page):
     assert "D003920" in Path("links.tsv").read_text()
 
 
+@pytest.mark.usefixtures("medic")
+def test_outputs(run_page):
+    pytest.importorskip("pandas")
+    nlp = spacy.blank("en")
+    nlp.add_pipe("concept_matcher", config={"kb": "medic.kb"})
+    nlp.add_pipe("sapbert_linker", config={"kb": "medic.kb", "encoder": "none"})
+    nlp.to_disk("pipeline")
+    run_page("outputs", {"PIPELINE": "pipeline"})
+    assert "Myocardial Infarction" in Path("links.csv").read_text()
+
+
 def test_umls(place, run_page, make_encoder):
     Path("2024AA").mkdir()
     names = [("C9000001", "ENG", "MSH", "Infarct"), ("C9000001", "ENG", "SNOMEDCT_US", "Heart Attack")]

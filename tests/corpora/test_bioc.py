@@ -2,9 +2,11 @@ import gzip
 from xml.sax.saxutils import escape
 
 import pytest
+import spacy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from spacy_sapbert.corpora.docs import from_doc, offsets_of, to_doc
 from spacy_sapbert.corpora.reader import read_corpus
 from spacy_sapbert.corpora.report import Report
 from spacy_sapbert.errors import SapbertError
@@ -105,7 +107,12 @@ def test_ids_come_from_the_infons_that_hold_ids(read, infons, ids):
 def test_mention_in_several_pieces_reaches_from_the_first_to_the_last(read):
     pieces = annotation([(11, 6), (0, 6)], "breast cancer", DISEASE, ("MESH", "D001943"))
     documents, report = read(collection(passage(0, "breast and cancer", pieces)))
-    assert documents[0].mentions == (Mention(0, 17, "breast and cancer", "Disease", ("D001943",)),)
+    offsets = ((0, 6), (11, 17))
+    expected = Mention(0, 17, "breast and cancer", "Disease", ("D001943",), offsets=offsets)
+    assert documents[0].mentions == (expected,)
+    doc = to_doc(spacy.blank("en"), documents[0])
+    assert from_doc(doc) == documents[0]
+    assert offsets_of(doc) == {(0, 17, "Disease"): offsets}
     assert (report.discontinuous, report.mismatched) == (1, 0)
 
 

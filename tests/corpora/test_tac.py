@@ -89,7 +89,8 @@ def test_a_mention_over_a_line_break_is_whole(read):
     at = SECTIONS["S1"].index("severe")
     mentions = [mention(1, "S1", f"{at},{at + 9}", "6,4", "severe rash"), mention(2, "S1", at, 13, "severe rash")]
     (document,), report = read(label(mentions, [reaction("severe rash", pt("1"))]))
-    assert {mention[2:] for mention in document.mentions} == {("severe\n  rash", "AdverseReaction", ("MEDDRA:1",), ())}
+    expected = ("severe\n  rash", "AdverseReaction", ("MEDDRA:1",), (), ())
+    assert {mention[2:] for mention in document.mentions} == {expected}
     assert (report.discontinuous, report.mismatched) == (0, 0)
 
 
@@ -98,7 +99,9 @@ def test_a_mention_in_pieces_reaches_from_the_first_to_the_last(read, string, id
     first, last = SECTIONS["S1"].index("liver"), SECTIONS["S1"].index("failure")
     mentions = [mention(1, "S1", f"{first},{last}", "5,7", string)]
     (document,), report = read(label(mentions, [reaction("liver failure", pt("1"))]))
-    assert [found[2:5] for found in document.mentions] == [("liver or renal failure", "AdverseReaction", ids)]
+    (found,) = document.mentions
+    assert found[2:5] == ("liver or renal failure", "AdverseReaction", ids)
+    assert [document.text[start:end] for start, end in found.offsets] == ["liver", "failure"]
     assert (report.discontinuous, report.mismatched, report.moved) == (1, mismatched, 0)
 
 

@@ -109,7 +109,15 @@ def test_output_formats_by_name(tmp_path):
     assert output_format(None) is OutputFormat.jsonl
     assert output_format(tmp_path / "a.HTML") is OutputFormat.html
     assert output_format(tmp_path / "a.tsv.gz") is OutputFormat.tsv
-    assert output_format(tmp_path / "a") is OutputFormat.jsonl
+    assert output_format(tmp_path / "a.bioc.json") is OutputFormat.biocjson
+    assert output_format(tmp_path / "a.CSV") is OutputFormat.csv
+    assert output_format(tmp_path) is OutputFormat.jsonl  # like a device or a pipe, it is not a file
+
+
+@pytest.mark.parametrize("name", ["a", "a.dat", "a.json", "a.gz", "csv"])
+def test_an_output_without_a_known_ending_is_an_error(tmp_path, name):
+    with pytest.raises(SapbertError, match=r"\[E551\] .*\.csv, .*parquet, pubtator, bioc"):
+        output_format(tmp_path / name)
 
 
 @pytest.mark.parametrize(

@@ -6,24 +6,25 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from spacy.tokens import Span
 
-from spacy_sapbert.io.html import concept_url, render_page
+from spacy_sapbert.io.addresses import concept_url
+from spacy_sapbert.io.html import render_page
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.pipeline.attributes import set_links
-from spacy_sapbert.types import Link, Name, Record
+from spacy_sapbert.types import Alternative, Link, Name, Record
 
 NLP = spacy.blank("en")
 EVIL = "<script>alert('1')</script>\"'><img src=x onerror=alert(1)>&lt;{0}"
 ATTRIBUTES = {
     "html": {"lang"},
     "meta": {"charset", "name", "content", "http-equiv"},
-    "div": {"class", "style"},
-    "mark": {"class", "style"},
-    "span": {"style"},
-    "a": {"style", "href"},
-    "td": {"id", "rowspan", "class"},
+    "a": {"class", "href", "title"},
+    "p": {"class"},
+    "i": {"class"},
+    "tr": {"id"},
+    "td": {"data-name", "class"},
 }
 PLAIN = {
-    *("head", "title", "style", "body", "h1", "h2", "section", "p", "br"),
+    *("head", "title", "style", "body", "h1", "h2", "section", "p", "div", "small", "span"),
     *("table", "thead", "tbody", "tr", "th"),
 }
 
@@ -77,7 +78,10 @@ def evil_kb(tmp_path_factory):
 def test_page_of_a_composite_mention(small_kb):
     links = [
         Link("breast cancer", "D001943", 0.98765, "breast cancer", None, True, None, 0.91234),
-        Link("ovary thing", None, 0.3, "ovarian cancer", None, True, "best score 0.30 is not above the threshold"),
+        Link(
+            *("ovary thing", None, 0.3, "ovarian cancer", None, True, "best score 0.30 is not above the threshold"),
+            rejected=Alternative("D010051", 0.3, "ovarian cancer"),
+        ),
     ]
     doc = linked("breast cancer and ovary thing", links=links, doc_id="42")
     parsed = check(render_page([doc], small_kb, "My page"))
@@ -85,11 +89,25 @@ def test_page_of_a_composite_mention(small_kb):
     assert [text.strip() for text in parsed.texts["h1"]] == ["My page"]
     assert [text.strip() for text in parsed.texts["h2"]] == ["42"]
     assert [cell.strip() for cell in parsed.cells] == [
-        *("breast cancer and ovary thing", "Disease"),
-        *("", "breast cancer", "D001943 Breast Neoplasms", "breast cancer", "0.988", "0.912", ""),
-        *("", "ovary thing", "", "ovarian cancer", "0.300", "", "best score 0.30 is not above the threshold"),
+        *(
+            "breast cancer and ovary thingbreast cancer",
+            "Disease",
+            "Breast NeoplasmsD001943 · Disease",
+            "breast cancer",
+        ),
+        *("0.988", "0.912", ""),
+        *("breast cancer and ovary thingovary thing", "Disease", "not linked", "ovarian cancer", "0.300", ""),
+        "best score 0.30 is not above the thresholdbest: Ovarian Neoplasms (D010051) 0.300",
     ]
-    assert parsed.addresses == ["https://meshb.nlm.nih.gov/record/ui?ui=D001943"] * 2
+    assert parsed.addresses == [
+        "#d1m1",
+        "https://meshb.nlm.nih.gov/record/ui?ui=D001943",
+        "https://meshb.nlm.nih.gov/record/ui?ui=D010051",
+    ]
+    # a column without values is left out
+    assert [text.strip() for text in parsed.texts["th"]] == [
+        *("Mention", "Label", "Concept", "Matched name", "Score", "Probability", "Why")
+    ]
 
 
 def test_the_page_says_how_a_tie_was_decided(small_kb):
@@ -97,32 +115,41 @@ def test_the_page_says_how_a_tie_was_decided(small_kb):
     assert check(render_page([linked("cold", links=[link])], small_kb, "t")).cells[-1].strip() == link.tie
 
 
-def test_several_ids_lead_to_the_row_of_the_table(small_kb):
+def test_marks_lead_to_the_row_of_the_table_and_show_the_names(small_kb):
     links = [Link("a", "D001943", 1.0, "a", None, True), Link("b", "D010051", 1.0, "b", None, True)]
     doc = linked("a and b", kb_id="D001943|D010051", links=links)
     page = render_page([linked("x"), doc], small_kb, "t")
-    assert check(page).addresses[1] == "#d2m1"
-    assert 'id="d2m1"' in page
+    assert '<a class="mention c0" href="#d2m1" title="Breast Neoplasms + Ovarian Neoplasms">a and b</a>' in page
+    assert page.count('id="d2m1"') == 1
 
 
 def test_long_form_and_long_name_are_shown(small_kb):
     doc = linked("CF", links=[Link("Cystic fibrosis", "D003550", 1.0, "Cystic Fibrosis", "Cystic fibrosis")])
     cells = [cell.strip() for cell in check(render_page([doc], small_kb, "t")).cells]
-    assert cells[2:5] == ["Cystic fibrosis", "", "D003550 Cystic Fibrosis"]
+    assert cells[2:5] == ["Cystic FibrosisD003550 · Disease", "Cystic fibrosis", "Cystic Fibrosis"]
 
 
-def test_overlapping_mentions_are_all_in_the_table(small_kb):
+def test_overlapping_mentions_are_all_marked_and_in_the_table(small_kb):
     doc = NLP("breast cancer patients")
     doc.spans["all"] = [Span(doc, 0, 2, "A"), Span(doc, 0, 3, "B")]
     page = render_page([doc], small_kb, "t", spans_key="all")
-    assert page.count("<mark") == 1
+    text, _, inner = page.partition("Inside other mentions: ")
+    assert ">breast cancer patients</a></p>" in text
+    assert inner.startswith('<a class="mention c0 nil" href="#d1m1"')
     assert [cell for cell in check(page).cells if cell.strip() in ("A", "B")] == ["A", "B"]
+
+
+def test_labels_have_their_own_color_on_the_whole_page(small_kb):
+    link = Link("x", "D001943", 1.0, "x")
+    docs = [linked("x", label, links=[link]) for label in ("Disease", "Drug", "Disease")]
+    page = render_page(docs, small_kb, "t")
+    assert page.count('<a class="mention c0"') == 2 * page.count('<a class="mention c1"') == 4
 
 
 def test_a_text_without_mentions(small_kb):
     page = render_page([NLP("nothing\n& more")], small_kb, "t")
     assert "No mention was found." in page
-    assert "nothing<br>&amp; more" in page
+    assert "nothing\n&amp; more" in page
     assert check(page).texts["h2"][0].strip() == "Document 1"
 
 
@@ -130,8 +157,7 @@ def test_nothing_hostile_becomes_markup(evil_kb):
     links = [Link(EVIL, f"OMIM:{EVIL}", 1.0, EVIL, EVIL, True, EVIL)]
     doc = linked(EVIL, label=EVIL, kb_id=f"OMIM:{EVIL}", links=links, doc_id=EVIL)
     parsed = check(render_page([doc], evil_kb, EVIL))
-    assert parsed.cells[0] == EVIL
-    assert parsed.cells[2:6] == [EVIL, EVIL, f"OMIM:{EVIL} {EVIL}", EVIL]
+    assert parsed.cells[:5] == [EVIL + EVIL, EVIL, f"{EVIL}OMIM:{EVIL}", EVIL, EVIL]
     assert parsed.texts["h2"][0].strip() == EVIL
 
 

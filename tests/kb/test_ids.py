@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_sapbert.kb.ids import canonical_id, is_supplementary, split_ids
+from spacy_sapbert.kb.ids import canonical_id, decode_id, encode_id, is_supplementary, split_ids
 
 
 @pytest.mark.parametrize(
@@ -97,3 +97,18 @@ def test_joined_ids_come_apart_again(ids, separator):
 )
 def test_supplementary_records_of_mesh_and_medic(concept_id, expected):
     assert is_supplementary(concept_id) == expected
+
+
+ODD_IDS = st.text(st.one_of(st.sampled_from("%|+,;27BC\t\n\r\u2028: a"), st.characters(exclude_categories=["Cs"])))
+
+
+@given(ODD_IDS)
+def test_an_encoded_id_has_no_separator_and_is_decoded(concept_id):
+    encoded = encode_id(concept_id)
+    assert not set(encoded) & set("|+,;\t\n\r\u2028")
+    assert decode_id(encoded) == concept_id
+
+
+@pytest.mark.parametrize("concept_id", ["D009369", "OMIM:145250", "X%41", "100%", "http://example.org/a%20b"])
+def test_ids_of_other_files_are_not_decoded(concept_id):
+    assert decode_id(concept_id) == concept_id

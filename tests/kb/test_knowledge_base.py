@@ -74,9 +74,12 @@ def test_many_at_once_as_one_by_one(small_kb, monkeypatch):
         for concept in concepts
     }
     assert small_kb.summaries_of(ids) == summaries
+    labels = small_kb.labels_of(ids)
+    assert labels == {concept_id: summary[:2] for concept_id, summary in summaries.items()}
     assert small_kb.names_at([]) == small_kb.types_at([]) == small_kb.names_of_concepts([]) == []
     assert small_kb.annotations_of([]) == []
-    assert small_kb.ids_of([]) == small_kb.summaries_of([]) == {}
+    assert small_kb.ids_of([]) == small_kb.summaries_of([]) == small_kb.labels_of([]) == {}
+    assert small_kb.labels_of(["none"]) == {}
 
 
 def test_rows_that_do_not_exist(small_kb):

@@ -13,7 +13,7 @@ from spacy_sapbert.linking.parameters import SPARSE_WEIGHT, THRESHOLD, LinkerPar
 from spacy_sapbert.linking.settings import CandidateSettings, LinkerSettings
 from spacy_sapbert.linking.storage import open_generator
 from spacy_sapbert.linking.variants import MentionVariants
-from spacy_sapbert.types import Candidate, Link, LinkedPart
+from spacy_sapbert.types import Alternative, Candidate, Link, LinkedPart
 
 POINTS = ((0.2, 0.1), (1.0, 0.9))
 
@@ -61,7 +61,7 @@ def candidates(**scores):
 
 def test_the_links_of_mentions(linker):
     first, second = linker.link([[query("acetylsalicylic acid"), query("7777")], [query("mucoviscidosis")]])
-    assert [linker.links(parts) for parts in first] == [
+    assert [[link._replace(runner_up=None) for link in linker.links(parts)] for parts in first] == [
         [Link("acetylsalicylic acid", "D001241", 1.0, "acetylsalicylic acid", None, False, None)],
         [Link("7777", None, None, None, None, False, "no name is similar")],
     ]
@@ -108,6 +108,44 @@ def test_the_threshold_is_exclusive(linker):
     (unlinked,) = link_one(linker, "morphines")
     assert (unlinked.concept_id, unlinked.score, unlinked.name) == (None, link.score, "Morphine")
     assert unlinked.reason == f"best score {link.score:.2f} is not above the threshold {link.score:.2f}"
+
+
+@pytest.mark.parametrize(
+    ("score", "threshold", "shown"),
+    [
+        (0.43, 0.85, "best score 0.43 is not above the threshold 0.85"),
+        (0.84968, 0.85, "best score 0.8497 is not above the threshold 0.85"),
+        (0.84999, 0.85, "best score 0.84999 is not above the threshold 0.85"),
+        (0.8, 0.8049, "best score 0.80 is not above the threshold 0.805"),
+        (0.5, 0.5, "best score 0.50 is not above the threshold 0.50"),
+        (-0.1, 0.0, "best score -0.10 is not above the threshold 0.00"),
+    ],
+)
+def test_the_numbers_of_a_reason_show_their_difference(linker, score, threshold, shown):
+    linker.settings.threshold = threshold
+    (link,) = linker.links((LinkedPart("x", None, candidates(A=score)),))
+    assert link.reason == shown
+
+
+def test_other_candidates_of_a_link(linker):
+    linker.settings.threshold = 0.5
+    one, other, third = candidates(A=0.9, B=0.4, C=0.3)
+    b, c = (Alternative(concept_id, score, "") for concept_id, score in (("B", 0.4), ("C", 0.3)))
+    assert [
+        (link.runner_up, link.rejected)
+        for parts in ((one, other, third), (one,), (other, third), (other,), ())
+        for link in linker.links((LinkedPart("x", None, parts),))
+    ] == [(b, None), (None, None), (c, b), (None, b), (None, None)]
+
+
+def test_the_runner_up_has_a_probability_if_the_linker_is_calibrated(linker, monkeypatch):
+    fitted = linker.parameters._replace(
+        probabilities=((0.0, 0.0), (1.0, 0.5)), sparse_share=linker.generator.sparse_share, threshold=0.5
+    )
+    monkeypatch.setattr(linker, "stored_parameters", fitted)
+    (link,) = linker.links((LinkedPart("x", None, candidates(A=0.9, B=0.4)),))
+    assert link.probability == pytest.approx(0.45)
+    assert link.runner_up.probability == pytest.approx(0.2)
 
 
 def test_concepts_without_a_definition(linker):

@@ -21,7 +21,7 @@ from spacy_sapbert.pipeline.attributes import (
     set_links,
 )
 from spacy_sapbert.text.abbreviations import AbbreviationOccurrence
-from spacy_sapbert.types import DocumentConcept, Link
+from spacy_sapbert.types import Alternative, DocumentConcept, Link
 
 TEXT = "Atrial fibrillation (AF) is common. AF and AFs differ."
 DEFINED, LATER, INSIDE = (
@@ -156,7 +156,8 @@ def test_links_that_were_written_without_the_later_fields_are_read(doc):
 texts = st.text(max_size=8)
 scores = st.none() | st.floats(0, 1)
 named = (texts, st.none() | texts, scores, st.none() | texts, st.none() | texts)
-links = st.builds(Link, *named, st.booleans(), texts, scores, texts)
+others = st.none() | st.builds(Alternative, texts, st.floats(0, 1), texts, scores)
+links = st.builds(Link, *named, st.booleans(), texts, scores, texts, others, others)
 
 
 @settings(deadline=None, max_examples=50)

@@ -137,7 +137,10 @@ def test_link_of_an_exact_name(nlp, mark):
     (ent,) = nlp(mark(nlp, "Some acetylsalicylic acid.", "acetylsalicylic acid")).ents
     assert ent.kb_id_ == "D001241"
     assert ent._.kb_ents[0] == ("D001241", 1.0)
-    assert ent._.links == [Link("acetylsalicylic acid", "D001241", 1.0, "acetylsalicylic acid", None, False, None)]
+    (link,) = ent._.links
+    expected = Link("acetylsalicylic acid", "D001241", 1.0, "acetylsalicylic acid", None, False, None)
+    assert link._replace(runner_up=None) == expected
+    assert link.runner_up.score < 0.9
 
 
 def test_the_threshold_is_exclusive_and_can_be_changed(nlp, linker, mark):
@@ -154,6 +157,7 @@ def test_the_threshold_is_exclusive_and_can_be_changed(nlp, linker, mark):
     assert (ent.kb_id_, ent._.kb_ents) == (NIL, [])
     (nothing,) = ent._.links
     assert (nothing.concept_id, nothing.score, nothing.name) == (None, score, "Morphine")
+    assert nothing.rejected == ("D009020", score, "Morphine", None)
     assert nothing.reason == f"best score {score:.2f} is not above the threshold {score:.2f}"
     linker.threshold = math.nextafter(score, 0)
     assert link().kb_id_ == "D009020"

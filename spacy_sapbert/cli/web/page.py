@@ -14,7 +14,7 @@ from markupsafe import Markup
 from spacy.tokens import Span
 from spacy.util import filter_spans
 
-from ...io.html import concept_url
+from ...io.addresses import concept_url
 from ...io.pipelines import LinkedDocument
 from ...kb.knowledge_base import KnowledgeBase
 from ...pipeline.attributes import get_abbreviation_occurrences, get_composite_splits, get_kb_ents, get_links

@@ -1,0 +1,122 @@
+"""Write records as BioC collections in XML or JSON (Comeau et al. 2013, doi:10.1093/database/bat064)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+from xml.sax.saxutils import escape, quoteattr
+
+from .corpus_ids import joined_ids
+from .tables import table_rows
+
+SOURCE = "spacy-sapbert"
+_XML_HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n<collection>\n'
+# XML has no date of its own here, so that the same documents give the same bytes
+_COLLECTION = {"source": SOURCE, "date": "", "key": ""}
+# the columns of the table that an annotation has as fields of its own
+_ELSEWHERE = frozenset({"doc_id", "start", "end", "offsets", "text", "label", "snippet", "concept_id"})
+_FIRST_VALID = " "
+_INVALID = {code: " " for code in (*range(ord(_FIRST_VALID)), 0xFFFE, 0xFFFF) if chr(code) not in "\t\n\r"}
+_IN_TEXT = {"\r": "&#13;"}  # parsers turn a plain CR into LF
+Values = dict[str, Any]
+
+
+def bioc_pieces(records: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield a BioC XML collection, one document at a time.
+
+    XML allows no control characters except tab and line ends. Each of the others becomes a blank, so that offsets stay.
+    """
+    yield _XML_HEAD + "".join(f"{_element(name, value)}\n" for name, value in _COLLECTION.items())
+    for record in records:
+        yield _document_xml(_document(record))
+    yield "</collection>\n"
+
+
+def bioc_json_pieces(records: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield a BioC JSON collection, one document at a time."""
+    head = json.dumps({**_COLLECTION, "infons": {}, "documents": []})
+    yield head.removesuffix("]}")
+    for number, record in enumerate(records):
+        yield ("," if number else "") + "\n" + json.dumps(_document(record), ensure_ascii=False)
+    yield "\n]}\n"
+
+
+def _document(record: Mapping[str, Any]) -> Values:
+    """Return a document as BioC JSON has it. The title is a passage of its own."""
+    text, title = record["text"], record.get("title", "")
+    bounds = [(0, len(title), "title"), (len(title) + 1, len(text), "abstract")] if title else [(0, len(text), "text")]
+    passages = [_passage(text, start, end, type) for start, end, type in bounds if start < end or start == 0]
+    last = len(passages) - 1
+    for number, entity in enumerate(record["entities"], start=1):
+        # a mention may begin in the title and end in the text
+        inside = last if entity["start"] >= bounds[last][0] else 0
+        passages[inside]["annotations"].append(_annotation(number, record["text"], entity))
+    return {"id": record["id"], "infons": {}, "passages": passages, "annotations": [], "relations": []}
+
+
+def _passage(text: str, start: int, end: int, type: str) -> Values:
+    infons = {"type": type}
+    rest: Values = {"sentences": [], "annotations": [], "relations": []}
+    return {"offset": start, "infons": infons, "text": text[start:end], **rest}
+
+
+def _annotation(number: int, text: str, entity: Mapping[str, Any]) -> Values:
+    pieces = entity.get("offsets") or [[entity["start"], entity["end"]]]
+    return {
+        "id": str(number),
+        "infons": _infons(entity),
+        "text": " ".join(text[start:end] for start, end in pieces),
+        "locations": [{"offset": start, "length": end - start} for start, end in pieces],
+    }
+
+
+def _infons(entity: Mapping[str, Any]) -> dict[str, str]:
+    """Return type, ids and the values of each link. The keys of the second part of a composite end in `.2`."""
+    rows = list(table_rows([{"id": "", "entities": [entity]}]))
+    infons = {"type": entity["label"], "identifier": joined_ids(entity)}
+    for number, row in enumerate(rows, start=1):
+        suffix = f".{number}" if number > 1 else ""
+        own = {name: value for name, value in row.items() if name not in _ELSEWHERE and _is_told(value)}
+        infons |= {f"{name}{suffix}": "true" if value is True else str(value) for name, value in own.items()}
+        pieces = row["offsets"] if row["split"] else None
+        if pieces:
+            infons[f"offsets{suffix}"] = pieces
+    return infons
+
+
+def _is_told(value: object) -> bool:
+    return value is not None and value is not False
+
+
+def _document_xml(document: Values) -> str:
+    passages = "".join(
+        f"<passage>{_infons_xml(passage['infons'])}{_element('offset', passage['offset'])}"
+        f"{_element('text', passage['text'])}\n{''.join(map(_annotation_xml, passage['annotations']))}</passage>\n"
+        for passage in document["passages"]
+    )
+    return f"<document>{_element('id', document['id'])}\n{passages}</document>\n"
+
+
+def _annotation_xml(annotation: Values) -> str:
+    locations = "".join(
+        f'<location offset="{place["offset"]}" length="{place["length"]}"/>' for place in annotation["locations"]
+    )
+    inner = _infons_xml(annotation["infons"]) + locations + _element("text", annotation["text"])
+    return f"<annotation id={_quoted(annotation['id'])}>{inner}</annotation>\n"
+
+
+def _infons_xml(infons: Mapping[str, str]) -> str:
+    return "".join(f"<infon key={_quoted(key)}>{_escaped(value)}</infon>" for key, value in infons.items())
+
+
+def _element(name: str, value: object) -> str:
+    return f"<{name}>{_escaped(str(value))}</{name}>"
+
+
+def _escaped(text: str) -> str:
+    return escape(text.translate(_INVALID), _IN_TEXT)
+
+
+def _quoted(text: str) -> str:
+    return quoteattr(text.translate(_INVALID))
