@@ -1,19 +1,24 @@
-"""Write linked documents as a stream: JSON lines, PubTator, TSV or HTML."""
+"""Write records of linked documents: JSON lines, PubTator, TSV or HTML."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Mapping
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
-from spacy.tokens import Span
+from spacy.tokens import Doc, Span
+from spacy.vocab import Vocab
 
+from ..corpora.docs import DOC_ID
+from ..files import open_output
 from ..kb.knowledge_base import KnowledgeBase
-from ..pipeline.attributes import get_abbreviation_occurrences, get_concepts, get_kb_ents, get_links
-from ..types import NIL, DocumentConcept, Link
+from ..types import NIL, Link
 from .formats import OutputFormat
 from .html import render_parts
-from .pipelines import LinkedDocument
+
+Records = Iterable[Mapping[str, Any]]
 
 TSV_COLUMNS = (
     "doc_id",
@@ -38,100 +43,75 @@ _ONE_LINE = dict.fromkeys(map(ord, "\t\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"), " 
 _JSON_LINE = {ord(character): f"\\u{ord(character):04x}" for character in "\x85\u2028\u2029"}
 
 
-def write_linked(linked: Iterable[LinkedDocument], format: OutputFormat, kb: KnowledgeBase) -> Iterator[str]:
-    """Write linked documents as a stream.
+def write_records(records: Records, format: OutputFormat, path: Path | None, kb: KnowledgeBase) -> None:
+    """Write an output as a stream. The file appears when it is complete.
 
     Args:
-        linked: The linked documents.
+        records: The records, see `records.record_of`. They may have been written to JSON and read again.
         format: The format to write.
+        path: The file, gzipped if its name ends in `.gz`. None for standard output.
         kb: The knowledge base, for the names of concepts on an HTML page.
 
-    Yields:
-        Pieces of the output, at least one per document.
+    Raises:
+        SapbertError: E507 the file cannot be written.
     """
-    if format is OutputFormat.html:
-        yield from render_parts(((item.doc, item.mentions) for item in linked), kb, "Linked documents")
-        return
-    if format is OutputFormat.tsv:
-        yield "\t".join(TSV_COLUMNS) + "\n"
-    for item in linked:
-        yield _WRITERS[format](item)
+    with open_output(path) as write:
+        if format is OutputFormat.html:
+            for piece in render_parts(map(_doc, records), kb, "Linked documents"):
+                write(piece)
+            return
+        if format is OutputFormat.tsv:
+            write("\t".join(TSV_COLUMNS) + "\n")
+        for record in records:
+            write(_WRITERS[format](record))
 
 
-def linked_record(item: LinkedDocument) -> dict[str, Any]:
-    """Return the record of a document in the JSON lines output."""
-    text = item.doc.text
-    record: dict[str, Any] = {
-        "id": item.document.doc_id,
-        "text": text,
-        "entities": [_entity(mention) for mention in item.mentions],
-        "abbreviations": [
-            {
-                "start": occurrence.start,
-                "end": occurrence.end,
-                "text": text[occurrence.start : occurrence.end],
-                "long_form": occurrence.long,
-            }
-            for occurrence in get_abbreviation_occurrences(item.doc)
-        ],
-    }
-    concepts = get_concepts(item.doc)
-    if concepts:
-        record["concepts"] = [_concept(concept) for concept in concepts]
-    if item.document.meta:
-        record["meta"] = item.document.meta
-    return record
+def _jsonl(record: Mapping[str, Any]) -> str:
+    return json.dumps(record, ensure_ascii=False).translate(_JSON_LINE) + "\n"
 
 
-def _jsonl(item: LinkedDocument) -> str:
-    return json.dumps(linked_record(item), ensure_ascii=False).translate(_JSON_LINE) + "\n"
-
-
-def _entity(mention: Span) -> dict[str, Any]:
-    return {
-        "start": mention.start_char,
-        "end": mention.end_char,
-        "text": mention.text,
-        "label": mention.label_,
-        "kb_id": mention.kb_id_,
-        "kb_ents": [{"id": concept_id, "score": score} for concept_id, score in get_kb_ents(mention)],
-        "links": [link._asdict() for link in get_links(mention)],
-    }
-
-
-def _concept(concept: DocumentConcept) -> dict[str, Any]:
-    evidence = [{"start": span.start_char, "end": span.end_char, "text": span.text} for span in concept.evidence]
-    return {
-        "id": concept.concept_id,
-        "score": concept.score,
-        "name": concept.name,
-        "evidence": evidence,
-        "contributions": dict(concept.contributions),
-    }
-
-
-def _pubtator(item: LinkedDocument) -> str:
-    doc_id = _one_line(item.document.doc_id).replace("|", " ")
-    text, title = item.doc.text, item.document.title
+def _pubtator(record: Mapping[str, Any]) -> str:
+    doc_id = _one_line(record["id"]).replace("|", " ")
+    text, title = record["text"], record.get("title")
     # without a title, the whole text takes its place: an empty title would shift all offsets by one
     head, body = (title, text[len(title) + 1 :]) if title else (text, "")
     lines = [f"{doc_id}|t|{_one_line(head)}", f"{doc_id}|a|{_one_line(body)}"]
-    for mention in item.mentions:
-        kb_id = "-" if mention.kb_id_ in ("", NIL) else mention.kb_id_
-        lines.append(_row(doc_id, mention.start_char, mention.end_char, mention.text, mention.label_, kb_id))
+    for entity in record["entities"]:
+        kb_id = "-" if entity["kb_id"] in ("", NIL) else entity["kb_id"]
+        lines.append(_row(doc_id, entity["start"], entity["end"], entity["text"], entity["label"], kb_id))
     return "\n".join(lines) + "\n\n"
 
 
-def _tsv(item: LinkedDocument) -> str:
+def _tsv(record: Mapping[str, Any]) -> str:
     rows = []
-    for mention in item.mentions:
-        place = (item.document.doc_id, mention.start_char, mention.end_char, mention.text, mention.label_)
-        for link in get_links(mention) or [Link(mention.text, None, None, None)]:
+    for entity in record["entities"]:
+        place = (record["id"], entity["start"], entity["end"], entity["text"], entity["label"])
+        for link in _links(entity) or [Link(entity["text"], None, None, None)]:
             numbers = [None if value is None else f"{value:.4f}" for value in (link.score, link.probability)]
             split = "true" if link.split else "false"
             named = (link.text, link.long_form, link.concept_id, link.name)
             rows.append(_row(*place, *named, *numbers, split, link.reason, link.tie))
     return "".join(f"{row}\n" for row in rows)
+
+
+def _links(entity: Mapping[str, Any]) -> list[Link]:
+    return [Link(**link) for link in entity["links"]]
+
+
+def _doc(record: Mapping[str, Any]) -> tuple[Doc, list[Span]]:
+    """Return the text of a record as a document, and its mentions."""
+    entities, text = record["entities"], record["text"]
+    bounds = sorted({0, len(text), *(entity[side] for entity in entities for side in ("start", "end"))})
+    words = [text[start:end] for start, end in pairwise(bounds)]
+    doc = Doc(Vocab(), words=words, spaces=[False] * len(words))
+    doc.user_data[DOC_ID] = record["id"]
+    mentions = []
+    for entity in entities:
+        found = doc.char_span(entity["start"], entity["end"], label=entity["label"], kb_id=entity["kb_id"])
+        assert found is not None  # a word begins and ends there
+        found._.links = _links(entity)
+        mentions.append(found)
+    return doc, mentions
 
 
 def _row(*values: object) -> str:
@@ -142,7 +122,7 @@ def _one_line(text: str) -> str:
     return text.translate(_ONE_LINE)
 
 
-_WRITERS: dict[OutputFormat, Callable[[LinkedDocument], str]] = {
+_WRITERS: dict[OutputFormat, Callable[[Mapping[str, Any]], str]] = {
     OutputFormat.jsonl: _jsonl,
     OutputFormat.pubtator: _pubtator,
     OutputFormat.tsv: _tsv,

@@ -1,5 +1,7 @@
 import io
 import json
+from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 import pytest
 from hypothesis import given, settings
@@ -10,8 +12,9 @@ from spacy.tokens import Span
 from spacy_sapbert.corpora.reader import read_corpus
 from spacy_sapbert.io.documents import Problems, ReadOptions, read_documents
 from spacy_sapbert.io.formats import InputFormat, OutputFormat
-from spacy_sapbert.io.outputs import write_linked
+from spacy_sapbert.io.outputs import write_records
 from spacy_sapbert.io.pipelines import LinkingPipeline
+from spacy_sapbert.io.records import record_of
 from spacy_sapbert.pipeline.attributes import set_concepts
 from spacy_sapbert.types import DocumentConcept
 
@@ -38,7 +41,10 @@ def linked(linking, folder, records):
 
 
 def written(linking, items, format):
-    return "".join(write_linked(items, OutputFormat(format), linking.kb))
+    with NamedTemporaryFile() as file:
+        records = (json.loads(json.dumps(record_of(item, linking.kb))) for item in items)
+        write_records(records, OutputFormat(format), Path(file.name), linking.kb)
+        return Path(file.name).read_bytes().decode()
 
 
 def is_text(text):

@@ -7,8 +7,8 @@ from spacy.language import Language
 
 from spacy_sapbert.io import pipelines
 from spacy_sapbert.io.documents import InputDocument, Problems
-from spacy_sapbert.io.outputs import linked_record
 from spacy_sapbert.io.pipelines import LinkingPipeline
+from spacy_sapbert.io.records import record_of
 
 
 @Language.component("fails_on_zebras")
@@ -31,7 +31,7 @@ def documents(*texts):
 
 
 def run(linking, texts, **settings):
-    return [linked_record(item) for item in linking(documents(*texts), **settings)]
+    return [record_of(item, linking.kb) for item in linking(documents(*texts), **settings)]
 
 
 TEXTS = [f"Cystic fibrosis (CF) and aspirin{i}, CF with breast and ovarian cancer." for i in range(8)]

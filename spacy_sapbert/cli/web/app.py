@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 from urllib.parse import parse_qs
 
 from starlette.applications import Starlette
@@ -26,8 +26,8 @@ from ...corpora.source import BrokenRecord
 from ...errors import SapbertError
 from ...io.documents import InputDocument, ReadOptions, fault, json_document
 from ...io.formats import InputFormat
-from ...io.outputs import linked_record
 from ...io.pipelines import LinkedDocument, LinkingPipeline
+from ...io.records import record_of
 from .page import POLICY, Page
 
 EXAMPLE = (
@@ -133,10 +133,13 @@ class _Site:
 
     async def link_json(self, request: Request) -> Response:
         try:
-            record = await self._linked(_json_document(await self._body(request)), linked_record)
+            record = await self._linked(_json_document(await self._body(request)), self._record)
         except Refused as refused:
             return JSONResponse({"error": refused.message}, refused.status)
         return JSONResponse(record)
+
+    def _record(self, item: LinkedDocument) -> dict[str, Any]:
+        return record_of(item, self.linking.kb)
 
     async def show_health(self, request: Request) -> Response:
         return JSONResponse(self.health)

@@ -9,8 +9,8 @@ from urllib.parse import urlencode
 import pytest
 
 from spacy_sapbert.io.documents import ReadOptions, json_document
-from spacy_sapbert.io.formats import InputFormat, OutputFormat
-from spacy_sapbert.io.outputs import write_linked
+from spacy_sapbert.io.formats import InputFormat
+from spacy_sapbert.io.records import record_of
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def test_json_is_that_of_link(ask, linking):
     status, headers, body = ask("POST", "/link", sent)
     assert (status, headers["Content-Type"]) == (200, "application/json")
     document = json_document(sent, "", "", ReadOptions(InputFormat.jsonl))
-    assert json.loads(body) == json.loads("".join(write_linked(linking([document]), OutputFormat.jsonl, linking.kb)))
+    assert json.loads(body) == json.loads(json.dumps(record_of(next(linking([document])), linking.kb)))
     assert [entity["kb_id"] for entity in json.loads(body)["entities"]][-1] == "D001943|D010051"
 
 
