@@ -28,17 +28,18 @@ def test_a_short_run_writes_no_line_where_there_is_no_terminal(capsys):
 
 
 def test_a_line_every_half_minute_where_there_is_no_terminal(clock, capsys):
-    assert len(list(track(ticking(clock, 1000, 0.1), stderr_console(), total=3000, done=1000))) == 1000
+    assert len(list(track(ticking(clock, 1000, 0.125), stderr_console(), total=3000, done=1000))) == 1000
     assert capsys.readouterr().err.splitlines() == [
-        "1,300 of 3,000 documents, 10.0 per second, 0:02:50 left",
-        "1,600 of 3,000 documents, 10.0 per second, 0:02:20 left",
-        "1,900 of 3,000 documents, 10.0 per second, 0:01:50 left",
+        "1,240 of 3,000 documents, 8.0 per second, 0:03:40 left",
+        "1,480 of 3,000 documents, 8.0 per second, 0:03:10 left",
+        "1,720 of 3,000 documents, 8.0 per second, 0:02:40 left",
+        "1,960 of 3,000 documents, 8.0 per second, 0:02:10 left",
     ]
 
 
 def test_a_line_without_a_total(clock, capsys):
-    list(track(ticking(clock, 10_000, 0.004), stderr_console(), "names"))
-    assert capsys.readouterr().err == "7,500 names, 250 per second\n"
+    list(track(ticking(clock, 10_000, 1 / 256), stderr_console(), "names"))
+    assert capsys.readouterr().err == "7,680 names, 256 per second\n"
 
 
 def test_the_share_of_the_input_gives_the_time_left(clock, capsys):
