@@ -93,7 +93,16 @@ def _display(
     if not console.is_terminal:
         yield _Lines(console, unit, done, share)
         return
-    columns = (SpinnerColumn(), BarColumn(), _Count(unit), _Rate(), TimeElapsedColumn(), _TimeLeft())
+    columns: list[ProgressColumn] = [
+        SpinnerColumn(),
+        BarColumn(),
+        _Count(unit),
+        _Rate(),
+        TimeElapsedColumn(),
+        _TimeLeft(),
+    ]
+    if share is not None:
+        columns.insert(2, _ShareDone(share))
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task("", total=total, completed=done)
 
@@ -137,6 +146,18 @@ class _Count(TextColumn):
     def render(self, task: Task) -> Text:
         exact = task.fields.get("exact", True) and task.total is not None
         return Text(f"{_count(int(task.completed), int(task.total or 0) if exact else None)} {self._unit}")
+
+
+class _ShareDone(ProgressColumn):
+    """The share of the work that is done."""
+
+    def __init__(self, share: Callable[[], float]) -> None:
+        super().__init__()
+        self._share = share
+
+    def render(self, task: Task) -> Text:
+        share = self._share()
+        return Text(f"{share:.0%}" if share else "")  # 0 if the reader does not report it
 
 
 class _Rate(ProgressColumn):
