@@ -5,19 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .files import cache_dir
+from .files import TEMPORARY, cache_dir, temporary_folder
 
 ASSETS_FOLDER = "shared"
 """The folder of the assets, in the folder of the pipeline or of a component that is saved alone."""
 KB = "kb"
 """The role of the knowledge base among the assets of a component."""
-TEMPORARY = "spacy_sapbert_tmp_"
-"""How the names of temporary folders begin whose files are used as long as a component exists."""
 
 Write = Callable[[Path], object]
 
@@ -139,7 +136,7 @@ def _in_cache(name: str, write: Write) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(f"{path}.lock"):
         if not path.exists():
-            with tempfile.TemporaryDirectory(prefix=".", dir=path.parent) as temporary:
-                write(Path(temporary) / name)
-                os.replace(Path(temporary) / name, path)
+            with temporary_folder(path) as temporary:
+                write(temporary / name)
+                os.replace(temporary / name, path)
     return path

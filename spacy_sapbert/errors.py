@@ -422,7 +422,7 @@ class Errors:
     E504 = "[E504] There is no file {path}. Check the path, or use `-` to read standard input."
     E505 = "[E505] Cannot guess the format of {path} from its name. Give --format with one of: {formats}."
     E506 = "[E506] {place}: {reason}. Correct the record. Without --strict, broken records are left out and counted."
-    E507 = "[E507] Cannot write {path} ({reason}). Choose another place."
+    E507 = "[E507] Cannot write {path} ({reason}). Choose another place, or make room on the disk."
     E508 = (
         "[E508] None of the {n} records could be linked. The reasons are listed above. Check that --format, --text-key "
         "and --column fit the input."
@@ -524,6 +524,24 @@ class Errors:
         "[E557] {a} and {b} contain different documents or gold mentions. Evaluate both pipelines on the same corpus "
         "with the same --type."
     )
+    E560 = (
+        "[E560] Cannot write {path} ({reason}), so the run stops. Make room on the disk, and make the folder writable. "
+        "Then go on with --resume. All documents that were finished before are kept."
+    )
+    E561 = (
+        "[E561] {path} holds {n} finished documents of an interrupted run. Give --resume to go on with it, or --restart "
+        "to throw them away."
+    )
+    E562 = "[E562] Another process is writing {path}. Wait until it ends, or choose another output."
+    E563 = (
+        "[E563] The interrupted run in {path} was started differently: {differences}. Start it as before, or give "
+        "--restart to throw it away."
+    )
+    E564 = (
+        "[E564] The input of the interrupted run in {path} has changed: {reason}. Put the old input back, or give "
+        "--restart to throw the run away."
+    )
+    E565 = "[E565] {option} needs --output with the name of a file. Only such a run keeps its finished documents."
     # concepts of documents
     E631 = (
         "[E631] The pipeline has no concept_retriever, so it predicts no concepts of documents. Its components are: "

@@ -2,21 +2,30 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import random
+import subprocess
+import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.files import (
+    LOCK_FILE,
     MAX_PROBLEMS,
+    TEMPORARY,
     Problem,
     ProblemReport,
+    ScratchFolder,
     open_output,
     open_text,
     parse_float,
     parse_int,
     parse_json,
+    remove_leftovers,
+    replace_folder,
     replacing,
     without_gz,
 )
@@ -195,3 +204,83 @@ def test_a_file_is_replaced_when_it_is_whole(tmp_path):
     assert [file.read_text() for file in tmp_path.iterdir()] == ["new"]
     with pytest.raises(SapbertError, match="E507"), replacing(path / "b.txt") as temporary:  # below a file
         temporary.write_text("nowhere")
+
+
+# --- what killed processes leave
+
+WRITER = """
+import os, signal, sys
+from pathlib import Path
+from spacy_sapbert.files import ScratchFolder, replacing, temporary_folder
+
+scratch = ScratchFolder()
+(scratch.path / "rows").write_text("half")
+with replacing(Path(sys.argv[1])) as temporary, temporary_folder(Path(sys.argv[1])) as folder:
+    temporary.write_text("half")
+    (folder / "inner").mkdir()
+    (folder / "inner" / "rows").write_text("half")
+    print("ready", flush=True)
+    sys.stdin.read()
+"""
+
+
+@contextmanager
+def writer(path):
+    """A process that is writing a file, until it is killed at the end of the block."""
+    environment = {**os.environ, "TMPDIR": str(path.parent)}
+    command = [sys.executable, "-c", WRITER, str(path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment) as process:
+        assert process.stdout.readline() == b"ready\n"
+        yield
+        process.kill()
+
+
+def test_what_a_killed_process_left_is_removed_by_a_later_one(tmp_path):
+    path = tmp_path / "a.txt"
+    foreign = [".a.txt.1.tmp", ".a.txt.2.tmp", TEMPORARY + "x", ".b.tmp"]
+    for name in foreign[:3]:
+        (tmp_path / name).mkdir()
+    (tmp_path / foreign[1] / "notes").write_text("not ours")
+    (tmp_path / foreign[3]).write_text("a file")
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / LOCK_FILE).touch()
+    (tmp_path / ".c.tmp").symlink_to(outside)
+    kept = {*foreign, "outside", ".c.tmp"}
+    with writer(path):
+        left = {file.name for file in tmp_path.iterdir()} - kept
+        assert len(left) == 3
+        remove_leftovers(tmp_path)  # the process lives
+        assert {file.name for file in tmp_path.iterdir()} == left | kept
+    assert {file.name for file in tmp_path.iterdir()} == left | kept
+    with replacing(path) as temporary:  # the first one in this folder
+        temporary.write_text("new")
+    assert {file.name for file in tmp_path.iterdir()} == {"a.txt"} | kept
+    assert (outside / LOCK_FILE).exists()
+    assert (tmp_path / foreign[1] / "notes").read_text() == "not ours"
+
+
+def test_a_scratch_folder_lasts_as_long_as_its_object():
+    scratch = ScratchFolder()
+    path = scratch.path
+    (path / "a").write_text("a")
+    child = os.fork()
+    if not child:
+        scratch._remove()  # as at the end of a forked process
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert (path / "a").exists()
+    del scratch
+    assert not path.parent.exists()
+
+
+def test_a_folder_is_replaced_and_put_back_after_a_failure(tmp_path, monkeypatch):
+    for name in ("old", "new"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / name).touch()
+    replace_folder(tmp_path / "new", tmp_path / "old")
+    assert [file.name for file in (tmp_path / "old").iterdir()] == ["new"]
+    with pytest.raises(FileNotFoundError):
+        replace_folder(tmp_path / "missing", tmp_path / "old")
+    assert [file.name for file in tmp_path.iterdir()] == ["old"]
+    assert [file.name for file in (tmp_path / "old").iterdir()] == ["new"]

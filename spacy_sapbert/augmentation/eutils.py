@@ -85,8 +85,7 @@ class Eutils:
             return answer
         answer = self._try(tool, question, is_whole)
         if kept:
-            with replacing(kept) as temporary:
-                kept.parent.mkdir(parents=True, exist_ok=True)
+            with replacing(kept, parents=True) as temporary:
                 temporary.write_bytes(answer)
         return answer
 

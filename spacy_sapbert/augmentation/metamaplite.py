@@ -7,12 +7,11 @@ import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from ..corpora.report import Report
 from ..corpora.source import Source
 from ..errors import Errors, SapbertError
-from ..files import replacing
+from ..files import ScratchFolder, replacing
 from .annotations import Annotation
 from .metamap import READERS, read_output
 
@@ -37,8 +36,7 @@ def write_texts(texts: Sequence[str], folder: Path) -> int:
     different = {file_stem(text): text for text in texts}
     for stem, text in different.items():
         path = folder / f"{stem}.txt"
-        with replacing(path) as temporary:
-            folder.mkdir(parents=True, exist_ok=True)
+        with replacing(path, parents=True) as temporary:
             temporary.write_bytes(text.encode())  # text mode could change line ends, and with them offsets
     return len(different)
 
@@ -102,10 +100,10 @@ class MetaMapLite:
 
     def _run(self, texts: Sequence[str]) -> None:
         folder = self._output.folder
-        with TemporaryDirectory() as temporary:
-            write_texts(texts, Path(temporary))
-            files = sorted(Path(temporary).glob("*.txt"))
-            names = Path(temporary) / "files"
+        with ScratchFolder() as temporary:
+            write_texts(texts, temporary)
+            files = sorted(temporary.glob("*.txt"))
+            names = temporary / "files"
             names.write_text("".join(f"{file}\n" for file in files), encoding="utf-8")
             command = [*self._command, f"--filelistfn={names}"]
             done = subprocess.run(command, cwd=self._installed, capture_output=True, check=False)
@@ -116,8 +114,7 @@ class MetaMapLite:
             for file in files:
                 found = file.with_suffix(".mmi")
                 if found.is_file():  # moved at the end, so that no partial file looks complete
-                    with replacing(folder / found.name) as path:
-                        folder.mkdir(parents=True, exist_ok=True)
+                    with replacing(folder / found.name, parents=True) as path:
                         shutil.move(found, path)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import typer
@@ -17,6 +18,7 @@ from .discover import discover
 from .encoder import encoder
 from .evaluate import evaluate
 from .import_ import import_
+from .interrupting import Interruption, command_line
 from .kb import kb
 from .link import link
 from .mine import mine
@@ -24,6 +26,10 @@ from .pairs import pairs
 from .pretrain import OVERRIDES, pretrain
 from .serve import serve
 
+_INTERRUPTED = (
+    "Interrupted. No unfinished file is left, and vectors that are complete are kept. {hint}To start again: {command}"
+)
+_HINTS = {"pretrain": "With --resume, training goes on from its last checkpoint. "}
 _HELP = "Link biomedical text to UMLS, MeSH or your own vocabulary."
 
 # the order in which the help text shows them
@@ -48,11 +54,17 @@ class _Commands(TyperGroup):
     """Shows errors that a user can correct without a traceback, also under spaCy's command line."""
 
     def invoke(self, ctx: Any) -> Any:
-        try:
-            return super().invoke(ctx)
-        except SapbertError as error:
-            typer.secho(str(error), fg="red", err=True)
-            raise typer.Exit(1) from error
+        with Interruption() as interruption:
+            try:
+                return super().invoke(ctx)
+            except SapbertError as error:
+                typer.secho(str(error), fg="red", err=True)
+                raise typer.Exit(1) from error
+            except KeyboardInterrupt:
+                if ctx.invoked_subcommand != "serve":  # there it is the way to stop
+                    hint = _HINTS.get(ctx.invoked_subcommand, "")
+                    typer.echo(_INTERRUPTED.format(command=command_line(sys.argv[1:]), hint=hint), err=True)
+                raise typer.Exit(interruption.status) from None
 
     def list_commands(self, ctx: Any) -> list[str]:
         return [name for commands in _PANELS.values() for name in commands]

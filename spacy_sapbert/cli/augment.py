@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import astuple, dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
 from ..errors import Errors, SapbertError
+from ..files import ScratchFolder
 from .options import grouped
 from .progress import show_values, stderr_console, track
 
@@ -289,9 +289,9 @@ def _search(
     if options.eutils:
         yield EutilsSearch(Eutils(options.eutils_url or URL, options.cache), options.eutils)
         return
-    with TemporaryDirectory() as folder:
+    with ScratchFolder() as folder:
         found = track(read_folder(options.documents or [], report), console)
-        with closing(FolderSearch(Path(folder) / "documents.db", found, excluded)) as search:
+        with closing(FolderSearch(folder / "documents.db", found, excluded)) as search:
             yield search
 
 
@@ -321,7 +321,7 @@ def _annotator(
 
     with ExitStack() as stack:
         if options.metamaplite:
-            work = cache / "metamaplite" if cache else Path(stack.enter_context(TemporaryDirectory()))
+            work = cache / "metamaplite" if cache else stack.enter_context(ScratchFolder())
             yield MetaMapLite(options.metamaplite, work, report)
         elif options.annotations:
             yield MetaMapLiteOutput(options.annotations, report)

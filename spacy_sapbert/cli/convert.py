@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import Progress, SpinnerColumn, TextColumn
 from rich.table import Table
 
 from ..corpora.document_ids import DocumentIds
@@ -21,6 +20,7 @@ from ..errors import Errors, SapbertError, Warnings
 from ..types import AnnotatedDocument
 from .corpora import Ids
 from .options import split_pairs
+from .progress import track
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -64,7 +64,7 @@ def convert(
     documents = _documents(
         inputs, report, split, format=format, encoding=encoding, strict=strict, types=types, names=names
     )
-    write_docbin(_progress(_docs(documents, nlp, split_tokens, report), console), output)
+    write_docbin(track(_docs(documents, nlp, split_tokens, report), console), output)
     _warn_of_missing_types([*(types or []), *names], report)
     _show(report, console, output)
 
@@ -113,12 +113,6 @@ def _docs(documents: Iterator[AnnotatedDocument], nlp: Language, split_tokens: b
 
     for document in documents:
         yield to_doc(nlp, document, split_tokens=split_tokens, report=report)
-
-
-def _progress(docs: Iterator[Doc], console: Console) -> Iterator[Doc]:
-    columns = (SpinnerColumn(), TextColumn("{task.completed} documents"))
-    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
-        yield from progress.track(docs, total=None)
 
 
 def _warn_of_missing_types(types: list[str], report: Report) -> None:

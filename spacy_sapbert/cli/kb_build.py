@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import Progress, ProgressColumn, SpinnerColumn, Task, TextColumn, TimeElapsedColumn
 from rich.table import Table
-from rich.text import Text
 
 from .kb_build_options import (
     CorpusOptions,
@@ -25,6 +23,7 @@ from .kb_build_options import (
     without_none,
 )
 from .options import grouped
+from .progress import track
 
 if TYPE_CHECKING:
     from ..kb.build import KnowledgeBaseBuilder
@@ -109,22 +108,12 @@ def _records(
 
 
 def _with_progress(records: Iterable[Record], report: ReadReport, console: Console) -> Iterator[Record]:
-    """Pass records on, and show the progress on a terminal."""
-    columns = (SpinnerColumn(), TextColumn("{task.completed:,} concepts"), _ShareRead(report), TimeElapsedColumn())
-    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
-        yield from progress.track(records)
+    """Pass records on, and show the progress: by the bytes of the sources that their readers have read."""
 
+    def share() -> float:
+        return report.bytes_read / report.bytes_total if report.bytes_total else 0.0
 
-class _ShareRead(ProgressColumn):
-    """The share of a source that has been read, by the bytes that its reader counts."""
-
-    def __init__(self, report: ReadReport) -> None:
-        super().__init__()
-        self._report = report
-
-    def render(self, task: Task) -> Text:
-        total = self._report.bytes_total
-        return Text(f"{self._report.bytes_read / total:.0%}" if total else "")
+    yield from track(records, console, "concepts", share=share)
 
 
 def _add_mentions(builder: KnowledgeBaseBuilder, corpora: Files, types: list[str] | None, strict: bool) -> None:

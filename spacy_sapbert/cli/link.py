@@ -4,25 +4,33 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from contextlib import closing
-from itertools import chain
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from itertools import chain, takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.console import Console
 
 from ..errors import Errors, SapbertError
-from ..io.documents import Problems, ReadOptions, read_documents
-from ..io.formats import InputFormat, OutputFormat, output_format
+from ..files import is_special
+from ..io.documents import InputDocument, Problems, ReadOptions, read_documents
+from ..io.formats import STDIN, InputFormat, OutputFormat, output_format
 from ..types import NIL
 from .inputs import BatchSize, Column, Format, Gold, IdKey, Inputs, NProcess, Pipeline, Strict, TextKey, with_formats
+from .interrupting import Interruption, command_line
 from .progress import stderr_console, track
 
 if TYPE_CHECKING:
-    from ..io.pipelines import LinkedDocument
+    from ..io.pipelines import LinkedDocument, LinkingPipeline
+    from ..io.runs import Journal
+
+Sources = Sequence[tuple[Path, ReadOptions]]
 
 _TO_HELP = "Format of the output. Default: by the ending of the file; jsonl for standard output."
+_RESUME_HELP = "Go on with an interrupted run, if there is one."
+_RESTART_HELP = "Throw an interrupted run away, and begin again."
 
 
 def link(
@@ -31,6 +39,8 @@ def link(
     format: Format = None,
     to: Annotated[OutputFormat | None, typer.Option(help=_TO_HELP)] = None,
     output: Annotated[Path | None, typer.Option(help="File to write. Default: standard output.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help=_RESUME_HELP)] = False,
+    restart: Annotated[bool, typer.Option("--restart", help=_RESTART_HELP)] = False,
     strict: Strict = False,
     batch_size: BatchSize = None,
     n_process: NProcess = 1,
@@ -43,36 +53,140 @@ def link(
 
     Offsets count the characters of the title and the text, which are joined by a blank.
     Broken records are reported, counted and left out.
+    With --output, an interrupted run keeps the finished documents. Start it again with --resume.
     """
-    console = stderr_console()
-    problems = Problems(console, strict=strict)
     sources = with_formats(inputs, format, ReadOptions(InputFormat.text, text_key, id_key, column, gold))
-    from ..io.outputs import write_records
-    from ..io.pipelines import LinkingPipeline
-    from ..io.records import record_of
-
-    output_as = to or output_format(output)
-    linking = LinkingPipeline(pipeline, problems, given=gold or format is InputFormat.names)
-    documents = chain.from_iterable(read_documents(path, options, problems) for path, options in sources)
-    counts: Counter[str] = Counter()
-    shown = output is not None or not sys.stdout.isatty()
-    with closing(linking(documents, batch_size=batch_size, n_process=n_process, short_lived=True)) as linked:
-        counted = track(_counted(linked, counts, problems), console, shown=shown)
-        write_records((record_of(item, linking.kb) for item in counted), output_as, output)
-    console.print(_summary(counts, problems.count))
-
-
-def _counted(linked: Iterable[LinkedDocument], counts: Counter[str], problems: Problems) -> Iterator[LinkedDocument]:
-    """Count documents and mentions. It is an error if all records are broken, and then no file is written."""
-    for item in linked:
-        counts["documents"] += 1
-        counts["mentions"] += len(item.mentions)
-        counts["linked"] += sum(mention.kb_id_ not in ("", NIL) for mention in item.mentions)
-        yield item
-    if problems.count and not counts["documents"]:
-        raise SapbertError(Errors.E508.format(n=problems.count))
-
-
-def _summary(counts: Counter[str], broken: int) -> str:
+    if resume and restart:
+        raise typer.BadParameter("give either --resume or --restart", param_hint="--restart")
+    run = _Run(pipeline, inputs, sources, Problems(stderr_console(), strict=strict), batch_size, n_process)
+    if output is None or is_special(output):
+        if resume or restart:
+            raise SapbertError(Errors.E565.format(option="--resume" if resume else "--restart"))
+        counts = run.stream(to or output_format(output), output)
+    else:
+        counts = run.with_journal(to or output_format(output), output, resume=resume, restart=restart)
     done = f"{counts['documents']:,} documents, {counts['mentions']:,} mentions, {counts['linked']:,} of them linked"
-    return f"{done}; {broken:,} broken records left out"
+    run.console.print(f"{done}; {run.problems.count:,} broken records left out")
+
+
+class _Run:
+    """A run of the command: all documents from the inputs to the output."""
+
+    def __init__(
+        self,
+        pipeline: str,
+        inputs: Sequence[Path],
+        sources: Sources,
+        problems: Problems,
+        batch_size: int | None,
+        n_process: int,
+    ) -> None:
+        self.problems = problems
+        self.console: Console = problems.console
+        self._pipeline = pipeline
+        self._inputs = inputs
+        self._sources = sources
+        self._batch_size = batch_size
+        self._n_process = n_process
+
+    def stream(self, format: OutputFormat, output: Path | None) -> Counter[str]:
+        """Write each document as soon as it is linked."""
+        from ..io.outputs import write_records
+        from ..io.records import record_of
+
+        linking = self._load()
+        counts: Counter[str] = Counter()
+
+        def records() -> Iterator[dict[str, Any]]:
+            shown = output is not None or not sys.stdout.isatty()
+            with closing(self._linked(linking, self._documents())) as linked:
+                for item in track(linked, self.console, shown=shown):
+                    counts.update(documents=1, **_counts(item))
+                    yield record_of(item, linking.kb)
+            self._check(counts)
+
+        write_records(records(), format, output)
+        return counts
+
+    def with_journal(self, format: OutputFormat, output: Path, *, resume: bool, restart: bool) -> Counter[str]:
+        """Keep each document in a journal as soon as it is linked, and write the output at the end."""
+        from ..io.outputs import write_records
+        from ..io.runs import Journal, identity_of
+
+        with Journal(output, resume=resume, restart=restart) as journal, self._keeping(journal) as interruption:
+            linking = self._load()
+            journal.begin(identity_of(linking, self._inputs, (options for _, options in self._sources)))
+            if journal.counts["documents"]:
+                self.console.print(f"{journal.counts['documents']:,} documents are already finished")
+            self._link_all(linking, journal, lambda: interruption.signal is not None)
+            self._check(journal.counts)
+            write_records(journal.records(), format, output)
+            journal.finish()
+            return journal.counts
+
+    def _link_all(self, linking: LinkingPipeline, journal: Journal, is_stopped: Callable[[], bool]) -> None:
+        from ..io.records import record_of
+
+        total, done = self._total(), journal.counts["documents"]
+        unfinished = journal.unfinished(self._documents(), self.problems, linking.nlp.max_length)
+        documents = takewhile(lambda _: not is_stopped(), unfinished)
+        with closing(self._linked(linking, documents)) as linked:
+            for item in track(linked, self.console, total=total, done=done):
+                journal.add(item.document, record_of(item, linking.kb), **_counts(item))
+        if is_stopped():
+            raise KeyboardInterrupt
+
+    @contextmanager
+    def _keeping(self, journal: Journal) -> Iterator[Interruption]:
+        """Say how to go on if the block ends early, and end the command if it was interrupted."""
+        from ..io.runs import OtherRun
+
+        # several processes finish what they have begun, which is kept, too
+        with Interruption(at_once=self._n_process == 1) as interruption:
+            try:
+                yield interruption
+            except KeyboardInterrupt:
+                self.console.print(_how_to_go_on("Interrupted", journal.n_kept()))
+                raise typer.Exit(interruption.status) from None
+            except SapbertError as error:
+                if isinstance(error, OtherRun) or not journal.n_kept():
+                    raise
+                raise SapbertError(f"{error}\n{_how_to_go_on('Stopped', journal.n_kept())}") from error
+
+    def _load(self) -> LinkingPipeline:
+        from ..io.pipelines import LinkingPipeline
+
+        given = any(options.gold or options.format is InputFormat.names for _, options in self._sources)
+        return LinkingPipeline(self._pipeline, self.problems, given=given)
+
+    def _documents(self) -> Iterator[InputDocument]:
+        return chain.from_iterable(read_documents(path, options, self.problems) for path, options in self._sources)
+
+    def _linked(
+        self, linking: LinkingPipeline, documents: Iterator[InputDocument]
+    ) -> Generator[LinkedDocument, None, None]:
+        return linking(documents, batch_size=self._batch_size, n_process=self._n_process, short_lived=True)
+
+    def _total(self) -> int | None:
+        """Count the documents, which takes far less time than linking them. Standard input can be read only once."""
+        if any(path == STDIN for path, _ in self._sources):
+            return None
+        silent = Problems(Console(quiet=True))
+        return sum(1 for path, options in self._sources for _ in read_documents(path, options, silent))
+
+    def _check(self, counts: Mapping[str, int]) -> None:
+        if self.problems.count and not counts["documents"]:
+            raise SapbertError(Errors.E508.format(n=self.problems.count))
+
+
+def _counts(item: LinkedDocument) -> dict[str, int]:
+    linked = sum(mention.kb_id_ not in ("", NIL) for mention in item.mentions)
+    return {"mentions": len(item.mentions), "linked": linked}
+
+
+def _how_to_go_on(reason: str, finished: int) -> str:
+    if not finished:
+        return f"{reason}. No document was finished, so nothing is kept."
+    given = [argument for argument in sys.argv[1:] if argument not in ("--resume", "--restart")]
+    command = command_line([*given, "--resume"])
+    return f"{reason}. {finished:,} finished documents are kept. To go on: {command}"

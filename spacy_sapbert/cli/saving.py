@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import Errors, SapbertError
+from ..files import replace_folder, temporary_folder
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -34,10 +34,8 @@ def save_pipeline(nlp: Language, output: Path) -> None:
     output = output.absolute()
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=f".{output.name}.", dir=output.parent) as temporary:
-            nlp.to_disk(Path(temporary) / "new")
-            if output.exists():
-                output.rename(Path(temporary) / "old")
-            (Path(temporary) / "new").rename(output)
+        with temporary_folder(output) as temporary:
+            nlp.to_disk(temporary / "new")
+            replace_folder(temporary / "new", output)
     except OSError as error:
         raise SapbertError(Errors.E507.format(path=output, reason=error)) from error

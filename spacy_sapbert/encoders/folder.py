@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import copy
 import json
-import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import Errors, SapbertError
+from ..files import replace_folder, replaced_folder, temporary_folder
 from ..text.normalize import TEXT_NORMALIZERS
 from .adapter import has_adapter, load_adapter, save_adapter
 from .lexical_model import NGRAMS_FOLDER, LexicalModel
@@ -212,8 +212,8 @@ def _load(name: str, load: Callable[[dict[str, bool]], Any]) -> Any:
     is_folder = folder.is_dir()
     if folder.is_file():  # otherwise transformers would ask the hub again and again
         raise SapbertError(Errors.E301.format(name=name, reason="it is a file"))
-    if not is_folder and _replaced_folder(folder).is_dir():
-        raise SapbertError(Errors.E308.format(path=folder, aside=_replaced_folder(folder)))
+    if not is_folder and replaced_folder(folder).is_dir():
+        raise SapbertError(Errors.E308.format(path=folder, aside=replaced_folder(folder)))
     if is_folder and not any((folder / file).is_file() for file in WEIGHT_FILES):
         raise SapbertError(Errors.E302.format(path=name, reason=f"it has none of {', '.join(WEIGHT_FILES)}"))
     with reading_folder(name):
@@ -348,38 +348,18 @@ def _replacing(folder: Path) -> Iterator[Path]:
     from safetensors import SafetensorError
 
     folder = folder.resolve()  # a symbolic link keeps pointing to the folder
-    new = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
     try:
         cards = _cards_to_keep(folder)
-        new.mkdir(parents=True)
-        yield new
-        for card in cards:
-            shutil.copyfile(card, new / card.name)
-        _put_in_place(new, folder)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with temporary_folder(folder) as temporary:
+            new = temporary / "new"
+            new.mkdir()
+            yield new
+            for card in cards:
+                shutil.copyfile(card, new / card.name)
+            replace_folder(new, folder)
     except (OSError, SafetensorError) as error:
         raise SapbertError(Errors.E315.format(path=folder, reason=error)) from error
-    finally:
-        shutil.rmtree(new, ignore_errors=True)
-
-
-def _put_in_place(new: Path, folder: Path) -> None:
-    aside = _replaced_folder(folder)
-    if folder.exists():
-        shutil.rmtree(aside, ignore_errors=True)
-        folder.rename(aside)
-    try:
-        new.rename(folder)
-    except OSError:
-        if aside.exists():
-            aside.rename(folder)
-        raise
-    shutil.rmtree(aside, ignore_errors=True)
-
-
-def _replaced_folder(folder: Path) -> Path:
-    """Return the temporary name of a folder while another one replaces it."""
-    folder = folder.resolve()
-    return folder.with_name(f".{folder.name}.replaced")
 
 
 def _cards_to_keep(folder: Path) -> list[Path]:

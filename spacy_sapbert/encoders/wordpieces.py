@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from ..errors import Errors, SapbertError
+from ..files import ScratchFolder
 
 CONTINUED = "##"
 
@@ -95,8 +95,7 @@ def with_vocabulary(tokenizer: Any, pieces: Sequence[str]) -> Any:
     from transformers import AutoTokenizer
 
     ids = {piece: place for place, piece in enumerate(pieces)}
-    with TemporaryDirectory() as temporary:
-        folder = Path(temporary)
+    with ScratchFolder() as folder:
         tokenizer.save_pretrained(folder)
         _edit_json(folder / "tokenizer.json", lambda saved: _renumber_tokenizer(saved, ids))
         _edit_json(folder / "tokenizer_config.json", lambda saved: _renumber_config(saved, ids))

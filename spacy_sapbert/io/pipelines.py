@@ -15,6 +15,7 @@ from spacy.tokens import Doc, Span
 from spacy.util import is_package, raise_error
 
 from ..corpora.docs import DOC_ID
+from ..encoders.fork_safety import use_one_thread_after_fork
 from ..errors import Errors, SapbertError
 from ..kb.knowledge_base import KnowledgeBase
 from ..pipeline.factories import LINKER, MATCHER, PREPARING
@@ -161,6 +162,8 @@ class LinkingPipeline:
         Yields:
             The linked documents, in the order of the input.
         """
+        if n_process > 1:
+            use_one_thread_after_fork()
         feed = _Feed(sound(documents, self.problems, self.nlp.max_length), self._input)
         zone = DOCUMENTS_PER_ZONE if short_lived and n_process == 1 else None
         results = self._results(feed, batch_size, n_process, zone)

@@ -9,22 +9,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 import sqlite3
-import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager
 from functools import cached_property
-from glob import escape
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from filelock import FileLock, Timeout
 
 from ..errors import Errors, SapbertError
+from ..files import remove_leftovers, temporary_folder
 from ..types import Name, Record
 from .arrays import compute_arrays
 from .knowledge_base import FORMAT, INDEXES, SCHEMA, KnowledgeBase
@@ -324,7 +321,9 @@ def new_knowledge_base(
         try:
             if path.is_dir():
                 raise IsADirectoryError("it is a folder")
-            folder = stack.enter_context(_temporary_folder(path))
+            path.parent.mkdir(parents=True, exist_ok=True)
+            remove_leftovers(path.parent)  # they can be as large as the knowledge base
+            folder = stack.enter_context(temporary_folder(path))
         except OSError as error:
             raise SapbertError(Errors.E104.format(path=path, reason=error)) from error
         try:
@@ -358,26 +357,6 @@ def build_knowledge_base(records: Iterable[Record], path: Path, meta: dict[str, 
 
 
 # --- the temporary file
-
-
-@contextmanager
-def _temporary_folder(path: Path) -> Iterator[Path]:
-    """Create a folder next to the new file, and remove it at the end of the block.
-
-    The folder stays locked until the block ends or the process dies. Folders that killed builds of the same file left
-    behind are removed first.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    for other in path.parent.glob(f".{escape(path.name)}.*.tmp"):
-        if (other / _FILE).exists():  # without the file, another build may be about to lock the folder
-            with suppress(Timeout, OSError), FileLock(other / "lock", timeout=0):
-                shutil.rmtree(other, ignore_errors=True)
-    folder = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent))
-    try:
-        with FileLock(folder / "lock"):
-            yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _connect(path: Path) -> sqlite3.Connection:

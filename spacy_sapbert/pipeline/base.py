@@ -1,6 +1,5 @@
 """Base classes of our components: save to a folder, and process documents in batches."""
 
-import tempfile
 from pathlib import Path
 from typing import Any, Dict, Iterable, Iterator, Mapping, Optional, Tuple, TypeVar
 
@@ -10,8 +9,9 @@ from spacy.tokens import Doc
 from spacy.util import ensure_path, minibatch
 from spacy.vocab import Vocab
 
-from ..assets import TEMPORARY, AssetWriter
+from ..assets import AssetWriter
 from ..errors import Errors, SapbertError
+from ..files import ScratchFolder
 from .component_folder import check_inside, files_in, is_in_pipeline, read_component, write_component
 from .component_settings import settings_of
 from .external_assets import EXTERNAL, INSIDE, check_storage, find_external
@@ -69,8 +69,7 @@ class FolderPipe(Pipe):
 
     def to_bytes(self, *, exclude: Iterable[str] = tuple()) -> bytes:
         """Return all saved files as bytes."""
-        with tempfile.TemporaryDirectory() as temporary:
-            folder = Path(temporary)
+        with ScratchFolder() as folder:
             self._write(folder, in_pipeline=False)
             files = {name: (folder / name).read_bytes() for name in files_in(folder)}
         data: bytes = srsly.msgpack_dumps(files)
@@ -84,8 +83,8 @@ class FolderPipe(Pipe):
         """
         files = _unpack(data)
         check_inside(files)
-        temporary = tempfile.TemporaryDirectory(prefix=TEMPORARY)
-        folder = Path(temporary.name)
+        temporary = ScratchFolder()
+        folder = temporary.path
         for name, content in files.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_bytes(content)

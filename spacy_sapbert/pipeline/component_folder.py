@@ -6,7 +6,6 @@ has this folder within its own.
 
 import os
 import shutil
-import tempfile
 from itertools import chain
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Set, Tuple
@@ -16,6 +15,7 @@ import srsly
 from .. import __version__
 from ..assets import ASSETS_FOLDER, AssetWriter, ExternalAsset
 from ..errors import Errors, SapbertError
+from ..files import temporary_folder
 
 FORMAT = 2
 MANIFEST_FILE = "component.json"
@@ -83,10 +83,10 @@ def write_component(folder: Path, save: Save, *, in_pipeline: bool, external: bo
     folder.mkdir(parents=True, exist_ok=True)
     prefix = _OF_PIPELINE if in_pipeline else _INSIDE
     old = _sound_manifest(folder) or Manifest({}, {}, {})
-    with tempfile.TemporaryDirectory(prefix=".saving_", dir=folder) as temporary:
-        new = Path(temporary) / "component"
+    with temporary_folder(folder / "saving") as temporary:
+        new = temporary / "component"
         new.mkdir()
-        assets = AssetWriter(Path(temporary) / ASSETS_FOLDER, _saved_assets(folder, old, prefix), external=external)
+        assets = AssetWriter(temporary / ASSETS_FOLDER, _saved_assets(folder, old, prefix), external=external)
         save(new, assets)
         files = {name: (new / name).stat().st_size for name in files_in(new)}
         for name in sorted(set(assets.names.values())):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,11 +9,11 @@ from typing import Any
 
 from spacy.tokens import Doc, Span
 
-from ..assets import TEMPORARY
 from ..encoders.documents import DocumentEncoder
 from ..encoders.lexical_model import NGRAMS_FOLDER
 from ..encoders.ngrams import TEXT_NORMALIZER, NgramEncoder
 from ..encoders.transformer import TransformerEncoder
+from ..files import ScratchFolder
 from ..kb.hierarchy import below
 from ..kb.knowledge_base import KnowledgeBase
 from ..kb.mentions import TRAINING_SOURCE, add_training_mentions
@@ -86,7 +85,7 @@ class Retriever:
     _ranker: ConceptRanker | None = field(default=None, init=False)
     _filtered: tuple[frozenset[str], Retriever] | None = field(default=None, init=False)
     _kb_without_training: KnowledgeBase | None = field(default=None, init=False)
-    _folders: list[tempfile.TemporaryDirectory[str]] = field(default_factory=list, init=False)
+    _folders: list[ScratchFolder] = field(default_factory=list, init=False)
 
     def __repr__(self) -> str:
         return f"Retriever({len(self.concepts)} concepts of {self.kb.path}, signals: {', '.join(self.signals)})"
@@ -250,8 +249,8 @@ class Retriever:
 
     def _folder(self) -> Path:
         """Return a new folder that exists as long as the retriever."""
-        self._folders.append(tempfile.TemporaryDirectory(prefix=TEMPORARY, ignore_cleanup_errors=True))
-        return Path(self._folders[-1].name)
+        self._folders.append(ScratchFolder())
+        return self._folders[-1].path
 
 
 def _spans(doc: Doc, evidence: Iterable[Characters]) -> Iterator[Span]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import Errors, SapbertError
+from ..files import remove_leftovers, temporary_folder
 
 if TYPE_CHECKING:
     import torch
@@ -58,18 +59,19 @@ def save_checkpoint(
     from safetensors.torch import save_file
 
     target = folder / f"{_PREFIX}{position.step}"
-    temporary = folder / f".{_PREFIX}tmp"
     try:
-        shutil.rmtree(temporary, ignore_errors=True)
-        temporary.mkdir(parents=True)
-        weights = {name: weight.detach().cpu().contiguous() for name, weight in _trained(module).items()}
-        save_file(weights, temporary / WEIGHTS_FILE)
-        save_file(_flatten(optimizer), temporary / OPTIMIZER_FILE)
-        (temporary / STATE_FILE).write_text(json.dumps({"run": run, "position": position._asdict()}, indent=2) + "\n")
-        shutil.rmtree(target, ignore_errors=True)
-        os.replace(temporary, target)
+        folder.mkdir(parents=True, exist_ok=True)
+        remove_leftovers(folder)  # each can be larger than the model
+        with temporary_folder(target) as temporary:
+            new = temporary / "new"
+            new.mkdir()
+            weights = {name: weight.detach().cpu().contiguous() for name, weight in _trained(module).items()}
+            save_file(weights, new / WEIGHTS_FILE)
+            save_file(_flatten(optimizer), new / OPTIMIZER_FILE)
+            (new / STATE_FILE).write_text(json.dumps({"run": run, "position": position._asdict()}, indent=2) + "\n")
+            shutil.rmtree(target, ignore_errors=True)
+            os.replace(new, target)
     except Exception as error:  # safetensors has its own error for a full disk
-        shutil.rmtree(temporary, ignore_errors=True)
         raise SapbertError(Errors.E331.format(path=target, reason=error)) from error
     for other in _checkpoints(folder):
         if other != target:

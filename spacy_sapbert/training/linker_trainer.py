@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import copy
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from ..assets import TEMPORARY
 from ..encoders.thinc_layer import thinc_encoder
 from ..errors import Errors, SapbertError
+from ..files import ScratchFolder
 from ..linking.candidates import CandidateGenerator
 from ..linking.linker import Linker, MentionQuery
 from ..linking.storage import with_mentions
@@ -86,7 +84,7 @@ class LinkerTrainer:
         self._picked: set[TrainingMention] = set()
         self._candidates = NameCandidates(generator, settings, self.counts)
         self._gold: list[AnnotatedDocument] = []
-        self._vectors_folder: tempfile.TemporaryDirectory[str] | None = None
+        self._vectors_folder: ScratchFolder | None = None
 
     @property
     def sparse_weight(self) -> float:
@@ -236,13 +234,13 @@ class LinkerTrainer:
         if not self._docs_since_refresh:
             return
         self.encoder.replace(self.encoder.model)  # updates the fingerprint
-        folder = tempfile.TemporaryDirectory(prefix=TEMPORARY, ignore_cleanup_errors=True)
+        folder = ScratchFolder()
         vectors = self.linker.generator.vectors
         assert isinstance(vectors, NameVectors)
-        build_name_vectors(self.linker.kb, self.encoder, Path(folder.name), compression=vectors.compression)
-        self.linker.generator.renew(NameVectors(Path(folder.name), self.linker.kb, self.encoder))
+        build_name_vectors(self.linker.kb, self.encoder, folder.path, compression=vectors.compression)
+        self.linker.generator.renew(NameVectors(folder.path, self.linker.kb, self.encoder))
         if self._vectors_folder:
-            self._vectors_folder.cleanup()
+            self._vectors_folder.remove()
         self._vectors_folder = folder
         self._picked.clear()
         self._docs_since_refresh = 0
@@ -263,8 +261,7 @@ class LinkerTrainer:
                 stack.callback(setattr, self.encoder, "trained", before)
                 self.note()
             if self._gold:
-                folder = stack.enter_context(tempfile.TemporaryDirectory(prefix=TEMPORARY))
-                generator = with_mentions(generator, self._gold, Path(folder))
+                generator = with_mentions(generator, self._gold, stack.enter_context(ScratchFolder()))
             yield generator
 
     def note(self) -> None:

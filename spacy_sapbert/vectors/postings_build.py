@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -17,6 +16,7 @@ import numpy as np
 
 from ..encoders.ngrams import IDF_FILE, SETTINGS_FILE, NgramEncoder
 from ..errors import Errors, SapbertError
+from ..files import temporary_folder
 from ..kb.knowledge_base import KnowledgeBase
 from ..text.characters import code_points, ngrams
 
@@ -105,8 +105,10 @@ def build_ngram_index(kb: KnowledgeBase, ngrams: NgramEncoder, folder: Path) -> 
     Raises:
         SapbertError: E507 the folder cannot be written, for example since the disk is full.
     """
-    with new_folder(folder) as new, tempfile.TemporaryDirectory(prefix="work.", dir=new.parent) as work:
-        _write(kb, ngrams, Path(work), new)
+    with new_folder(folder) as new:
+        work = new.with_name("work")
+        work.mkdir()
+        _write(kb, ngrams, work, new)
 
 
 @contextmanager
@@ -118,8 +120,8 @@ def new_folder(folder: Path) -> Iterator[Path]:
     """
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as temporary:
-            new = Path(temporary) / "new"
+        with temporary_folder(folder) as temporary:
+            new = temporary / "new"
             new.mkdir()
             yield new
             if folder.exists():

@@ -406,6 +406,10 @@ def test_strict_stops_and_writes_nothing(record, command, linking_folder, tmp_pa
     assert finished.err.startswith("[E506] ")
     assert "line 2" in finished.err
     assert output.read_text() == "before"
+    assert sorted(os.listdir(tmp_path)) == [".out.jsonl.part", "a.jsonl", "out.jsonl"]
+    path.write_bytes(b'{"text": "aspirin"}\n{"text": "corrected"}\n')
+    assert command("link", linking_folder, path, "--strict", "--output", output, "--resume").status == 0
+    assert [json.loads(line)["text"] for line in output.read_text().splitlines()] == ["aspirin", "corrected"]
     assert sorted(os.listdir(tmp_path)) == ["a.jsonl", "out.jsonl"]
 
 

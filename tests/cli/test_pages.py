@@ -228,3 +228,11 @@ def headings(page):
     """The anchors of a page, as GitHub makes them of its headings."""
     titles = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf8"), flags=re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def test_long_runs(place, linking_folder, run_page):
+    shutil.copytree(linking_folder, "my_pipeline")
+    srsly.write_jsonl("notes.jsonl", [{"text": "aspirin"}, {"text": "CF"}])
+    run_page("long-runs")
+    assert len(Path("links.tsv").read_text().splitlines()) == 3
+    assert not Path(".links.tsv.part").exists()

@@ -188,7 +188,7 @@ def test_a_failure_at_the_last_step_puts_the_old_folder_back(encoder, other, tmp
     rename = Path.rename
 
     def fail(self, target):
-        if self.name.endswith(".tmp"):
+        if self.name == "new":
             raise OSError(5, "Input/output error")
         return rename(self, target)
 

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 
 import numpy as np
 import pytest
 import torch
 
+from spacy_sapbert.encoders.fork_safety import PARALLELISM, use_one_thread_after_fork
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.vectors.flat import NameVectors, build_name_vectors
 
@@ -46,3 +48,19 @@ def test_a_forked_child_computes_after_its_parent_has(small_kb, tiny_encoder, tm
         assert receiver.recv() == expected
     finally:
         child.kill()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+@pytest.mark.parametrize(("given", "wanted"), [(None, "false"), ("true", "true")])
+def test_tokenizers_in_a_forked_process(given, wanted, monkeypatch):
+    use_one_thread_after_fork()
+    if given is None:
+        monkeypatch.delenv(PARALLELISM, raising=False)
+    else:
+        monkeypatch.setenv(PARALLELISM, given)
+    child = os.fork()
+    if not child:
+        os._exit(0 if os.environ[PARALLELISM] == wanted else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert os.environ.get(PARALLELISM) == given
