@@ -16,7 +16,20 @@ from ..files import open_output
 from ..io.documents import Problems, ReadOptions, read_documents
 from ..io.formats import InputFormat
 from ..types import NIL
-from .inputs import BatchSize, Column, Format, Gold, IdKey, Inputs, NProcess, Pipeline, Strict, TextKey, with_formats
+from .inputs import (
+    BatchSize,
+    Encoding,
+    Format,
+    Gold,
+    IdColumn,
+    Inputs,
+    NProcess,
+    Pipeline,
+    Strict,
+    TextColumn,
+    TitleColumn,
+    with_formats,
+)
 from .progress import show_values, stderr_console, track
 
 if TYPE_CHECKING:
@@ -50,9 +63,10 @@ def discover(
     strict: Strict = False,
     batch_size: BatchSize = None,
     n_process: NProcess = 1,
-    text_key: TextKey = "text",
-    id_key: IdKey = "id",
-    column: Column = 1,
+    text_column: TextColumn = None,
+    id_column: IdColumn = None,
+    title_column: TitleColumn = None,
+    encoding: Encoding = None,
     gold: Gold = False,
 ) -> None:
     """Find new names: linked mentions whose text is not yet a name of their concept.
@@ -64,7 +78,7 @@ def discover(
     """
     console = stderr_console()
     problems = Problems(console, strict=strict)
-    sources = with_formats(corpus, format, ReadOptions(InputFormat.text, text_key, id_key, column, gold))
+    sources = with_formats(corpus, format, ReadOptions(format, text_column, id_column, title_column, encoding, gold))
     from ..io.pipelines import LinkingPipeline
     from ..kb.new_names import Discovery, table_lines
 

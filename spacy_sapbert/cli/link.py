@@ -17,7 +17,20 @@ from ..files import open_output
 from ..io.documents import Problems, ReadOptions, read_documents
 from ..io.formats import InputFormat, OutputFormat, output_format
 from ..types import NIL
-from .inputs import BatchSize, Column, Format, Gold, IdKey, Inputs, NProcess, Pipeline, Strict, TextKey, with_formats
+from .inputs import (
+    BatchSize,
+    Encoding,
+    Format,
+    Gold,
+    IdColumn,
+    Inputs,
+    NProcess,
+    Pipeline,
+    Strict,
+    TextColumn,
+    TitleColumn,
+    with_formats,
+)
 from .progress import stderr_console, track
 
 if TYPE_CHECKING:
@@ -35,9 +48,10 @@ def link(
     strict: Strict = False,
     batch_size: BatchSize = None,
     n_process: NProcess = 1,
-    text_key: TextKey = "text",
-    id_key: IdKey = "id",
-    column: Column = 1,
+    text_column: TextColumn = None,
+    id_column: IdColumn = None,
+    title_column: TitleColumn = None,
+    encoding: Encoding = None,
     gold: Gold = False,
 ) -> None:
     """Link the mentions of documents to the concepts of a vocabulary.
@@ -47,7 +61,7 @@ def link(
     """
     console = stderr_console()
     problems = Problems(console, strict=strict)
-    sources = with_formats(inputs, format, ReadOptions(InputFormat.text, text_key, id_key, column, gold))
+    sources = with_formats(inputs, format, ReadOptions(format, text_column, id_column, title_column, encoding, gold))
     from ..io.outputs import write_linked
     from ..io.pipelines import LinkingPipeline
 

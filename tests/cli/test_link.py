@@ -34,7 +34,7 @@ def ids(record):
 
 def test_every_line_of_text_is_a_document(command, linking_folder, tmp_path):
     path = write(tmp_path / "notes.txt", TEXT)
-    finished = command("link", linking_folder, path)
+    finished = command("link", linking_folder, path, "--format", "lines")
     first, second = lines(finished)
     assert first == {
         "id": "notes.txt:1",
@@ -85,7 +85,7 @@ def test_every_line_of_text_is_a_document(command, linking_folder, tmp_path):
 def test_standard_input_and_gzipped_files_in_one_run(command, linking_folder, tmp_path):
     packed = tmp_path / "a.txt.gz"
     packed.write_bytes(gzip.compress(b"aspirin one"))
-    finished = command("link", linking_folder, packed, "-", "--format", "text", stdin=b"aspirin two\r\n")
+    finished = command("link", linking_folder, packed, "-", "--format", "lines", stdin=b"aspirin two\r\n")
     assert [(record["id"], record["text"]) for record in lines(finished)] == [
         ("a.txt.gz:1", "aspirin one"),
         ("stdin:1", "aspirin two"),
@@ -107,7 +107,7 @@ def test_jsonl_keeps_ids_titles_and_other_keys(command, linking_folder, tmp_path
 
 def test_jsonl_keys_can_be_named(command, linking_folder, tmp_path):
     path = write(tmp_path / "a.jsonl", '{"pmid": "9", "title": "aspirin"}')
-    (record,) = lines(command("link", linking_folder, path, "--text-key", "title", "--id-key", "pmid"))
+    (record,) = lines(command("link", linking_folder, path, "--text-column", "title", "--id-column", "pmid"))
     assert (record["id"], record["text"], "meta" in record) == ("9", "aspirin", False)
 
 
@@ -126,7 +126,7 @@ def test_names_are_linked_as_a_whole(command, linking_folder, tmp_path):
 
 def test_column_of_the_names(command, linking_folder, tmp_path):
     path = write(tmp_path / "names.tsv", "x\tmucoviscidosis", "y\t ", "z")
-    finished = command("link", linking_folder, path, "--format", "names", "--column", "2")
+    finished = command("link", linking_folder, path, "--format", "names", "--text-column", "2")
     assert [ids(record) for record in lines(finished)] == [["D003550"]]
     assert "names.tsv, line 2: no name in column 2; left out" in finished.err
     assert "names.tsv, line 3: no name in column 2; left out" in finished.err
@@ -259,7 +259,7 @@ def test_the_output_file_tells_the_format(command, linking_folder, tmp_path):
         finished = command("link", linking_folder, path, "--output", tmp_path / name)
         assert finished.out == b""
     beginnings = [(tmp_path / name).read_text()[:6] for name in ("o.html", "o.tsv", "o.pubtator", "o.jsonl", "o.dat")]
-    assert beginnings == ["<!DOCT", "doc_id", "a.txt:", '{"id":', '{"id":']
+    assert beginnings == ["<!DOCT", "doc_id", "a.txt|", '{"id":', '{"id":']
 
 
 def test_a_gzipped_output_is_the_same_each_time(command, linking_folder, tmp_path):
@@ -268,12 +268,12 @@ def test_a_gzipped_output_is_the_same_each_time(command, linking_folder, tmp_pat
     for output in outputs:
         command("link", linking_folder, path, "--output", output)
     assert outputs[0].read_bytes() == outputs[1].read_bytes()
-    assert json.loads(gzip.decompress(outputs[0].read_bytes()))["text"] == "aspirin"
+    assert json.loads(gzip.decompress(outputs[0].read_bytes()))["text"] == "aspirin\n"
 
 
 def test_html_page_of_the_command(command, linking_folder, tmp_path):
     path = write(tmp_path / "a.txt", "aspirin <b>", "zebra")
-    page = command("link", linking_folder, path, "--to", "html").out.decode()
+    page = command("link", linking_folder, path, "--format", "lines", "--to", "html").out.decode()
     assert page.startswith("<!DOCTYPE html>")
     assert page.endswith("</html>\n")
     assert '<a href="https://meshb.nlm.nih.gov/record/ui?ui=D001241">D001241</a> Aspirin' in page
@@ -370,7 +370,7 @@ def test_broken_lines_of_pubtator(command, linking_folder, tmp_path):
 
 def test_a_text_of_a_million_characters(command, linking_folder, tmp_path):
     path = write(tmp_path / "a.txt", "some aspirin " + "word " * 210_000 + "some aspirin", "aspirin")
-    finished = command("link", linking_folder, path, "--to", "tsv")
+    finished = command("link", linking_folder, path, "--format", "lines", "--to", "tsv")
     rows = [row.split("\t")[:3] for row in finished.out.decode().splitlines()[1:]]
     assert rows == [["a.txt:1", "5", "12"], ["a.txt:1", "1050018", "1050025"], ["a.txt:2", "0", "7"]]
 
@@ -384,7 +384,7 @@ def test_the_limit_of_parser_and_ner_is_kept(command, small_kb, tmp_path):
     nlp.add_pipe("sapbert_linker", config={"kb": str(small_kb.path), "encoder": "none"})
     nlp.to_disk(tmp_path / "pipeline")
     path = write(tmp_path / "a.txt", "x" * 1_000_001, "aspirin")
-    finished = command("link", tmp_path / "pipeline", path)
+    finished = command("link", tmp_path / "pipeline", path, "--format", "lines")
     assert [record["text"] for record in lines(finished)] == ["aspirin"]
     assert "line 1: the text has 1,000,001 characters" in finished.err
 
@@ -409,7 +409,7 @@ def failing(monkeypatch):
 def test_the_others_of_a_failed_batch_are_linked(n_process, failing, command, linking_folder, tmp_path):
     texts = ["aspirin 0", "!", "aspirin 2", "aspirin 3", "aspirin!", "aspirin 5", "!"]
     path = write(tmp_path / "a.txt", *texts)
-    finished = command("link", linking_folder, path, "--n-process", n_process, "--batch-size", 3)
+    finished = command("link", linking_folder, path, "--format", "lines", "--n-process", n_process, "--batch-size", 3)
     found = [(record["text"], ids(record)) for record in lines(finished)]
     assert found == [(f"aspirin {i}", ["D001241"]) for i in (0, 2, 3, 5)]
     told = [line for line in finished.err.splitlines() if "no exclamation" in line]
@@ -429,7 +429,7 @@ def test_a_function_that_fails(n_process, command, linking_folder, tmp_path):
     nlp.add_pipe("fails_on_exclamation", first=True)
     nlp.to_disk(tmp_path / "pipeline")
     path = write(tmp_path / "a.txt", "aspirin", "!", "CF")
-    finished = command("link", tmp_path / "pipeline", path, "--n-process", n_process)
+    finished = command("link", tmp_path / "pipeline", path, "--format", "lines", "--n-process", n_process)
     assert [record["text"] for record in lines(finished)] == ["aspirin", "CF"]
     assert "line 2: the pipeline fails on it" in finished.err
 
@@ -448,8 +448,8 @@ def test_what_the_user_can_mend_ends_the_run(n_process, command, linking_folder,
 
 def test_processes_give_what_one_gives(command, dense_folder, tmp_path):
     path = write(tmp_path / "a.txt", *(f"aspirin {i} for breast and ovarian cancer" for i in range(50)), TEXT)
-    one = command("link", dense_folder, path)
-    two = command("link", dense_folder, path, "--n-process", 2, "--batch-size", 7)
+    one = command("link", dense_folder, path, "--format", "lines")
+    two = command("link", dense_folder, path, "--format", "lines", "--n-process", 2, "--batch-size", 7)
     assert len(lines(one)) == 52
     assert one.out == two.out
 
@@ -514,7 +514,7 @@ def test_a_pipe_as_output_is_written_to_as_it_is(command, linking_folder, tmp_pa
     finished = command("link", linking_folder, write(tmp_path / "a.txt", "aspirin"), "--output", pipe)
     reader.join(timeout=10)
     assert finished.status == 0
-    assert json.loads(read[0])["text"] == "aspirin"
+    assert json.loads(read[0])["text"] == "aspirin\n"
     assert pipe.is_fifo()
 
 
@@ -522,7 +522,7 @@ def test_a_pipe_as_output_is_written_to_as_it_is(command, linking_folder, tmp_pa
 @pytest.mark.parametrize("n_process", ["1", "2"])
 def test_a_reader_that_stops_ends_the_command_quietly(n_process, linking_folder, tmp_path):
     path = write(tmp_path / "a.txt", *(f"aspirin {i} " + "x " * 500 for i in range(2000)))
-    arguments = ["link", linking_folder, path, "--n-process", n_process, "--batch-size", "20"]
+    arguments = ["link", linking_folder, path, "--format", "lines", "--n-process", n_process, "--batch-size", "20"]
     main = "from spacy_sapbert.cli import main; main()"
     with subprocess.Popen(
         [sys.executable, "-c", main, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
