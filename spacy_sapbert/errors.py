@@ -87,10 +87,7 @@ class Errors:
     )
     # inputs of `link` and `discover`
     E133 = "[E133] {path}: the text is not valid {encoding} ({reason}). Give the encoding of the file with --encoding."
-    E134 = (
-        "[E134] {path} has no column {column}. Its columns are: {columns}. Name the right one with {option}. In JSON "
-        "lines, a column is a key."
-    )
+    E134 = "[E134] {path} has no column {column}. Its columns are: {columns}. Name the right one with {option}."
     E135 = (
         "[E135] {path} cannot be read as Parquet ({reason}). Check that the file is complete, or give its format with "
         "--format."

@@ -15,6 +15,7 @@ from ..errors import Errors, SapbertError
 from ..files import open_output
 from ..io.documents import Problems, ReadOptions, read_documents
 from ..io.formats import InputFormat
+from ..io.totals import total_documents
 from ..types import NIL
 from .inputs import (
     BatchSize,
@@ -92,7 +93,8 @@ def discover(
     with open_output(output) as write:
         discovery = Discovery(linking.kb)
         with closing(linking(documents, batch_size=batch_size, n_process=n_process, short_lived=True)) as linked:
-            for item in track(linked, console):
+            total = total_documents(sources) if console.is_terminal else None
+            for item in track(linked, console, total=total):
                 counts["documents"] += 1
                 discovery.add(item.document.doc_id, _occurrences(item, type or (), counts))
         if problems.count and not counts["documents"]:

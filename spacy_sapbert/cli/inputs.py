@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from ..errors import Errors, SapbertError
+from ..io.documents import check_table
 from ..io.folders import files_of
 from ..io.formats import ANNOTATED, INPUT_SUFFIXES, STDIN, InputFormat, input_format, suffix_format
 from ..io.sources import ReadOptions
@@ -53,8 +54,8 @@ def with_formats(
     All inputs are checked before the first is read, so that a wrong file name is found at once.
 
     Raises:
-        SapbertError: E123 there is no such encoding. E504 there is no such file. E505 a file name shows no format. E509
-            a folder has no file to read. E512 a column of names has no number.
+        SapbertError: E123 there is no such encoding. E134 to E139 a table cannot be read. E504 there is no such file.
+            E505 a file name shows no format. E509 a folder has no file to read. E512 a column of names has no number.
     """
     for path in inputs:
         if path.is_dir():
@@ -69,6 +70,9 @@ def with_formats(
     if options.gold and any(format not in ANNOTATED for format in formats):
         names = ", ".join(format.value for format in ANNOTATED)
         raise typer.BadParameter(f"the input must have a format with annotated mentions: {names}", param_hint="--gold")
+    for path, chosen in sources:
+        if not path.is_dir():
+            check_table(path, chosen)
     return sources
 
 

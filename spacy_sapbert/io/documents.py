@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+from rich.console import Console
+
 from ..errors import SapbertError
 from ..files import without_gz
 from .annotated_files import read_bioc_file, read_spacy_file
@@ -55,6 +57,16 @@ def read_documents(path: Path, options: ReadOptions, problems: Problems) -> Iter
     for document in documents:
         problems.check_id(document)
         yield document
+
+
+def check_table(path: Path, options: ReadOptions) -> None:
+    """Read the first document of a table, so that a missing column is found before the pipeline is loaded.
+
+    Raises:
+        SapbertError: As for `read_documents`.
+    """
+    if options.format in (InputFormat.csv, InputFormat.tsv, InputFormat.parquet) and path != STDIN:
+        next(read_documents(path, options, Problems(Console(quiet=True))), None)
 
 
 def sound(documents: Iterable[InputDocument], problems: Problems, max_length: int) -> Iterator[InputDocument]:

@@ -56,6 +56,6 @@ def _link_problem(entry: os.DirEntry[str], root: str) -> str:
         target = os.path.realpath(entry.path, strict=True)
     except OSError as error:
         return f"this symbolic link leads nowhere ({error.strerror})"
-    if os.path.commonpath([root, target]) != root:
+    if not Path(target).is_relative_to(root):
         return "this symbolic link leaves the folder"
     return "this is a symbolic link to a folder, which is not followed" if os.path.isdir(target) else ""

@@ -53,7 +53,8 @@ def read_tsv(source: DocumentSource, options: ReadOptions) -> Iterator[InputDocu
         SapbertError: E134 a column is missing, E139 it is there twice.
     """
     lines = _Lines(source)
-    yield from _read(source, options, lines, csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))
+    cells = csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
+    yield from _read(source, options, lines, cells, is_unquoted=True)
 
 
 def _delimiter(first: str, is_row: bool) -> str:
@@ -84,7 +85,12 @@ class _Lines(Iterator[str]):
 
 
 def _read(
-    source: DocumentSource, options: ReadOptions, lines: _Lines, cells: Iterator[list[str]]
+    source: DocumentSource,
+    options: ReadOptions,
+    lines: _Lines,
+    cells: Iterator[list[str]],
+    *,
+    is_unquoted: bool = False,
 ) -> Iterator[InputDocument]:
     rows = _rows(source, lines, cells)
     line, header = next(rows, (1, []))
@@ -98,7 +104,8 @@ def _read(
         if len(row) == len(header):
             yield _document(source, columns, dict(zip(header, row, strict=True)), line, "line")
         else:
-            source.broken(line, f"{len(row)} cells instead of {len(header)}")
+            hint = "; if cells are in quotes, give --format csv" if any('"' in cell for cell in row) else ""
+            source.broken(line, f"{len(row)} cells instead of {len(header)}{hint if is_unquoted else ''}")
 
 
 def _rows(source: DocumentSource, lines: _Lines, cells: Iterator[list[str]]) -> Iterator[tuple[int, list[str]]]:

@@ -1,9 +1,11 @@
 import gzip
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 import spacy
@@ -90,6 +92,13 @@ def test_standard_input_and_gzipped_files_in_one_run(command, linking_folder, tm
         ("a.txt.gz:1", "aspirin one"),
         ("stdin:1", "aspirin two"),
     ]
+
+
+def test_standard_input_is_one_text_or_a_table(command, linking_folder):
+    (record,) = lines(command("link", linking_folder, "-", "--format", "text", stdin=b"aspirin\nCF"))
+    assert (record["id"], record["text"], ids(record)) == ("stdin", "aspirin\nCF", ["D001241", "D003550"])
+    (record,) = lines(command("link", linking_folder, "-", "--format", "csv", stdin=b"text\naspirin"))
+    assert (record["id"], ids(record)) == ("stdin:2", ["D001241"])
 
 
 def test_jsonl_keeps_ids_titles_and_other_keys(command, linking_folder, tmp_path):
@@ -180,10 +189,92 @@ def test_gold_offsets_that_do_not_fit_are_told_of(command, linking_folder, tmp_p
     assert "1 annotated mentions differ from the text at their offsets; 1 of them were moved" in finished.err
 
 
-def test_gold_wants_pubtator(command, linking_folder, tmp_path):
+def test_gold_wants_annotated_mentions(command, linking_folder, tmp_path):
     finished = command("link", linking_folder, write(tmp_path / "a.txt", "aspirin"), "--gold")
     assert finished.status == 2
-    assert "pubtator" in finished.err
+    assert "pubtator, bioc, spacy" in finished.err
+
+
+def test_a_folder_of_several_formats(command, linking_folder, tmp_path):
+    folder = tmp_path / "notes"
+    (folder / "sub").mkdir(parents=True)
+    write(folder / "sub" / "a.txt", "aspirin", "and CF")
+    write(folder / "b.csv", "id,text", "7,aspirin")
+    write(folder / "c.pubtator", "8|t|aspirin", "8|a|")
+    write(folder / "d.csv", "body", "aspirin")
+    (folder / "e.png").write_bytes(b"\x89PNG")
+    finished = command("link", linking_folder, folder)
+    assert [(record["id"], ids(record)) for record in lines(finished)] == [
+        ("7", ["D001241"]),
+        ("8", ["D001241"]),
+        ("sub/a.txt", ["D001241", "D003550"]),
+    ]
+    assert f"{folder}/d.csv: [E134] " in finished.err
+    assert f"{folder}: 1 files of no known format left out (1 .png)" in finished.err
+    assert "3 documents, 4 mentions, 4 of them linked; 1 broken records left out" in finished.err
+
+
+def test_annotated_mentions_of_all_formats_are_the_same(command, linking_folder, tmp_path):
+    corpus = write(tmp_path / "corpus.pubtator", PUBTATOR)
+    stored = tmp_path / "corpus.spacy"
+    assert command("convert", corpus, stored).status == 0
+    expected = lines(command("link", linking_folder, corpus, "--gold"))
+    found = lines(command("link", linking_folder, stored, "--gold"))
+    assert [(record["id"], record["entities"]) for record in found] == [
+        (record["id"], record["entities"]) for record in expected
+    ]
+
+
+def test_what_cannot_be_read_is_told_before_the_pipeline_is_loaded(command, tmp_path):
+    table = write(tmp_path / "a.csv", "pmid,abstract", "1,aspirin")
+    for code, *arguments in [
+        ("E134", table),
+        ("E123", table, "--encoding", "latin-99"),
+        ("E509", tmp_path / "folder"),
+        ("E512", table, "--format", "names", "--text-column", "abstract"),
+        ("E512", table, "--format", "names", "--id-column", "0"),
+    ]:
+        (tmp_path / "folder").mkdir(exist_ok=True)
+        finished = command("link", tmp_path / "no pipeline", *arguments)
+        assert (finished.status, finished.out) == (1, b"")
+        assert finished.err.startswith(f"[{code}] ")
+
+
+def test_a_header_without_rows_has_no_documents(command, linking_folder, tmp_path):
+    finished = command("link", linking_folder, write(tmp_path / "a.csv", "id,text"))
+    assert (finished.status, finished.out) == (0, b"")
+
+
+LINK_FILES = Path(__file__).parents[2] / "docs" / "linking.md"
+
+
+def test_the_commands_on_linking_files_run(command, linking_folder, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("PIPELINE").symlink_to(linking_folder)
+    Path("notes").mkdir()
+    for name in ("notes/a.txt", "note.txt", "titles.txt"):
+        write(Path(name), "aspirin")
+    write(Path("names.tsv"), "x\taspirin")
+    write(Path("notes.csv"), "pmid,abstract", '1,"aspirin"')
+    write(Path("notes.tsv"), "pmid\tabstract", "1\taspirin")
+    write(Path("notes.jsonl"), '{"abstract": "aspirin"}')
+    write(Path("corpus.pubtator"), "1|t|aspirin\n1|a|\n1\t0\t7\taspirin\tDrug\t-1")
+    annotation = '<annotation id="1"><location offset="0" length="7"/><text>aspirin</text></annotation>'
+    passage = f"<passage><offset>0</offset><text>aspirin</text>{annotation}</passage>"
+    write(Path("corpus.xml"), f"<collection><document><id>1</id>{passage}</document></collection>")
+    assert command("convert", "corpus.pubtator", "corpus.spacy").status == 0
+    section = LINK_FILES.read_text(encoding="utf8").split("## Link files\n")[1].split("\n## ")[0]
+    commands = re.findall(r"`spacy-sapbert (link .*?)`", section)
+    assert len(commands) == 11
+    for line in commands:
+        if "parquet" in line:
+            parquet = pytest.importorskip("pyarrow.parquet")
+            table = pytest.importorskip("pyarrow").table({"pmid": [1], "abstract": ["aspirin"]})
+            parquet.write_table(table, "notes.parquet")
+        finished = command(*line.split())
+        assert finished.status == 0, finished.err
+        (record,) = lines(finished) or map(json.loads, Path("links.jsonl").read_text().splitlines())
+        assert ids(record) == ["D001241"], line
 
 
 # --- outputs

@@ -43,6 +43,13 @@ def test_a_tsv_file_has_no_quotes(read):
     assert ids_and_texts(read("a.tsv", 'id\ttext\nx\t"flu" is bad\n')) == [("x", '"flu" is bad')]
 
 
+def test_a_tsv_file_with_quotes_is_read_as_csv(read, told):
+    content = 'id\ttext\nx\t"two\nlines"\n'
+    assert read("a.tsv", content) != []
+    assert "line 3: 1 cells instead of 2; if cells are in quotes, give --format csv; left out" in told()
+    assert ids_and_texts(read("b.tsv", content, InputFormat.csv)) == [("x", "two\nlines")]
+
+
 def test_a_table_without_a_header_has_numbered_columns(read):
     (document,) = read("a.csv", "x,2020,flu; cold; croup\n", id_column="1", text_column="3")
     assert (document.doc_id, document.text, document.meta) == ("x", "flu; cold; croup", {"2": "2020"})
