@@ -86,8 +86,11 @@ class Errors:
         "`\\t` for a tab."
     )
     # inputs of `link` and `discover`
-    E133 = "[E133] {path}: the text is not valid {encoding} ({reason}). Give the encoding of the file with --encoding."
-    E134 = "[E134] {path} has no column {column}. Its columns are: {columns}. Name the right one with {option}."
+    E133 = "[E133] {path} cannot be decoded: {reason}."
+    E134 = (
+        "[E134] {path} has no column {column}. Its columns are: {columns}. Name the right one with {option}. If the "
+        "table has no header, give the number of the column."
+    )
     E135 = (
         "[E135] {path} cannot be read as Parquet ({reason}). Check that the file is complete, or give its format with "
         "--format."

@@ -211,8 +211,8 @@ class DocumentSource(Source):
             try:
                 begun, *others = decoder.decode(chunk, not chunk).split("\n")
             except UnicodeError as error:
-                details = {"path": self.file, "encoding": encoding, "reason": _reason(error)}
-                raise SapbertError(Errors.E133.format(**details)) from error
+                reason = decoding_problem(error, encoding)
+                raise SapbertError(Errors.E133.format(path=self.file, reason=reason)) from error
             parts.append(begun)
             for line in others:
                 yield "".join(parts) + "\n", ""
@@ -224,16 +224,13 @@ class DocumentSource(Source):
 def decoding_problem(error: UnicodeError, encoding: str) -> str:
     """Return why a text cannot be decoded, with the remedy, as the reason of a broken record."""
     name = encoding.upper() if encoding.lower().startswith("utf") else encoding
-    return f"this is not {name or 'UTF-8'} ({_reason(error)}); if it has another encoding, give --encoding"
+    reason = getattr(error, "reason", error)
+    return f"this is not {name or 'UTF-8'} ({reason}); if it has another encoding, give --encoding"
 
 
 def in_unicode(path: str) -> str:
     """Replace the bytes of a file name that are not UTF-8, because the output is UTF-8."""
     return os.fsencode(path).decode(errors="replace")
-
-
-def _reason(error: UnicodeError) -> object:
-    return getattr(error, "reason", error)
 
 
 def _marked(beginning: bytes) -> str:

@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
+from textwrap import shorten
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import Errors, SapbertError
@@ -23,6 +24,8 @@ MAX_CELL = 1 << 28
 
 _DELIMITERS = ",;\t"
 _ROWS = 256
+_SHOWN_COLUMNS = 50
+_SHOWN_CHARACTERS = 40
 
 
 class _Columns(NamedTuple):
@@ -37,10 +40,10 @@ def read_csv(source: DocumentSource, options: ReadOptions) -> Iterator[InputDocu
     """Read a table with commas, semicolons or tabs, and with quotes if needed. The first line shows the delimiter.
 
     Raises:
-        SapbertError: E134 a column is missing, E139 it is there twice.
+        SapbertError: E133 the header cannot be decoded, E134 a column is missing, E139 it is there twice.
     """
     lines = _Lines(source)
-    first = next(lines, "")
+    first = _first(source, lines, options)
     delimiter = _delimiter(first, _is_numbered(options))
     # without `strict`, an unbalanced quotation mark would silently swallow the rows after it
     yield from _read(source, options, lines, csv.reader(chain([first], lines), delimiter=delimiter, strict=True))
@@ -50,11 +53,19 @@ def read_tsv(source: DocumentSource, options: ReadOptions) -> Iterator[InputDocu
     """Read a table with tabs. A quotation mark is part of its cell.
 
     Raises:
-        SapbertError: E134 a column is missing, E139 it is there twice.
+        SapbertError: E133 the header cannot be decoded, E134 a column is missing, E139 it is there twice.
     """
     lines = _Lines(source)
-    cells = csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
+    first = _first(source, lines, options)
+    cells = csv.reader(chain([first], lines), delimiter="\t", quoting=csv.QUOTE_NONE)
     yield from _read(source, options, lines, cells, is_unquoted=True)
+
+
+def _first(source: DocumentSource, lines: _Lines, options: ReadOptions) -> str:
+    first = next(lines, "")
+    if lines.problem and not _is_numbered(options):
+        raise SapbertError(Errors.E133.format(path=source.file, reason=lines.problem))
+    return first
 
 
 def _delimiter(first: str, is_row: bool) -> str:
@@ -147,7 +158,8 @@ def _find_columns(source: DocumentSource, options: ReadOptions, header: Sequence
         found = 1 if column is None else header.count(column)
         if found != 1:
             code = Errors.E139 if found else Errors.E134
-            columns = ", ".join(header) or "none"
+            shown = [shorten(name, _SHOWN_CHARACTERS, placeholder="…") for name in header[:_SHOWN_COLUMNS]]
+            columns = ", ".join([*shown, "…"] if len(header) > _SHOWN_COLUMNS else shown) or "none"
             raise SapbertError(code.format(path=source.file, column=column, columns=columns, option=option))
     return _Columns(text, doc_id, title)
 

@@ -68,6 +68,24 @@ def test_a_missing_column_is_an_error_with_all_columns(read, options, message):
         read("a.csv", "pmid,abstract\n1,flu\n", **options)
 
 
+def test_the_message_about_a_table_without_a_header_is_short(read):
+    with pytest.raises(SapbertError, match=r"give the number of the column\.$") as raised:
+        read("a.csv", "7," + "very long text " * 1000 + ",x" * 1000 + "\n")
+    assert len(str(raised.value)) < 600
+
+
+def test_a_header_in_another_encoding_names_the_option(read):
+    with pytest.raises(SapbertError, match=r"\[E133\] .*this is not UTF-8 .* give --encoding\.$"):
+        read("a.csv", "id,résumé,text\n1,a,flu\n".encode("latin-1"))
+    with pytest.raises(SapbertError, match=r"\[E133\]"):
+        read("a.tsv", "id\trésumé\ttext\n1\ta\tflu\n".encode("latin-1"))
+
+
+def test_a_first_row_in_another_encoding_is_a_broken_row(read, told):
+    assert ids_and_texts(read("a.csv", b"1,\xe9\n2,flu\n", text_column="2", id_column="1")) == [("2", "flu")]
+    assert "line 1: this is not UTF-8" in told()
+
+
 def test_a_column_that_is_there_twice_is_an_error(read):
     with pytest.raises(SapbertError, match=r"\[E139\] .* column text more than once"):
         read("a.csv", "text,text\na,b\n")

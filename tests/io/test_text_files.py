@@ -46,7 +46,7 @@ def test_a_text_in_an_unknown_encoding_names_the_option(read, told, problems, fo
 
 def test_an_encoding_without_visible_line_ends_ends_the_file(read):
     content = codecs.BOM_UTF16_LE + "one\ntwo\n".encode("utf-16-le") + b"\x00\xd8\x00\xd8\n"
-    with pytest.raises(SapbertError, match=r"\[E133\] /.*a: the text is not valid utf-16 .*--encoding"):
+    with pytest.raises(SapbertError, match=r"\[E133\] .*a cannot be decoded: this is not UTF-16 .*--encoding"):
         read("a", content, InputFormat.lines)
 
 
