@@ -29,6 +29,7 @@ _READERS: dict[InputFormat, Callable[[DocumentSource, ReadOptions], Iterator[Inp
     InputFormat.spacy: read_spacy_file,
     InputFormat.names: read_names,
 }
+_NOT_BIOC = ("[E207]", "[E217]")  # other XML and JSON, which folders often have beside texts
 _SHOWN_SUFFIXES = 5
 
 
@@ -119,9 +120,12 @@ def _read_folder(folder: Path, options: ReadOptions, problems: Problems) -> Iter
             name = path.relative_to(folder).as_posix()
             yield from _read_file(path, name, options._replace(format=format), problems)
         except SapbertError as error:
-            if problems.strict:
+            if str(error).startswith(_NOT_BIOC):
+                unknown[f"{without_gz(path).suffix.lower()} that is not BioC"] += 1
+            elif problems.strict:
                 raise
-            problems.report(in_unicode(str(path)), str(error).removesuffix("."))
+            else:
+                problems.report(in_unicode(str(path)), str(error).removesuffix("."))
     _show_skipped(folder, unknown, without_mentions, problems)
 
 

@@ -83,16 +83,34 @@ def test_a_given_format_holds_for_all_files(folder, problems):
 def test_a_file_that_cannot_be_read_is_reported_and_the_rest_goes_on(folder, problems, told):
     packed = gzip.compress(b"cut off " * 1000)
     path = folder(
-        {"a.txt.gz": packed[:30], "b.csv": "body\nflu\n", "c.xml": "<html/>", "d.txt": b"\xff\x00", "e.txt": "flu"}
+        {
+            "a.txt.gz": packed[:30],
+            "b.csv": "body\nflu\n",
+            "c.pubtator.gz": packed[:30],
+            "d.txt": b"\xff\x00",
+            "e.txt": "flu",
+        }
     )
     assert [document.doc_id for document in read(path, problems)] == ["e.txt"]
-    starts = ["a.txt.gz: [E121]", "b.csv: [E134]", "c.xml: [E207]", "d.txt: this is not UTF-8"]
+    starts = ["a.txt.gz: [E121]", "b.csv: [E134]", "c.pubtator.gz: [E121]", "d.txt: this is not UTF-8"]
     for line, start in zip(told().splitlines(), starts, strict=True):
         assert line.startswith(f"{path}/{start}")
         assert line.endswith("; left out")
     assert problems.count == 4
     with pytest.raises(SapbertError, match=r"\[E121\]"):
         read(path, Problems(problems.console, strict=True))
+
+
+def test_other_xml_and_json_is_counted_as_an_unknown_format(folder, problems, told):
+    path = folder(
+        {"a.json": '{"name": "x"}', "b.json": "{not json", "c.xml": "<html/>", "d.xml": "<a/>", "e.txt": "flu"}
+    )
+    for strict in (False, True):
+        found = Problems(problems.console, strict=strict)
+        assert [document.doc_id for document in read(path, found)] == ["e.txt"]
+        assert found.count == 0
+    line = f"{path}: 4 files of no known format left out (2 .json that is not BioC, 2 .xml that is not BioC)\n"
+    assert told() == 2 * line
 
 
 def test_a_file_that_breaks_in_its_middle_keeps_what_was_read(folder, problems, told):
