@@ -1,7 +1,7 @@
 """Every message a user can meet: a code, the cause, the remedy.
 
-E1xx vocabularies, E2xx corpora, E3xx encoders and indexes, E4xx components, E5xx command line and evaluation,
-E60x and E61x augmentation, E63x and E64x concepts of documents.
+E1xx vocabularies (E133 to E139 inputs of `link`), E2xx corpora, E3xx encoders and indexes, E4xx components,
+E5xx command line and evaluation, E60x and E61x augmentation, E63x and E64x concepts of documents.
 """
 
 from __future__ import annotations
@@ -84,6 +84,29 @@ class Errors:
     E132 = (
         "[E132] The delimiter of a table must be one character, not '{delimiter}'. Give one character, such as `,` or "
         "`\\t` for a tab."
+    )
+    # inputs of `link` and `discover`
+    E133 = "[E133] {path} cannot be decoded: {reason}."
+    E134 = (
+        "[E134] {path} has no column {column}. Its columns are: {columns}. Name the right one with {option}. If the "
+        "table has no header, give the number of the column."
+    )
+    E135 = (
+        "[E135] {path} cannot be read as Parquet ({reason}). Check that the file is complete, or give its format with "
+        "--format."
+    )
+    E136 = (
+        "[E136] Reading the Parquet file {path} needs the library `pyarrow`, which cannot be imported ({reason}). "
+        "Install it: pip install 'spacy-sapbert[parquet]'."
+    )
+    E137 = (
+        "[E137] {path}: the column {column} has the type {type}. Text and title must be text, and an id must be text or "
+        "a number. Name another column with --text-column, --title-column or --id-column."
+    )
+    E138 = "[E138] The format {format} cannot be read from standard input. Save the input to a file, and give the file."
+    E139 = (
+        "[E139] {path} has the column {column} more than once. Its columns are: {columns}. Rename one of them, or name "
+        "another column with {option}."
     )
     E140 = (
         "[E140] There is no MRCONSO in {path}. Give the folder of a UMLS release, its META folder, one of its zip "
@@ -195,6 +218,10 @@ class Errors:
         "header line, or give the format of the file."
     )
     E216 = "[E216] There is no tokenizer '{name}'. The installed tokenizers are: {known}."
+    E217 = (
+        "[E217] {path} is not BioC JSON ({reason}). If each line of the file is a JSON object, use --format jsonl. "
+        "Otherwise, convert the file to JSON lines."
+    )
     # encoders and indexes
     E301 = (
         "[E301] Cannot open the encoder '{name}', which is neither a folder nor available from the Hugging Face hub "
@@ -419,13 +446,17 @@ class Errors:
         "[E503] The pipeline {name} has no sapbert_linker, so it cannot link mentions. Its components are: "
         "{components}. Add one with `nlp.add_pipe` and save the pipeline, or use `spacy-sapbert assemble`."
     )
-    E504 = "[E504] There is no file {path}. Check the path, or use `-` to read standard input."
+    E504 = "[E504] There is no file or folder {path}. Check the path, or use `-` to read standard input."
     E505 = "[E505] Cannot guess the format of {path} from its name. Give --format with one of: {formats}."
     E506 = "[E506] {place}: {reason}. Correct the record. Without --strict, broken records are left out and counted."
     E507 = "[E507] Cannot write {path} ({reason}). Choose another place, or make room on the disk."
     E508 = (
-        "[E508] None of the {n} records could be linked. The reasons are listed above. Check that --format, --text-key "
-        "and --column fit the input."
+        "[E508] None of the {n} records could be linked. The reasons are listed above. Check that --format, "
+        "--text-column and --encoding fit the input."
+    )
+    E509 = (
+        "[E509] There is no file to read in the folder {path}. Files need one of the endings: {endings}. To read all of "
+        "its files in one format, give --format."
     )
     E510 = (
         "[E510] The pipeline has no sapbert_linker, so there are no links to evaluate. Its components are: "
@@ -434,6 +465,10 @@ class Errors:
     E511 = (
         "[E511] The corpus has no mention {wanted}, so nothing can be measured. Its mentions with a concept id have "
         "the types: {known}."
+    )
+    E512 = (
+        "[E512] The format names has no header, so its columns have numbers. {option} must be a whole number from 1, "
+        "not '{given}'."
     )
     E513 = (
         "[E513] {path}, line {line}: this is not a line of a predictions file ({reason}). Create the file with "

@@ -51,7 +51,8 @@ PATTERNS: dict[str, tuple[str, list[tuple[str, str, str]]]] = {
     "corpora.med1250._PAIR": ("match", [("", " ", "")]),
     "corpora.pubtator._HEAD": ("fullmatch", [("", "a", ""), ("", "a|", "")]),
     "corpora.reader._PUBTATOR": ("match", [("", "a", ""), ("", "a|", "")]),
-    "corpora.reader._ASKAPATIENT_ID": ("fullmatch", [("", "1", "x"), ("C", "1", "")]),
+    "corpora.reader._SNOMED": ("fullmatch", [("", "1", "x"), ("", "1", "")]),
+    "corpora.reader._CUI": ("fullmatch", [("C", "1", ""), ("", "1", "")]),
     "corpora.reader._TAG": ("search", [("", "<", ""), ("<", " ", ""), ("", "< ", "")]),
     "encoders.ngrams._SPACES": ("sub", [("", " ", "x"), ("", "a ", ""), ("", "  a", ""), ("", "\t\n", "")]),
     "evaluation.composites._CONNECTOR": ("search", [("", "a", ""), ("", "an ", "")]),
@@ -203,7 +204,9 @@ def _nodes(n: int) -> str:
 FUNCTIONS: dict[str, Callable[[int], object]] = {
     "corpora.reader.guess_format": lambda n: _guess("\r" * n + "a"),
     "corpora.reader.guess_format, a line without a tab": lambda n: _guess("a long mention\tid\n" * (n // 18) + "x"),
-    "corpora.cometa._places": lambda n: list(_module("corpora.cometa")._places("!" * (n // 2) + "a", "!" * n)),
+    "corpora.term_search.find_term": lambda n: list(
+        _module("corpora.term_search").find_term("!" * (n // 2) + "a", "!" * n)
+    ),
     "metrics.abbreviations._words": lambda n: _module("metrics.abbreviations")._words("a!" * (n // 2)),
     "evaluation.abbreviations._why_missed": lambda n: _module("evaluation.abbreviations")._why_missed(
         "(" * (n // 2) + "a", "a", "(" * n + "a"

@@ -15,8 +15,22 @@ from ..errors import Errors, SapbertError
 from ..files import open_output
 from ..io.documents import Problems, ReadOptions, read_documents
 from ..io.formats import InputFormat
+from ..io.totals import total_documents
 from ..types import NIL
-from .inputs import BatchSize, Column, Format, Gold, IdKey, Inputs, NProcess, Pipeline, Strict, TextKey, with_formats
+from .inputs import (
+    BatchSize,
+    Encoding,
+    Format,
+    Gold,
+    IdColumn,
+    Inputs,
+    NProcess,
+    Pipeline,
+    Strict,
+    TextColumn,
+    TitleColumn,
+    with_formats,
+)
 from .progress import show_values, stderr_console, track
 
 if TYPE_CHECKING:
@@ -50,9 +64,10 @@ def discover(
     strict: Strict = False,
     batch_size: BatchSize = None,
     n_process: NProcess = 1,
-    text_key: TextKey = "text",
-    id_key: IdKey = "id",
-    column: Column = 1,
+    text_column: TextColumn = None,
+    id_column: IdColumn = None,
+    title_column: TitleColumn = None,
+    encoding: Encoding = None,
     gold: Gold = False,
 ) -> None:
     """Find new names: linked mentions whose text is not yet a name of their concept.
@@ -64,7 +79,7 @@ def discover(
     """
     console = stderr_console()
     problems = Problems(console, strict=strict)
-    sources = with_formats(corpus, format, ReadOptions(InputFormat.text, text_key, id_key, column, gold))
+    sources = with_formats(corpus, format, ReadOptions(format, text_column, id_column, title_column, encoding, gold))
     from ..io.pipelines import LinkingPipeline
     from ..kb.new_names import Discovery, table_lines
 
@@ -78,7 +93,8 @@ def discover(
     with open_output(output) as write:
         discovery = Discovery(linking.kb)
         with closing(linking(documents, batch_size=batch_size, n_process=n_process, short_lived=True)) as linked:
-            for item in track(linked, console):
+            total = total_documents(sources) if console.is_terminal else None
+            for item in track(linked, console, total=total):
                 counts["documents"] += 1
                 discovery.add(item.document.doc_id, _occurrences(item, type or (), counts))
         if problems.count and not counts["documents"]:

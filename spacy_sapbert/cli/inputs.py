@@ -9,44 +9,91 @@ from typing import Annotated
 import typer
 
 from ..errors import Errors, SapbertError
-from ..io.documents import ReadOptions
-from ..io.formats import STDIN, InputFormat, input_format
+from ..io.documents import check_table
+from ..io.folders import files_of
+from ..io.formats import ANNOTATED, INPUT_SUFFIXES, STDIN, InputFormat, input_format, suffix_format
+from ..io.sources import ReadOptions
 
-_FORMAT_HELP = (
-    "Format of the input. text: one document per line. jsonl: one object per line, with id, title and text. "
-    "names: one mention per line, linked as a whole. Default: by file name (.txt, .jsonl, .ndjson, .pubtator)."
+_INPUTS_HELP = (
+    "Files, plain or gzipped, or folders. Of a folder, all files of a known format are read. - is standard input."
 )
+_FORMAT_HELP = (
+    "Format of the input. text: one document per file. lines: one per line. jsonl: one JSON object per line. "
+    "csv, tsv, parquet: a table. names: tab-separated lines without a header, whose cells are linked as a whole. "
+    f"Default: by the ending of each file name ({', '.join(INPUT_SUFFIXES)})."
+)
+_TEXT_HELP = (
+    "Column of the text in csv, tsv and parquet, and its key in jsonl. For names and tables without a header, the "
+    "number of the column. Default: text, or 1 for names."
+)
+_ID_HELP = "Column or key of the document id, in the same formats. Default: id. Without an id, file and line name it."
+_TITLE_HELP = "Column or key of a title before the text, in csv, tsv, parquet and jsonl. Default: title."
+_ENCODING_HELP = "Encoding of text files, such as latin-1. Default: UTF-8, or as a byte order mark shows."
 
 Pipeline = Annotated[str, typer.Argument(help="Folder or package of a pipeline with a sapbert_linker.")]
-Inputs = Annotated[list[Path], typer.Argument(help="Files, plain or gzipped; - reads standard input.")]
+Inputs = Annotated[list[Path], typer.Argument(help=_INPUTS_HELP)]
 Format = Annotated[InputFormat | None, typer.Option(help=_FORMAT_HELP)]
 Strict = Annotated[bool, typer.Option(help="Stop at the first broken record.")]
 BatchSize = Annotated[int | None, typer.Option(min=1, help="Number of documents per batch.")]
 NProcess = Annotated[int, typer.Option(min=1, help="Number of processes.")]
-TextKey = Annotated[str, typer.Option(help="Key of the text in jsonl.")]
-IdKey = Annotated[str, typer.Option(help="Key of the document id in jsonl.")]
-Column = Annotated[int, typer.Option(min=1, help="Number of the tab-separated column with the names.")]
+TextColumn = Annotated[str | None, typer.Option(help=_TEXT_HELP)]
+IdColumn = Annotated[str | None, typer.Option(help=_ID_HELP)]
+TitleColumn = Annotated[str | None, typer.Option(help=_TITLE_HELP)]
+Encoding = Annotated[str | None, typer.Option(help=_ENCODING_HELP)]
 Gold = Annotated[
-    bool, typer.Option(help="Link the annotated mentions of pubtator instead of those that the pipeline finds.")
+    bool,
+    typer.Option(help="Link the annotated mentions of pubtator, bioc or spacy, not those that the pipeline finds."),
 ]
 
 
 def with_formats(
     inputs: Sequence[Path], format: InputFormat | None, options: ReadOptions
 ) -> list[tuple[Path, ReadOptions]]:
-    """Return each input with its reading options.
+    """Return each input with its reading options. The format of a folder is that of `--format`, or None.
 
     All inputs are checked before the first is read, so that a wrong file name is found at once.
 
     Raises:
-        SapbertError: E504 there is no such file. E505 a file name shows no format.
+        SapbertError: E123 there is no such encoding. E134 to E139 a table cannot be read. E504 there is no such file.
+            E505 a file name shows no format. E509 a folder has no file to read. E512 a column of names has no number.
     """
     for path in inputs:
-        if path != STDIN and not path.is_file():
+        if path.is_dir():
+            _check_folder(path, format)
+        elif path != STDIN and not path.is_file():
             raise SapbertError(Errors.E504.format(path=path))
-    sources = [(path, options._replace(format=format or input_format(path))) for path in inputs]
-    if options.gold and any(options.format is not InputFormat.pubtator for _, options in sources):
-        raise typer.BadParameter(
-            "the input must have the format pubtator, which has annotated mentions", param_hint="--gold"
-        )
+        _check_encoding(path, options.encoding)
+    if format is InputFormat.names:
+        _check_numbers({"--text-column": options.text_column, "--id-column": options.id_column})
+    sources = [(path, options._replace(format=_format(path, format))) for path in inputs]
+    formats = [options.format for _, options in sources if options.format]
+    if options.gold and any(format not in ANNOTATED for format in formats):
+        names = ", ".join(format.value for format in ANNOTATED)
+        raise typer.BadParameter(f"the input must have a format with annotated mentions: {names}", param_hint="--gold")
+    for path, chosen in sources:
+        if not path.is_dir():
+            check_table(path, chosen)
     return sources
+
+
+def _format(path: Path, format: InputFormat | None) -> InputFormat | None:
+    return format if format or path.is_dir() else input_format(path)
+
+
+def _check_folder(folder: Path, format: InputFormat | None) -> None:
+    found = files_of(folder, lambda *_: None)
+    if not any(format or suffix_format(path) for path in found):
+        raise SapbertError(Errors.E509.format(path=folder, endings=", ".join(INPUT_SUFFIXES)))
+
+
+def _check_encoding(path: Path, encoding: str | None) -> None:
+    try:
+        "".encode(encoding or "utf-8")  # raises for encodings that are not for text
+    except (LookupError, ValueError) as error:
+        raise SapbertError(Errors.E123.format(path=path, encoding=encoding)) from error
+
+
+def _check_numbers(columns: dict[str, str | None]) -> None:
+    for option, given in columns.items():
+        if given is not None and not (given.isascii() and given.isdecimal() and int(given) > 0):
+            raise SapbertError(Errors.E512.format(option=option, given=given))

@@ -16,9 +16,23 @@ from rich.console import Console
 from ..errors import Errors, SapbertError
 from ..files import is_special
 from ..io.documents import InputDocument, Problems, ReadOptions, read_documents
-from ..io.formats import STDIN, InputFormat, OutputFormat, output_format
+from ..io.formats import InputFormat, OutputFormat, output_format
+from ..io.totals import total_documents
 from ..types import NIL
-from .inputs import BatchSize, Column, Format, Gold, IdKey, Inputs, NProcess, Pipeline, Strict, TextKey, with_formats
+from .inputs import (
+    BatchSize,
+    Encoding,
+    Format,
+    Gold,
+    IdColumn,
+    Inputs,
+    NProcess,
+    Pipeline,
+    Strict,
+    TextColumn,
+    TitleColumn,
+    with_formats,
+)
 from .interrupting import Interruption, command_line
 from .progress import stderr_console, track
 
@@ -29,6 +43,7 @@ if TYPE_CHECKING:
 Sources = Sequence[tuple[Path, ReadOptions]]
 
 _TO_HELP = "Format of the output. Default: by the ending of the file; jsonl for standard output."
+_OUTPUT_HELP = "File to write. Default: standard output."
 _RESUME_HELP = "Go on with an interrupted run, if there is one."
 _RESTART_HELP = "Throw an interrupted run away, and begin again."
 
@@ -38,15 +53,16 @@ def link(
     inputs: Inputs,
     format: Format = None,
     to: Annotated[OutputFormat | None, typer.Option(help=_TO_HELP)] = None,
-    output: Annotated[Path | None, typer.Option(help="File to write. Default: standard output.")] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help=_OUTPUT_HELP)] = None,
     resume: Annotated[bool, typer.Option("--resume", help=_RESUME_HELP)] = False,
     restart: Annotated[bool, typer.Option("--restart", help=_RESTART_HELP)] = False,
     strict: Strict = False,
     batch_size: BatchSize = None,
     n_process: NProcess = 1,
-    text_key: TextKey = "text",
-    id_key: IdKey = "id",
-    column: Column = 1,
+    text_column: TextColumn = None,
+    id_column: IdColumn = None,
+    title_column: TitleColumn = None,
+    encoding: Encoding = None,
     gold: Gold = False,
 ) -> None:
     """Link the mentions of documents to the concepts of a vocabulary.
@@ -55,7 +71,7 @@ def link(
     Broken records are reported, counted and left out.
     With --output, an interrupted run keeps the finished documents. Start it again with --resume.
     """
-    sources = with_formats(inputs, format, ReadOptions(InputFormat.text, text_key, id_key, column, gold))
+    sources = with_formats(inputs, format, ReadOptions(format, text_column, id_column, title_column, encoding, gold))
     if resume and restart:
         raise typer.BadParameter("give either --resume or --restart", param_hint="--restart")
     run = _Run(pipeline, inputs, sources, Problems(stderr_console(), strict=strict), batch_size, n_process)
@@ -127,7 +143,7 @@ class _Run:
     def _link_all(self, linking: LinkingPipeline, journal: Journal, is_stopped: Callable[[], bool]) -> None:
         from ..io.records import record_of
 
-        total, done = self._total(), journal.counts["documents"]
+        total, done = total_documents(self._sources), journal.counts["documents"]
         unfinished = journal.unfinished(self._documents(), self.problems, linking.nlp.max_length)
         documents = takewhile(lambda _: not is_stopped(), unfinished)
         with closing(self._linked(linking, documents)) as linked:
@@ -166,13 +182,6 @@ class _Run:
         self, linking: LinkingPipeline, documents: Iterator[InputDocument]
     ) -> Generator[LinkedDocument, None, None]:
         return linking(documents, batch_size=self._batch_size, n_process=self._n_process, short_lived=True)
-
-    def _total(self) -> int | None:
-        """Count the documents, which takes far less time than linking them. Standard input can be read only once."""
-        if any(path == STDIN for path, _ in self._sources):
-            return None
-        silent = Problems(Console(quiet=True))
-        return sum(1 for path, options in self._sources for _ in read_documents(path, options, silent))
 
     def _check(self, counts: Mapping[str, int]) -> None:
         if self.problems.count and not counts["documents"]:

@@ -1,18 +1,21 @@
-"""Read BioC XML (Comeau et al. 2013, doi:10.1093/database/bat064): collection, documents, passages, annotations.
+"""Read BioC (Comeau et al. 2013, doi:10.1093/database/bat064): collection, documents, passages, annotations.
 
-The file is read as a stream, with one document in memory at a time. Entities are refused, since they can expand without
-bound.
+XML is read as a stream, with one document in memory at a time. Entities are refused, since they can expand without
+bound. JSON is read as a whole, and each document takes the form of the XML.
 """
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Iterator
+from itertools import chain
 from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
 from ..files import parse_int
 from ..kb.ids import decode_id, split_ids
 from ..types import AnnotatedDocument, Mention
+from .bioc_json import json_documents
 from .report import Report
 from .source import UNTYPED, BrokenRecord, Source
 from .xml_elements import ElementParser
@@ -35,7 +38,7 @@ _WIDEST_GAP = 100
 
 
 def read_bioc(source: Source) -> Iterator[AnnotatedDocument]:
-    """Read a BioC XML file.
+    """Read a BioC file, as XML or JSON.
 
     Passages are placed at their offsets, with spaces between them and the first one at 0. An offset is wrong if it lies
     within an earlier passage, or leaves a gap of more than 100 characters. Such a passage follows after one space, and
@@ -46,14 +49,45 @@ def read_bioc(source: Source) -> Iterator[AnnotatedDocument]:
 
     Raises:
         SapbertError: E205 if the XML is malformed; E206 if the file contains a DTD or an unknown entity; E207 if the
-            root is not `collection`.
+            root is not `collection`; E217 if the file is JSON, but not BioC.
     """
-    parser = ElementParser(source.path, "BioC", ("collection", "document"))
-    for line, element in parser.elements(source.chunks()):
+    for _, _, document in read_bioc_documents(source):
+        yield document
+
+
+def read_bioc_documents(source: Source) -> Iterator[tuple[int, str, AnnotatedDocument]]:
+    """Read a BioC file (see `read_bioc`).
+
+    Yields:
+        The line of each document (1 for JSON), its title, and the document. The title is empty unless the text starts
+        with a passage of the type "title" and a blank.
+
+    Raises:
+        SapbertError: See `read_bioc`.
+    """
+    for line, element in _elements(source):
         try:
-            yield _document(source, line, element)
+            document = _document(source, line, element)
         except BrokenRecord as reason:
             source.broken(line, reason)
+        else:
+            yield line, _title(element, document.text), document
+
+
+def _elements(source: Source) -> Iterator[tuple[int, Element]]:
+    chunks = source.chunks()
+    first = next(chunks)
+    if first.removeprefix(codecs.BOM_UTF8).lstrip()[:1] in (b"{", b"["):
+        return json_documents(source.path, b"".join([first, *chunks]))
+    parser = ElementParser(source.path, "BioC", ("collection", "document"))
+    return parser.elements(chain([first], chunks))
+
+
+def _title(document: Element, text: str) -> str:
+    passage = document.find("passage")
+    kinds = {infon.text for infon in passage.findall("infon")} if passage is not None else set()
+    title = (passage.findtext("text") or "") if passage is not None and "title" in kinds else ""
+    return title if text == title or text.startswith(f"{title} ") else ""
 
 
 class _Annotation(NamedTuple):

@@ -16,6 +16,7 @@ from ..files import open_text
 from ..kb.ids import split_ids
 from ..types import AnnotatedDocument, Mention
 from .source import UNTYPED, BrokenRecord, Source
+from .term_search import find_term
 
 GENERAL = "General SNOMED ID"
 SPECIFIC = "Specific SNOMED ID"
@@ -79,28 +80,7 @@ def _document(row: dict[str, str], id_column: str) -> AnnotatedDocument:
     ids = split_ids(row[id_column], _SNOMED)
     if not all(concept_id.startswith(f"{_SNOMED}:") for concept_id in ids):
         raise BrokenRecord(f"{row[id_column]!r} is not a SNOMED CT id")
-    found = list(islice(_places(term, example), 2))
+    found = list(islice(find_term(term, example), 2))
     text, start = (example, found[0]) if len(found) == 1 else (term, 0)
     end = start + len(term)
     return AnnotatedDocument(row[_ID], text, (Mention(start, end, text[start:end], UNTYPED, ids),))
-
-
-def _places(term: str, text: str) -> Iterator[int]:
-    """Yield the positions of a term as whole words, in upper or lower case."""
-    term, text = _lower(term), _lower(text)
-    start = text.find(term)
-    while start >= 0:
-        end = start + len(term)
-        is_whole = not (_in_word(text[start - 1 : start]) or _in_word(text[end : end + 1]))
-        if is_whole:
-            yield start
-        start = text.find(term, end if is_whole else start + 1)
-
-
-def _lower(text: str) -> str:
-    # İ is the only character that becomes two in lower case
-    return text.replace("İ", "i").lower()
-
-
-def _in_word(char: str) -> bool:
-    return char.isalnum() or char == "_"

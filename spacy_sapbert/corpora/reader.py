@@ -14,7 +14,7 @@ from ..types import AnnotatedDocument
 from . import askapatient, cometa
 from .bioc import read_bioc
 from .document_ids import DocumentIds
-from .mention_tables import read_names
+from .mention_tables import is_header, read_names
 from .pubtator import read_pubtator
 from .report import Report
 from .source import Source
@@ -22,7 +22,8 @@ from .tac import read_tac
 
 _HEAD_SIZE = 4096
 _PUBTATOR = re.compile(r"[^|\t\n]+\|t\|")
-_ASKAPATIENT_ID = re.compile(r"\d{6,18}|C\d{7}")
+_SNOMED = re.compile(r"[0-9]{6,18}")
+_CUI = re.compile(r"C[0-9]{7}")
 _TAG = re.compile(r"<\s*([A-Za-z]\w*)")
 
 
@@ -95,6 +96,8 @@ def guess_format(path: Path, encoding: str = "utf-8") -> str:
         # undecodable bytes are replaced, because the format may have another encoding
         data = handle.buffer.read(_HEAD_SIZE)
         head = re.sub(r"\r\n?", "\n", data.decode(handle.encoding, errors="replace")).lstrip()
+    if head.removeprefix("[").lstrip().startswith("{"):
+        return "bioc"
     if head.startswith("<"):
         tag = _TAG.search(head)
         return "tac" if tag and tag[1] == "Label" else "bioc"
@@ -102,18 +105,34 @@ def guess_format(path: Path, encoding: str = "utf-8") -> str:
         return "pubtator"
     whole_lines = head if len(data) < _HEAD_SIZE else head[: head.rfind("\n") + 1]
     rows = [line.split("\t") for line in whole_lines.rstrip("\n").split("\n")]
-    for format, is_row in {"names": _is_name, "askapatient": _is_askapatient}.items():
-        if all(map(is_row, rows)):
-            return format
+    if all(map(_is_askapatient, rows)):
+        return "askapatient"
+    if _is_mention_table(rows):
+        return "names"
     raise SapbertError(Errors.E203.format(path=path, formats=", ".join(FORMATS)))
 
 
-def _is_name(cells: list[str]) -> bool:
-    return len(cells) == 2 and bool(cells[0].strip())
+def _is_mention_table(rows: list[list[str]]) -> bool:
+    cells = [tuple(cell.strip() for cell in row) for row in rows]
+    if is_header(cells[0]):
+        return True
+    if not all(len(row) in (2, 3) and row[0] for row in cells) or len({len(row) for row in cells}) > 1:
+        return False
+    # a first column of numbers has ids, such as those of PubMed
+    mentions = [row[0] for row in cells]
+    has_ids = all(mention.isdecimal() for mention in mentions)
+    return not has_ids and all(len(row) == 2 or row[0].lower() in row[2].lower() for row in cells)
 
 
 def _is_askapatient(cells: list[str]) -> bool:
-    return len(cells) == 3 and all(cells) and _ASKAPATIENT_ID.fullmatch(cells[0]) is not None
+    if len(cells) != 3 or not all(cells) or _CUI.fullmatch(cells[2]):
+        return False
+    return _CUI.fullmatch(cells[0]) is not None or _is_snomed(cells[0])
+
+
+def _is_snomed(text: str) -> bool:
+    """Return whether a number can be a concept of SNOMED CT: 00 or 10 are the two digits before the last one."""
+    return _SNOMED.fullmatch(text) is not None and text[-3:-1] in ("00", "10")
 
 
 def _read(

@@ -40,6 +40,7 @@ class Report(ProblemReport):
     mismatched: int = _count("… that differ from the text at their offsets")
     moved: int = _count("… … moved to the same text nearby")
     alone: int = _count("… without context, because the example does not contain them exactly once")
+    repeated: int = _count("… that occur several times in their sentence, read at the first place")
     unplaced: int = _count("reactions without a mention, left out")
     relations: int = _count("relations, left out")
     shifted: int = _count("passages with overlapping or widely separated offsets, moved")

@@ -17,8 +17,14 @@ class InputFormat(str, Enum):
     """The formats of documents, which are the values of `--format`."""
 
     text = "text"
+    lines = "lines"
     jsonl = "jsonl"
+    csv = "csv"
+    tsv = "tsv"
+    parquet = "parquet"
     pubtator = "pubtator"
+    bioc = "bioc"
+    spacy = "spacy"
     names = "names"
 
 
@@ -35,12 +41,25 @@ class OutputFormat(str, Enum):
     html = "html"
 
 
+ANNOTATED = (InputFormat.pubtator, InputFormat.bioc, InputFormat.spacy)
+"""The input formats with annotated mentions."""
+
 _INPUT_SUFFIXES = {
     ".txt": InputFormat.text,
     ".jsonl": InputFormat.jsonl,
     ".ndjson": InputFormat.jsonl,
+    ".csv": InputFormat.csv,
+    ".tsv": InputFormat.tsv,
+    ".tab": InputFormat.tsv,
+    ".parquet": InputFormat.parquet,
     ".pubtator": InputFormat.pubtator,
+    ".xml": InputFormat.bioc,
+    ".bioc": InputFormat.bioc,
+    ".json": InputFormat.bioc,
+    ".spacy": InputFormat.spacy,
 }
+INPUT_SUFFIXES = tuple(_INPUT_SUFFIXES)
+"""The endings of file names that show a format."""
 _OUTPUT_ENDINGS = {
     ".jsonl": OutputFormat.jsonl,
     ".ndjson": OutputFormat.jsonl,
@@ -64,13 +83,18 @@ def input_format(path: Path) -> InputFormat:
     Raises:
         SapbertError: E505 the file name shows no format.
     """
-    found = _INPUT_SUFFIXES.get(without_gz(path).suffix.lower())
+    found = suffix_format(path)
     if found is None:
         formats = ", ".join(format.value for format in InputFormat)
         raise SapbertError(Errors.E505.format(path=path, formats=formats))
     if found is InputFormat.text and PUBTATOR_TITLE.match(_first_line(path)):
         return InputFormat.pubtator
     return found
+
+
+def suffix_format(path: Path) -> InputFormat | None:
+    """Return the format that the ending of a file name shows, if any. The file is not read."""
+    return _INPUT_SUFFIXES.get(without_gz(path).suffix.lower())
 
 
 def output_format(path: Path | None) -> OutputFormat:

@@ -2,9 +2,11 @@ import csv
 import gzip
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 import spacy
@@ -35,7 +37,7 @@ def ids(record):
 
 def test_every_line_of_text_is_a_document(command, linking_folder, tmp_path):
     path = write(tmp_path / "notes.txt", TEXT)
-    finished = command("link", linking_folder, path)
+    finished = command("link", linking_folder, path, "--format", "lines")
     first, second = lines(finished)
     assert first == {
         "id": "notes.txt:1",
@@ -95,11 +97,18 @@ def test_every_line_of_text_is_a_document(command, linking_folder, tmp_path):
 def test_standard_input_and_gzipped_files_in_one_run(command, linking_folder, tmp_path):
     packed = tmp_path / "a.txt.gz"
     packed.write_bytes(gzip.compress(b"aspirin one"))
-    finished = command("link", linking_folder, packed, "-", "--format", "text", stdin=b"aspirin two\r\n")
+    finished = command("link", linking_folder, packed, "-", "--format", "lines", stdin=b"aspirin two\r\n")
     assert [(record["id"], record["text"]) for record in lines(finished)] == [
         ("a.txt.gz:1", "aspirin one"),
         ("stdin:1", "aspirin two"),
     ]
+
+
+def test_standard_input_is_one_text_or_a_table(command, linking_folder):
+    (record,) = lines(command("link", linking_folder, "-", "--format", "text", stdin=b"aspirin\nCF"))
+    assert (record["id"], record["text"], ids(record)) == ("stdin", "aspirin\nCF", ["D001241", "D003550"])
+    (record,) = lines(command("link", linking_folder, "-", "--format", "csv", stdin=b"text\naspirin"))
+    assert (record["id"], ids(record)) == ("stdin:2", ["D001241"])
 
 
 def test_jsonl_keeps_ids_titles_and_other_keys(command, linking_folder, tmp_path):
@@ -117,7 +126,7 @@ def test_jsonl_keeps_ids_titles_and_other_keys(command, linking_folder, tmp_path
 
 def test_jsonl_keys_can_be_named(command, linking_folder, tmp_path):
     path = write(tmp_path / "a.jsonl", '{"pmid": "9", "title": "aspirin"}')
-    (record,) = lines(command("link", linking_folder, path, "--text-key", "title", "--id-key", "pmid"))
+    (record,) = lines(command("link", linking_folder, path, "--text-column", "title", "--id-column", "pmid"))
     assert (record["id"], record["text"], "meta" in record) == ("9", "aspirin", False)
 
 
@@ -136,7 +145,7 @@ def test_names_are_linked_as_a_whole(command, linking_folder, tmp_path):
 
 def test_column_of_the_names(command, linking_folder, tmp_path):
     path = write(tmp_path / "names.tsv", "x\tmucoviscidosis", "y\t ", "z")
-    finished = command("link", linking_folder, path, "--format", "names", "--column", "2")
+    finished = command("link", linking_folder, path, "--format", "names", "--text-column", "2")
     assert [ids(record) for record in lines(finished)] == [["D003550"]]
     assert "names.tsv, line 2: no name in column 2; left out" in finished.err
     assert "names.tsv, line 3: no name in column 2; left out" in finished.err
@@ -190,10 +199,92 @@ def test_gold_offsets_that_do_not_fit_are_told_of(command, linking_folder, tmp_p
     assert "1 annotated mentions differ from the text at their offsets; 1 of them were moved" in finished.err
 
 
-def test_gold_wants_pubtator(command, linking_folder, tmp_path):
+def test_gold_wants_annotated_mentions(command, linking_folder, tmp_path):
     finished = command("link", linking_folder, write(tmp_path / "a.txt", "aspirin"), "--gold")
     assert finished.status == 2
-    assert "pubtator" in finished.err
+    assert "pubtator, bioc, spacy" in finished.err
+
+
+def test_a_folder_of_several_formats(command, linking_folder, tmp_path):
+    folder = tmp_path / "notes"
+    (folder / "sub").mkdir(parents=True)
+    write(folder / "sub" / "a.txt", "aspirin", "and CF")
+    write(folder / "b.csv", "id,text", "7,aspirin")
+    write(folder / "c.pubtator", "8|t|aspirin", "8|a|")
+    write(folder / "d.csv", "body", "aspirin")
+    (folder / "e.png").write_bytes(b"\x89PNG")
+    finished = command("link", linking_folder, folder)
+    assert [(record["id"], ids(record)) for record in lines(finished)] == [
+        ("7", ["D001241"]),
+        ("8", ["D001241"]),
+        ("sub/a.txt", ["D001241", "D003550"]),
+    ]
+    assert f"{folder}/d.csv: [E134] " in finished.err
+    assert f"{folder}: 1 files of no known format left out (1 .png)" in finished.err
+    assert "3 documents, 4 mentions, 4 of them linked; 1 broken records left out" in finished.err
+
+
+def test_annotated_mentions_of_all_formats_are_the_same(command, linking_folder, tmp_path):
+    corpus = write(tmp_path / "corpus.pubtator", PUBTATOR)
+    stored = tmp_path / "corpus.spacy"
+    assert command("convert", corpus, stored).status == 0
+    expected = lines(command("link", linking_folder, corpus, "--gold"))
+    found = lines(command("link", linking_folder, stored, "--gold"))
+    assert [(record["id"], record["entities"]) for record in found] == [
+        (record["id"], record["entities"]) for record in expected
+    ]
+
+
+def test_what_cannot_be_read_is_told_before_the_pipeline_is_loaded(command, tmp_path):
+    table = write(tmp_path / "a.csv", "pmid,abstract", "1,aspirin")
+    for code, *arguments in [
+        ("E134", table),
+        ("E123", table, "--encoding", "latin-99"),
+        ("E509", tmp_path / "folder"),
+        ("E512", table, "--format", "names", "--text-column", "abstract"),
+        ("E512", table, "--format", "names", "--id-column", "0"),
+    ]:
+        (tmp_path / "folder").mkdir(exist_ok=True)
+        finished = command("link", tmp_path / "no pipeline", *arguments)
+        assert (finished.status, finished.out) == (1, b"")
+        assert finished.err.startswith(f"[{code}] ")
+
+
+def test_a_header_without_rows_has_no_documents(command, linking_folder, tmp_path):
+    finished = command("link", linking_folder, write(tmp_path / "a.csv", "id,text"))
+    assert (finished.status, finished.out) == (0, b"")
+
+
+LINK_FILES = Path(__file__).parents[2] / "docs" / "linking.md"
+
+
+def test_the_commands_on_linking_files_run(command, linking_folder, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("PIPELINE").symlink_to(linking_folder)
+    Path("notes").mkdir()
+    for name in ("notes/a.txt", "note.txt", "titles.txt"):
+        write(Path(name), "aspirin")
+    write(Path("names.tsv"), "x\taspirin")
+    write(Path("notes.csv"), "pmid,abstract", '1,"aspirin"')
+    write(Path("notes.tsv"), "pmid\tabstract", "1\taspirin")
+    write(Path("notes.jsonl"), '{"abstract": "aspirin"}')
+    write(Path("corpus.pubtator"), "1|t|aspirin\n1|a|\n1\t0\t7\taspirin\tDrug\t-1")
+    annotation = '<annotation id="1"><location offset="0" length="7"/><text>aspirin</text></annotation>'
+    passage = f"<passage><offset>0</offset><text>aspirin</text>{annotation}</passage>"
+    write(Path("corpus.xml"), f"<collection><document><id>1</id>{passage}</document></collection>")
+    assert command("convert", "corpus.pubtator", "corpus.spacy").status == 0
+    section = LINK_FILES.read_text(encoding="utf8").split("## Link files\n")[1].split("\n## ")[0]
+    commands = re.findall(r"`spacy-sapbert (link .*?)`", section)
+    assert len(commands) == 11
+    for line in commands:
+        if "parquet" in line:
+            parquet = pytest.importorskip("pyarrow.parquet")
+            table = pytest.importorskip("pyarrow").table({"pmid": [1], "abstract": ["aspirin"]})
+            parquet.write_table(table, "notes.parquet")
+        finished = command(*line.split())
+        assert finished.status == 0, finished.err
+        (record,) = lines(finished) or map(json.loads, Path("links.jsonl").read_text().splitlines())
+        assert ids(record) == ["D001241"], line
 
 
 # --- outputs
@@ -338,12 +429,12 @@ def test_a_gzipped_output_is_the_same_each_time(command, linking_folder, tmp_pat
     for output in outputs:
         command("link", linking_folder, path, "--output", output)
     assert outputs[0].read_bytes() == outputs[1].read_bytes()
-    assert json.loads(gzip.decompress(outputs[0].read_bytes()))["text"] == "aspirin"
+    assert json.loads(gzip.decompress(outputs[0].read_bytes()))["text"] == "aspirin\n"
 
 
 def test_html_page_of_the_command(command, linking_folder, tmp_path):
     path = write(tmp_path / "a.txt", "aspirin <b>", "zebra")
-    page = command("link", linking_folder, path, "--to", "html").out.decode()
+    page = command("link", linking_folder, path, "--format", "lines", "--to", "html").out.decode()
     assert page.startswith("<!DOCTYPE html>")
     assert page.endswith("</html>\n")
     assert 'Aspirin<small><a href="https://meshb.nlm.nih.gov/record/ui?ui=D001241">D001241</a> · Chemical' in page
@@ -444,7 +535,7 @@ def test_broken_lines_of_pubtator(command, linking_folder, tmp_path):
 
 def test_a_text_of_a_million_characters(command, linking_folder, tmp_path):
     path = write(tmp_path / "a.txt", "some aspirin " + "word " * 210_000 + "some aspirin", "aspirin")
-    finished = command("link", linking_folder, path, "--to", "tsv")
+    finished = command("link", linking_folder, path, "--format", "lines", "--to", "tsv")
     rows = [row.split("\t")[:3] for row in finished.out.decode().splitlines()[1:]]
     assert rows == [["a.txt:1", "5", "12"], ["a.txt:1", "1050018", "1050025"], ["a.txt:2", "0", "7"]]
 
@@ -458,7 +549,7 @@ def test_the_limit_of_parser_and_ner_is_kept(command, small_kb, tmp_path):
     nlp.add_pipe("sapbert_linker", config={"kb": str(small_kb.path), "encoder": "none"})
     nlp.to_disk(tmp_path / "pipeline")
     path = write(tmp_path / "a.txt", "x" * 1_000_001, "aspirin")
-    finished = command("link", tmp_path / "pipeline", path)
+    finished = command("link", tmp_path / "pipeline", path, "--format", "lines")
     assert [record["text"] for record in lines(finished)] == ["aspirin"]
     assert "line 1: the text has 1,000,001 characters" in finished.err
 
@@ -483,7 +574,7 @@ def failing(monkeypatch):
 def test_the_others_of_a_failed_batch_are_linked(n_process, failing, command, linking_folder, tmp_path):
     texts = ["aspirin 0", "!", "aspirin 2", "aspirin 3", "aspirin!", "aspirin 5", "!"]
     path = write(tmp_path / "a.txt", *texts)
-    finished = command("link", linking_folder, path, "--n-process", n_process, "--batch-size", 3)
+    finished = command("link", linking_folder, path, "--format", "lines", "--n-process", n_process, "--batch-size", 3)
     found = [(record["text"], ids(record)) for record in lines(finished)]
     assert found == [(f"aspirin {i}", ["D001241"]) for i in (0, 2, 3, 5)]
     told = [line for line in finished.err.splitlines() if "no exclamation" in line]
@@ -503,7 +594,7 @@ def test_a_function_that_fails(n_process, command, linking_folder, tmp_path):
     nlp.add_pipe("fails_on_exclamation", first=True)
     nlp.to_disk(tmp_path / "pipeline")
     path = write(tmp_path / "a.txt", "aspirin", "!", "CF")
-    finished = command("link", tmp_path / "pipeline", path, "--n-process", n_process)
+    finished = command("link", tmp_path / "pipeline", path, "--format", "lines", "--n-process", n_process)
     assert [record["text"] for record in lines(finished)] == ["aspirin", "CF"]
     assert "line 2: the pipeline fails on it" in finished.err
 
@@ -522,8 +613,8 @@ def test_what_the_user_can_mend_ends_the_run(n_process, command, linking_folder,
 
 def test_processes_give_what_one_gives(command, dense_folder, tmp_path):
     path = write(tmp_path / "a.txt", *(f"aspirin {i} for breast and ovarian cancer" for i in range(50)), TEXT)
-    one = command("link", dense_folder, path)
-    two = command("link", dense_folder, path, "--n-process", 2, "--batch-size", 7)
+    one = command("link", dense_folder, path, "--format", "lines")
+    two = command("link", dense_folder, path, "--format", "lines", "--n-process", 2, "--batch-size", 7)
     assert len(lines(one)) == 52
     assert one.out == two.out
 
@@ -588,7 +679,7 @@ def test_a_pipe_as_output_is_written_to_as_it_is(command, linking_folder, tmp_pa
     finished = command("link", linking_folder, write(tmp_path / "a.txt", "aspirin"), "--output", pipe)
     reader.join(timeout=10)
     assert finished.status == 0
-    assert json.loads(read[0])["text"] == "aspirin"
+    assert json.loads(read[0])["text"] == "aspirin\n"
     assert pipe.is_fifo()
 
 
@@ -596,7 +687,7 @@ def test_a_pipe_as_output_is_written_to_as_it_is(command, linking_folder, tmp_pa
 @pytest.mark.parametrize("n_process", ["1", "2"])
 def test_a_reader_that_stops_ends_the_command_quietly(n_process, linking_folder, tmp_path):
     path = write(tmp_path / "a.txt", *(f"aspirin {i} " + "x " * 500 for i in range(2000)))
-    arguments = ["link", linking_folder, path, "--n-process", n_process, "--batch-size", "20"]
+    arguments = ["link", linking_folder, path, "--format", "lines", "--n-process", n_process, "--batch-size", "20"]
     main = "from spacy_sapbert.cli import main; main()"
     with subprocess.Popen(
         [sys.executable, "-c", main, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE

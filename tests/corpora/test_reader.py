@@ -15,6 +15,13 @@ from spacy_sapbert.errors import SapbertError
         ("<collection/>", "bioc"),
         ("flu\tD1\ncold\tD2", "names"),
         ("flu\tD1\n" * 1000, "names"),
+        ("mention\tid\tsentence\n12\tD1\tx\n", "names"),
+        ("id\tmention\n", "names"),
+        ("flu\tD1\tA bad flu.\nCold\tD2\ta cold\n", "names"),
+        ('{"documents": []}', "bioc"),
+        ('[\n{"documents": []}]', "bioc"),
+        ("22253000\tPain\tache\n", "askapatient"),
+        ("[18F]FDG\tD1\n", "names"),
     ],
 )
 def test_plain_formats_are_guessed_also_when_gzipped(tmp_path, text, format):
@@ -25,7 +32,20 @@ def test_plain_formats_are_guessed_also_when_gzipped(tmp_path, text, format):
     assert guess_format(path) == format
 
 
-@pytest.mark.parametrize("text", ["", "flu, cold", "a\tb\tc\n", "flu\tD1\ncold\n"])
+# the ids of PubMed are numbers such as those of SNOMED CT
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "flu, cold",
+        "a\tb\tc\n",
+        "flu\tD1\ncold\n",
+        "31000001\tOn flu\n31000002\tOn colds\n",
+        "31000001\tflu\tC0021400\n31000002\tcold\tC0009443\n",
+        "31000001\n31000002\n",
+        "31415926\tOn flu\tFlu is bad.\n",
+    ],
+)
 def test_other_formats_must_be_told(tmp_path, text):
     path = tmp_path / "corpus.txt"
     path.write_text(text)

@@ -1,3 +1,4 @@
+import codecs
 import io
 import json
 
@@ -33,19 +34,37 @@ def read(path, content, reading):
     return list(read_documents(path, reading, found)), found
 
 
+LINE_FORMATS = (InputFormat.lines, InputFormat.jsonl, InputFormat.names)
+
+
 @settings(deadline=None)
 @given(format=st.sampled_from(InputFormat), gold=st.booleans(), content=st.binary())
 @example(format=InputFormat.pubtator, gold=True, content=b"1|t|a\n1|a|b\n1\t0\t1\ta\tX\tD1\n1\t9\t99\tq\tX\tD1")
 @example(format=InputFormat.jsonl, gold=False, content=b'{"text": "a"}\r\n\xef\xbb\xbf{}')
+@example(format=InputFormat.csv, gold=False, content=b'text\n"a\n\xff"\nb\n"c')
+@example(format=InputFormat.lines, gold=False, content=b"\xff\xfea\x00\n")
+@example(format=InputFormat.bioc, gold=True, content=b'[{"a": [{"passages": [], "id": 1}]}]')
 def test_any_bytes_are_read_or_told_of(folder, format, gold, content):
     assume(not content.startswith(b"\x1f\x8b"))  # which would be gzipped
-    documents, found = read(folder / "any", content, ReadOptions(format, gold=gold))
+    if format is InputFormat.parquet:
+        pytest.importorskip("pyarrow")
+    found = problems()
+    (folder / "any").write_bytes(content)
+    documents, error = [], None
+    try:
+        documents.extend(read_documents(folder / "any", ReadOptions(format, gold=gold), found))
+    except SapbertError as raised:
+        error = raised
     assert all(document.text.startswith(document.title) for document in documents)
     told = found.console.file.getvalue()
     assert told.count("left out") == found.count
-    if format is not InputFormat.pubtator:
-        filled = [line for line in content.split(b"\n") if line.decode(errors="replace").lstrip("\ufeff").strip()]
+    if format in LINE_FORMATS and not error:
+        marked = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+        text = content.decode("utf-16" if marked else "utf-8", errors="replace")
+        filled = [line for line in text.split("\n") if line.lstrip("\ufeff").strip()]
         assert len(documents) + found.count == len(filled)
+    if format is InputFormat.text:
+        assert len(documents) + found.count == 1
 
 
 @settings(deadline=None)
@@ -61,7 +80,7 @@ def test_every_json_object_with_a_text_is_read(folder, records):
 
 
 def test_a_byte_order_mark_is_no_text(folder):
-    documents, _ = read(folder / "bom.txt", "\ufeffone\n\ufefftwo".encode(), ReadOptions(InputFormat.text))
+    documents, _ = read(folder / "bom.txt", "\ufeffone\n\ufefftwo".encode(), ReadOptions(InputFormat.lines))
     assert [document.text for document in documents] == ["one", "\ufefftwo"]
 
 
@@ -94,6 +113,14 @@ def test_strict_raises_at_the_first_problem():
         ("a.txt", "text", "text"),
         ("a.TXT", "", "text"),
         ("a.txt", "\n12|t|Title\n12|a|Abstract", "pubtator"),
+        ("a.txt", "31000001\n31000002\n", "text"),
+        ("a.csv", "", "csv"),
+        ("a.tsv.gz", "", "tsv"),
+        ("a.TAB", "", "tsv"),
+        ("a.parquet", "", "parquet"),
+        ("a.xml", "", "bioc"),
+        ("a.json", "", "bioc"),
+        ("a.spacy", "", "spacy"),
         ("a.PubTator", "", "pubtator"),
         ("a.jsonl", "", "jsonl"),
         ("a.ndjson.gz", "", "jsonl"),

@@ -24,10 +24,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ...corpora.source import BrokenRecord
 from ...errors import SapbertError
-from ...io.documents import InputDocument, ReadOptions, fault, json_document
+from ...io.documents import InputDocument, ReadOptions, fault
 from ...io.formats import InputFormat
 from ...io.pipelines import LinkedDocument, LinkingPipeline
 from ...io.records import record_of
+from ...io.text_files import json_document
 from .page import POLICY, Page
 
 EXAMPLE = (

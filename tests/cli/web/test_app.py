@@ -8,9 +8,10 @@ from urllib.parse import urlencode
 
 import pytest
 
-from spacy_sapbert.io.documents import ReadOptions, json_document
+from spacy_sapbert.io.documents import ReadOptions
 from spacy_sapbert.io.formats import InputFormat
 from spacy_sapbert.io.records import record_of
+from spacy_sapbert.io.text_files import json_document
 
 
 @pytest.fixture
