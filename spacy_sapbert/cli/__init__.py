@@ -17,6 +17,7 @@ from .discover import discover
 from .encoder import encoder
 from .evaluate import evaluate
 from .import_ import import_
+from .init import init
 from .kb import kb
 from .link import link
 from .mine import mine
@@ -32,6 +33,7 @@ _PANELS: dict[str, dict[str, Any]] = {
     "Vocabulary": {"kb": kb, "discover": discover},
     "Pipelines": {"assemble": assemble, "calibrate": calibrate, "link": link, "serve": serve},
     "Training": {
+        "init": init,
         "convert": convert,
         "augment": augment,
         "pairs": pairs,

@@ -22,7 +22,6 @@ from .tac import read_tac
 
 _HEAD_SIZE = 4096
 _PUBTATOR = re.compile(r"[^|\t\n]+\|t\|")
-_ASKAPATIENT_ID = re.compile(r"\d{6,18}|C\d{7}")
 _TAG = re.compile(r"<\s*([A-Za-z]\w*)")
 
 
@@ -109,11 +108,11 @@ def guess_format(path: Path, encoding: str = "utf-8") -> str:
 
 
 def _is_name(cells: list[str]) -> bool:
-    return len(cells) == 2 and bool(cells[0].strip())
+    return len(cells) == 2 and bool(cells[0].strip()) and not cells[0].strip().isdigit()
 
 
 def _is_askapatient(cells: list[str]) -> bool:
-    return len(cells) == 3 and all(cells) and _ASKAPATIENT_ID.fullmatch(cells[0]) is not None
+    return len(cells) == 3 and all(cells) and askapatient.is_concept_id(cells[0])
 
 
 def _read(
