@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc
 
 _SHOWN_PROBLEMS = 10
+_SHOWN_REASONS = 3
 
 
 def convert(
@@ -93,7 +94,8 @@ def _documents(
         report.missing = split.check()
     if not report.documents:
         paths = ", ".join(str(path) for path in inputs)
-        raise SapbertError(Errors.E211.format(paths=paths, broken=report.broken))
+        first = [f"Line {line} of {path}: {reason}. " for path, line, reason in report.problems[:_SHOWN_REASONS]]
+        raise SapbertError(Errors.E211.format(paths=paths, broken=report.broken, reasons="".join(first)))
 
 
 def _blank(lang: str, tokenizer: str | None) -> Language:
@@ -132,7 +134,8 @@ def _show(report: Report, console: Console, output: Path) -> None:
     table = Table("read", "count", title=escape(str(output)))
     table.columns[1].justify = "right"
     for label, count in report.rows():
-        table.add_row(label, f"{count:,}")
+        if count:
+            table.add_row(label, f"{count:,}")
     for label, count in sorted(report.labels.items()):
         table.add_row(escape(f"type {label}"), f"{count:,}")
     console.print(table)

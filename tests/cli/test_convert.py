@@ -45,6 +45,7 @@ def test_files_become_one_docbin_and_the_report_goes_to_standard_error(corpus, t
     assert ["documents", "2"] in counts
     assert ["broken records, left out", "1"] in counts
     assert ["type Chemical", "1"] in counts
+    assert [row for row in counts if row[-1] == "0"] == []
     assert "line 5: offsets 0-99" in " ".join(result.stderr.split())
 
 
@@ -87,6 +88,9 @@ def test_nothing_is_written_without_a_document(corpus, tmp_path):
     result = run(corpus, tmp_path / "gold.spacy", "--format", "names")
     assert "[E211]" in str(result.exception)
     assert "broken records: 5" in str(result.exception)
+    assert f"Line 1 of {corpus}: 1 columns instead of 2: mention and id." in str(result.exception)
+    assert f"Line 3 of {corpus}: 6 columns" in str(result.exception)
+    assert "Line 4" not in str(result.exception)
     assert not (tmp_path / "gold.spacy").exists()
 
 
