@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from ..corpora.mention_types import has_type
 from ..errors import Errors, SapbertError, Warnings
 from ..kb.ids import some_ids
 from ..kb.knowledge_base import KnowledgeBase
-from ..types import AnnotatedDocument
+from ..types import AnnotatedDocument, Mention
 
 
 def with_known_ids(
@@ -56,13 +55,18 @@ def warn_of_unknown_ids(documents: Sequence[AnnotatedDocument], kb: KnowledgeBas
         documents: The corpus.
         kb: The vocabulary.
     """
-    mentions = Counter(mention.ids for document in documents for mention in document.mentions if mention.ids)
-    missing = {ids: n for ids, n in mentions.items() if not any(map(kb.find_id, ids))}
+    mentions = [mention for document in documents for mention in document.mentions if mention.ids]
+    missing = [mention for mention in mentions if not has_known_id(mention, kb)]
     if missing:
-        unknown, total = sum(missing.values()), mentions.total()
-        example = some_ids(one for ids in missing for one in ids)
-        message = Warnings.W571.format(unknown=unknown, total=total, share=100 * unknown / total, example=example)
+        share = 100 * len(missing) / len(mentions)
+        example = some_ids(one for mention in missing for one in mention.ids)
+        message = Warnings.W571.format(unknown=len(missing), total=len(mentions), share=share, example=example)
         warnings.warn(message, stacklevel=2)
+
+
+def has_known_id(mention: Mention, kb: KnowledgeBase) -> bool:
+    """Whether the vocabulary has any of the ids of a mention, as a primary or an alternative id."""
+    return any(map(kb.find_id, mention.ids))
 
 
 def _ids(document: AnnotatedDocument, type: str | None) -> Iterator[str]:
