@@ -1,6 +1,6 @@
-# `make demo` and `make test` need Python 3.10 to 3.12, git and make; everything else is installed into .venv.
-PYTHON ?= $(shell for python in python3.11 python3.12 python3.10 python3; do \
-	$$python -c 'import sys; sys.exit(not (3, 10) <= sys.version_info < (3, 13))' 2>/dev/null && echo $$python && break; done)
+# `make demo` and `make test` need Python 3.10 to 3.13, git and make; everything else is installed into .venv.
+PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3.10 python3; do \
+	$$python -c 'import sys; sys.exit(not (3, 10) <= sys.version_info < (3, 14))' 2>/dev/null && echo $$python && break; done)
 BIN = .venv/bin
 
 # What is tested are the sources, or, with WHEEL=FILE, that wheel: installed in a place of its own, by tests that run in a
@@ -69,7 +69,7 @@ clean:
 
 # torch goes first and alone: asked for by another package, pip would take its newest build
 .venv/ready: pyproject.toml constraints.txt
-	@test -n "$(PYTHON)" || { echo "No Python 3.10, 3.11 or 3.12 found. Install one, or say make PYTHON=/path/to/python."; exit 1; }
+	@test -n "$(PYTHON)" || { echo "No Python 3.10, 3.11, 3.12 or 3.13 found. Install one, or say make PYTHON=/path/to/python."; exit 1; }
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet -c constraints.txt torch
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[dev]"

@@ -16,6 +16,7 @@ import typer
 from weasel.util import get_checksum, load_project_config
 
 ASSETS = Path("assets")
+MIRROR = "without a network: spacy project run mirror . --vars.mirror FOLDER"
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
 
@@ -48,7 +49,7 @@ def problem(asset: dict[str, Any], root: Path) -> str | None:
     if not asset.get("url"):
         return None
     if not path.exists():
-        return "is not there; get it with: spacy project assets"
+        return f"is not there; get it with: spacy project assets ({MIRROR})"
     if root == ASSETS and asset.get("checksum") not in (None, get_checksum(path)):
         return "is another file than the one that was measured on; delete it to get it again"
     return None

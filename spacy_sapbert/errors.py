@@ -6,9 +6,22 @@ E5xx command line and evaluation, E60x and E61x augmentation, E63x and E64x conc
 
 from __future__ import annotations
 
+DOCS = "https://spacy-sapbert.github.io/spacy-sapbert"
+
 
 class SapbertError(ValueError):
     """An error whose message gives the cause and the remedy."""
+
+
+class TrainingDataError(SapbertError, SystemExit):
+    """Training data that cannot be used. If nothing handles the error, the program ends with its message alone.
+
+    `spacy train` ends with a traceback for other errors.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.code = message
 
 
 class Errors:
@@ -75,7 +88,7 @@ class Errors:
     E129 = "[E129] A vocabulary table has no field {field}. Its fields are: {fields}."
     E130 = (
         "[E130] Cannot guess the delimiter of {path} from its name. Files ending in .csv have commas; files ending in "
-        ".tsv or .tab have tabs. Give the delimiter."
+        ".tsv or .tab have tabs. Give the delimiter, such as --delimiter '\\t' for a tab."
     )
     E131 = (
         "[E131] {path} has no header line of a CTD file (DiseaseName, DiseaseID, … or ChemicalName, ChemicalID, …). "
@@ -203,7 +216,10 @@ class Errors:
         "longer fit. Use a tokenizer that keeps every character, such as that of spacy.blank('en')."
     )
     E210 = "[E210] Cannot read {path} as a .spacy file ({reason}). Convert the corpus again."
-    E211 = "[E211] No document was read from {paths}; broken records: {broken}. Check that the format fits the files."
+    E211 = (
+        "[E211] No document was read from {paths}; broken records: {broken}. {reasons}Check that the format fits the "
+        "files."
+    )
     E212 = (
         "[E212] The output {path} must end in .spacy, because `spacy train` reads only such files. Change the name of "
         "the output. In `convert`, the output is the last argument."
@@ -380,8 +396,8 @@ class Errors:
     )
     E346 = (
         "[E346] The linker cannot be trained: no mention in {documents} documents has a concept of the vocabulary. The "
-        "mentions have {n} ids, such as: {some}. Check that the ids belong to the vocabulary. They must be the "
-        "`kb_id_` of entities, or of the spans of `spans_key`."
+        "mentions have {n} ids, such as: {some}. The vocabulary has ids such as: {known}. Check that the ids belong to "
+        "the vocabulary. They must be the `kb_id_` of entities, or of the spans of `spans_key`."
     )
     E347 = (
         "[E347] The miner uses given triples, but the data are pairs. Create triples with `spacy-sapbert mine`, and "
@@ -497,7 +513,7 @@ class Errors:
     )
     E522 = (
         "[E522] {path}, line {line}: this is not a line of a training log ({reason}). The logger "
-        "spacy-sapbert.CandidateLog.v1 writes such logs (see configs/linker.cfg)."
+        "spacy-sapbert.CandidateLog.v1 writes such logs, which `spacy-sapbert init config linker` puts into a config."
     )
     E523 = "[E523] The ending of {path} is not a picture format. Use one of the endings: {endings}."
     E531 = "[E531] {option} was given {given} times for {wanted} files. Give it once, or once for each file."
@@ -577,6 +593,15 @@ class Errors:
         "--restart to throw the run away."
     )
     E565 = "[E565] {option} needs --output with the name of a file. Only such a run keeps its finished documents."
+    E570 = "[E570] {component} has no setting '{setting}', which is scispaCy's. {remedy} See {page}"
+    E571 = (
+        "[E571] {path} is not a .spacy file, so training cannot read it. Convert it, and train on the result: {command}"
+    )
+    E572 = (
+        "[E572] None of the {n} concept ids of the corpus is in the vocabulary {path}. The corpus has ids such as "
+        "{corpus}. The vocabulary has ids such as {known}. Use a vocabulary with the ids of the corpus."
+    )
+    E573 = "[E573] The file {path} already exists. Choose another name, or use --force to replace it."
     # concepts of documents
     E631 = (
         "[E631] The pipeline has no concept_retriever, so it predicts no concepts of documents. Its components are: "
@@ -605,8 +630,8 @@ class Errors:
         "spans_key: '{key}' before the model's component. In training, add the matcher to `annotating_components`."
     )
     E645 = (
-        "[E645] None of the {ids} ids annotated in {documents} training documents can be predicted. Check that `kb` "
-        "and `labels` fit the corpus."
+        "[E645] None of the {ids} ids annotated in {documents} training documents can be predicted. They are ids such "
+        "as {some}. The vocabulary has ids such as {known}. Check that `kb` and `labels` fit the corpus."
     )
     E646 = (
         "[E646] Cannot compare documents with concepts: document vectors have {documents} dimensions, concept vectors "
@@ -692,6 +717,14 @@ class Warnings:
     W510 = (
         "[W510] {n} of {total} mentions do not fit the boundaries of tokens, so the linker could not link them. They "
         "count as wrong. The first is {mention} in document {doc_id}."
+    )
+    W570 = (
+        "[W570] The language of the pipeline is '{lang}', but abbreviation_resolver, composite_splitter and "
+        "concept_matcher have rules for English only. They can miss mentions. See {page}"
+    )
+    W571 = (
+        "[W571] {unknown} of the {total} annotated mentions have no concept id of the vocabulary ({share:.1f} %), such "
+        "as {example}. They can only be linked wrongly."
     )
     W557 = (
         "[W557] The pipeline found no mention in any of the {n} documents. Its components are: {components}. Add one "

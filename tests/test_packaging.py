@@ -92,22 +92,33 @@ def of_package(names):
     return {name for name in names if name.startswith("spacy_sapbert/")}
 
 
+def configs(names):
+    return {name for name in names if name.startswith("configs/") and name.endswith(".cfg")}
+
+
 def test_the_wheel_holds_every_file_of_the_package_and_no_other(in_wheel):
-    wanted = of_package(files_of_the_repository())
-    assert {"spacy_sapbert/py.typed", "spacy_sapbert/starter/vocabulary.jsonl"} <= wanted
+    of_repository = files_of_the_repository()
+    wanted = of_package(of_repository) | {f"spacy_sapbert/{name}" for name in configs(of_repository)}
+    assert {
+        "spacy_sapbert/py.typed",
+        "spacy_sapbert/starter/vocabulary.jsonl",
+        "spacy_sapbert/configs/linker.cfg",
+    } <= wanted
     info = f"spacy_sapbert-{spacy_sapbert.__version__}.dist-info"
     assert {name for name in in_wheel if PurePosixPath(name).parts[0] != info} == wanted
 
 
 def test_the_sdist_holds_what_the_wheel_is_made_of(in_sdist, in_wheel):
-    assert {name: in_sdist[name] for name in of_package(in_sdist)} == {
-        name: in_wheel[name] for name in of_package(in_wheel)
-    }
+    made = {name: in_sdist[name] for name in of_package(in_sdist)}
+    made |= {f"spacy_sapbert/{name}": in_sdist[name] for name in configs(in_sdist)}
+    assert made == {name: in_wheel[name] for name in of_package(in_wheel)}
     others = {
         name for name in in_sdist if PurePosixPath(name).parts[0] not in ("spacy_sapbert", "spacy_sapbert.egg-info")
     }
-    made = {"PKG-INFO", "setup.cfg"}
-    assert others - made == {"CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "MANIFEST.in", "README.md", "pyproject.toml"}
+    others -= {"PKG-INFO", "setup.cfg"} | configs(in_sdist)
+    assert others == {
+        "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "MANIFEST.in", "README.md", "pyproject.toml", "setup.py"
+    }  # fmt: skip
 
 
 def test_the_metadata_is_valid(in_wheel, in_sdist):

@@ -18,6 +18,7 @@ from .discover import discover
 from .encoder import encoder
 from .evaluate import evaluate
 from .import_ import import_
+from .init import init
 from .interrupting import Interruption, command_line
 from .kb import kb
 from .link import link
@@ -38,6 +39,7 @@ _PANELS: dict[str, dict[str, Any]] = {
     "Vocabulary": {"kb": kb, "discover": discover},
     "Pipelines": {"assemble": assemble, "calibrate": calibrate, "link": link, "serve": serve},
     "Training": {
+        "init": init,
         "convert": convert,
         "augment": augment,
         "pairs": pairs,

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc
 
 _SHOWN_PROBLEMS = 10
+_SHOWN_REASONS = 3
 
 
 def convert(
@@ -43,6 +44,9 @@ def convert(
     types: Annotated[list[str] | None, typer.Option(help="Keep only mentions of this type. Repeatable.")] = None,
     rename: Annotated[list[str] | None, typer.Option(help="Rename a type of mentions, as OLD=NEW. Repeatable.")] = None,
     ids: Ids = None,
+    kb: Annotated[
+        Path | None, typer.Option(help="Knowledge base. Mentions whose ids it does not have are counted.")
+    ] = None,
     encoding: Annotated[
         str | None, typer.Option(help="Encoding of text files. Default: UTF-8, or Latin-1 for askapatient.")
     ] = None,
@@ -64,6 +68,8 @@ def convert(
     documents = _documents(
         inputs, report, split, format=format, encoding=encoding, strict=strict, types=types, names=names
     )
+    if kb:
+        documents = _with_known_ids(documents, kb, report)
     write_docbin(track(_docs(documents, nlp, split_tokens, report), console), output)
     _warn_of_missing_types([*(types or []), *names], report)
     _show(report, console, output)
@@ -93,7 +99,24 @@ def _documents(
         report.missing = split.check()
     if not report.documents:
         paths = ", ".join(str(path) for path in inputs)
-        raise SapbertError(Errors.E211.format(paths=paths, broken=report.broken))
+        first = [f"Line {line} of {path}: {reason}. " for path, line, reason in report.problems[:_SHOWN_REASONS]]
+        raise SapbertError(Errors.E211.format(paths=paths, broken=report.broken, reasons="".join(first)))
+
+
+def _with_known_ids(documents: Iterator[AnnotatedDocument], kb: Path, report: Report) -> Iterator[AnnotatedDocument]:
+    """Yield the documents, and count the mentions with ids of which the vocabulary has none.
+
+    Raises:
+        SapbertError: E572 the vocabulary has no id of any mention.
+    """
+    from ..evaluation.coverage import has_known_id, with_known_ids
+    from ..kb.knowledge_base import KnowledgeBase
+
+    vocabulary = KnowledgeBase(kb)
+    for document in with_known_ids(documents, vocabulary):
+        with_ids = [mention for mention in document.mentions if mention.ids]
+        report.unknown += sum(not has_known_id(mention, vocabulary) for mention in with_ids)
+        yield document
 
 
 def _blank(lang: str, tokenizer: str | None) -> Language:
@@ -126,7 +149,8 @@ def _show(report: Report, console: Console, output: Path) -> None:
     table = Table("read", "count", title=escape(str(output)))
     table.columns[1].justify = "right"
     for label, count in report.rows():
-        table.add_row(label, f"{count:,}")
+        if count:
+            table.add_row(label, f"{count:,}")
     for label, count in sorted(report.labels.items()):
         table.add_row(escape(f"type {label}"), f"{count:,}")
     console.print(table)

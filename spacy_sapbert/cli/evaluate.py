@@ -99,7 +99,7 @@ def compare(
 
 @evaluate.command("training", rich_help_panel=_TRAINING)
 def training(
-    log: Annotated[Path, typer.Argument(help="Log file from the logger of configs/linker.cfg (--paths.log).")],
+    log: Annotated[Path, typer.Argument(help="Log file from the logger of the linker's config (--paths.log).")],
     plot: Annotated[
         Path | None, typer.Option(help="File for a plot of accuracy and candidate recall: .svg, .png or .pdf.")
     ] = None,

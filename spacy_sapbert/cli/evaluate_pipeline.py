@@ -68,10 +68,21 @@ def _table(result: Mapping[str, Any]) -> Table:
     table.caption = f"{result['documents']:,} documents; {missing}"
     if result["other_labels"]:
         others = ", ".join(f"{label} ({n:,})" for label, n in result["other_labels"].items())
-        table.caption += f"\nlabels that the corpus does not have: {others}; map them with --label PIPELINE=CORPUS"
+        table.caption += f"\nlabels that the corpus does not have: {others}; map them with {_mapping(result)}"
+    if result["ner"]["f1"] is None:
+        table.caption += "\nno label of the pipeline is one of the corpus, so nothing was compared by label (–)"
     return table
+
+
+def _mapping(result: Mapping[str, Any]) -> str:
+    """Return the options that map labels to those of the corpus that differ only in case, or else a pattern of them."""
+    of_corpus = {label.casefold(): label for label, one in result["ner"]["types"].items() if one["gold"]}
+    same = {label: of_corpus.get(label.casefold()) for label in result["other_labels"]}
+    options = [f"--label {label}={corpus}" for label, corpus in same.items() if corpus]
+    return " ".join(options) or "--label PIPELINE=CORPUS"
 
 
 def _add_row(table: Table, title: str, figures: Mapping[str, Any]) -> None:
     counts = (f"{figures[name]:,}" for name in ("gold", "found", "right"))
-    table.add_row(title, *counts, *(f"{figures[name]:.2f}" for name in ("p", "r", "f1")))
+    percentages = (figures[name] for name in ("p", "r", "f1"))
+    table.add_row(title, *counts, *("–" if value is None else f"{value:.2f}" for value in percentages))

@@ -21,7 +21,7 @@ OVERRIDES = {"allow_extra_args": True, "ignore_unknown_options": True}
 def pretrain(
     ctx: typer.Context,
     config_path: Annotated[
-        Path, typer.Argument(metavar="CONFIG", help="Config file. Start from a copy of configs/pretrain.cfg.")
+        Path, typer.Argument(metavar="CONFIG", help="Config file, such as one that `init config pretrain` writes.")
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for encoders, checkpoints and the log.")],
     resume: Annotated[bool, typer.Option(help="Continue from the last checkpoint in the output folder.")] = False,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from ..kb.ids import split_ids
@@ -12,6 +13,15 @@ ENCODING = "latin-1"
 """Encoding of the published files."""
 
 _N_COLUMNS = 3
+_CUI = re.compile(r"C\d{7}")
+_NUMBER = re.compile(r"\d{6,18}")
+# D5, the symmetries of a pentagon, is the group of the check digit; so is the permutation of the digit at each place
+_FIRST_PERMUTATION = (1, 5, 7, 6, 2, 8, 3, 0, 9, 4)
+
+
+def is_concept_id(text: str) -> bool:
+    """Whether this is a CUI, or a number with the check digit that all ids of SNOMED CT have."""
+    return bool(_CUI.fullmatch(text)) or bool(_NUMBER.fullmatch(text) and not _check_sum(text))
 
 
 def read_askapatient(source: Source) -> Iterator[AnnotatedDocument]:
@@ -35,3 +45,20 @@ def read_askapatient(source: Source) -> Iterator[AnnotatedDocument]:
             ids, _, text = columns
             mention = Mention(0, len(text), text, UNTYPED, split_ids(ids, "SNOMEDCT"))
             yield AnnotatedDocument(f"{source.path.name}:{number}", text, (mention,))
+
+
+def _check_sum(number: str) -> int:
+    """Return the checksum of Verhoeff's method (1969), which is 0 for a valid number."""
+    total = 0
+    for place, character in enumerate(reversed(number)):
+        digit = int(character)
+        for _ in range(place % 8):
+            digit = _FIRST_PERMUTATION[digit]
+        total = _compose(total, digit)
+    return total
+
+
+def _compose(first: int, second: int) -> int:
+    """Compose two symmetries of a pentagon. Turns are numbered from 0 to 4, reflections from 5 to 9."""
+    turn = (first + second) % 5 if first < 5 else (first - second) % 5
+    return turn if (first < 5) == (second < 5) else turn + 5

@@ -1,16 +1,23 @@
-"""Training and evaluation examples for a linker: documents with gold mentions, from `.spacy` files."""
+"""Training and evaluation examples from `.spacy` files: with given mentions for a linker, or as spaCy reads them."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
+from spacy.training.corpus import create_docbin_reader
 from spacy.util import filter_spans
 
+from ..errors import Errors, SapbertError, TrainingDataError
 from .docbin import read_docbin
+from .reader import guess_format
+
+SUFFIX = ".spacy"
 
 
 def mention_corpus(path: str, spans_key: str | None = None, limit: int = 0) -> Callable[[Language], Iterator[Example]]:
@@ -24,16 +31,67 @@ def mention_corpus(path: str, spans_key: str | None = None, limit: int = 0) -> C
         limit: Maximum number of documents; 0 for all.
 
     Raises:
-        SapbertError: E210 if the file cannot be read.
+        TrainingDataError: E571 if it is a file of another kind. A `SapbertError` with E210 if it cannot be read.
     """
 
     def read(nlp: Language) -> Iterator[Example]:
+        check_suffix(path)
         for number, reference in enumerate(read_docbin(Path(path), nlp.vocab)):
             if limit and number == limit:
                 return
             yield with_mentions_given(reference, spans_key)
 
     return read
+
+
+def document_corpus(
+    path: str | None,
+    gold_preproc: bool = False,
+    max_length: int = 0,
+    limit: int = 0,
+    augmenter: Callable[..., Any] | None = None,
+) -> Callable[[Language], Iterator[Example]]:
+    """Read a `.spacy` file, or a folder of them, as `spacy.Corpus.v1` does.
+
+    Args:
+        path: The file or the folder.
+        gold_preproc: Whether the predicted documents have the sentences and tokens of the annotated ones.
+        max_length: Documents with more tokens are split at sentences, or left out; 0 for no limit.
+        limit: Maximum number of documents; 0 for all.
+        augmenter: A function that adds variants of documents.
+
+    Raises:
+        TrainingDataError: E571 if it is a file of another kind.
+    """
+    corpus = create_docbin_reader(path, gold_preproc, max_length, limit, augmenter)
+
+    def read(nlp: Language) -> Iterator[Example]:
+        check_suffix(path)
+        yield from corpus(nlp)
+
+    return read
+
+
+def check_suffix(path: str | Path | None) -> None:
+    """Check that the path of training data is a `.spacy` file. A folder and a missing file pass.
+
+    Raises:
+        TrainingDataError: E571 if it is another file. The message has the command that converts it.
+    """
+    file = Path(path or SUFFIX)
+    if file.suffix != SUFFIX and file.is_file():
+        raise TrainingDataError(Errors.E571.format(path=file, command=_conversion(file)))
+
+
+def _conversion(path: Path) -> str:
+    """Return the command that converts a corpus."""
+    plain = path.with_suffix("") if path.suffix == ".gz" else path
+    command = ["spacy-sapbert", "convert", str(path), str(plain.with_suffix(SUFFIX)), "--split-tokens"]
+    try:
+        guess_format(path)
+    except SapbertError:
+        return f"{shlex.join(command)} --format FORMAT"
+    return shlex.join(command)
 
 
 def with_mentions_given(reference: Doc, spans_key: str | None = None) -> Example:

@@ -22,8 +22,6 @@ from .tac import read_tac
 
 _HEAD_SIZE = 4096
 _PUBTATOR = re.compile(r"[^|\t\n]+\|t\|")
-_SNOMED = re.compile(r"[0-9]{6,18}")
-_CUI = re.compile(r"C[0-9]{7}")
 _TAG = re.compile(r"<\s*([A-Za-z]\w*)")
 
 
@@ -125,14 +123,8 @@ def _is_mention_table(rows: list[list[str]]) -> bool:
 
 
 def _is_askapatient(cells: list[str]) -> bool:
-    if len(cells) != 3 or not all(cells) or _CUI.fullmatch(cells[2]):
-        return False
-    return _CUI.fullmatch(cells[0]) is not None or _is_snomed(cells[0])
-
-
-def _is_snomed(text: str) -> bool:
-    """Return whether a number can be a concept of SNOMED CT: 00 or 10 are the two digits before the last one."""
-    return _SNOMED.fullmatch(text) is not None and text[-3:-1] in ("00", "10")
+    is_row = len(cells) == 3 and all(cells)
+    return is_row and askapatient.is_concept_id(cells[0]) and not askapatient.is_concept_id(cells[2])
 
 
 def _read(

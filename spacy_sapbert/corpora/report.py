@@ -36,6 +36,7 @@ class Report(ProblemReport):
     missing: int = _count("ids of the split without a document")
     mentions: int = _count("mentions")
     without_id: int = _count("… without a concept id")
+    unknown: int = _count("… with ids, of which the vocabulary has none")
     discontinuous: int = _count("… in several pieces, read from the first to the last")
     mismatched: int = _count("… that differ from the text at their offsets")
     moved: int = _count("… … moved to the same text nearby")

@@ -18,6 +18,7 @@ from ..metrics.calibration import brier_score, calibration_error, reliability, r
 from ..metrics.counts import f1_score, mean, percent
 from ..metrics.linking_accuracy import gold_concepts, lenient_at, strict_at
 from ..types import AnnotatedDocument
+from .coverage import warn_of_unknown_ids, with_known_ids
 from .linking import LinkedMention, find_linker, link_gold_mentions
 
 if TYPE_CHECKING:
@@ -114,11 +115,14 @@ def calibrate(
 
     Raises:
         SapbertError: E510 the pipeline has no linker. E511 no mention has a gold id. E520 no threshold reaches the
-            precision. E521 one part of the documents lacks right links or wrong links.
+            precision. E521 one part of the documents lacks right links or wrong links. E572 no id of the corpus is in
+            the vocabulary.
     """
     component = find_linker(nlp)
     linker = component.linker
-    fitting, measuring = split_documents(_of_type(documents, type), held_out, seed)
+    chosen = _of_type(with_known_ids(documents, linker.kb, type), type)
+    warn_of_unknown_ids(chosen, linker.kb)
+    fitting, measuring = split_documents(chosen, held_out, seed)
 
     def link(part: Documents, what: str) -> Iterator[LinkedMention]:
         return link_gold_mentions(nlp, follow(part, what))

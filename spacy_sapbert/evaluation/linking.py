@@ -40,6 +40,7 @@ from ..pipeline.mentions import mentions_of
 from ..text.abbreviations import expand
 from ..text.normalize import biosyn
 from ..types import AnnotatedDocument, LinkedPart, Mention
+from .coverage import with_known_ids
 from .predictions import write_prediction
 
 DOCUMENTS_PER_BATCH = 64
@@ -93,10 +94,12 @@ def evaluate_linking(
         short form. `composite` has mentions with several gold ids.
 
     Raises:
-        SapbertError: E510 the pipeline has no linker. E511 no mention has a gold id. E507 the file cannot be written.
-            Reading the documents can raise further errors.
+        SapbertError: E510 the pipeline has no linker. E511 no mention has a gold id. E572 none of these ids is in the
+            vocabulary. E507 the file cannot be written. Reading the documents can raise further errors.
     """
-    scorer = _Scorer(find_linker(nlp).kb)
+    kb = find_linker(nlp).kb
+    scorer = _Scorer(kb)
+    documents = with_known_ids(documents, kb, type)
     scores: list[MentionScore] = []
     lost: list[LinkedMention] = []
     labels: Counter[str] = Counter()

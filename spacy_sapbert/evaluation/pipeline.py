@@ -27,6 +27,7 @@ from ..pipeline.gold_mentions import GOLD_SPANS, on_spans
 from ..pipeline.mentions import mentions_of
 from ..types import AnnotatedDocument, Mention
 from .concepts import finds_entities, mention_components, with_mentions
+from .coverage import with_known_ids
 from .linking import find_linker
 from .predictions import write_prediction
 
@@ -67,15 +68,19 @@ def evaluate_pipeline(
         ids), `span_id_single` and `document_id`. `span_id_single` leaves out gold mentions with several ids.
         `document_id` compares unique pairs of a document and an id. Each has the counts `gold`, `found` and `right`,
         and the percentages `p`, `r` and `f1`.
+        A percentage without cases is None: `p` without found mentions, `r` without gold ones. So are
+        all percentages by label if the pipeline and the corpus have no label in common.
         Labels count for `ner` only. `types` of `ner`, `span_id` and `document_id` compares the gold and found mentions
         of one label.
 
     Raises:
-        SapbertError: E510 the pipeline has no linker. E511 no mention has a gold id. E208 the pipeline changes a text.
-            E507 the file cannot be written. Reading the documents can raise further errors.
+        SapbertError: E510 the pipeline has no linker. E511 no mention has a gold id. E572 none of these ids is in the
+            vocabulary. E208 the pipeline changes a text. E507 the file cannot be written. Reading the documents can
+            raise further errors.
     """
     linker = find_linker(nlp)
     tally = _Tally(linker.kb)
+    documents = with_known_ids(documents, linker.kb, type)
     with open_output(predictions) if predictions else nullcontext() as write:
         for gold, doc in _run(nlp, _of_type(documents, type, tally.labels), gold_mentions):
             if doc.text != gold.text:
@@ -174,6 +179,10 @@ class _Tally:
         for measure in MEASURES:
             types = ((label, counts[measure]) for label, counts in sorted(self._types.items()))
             result[measure]["types"] = {label: _figures(one) for label, one in types if one.gold or one.predicted}
+        if self.found and self.found.keys() == others.keys():  # the labels differ, so nothing was compared by label
+            compared_by_label = [of_type for measure in MEASURES for of_type in result[measure]["types"].values()]
+            for figures in (result["ner"], *compared_by_label):
+                figures.update(p=None, r=None, f1=None)
         return result
 
 
@@ -183,7 +192,14 @@ def _add(totals: defaultdict[str, SetCounts], counts: Counts) -> None:
 
 
 def _figures(counts: SetCounts) -> dict[str, Any]:
-    return {"gold": counts.gold, "found": counts.predicted, "right": counts.hits, **micro([counts])}
+    percentages = micro([counts])
+    if not counts.predicted:
+        percentages["p"] = None
+    if not counts.gold:
+        percentages["r"] = None
+    if not counts.predicted and not counts.gold:
+        percentages["f1"] = None
+    return {"gold": counts.gold, "found": counts.predicted, "right": counts.hits, **percentages}
 
 
 def _prediction(gold: AnnotatedDocument, found: AnnotatedDocument, counts: Counts) -> dict[str, Any]:

@@ -231,7 +231,7 @@ class KnowledgeBaseBuilder:
         """Return, for each record, the first record of the same concept: int32, shape (records,)."""
         rows = self._db.execute("SELECT number, id FROM read_records ORDER BY id, number")
         firsts = _firsts(rows, self._n_records)
-        n_merged = np.count_nonzero(firsts != np.arange(len(firsts)))
+        n_merged = int(np.count_nonzero(firsts != np.arange(len(firsts))))
         self.counts += Counter({"records merged into an earlier one": n_merged})
         return self._merge_by_mappings(firsts) if self._equivalents or self._merge_xrefs else firsts
 

@@ -7,6 +7,8 @@ editions of SNOMED CT share the prefix `SNOMEDCT`, because their numbers do not 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from itertools import islice
 
 NO_ID = frozenset({"", "-", "-1"})
 """What corpora write for a mention without a concept."""
@@ -83,3 +85,8 @@ def decode_id(encoded: str) -> str:
 def is_supplementary(concept_id: str) -> bool:
     """Return whether a canonical id supplements the MeSH descriptors, e.g. `C565588` or `OMIM:145250`."""
     return bool(_SUPPLEMENTARY.fullmatch(concept_id))
+
+
+def some_ids(ids: Iterable[str], n: int = 3) -> str:
+    """Return the first ids, separated by commas, for a message; "none" if there are no ids."""
+    return ", ".join(islice(dict.fromkeys(ids), n)) or "none"

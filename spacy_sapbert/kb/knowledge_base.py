@@ -17,6 +17,7 @@ import numpy as np
 from ..errors import Errors, SapbertError
 from ..types import Concept, Name
 from .arrays import IDS, MAP, TIE_RANKS
+from .semantic_type_tree import SemanticTypeTree, semantic_type_tree
 
 FORMAT = 3
 
@@ -473,6 +474,11 @@ class KnowledgeBase:
     def alias_to_cuis(self) -> Mapping[str, set[str]]:
         """Primary ids by name, read on access."""
         return _LazyMapping(lambda alias: set(self.find_name(alias)) or None, self.names, lambda: self.n_names)
+
+    @property
+    def semantic_type_tree(self) -> SemanticTypeTree:
+        """The hierarchy of the semantic types of the UMLS, whatever the vocabulary is."""
+        return semantic_type_tree()
 
     # --- the file
 

@@ -10,7 +10,7 @@ from spacy.vocab import Vocab
 from ..errors import Errors, SapbertError
 from ..text.abbreviations import AbbreviationOccurrence, find_definitions, find_occurrences
 from .attributes import register, set_abbreviation_occurrences
-from .component_settings import check_setting
+from .component_settings import check_setting, refuse_foreign, warn_of_language
 
 
 @Language.factory(
@@ -19,9 +19,15 @@ from .component_settings import check_setting
     default_config={"min_precision": 0.9, "known": []},
 )
 def make_abbreviation_resolver(
-    nlp: Language, name: str, min_precision: float, known: List[List[str]]
+    nlp: Language, name: str, min_precision: float, known: List[List[str]], make_serializable: bool = False
 ) -> "AbbreviationResolver":
-    """Make an `AbbreviationResolver` from a config."""
+    """Make an `AbbreviationResolver` from a config. The last setting is scispaCy's, and must be false.
+
+    Raises:
+        SapbertError: E570 it is true.
+    """
+    refuse_foreign("abbreviation_resolver", make_serializable=make_serializable)
+    warn_of_language(nlp)
     return AbbreviationResolver(nlp.vocab, name, min_precision=min_precision, known=known)
 
 

@@ -1,10 +1,19 @@
 """Settings of components: keyword-only arguments of `__init__` that are kept as attributes."""
 
 import inspect
+import warnings
 from typing import Any, Dict
 
-from ..errors import Errors, SapbertError
+from spacy.language import Language
+
+from ..errors import DOCS, Errors, SapbertError, Warnings
 from ..settings_block import SettingsBlock
+
+# settings of scispaCy's components, and what to use instead
+_FOREIGN = {
+    "linker_name": "Set `kb` to 'starter', or to a file that `spacy-sapbert kb build` made.",
+    "make_serializable": "Leave it out: the abbreviations can always be saved.",
+}
 
 
 def settings_of(component: Any) -> Dict[str, Any]:
@@ -30,6 +39,36 @@ def check_setting(component: Any, setting: str, holds: bool, wanted: str) -> Non
     if not holds:
         value = _value(component, setting)
         raise SapbertError(Errors.E406.format(setting=setting, component=component.name, value=value, wanted=wanted))
+
+
+def refuse_foreign(component: str, **settings: Any) -> None:
+    """Refuse the settings of scispaCy's components that have another name here.
+
+    spaCy refuses an unknown setting before the factory runs, with a message that shows the whole config. So the factory
+    accepts these settings.
+
+    Args:
+        component: The name of the factory.
+        settings: Such settings. None and False are not set.
+
+    Raises:
+        SapbertError: E570 one of them is set.
+    """
+    for setting, value in settings.items():
+        if value:
+            page = f"{DOCS}/coming-from-scispacy/"
+            remedy = _FOREIGN[setting]
+            raise SapbertError(Errors.E570.format(component=component, setting=setting, remedy=remedy, page=page))
+
+
+def warn_of_language(nlp: Language) -> None:
+    """Warn that the rules of some components are for English only, once for each other language.
+
+    Python shows an equal warning of one place only once.
+    """
+    if nlp.lang != "en":
+        page = f"{DOCS}/troubleshooting/#a-pipeline-finds-nothing-in-another-language"
+        warnings.warn(Warnings.W570.format(lang=nlp.lang, page=page), stacklevel=1)
 
 
 def shared_setting(name: str) -> Any:

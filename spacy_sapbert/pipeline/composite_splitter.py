@@ -10,7 +10,7 @@ from spacy.vocab import Vocab
 from ..text.abbreviations import AbbreviationOccurrence, expand
 from ..text.composites import composite_splits
 from .attributes import get_abbreviation_occurrences, get_composite_splits, register, set_composite_splits
-from .component_settings import check_setting
+from .component_settings import check_setting, warn_of_language
 from .mentions import mentions_of
 
 CompositeSplits = List[Tuple[str, ...]]
@@ -23,6 +23,7 @@ CompositeSplits = List[Tuple[str, ...]]
 )
 def make_composite_splitter(nlp: Language, name: str, spans_key: Optional[str], max_splits: int) -> "CompositeSplitter":
     """Make a `CompositeSplitter` from a config."""
+    warn_of_language(nlp)
     return CompositeSplitter(nlp.vocab, name, spans_key=spans_key, max_splits=max_splits)
 
 

@@ -16,7 +16,7 @@ from ..assets import AssetWriter
 from ..text.words import word_keys
 from .attributes import get_abbreviation_occurrences, register, set_matched_name
 from .base import FolderPipe
-from .component_settings import check_setting
+from .component_settings import check_setting, warn_of_language
 from .external_assets import INSIDE, check_storage
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ def make_concept_matcher(
     scorer: Optional[Callable],
 ) -> "ConceptMatcher":
     """Make a `ConceptMatcher` from a config."""
+    warn_of_language(nlp)
     return ConceptMatcher(
         nlp.vocab,
         name,

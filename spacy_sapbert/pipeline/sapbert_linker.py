@@ -19,7 +19,7 @@ from ..training.biosyn_settings import BioSyn
 from ..types import NIL, LinkedPart
 from .attributes import register, set_kb_ents, set_links
 from .base import BatchedPipe
-from .component_settings import check_setting, shared_setting
+from .component_settings import check_setting, refuse_foreign, shared_setting
 from .external_assets import INSIDE, check_storage
 from .gold_mentions import gold_ids, place_of, with_gold_mentions
 from .linking_scorer import score_links
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from ..kb.knowledge_base import KnowledgeBase
     from ..linking.candidates import CandidateGenerator
     from ..linking.linker import Linker, MentionQuery
+    from ..linking.mention_candidates import MentionCandidates
     from ..training.linker_trainer import CandidateScores, LinkerTrainer
     from ..training.name_candidates import TrainingMention
 
@@ -90,8 +91,14 @@ def make_sapbert_linker(
     vectors: Dict[str, Any],
     training: Optional[BioSyn],
     scorer: Optional[Callable],
+    linker_name: Optional[str] = None,
 ) -> "SapbertLinker":
-    """Make a `SapbertLinker` from a config."""
+    """Make a `SapbertLinker` from a config. The last setting is scispaCy's, and must be None.
+
+    Raises:
+        SapbertError: E570 it is set.
+    """
+    refuse_foreign("sapbert_linker", linker_name=linker_name)
     return SapbertLinker(
         nlp.vocab,
         name,
@@ -268,8 +275,18 @@ class SapbertLinker(BatchedPipe):
 
     @property
     def kb(self) -> "KnowledgeBase":
-        """The vocabulary. `kb.cui_to_entity` and `kb.alias_to_cuis` work as in scispaCy's linker."""
+        """The vocabulary.
+
+        `kb.cui_to_entity`, `kb.alias_to_cuis` and `kb.semantic_type_tree` work as in scispaCy's linker.
+        """
         return self.linker.kb
+
+    @property
+    def candidate_generator(self) -> "MentionCandidates":
+        """Finds candidates for a list of texts and a number, as in scispaCy's linker."""
+        from ..linking.mention_candidates import MentionCandidates
+
+        return MentionCandidates(self.linker)
 
     def predict(self, docs: Sequence[Doc]) -> List[List[Parts]]:
         """Return the parts of each mention of each document, with candidates of any score."""

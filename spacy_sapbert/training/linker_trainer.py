@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from ..encoders.thinc_layer import thinc_encoder
-from ..errors import Errors, SapbertError
+from ..errors import Errors, SapbertError, TrainingDataError
 from ..files import ScratchFolder
+from ..kb.ids import some_ids
 from ..linking.candidates import CandidateGenerator
 from ..linking.linker import Linker, MentionQuery
 from ..linking.storage import with_mentions
@@ -106,11 +107,12 @@ class LinkerTrainer:
             documents: The training documents.
 
         Raises:
-            SapbertError: E346 none of the ids is in the vocabulary.
+            TrainingDataError: E346 none of the ids is in the vocabulary.
         """
         if not any(map(self.linker.kb.concept_rows, annotated)):
-            some = ", ".join(list(annotated)[:3]) or "none"
-            raise SapbertError(Errors.E346.format(documents=len(documents), n=annotated.total(), some=some))
+            some, known = some_ids(annotated), some_ids(self.linker.kb.concept_ids())
+            message = Errors.E346.format(documents=len(documents), n=annotated.total(), some=some, known=known)
+            raise TrainingDataError(message)
         self.linker.stored_parameters = self.linker.stored_parameters._replace(
             annotated=dict(annotated), prior_weight=self.settings.prior_weight
         )

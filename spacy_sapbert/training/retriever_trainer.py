@@ -14,7 +14,8 @@ from spacy.util import minibatch
 
 from ..corpora.docs import WEIGHT, from_doc, is_augmented
 from ..encoders.thinc_layer import DocumentModel, document_model
-from ..errors import Errors, SapbertError, Warnings
+from ..errors import Errors, TrainingDataError, Warnings
+from ..kb.ids import some_ids
 from ..retrieval.ranker import Candidates
 from ..retrieval.retriever import Retriever
 from ..retrieval.signal_weights import SignalWeights
@@ -112,12 +113,13 @@ class RetrieverTrainer:
             upstream: A component that must process a document before the model.
 
         Raises:
-            SapbertError: E645 no document is annotated with a concept that can be predicted.
+            TrainingDataError: E645 no document is annotated with a concept that can be predicted.
         """
         documents = [(reference, from_doc(reference)) for reference in references]
         if not any(self._places(document) for _, document in documents):
-            n_ids = sum(len(mention.ids) for _, document in documents for mention in document.mentions)
-            raise SapbertError(Errors.E645.format(documents=len(documents), ids=n_ids))
+            ids = [one for _, document in documents for mention in document.mentions for one in mention.ids]
+            some, known = some_ids(ids), some_ids(self.retriever.kb.concept_ids())
+            raise TrainingDataError(Errors.E645.format(documents=len(documents), ids=len(ids), some=some, known=known))
         self.held_out = {}
         self._upstream = upstream
         manual = [(doc, document) for doc, document in documents if not is_augmented(doc)]

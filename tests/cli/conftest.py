@@ -1,5 +1,6 @@
 """Fixtures for the commands."""
 
+import importlib
 import io
 import re
 import shlex
@@ -16,6 +17,7 @@ from typer.testing import CliRunner
 
 from spacy_sapbert.cli import main
 
+cli_init = importlib.import_module("spacy_sapbert.cli.init")  # the package has a command of this name
 PAGES = Path(__file__).parents[2] / "docs"
 
 
@@ -42,6 +44,25 @@ def command(monkeypatch, capsysbinary):
             main()
         out, err = capsysbinary.readouterr()
         return Finished(stopped.value.code or 0, out, err.decode())
+
+    return run
+
+
+@pytest.fixture
+def shorten(monkeypatch):
+    """A function that lets `init config` write a config with some texts replaced, so that training is quick."""
+
+    def run(kind, replaced):
+        others = cli_init.read_config
+
+        def read(wanted, **options):
+            text = others(wanted, **options)
+            for before, after in replaced.items() if wanted == kind else ():
+                assert before in text
+                text = text.replace(before, after)
+            return text
+
+        monkeypatch.setattr(cli_init, "read_config", read)
 
     return run
 

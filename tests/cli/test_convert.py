@@ -45,7 +45,20 @@ def test_files_become_one_docbin_and_the_report_goes_to_standard_error(corpus, t
     assert ["documents", "2"] in counts
     assert ["broken records, left out", "1"] in counts
     assert ["type Chemical", "1"] in counts
+    assert [row for row in counts if row[-1] == "0"] == []
     assert "line 5: offsets 0-99" in " ".join(result.stderr.split())
+
+
+def test_ids_are_compared_with_those_of_a_vocabulary(corpus, small_kb, tmp_path):
+    result = run(corpus, tmp_path / "gold.spacy", "--kb", small_kb.path)
+    counts = [[cell.strip() for cell in line.strip("│┃").split("│")] for line in result.stderr.splitlines()]
+    assert ["… with ids, of which the vocabulary has none", "1"] in counts
+    assert mentions(tmp_path / "gold.spacy") == ["Lithium", "induced flu"]
+    corpus.write_text(PUBTATOR.replace("D008094", "DOID:1"))
+    refused = run(corpus, tmp_path / "none.spacy", "--kb", small_kb.path)
+    assert "[E572] None of the 2 concept ids" in str(refused.exception)
+    assert "ids such as DOID:1, D1." in str(refused.exception)
+    assert not (tmp_path / "none.spacy").exists()
 
 
 def test_types_are_filtered_and_the_rest_counted(corpus, tmp_path):
@@ -87,6 +100,9 @@ def test_nothing_is_written_without_a_document(corpus, tmp_path):
     result = run(corpus, tmp_path / "gold.spacy", "--format", "names")
     assert "[E211]" in str(result.exception)
     assert "broken records: 5" in str(result.exception)
+    assert f"Line 1 of {corpus}: 1 columns instead of 2: mention and id." in str(result.exception)
+    assert f"Line 3 of {corpus}: 6 columns" in str(result.exception)
+    assert "Line 4" not in str(result.exception)
     assert not (tmp_path / "gold.spacy").exists()
 
 

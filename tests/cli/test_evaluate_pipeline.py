@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import pytest
 
@@ -35,7 +36,7 @@ def test_a_pipeline_is_measured(workplace, command):
     assert finished.status == 0, finished.err
     result = json.loads(finished.out)
     assert (result["documents"], result["without_a_name"], result["other_labels"]) == (2, 1, {"Entity": 2})
-    assert (result["ner"]["p"], result["ner"]["r"], result["ner"]["f1"]) == (0.0, 0.0, 0.0)
+    assert (result["ner"]["p"], result["ner"]["r"], result["ner"]["f1"]) == (None, None, None)
     untyped = {"gold": 5, "found": 2, "right": 2, "p": 100.0, "r": 40.0, "f1": 57.14}
     assert result["ner_untyped"] == untyped
     assert {name: value for name, value in result["span_id"].items() if name != "types"} == {
@@ -45,10 +46,33 @@ def test_a_pipeline_is_measured(workplace, command):
         "f1": 66.67,
     }
     assert (result["document_id"]["gold"], result["document_id"]["right"]) == (5, 3)
-    assert "mentions 5 2 0 0.00 0.00 0.00 … Chemical 1 0 0 0.00 0.00 0.00" in told(finished)
+    assert "mentions 5 2 0 – – – … Chemical 1 0 0 – – –" in told(finished)
     assert "… of any type 5 2 2 100.00 40.00 57.14 mentions with their concepts 4 2 2" in told(finished)
     assert "2 documents; 1 of the concepts are not in the vocabulary" in told(finished)
     assert "labels that the corpus does not have: Entity (2); map them with --label PIPELINE=CORPUS" in told(finished)
+    assert "no label of the pipeline is one of the corpus" in told(finished)
+
+
+def test_labels_that_differ_only_in_case_are_named_with_their_option(workplace, command):
+    corpus = CORPUS.replace("\tDisease\t", "\tENTITY\t")
+    Path("upper.txt").write_text(corpus)
+    finished = command("evaluate", "pipeline", "PIPELINE", "upper.txt")
+    assert "map them with --label Entity=ENTITY" in told(finished)
+    mapped = command("evaluate", "pipeline", "PIPELINE", "upper.txt", "--label", "Entity=ENTITY")
+    assert json.loads(mapped.out)["ner"]["right"] == 1
+    # what was never found has no precision, and what was never annotated has no recall
+    assert "… Chemical 1 0 0 – 0.00 0.00" in told(mapped)
+
+
+def test_a_corpus_with_ids_of_another_vocabulary_is_told_before_anything_is_linked(workplace, command, monkeypatch):
+    Path("doid.txt").write_text(CORPUS.replace("D0", "DOID:").replace("X2", "DOID:9").replace("D999999", "DOID:8"))
+    monkeypatch.setattr("spacy_sapbert.pipeline.sapbert_linker.SapbertLinker.predict", None)
+    for measure in ("pipeline", "linking"):
+        finished = command("evaluate", measure, "PIPELINE", "doid.txt", "--format", "pubtator")
+        assert finished.status == 1
+        assert "[E572] None of the 4 concept ids" in finished.err
+        assert "The corpus has ids such as DOID:01943, DOID:9, DOID:10051" in finished.err
+        assert "The vocabulary has ids such as D009369, D001943, D010051" in finished.err
 
 
 def test_labels_are_told(workplace, command):

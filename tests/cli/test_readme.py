@@ -168,7 +168,7 @@ def training_place(tmp_path, monkeypatch, tiny_encoder):
         "1\t21\t29\tdiabetes\tDisease\tD003920\n\n"
     )
     Path("names.txt").write_text("heart attack\ndiabetes\n")
-    for name in ("pretrain.cfg", "kg-mnr.cfg", "kg-triplet.cfg"):
+    for name in ("kg-mnr.cfg", "kg-triplet.cfg"):
         Path(name).write_text((ROOT / "configs" / name).read_text())
     shutil.copytree(tiny_encoder, "base")
     return tmp_path
@@ -178,7 +178,7 @@ def test_the_commands_on_pretraining_run(training_place, command):
     page = all_blocks(ROOT / "docs" / "pretraining.md")
     lines = [line for language, text in page if language == "bash" for line in text.splitlines() if line]
     lines = [line for line in lines if " kg" not in line.replace(" kg-", "")]  # see below: a larger vocabulary
-    assert {line.split()[1] for line in lines} == {"kb", "pairs", "mine", "pretrain", "assemble", "encoder"}
+    assert {line.split()[1] for line in lines} == {"kb", "pairs", "init", "mine", "pretrain", "assemble", "encoder"}
     for line in lines:
         finished = command(*shlex.split(line)[1:])
         assert finished.status == 0, finished.err
@@ -197,7 +197,7 @@ def test_the_commands_on_pretraining_run(training_place, command):
 
 
 @pytest.fixture
-def linking_place(tmp_path, monkeypatch, command, tiny_encoder, biosyn_model):
+def linking_place(tmp_path, monkeypatch, command, shorten, tiny_encoder, biosyn_model):
     """A folder with the files that the pages on linking name; the linker learns for two steps."""
     monkeypatch.chdir(tmp_path)
     Path("medic.txt").write_text("D003920||Diabetes Mellitus|Diabetes\nD009203||Myocardial Infarction|Heart Attack\n")
@@ -210,12 +210,9 @@ def linking_place(tmp_path, monkeypatch, command, tiny_encoder, biosyn_model):
     assert command("assemble", "--kb", "medic.kb", "--encoder", tiny_encoder, "-o", "PIPELINE").status == 0
     for name in ("train", "dev"):
         Path(f"{name}.pubtator").write_bytes(Path("CORPUS").read_bytes())
-    config = (ROOT / "configs" / "linker.cfg").read_text()
     shorter = {"max_steps = 400": "max_steps = 1", "eval_frequency = 100": "eval_frequency = 1"}
-    for before, after in {**shorter, 'encoder = "starter"': f'encoder = "{tiny_encoder}"'}.items():
-        assert before in config
-        config = config.replace(before, after)
-    Path("linker.cfg").write_text(config)
+    for kind in ("linker", "retriever"):
+        shorten(kind, {**shorter, 'encoder = "starter"': f'encoder = "{tiny_encoder}"'})
     shutil.copytree(biosyn_model.folder, "biosyn-sapbert-ncbi-disease")
     return tmp_path
 
@@ -234,41 +231,33 @@ def run_commands(page, wanted, command):
             assert finished.status == 0, finished.err
 
 
-def test_the_commands_on_training_a_retriever_run(linking_place, tiny_encoder, command):
-    config = (ROOT / "configs" / "concept_retriever.cfg").read_text()
-    shorter = {"max_steps = 400": "max_steps = 1", "eval_frequency = 100": "eval_frequency = 1"}
-    for before, after in {**shorter, 'encoder = "starter"': f'encoder = "{tiny_encoder}"'}.items():
-        assert before in config
-        config = config.replace(before, after)
-    Path("concept_retriever.cfg").write_text(config)
+def test_the_commands_on_training_a_retriever_run(linking_place, command):
     Path("labels.txt").write_text("D003920\nD009203\n")
     section = (ROOT / "docs" / "documents.md").read_text(encoding="utf8").split("## Training\n")[1].split("\n## ")[0]
     wanted = [
         "spacy-sapbert kb build",
         "spacy-sapbert convert train.pubtator",
         "spacy-sapbert convert dev.pubtator",
-        "spacy train concept_retriever.cfg",
+        "spacy-sapbert init config",
+        "spacy train retriever.cfg",
     ]
     run_commands(section, wanted, command)
     saved = srsly.read_json("training/model-best/concept_retriever/component.json")["assets"]
     assert saved["document_encoder"] != saved["encoder"]
 
 
-def test_the_commands_on_an_ner_run(tmp_path, monkeypatch, command):
+def test_the_commands_on_an_ner_run(tmp_path, monkeypatch, shorten, command):
     monkeypatch.chdir(tmp_path)
     sample = ROOT / "assets" / "sample"
     shutil.copy(sample / "dictionaries" / "medic" / "medic_06Jul2012.txt", "names.txt")
     for name, file in {"train": "NCBItrainset_corpus.txt", "dev": "NCBIdevelopset_corpus.txt"}.items():
         shutil.copy(sample / "corpora" / "ncbi_disease" / file, f"{name}.pubtator")
-    config = (ROOT / "configs" / "ner.cfg").read_text()
-    for before, after in {"max_steps = 2400": "max_steps = 4", "eval_frequency = 400": "eval_frequency = 2"}.items():
-        assert before in config
-        config = config.replace(before, after)
-    Path("ner.cfg").write_text(config)
+    shorten("ner", {"max_steps = 2400": "max_steps = 4", "eval_frequency = 400": "eval_frequency = 2"})
     wanted = [
         "spacy-sapbert kb build",
         "spacy-sapbert convert train.pubtator",
         "spacy-sapbert convert dev.pubtator",
+        "spacy-sapbert init config",
         "spacy train ner.cfg",
         "spacy evaluate training/model-best",
         "spacy-sapbert assemble --kb",
@@ -289,8 +278,8 @@ MEDMENTIONS = """\
 """
 COMETA = """\
 ID\tTerm\tGeneral SNOMED Label\tGeneral SNOMED ID\tSpecific SNOMED Label\tSpecific SNOMED ID\tExample
-7\tHeart attacks\tInfarct\t900000001\tInfarct\t900000001\tTwo heart attacks .
-8\tbad tummy\tAche\t900000002\tAche\t900000002\tMy tummy is bad .
+7\tHeart attacks\tInfarct\t900000008\tInfarct\t900000008\tTwo heart attacks .
+8\tbad tummy\tAche\t900000012\tAche\t900000012\tMy tummy is bad .
 """
 TAC = """\
 <Label drug="Invented" track="TAC2017_ADR"><Text><Section id="S1" name="warnings">A heart attack.</Section></Text>
@@ -320,11 +309,11 @@ def corpora_place(tmp_path, monkeypatch, command):
     Path("corpus_pubtator.txt.gz").write_bytes(gzip.compress(MEDMENTIONS.encode()))
     for split, pmid in {"trng": 1, "dev": 2}.items():
         Path(f"corpus_pubtator_pmids_{split}.txt").write_text(f"{pmid}\n")
-    Path("snomed.tsv").write_text("900000001\tInfarct\n900000001\tHeart attack\n900000002\tTummy ache\n")
+    Path("snomed.tsv").write_text("900000008\tInfarct\n900000008\tHeart attack\n900000012\tTummy ache\n")
     Path("splits/stratified_general").mkdir(parents=True)
     for split in ("train", "test"):
         (Path("splits/stratified_general") / f"{split}.csv").write_text(COMETA)
-    Path("AskAPatient.fold-0.test.txt").write_bytes(b"900000001\tInfarct\theart attack\n900000002\tAche\tt\xfcmmy\n")
+    Path("AskAPatient.fold-0.test.txt").write_bytes(b"900000008\tInfarct\theart attack\n900000012\tAche\tt\xfcmmy\n")
     Path("gold_xml").mkdir()
     Path("gold_xml/INVENTED.xml").write_text(TAC)
     Path("MedAscii").mkdir()
@@ -351,7 +340,7 @@ def test_the_commands_for_corpora_run(corpora_place, command):
         assert (measures["mentions"], measures["covered"], measures["strict"]["acc@1"]) == expected
     assert [doc.user_data["doc_id"] for doc in read_docbin(Path("train.spacy"))] == ["1"]
     assert [ent.text for doc in read_docbin(Path("diseases.spacy")) for ent in doc.ents] == ["heart attack"]
-    assert "SNOMEDCT:900000001||heart attacks||heart attack" in Path("pairs.txt").read_text()
+    assert "SNOMEDCT:900000008||heart attacks||heart attack" in Path("pairs.txt").read_text()
 
 
 def test_the_commands_on_separation_run(tmp_path, monkeypatch, command, make_encoder):
@@ -405,6 +394,7 @@ def test_the_commands_on_training_a_linker_run(linking_place, command):
         "spacy-sapbert kb build",
         "spacy-sapbert convert train.pubtator",
         "spacy-sapbert convert dev.pubtator",
+        "spacy-sapbert init config",
         "spacy train linker.cfg",
         "spacy train linker.cfg",
         "spacy-sapbert evaluate training",

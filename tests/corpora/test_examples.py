@@ -1,11 +1,17 @@
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 import spacy
 from spacy.tokens import Span
+from spacy.training import Corpus
 
 from spacy_sapbert.corpora.docbin import write_docbin
 from spacy_sapbert.corpora.docs import to_doc
-from spacy_sapbert.corpora.examples import add_gold_mentions, mention_corpus
-from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.corpora.examples import add_gold_mentions, document_corpus, mention_corpus
+from spacy_sapbert.errors import SapbertError, TrainingDataError
 from spacy_sapbert.types import AnnotatedDocument, Mention
 
 TEXT = "preBRCA1-related breast and ovarian cancer."
@@ -63,6 +69,44 @@ def test_what_is_no_span_of_the_tokens_is_left_out(nlp):
     reference.ents = [Span(reference, 0, 1, label="A"), Span(reference, 1, 2, label="B")]
     add_gold_mentions(doc, reference, None)
     assert not doc.ents
+
+
+@pytest.mark.parametrize("reader", [mention_corpus, document_corpus])
+@pytest.mark.parametrize(
+    ("name", "text", "options"),
+    [
+        ("my train.tsv", "flu\tD1\n", ""),
+        ("train.pubtator", "1|t|flu\n1|a|\n", ""),
+        ("rows.txt", "a\tb\tc\td\n", " --format FORMAT"),
+    ],
+)
+def test_a_corpus_of_another_format_is_told_with_the_command_that_converts_it(
+    nlp, tmp_path, monkeypatch, reader, name, text, options
+):
+    monkeypatch.chdir(tmp_path)
+    Path(name).write_text(text)
+    with pytest.raises(TrainingDataError, match="E571") as raised:
+        list(reader(name)(nlp))
+    command = str(raised.value).rpartition(": ")[2]
+    assert shlex.split(command)[:4] == ["spacy-sapbert", "convert", name, f"{Path(name).stem}.spacy"]
+    assert command.endswith(f"--split-tokens{options}")
+
+
+def test_spacy_train_ends_with_one_line_instead_of_a_traceback(tmp_path):
+    (tmp_path / "my.tsv").write_text("flu\tD1\n")
+    config = Path(__file__).parents[2] / "configs" / "linker.cfg"
+    command = ["-m", "spacy", "train", str(config), "--paths.train", "my.tsv", "--paths.dev", "my.tsv"]
+    done = subprocess.run([sys.executable, *command], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stdout + done.stderr
+    assert done.stderr.rstrip().endswith(": spacy-sapbert convert my.tsv my.spacy --split-tokens")
+
+
+def test_documents_are_read_as_spacy_reads_them(nlp, path):
+    ours, theirs = list(document_corpus(path, limit=2)(nlp)), list(Corpus(path, limit=2)(nlp))
+    assert len(ours) == 2
+    assert [one.to_dict() for one in ours] == [one.to_dict() for one in theirs]
+    assert list(document_corpus(str(Path(path).parent))(nlp))  # a folder
 
 
 def test_a_file_that_is_none_is_told(nlp, tmp_path):

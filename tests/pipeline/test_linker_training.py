@@ -11,7 +11,7 @@ from spacy_sapbert.corpora.docbin import write_docbin
 from spacy_sapbert.corpora.docs import to_doc
 from spacy_sapbert.corpora.examples import mention_corpus
 from spacy_sapbert.encoders.transformer import TransformerEncoder
-from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.errors import SapbertError, TrainingDataError
 from spacy_sapbert.training import linker_trainer
 from spacy_sapbert.types import AnnotatedDocument, Mention
 from spacy_sapbert.vectors.faiss_index import FaissVectors
@@ -145,7 +145,7 @@ def test_training_data_without_any_concept_is_told(make, ids):
     nlp = make()
     reference = nlp.make_doc("mammary malignancy")
     reference.ents = [reference.char_span(0, 18, label="Disease", kb_id=ids)]
-    with pytest.raises(SapbertError, match=r"E346.*in 1 documents"):
+    with pytest.raises(TrainingDataError, match=r"E346.*in 1 documents.*ids such as: D009369, D001943, D010051\."):
         nlp.initialize(lambda: [Example(nlp.make_doc("mammary malignancy"), reference)])
 
 

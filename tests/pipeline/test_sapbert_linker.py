@@ -1,8 +1,12 @@
+import inspect
 import logging
 import math
+import re
 import socket
 import sqlite3
 import sys
+import warnings
+from pathlib import Path
 
 import pytest
 import spacy
@@ -27,6 +31,7 @@ from spacy_sapbert.text.abbreviations import AbbreviationOccurrence
 from spacy_sapbert.types import NIL, Link, Name, Record
 
 COMPONENTS = ("abbreviation_resolver", "concept_matcher", "composite_splitter", "spelling_corrector", "sapbert_linker")
+ROOT = Path(__file__).parents[2]
 TEXT = "The patient had high blood pressure and was given aspirin."
 
 
@@ -515,6 +520,62 @@ def test_the_rest_of_a_block_has_its_defaults():
 def test_nothing_to_score_with():
     with pytest.raises(SapbertError, match="E407"):
         spacy.blank("en").add_pipe("sapbert_linker", config={"candidates": {"sparse": False}, "encoder": "none"})
+
+
+def test_a_language_without_rules_is_told_once(kb):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        for _ in range(2):
+            nlp = spacy.blank("fi")
+            for name in COMPONENTS[:3]:
+                nlp.add_pipe(name)
+    (told,) = [str(one.message) for one in caught if "W570" in str(one.message)]
+    assert "The language of the pipeline is 'fi'" in told
+    page, _, anchor = told.split("/")[-2], *told.rpartition("#")[1:]
+    headings = re.findall(r"^#+ (.*)", (ROOT / "docs" / f"{page}.md").read_text(encoding="utf8"), flags=re.MULTILINE)
+    assert anchor in {heading.lower().replace(" ", "-") for heading in headings}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        spacy.blank("en").add_pipe("concept_matcher")
+        spacy.blank("fi").add_pipe("sapbert_linker", config={"kb": kb})  # has no rules of its own
+
+
+@pytest.mark.parametrize(
+    ("factory", "setting", "remedy"),
+    [
+        ("sapbert_linker", {"linker_name": "umls"}, "Set `kb` to"),
+        ("abbreviation_resolver", {"make_serializable": True}, "Leave it out"),
+    ],
+)
+def test_settings_that_only_scispacy_has_are_named_with_their_remedy(factory, setting, remedy):
+    (name,) = setting
+    with pytest.raises(SapbertError, match=rf"E570\] {factory} has no setting '{name}'.*{remedy}") as raised:
+        spacy.blank("en").add_pipe(factory, config=setting)
+    page = str(raised.value).split("See ")[1]
+    assert (ROOT / "docs" / f"{Path(page).name}.md").is_file()
+
+
+def test_what_users_of_scispacys_linker_call_is_there(linker):
+    (candidates, nothing) = linker.candidate_generator(["breast cancer", ""], 2)
+    assert candidates[0].concept_id == "D001943"
+    assert max(candidates[0].similarities) == 1.0
+    assert linker.kb.alias_to_cuis[candidates[0].aliases[0]] == {"D001943"}
+    assert nothing == []
+    assert linker.kb.semantic_type_tree.get_canonical_name("T047") == "Disease or Syndrome"
+
+
+def test_every_attribute_of_scispacys_linker_is_on_the_page():
+    linking = pytest.importorskip("scispacy.linking")
+    from scispacy.candidate_generation import CandidateGenerator
+    from scispacy.linking_utils import UmlsKnowledgeBase
+
+    page = (ROOT / "docs" / "coming-from-scispacy.md").read_text(encoding="utf8")
+    for thing in (linking.EntityLinker, CandidateGenerator, UmlsKnowledgeBase):
+        set_in_init = re.findall(r"self\.(\w+)(?:: \w+)? =", inspect.getsource(thing.__init__))
+        methods = [name for name in vars(thing) if not name.startswith("_")]
+        assert set_in_init
+        for name in [*set_in_init, *methods]:
+            assert f"{name}`" in page or f"{name}(" in page or f"{name}[" in page, name
 
 
 def test_settings_of_scispacys_linker_are_understood():

@@ -4,9 +4,11 @@ import itertools
 
 import pytest
 import spacy
-from scispacy.abbreviation import AbbreviationDetector
 from spacy.language import Language
 from spacy.tokens import Doc, Span
+
+# Python 3.13 has no scispaCy
+AbbreviationDetector = pytest.importorskip("scispacy.abbreviation").AbbreviationDetector
 
 TEXT = "Cystic fibrosis (CF) is one thing. CF and morphine are two."
 USES = [("CF", 17, "Cystic fibrosis"), ("CF", 35, "Cystic fibrosis")]

@@ -9,7 +9,7 @@ from thinc.api import Adam
 
 from spacy_sapbert.corpora.docs import PROVENANCE, WEIGHT, to_doc
 from spacy_sapbert.encoders.transformer import TransformerEncoder
-from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.errors import TrainingDataError
 from spacy_sapbert.retrieval.settings import ConceptVectorSettings
 from spacy_sapbert.retrieval.signals.phrases import PhrasesSignal
 from spacy_sapbert.retrieval.storage import open_retriever
@@ -236,7 +236,8 @@ def test_augmented_documents_are_weighted_and_never_held_out(make, retrieval_doc
 @pytest.mark.parametrize("ids", [(), ("D999999",)])
 def test_no_concept_that_can_be_named(make, ids):
     given = [AnnotatedDocument("1", "cold fits", (Mention(0, 4, "cold", "X", ids),))]
-    with pytest.raises(SapbertError, match=rf"E645.*{len(ids)} ids annotated in 1 training"):
+    shown = rf"E645.*{len(ids)} ids annotated in 1 training.*such as {', '.join(ids) or 'none'}\..*such as D009369"
+    with pytest.raises(TrainingDataError, match=shown):
         train(make(), examples_of(given), steps=0)
 
 

@@ -137,7 +137,7 @@ def test_a_quotation_mark_that_is_never_closed_is_reported(tmp_path):
         ("t.csv", "id,name\n", {"columns": {"synonyms": "other"}}, r"E128.*no column other for the field synonyms"),
         ("t.csv", "id,name\n", {"where": {"status": "good"}}, r"E128.*no column status"),
         ("t.csv", "id,name\n", {"columns": {"label": "name"}}, r"E129.*no field label"),
-        ("t.txt", "id,name\n", {}, "E130"),
+        ("t.txt", "id,name\n", {}, r"E130.*--delimiter '\\t' for a tab"),
         ("t.txt", "id,name\n", {"delimiter": "||"}, "E132"),
         ("t.tsv", "a\tb\n", {"columns": {"id": "1", "name": "3"}}, r"E128.*no column 3.*1, 2"),
         ("t.tsv", "a\tb\n", {"columns": {"id": "1", "name": "b"}}, r"E128.*no column 1.*a, b"),

@@ -1,0 +1,56 @@
+import warnings
+
+import pytest
+
+from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.evaluation.coverage import warn_of_unknown_ids, with_known_ids
+from spacy_sapbert.types import AnnotatedDocument, Mention
+
+
+def document(*ids, label="Disease"):
+    mentions = tuple(Mention(0, 1, "x", label, of_one) for of_one in ids)
+    return AnnotatedDocument("1", "x", mentions)
+
+
+KNOWN = document(("D999999",), ("OMIM:114480",))  # an alternative id of D001943
+UNKNOWN = document(("DOID:1", "DOID:2"), ("DOID:1",))
+EMPTY = document((), ())
+
+
+@pytest.mark.parametrize("documents", [[KNOWN, UNKNOWN], [UNKNOWN, EMPTY, KNOWN, UNKNOWN], [EMPTY], []])
+def test_documents_pass_if_an_id_is_known_or_there_is_none(small_kb, documents):
+    assert list(with_known_ids(documents, small_kb)) == documents
+
+
+def test_both_kinds_of_ids_are_shown(small_kb):
+    shown = r"E572.*None of the 2 .*small\.kb.* such as DOID:1, DOID:2\. .* such as D009369, D001943, D010051\."
+    with pytest.raises(SapbertError, match=shown):
+        next(with_known_ids([UNKNOWN, EMPTY, UNKNOWN], small_kb))
+
+
+def test_only_mentions_of_the_type_count(small_kb):
+    documents = [document(("D001943",), label="Disease"), document(("DOID:1",), label="Other")]
+    assert list(with_known_ids(documents, small_kb, "Disease")) == documents
+    with pytest.raises(SapbertError, match="E572"):
+        next(with_known_ids(documents, small_kb, "Other"))
+
+
+def test_documents_are_read_no_further_than_needed(small_kb):
+    taken = []
+
+    def stream():
+        for one in [UNKNOWN, KNOWN, KNOWN, KNOWN]:
+            taken.append(one)
+            yield one
+
+    assert next(with_known_ids(stream(), small_kb)) == UNKNOWN
+    assert len(taken) == 2
+
+
+def test_the_share_of_mentions_without_a_known_id_is_told(small_kb):
+    part = document(("DOID:1", "D001943"))  # one of its ids is known
+    with pytest.warns(UserWarning, match=r"W571\] 3 of the 5 .*\(60\.0 %\), such as D999999, DOID:1, DOID:2"):
+        warn_of_unknown_ids([KNOWN, UNKNOWN, part, EMPTY], small_kb)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn_of_unknown_ids([part, EMPTY], small_kb)
