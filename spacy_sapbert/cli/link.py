@@ -131,7 +131,8 @@ class _Run:
 
         with Journal(output, resume=resume, restart=restart) as journal, self._keeping(journal) as interruption:
             linking = self._load()
-            journal.begin(identity_of(linking, self._inputs, (options for _, options in self._sources)))
+            reading = [options for _, options in self._sources]
+            journal.begin(identity_of(linking, self._inputs, reading, self._batch_size))
             if journal.counts["documents"]:
                 self.console.print(f"{journal.counts['documents']:,} documents are already finished")
             self._link_all(linking, journal, lambda: interruption.signal is not None)
@@ -148,7 +149,7 @@ class _Run:
         documents = takewhile(lambda _: not is_stopped(), unfinished)
         with closing(self._linked(linking, documents)) as linked:
             for item in track(linked, self.console, total=total, done=done):
-                journal.add(item.document, record_of(item, linking.kb), **_counts(item))
+                journal.add(item.document, record_of(item, linking.kb), batch=item.batch, **_counts(item))
         if is_stopped():
             raise KeyboardInterrupt
 
@@ -181,7 +182,13 @@ class _Run:
     def _linked(
         self, linking: LinkingPipeline, documents: Iterator[InputDocument]
     ) -> Generator[LinkedDocument, None, None]:
-        return linking(documents, batch_size=self._batch_size, n_process=self._n_process, short_lived=True)
+        return linking(
+            documents,
+            batch_size=self._batch_size,
+            n_process=self._n_process,
+            short_lived=True,
+            independent_batches=True,
+        )
 
     def _check(self, counts: Mapping[str, int]) -> None:
         if self.problems.count and not counts["documents"]:

@@ -24,10 +24,8 @@ def write_docbin(docs: Iterable[Doc], path: Path) -> int:
     Raises:
         SapbertError: E507 if the file cannot be written.
     """
-    with replacing(path) as temporary:
-        # Documents may take long to make, so report an unwritable path first.
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.touch()
+    with replacing(path, parents=True) as temporary:
+        temporary.touch()  # documents may take long to make, so report an unwritable path first
         return _write(docs, temporary)
 
 

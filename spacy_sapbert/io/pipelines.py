@@ -28,15 +28,23 @@ from .documents import InputDocument, Problems, sound
 _AFTER_MENTIONS = frozenset({*PREPARING, LINKER})
 _ENTITIES = frozenset({"doc.ents", "doc.spans"})
 _NO_LIMIT = 1 << 62
-DOCUMENTS_PER_ZONE = 1000
+DOCUMENTS_PER_BATCH = 256
 
 
 class LinkedDocument(NamedTuple):
-    """A document with its linked mentions, in order of their offsets."""
+    """A document with its linked mentions.
+
+    Attributes:
+        document: The document as it was read.
+        doc: The document as the pipeline returned it.
+        mentions: The mentions, in order of their offsets.
+        batch: The number of the batch, which grows. Documents of one batch were linked together.
+    """
 
     document: InputDocument
     doc: Doc
     mentions: list[Span]
+    batch: int = 0
 
 
 def load_pipeline(name: str) -> Language:
@@ -147,6 +155,7 @@ class LinkingPipeline:
         batch_size: int | None = None,
         n_process: int = 1,
         short_lived: bool = False,
+        independent_batches: bool = False,
     ) -> Generator[LinkedDocument, None, None]:
         """Link documents as a stream.
 
@@ -154,24 +163,33 @@ class LinkingPipeline:
 
         Args:
             documents: The documents.
-            batch_size: As for `nlp.pipe`.
+            batch_size: As for `nlp.pipe`; None for 256.
             n_process: As for `nlp.pipe`.
             short_lived: Free the memory of the new words of a document some time after the next one is asked for (see
                 `Language.memory_zone`). A document must not be used after that. It has no effect on several processes.
+            independent_batches: Link each batch as if it were the first. The links of a document then depend on its
+                batch only, to the last digit of a score.
 
         Yields:
             The linked documents, in the order of the input.
         """
         if n_process > 1:
             use_one_thread_after_fork()
+        for _, component in self.nlp.pipeline:
+            if hasattr(component, "independent_streams"):
+                component.independent_streams = independent_batches
         feed = _Feed(sound(documents, self.problems, self.nlp.max_length), self._input)
-        zone = DOCUMENTS_PER_ZONE if short_lived and n_process == 1 else None
-        results = self._results(feed, batch_size, n_process, zone)
+        size = batch_size or DOCUMENTS_PER_BATCH
+        # one call of `nlp.pipe` for each batch, where the main process links
+        at_once = size if n_process == 1 and (short_lived or independent_batches) else None
+        results = self._results(feed, size, n_process, at_once, short_lived and n_process == 1)
+        batch = 0
         try:
-            for doc, number in results:
-                yield from self._one_by_one(feed.taken_before(number))
-                yield self._linked(feed.pending.pop(number), doc)
-            yield from self._one_by_one(feed.taken_before(None))
+            for doc, number, first in results:
+                yield from self._one_by_one(feed.taken_before(number), batch)
+                batch = number - (number - first) % size
+                yield self._linked(feed.pending.pop(number), doc, batch)
+            yield from self._one_by_one(feed.taken_before(None), batch)
         finally:
             feed.stop(results if n_process > 1 else ())
             results.close()
@@ -179,24 +197,28 @@ class LinkingPipeline:
             raise feed.failure
 
     def _results(
-        self, feed: _Feed, batch_size: int | None, n_process: int, zone: int | None
-    ) -> Generator[tuple[Doc, int], None, None]:
-        """Yield the results of `nlp.pipe`. Documents on which it fails stay in the feed.
+        self, feed: _Feed, batch_size: int, n_process: int, at_once: int | None, in_zones: bool
+    ) -> Generator[tuple[Doc, int, int], None, None]:
+        """Yield the results of `nlp.pipe` with their numbers, and that of the first document of the call.
+
+        Documents on which it fails stay in the feed.
 
         Args:
             feed: The documents.
             batch_size: As for `nlp.pipe`.
             n_process: As for `nlp.pipe`.
-            zone: The most documents in one memory zone. No batch reaches into the next zone. None for no zones.
+            at_once: The most documents for one call of `nlp.pipe`; None for all.
+            in_zones: Whether each call has a memory zone of its own.
         """
         # An error in a worker process must not raise here. In the main process it may, as NER and parser do.
         self.nlp.default_error_handler = _leave_in_feed
         while not feed.ended:
             taken = feed.taken
-            inputs = islice(feed.stream, zone)
+            inputs = islice(feed.stream, at_once)
             try:
-                with self.nlp.memory_zone() if zone else nullcontext():
-                    yield from self.nlp.pipe(inputs, as_tuples=True, batch_size=batch_size, n_process=n_process)
+                with self.nlp.memory_zone() if in_zones else nullcontext():
+                    piped = self.nlp.pipe(inputs, as_tuples=True, batch_size=batch_size, n_process=n_process)
+                    yield from ((doc, number, taken) for doc, number in piped)
             except SapbertError:
                 raise
             except Exception:
@@ -229,11 +251,11 @@ class LinkingPipeline:
         annotated = AnnotatedDocument(document.doc_id, document.text, document.mentions)
         return gold_doc(self.nlp, annotated)
 
-    def _one_by_one(self, documents: Iterable[InputDocument]) -> Iterator[LinkedDocument]:
+    def _one_by_one(self, documents: Iterable[InputDocument], batch: int) -> Iterator[LinkedDocument]:
         for document in documents:
             doc = self._alone(document)
             if doc is not None:
-                yield self._linked(document, doc)
+                yield self._linked(document, doc, batch)
 
     def _alone(self, document: InputDocument) -> Doc | None:
         self.nlp.default_error_handler = raise_error
@@ -247,10 +269,11 @@ class LinkingPipeline:
         finally:
             self.nlp.default_error_handler = _leave_in_feed
 
-    def _linked(self, document: InputDocument, doc: Doc) -> LinkedDocument:
+    def _linked(self, document: InputDocument, doc: Doc, batch: int) -> LinkedDocument:
         doc.user_data[DOC_ID] = document.doc_id
         mentions = [mention for spans_key in self.spans_keys for mention in mentions_of(doc, spans_key)]
-        return LinkedDocument(document, doc, sorted(mentions, key=lambda span: (span.start_char, span.end_char)))
+        mentions.sort(key=lambda span: (span.start_char, span.end_char))
+        return LinkedDocument(document, doc, mentions, batch)
 
 
 def _leave_in_feed(name: str, component: Any, docs: list[Doc], error: Exception) -> Any:

@@ -3,6 +3,9 @@
 The journal of `links.csv` is the folder `.links.csv.part`. It holds a file of JSON lines: what the run depends on, then
 one line for each finished document. The file only grows, and each line is written at once. So whatever ends the
 process, the lines before are complete. The output is written from the journal when the last document is finished.
+
+Documents of one batch are linked together, which changes the last digits of vectors. So a run resumes with the last
+batch, and gets the output of a run without an interruption.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ from ..errors import Errors, SapbertError
 from ..files import LOCK_FILE
 from .documents import InputDocument, Problems, ReadOptions, fault
 from .formats import STDIN
+from .pipelines import DOCUMENTS_PER_BATCH
 
 if TYPE_CHECKING:
     from .pipelines import LinkingPipeline
@@ -58,8 +62,10 @@ class Identity(NamedTuple):
         return settings + ([f"files of the pipeline have changed ({', '.join(changed)})"] if changed else [])
 
 
-def identity_of(linking: LinkingPipeline, inputs: Sequence[Path], reading: Iterable[ReadOptions]) -> Identity:
-    """Return what the links of some inputs depend on. Batch size and number of processes change nothing.
+def identity_of(
+    linking: LinkingPipeline, inputs: Sequence[Path], reading: Iterable[ReadOptions], batch_size: int | None
+) -> Identity:
+    """Return what the links of some inputs depend on.
 
     The content of the inputs is not part of it, since the journal has a hash of each document.
 
@@ -67,11 +73,13 @@ def identity_of(linking: LinkingPipeline, inputs: Sequence[Path], reading: Itera
         linking: The pipeline.
         inputs: The files.
         reading: How they are read.
+        batch_size: The documents that are linked together; None for the default.
     """
     settings = {
         "spacy-sapbert": __version__,
         "spaCy": spacy.__version__,
         "vocabulary": linking.kb.fingerprint[:16],
+        "batch size": batch_size or DOCUMENTS_PER_BATCH,
         "input": [str(path if path == STDIN else path.absolute()) for path in inputs],
         "reading": sorted({json.dumps(options._asdict(), default=str, sort_keys=True) for options in reading}),
     }
@@ -119,7 +127,8 @@ class Journal:
 
     Attributes:
         path: The folder of the journal.
-        counts: The finished documents, their mentions, and how many of these are linked.
+        counts: The finished documents, their mentions, and how many of these are linked. The last batch does not count
+            when the journal is opened again, since the run resumes with it.
 
     Raises:
         SapbertError: E507 it cannot be written, E561 there is the journal of an interrupted run, E562 another process
@@ -134,6 +143,8 @@ class Journal:
         self._output = output
         self._lines = self.path / JOURNAL_FILE
         self._size = 0
+        self._batch: int | None = None
+        self._first_of_batch = 0
         self._waiting: deque[_Waiting] = deque()
         self._synced = time.monotonic()
         self._file: BinaryIO | None = None
@@ -149,12 +160,12 @@ class Journal:
         try:
             self.path.mkdir(exist_ok=True)
             self._lock.acquire()
-            self._size = 0 if restart else self._complete_size()
+            if not restart:
+                self._size, self.counts = self._complete()
             if self.counts["documents"] and not resume:
                 raise SapbertError(Errors.E561.format(path=self.path, n=f"{self.counts['documents']:,}"))
             self._size = self._size if self.counts["documents"] else 0
             self._file = self._lines.open("ab", buffering=0)
-            self._file.truncate(self._size)
         except TimeoutError as error:
             raise SapbertError(Errors.E562.format(path=self._output)) from error
         except OSError as error:
@@ -210,12 +221,15 @@ class Journal:
             self._waiting.append(_Waiting(number, _digest(document), document))
             yield document
 
-    def add(self, document: InputDocument, record: Mapping[str, Any], *, mentions: int, linked: int) -> None:
+    def add(
+        self, document: InputDocument, record: Mapping[str, Any], *, batch: int, mentions: int, linked: int
+    ) -> None:
         """Keep the record of a finished document.
 
         Args:
             document: The document, which `unfinished` yielded. Documents come in that order. Some may be left out.
             record: The record, which JSON can hold.
+            batch: The number of its batch, see `LinkedDocument`.
             mentions: The number of its mentions.
             linked: How many of them are linked.
 
@@ -226,40 +240,48 @@ class Journal:
             self._waiting.popleft()
         waiting = self._waiting.popleft()
         counts = {"mentions": mentions, "linked": linked}
-        self._write({"number": waiting.number, "document": waiting.digest, **counts, "record": record})
+        if batch != self._batch:
+            self._batch, self._first_of_batch = batch, waiting.number
+        place = {"number": waiting.number, "batch": self._first_of_batch, "document": waiting.digest}
+        self._write({**place, **counts, "record": record})
         self.counts.update(documents=1, **counts)
 
     def records(self) -> Iterator[dict[str, Any]]:
         """Yield the records of all finished documents."""
-        for line in self._read(self._lines.stat().st_size):
+        for line in self._read(self._size):
             yield line["record"]
 
     def n_kept(self) -> int:
-        """Return the number of finished documents in the file, also after a signal in the middle of `add`."""
-        n_lines = 0
-        if self._lines.is_file():
-            with self._lines.open("rb") as file:
-                while block := file.read(_BLOCK):
-                    n_lines += block.count(b"\n")
-        return max(0, n_lines - 1)
+        """Return the number of documents that a run need not link again, also after a signal in the middle of `add`."""
+        return self._complete()[1]["documents"]
 
     def finish(self) -> None:
         """Mark the run as finished: its output is written, so that the journal is not needed any more."""
         self._finished = True
 
-    def _complete_size(self) -> int:
-        """Count the complete lines, and return their size in bytes. What follows was cut off when the run ended."""
-        size = 0
+    def _complete(self) -> tuple[int, Counter[str]]:
+        """Return the size in bytes of all batches but the last, and the counts of their documents."""
+        size = position = 0
+        counts: Counter[str] = Counter()
+        of_batch: Counter[str] = Counter()
+        batch = None
+        for raw in self._raw_lines():
+            line = _parsed(raw)
+            if line is None or (position and "record" not in line):
+                break
+            if position and line["batch"] != batch:
+                batch, size = line["batch"], position
+                counts += of_batch
+                of_batch = Counter()
+            position += len(raw)
+            if batch is not None:
+                of_batch.update(documents=1, mentions=line["mentions"], linked=line["linked"])
+        return size, counts
+
+    def _raw_lines(self) -> Iterator[bytes]:
         if self._lines.is_file():
             with self._lines.open("rb") as file:
-                for number, raw in enumerate(file):
-                    line = _parsed(raw)
-                    if line is None or (number and "record" not in line):
-                        break
-                    size += len(raw)
-                    if number:
-                        self.counts.update(documents=1, mentions=line["mentions"], linked=line["linked"])
-        return size
+                yield from file
 
     def _read(self, size: int) -> Iterator[dict[str, Any]]:
         """Yield the lines of the documents in the first bytes of the file."""
@@ -274,8 +296,10 @@ class Journal:
         assert self._file is not None
         rest = json.dumps(line, ensure_ascii=False).encode() + b"\n"
         try:
+            self._file.truncate(self._size)  # what is left of the last batch goes only when it is done again
             while rest:  # a full disk takes a part of a line, then none
-                rest = rest[self._file.write(rest) :]
+                written = self._file.write(rest)
+                rest, self._size = rest[written:], self._size + written
             if time.monotonic() - self._synced > SECONDS_BETWEEN_SYNCS:
                 os.fsync(self._file.fileno())
                 self._synced = time.monotonic()

@@ -160,6 +160,10 @@ class CandidateGenerator:
     def renew(self, vectors: Index) -> None:
         """Replace the vectors of the names after the encoder was trained."""
         self.vectors = vectors
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget the candidates of earlier texts."""
         self._cache.clear()
 
     # --- scores of names

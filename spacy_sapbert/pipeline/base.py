@@ -112,6 +112,12 @@ class BatchedPipe(FolderPipe, TrainablePipe):
 
     batch_size: int
     training: Any
+    independent_streams: bool = False
+    """Whether each call of `pipe` first forgets earlier texts. It then gives the same results whatever came before.
+
+    Otherwise a text is encoded once, and later documents get its vector. Vectors differ in the last digits if a text is
+    encoded together with other texts.
+    """
 
     def __call__(self, doc: Doc) -> Doc:
         """Process one document."""
@@ -125,6 +131,8 @@ class BatchedPipe(FolderPipe, TrainablePipe):
             stream: The documents.
             batch_size: Ignored. spaCy always passes the pipeline's own value; the component has its own setting.
         """
+        if self.independent_streams:
+            self._forget()
         for docs in minibatch(stream, size=self.batch_size):
             read: Iterable[Doc] = docs
             try:
@@ -132,6 +140,9 @@ class BatchedPipe(FolderPipe, TrainablePipe):
             except Exception:
                 read = Pipe.pipe(self, docs)  # one by one, so that a broken document does not affect the others
             yield from read
+
+    def _forget(self) -> None:
+        """Forget what was found for earlier texts."""
 
     @property
     def is_trainable(self) -> bool:

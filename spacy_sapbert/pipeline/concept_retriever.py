@@ -293,6 +293,10 @@ class ConceptRetriever(BatchedPipe):
         self._kb = kb
         self._use(other)
 
+    def _forget(self) -> None:
+        if self._retriever is not None:
+            self._retriever.forget()
+
     def _use(self, retriever: "Retriever") -> None:
         retriever.settings = self.settings
         retriever.spans_key = self._spans_key

@@ -305,6 +305,10 @@ class SapbertLinker(BatchedPipe):
                 kb_ids.append("|".join(dict.fromkeys(link.concept_id for link in links if link.concept_id)) or NIL)
             set_kb_ids(doc, kb_ids, self.spans_key)
 
+    def _forget(self) -> None:
+        if self._linker is not None:
+            self._linker.generator.forget()
+
     def set_kb(self, kb: str) -> None:
         """Link to another vocabulary from now on, with the same encoder. The calibration is dropped.
 

@@ -204,6 +204,12 @@ class Retriever:
         assert vectors is not None  # opened whenever a signal needs it
         return LikelyNames(vectors, self.concepts, self.ngrams) if self.ngrams else NearNames(vectors, self.concepts)
 
+    def forget(self) -> None:
+        """Forget what was found for earlier texts."""
+        for signal in self.ranker.signals:
+            if isinstance(signal, (PhrasesSignal, SentencesSignal)):
+                signal.near_names.forget()
+
     # --- what training changes
 
     def set_counts(self, counts: TrainingCounts) -> None:

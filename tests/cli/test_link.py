@@ -373,7 +373,7 @@ def test_the_output_file_tells_the_format(command, linking_folder, tmp_path):
         finished = command("link", linking_folder, path, "--output", tmp_path / name)
         assert finished.out == b""
     beginnings = [(tmp_path / name).read_text()[:6] for name in names]
-    assert beginnings == ["<!DOCT", "doc_id", "doc_id", "a.txt:", '{"id":', "<?xml ", '{"sour']
+    assert beginnings == ["<!DOCT", "doc_id", "doc_id", "a.txt|", '{"id":', "<?xml ", '{"sour']
 
 
 def test_an_unknown_ending_is_an_error_before_anything_is_linked(command, linking_folder, tmp_path):
@@ -497,10 +497,19 @@ def test_strict_stops_and_writes_nothing(record, command, linking_folder, tmp_pa
     assert finished.err.startswith("[E506] ")
     assert "line 2" in finished.err
     assert output.read_text() == "before"
-    assert sorted(os.listdir(tmp_path)) == [".out.jsonl.part", "a.jsonl", "out.jsonl"]
-    path.write_bytes(b'{"text": "aspirin"}\n{"text": "corrected"}\n')
-    assert command("link", linking_folder, path, "--strict", "--output", output, "--resume").status == 0
-    assert [json.loads(line)["text"] for line in output.read_text().splitlines()] == ["aspirin", "corrected"]
+    assert sorted(os.listdir(tmp_path)) == ["a.jsonl", "out.jsonl"]
+
+
+def test_strict_keeps_the_batches_before_a_broken_record(command, linking_folder, tmp_path):
+    path, output = tmp_path / "a.jsonl", tmp_path / "out.jsonl"
+    path.write_bytes(b'{"text": "aspirin"}\n' * 3 + b"{bad")
+    options = ("--strict", "--output", output, "--batch-size", 1)
+    stopped = command("link", linking_folder, path, *options)
+    assert (stopped.status, output.exists()) == (1, False)
+    assert "2 finished documents are kept" in stopped.err
+    path.write_bytes(b'{"text": "aspirin"}\n' * 3 + b'{"text": "corrected"}\n')
+    assert command("link", linking_folder, path, *options, "--resume").status == 0
+    assert [json.loads(line)["text"] for line in output.read_text().splitlines()] == ["aspirin"] * 3 + ["corrected"]
     assert sorted(os.listdir(tmp_path)) == ["a.jsonl", "out.jsonl"]
 
 

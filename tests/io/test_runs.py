@@ -27,7 +27,7 @@ def problems():
 
 
 def work(journal, documents=DOCUMENTS, until=8, report=None):
-    """Process the documents before a number, as a pipeline would. RETURNS: the reports."""
+    """Process the documents before a number, as a pipeline with batches of one. RETURNS: the reports."""
     report = report or problems()
     journal.begin(IDENTITY)
     for document in journal.unfinished(documents, report, 1000):
@@ -37,7 +37,7 @@ def work(journal, documents=DOCUMENTS, until=8, report=None):
         if not document.text or number == FAILING:
             report.report(document.place, "left out")
         else:
-            journal.add(document, {"id": document.doc_id, "text": document.text}, mentions=2, linked=1)
+            journal.add(document, {"id": document.doc_id, "text": document.text}, batch=number, mentions=2, linked=1)
     return report
 
 
@@ -79,15 +79,29 @@ def test_a_line_that_was_cut_off_anywhere_is_done_again(output):
         journal_path(output).mkdir(exist_ok=True)
         path.write_bytes(whole[:size] + (b"\0\0" if size % 2 and size < len(whole) else b""))
         with Journal(output, resume=True) as journal:
-            assert journal.counts["documents"] == max(0, whole[:size].count(b"\n") - 1)
+            assert journal.counts["documents"] == max(0, whole[:size].count(b"\n") - 2)
             work(journal)
             assert path.read_bytes() == whole
+
+
+def test_a_run_resumes_with_the_last_batch(output):
+    """Documents of one batch are linked together, so that a part of a batch is not enough."""
+    with Journal(output) as journal:
+        journal.begin(IDENTITY)
+        for number, document in enumerate(journal.unfinished(DOCUMENTS, problems(), 1000)):
+            if document.text:
+                journal.add(document, {"id": document.doc_id}, batch=number // 3, mentions=1, linked=0)
+    with Journal(output, resume=True) as journal:
+        assert (journal.counts["documents"], journal.counts["mentions"]) == (5, 5)
+        journal.begin(IDENTITY)
+        again = journal.unfinished(DOCUMENTS, problems(), 1000)
+        assert [document.doc_id for document in again] == ["d6", "d7"]
 
 
 def test_hours_of_work_are_not_thrown_away_without_a_word(output):
     with Journal(output) as journal:
         work(journal, until=3)
-    with pytest.raises(SapbertError, match=r"E561.* 3 finished documents .*--resume.*--restart"):
+    with pytest.raises(SapbertError, match=r"E561.* 2 finished documents .*--resume.*--restart"):
         Journal(output)
     with Journal(output, restart=True) as journal:
         assert not journal.counts
@@ -115,7 +129,7 @@ def test_what_differs_is_named(output):
     assert all(reason in str(told.value) for reason in reasons)
     assert "input" not in str(told.value)
     with Journal(output, resume=True) as journal:  # it is still there
-        assert journal.counts["documents"] == 3
+        assert journal.counts["documents"] == 2
 
 
 @pytest.mark.parametrize(
@@ -172,21 +186,24 @@ def test_a_full_disk_keeps_what_is_finished(output):
         os._exit(7)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
     with Journal(output, resume=True) as journal:
-        assert journal.counts["documents"] == 3
+        assert journal.counts["documents"] == 2
         work(journal, documents)
         assert journal.counts["documents"] == 7
         assert {record["text"] for record in journal.records()} == {"long " * 500}
 
 
 def test_the_identity_of_a_pipeline(linking_folder, tmp_path):
-    def identity(folder=linking_folder, inputs=("a.txt",), **options):
+    def identity(folder=linking_folder, inputs=("a.txt",), batch_size=None, **options):
         linking = LinkingPipeline(str(folder), problems())
-        return identity_of(linking, list(map(Path, inputs)), [ReadOptions(InputFormat.jsonl, **options)] * 2)
+        reading = [ReadOptions(InputFormat.jsonl, **options)] * 2
+        return identity_of(linking, list(map(Path, inputs)), reading, batch_size)
 
     first = identity()
     assert first.differences(identity()) == []
     assert [text.split(" was ")[0] for text in first.differences(identity(inputs=["b.txt"]))] == ["input"]
-    assert [text.split(" was ")[0] for text in first.differences(identity(text_key="body"))] == ["reading"]
+    assert [text.split(" was ")[0] for text in first.differences(identity(text_column="body"))] == ["reading"]
+    assert first.differences(identity(batch_size=256)) == []
+    assert first.differences(identity(batch_size=8)) == ["batch size was 256 and is 8"]
     nlp = LinkingPipeline(str(linking_folder), problems()).nlp
     nlp.to_disk(tmp_path / "moved")
     assert first.files == identity(tmp_path / "moved").files
@@ -197,7 +214,7 @@ def test_the_identity_of_a_pipeline(linking_folder, tmp_path):
 
 def test_a_pipeline_without_a_folder():
     linking = SimpleNamespace(kb=SimpleNamespace(fingerprint="0" * 32), nlp=SimpleNamespace(path=None))
-    identity = identity_of(linking, [Path("-")], [])
+    identity = identity_of(linking, [Path("-")], [], None)
     assert identity.files == {}
     assert identity.settings["input"] == ["-"]
     assert json.loads(json.dumps(identity.settings)) == identity.settings

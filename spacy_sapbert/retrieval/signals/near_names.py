@@ -50,6 +50,10 @@ class NearNames:
         self._drop_oldest()
         return near
 
+    def forget(self) -> None:
+        """Forget the names of earlier texts."""
+        self._cache.clear()
+
     def _drop_oldest(self) -> None:
         for text in list(self._cache)[: max(0, len(self._cache) - CACHE_SIZE)]:
             self._cache.pop(text, None)  # another thread may have removed it already
