@@ -17,6 +17,7 @@ from ..errors import Errors, SapbertError
 from ..files import is_special
 from ..io.documents import InputDocument, Problems, ReadOptions, read_documents
 from ..io.formats import InputFormat, OutputFormat, output_format
+from ..io.tables import check_parquet
 from ..io.totals import total_documents
 from ..types import NIL
 from .inputs import (
@@ -74,13 +75,16 @@ def link(
     sources = with_formats(inputs, format, ReadOptions(format, text_column, id_column, title_column, encoding, gold))
     if resume and restart:
         raise typer.BadParameter("give either --resume or --restart", param_hint="--restart")
+    to = to or output_format(output)
+    if to is OutputFormat.parquet:
+        check_parquet(output)  # before hours of work
     run = _Run(pipeline, inputs, sources, Problems(stderr_console(), strict=strict), batch_size, n_process)
     if output is None or is_special(output):
         if resume or restart:
             raise SapbertError(Errors.E565.format(option="--resume" if resume else "--restart"))
-        counts = run.stream(to or output_format(output), output)
+        counts = run.stream(to, output)
     else:
-        counts = run.with_journal(to or output_format(output), output, resume=resume, restart=restart)
+        counts = run.with_journal(to, output, resume=resume, restart=restart)
     done = f"{counts['documents']:,} documents, {counts['mentions']:,} mentions, {counts['linked']:,} of them linked"
     run.console.print(f"{done}; {run.problems.count:,} broken records left out")
 

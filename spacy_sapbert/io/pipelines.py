@@ -28,7 +28,8 @@ from .documents import InputDocument, Problems, sound
 _AFTER_MENTIONS = frozenset({*PREPARING, LINKER})
 _ENTITIES = frozenset({"doc.ents", "doc.spans"})
 _NO_LIMIT = 1 << 62
-DOCUMENTS_PER_BATCH = 256
+DOCUMENTS_PER_BATCH = 512
+DOCUMENTS_PER_ZONE = 1000  # a new zone takes time, since the words of its texts are looked up again
 
 
 class LinkedDocument(NamedTuple):
@@ -163,7 +164,7 @@ class LinkingPipeline:
 
         Args:
             documents: The documents.
-            batch_size: As for `nlp.pipe`; None for 256.
+            batch_size: As for `nlp.pipe`; None for 512.
             n_process: As for `nlp.pipe`.
             short_lived: Free the memory of the new words of a document some time after the next one is asked for (see
                 `Language.memory_zone`). A document must not be used after that. It has no effect on several processes.
@@ -208,22 +209,30 @@ class LinkingPipeline:
             batch_size: As for `nlp.pipe`.
             n_process: As for `nlp.pipe`.
             at_once: The most documents for one call of `nlp.pipe`; None for all.
-            in_zones: Whether each call has a memory zone of its own.
+            in_zones: Whether to free the memory of new words after `DOCUMENTS_PER_ZONE` documents.
         """
         # An error in a worker process must not raise here. In the main process it may, as NER and parser do.
         self.nlp.default_error_handler = _leave_in_feed
         while not feed.ended:
-            taken = feed.taken
-            inputs = islice(feed.stream, at_once)
-            try:
-                with self.nlp.memory_zone() if in_zones else nullcontext():
-                    piped = self.nlp.pipe(inputs, as_tuples=True, batch_size=batch_size, n_process=n_process)
-                    yield from ((doc, number, taken) for doc, number in piped)
-            except SapbertError:
+            end = feed.taken + DOCUMENTS_PER_ZONE
+            with self.nlp.memory_zone() if in_zones else nullcontext():
+                while not feed.ended and feed.taken < end:
+                    yield from self._piped(feed, batch_size, n_process, at_once)
+
+    def _piped(
+        self, feed: _Feed, batch_size: int, n_process: int, at_once: int | None
+    ) -> Generator[tuple[Doc, int, int], None, None]:
+        """Yield the results of one call of `nlp.pipe`, see `_results`."""
+        taken = feed.taken
+        inputs = islice(feed.stream, at_once)
+        try:
+            piped = self.nlp.pipe(inputs, as_tuples=True, batch_size=batch_size, n_process=n_process)
+            yield from ((doc, number, taken) for doc, number in piped)
+        except SapbertError:
+            raise
+        except Exception:
+            if feed.taken == taken:
                 raise
-            except Exception:
-                if feed.taken == taken:
-                    raise
 
     def finds_new_names(self) -> bool:
         """Return whether a component can find mentions that are not names of its vocabulary."""

@@ -86,20 +86,32 @@ def write_parquet(records: Iterable[Mapping[str, Any]], path: Path | None) -> No
         SapbertError: E507 the file cannot be written, E542 pyarrow is not installed, E552 there is no file, or its name
             ends in `.gz`.
     """
-    if path is None:
-        raise SapbertError(Errors.E552.format(reason="it cannot be written to standard output"))
-    if path != without_gz(path):
-        raise SapbertError(Errors.E552.format(reason=f"{path} cannot be gzipped, since the table is compressed itself"))
-    try:
-        import pyarrow
-        import pyarrow.parquet as parquet
-    except ImportError as error:
-        raise SapbertError(Errors.E542.format(module="pyarrow", extra="parquet")) from error
+    path = check_parquet(path)
+    import pyarrow
+    import pyarrow.parquet as parquet
+
     schema = _schema(pyarrow)
     rows = table_rows(records)
     with replacing(path) as temporary, parquet.ParquetWriter(temporary, schema) as writer:
         while group := list(islice(rows, ROWS_PER_GROUP)):
             writer.write_table(pyarrow.Table.from_pylist(group, schema))
+
+
+def check_parquet(path: Path | None) -> Path:
+    """Return the path of a Parquet table that can be written.
+
+    Raises:
+        SapbertError: E542 pyarrow is not installed, E552 there is no file, or its name ends in `.gz`.
+    """
+    if path is None:
+        raise SapbertError(Errors.E552.format(reason="it cannot be written to standard output"))
+    if path != without_gz(path):
+        raise SapbertError(Errors.E552.format(reason=f"{path} cannot be gzipped, since the table is compressed itself"))
+    try:
+        import pyarrow.parquet  # noqa: F401
+    except ImportError as error:
+        raise SapbertError(Errors.E542.format(module="pyarrow", extra="parquet")) from error
+    return path
 
 
 def escaped(text: str) -> str:

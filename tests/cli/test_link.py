@@ -705,3 +705,9 @@ def test_a_reader_that_stops_ends_the_command_quietly(n_process, linking_folder,
         process.stdout.close()
         assert process.stderr.read() == b""
         process.wait(timeout=60)
+
+
+def test_parquet_needs_a_file_before_anything_is_linked(command, tmp_path):
+    finished = command("link", tmp_path / "no_pipeline", write(tmp_path / "a.txt", "aspirin"), "--to", "parquet")
+    assert finished.status == 1
+    assert finished.err.startswith("[E552] ")

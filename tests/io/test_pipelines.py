@@ -20,7 +20,8 @@ def fails_on_zebras(doc):
 
 @pytest.fixture
 def linking(linking_folder, monkeypatch):
-    monkeypatch.setattr(pipelines, "DOCUMENTS_PER_BATCH", 3)
+    monkeypatch.setattr(pipelines, "DOCUMENTS_PER_BATCH", 2)
+    monkeypatch.setattr(pipelines, "DOCUMENTS_PER_ZONE", 3)
     nlp = spacy.load(linking_folder)
     nlp.add_pipe("fails_on_zebras", first=True)
     return LinkingPipeline(nlp, Problems(Console(file=io.StringIO())))

@@ -202,8 +202,8 @@ def test_the_identity_of_a_pipeline(linking_folder, tmp_path):
     assert first.differences(identity()) == []
     assert [text.split(" was ")[0] for text in first.differences(identity(inputs=["b.txt"]))] == ["input"]
     assert [text.split(" was ")[0] for text in first.differences(identity(text_column="body"))] == ["reading"]
-    assert first.differences(identity(batch_size=256)) == []
-    assert first.differences(identity(batch_size=8)) == ["batch size was 256 and is 8"]
+    assert first.differences(identity(batch_size=512)) == []
+    assert first.differences(identity(batch_size=8)) == ["batch size was 512 and is 8"]
     nlp = LinkingPipeline(str(linking_folder), problems()).nlp
     nlp.to_disk(tmp_path / "moved")
     assert first.files == identity(tmp_path / "moved").files
