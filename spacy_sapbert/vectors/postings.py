@@ -20,6 +20,9 @@ NAMES = 100_000
 CELLS = 2**21  # texts times names for which partial scores are kept at once
 POSTINGS_AT_ONCE = 2**19  # that are read for many texts at once; in a large vocabulary, as many as it has names
 PER_NAME = 4  # texts with more postings than the names divided by this are many
+MOST_NAMES = (
+    2**21
+)  # in a larger vocabulary, texts are looked up one by one, since its names do not fit into a CPU's cache
 SHARE = 0.6  # of the squared length of a name that common 4-grams make up, in `propose_together`
 ROUNDING = 1e-3  # sums in another order differ by less than this share
 MOST_TEXTS = 2**15  # of which partial scores are kept at once: the index of a text fits into 16 bits
@@ -84,7 +87,7 @@ class Postings:
         allowed = self._allowed(mask)
         grams = self._rarest(*self._codes.grams(*code_points(forms)), budget)
         rows = np.full((len(forms), n), -1, dtype=np.int64)
-        many = grams.counts.sum() * PER_NAME > self.n_names
+        many = self.n_names < grams.counts.sum() * PER_NAME and self.n_names <= MOST_NAMES
         add_up = self._multiply if many else self._accumulate
         at_once = max(POSTINGS_AT_ONCE, self.n_names) / budget if many else min(MOST_TEXTS, CELLS >> self._bits)
         step = max(1, int(at_once))

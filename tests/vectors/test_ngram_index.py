@@ -449,6 +449,9 @@ def test_many_texts_get_the_names_that_few_texts_get(index, monkeypatch):
             monkeypatch.setattr(postings, "PER_NAME", per_name)
             found.append(np.sort(index.propose(index.encode(texts), n), axis=1))
         np.testing.assert_array_equal(*found)
+        monkeypatch.setattr(postings, "MOST_NAMES", 1)  # always one by one
+        np.testing.assert_array_equal(np.sort(index.propose(index.encode(texts), n), axis=1), found[0])
+        monkeypatch.undo()
     monkeypatch.setattr(postings, "POSTINGS_AT_ONCE", 1)
     monkeypatch.setattr(postings, "POSTINGS", 1)
     index.propose(index.encode(texts), 3)  # only the rarest 4-gram of each text
