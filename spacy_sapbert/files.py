@@ -393,7 +393,7 @@ def _locked_folder(prefix: str, parent: Path) -> tuple[Path, BaseFileLock]:
             lock.acquire()
         except (Timeout, FileNotFoundError):
             continue
-        except OSError:
+        except BaseException:  # also on Ctrl-C: nobody removes a folder without a lock file
             shutil.rmtree(folder, ignore_errors=True)
             raise
         return folder, lock

@@ -190,7 +190,7 @@ def test_other_commands_leave_no_half_file(linking_folder, tmp_path):
     ]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         end = time.monotonic() + PATIENCE
-        while not os.listdir(tmp_path) and process.poll() is None:
+        while not any(path.is_file() for path in tmp_path.rglob("*")) and process.poll() is None:
             assert time.monotonic() < end
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)
