@@ -85,7 +85,7 @@ def test_the_commands_run(workplace, command):
         finished = command(*arguments)
         assert (program, finished.status) == ("spacy-sapbert", 0), finished.err
     assert (workplace / "demo.html").is_file()
-    assert "D009203" in (workplace / "links.tsv").read_text()
+    assert "D009203" in (workplace / "links.csv").read_text()
     assert "Diabetes" in (workplace / "errors.tsv").read_text()
 
 
