@@ -23,6 +23,7 @@ demo: .venv/ready
 test: .venv/ready $(if $(WHEEL),wheel-installed)
 	$(PYTEST)
 
+test-all: export HYPOTHESIS_EXAMPLES = new
 test-all: .venv/ready $(if $(WHEEL),wheel-installed)
 	$(PYTEST) -m "slow or not slow"
 	export $(OLD_CPU) && $(PYTEST)

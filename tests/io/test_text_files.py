@@ -1,7 +1,7 @@
 import codecs
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from spacy_sapbert.errors import SapbertError
@@ -56,6 +56,7 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
 @settings(deadline=None)
 @given(text=TEXTS, encoding=st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "utf-32"]))
 def test_every_text_is_read_as_it_was_written(tmp_path_factory, text, encoding):
+    assume(not (encoding == "utf-16" and text.startswith("\0")))  # it begins with the mark of UTF-32
     path = tmp_path_factory.getbasetemp() / "any.txt"
     path.write_bytes(text.encode(encoding))
     if text.startswith("\ufeff") and encoding == "utf-8":
