@@ -407,6 +407,7 @@ class Errors:
         "[E348] The encoder {name} already has a projection. To train this projection with the encoder, set "
         "`projection = null`. Otherwise, use an encoder without a projection."
     )
+    E349 = "[E349] {path} has several encoders. Give the folder of one of them: {encoders}."
     # components
     E401 = "[E401] There is no saved component in {path}. Save the pipeline again with `nlp.to_disk`."
     E402 = (

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from ..assets import ASSETS_FOLDER
 from ..errors import Errors, SapbertError
 from ..files import replace_folder, replaced_folder, temporary_folder
 from ..text.normalize import TEXT_NORMALIZERS
@@ -23,6 +24,9 @@ from .projection import get_projection, load_projection, save_projection, set_pr
 STARTER = "starter"
 """The name of the encoder in the package."""
 _STARTER_FOLDER = Path(__file__).parents[1] / "starter" / "encoder"
+
+ENCODER_ASSET = "encoder"
+"""The kind of an encoder among the assets of a component."""
 
 SETTINGS_FILE = "spacy_sapbert.json"
 CONFIG_FILE = "config.json"
@@ -46,8 +50,24 @@ _PARTS = ("*.json", "*.safetensors", "*.bin", "*.model", "vocab.txt", "merges.tx
 
 
 def resolve(name: str) -> str:
-    """Return the folder of the encoder in the package for "starter", and any other name unchanged."""
-    return str(_STARTER_FOLDER) if name == STARTER else name
+    """Return where an encoder is.
+
+    Args:
+        name: "starter", a folder or a hub name.
+
+    Returns:
+        The folder in the package for "starter". For the folder of a saved pipeline, the folder of its encoder. Any
+        other name is returned unchanged.
+
+    Raises:
+        SapbertError: E349 the pipeline has several encoders.
+    """
+    if name == STARTER:
+        return str(_STARTER_FOLDER)
+    saved = sorted(Path(name, ASSETS_FOLDER).glob(f"{ENCODER_ASSET}-*"))
+    if len(saved) > 1:
+        raise SapbertError(Errors.E349.format(path=name, encoders=", ".join(map(str, saved))))
+    return str(saved[0]) if saved else name
 
 
 def read_settings(name: str) -> dict[str, Any]:

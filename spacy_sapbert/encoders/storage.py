@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..assets import AssetWriter, fingerprint_of
+from .folder import ENCODER_ASSET
 from .transformer import ENCODER_FOLDER, TransformerEncoder
 
 
@@ -18,4 +19,4 @@ def save_encoder(encoder: TransformerEncoder, assets: AssetWriter, role: str = E
     lexical = (model.ngrams.fingerprint, model.sparse_weight, model.threshold) if model else None
     # equal vectors are not enough: the folder also records the training, and holds the lexical model
     fingerprint = fingerprint_of(encoder.fingerprint, encoder.dtype, encoder.trained, lexical)
-    assets.add(role, "encoder", fingerprint, encoder.save)
+    assets.add(role, ENCODER_ASSET, fingerprint, encoder.save)

@@ -40,6 +40,18 @@ def entries(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
+# --- where it is
+
+
+def test_the_encoder_of_a_saved_pipeline(encoder, other, tmp_path):
+    encoder.save(tmp_path / "pipeline/shared/encoder-1a2b")
+    found = TransformerEncoder(str(tmp_path / "pipeline"), device="cpu")
+    np.testing.assert_array_equal(found.encode(NAMES), encoder.encode(NAMES))
+    other.save(tmp_path / "pipeline/shared/encoder-3c4d")
+    with pytest.raises(SapbertError, match=r"\[E349\] .*encoder-1a2b, .*encoder-3c4d"):
+        TransformerEncoder(str(tmp_path / "pipeline"), device="cpu")
+
+
 # --- for other programs
 
 
