@@ -22,8 +22,8 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX2")
 
-# The duration of an example depends on the machine more than on the code. `make test` draws the same examples each time,
-# so that it fails for a change only; `make test-all` draws others.
+# The duration of an example depends on the machine more than on the code. `make test` draws the same examples each
+# time, so that it fails for a change only; `make test-all` draws others.
 ANY_MACHINE = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("same examples", ANY_MACHINE, derandomize=True, database=None)
 settings.register_profile("new examples", ANY_MACHINE)
