@@ -162,6 +162,11 @@ class Errors:
         "[E164] {path} is an SSSOM mapping without names, so it is not a vocabulary. Give it with --mapping, together "
         "with the vocabularies that it maps."
     )
+    E173 = "[E173] {path} has no name. Write one name per line. Lines that begin with # are comments."
+    E174 = "[E174] No source has the concept {ids}. Look for its id with `spacy-sapbert kb search`."
+    E175 = (
+        "[E175] No concept has {what} {missing}, so nothing would be left out or kept by it. The sources have: {known}."
+    )
     E180 = (
         "[E180] {path}, line {line}: the line does not have the form {wanted}. Correct the line, or draw the pairs "
         "again."

@@ -26,6 +26,8 @@ from ..types import Name, Record
 from .arrays import compute_arrays
 from .knowledge_base import FORMAT, INDEXES, SCHEMA, KnowledgeBase
 from .mapping import Equivalents, MappedIds, merge, one_to_one, vocabulary, vocabulary_of
+from .stop_names import StopNameRules
+from .stop_names import stop_names as find_stop_names
 
 # The input, in the order in which it was read. Numbers count from 0 without gaps.
 _READ = """
@@ -58,6 +60,8 @@ SELECT name_row(number), concept_row(record), source, scope, annotations FROM re
 ORDER BY 1, 2, 3, number
 ON CONFLICT (name, concept, source) DO UPDATE SET annotations = annotations + excluded.annotations
 """
+
+DEFAULT_RULES = StopNameRules()
 
 _FILE = "kb"  # name of the file in the temporary folder
 _CACHE_KIB = 128 * 1024  # per database; SQLite sorts as much in memory before it uses the disk
@@ -169,11 +173,12 @@ class KnowledgeBaseBuilder:
         ]
         return list(dict.fromkeys(text for _, text in sorted(found)))
 
-    def finish(self, meta: dict[str, Any]) -> None:
+    def finish(self, meta: dict[str, Any], stop_names: StopNameRules = DEFAULT_RULES) -> None:
         """Write the tables and the metadata.
 
         Args:
-            meta: JSON values. `counts` are added under the key "built".
+            meta: JSON values. `counts` are added under the key "built", and `stop_names` under this key.
+            stop_names: Which names must not be found in text.
 
         Raises:
             SapbertError: E105 if there is no concept; E108 if no cross-reference leads to a vocabulary of
@@ -187,8 +192,10 @@ class KnowledgeBaseBuilder:
             self._db.execute(statement)
         self._db.executemany("INSERT INTO arrays VALUES (?, ?)", compute_arrays(self._db, n_concepts).items())
         _write_totals(self._db)
+        self._db.executemany("INSERT INTO stop_names VALUES (?, ?)", find_stop_names(self._db, stop_names))
         counts = {"concepts": n_concepts, "names": n_names, "built": dict(+self.counts)}
-        meta = {**meta, **counts, "format": FORMAT, "fingerprint": fingerprint(self._db)}
+        meta = {**meta, **counts, "stop_names": stop_names.as_json(), "format": FORMAT}
+        meta["fingerprint"] = fingerprint(self._db)
         rows = sorted((key, json.dumps(value, sort_keys=True)) for key, value in meta.items())
         self._db.executemany("INSERT INTO meta VALUES (?, ?)", rows)
         self.is_finished = True
@@ -406,7 +413,7 @@ def _write_totals(db: sqlite3.Connection) -> None:
 def fingerprint(db: sqlite3.Connection) -> str:
     """Return a hash of the whole content, without the metadata."""
     digest = hashlib.sha256()
-    for table in ("concepts", "ids", "types", "parents", "xrefs", "names", "synonyms"):
+    for table in ("concepts", "ids", "types", "parents", "xrefs", "names", "synonyms", "stop_names"):
         digest.update(table.encode())
         order = "1, 2, 3" if table == "synonyms" else "1, 2"
         rows = db.execute(f"SELECT * FROM {table} ORDER BY {order}")

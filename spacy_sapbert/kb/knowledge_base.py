@@ -19,7 +19,7 @@ from ..types import Concept, Name
 from .arrays import IDS, MAP, TIE_RANKS
 from .semantic_type_tree import SemanticTypeTree, semantic_type_tree
 
-FORMAT = 3
+FORMAT = 4
 
 # Rows count from 0 without gaps, in the order in which concepts and names first appeared. The row of a name is also its
 # row in every matrix of name vectors.
@@ -36,6 +36,7 @@ CREATE TABLE synonyms (
     annotations INTEGER NOT NULL,  -- how often a corpus annotates the name with the concept
     PRIMARY KEY (name, concept, source)
 ) WITHOUT ROWID;
+CREATE TABLE stop_names (name INTEGER PRIMARY KEY, reason TEXT NOT NULL);  -- see stop_names.py
 CREATE TABLE totals (of TEXT, value TEXT, count INTEGER NOT NULL, PRIMARY KEY (of, value)) WITHOUT ROWID;
 CREATE TABLE arrays (name TEXT PRIMARY KEY, data BLOB NOT NULL);  -- see arrays.py
 """
@@ -237,6 +238,14 @@ class KnowledgeBase:
         """Return the rows of the names that come only from the mentions of a corpus, not from a vocabulary."""
         rows = self.query("SELECT name FROM synonyms GROUP BY name HAVING min(scope = 'mention') ORDER BY name")
         return [row[0] for row in rows]
+
+    def stop_name_rows(self) -> np.ndarray:
+        """Return the sorted rows of the stop names, which the matcher does not find: int64, shape (n,)."""
+        return np.fromiter((row for (row,) in self._rows("SELECT name FROM stop_names ORDER BY name")), dtype=np.int64)
+
+    def stop_name_counts(self) -> dict[str, int]:
+        """Return the number of stop names by reason."""
+        return dict(self.query("SELECT reason, count(*) FROM stop_names GROUP BY reason ORDER BY 2 DESC, 1"))
 
     @cached_property
     def name_concepts(self) -> NameConceptMap:

@@ -16,6 +16,7 @@ from ..types import AnnotatedDocument, Mention, Name
 from .build import KnowledgeBaseBuilder, new_knowledge_base
 from .export import stream_records
 from .knowledge_base import KnowledgeBase
+from .stop_names import StopNameRules
 
 SCOPE = "mention"
 TRAINING_SOURCE = "training"
@@ -64,7 +65,8 @@ def add_training_mentions(
             builder.add_annotations(concept, Name(*name), annotations)
         add_mentions(builder, documents, source)
         meta = {key: value for key, value in kb.meta.items() if key not in ("built", "fingerprint")}
-        builder.finish({**meta, "mentions": dict(sorted((+builder.counts).items()))})
+        meta["mentions"] = dict(sorted((+builder.counts).items()))
+        builder.finish(meta, StopNameRules.from_json(kb.meta["stop_names"]))
     return KnowledgeBase(path)
 
 

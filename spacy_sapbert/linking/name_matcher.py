@@ -17,6 +17,7 @@ from .._caching import drop_oldest
 from ..errors import Errors, SapbertError
 from ..files import cache_dir, replacing
 from ..kb.knowledge_base import KnowledgeBase
+from ..text.common_words import common_words
 from ..text.composites import composite_splits
 from ..text.words import MAX_ACRONYM, WordColumns, acronym_hash, is_acronym, word_columns, word_hashes, written_and_keys
 
@@ -25,7 +26,7 @@ logger = logging.getLogger(__name__)
 HASHES_FILE = "name_hashes.npy"
 ROWS_FILE = "name_rows.npy"
 MANIFEST_FILE = "matcher.json"
-KEYS = 1
+KEYS = 2
 """The version of the keys in the cache. It changes whenever a name gets another key."""
 MAX_WORDS = 12
 MAX_ADDED = 3
@@ -103,10 +104,11 @@ class NameMatcher:
 
     @classmethod
     def build(cls, kb: KnowledgeBase) -> NameMatcher:
-        """Compute the keys of all names of a knowledge base."""
+        """Compute the keys of all names of a knowledge base, except the stop names."""
         keys = np.zeros(kb.n_names, dtype=np.uint64)
         for first, names in _chunks(kb.names()):
             keys[first : first + len(names)] = _name_keys(names)
+        keys[kb.stop_name_rows()] = 0
         rows = np.flatnonzero(keys).astype(np.int32)  # a name of function words and punctuation has no key
         rows = rows[np.argsort(keys[rows], kind="stable")]
         hashes = keys[rows]
@@ -409,9 +411,10 @@ def _extensions(text: str, match: NameMatch) -> Iterator[tuple[int, int]]:
 def _verify(text: str, found: WordColumns, start: int, end: int, candidates: Sequence[tuple[int, _Name]]) -> int | None:
     """Return the row of the name that a window equals, or None.
 
-    Two bags of words may share a hash, and not all words may change places. Reordered words must not be separated by a
-    comma. Words joined by "to", "with" and similar words only match a name with such a word: "lip with cleft …" is not
-    cleft lip. If a word is a single letter or digit, the words must be the same in the same order: "hepatitis in a …"
+    A word of general English is no plural or other form of a name: "into" is not Intoe. Two bags of words may share a
+    hash, and not all words may change places. Reordered words must not be separated by a comma. Words joined by "to",
+    "with" and similar words only match a name with such a word: "lip with cleft …" is not cleft lip.
+    If a word is a single letter or digit, the words must be the same in the same order: "hepatitis in a …"
     and "B hepatitis" are not names.
     """
     written = text[found.starts[start] : found.ends[end - 1]]
@@ -424,7 +427,7 @@ def _verify(text: str, found: WordColumns, start: int, end: int, candidates: Seq
             if name.lower == lower:
                 return row
             same = row if same is None else same
-    return same
+    return None if lower in common_words() else same
 
 
 def _same_name(found: WordColumns, start: int, end: int, keys: list[str], name: _Name) -> bool:

@@ -1,0 +1,227 @@
+"""Stop names: names of a vocabulary that must not be found in text, since they mean something else there.
+
+A stop name stays a name of its concept. A linker can still link a mention with this text. Only the `NameMatcher` leaves
+it out.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..errors import Errors, SapbertError
+from ..files import open_text
+from ..text.common_words import common_words
+from ..text.words import is_acronym
+from .mapping import vocabulary_of
+from .semantic_types import SEMANTIC_TYPES
+
+COMMON, QUALIFIER, TOP, NUMBER, SHORT, SYMBOL, LISTED = (
+    "a word of general English",
+    "a qualifier",
+    "a top concept",
+    "a number",
+    "one or two letters",
+    "a symbol of an element or amino acid",
+    "in your list",
+)
+"""Why a name is a stop name."""
+
+QUALIFIER_BRANCHES = {
+    "HP:0000005": "Mode of inheritance",
+    "HP:0003674": "Onset",
+    "HP:0003679": "Pace of progression",
+    "HP:0003812": "Phenotypic variability",
+    "HP:0012823": "Clinical modifier",
+    "HP:0031797": "Clinical course",
+    "HP:0040279": "Frequency",
+    "NCIT:C27993": "General Qualifier",
+    "NCIT:C41009": "Qualifier",
+    "SNOMEDCT:362981000": "Qualifier value",
+}
+"""Concepts that qualify others, as do those below them."""
+
+QUALIFIER_TYPES = ("T077", "T078", "T079", "T080", "T081", "T082", "T169")
+"""Semantic types of the UMLS for concepts of time, space, quality, quantity and function, and for ideas."""
+
+MOST_TOPS = 5  # a vocabulary with more is no single hierarchy
+MOST_LETTERS = 2  # of a short name
+
+_ELEMENTS = """
+H He Li Be B C N O F Ne Na Mg Al Si P S Cl Ar K Ca Sc Ti V Cr Mn Fe Co Ni Cu Zn Ga Ge As Se Br Kr Rb Sr Y Zr Nb Mo Tc Ru
+Rh Pd Ag Cd In Sn Sb Te I Xe Cs Ba La Ce Pr Nd Pm Sm Eu Gd Tb Dy Ho Er Tm Yb Lu Hf Ta W Re Os Ir Pt Au Hg Tl Pb Bi Po At
+Rn Fr Ra Ac Th Pa U Np Pu Am Cm Bk Cf Es Fm Md No Lr Rf Db Sg Bh Hs Mt Ds Rg Cn Nh Fl Mc Lv Ts Og
+"""
+_AMINO_ACIDS = "Ala Arg Asn Asp Asx Cys Gln Glu Glx Gly His Ile Leu Lys Met Phe Pro Pyl Sec Ser Thr Trp Tyr Val"
+_SYMBOLS = frozenset(f"{_ELEMENTS} {_AMINO_ACIDS}".split())
+_TENS, _ONES = ("", "x", "xx", "xxx"), ("", "i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix")
+_ROMAN = frozenset(tens + ones for tens in _TENS for ones in _ONES)
+
+# Parts of types, and vocabularies, whose concepts have short names or symbols
+_GENES = (("gene", "protein", "cell line", "cellline", "variant"), ("HGNC", "NCBIGene", "UNIPROT", "FPLX", "CVCL"))
+_CHEMICALS = (
+    ("chemical", "drug", "compound", "element", "substance", "amino acid"),
+    ("CHEBI", "CHEMBL", "DRUGBANK", "PUBCHEM.COMPOUND", "RXNORM"),
+)
+
+
+class StopNameRules(NamedTuple):
+    """Which names become stop names.
+
+    Attributes:
+        default: Whether to apply the rules for common words, qualifiers, top concepts, numbers, and short names.
+        added: Further stop names, in lower case.
+        kept: Names that are never stop names, in lower case.
+    """
+
+    default: bool = True
+    added: frozenset[str] = frozenset()
+    kept: frozenset[str] = frozenset()
+
+    def as_json(self) -> dict[str, Any]:
+        return {"default": self.default, "added": sorted(self.added), "kept": sorted(self.kept)}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> StopNameRules:
+        return cls(bool(value["default"]), frozenset(value["added"]), frozenset(value["kept"]))
+
+
+def read_names(paths: Iterable[Path]) -> frozenset[str]:
+    """Read lists of names, one per line. Empty lines and lines that begin with `#` are skipped.
+
+    Returns:
+        The names in lower case, with single spaces.
+
+    Raises:
+        SapbertError: E173 a list has no name; E120 to E122 it cannot be read.
+    """
+    found: set[str] = set()
+    for path in paths:
+        with open_text(path) as lines:
+            names = {_folded(line) for line in lines if not line.startswith("#")} - {""}
+        if not names:
+            raise SapbertError(Errors.E173.format(path=path))
+        found |= names
+    return frozenset(found)
+
+
+def stop_names(db: sqlite3.Connection, rules: StopNameRules) -> Iterator[tuple[int, str]]:
+    """Find the stop names of a knowledge base that is being built.
+
+    A name of several concepts is a stop name only if it would be one for each of them. A name that a corpus annotates
+    is none, unless it is in the list of the user.
+
+    Args:
+        db: The filled tables of the knowledge base.
+        rules: The rules.
+
+    Yields:
+        The row of a name, and the reason, by row.
+    """
+    concepts = _ConceptRules(db) if rules.default else None
+    rows = db.execute(
+        "SELECT n.row, n.text, s.concept, s.annotations FROM names n JOIN synonyms s ON s.name = n.row ORDER BY n.row"
+    )
+    for (row, text), owners in groupby(rows, key=itemgetter(0, 1)):
+        folded = _folded(text)
+        if folded in rules.kept:
+            continue
+        if folded in rules.added:
+            yield row, LISTED
+        elif concepts:
+            of, annotations = zip(*(owner[2:] for owner in owners), strict=True)
+            reason = None if any(annotations) else concepts.reason(text, of)
+            if reason:
+                yield row, reason
+
+
+def is_common(text: str) -> bool:
+    """Return whether a text is a word of general English that means no concept. Acronyms in capitals are not."""
+    return text.lower() in common_words() and not is_acronym(text)
+
+
+class _ConceptRules:
+    """The default rules, with what they need to know of the concepts."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        edges = _edges(db)
+        self.reasons = dict.fromkeys(_tops(db, edges), TOP) | dict.fromkeys(_qualifiers(db, edges), QUALIFIER)
+        self.genes, self.chemicals = _concepts_of(db, *_GENES, "GENE"), _concepts_of(db, *_CHEMICALS, "CHEM")
+
+    def reason(self, text: str, concepts: Collection[int]) -> str | None:
+        """Return why a name of these concepts is a stop name, or None."""
+        if is_common(text):
+            return COMMON
+        if text.lower() in _ROMAN or not any(map(str.isalpha, text)):
+            return NUMBER
+        if text in _SYMBOLS and self.chemicals.isdisjoint(concepts):
+            return SYMBOL
+        short = text.isascii() and sum(map(str.isalnum, text)) <= MOST_LETTERS and text not in _SYMBOLS
+        if short and self.genes.isdisjoint(concepts):
+            return SHORT
+        reasons = {self.reasons.get(concept) for concept in concepts}
+        return None if None in reasons else min(filter(None, reasons))
+
+
+def _edges(db: sqlite3.Connection) -> np.ndarray:
+    """Return child and parent of each `is_a`, by the rows of the concepts: int64, shape (edges, 2)."""
+    rows = db.execute("SELECT p.concept, i.concept FROM parents p JOIN ids i ON i.id = p.parent")
+    edges = np.fromiter((one for row in rows if row[0] != row[1] for one in row), dtype=np.int64)
+    return edges.reshape(-1, 2)
+
+
+def _tops(db: sqlite3.Connection, edges: np.ndarray) -> Iterator[int]:
+    """Yield the concepts without a parent that have grandchildren, of each vocabulary that has few of them."""
+    children, parents = edges.T
+    have_children = np.unique(parents)
+    tops = np.setdiff1d(parents[np.isin(children, have_children)], children)
+    by_vocabulary = defaultdict(list)
+    for top in tops.tolist():
+        (concept_id,) = db.execute("SELECT id FROM concepts WHERE row = ?", (top,)).fetchone()
+        by_vocabulary[vocabulary_of(concept_id)].append(top)
+    for found in by_vocabulary.values():
+        if len(found) <= MOST_TOPS:
+            yield from found
+
+
+def _qualifiers(db: sqlite3.Connection, edges: np.ndarray) -> set[int]:
+    """Return the concepts of `QUALIFIER_BRANCHES`, those below them, and those of `QUALIFIER_TYPES`."""
+    waiting = _select(db, "SELECT concept FROM ids WHERE id IN ({})", QUALIFIER_BRANCHES)
+    found: set[int] = set()
+    edges = edges[np.argsort(edges[:, 1], kind="stable")] if waiting else edges
+    while waiting:
+        found.update(waiting)
+        starts, ends = (np.searchsorted(edges[:, 1], waiting, side) for side in ("left", "right"))
+        spans = zip(starts.tolist(), ends.tolist(), strict=True)
+        waiting = sorted({one for start, end in spans for one in edges[start:end, 0].tolist()} - found)
+    return found.union(_select(db, "SELECT concept FROM types WHERE type IN ({})", QUALIFIER_TYPES))
+
+
+def _concepts_of(db: sqlite3.Connection, parts: Iterable[str], prefixes: Iterable[str], group: str) -> set[int]:
+    """Return the concepts whose type contains one of these parts or is of a semantic group, or with such an id."""
+    types = [one for (one,) in db.execute("SELECT DISTINCT type FROM types")]
+    wanted = [
+        one
+        for one in types
+        if any(part in one.lower() for part in parts) or (one in SEMANTIC_TYPES and SEMANTIC_TYPES[one].group == group)
+    ]
+    found = set(_select(db, "SELECT concept FROM types WHERE type IN ({})", wanted))
+    for prefix in prefixes:
+        sql = "SELECT row FROM concepts WHERE id >= ? AND id < ?"
+        found.update(row for (row,) in db.execute(sql, (f"{prefix}:", f"{prefix};")))
+    return found
+
+
+def _select(db: sqlite3.Connection, sql: str, values: Collection[str]) -> list[int]:
+    return [row for (row,) in db.execute(sql.format(",".join("?" * len(values))), (*values,))]
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.lower().split())
