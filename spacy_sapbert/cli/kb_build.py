@@ -14,6 +14,7 @@ from rich.table import Table
 
 from .kb_build_options import (
     CorpusOptions,
+    CurationOptions,
     Files,
     MappingOptions,
     OntologyOptions,
@@ -27,6 +28,7 @@ from .progress import track
 
 if TYPE_CHECKING:
     from ..kb.build import KnowledgeBaseBuilder
+    from ..kb.curation import Curation, Curator
     from ..kb.readers import ReadReport
     from ..types import Record
 
@@ -41,6 +43,7 @@ def build(
     tables: TableOptions,
     ontologies: OntologyOptions,
     mappings: MappingOptions,
+    curating: CurationOptions,
     corpora: CorpusOptions,
     umls: UmlsOptions,
 ) -> None:
@@ -49,6 +52,7 @@ def build(
     The command shows how many rows were read and dropped, and why.
     """
     from ..kb.build import new_knowledge_base
+    from ..kb.curation import Curator
     from ..kb.knowledge_base import KnowledgeBase
     from ..kb.mapping import read_mappings
     from ..kb.readers import ReadReport
@@ -61,32 +65,40 @@ def build(
     }
     console = Console(stderr=True)
     report, of_mappings = ReadReport(), ReadReport()
+    curator, stop_names = Curator(curating.curation()), curating.rules()
     equivalents = read_mappings(mappings.mapping or [], report=of_mappings, strict=source_options.strict)
     with new_knowledge_base(output, equivalents, mappings.merge_xrefs or []) as builder:
-        records = _records(files["sources"], options, report, **source_options.of_all_readers())
+        records = _records(files["sources"], options, report, curator, **source_options.of_all_readers())
         for record in _with_progress(records, report, console):
             builder.add(record)
         with console.status(f"writing {output}"):
             _add_mentions(builder, files["mentions"], corpora.mentions_type, source_options.strict)
             try:
-                builder.finish(_meta(files, source_options, mappings, report))
+                builder.counts += curator.counts
+                builder.finish(_meta(files, source_options, mappings, curator.curation, report), stop_names)
             finally:  # if there is no concept, the counts show why
                 _show_report(report, of_mappings, builder, console)
     kb = KnowledgeBase(output)
-    console.print(f"{output}: {len(kb):,} concepts, {kb.n_names:,} names", highlight=False)
+    counts = f"{len(kb):,} concepts, {kb.n_names:,} names, {kb.n_stop_names:,} of them stop names"
+    console.print(f"{output}: {counts}", highlight=False)
 
 
 def _meta(
-    files: Mapping[str, Files], source_options: SourceOptions, mappings: MappingOptions, report: ReadReport
+    files: Mapping[str, Files],
+    source_options: SourceOptions,
+    mappings: MappingOptions,
+    curation: Curation,
+    report: ReadReport,
 ) -> dict[str, Any]:
     """Return what the knowledge base records about how it was built."""
     manifests = {kind: _manifest(of, report.origins) for kind, of in files.items()}
     about = without_none({"release": source_options.release, "licence": source_options.licence})
-    return {**manifests, **about, "merge_xrefs": mappings.merge_xrefs or [], "read": report.counts()}
+    curated = {"curation": curation.as_json()} if any(curation) else {}
+    return {**manifests, **about, **curated, "merge_xrefs": mappings.merge_xrefs or [], "read": report.counts()}
 
 
 def _records(
-    files: Files, options: Mapping[str, dict[str, Any]], report: ReadReport, **settings: Any
+    files: Files, options: Mapping[str, dict[str, Any]], report: ReadReport, curator: Curator, **settings: Any
 ) -> Iterator[Record]:
     """Read the sources.
 
@@ -94,17 +106,26 @@ def _records(
         files: The sources and their formats.
         options: The options of the formats with options of their own.
         report: Counts rows and problems.
+        curator: Chooses what to take.
         settings: The settings of all readers.
     """
-    from ..kb.readers import read_vocabulary
+    from ..kb.readers import ReadReport, read_vocabulary
 
     formats = {format for _, format in files}
     used = {name for format in formats for name in options.get(format or "", ())}
     # no source uses these options, so the first reader raises an error
     unused = {name: value for of in options.values() for name, value in of.items() if name not in used}
-    for path, format in files:
-        own = options.get(format or "", {})
-        yield from read_vocabulary(path, format, report=report, **settings, **own, **unused)
+
+    def read(path: Path, format: str | None, report: ReadReport) -> Iterator[Record]:
+        return read_vocabulary(path, format, report=report, **settings, **options.get(format or "", {}), **unused)
+
+    if curator.curation.needs_hierarchy:
+        for path, format in files:
+            curator.read_hierarchy(read(path, format, ReadReport()))
+        curator.check_ids()
+    for source, (path, format) in enumerate(files):
+        yield from curator.take(read(path, format, report), source)
+    curator.check_filters()
 
 
 def _with_progress(records: Iterable[Record], report: ReadReport, console: Console) -> Iterator[Record]:

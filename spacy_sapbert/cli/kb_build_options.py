@@ -6,12 +6,16 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
 from ..errors import Errors, SapbertError
 from .options import split_pairs
+
+if TYPE_CHECKING:
+    from ..kb.curation import Curation
+    from ..kb.stop_names import StopNameRules
 
 Files = Sequence[tuple[Path, str | None]]
 """Paths of files, each with its format or None."""
@@ -126,6 +130,64 @@ class MappingOptions:
             help="Merge concepts by their cross-references to this vocabulary: UMLS, MESH, OMIM, …. Repeatable."
         ),
     ] = None
+
+
+@dataclass(frozen=True)
+class CurationOptions:
+    """Options for what to take from the sources, and for the names that must not be found in text."""
+
+    PANEL: ClassVar[str] = "Curation"
+
+    below: Annotated[
+        list[str] | None, typer.Option(help="Take only this concept and those below it, by id. Repeatable.")
+    ] = None
+    without: Annotated[
+        list[str] | None, typer.Option(help="Leave out this concept and those below it, by id. Repeatable.")
+    ] = None
+    only_type: Annotated[
+        list[str] | None, typer.Option(help="Take only concepts of this semantic type. Repeatable.")
+    ] = None
+    without_type: Annotated[
+        list[str] | None, typer.Option(help="Leave out concepts of this semantic type. Repeatable.")
+    ] = None
+    only_source: Annotated[list[str] | None, typer.Option(help="Take only names from this source. Repeatable.")] = None
+    without_source: Annotated[list[str] | None, typer.Option(help="Leave out names from this source. Repeatable.")] = (
+        None
+    )
+    stop_names: Annotated[
+        list[Path] | None, typer.Option(help="List of further names that must not be found in text. Repeatable.")
+    ] = None
+    keep_names: Annotated[
+        list[Path] | None, typer.Option(help="List of names that may always be found in text. Repeatable.")
+    ] = None
+    default_stop_names: Annotated[
+        bool,
+        typer.Option(
+            "--default-stop-names/--no-default-stop-names",
+            help="Do not find names in text that are words of general English, qualifiers, numbers and the like.",
+        ),
+    ] = True
+
+    def curation(self) -> Curation:
+        """Return what to take from the sources."""
+        from ..kb.curation import Curation
+        from ..kb.ids import canonical_id
+
+        ids = (tuple(map(canonical_id, given or ())) for given in (self.below, self.without))
+        others = (self.only_type, self.without_type, self.only_source, self.without_source)
+        return Curation(*ids, *(tuple(given or ()) for given in others))
+
+    def rules(self) -> StopNameRules:
+        """Return which names must not be found in text.
+
+        Raises:
+            SapbertError: E173 a list has no name; E120 to E122 it cannot be read.
+        """
+        from ..kb.stop_names import StopNameRules, read_names
+
+        return StopNameRules(
+            self.default_stop_names, read_names(self.stop_names or ()), read_names(self.keep_names or ())
+        )
 
 
 @dataclass(frozen=True)

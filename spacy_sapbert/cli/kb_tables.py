@@ -37,6 +37,7 @@ def info_table(result: Mapping[str, Any]) -> Table:
     labels = ("concepts", "names", "names_of_several_concepts", "alternative_ids")
     with_something = [key for key in result if key.startswith("concepts_with_")]
     _add_counts(table, _spelled({key: result[key] for key in (*labels, *with_something)}))
+    _add_counts(table, result["stop_names_by_reason"], "stop names: ")
     _add_counts(table, result["names_per_concept"], "concepts with names: ")
     _add_counts(table, _largest(result["types"]), "concepts of type ")
     _add_counts(table, _largest(result["names_by_source"]), "names from ")

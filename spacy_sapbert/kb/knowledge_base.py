@@ -243,6 +243,11 @@ class KnowledgeBase:
         """Return the sorted rows of the stop names, which the matcher does not find: int64, shape (n,)."""
         return np.fromiter((row for (row,) in self._rows("SELECT name FROM stop_names ORDER BY name")), dtype=np.int64)
 
+    @property
+    def n_stop_names(self) -> int:
+        """The number of stop names."""
+        return sum(self.stop_name_counts().values())
+
     def stop_name_counts(self) -> dict[str, int]:
         """Return the number of stop names by reason."""
         return dict(self.query("SELECT reason, count(*) FROM stop_names GROUP BY reason ORDER BY 2 DESC, 1"))

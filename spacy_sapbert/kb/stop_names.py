@@ -161,9 +161,10 @@ class _ConceptRules:
             return COMMON
         if text.lower() in _ROMAN or not any(map(str.isalpha, text)):
             return NUMBER
-        if text in _SYMBOLS and self.chemicals.isdisjoint(concepts):
+        is_symbol = "".join(filter(str.isalpha, text)) in _SYMBOLS  # "Ca", "Ca(2+)"
+        if is_symbol and self.chemicals.isdisjoint(concepts):
             return SYMBOL
-        short = text.isascii() and sum(map(str.isalnum, text)) <= MOST_LETTERS and text not in _SYMBOLS
+        short = text.isascii() and not is_symbol and sum(map(str.isalnum, text)) <= MOST_LETTERS
         if short and self.genes.isdisjoint(concepts):
             return SHORT
         reasons = {self.reasons.get(concept) for concept in concepts}
