@@ -47,7 +47,8 @@ def main(lexeme_prob: str, lexicon: str) -> None:
     exceptions = {key: set(value.split()) for key, value in srsly.read_yaml(EXCEPTIONS).items()}
     no_nouns = {word for word in words if not tags.get(word, "NN").startswith("NN")}
     stop = sorted(no_nouns - exceptions["mean_a_concept"] | exceptions["mean_something_else"])
-    nouns = sorted(set(words[:NOUNS]).intersection(word for word in words if word in tags).difference(stop))
+    stop_words = set(stop)
+    nouns = [word for word in words[:NOUNS] if word in tags and word not in stop_words]
     for name, found in (("en.txt", stop), ("en_nouns.txt", nouns)):
         (FOLDER / name).write_text("".join(f"{word}\n" for word in found), encoding="utf-8")
         print(f"{name}: {len(found)} words")  # noqa: T201

@@ -12,6 +12,7 @@ from ..errors import Errors, SapbertError
 from ..files import open_output, without_gz
 from . import kb_tables
 from .kb_build import build
+from .kb_check import check
 from .kb_upload import upload
 from .progress import show, stderr_console, track
 
@@ -122,23 +123,7 @@ def export(
     show(kb_tables.export_table(result), result)
 
 
-@kb.command("check")
-def check(knowledge_base: KnowledgeBaseName) -> None:
-    """Check a knowledge base for damage and for unusual content.
-
-    The exit status is 1 if you must build the knowledge base again.
-    """
-    from ..kb.check import check_knowledge_base
-
-    opened = _open(knowledge_base)
-    console = stderr_console()
-    with console.status("checking"):
-        result = check_knowledge_base(opened)
-    show(kb_tables.check_table(result), result)
-    if result["problems"]:
-        raise typer.Exit(1)
-
-
+kb.command("check")(check)
 kb.command("upload")(upload)
 
 

@@ -12,6 +12,8 @@ from rich.table import Table
 
 from ..types import Concept
 
+_COLUMNS = ("name", "ids", "occurrences", "documents", "why", "example")
+_NUMBERS = ("occurrences", "documents")
 _PIPE_WIDTH = 240  # without a terminal, rows must not be wrapped
 _DEFINITION_WIDTH = 80
 _EXAMPLE_WIDTH = 60
@@ -70,8 +72,30 @@ def check_table(result: Mapping[str, Any]) -> Table:
         for check, finding in result[kind].items():
             cells = f"{kind[:-1]}: {check.replace('_', ' ')}", f"{finding['count']:,}"
             table.add_row(*cells, escape(_example(finding["examples"][0])))
+    _add_counts(table, result.get("suspicious", {}), "suspicious: ")
     table.caption = "Build the knowledge base again." if result["problems"] else "no problems"
     return table
+
+
+NAME_LISTS = {
+    "suspicious_names": "names that may mean something else in text",
+    "most_frequent_names": "names that occur most often",
+}
+"""The lists of names in the result of `kb check`, and their titles."""
+
+
+def print_names(result: Mapping[str, Any], key: str, console: Console) -> None:
+    """Print a list of names."""
+    columns = [column for column in _COLUMNS if column in result[key][0]]
+    table = Table(*columns, title=NAME_LISTS[key], title_justify="left", box=None)
+    for column in table.columns:
+        column.no_wrap = True
+    for row in result[key]:
+        cells = {**row, "ids": shorten(", ".join(row["ids"]), _EXAMPLE_WIDTH, placeholder=" …")}
+        table.add_row(*(f"{cells[column]:,}" if column in _NUMBERS else cells[column] for column in columns))
+    if not console.is_terminal:
+        console.width = _PIPE_WIDTH
+    console.print(table)
 
 
 def _example(example: Any) -> str:

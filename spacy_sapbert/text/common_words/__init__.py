@@ -15,15 +15,18 @@ def common_words(language: str = "en") -> frozenset[str]:
     Args:
         language: The code of a language. There are lists for "en" only. Other languages have no such words.
     """
-    return _read(f"{language}.txt")
+    return frozenset(_read(f"{language}.txt"))
 
 
 @lru_cache(maxsize=8)
-def common_nouns(language: str = "en") -> frozenset[str]:
-    """Return frequent lower-case nouns. One may mean a concept, or something else: "face", "lead", "pool"."""
-    return _read(f"{language}_nouns.txt")
+def common_nouns(language: str = "en") -> dict[str, int]:
+    """Return frequent lower-case nouns with their ranks. Rank 0 is the most frequent.
+
+    Such a noun may mean a concept, or something else: "face", "hand", "depression".
+    """
+    return {word: rank for rank, word in enumerate(_read(f"{language}_nouns.txt"))}
 
 
-def _read(file: str) -> frozenset[str]:
+def _read(file: str) -> list[str]:
     path = _FOLDER / file
-    return frozenset(path.read_text(encoding="utf-8").split()) if path.is_file() else frozenset()
+    return path.read_text(encoding="utf-8").split() if path.is_file() else []

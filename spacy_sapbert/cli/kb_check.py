@@ -1,0 +1,103 @@
+"""Define `spacy-sapbert kb check`, which finds damage, unusual content and suspicious names in a knowledge base."""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..io.documents import Problems, read_documents
+from ..io.sources import ReadOptions
+from ..io.totals import total_documents
+from . import kb_tables
+from .inputs import with_formats
+from .progress import show, stderr_console, track
+
+if TYPE_CHECKING:
+    from ..evaluation.names_in_text import NameCounts
+    from ..kb.knowledge_base import KnowledgeBase
+    from ..kb.suspicious_names import SuspiciousName
+
+SHOWN = 20
+
+
+def check(
+    knowledge_base: Annotated[str, typer.Argument(help="A knowledge base file, or 'starter'.")],
+    texts: Annotated[
+        list[Path] | None,
+        typer.Option(help="Count the names in these texts: files or folders that `link` can read. Repeatable."),
+    ] = None,
+    also_in: Annotated[
+        list[str] | None,
+        typer.Option(help="Report short forms that are also names in this knowledge base (genes, …). Repeatable."),
+    ] = None,
+    number: Annotated[int, typer.Option("--number", "-n", min=0, help="Number of names to show.")] = SHOWN,
+) -> None:
+    """Check a knowledge base for damage, unusual content, and names that may mean something else in text.
+
+    The most suspicious names come first. With --texts, those that occur most often come first, so that they show where
+    a list of stop names helps most. The exit status is 1 if you must build the knowledge base again.
+    """
+    from ..kb.check import check_knowledge_base
+    from ..kb.storage import load_knowledge_base
+    from ..kb.suspicious_names import suspicious_names
+
+    console = stderr_console()
+    sources = with_formats(texts or [], None, ReadOptions(None))
+    opened, others = load_knowledge_base(knowledge_base), [load_knowledge_base(other) for other in also_in or []]
+    with console.status("checking"):
+        result = check_knowledge_base(opened)
+    if not result["problems"]:
+        counts = _count(opened, sources) if sources else None
+        result |= _report(suspicious_names(opened, others), counts, number)
+    show(kb_tables.check_table(result), result)
+    for title in kb_tables.NAME_LISTS:
+        if result.get(title):
+            kb_tables.print_names(result, title, console)
+    if result["problems"]:
+        raise typer.Exit(1)
+
+
+def _count(kb: KnowledgeBase, sources: list[tuple[Path, ReadOptions]]) -> NameCounts:
+    from ..evaluation.names_in_text import count_names
+    from ..linking.name_matcher import NameMatcher
+
+    console = stderr_console()
+    problems = Problems(console)
+    documents = chain.from_iterable(read_documents(path, options, problems) for path, options in sources)
+    total = total_documents(sources) if console.is_terminal else None
+    texts = (document.text for document in track(documents, console, total=total))
+    return count_names(kb, NameMatcher.cached(kb), texts)
+
+
+def _report(found: Iterable[SuspiciousName], counts: NameCounts | None, number: int) -> dict[str, Any]:
+    """Return the first suspicious names, and the names that occur most often.
+
+    Args:
+        found: The suspicious names.
+        counts: How often each name occurs. Then names that do not occur are left out.
+        number: The length of each list.
+    """
+    by_severity: Counter[str] = Counter()
+    if counts is None:
+        names = heapq.nsmallest(number, _tallied(found, by_severity))
+        return {"suspicious": dict(by_severity), "suspicious_names": [one.as_json() for one in names]}
+    occurring = (one for one in _tallied(found, by_severity) if counts.occurrences[one.row])
+    names = heapq.nsmallest(number, occurring, key=lambda one: (-counts.occurrences[one.row], one))
+    return {
+        "suspicious": dict(by_severity),
+        "documents": counts.n_documents,
+        "suspicious_names": [{**one.as_json(), **counts.of(one.row)} for one in names],
+        "most_frequent_names": counts.most_frequent(number),
+    }
+
+
+def _tallied(found: Iterable[SuspiciousName], tally: Counter[str]) -> Iterator[SuspiciousName]:
+    for one in found:
+        tally[one.kind] += 1
+        yield one
