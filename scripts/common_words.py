@@ -22,6 +22,7 @@ import srsly
 FOLDER = Path(__file__).parents[1] / "spacy_sapbert" / "text" / "common_words"
 MOST_FREQUENT = 100_000
 NOUNS = 12_000
+SHORTEST = 3  # shorter names are stop names anyway
 
 EXCEPTIONS = Path(__file__).with_suffix(".yaml")
 
@@ -31,7 +32,7 @@ def frequencies(path: Path) -> Counter[str]:
     with gzip.open(path, "rt", encoding="utf-8") as file:
         found: Counter[str] = Counter()
         for word, log_probability in json.load(file).items():
-            if word.isascii() and word.isalpha() and len(word) > 1:
+            if word.isascii() and word.isalpha() and len(word) >= SHORTEST:
                 found[word.lower()] += math.exp(log_probability)
     return found
 
@@ -46,7 +47,7 @@ def main(lexeme_prob: str, lexicon: str) -> None:
     tags = parts_of_speech(Path(lexicon))
     exceptions = {key: set(value.split()) for key, value in srsly.read_yaml(EXCEPTIONS).items()}
     no_nouns = {word for word in words if not tags.get(word, "NN").startswith("NN")}
-    stop = sorted(no_nouns - exceptions["mean_a_concept"] | exceptions["mean_something_else"])
+    stop = sorted((no_nouns | exceptions["mean_something_else"]) - exceptions["mean_a_concept"])
     stop_words = set(stop)
     nouns = [word for word in words[:NOUNS] if word in tags and word not in stop_words]
     for name, found in (("en.txt", stop), ("en_nouns.txt", nouns)):

@@ -65,7 +65,7 @@ def build(
     }
     console = Console(stderr=True)
     report, of_mappings = ReadReport(), ReadReport()
-    curator, stop_names = Curator(curating.curation()), curating.rules()
+    curator, rules = Curator(curating.curation()), curating.rules()
     equivalents = read_mappings(mappings.mapping or [], report=of_mappings, strict=source_options.strict)
     with new_knowledge_base(output, equivalents, mappings.merge_xrefs or []) as builder:
         records = _records(files["sources"], options, report, curator, **source_options.of_all_readers())
@@ -75,12 +75,12 @@ def build(
             _add_mentions(builder, files["mentions"], corpora.mentions_type, source_options.strict)
             try:
                 builder.counts += curator.counts
-                builder.finish(_meta(files, source_options, mappings, curator.curation, report), stop_names)
+                builder.finish(_meta(files, source_options, mappings, curator.curation, report), rules)
             finally:  # if there is no concept, the counts show why
                 _show_report(report, of_mappings, builder, console)
     kb = KnowledgeBase(output)
-    counts = f"{len(kb):,} concepts, {kb.n_names:,} names, {kb.n_stop_names:,} of them stop names"
-    console.print(f"{output}: {counts}", highlight=False)
+    stop_names = f", {kb.n_stop_names:,} of them stop names" if kb.n_stop_names else ""
+    console.print(f"{output}: {len(kb):,} concepts, {kb.n_names:,} names{stop_names}", highlight=False)
 
 
 def _meta(

@@ -345,13 +345,19 @@ def new_knowledge_base(
         (folder / _FILE).replace(path)
 
 
-def build_knowledge_base(records: Iterable[Record], path: Path, meta: dict[str, Any] | None = None) -> KnowledgeBase:
+def build_knowledge_base(
+    records: Iterable[Record],
+    path: Path,
+    meta: dict[str, Any] | None = None,
+    stop_names: StopNameRules = DEFAULT_RULES,
+) -> KnowledgeBase:
     """Write records into a new knowledge base.
 
     Args:
         records: Records as `read_vocabulary` yields them. Several records may belong to one concept.
         path: The new file. It appears when it is complete.
         meta: JSON values to keep as metadata: sources, license, settings.
+        stop_names: Which names must not be found in text.
 
     Returns:
         The opened knowledge base.
@@ -359,7 +365,7 @@ def build_knowledge_base(records: Iterable[Record], path: Path, meta: dict[str, 
     with new_knowledge_base(path) as builder:
         for record in records:
             builder.add(record)
-        builder.finish(meta or {})
+        builder.finish(meta or {}, stop_names)
     return KnowledgeBase(path)
 
 

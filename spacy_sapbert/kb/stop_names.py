@@ -161,11 +161,10 @@ class _ConceptRules:
             return COMMON
         if text.lower() in _ROMAN or not any(map(str.isalpha, text)):
             return NUMBER
-        n_letters = sum(map(str.isalnum, text)) if text.isascii() else len(text) + MOST_LETTERS
-        is_symbol = text.partition("(")[0].rstrip("+-") in _SYMBOLS  # "Ca", "Ca(2+)"
-        if is_symbol and self.chemicals.isdisjoint(concepts):
-            return SYMBOL
-        if n_letters == 1 or (n_letters <= MOST_LETTERS and not is_symbol and self.genes.isdisjoint(concepts)):
+        if text.partition("(")[0].rstrip("+-") in _SYMBOLS and len(text) > 1:  # "Ca", "Ca(2+)"
+            return SYMBOL if self.chemicals.isdisjoint(concepts) else None
+        n_letters = sum(map(str.isalnum, text)) if text.isascii() else MOST_LETTERS + 1
+        if n_letters == 1 or (n_letters <= MOST_LETTERS and self.genes.isdisjoint(concepts)):
             return SHORT
         reasons = {self.reasons.get(concept) for concept in concepts}
         return None if None in reasons else min(filter(None, reasons))

@@ -66,7 +66,7 @@ def test_a_knowledge_base_is_built_and_the_report_goes_to_standard_error(command
         "names dropped: duplicate": 1,
     }
     assert "table.tsv, line 4: no id" in finished.err
-    assert finished.err.endswith("new/a.kb: 3 concepts, 6 names\n")
+    assert finished.err.endswith("new/a.kb: 3 concepts, 6 names, 1 of them stop names\n")
 
 
 def test_the_same_files_elsewhere_give_the_same_knowledge_base(command, tmp_path):

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
+from spacy_sapbert.kb.stop_names import StopNameRules
 from spacy_sapbert.linking import name_matcher
 from spacy_sapbert.linking.name_matcher import (
     HASHES_FILE,
@@ -24,14 +25,17 @@ from spacy_sapbert.linking.name_matcher import (
     _name_keys,
     matcher_cache,
 )
+from spacy_sapbert.text.common_words import common_words
 from spacy_sapbert.text.hashing import hash64
 from spacy_sapbert.text.words import acronym_hash, is_acronym, words
 from spacy_sapbert.types import Name, Record
 
+NO_STOP_NAMES = StopNameRules(default=False)
+
 
 def matcher_of(folder, *names):
     record = Record("D1", tuple(Name(name, "exact", "test") for name in names))
-    return NameMatcher.build(build_knowledge_base([record], Path(folder) / "names.kb"))
+    return NameMatcher.build(build_knowledge_base([record], Path(folder) / "names.kb", stop_names=NO_STOP_NAMES))
 
 
 @pytest.fixture
@@ -182,6 +186,11 @@ def reference(names, text):
             window = found[start:end]
             if window[0].key and window[-1].key and not any(word.broken for word in window[1:]):
                 rows = [row for row, name in enumerate(names) if same(name, text, window)]
+                written = text[window[0].start : window[-1].end].lower()
+                if written in common_words() and all(
+                    not is_acronym(names[row]) and names[row].lower() != written for row in rows
+                ):
+                    continue
                 if rows:
                     matches[start, end] = min(rows, key=lambda row: (not is_acronym(names[row]), row))
     return [
@@ -259,13 +268,32 @@ def test_many_connectors(small_matcher):
     assert time.monotonic() - start < 60
 
 
+# --- stop names and words of general English
+
+
+def test_stop_names_are_not_found(tmp_path):
+    record = Record("D1", tuple(Name(name, "exact", "test") for name in ("chronic", "asthma", "chronic asthma")))
+    kb = build_knowledge_base([record], tmp_path / "names.kb")
+    matcher = NameMatcher.build(kb)
+    text = "Chronic pain, chronic asthma, asthma."
+    assert [text[match.start : match.end] for match in matcher.find(text)] == ["chronic asthma", "asthma"]
+    assert matcher.match("chronic") is None
+
+
+def test_no_other_form_of_a_name_is_a_word_of_general_english(tmp_path):
+    matcher = matcher_of(tmp_path, "Intoe", "Leads", "Seizures", "WAS")
+    text = "Intoe, into, leads, lead, a seizure, WAS but was"
+    assert [text[match.start : match.end] for match in matcher.find(text)] == ["Intoe", "leads", "seizure", "WAS"]
+    assert (matcher.match("into"), matcher.match("intoe")) == (None, 0)
+
+
 # --- saved
 
 
 def test_saved_and_loaded(small_matcher, small_kb, tmp_path):
     small_matcher.save(tmp_path)
     loaded = NameMatcher.load(small_kb, tmp_path)
-    text = "Breast and ovarian cancer, CF, ALL but not all colds."
+    text = "Breast and ovarian cancer, ASA, ALL but not all colds."
     assert loaded.find(text) == small_matcher.find(text)
     assert len(loaded.find(text)) == 4
     assert loaded.find_composites(text, loaded.find(text)) == small_matcher.find_composites(

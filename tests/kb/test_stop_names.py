@@ -1,0 +1,184 @@
+from __future__ import annotations
+
+import pytest
+
+from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.kb.build import build_knowledge_base
+from spacy_sapbert.kb.knowledge_base import KnowledgeBase
+from spacy_sapbert.kb.mentions import add_training_mentions
+from spacy_sapbert.kb.stop_names import (
+    COMMON,
+    LISTED,
+    NUMBER,
+    QUALIFIER,
+    SHORT,
+    SYMBOL,
+    TOP,
+    StopNameRules,
+    read_names,
+)
+from spacy_sapbert.types import AnnotatedDocument, Mention, Name, Record
+
+
+def record(concept_id, *names, **fields):
+    return Record(concept_id, tuple(Name(name, "exact", "test") for name in names), **fields)
+
+
+@pytest.fixture
+def stopped(tmp_path):
+    """Build a knowledge base, and return the reason of each stop name."""
+
+    def build(*records, rules=None):
+        kb = build_knowledge_base(records, tmp_path / "a.kb", stop_names=rules or StopNameRules())
+        return {kb.name(row): reason for row, reason in kb.query("SELECT name, reason FROM stop_names ORDER BY name")}
+
+    return build
+
+
+def test_words_of_general_english(stopped):
+    assert stopped(record("A:1", "Chronic", "chronic pain", "All", "ALL", "Intoe", "Cancer")) == {
+        "Chronic": COMMON,
+        "All": COMMON,
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("12", NUMBER),
+        ("3.5", NUMBER),
+        ("viii", NUMBER),
+        ("XIV", NUMBER),
+        ("+/-", NUMBER),
+        ("b", SHORT),
+        ("MS", SHORT),
+        ("H-7", SHORT),
+        ("Ca", SYMBOL),
+        ("Ca(2+)", SYMBOL),
+        ("K+", SYMBOL),
+        ("Leu", SYMBOL),
+        ("MSA", None),
+        ("癌症", None),
+        ("mild", COMMON),
+        ("mix-up", None),
+    ],
+)
+def test_numbers_short_names_and_symbols(stopped, name, reason):
+    assert stopped(record("A:1", "preferred", name)).get(name) == reason
+
+
+@pytest.mark.parametrize(
+    ("concept", "kept"),
+    [
+        ({"concept_id": "CHEBI:1"}, {"Ca", "K+", "Leu"}),
+        ({"concept_id": "A:1", "types": ("Chemical",)}, {"Ca", "K+", "Leu"}),
+        ({"concept_id": "A:1", "types": ("T196",)}, {"Ca", "K+", "Leu"}),
+        ({"concept_id": "HGNC:1"}, {"AR", "T2"}),
+        ({"concept_id": "A:1", "types": ("T028",)}, {"AR", "T2"}),
+        ({"concept_id": "A:1", "types": ("Disease",)}, set()),
+    ],
+)
+def test_types_that_ask_for_short_names_and_symbols(stopped, concept, kept):
+    names = {"Ca", "K+", "Leu", "AR", "T2", "b"}
+    fields = {"types": concept.get("types", ())}
+    assert names - set(stopped(record(concept["concept_id"], "preferred", *sorted(names), **fields))) == kept
+
+
+def test_a_name_of_several_concepts(stopped):
+    """It is a stop name only if it is one for each of them."""
+    assert stopped(record("A:1", "a preferred name", "Ca"), record("CHEBI:1", "calcium", "Ca")) == {}
+
+
+def test_qualifiers_and_what_is_below_them(stopped):
+    found = stopped(
+        record("HP:0012823", "Clinical modifier", alternative_ids=("HP:9",)),
+        record("HP:1", "Spatial pattern of an organ", parents=("HP:9",)),
+        record("HP:2", "Near the midline", "Shared name", parents=("HP:1",)),
+        record("HP:3", "Another phenotype", "Shared name"),
+    )
+    assert found == {
+        "Clinical modifier": QUALIFIER,
+        "Spatial pattern of an organ": QUALIFIER,
+        "Near the midline": QUALIFIER,
+    }
+
+
+def test_qualifiers_by_semantic_type(stopped):
+    assert stopped(
+        record("C0000001", "Serious thing", types=("T080",)), record("C0000002", "Soreness", types=("T184",))
+    ) == {"Serious thing": QUALIFIER}
+
+
+def test_a_circle_of_parents_does_no_harm(stopped):
+    found = stopped(
+        record("HP:0012823", "Clinical modifier", parents=("HP:1",)),
+        record("HP:1", "Spatial pattern of an organ", parents=("HP:0012823",)),
+    )
+    assert set(found.values()) == {QUALIFIER}
+
+
+def tree(prefix, n):
+    """A top concept with children that have n children."""
+    yield record(f"{prefix}:0", f"{prefix} top thing")
+    yield record(f"{prefix}:1", f"{prefix} middle thing", parents=(f"{prefix}:0",))
+    yield from (record(f"{prefix}:2{i}", f"{prefix} leaf {i}", parents=(f"{prefix}:1",)) for i in range(n))
+
+
+def test_top_concepts(stopped):
+    flat = [record("C:1", "parent thing"), record("C:2", "child thing", parents=("C:1",))]
+    assert stopped(*tree("A", 2), *tree("B", 1), *flat) == {"A top thing": TOP, "B top thing": TOP}
+
+
+def test_a_vocabulary_with_many_tops_is_no_single_hierarchy(stopped):
+    tops = [
+        one
+        for i in range(6)
+        for one in (
+            record(f"A:{i}0", f"top thing {i}"),
+            record(f"A:{i}1", f"middle thing {i}", parents=(f"A:{i}0",)),
+            record(f"A:{i}2", f"leaf thing {i}", parents=(f"A:{i}1",)),
+        )
+    ]
+    assert stopped(*tops) == {}
+
+
+def test_lists_of_the_user(stopped):
+    rules = StopNameRules(added=frozenset({"cancer"}), kept=frozenset({"chronic", "ms"}))
+    assert stopped(record("A:1", "Cancer", "Chronic", "MS", "acute"), rules=rules) == {
+        "Cancer": LISTED,
+        "acute": COMMON,
+    }
+    assert stopped(record("A:1", "Cancer", "acute"), rules=rules._replace(default=False)) == {"Cancer": LISTED}
+
+
+def test_annotated_names_are_kept_and_the_rules_stay(tmp_path):
+    rules = StopNameRules(added=frozenset({"sore throat"}), kept=frozenset({"mild"}))
+    kb = build_knowledge_base(
+        [record("A:1", "Pharyngitis", "Sore throat", "mild", "acute", "chronic")], tmp_path / "a.kb", stop_names=rules
+    )
+    assert kb.stop_name_counts() == {COMMON: 2, LISTED: 1}
+    document = AnnotatedDocument("1", "It was acute.", (Mention(7, 12, "acute", "Disease", ("A:1",)),))
+    added = add_training_mentions(kb, [document], "corpus", tmp_path / "b.kb")
+    assert [added.name(int(row)) for row in added.stop_name_rows()] == ["Sore throat", "chronic"]
+    assert StopNameRules.from_json(added.meta["stop_names"]) == rules
+
+
+def test_the_fingerprint_depends_on_the_stop_names(tmp_path):
+    one, other = (
+        build_knowledge_base([record("A:1", "Acute")], tmp_path / f"{default}.kb", stop_names=StopNameRules(default))
+        for default in (True, False)
+    )
+    assert one.fingerprint != other.fingerprint
+    assert (one.n_stop_names, other.n_stop_names) == (1, 0)
+    assert KnowledgeBase(one.path).stop_name_rows().tolist() == [0]
+
+
+def test_reading_lists(tmp_path):
+    (tmp_path / "a.txt").write_text("# my list\n\nSore  Throat \ncancer\r\n", encoding="utf-8")
+    assert read_names([tmp_path / "a.txt"]) == {"sore throat", "cancer"}
+    (tmp_path / "b.txt").write_text("# nothing\n\n", encoding="utf-8")
+    with pytest.raises(SapbertError, match=r"\[E173\] .*b.txt has no name"):
+        read_names([tmp_path / "b.txt"])
+    (tmp_path / "c.txt").write_bytes("sténose".encode("latin-1"))
+    with pytest.raises(SapbertError, match=r"\[E12[0-9]\] .*c.txt"):
+        read_names([tmp_path / "c.txt"])
