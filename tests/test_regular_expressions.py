@@ -219,6 +219,15 @@ FUNCTIONS: dict[str, Callable[[int], object]] = {
     "kb.readers.obograph.read_obograph": lambda n: _read_vocabulary("f.json", _nodes(n)),
     "files._DIGITS": lambda n: _module("files")._DIGITS.findall("1" * n + "x"),
     "kb.readers.obo.read_obo": lambda n: _read_vocabulary("f.obo", "[Term]\nname: " + "abc\\\n" * (n // 5)),
+    "kb.readers.obo.read_obo, blanks in a name": lambda n: _read_vocabulary(
+        "f.obo", "[Term]\nid: F:1\nname: a" + " " * n + "b\n"
+    ),
+    "kb.readers.obo.read_obo, blanks in a synonym": lambda n: _read_vocabulary(
+        "f.obo", '[Term]\nid: F:1\nname: a\nsynonym: "a"' + " " * n + "EXACT" + " " * n + '"\n'
+    ),
+    "kb.readers.obo.read_obo, faulty lines": lambda n: _read_vocabulary(
+        "f.obo", "[Term]\nid: F:1\nname: a\n" + "synonym: a\nno tag\n" * (n // 18)
+    ),
     "kb.readers.umls.files._RELEASE_NAME": lambda n: _module("kb.readers.umls.files")._RELEASE_NAME.search(
         b"umls.release.name" * (n // 17)
     ),
