@@ -77,6 +77,17 @@ PATTERNS: dict[str, tuple[str, list[tuple[str, str, str]]]] = {
         "search",
         [("", " ", ""), ("", "a2000", ""), ("a", "2000_", " "), ("a2000", " ", "")],
     ),
+    "kb.readers.icd10cm._RANGE": ("search", [("", "(A00", ")"), ("(A00)", " ", "x"), ("", "(A00-A00) ", "x")]),
+    "kb.readers.rdf._OBSOLETE_CLASS": ("fullmatch", [("", "#ObsoleteClass", "x"), ("", "#", "")]),
+    "kb.readers.sniff._ROOT_ELEMENT": ("search", [("", "<", ""), ("<", "a", ""), ("", "<!", "")]),
+    "kb.readers.snomed._FILE": (
+        "fullmatch",
+        [("sct2_Concept_Snapshot", "-a", "x"), ("sct2_Concept_Snapshot_", "a", "_"), ("sct2_Concept_Full-", "a", "_")],
+    ),
+    "kb.readers.snomed._SEMANTIC_TAG": (
+        "search",
+        [("", "(", ""), ("(", "a", ""), ("(a)", " ", "x"), ("", "(a) ", "x"), ("", " ", "x")],
+    ),
     "kb.readers.json_list._REST_OF_OBO": (
         "match",
         [("x", '" EXACT [', ""), ("x", '" EXACT [', "\n]"), ("x", '" EXACT ', ""), ('x" EXACT ', "a", "")],
@@ -113,6 +124,7 @@ PATTERNS: dict[str, tuple[str, list[tuple[str, str, str]]]] = {
     ),
     "kb.readers.table._ESCAPE": ("sub", [("", "\\", ""), ("", "\\a", "")]),
     "kb.readers.umls.files._FILE": ("fullmatch", [("MRCONSO.RRF.", "a", "")]),
+    "kb.readers.umls.files._RXNORM_RELEASE": ("findall", [("", "RxNorm_full_", ""), ("", "RxNorm_weekly_1", "")]),
     "kb.readers.umls.files._RELEASE_IN_PATH": ("findall", [("", "2024A", ""), ("", "20", "")]),
     "linking.name_matcher._ANY_WORD": ("finditer", [("", "a", "/"), ("", "a/", "")]),
     "linking.name_matcher._BEFORE": (
@@ -196,6 +208,14 @@ def _read_mmi(text: str) -> None:
         list(_module("augmentation.metamap").read_mmi(source.Source(path)))
 
 
+def _read_rdf(text: str) -> None:
+    readers = _module("kb.readers")
+    with TemporaryDirectory() as folder, suppress(SapbertError):
+        path = Path(folder) / "f.owl"
+        path.write_text(text)
+        list(readers.read_vocabulary(path, report=readers.ReadReport()))
+
+
 def _nodes(n: int) -> str:
     nodes = ",\n".join(f'{{"id": "F_{row}", "type": "CLASS", "lbl": 1}}' for row in range(n // 40))
     return f'{{"graphs": [{{"nodes": [\n{nodes}]}}]}}'
@@ -227,6 +247,13 @@ FUNCTIONS: dict[str, Callable[[int], object]] = {
     ),
     "kb.readers.obo.read_obo, faulty lines": lambda n: _read_vocabulary(
         "f.obo", "[Term]\nid: F:1\nname: a\n" + "synonym: a\nno tag\n" * (n // 18)
+    ),
+    "kb.readers.rdf._syntax": lambda n: _read_rdf("<?xml" + "<a" * (n // 2)),
+    "kb.readers.rdf.read_rdf": lambda n: _read_rdf(
+        "<http://e.org/F_1> a <http://www.w3.org/2002/07/owl#Class> .\n" * (n // 61)
+        + "".join(
+            f"<http://e.org/F_{row}> <http://www.w3.org/2000/01/rdf-schema#label> <x:y> .\n" for row in range(n // 70)
+        )
     ),
     "kb.readers.umls.files._RELEASE_NAME": lambda n: _module("kb.readers.umls.files")._RELEASE_NAME.search(
         b"umls.release.name" * (n // 17)
