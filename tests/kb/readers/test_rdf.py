@@ -103,6 +103,9 @@ def test_a_concept_with_everything(tmp_path):
 
 
 def test_languages(tmp_path):
+    records, report = read(tmp_path / "f.ttl", SKOS, languages=("es",), strict=True)
+    assert [record.names[0].text for record in records] == ["fiebre roja", "fiebre azul"]
+    assert report.names_dropped == {"language": 5}
     records, _ = read(tmp_path / "f.ttl", SKOS, languages=("ES", "en"))
     assert [record.names[0].text for record in records] == ["fiebre roja", "fever", "fiebre azul"]
     # f:0 says that f:2 is narrower
