@@ -82,7 +82,13 @@ PATTERNS: dict[str, tuple[str, list[tuple[str, str, str]]]] = {
     "kb.readers.sniff._ROOT_ELEMENT": ("search", [("", "<", ""), ("<", "a", ""), ("", "<!", "")]),
     "kb.readers.snomed._FILE": (
         "fullmatch",
-        [("sct2_Concept_Snapshot", "-a", "x"), ("sct2_Concept_Snapshot_", "a", "_"), ("sct2_Concept_Full-", "a", "_")],
+        [
+            ("sct2_Concept_", "Full", "x"),
+            ("sct2_Concept_", "a", "Full"),
+            ("sct2_Concept_Snapshot", "-a", "x"),
+            ("sct2_Concept_Snapshot_", "a", "_"),
+            ("sct2_Concept_Full-", "a", "_"),
+        ],
     ),
     "kb.readers.snomed._SEMANTIC_TAG": (
         "search",

@@ -18,6 +18,8 @@ from .umls.packed import readable
 
 _UMLS = ("MRCONSO.RRF*", "META/MRCONSO.RRF*", "*/META/MRCONSO.RRF*", "*.nlm", "*/*.nlm")
 _RXNORM = ("RXNCONSO.RRF*", "rrf/RXNCONSO.RRF*", "*/rrf/RXNCONSO.RRF*")
+# at most in a folder of releases, since a deeper search could read the whole disk
+_SNOMED = tuple("*/" * depth + "*sct2_Concept_*" for depth in range(5))
 # The first element that is neither a declaration nor a comment.
 _ROOT_ELEMENT = re.compile(r"<(?P<name>[A-Za-z_][\w.:-]*)")
 _SSSOM = {"subject_id", "predicate_id", "object_id"}
@@ -30,7 +32,7 @@ def sniff_folder(path: Path) -> str | None:
     for format, patterns in {"umls": _UMLS, "rxnorm": _RXNORM}.items():
         if any(True for pattern in patterns for _ in path.glob(pattern)):
             return format
-    if is_snomed(str(file) for file in path.rglob("*sct2_Concept_*")):
+    if is_snomed(str(file) for pattern in _SNOMED for file in path.glob(pattern)):
         return "snomed"
     return "loinc" if loinc_table(path) else None
 

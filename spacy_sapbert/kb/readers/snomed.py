@@ -26,10 +26,12 @@ from .obsolete import Obsolete, replaced_ids
 from .umls.packed import RrfPart, readable
 from .umls.tables import temporary_database
 
+# Extensions name themselves before the view: sct2_Description_SpanishExtensionSnapshot-es_INT_20240331.txt
 _FILE = re.compile(
     r"x?(?:sct2|der2)_(?P<table>Concept|Description|TextDefinition|Relationship|cRefset_Language|cRefset_Association)"
-    r"(?:Reference)?_?(?P<view>Snapshot|Full|Delta)(?:-[A-Za-z-]+)?_[^_]+_(?P<release>[0-9]{8})\.txt(?:\.gz)?"
+    r"_?(?P<content>[A-Za-z]*)(?:-[A-Za-z-]+)?_[^_]+_(?P<release>[0-9]{8})\.txt(?:\.gz)?"
 )
+_VIEWS = ("Snapshot", "Full", "Delta")
 _FSN, _SYNONYM, _DEFINITION = 900000000000003001, 900000000000013009, 900000000000550004
 _IS_A = 116680003
 _PREFERRED = 900000000000548007
@@ -152,7 +154,7 @@ def _release_files(path: Path) -> list[_File]:
     """
     with readable(path):
         found = sorted(_find_files(path), key=lambda file: file.part.place)
-    for view in ("Snapshot", "Full"):
+    for view in _VIEWS[:2]:
         files = [file for file in found if file.view == view]
         if any(file.table == "Concept" for file in files):
             if not any(file.table == "Description" for file in files):
@@ -177,8 +179,9 @@ def _find_files(path: Path) -> Iterator[_File]:
         parts = []
     for part in parts:
         match = _FILE.fullmatch(part.place.name)
-        if match:
-            yield _File(match["table"], match["view"], match["release"], part)
+        view = next((view for view in _VIEWS if match and view in match["content"]), None)
+        if match and view:
+            yield _File(match["table"], view, match["release"], part)
 
 
 def _create_tables(database: sqlite3.Connection) -> None:

@@ -141,6 +141,30 @@ def test_reference_sets_and_languages(tmp_path):
         read(tmp_path, language_refset="7")
 
 
+def test_an_extension_is_read_with_the_international_edition(tmp_path):
+    write(tmp_path / "international")
+    extension = {
+        "Description": [description(40, 100, SYNONYM, "Fiebre pintada", "es")],
+        "Language": [member(9, 450828004, 40, PREFERRED)],
+        "Relationship": [relation(41, 103, 100)],
+    }
+    folder = write(tmp_path / "spanish", extension) / "Snapshot"
+    for kind, name in (("Description", "Description_{}-es"), ("Language", "Language{}WithPrecomputedDefaults-es")):
+        path = folder / NAMES[kind].format(view="Snapshot")
+        stem = "sct2_" if kind == "Description" else "der2_cRefset_"
+        path.rename(path.with_name(f"{stem}{name.format('SpanishExtensionSnapshot')}_INT_20990701.txt"))
+    # other tables with similar names
+    (folder / "Terminology" / "sct2_RelationshipConcreteValues_Snapshot_INT_20990101.txt").write_text("id\n")
+    (folder / "Terminology" / "sct2_StatedRelationship_Snapshot_INT_20990101.txt").write_text("id\n")
+    assert guess_format(tmp_path) == "snomed"
+    records, report = read(tmp_path, languages=("es",))
+    assert [record.names[0].text for record in records] == ["Fiebre pintada"]
+    assert report.rows_dropped == {"inactive": 2, "no name": 2}
+    records, report = read(tmp_path)
+    assert records[2].parents == ("SNOMEDCT:100",)
+    assert report.origins[tmp_path]["release"] == "20990701"
+
+
 def test_a_zip_file_gives_the_same(tmp_path):
     folder = write(tmp_path / "folder")
     packed = tmp_path / "SnomedCT.zip"
