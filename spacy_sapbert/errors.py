@@ -145,6 +145,27 @@ class Errors:
         "[E148] Semantic types were requested, but there is no MRSTY in the folder of {path}. Put MRSTY there, or take "
         "all types."
     )
+    E149 = (
+        "[E149] Reading {path} needs the library `pyoxigraph`, which cannot be imported ({reason}). Install it: pip "
+        "install 'spacy-sapbert[ontologies]'."
+    )
+    E150 = (
+        "[E150] {path}{place}: this is not valid {syntax} ({reason}). If the file is incomplete, download it again. "
+        "Otherwise, give the format of the file."
+    )
+    E151 = "[E151] There is no {table} in {path}. Give {wanted}."
+    E152 = (
+        "[E152] {path} has no column {column}. Its columns are: {columns}. Give the file as it was downloaded, or read it "
+        "as a table."
+    )
+    E153 = (
+        "[E153] {path} holds only the changes of a release (Delta). Give the folder or the zip file that also has its "
+        "Snapshot files."
+    )
+    E154 = (
+        "[E154] No description of {path} belongs to the language reference set {refset}. Give the id of another one. The "
+        "release has: {known}."
+    )
     E160 = (
         "[E160] {path}, line {line}: this is not valid JSON ({reason}). If the file is incomplete, download it again. "
         "Otherwise, give the format of the file."
@@ -155,8 +176,8 @@ class Errors:
         "the columns {columns}. Rename the column, or read the file as a table."
     )
     E163 = (
-        "[E163] {path} is an RDF file, which cannot be read. Use the ontology's release in OBO or OBO Graphs JSON. You "
-        "can also convert the file: `robot convert --input {path} --output vocabulary.json`."
+        "[E163] {path} is in {syntax}, which cannot be read. Use the ontology's release in RDF/XML, Turtle, OBO or OBO "
+        "Graphs JSON. You can also convert the file: `robot convert --input {path} --output vocabulary.obo`."
     )
     E164 = (
         "[E164] {path} is an SSSOM mapping without names, so it is not a vocabulary. Give it with --mapping, together "

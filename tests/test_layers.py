@@ -26,7 +26,19 @@ LAYERS = (
     {"encoders", "vectors"},
     {"kb", "corpora", "corrections"},
     {"text", "metrics"},
-    {"types", "errors", "files", "assets", "shared", "starter", "settings_block", "_caching", "_lazy", ROOT},
+    {
+        "types",
+        "errors",
+        "files",
+        "assets",
+        "shared",
+        "starter",
+        "settings_block",
+        "xml_elements",
+        "_caching",
+        "_lazy",
+        ROOT,
+    },
 )
 DEPTH = {name: depth for depth, names in enumerate(LAYERS) for name in names}
 
@@ -134,6 +146,17 @@ def test_a_search_by_name_loads_nothing_that_compares_names(small_kb):
     assert exit_code == 0
     assert "D001943" in output
     vocabulary, search = ({part(name) for name in names} for names in loaded)
-    assert vocabulary <= {"kb", "text", "types", "errors", "files", "assets", "shared", "starter", "_lazy"}
+    assert vocabulary <= {
+        "kb",
+        "text",
+        "types",
+        "errors",
+        "files",
+        "assets",
+        "shared",
+        "starter",
+        "xml_elements",
+        "_lazy",
+    }
     assert {"kb", "cli"} <= search
     assert not search & {"encoders", "vectors", "linking", "retrieval", "evaluation", "augmentation"}

@@ -77,6 +77,23 @@ PATTERNS: dict[str, tuple[str, list[tuple[str, str, str]]]] = {
         "search",
         [("", " ", ""), ("", "a2000", ""), ("a", "2000_", " "), ("a2000", " ", "")],
     ),
+    "kb.readers.icd10cm._RANGE": ("search", [("", "(A00", ")"), ("(A00)", " ", "x"), ("", "(A00-A00) ", "x")]),
+    "kb.readers.rdf._OBSOLETE_CLASS": ("fullmatch", [("", "#ObsoleteClass", "x"), ("", "#", "")]),
+    "kb.readers.sniff._ROOT_ELEMENT": ("search", [("", "<", ""), ("<", "a", ""), ("", "<!", "")]),
+    "kb.readers.snomed._FILE": (
+        "fullmatch",
+        [
+            ("sct2_Concept_", "Full", "x"),
+            ("sct2_Concept_", "a", "Full"),
+            ("sct2_Concept_Snapshot", "-a", "x"),
+            ("sct2_Concept_Snapshot_", "a", "_"),
+            ("sct2_Concept_Full-", "a", "_"),
+        ],
+    ),
+    "kb.readers.snomed._SEMANTIC_TAG": (
+        "search",
+        [("", "(", ""), ("(", "a", ""), ("(a)", " ", "x"), ("", "(a) ", "x"), ("", " ", "x")],
+    ),
     "kb.readers.json_list._REST_OF_OBO": (
         "match",
         [("x", '" EXACT [', ""), ("x", '" EXACT [', "\n]"), ("x", '" EXACT ', ""), ('x" EXACT ', "a", "")],
@@ -113,6 +130,7 @@ PATTERNS: dict[str, tuple[str, list[tuple[str, str, str]]]] = {
     ),
     "kb.readers.table._ESCAPE": ("sub", [("", "\\", ""), ("", "\\a", "")]),
     "kb.readers.umls.files._FILE": ("fullmatch", [("MRCONSO.RRF.", "a", "")]),
+    "kb.readers.umls.files._RXNORM_RELEASE": ("findall", [("", "RxNorm_full_", ""), ("", "RxNorm_weekly_1", "")]),
     "kb.readers.umls.files._RELEASE_IN_PATH": ("findall", [("", "2024A", ""), ("", "20", "")]),
     "linking.name_matcher._ANY_WORD": ("finditer", [("", "a", "/"), ("", "a/", "")]),
     "linking.name_matcher._BEFORE": (
@@ -196,6 +214,14 @@ def _read_mmi(text: str) -> None:
         list(_module("augmentation.metamap").read_mmi(source.Source(path)))
 
 
+def _read_rdf(text: str) -> None:
+    readers = _module("kb.readers")
+    with TemporaryDirectory() as folder, suppress(SapbertError):
+        path = Path(folder) / "f.owl"
+        path.write_text(text)
+        list(readers.read_vocabulary(path, report=readers.ReadReport()))
+
+
 def _nodes(n: int) -> str:
     nodes = ",\n".join(f'{{"id": "F_{row}", "type": "CLASS", "lbl": 1}}' for row in range(n // 40))
     return f'{{"graphs": [{{"nodes": [\n{nodes}]}}]}}'
@@ -208,7 +234,7 @@ FUNCTIONS: dict[str, Callable[[int], object]] = {
     "corpora.term_search.find_term": lambda n: list(
         _module("corpora.term_search").find_term("!" * (n // 2) + "a", "!" * n)
     ),
-    "metrics.abbreviations._words": lambda n: _module("metrics.abbreviations")._words("a!" * (n // 2)),
+    "metrics.abbreviations._words": lambda n: _module("metrics.abbreviations")._words("a!" * (n // 2), frozenset()),
     "evaluation.abbreviations._why_missed": lambda n: _module("evaluation.abbreviations")._why_missed(
         "(" * (n // 2) + "a", "a", "(" * n + "a"
     ),
@@ -219,6 +245,22 @@ FUNCTIONS: dict[str, Callable[[int], object]] = {
     "kb.readers.obograph.read_obograph": lambda n: _read_vocabulary("f.json", _nodes(n)),
     "files._DIGITS": lambda n: _module("files")._DIGITS.findall("1" * n + "x"),
     "kb.readers.obo.read_obo": lambda n: _read_vocabulary("f.obo", "[Term]\nname: " + "abc\\\n" * (n // 5)),
+    "kb.readers.obo.read_obo, blanks in a name": lambda n: _read_vocabulary(
+        "f.obo", "[Term]\nid: F:1\nname: a" + " " * n + "b\n"
+    ),
+    "kb.readers.obo.read_obo, blanks in a synonym": lambda n: _read_vocabulary(
+        "f.obo", '[Term]\nid: F:1\nname: a\nsynonym: "a"' + " " * n + "EXACT" + " " * n + '"\n'
+    ),
+    "kb.readers.obo.read_obo, faulty lines": lambda n: _read_vocabulary(
+        "f.obo", "[Term]\nid: F:1\nname: a\n" + "synonym: a\nno tag\n" * (n // 18)
+    ),
+    "kb.readers.rdf._syntax": lambda n: _read_rdf("<?xml" + "<a" * (n // 2)),
+    "kb.readers.rdf.read_rdf": lambda n: _read_rdf(
+        "<http://e.org/F_1> a <http://www.w3.org/2002/07/owl#Class> .\n" * (n // 61)
+        + "".join(
+            f"<http://e.org/F_{row}> <http://www.w3.org/2000/01/rdf-schema#label> <x:y> .\n" for row in range(n // 70)
+        )
+    ),
     "kb.readers.umls.files._RELEASE_NAME": lambda n: _module("kb.readers.umls.files")._RELEASE_NAME.search(
         b"umls.release.name" * (n // 17)
     ),
@@ -324,6 +366,7 @@ def measured() -> dict[str, list[float]]:
     """The times of each case; one that did not end has none."""
     try:
         done = subprocess.run([sys.executable, __file__], capture_output=True, text=True, timeout=LIMIT, check=False)
+        assert done.returncode == 0, done.stderr
         told, said = done.stdout, done.stderr
     except subprocess.TimeoutExpired as stopped:
         told, said = (stopped.stdout or b"").decode(), "it was stopped"

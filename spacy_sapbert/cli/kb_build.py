@@ -37,7 +37,9 @@ _SHOWN_BROKEN = 10
 
 @grouped
 def build(
-    sources: Annotated[list[Path], typer.Argument(help="Vocabulary files, plain or gzipped. For UMLS, also a folder.")],
+    sources: Annotated[
+        list[Path], typer.Argument(help="Vocabulary files, plain or gzipped, or the folder of a release.")
+    ],
     output: Annotated[Path, typer.Option("--output", "-o", help="Knowledge base file to write.")],
     source_options: SourceOptions,
     tables: TableOptions,
@@ -57,7 +59,8 @@ def build(
     from ..kb.mapping import read_mappings
     from ..kb.readers import ReadReport
 
-    options = {"table": tables.of_reader(), "umls": umls.of_reader(), **ontologies.of_readers()}
+    of_umls = umls.of_reader()
+    options = {"table": tables.of_reader(), "umls": of_umls, "rxnorm": of_umls, **ontologies.of_readers()}
     files: dict[str, Files] = {
         "mentions": corpora.files(),
         "mappings": [(path, None) for path in mappings.mapping or []],

@@ -90,12 +90,25 @@ class TableOptions:
 
 @dataclass(frozen=True)
 class OntologyOptions:
-    """Options for reading ontologies and MedDRA."""
+    """Options for reading ontologies and clinical terminologies."""
 
     PANEL: ClassVar[str] = "Ontologies"
 
     prefix: Annotated[
-        list[str] | None, typer.Option(help="obo, obograph: read only terms with this id prefix. Repeatable.")
+        list[str] | None, typer.Option(help="obo, obograph, rdf: read only terms with this id prefix. Repeatable.")
+    ] = None
+    label_language: Annotated[
+        list[str] | None,
+        typer.Option(help="rdf, snomed: language of names, such as en, or 'all'. Repeatable. Default: en."),
+    ] = None
+    language_refset: Annotated[
+        str | None,
+        typer.Option(
+            help="snomed: id of the reference set that selects preferred names. Default: US English, then GB."
+        ),
+    ] = None
+    related_names: Annotated[
+        bool | None, typer.Option("--related-names", help="loinc: also read the related names.")
     ] = None
     default_scope: Annotated[
         str | None, typer.Option(help="obo: scope of synonyms that have none. Default: related.")
@@ -107,10 +120,14 @@ class OntologyOptions:
 
     def of_readers(self) -> dict[str, dict[str, Any]]:
         """Return the settings of each reader."""
+        languages = [] if "all" in (self.label_language or ()) else self.label_language
         return {
             "obo": without_none({"prefixes": self.prefix, "default_scope": self.default_scope}),
             "obograph": without_none({"prefixes": self.prefix, "imports": self.imports}),
             "meddra": without_none({"non_current": self.non_current}),
+            "rdf": without_none({"prefixes": self.prefix, "languages": languages}),
+            "snomed": without_none({"languages": languages, "language_refset": self.language_refset}),
+            "loinc": without_none({"related_names": self.related_names}),
         }
 
 
@@ -216,9 +233,9 @@ class CorpusOptions:
 
 @dataclass(frozen=True)
 class UmlsOptions:
-    """Options for reading a UMLS release."""
+    """Options for reading a release of UMLS or RxNorm."""
 
-    PANEL: ClassVar[str] = "UMLS"
+    PANEL: ClassVar[str] = "UMLS and RxNorm"
 
     language: Annotated[
         list[str] | None, typer.Option(help="Language of names (LAT), or 'all'. Repeatable. Default: ENG.")

@@ -15,10 +15,10 @@ from xml.etree.ElementTree import Element
 from ..files import parse_int
 from ..kb.ids import decode_id, split_ids
 from ..types import AnnotatedDocument, Mention
+from ..xml_elements import ElementParser
 from .bioc_json import json_documents
 from .report import Report
 from .source import UNTYPED, BrokenRecord, Source
-from .xml_elements import ElementParser
 
 # Keys of infons that hold concept ids, in lower case, with the prefix for bare numbers.
 _ID_INFONS = {

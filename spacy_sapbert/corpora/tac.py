@@ -13,8 +13,8 @@ from xml.etree.ElementTree import Element
 from ..files import parse_int
 from ..kb.ids import split_ids
 from ..types import AnnotatedDocument, Mention
+from ..xml_elements import ElementParser
 from .source import UNTYPED, BrokenRecord, Source
-from .xml_elements import ElementParser
 
 _REACTION = "AdverseReaction"
 _PREFIX = "MEDDRA"

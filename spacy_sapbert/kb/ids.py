@@ -24,6 +24,7 @@ _BARE_PREFIXES = re.compile(r"(?:(?:mesh|msh|umls|umls_cui)\s*:\s*)+", re.IGNORE
 _CURIE = re.compile(r"([A-Za-z][A-Za-z0-9_.-]*)\s*:\s*(?!//)(\S.*)", re.DOTALL)
 _PREFIXES = {prefix.lower(): prefix for prefix in ("Orphanet", "NCBITaxon", "NCBIGene")}
 _PREFIXES |= dict.fromkeys(("snomedct_us", "snomed_ct", "snomed", "sctid"), "SNOMEDCT")
+_PREFIXES |= {"rxcui": "RXNORM", "lnc": "LOINC"}
 _SEPARATORS = re.compile(r"[|+,;]")
 _SUPPLEMENTARY = re.compile("|".join(SUPPLEMENTARY))
 # What separates ids, columns or lines in a corpus file, with its code. The code of % comes last, so that decoding is

@@ -21,6 +21,8 @@ EXACT = frozenset({"skos:exactmatch", "owl:equivalentclass", "owl:sameas"})
 
 _SUBJECT, _PREDICATE, _OBJECT, _MODIFIER = "subject_id", "predicate_id", "object_id", "predicate_modifier"
 _SSSOM_COLUMNS = (_SUBJECT, _PREDICATE, _OBJECT)
+_TYPE_COLUMNS = ("subject_type", "object_type")
+_LITERAL = "rdfs literal"  # the type of a text that is mapped and has no id
 _NO_TERM = "sssom:notermfound"  # a curator looked for a match and found none
 
 _BARE_VOCABULARIES = {"umls": "UMLS", "umls_cui": "UMLS", "mesh": "MESH", "msh": "MESH"}
@@ -135,7 +137,9 @@ def _sssom_pairs(
         raise SapbertError(Errors.E106.format(path=context.path, missing=", ".join(missing), columns=columns))
     for line, cells in name_cells(context, rows, columns):
         predicate = cells[_PREDICATE].strip()
-        if not predicate:
+        if any(cells.get(column, "").strip().lower() == _LITERAL for column in _TYPE_COLUMNS):
+            context.drop("a text without an id")
+        elif not predicate:
             context.drop_broken(line, f"no {_PREDICATE}")
         elif predicate.lower() not in EXACT:
             context.drop(predicate)

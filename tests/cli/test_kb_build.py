@@ -277,6 +277,43 @@ def test_options_of_an_ontology(tmp_path, build):
     assert [name.scope for name in kb.names_of("AB:1")] == ["preferred", "exact"]
 
 
+def test_options_of_clinical_terminologies(tmp_path, build, command):
+    rrf = tmp_path / "RxNorm_full_01022099" / "rrf"
+    rrf.mkdir(parents=True)
+    drugs = atom("9", "curamine", "ENG||||||1", "RXNORM", "IN") + atom(
+        "9", "curamin salt", "ENG||||||2", "RXNORM", "SY"
+    )
+    (rrf / "RXNCONSO.RRF").write_text(drugs)
+    lines = [
+        '"LOINC_NUM","COMPONENT","LONG_COMMON_NAME","STATUS","RELATEDNAMES2"',
+        '"1-8","a","Greyness","ACTIVE","Ash;Hue"',
+    ]
+    (tmp_path / "Loinc.csv").write_text("\n".join(lines))
+    kb = build("--term-type", "IN", sources=("RxNorm_full_01022099",))
+    assert [name.text for name in kb.names_of("RXNORM:9")] == ["curamine"]
+    # with two sources, each gets the options of its format
+    formats = ("--format", "rxnorm", "--format", "loinc")
+    kb = build("--term-type", "IN", "--related-names", *formats, sources=("RxNorm_full_01022099", "Loinc.csv"))
+    assert {name.text for name in kb.names_of("LOINC:1-8")} == {"Greyness", "Ash", "Hue"}
+    finished = command("kb", "build", "Loinc.csv", "-o", "b.kb", "--format", "loinc", "--term-type", "IN")
+    assert "E126" in finished.err
+
+
+def test_language_of_labels(tmp_path, build):
+    pytest.importorskip("pyoxigraph")
+    skos = "http://www.w3.org/2004/02/skos/core#"
+    labels = ", ".join(f'"{text}"@{language}' for language, text in (("en", "grey fever"), ("es", "fiebre gris")))
+    concept = f"<http://example.org/F_1> a <{skos}Concept> ; <{skos}prefLabel> {labels} ."
+    (tmp_path / "f.ttl").write_text(concept)
+    assert build(sources=("f.ttl",)).get("F:1").canonical_name == "grey fever"
+    assert (
+        build("--label-language", "es", "--format", "rdf", sources=("f.ttl",)).get("F:1").canonical_name
+        == "fiebre gris"
+    )
+    both = build("--label-language", "all", "--format", "rdf", sources=("f.ttl",)).get("F:1")
+    assert (both.canonical_name, both.aliases) == ("grey fever", ("fiebre gris",))
+
+
 def test_rows_of_a_table_can_be_chosen(tmp_path, build):
     (tmp_path / "a.tsv").write_text("a remark\nid\tname\tstate\nD1\tfever\tlive\nD2\tpain\tdead\n", encoding="utf-16")
     kb = build("--where", "state=live", "--skip", "1", "--encoding", "utf-16", "--format", "table", sources=("a.tsv",))

@@ -25,6 +25,8 @@ from spacy_sapbert.kb.ids import canonical_id, decode_id, encode_id, is_suppleme
         ("SNOMEDCT_US:22298006", "SNOMEDCT:22298006"),
         ("SNOMEDCT:22298006", "SNOMEDCT:22298006"),
         ("sctid:22298006", "SNOMEDCT:22298006"),
+        ("rxcui:161", "RXNORM:161"),
+        ("LNC:2345-7", "LOINC:2345-7"),
         ("145250", "145250"),
         ("http://example.org/x:1", "http://example.org/x:1"),
         ("mesh:", ""),

@@ -103,6 +103,17 @@ def test_sssom_in_other_clothes(write, tmp_path):
     assert classes(equivalents, "X:1", "D000001") == [["D000001", "X:1"]]
 
 
+def test_texts_without_an_id_are_counted(write):
+    rows = (
+        "subject_id\tsubject_type\tsubject_label\tpredicate_id\tobject_id\n\trdfs literal\tflu\tskos:exactMatch\tB:1\n"
+    )
+    report = ReadReport()
+    path = write("a.tsv", rows + "A:1\towl class\tflu\tskos:exactMatch\tB:1\n")
+    equivalents = read_mappings([path], report=report, strict=True)
+    assert classes(equivalents, "A:1", "B:1") == [["A:1", "B:1"]]
+    assert report.rows_dropped == {"a text without an id": 1}
+
+
 def test_negated_mappings_are_left_out(write):
     rows = "subject_id\tpredicate_modifier\tpredicate_id\tobject_id\nA:1\tNot\tskos:exactMatch\tB:1\n"
     report = ReadReport()

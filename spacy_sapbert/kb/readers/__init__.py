@@ -16,16 +16,20 @@ from .context import ReaderContext
 from .ctd import read_ctd
 from .discovered import read_discovered
 from .huner import read_huner
+from .icd10cm import read_icd10cm
 from .json_list import read_json
+from .loinc import read_loinc
 from .meddra import read_meddra
 from .medic import read_medic
 from .obo import read_obo
 from .obograph import read_obograph
+from .rdf import read_rdf
 from .report import ReadReport
 from .scispacy import read_scispacy
-from .sniff import sniff_json, sniff_tsv
+from .sniff import sniff_csv, sniff_folder, sniff_json, sniff_tsv, sniff_xml, sniff_zip
+from .snomed import read_snomed
 from .table import read_table
-from .umls import read_umls
+from .umls import read_rxnorm, read_umls
 
 __all__ = ["READERS", "ReadReport", "Reader", "ReaderContext", "guess_format", "read_vocabulary"]
 
@@ -38,19 +42,33 @@ READERS: dict[str, Reader] = {
     "ctd": read_ctd,
     "discovered": read_discovered,
     "huner": read_huner,
+    "icd10cm": read_icd10cm,
     "json": read_json,
+    "loinc": read_loinc,
     "meddra": read_meddra,
     "medic": read_medic,
     "obo": read_obo,
     "obograph": read_obograph,
+    "rdf": read_rdf,
+    "rxnorm": read_rxnorm,
     "scispacy": read_scispacy,
+    "snomed": read_snomed,
     "table": read_table,
     "umls": read_umls,
 }
 """The readers by format."""
 
-_BY_SUFFIX = {".obo": "obo", ".jsonl": "scispacy", ".csv": "table", ".asc": "meddra", ".rrf": "umls", ".nlm": "umls"}
-_RDF = (".owl", ".owx", ".ofn", ".omn", ".rdf", ".ttl")
+_BY_SUFFIX = {".obo": "obo", ".jsonl": "scispacy", ".asc": "meddra", ".rrf": "umls", ".nlm": "umls"}
+_BY_SUFFIX |= dict.fromkeys((".owl", ".rdf", ".ttl", ".nt", ".nq", ".trig"), "rdf")
+_SNIFFED = {
+    ".csv": sniff_csv,
+    ".json": sniff_json,
+    ".tab": sniff_tsv,
+    ".tsv": sniff_tsv,
+    ".xml": sniff_xml,
+    ".zip": sniff_zip,
+}
+_NOT_RDF = {".owx": "OWL/XML", ".ofn": "OWL functional syntax", ".omn": "Manchester syntax"}
 
 
 def read_vocabulary(
@@ -99,31 +117,23 @@ def guess_format(path: Path) -> str:
     """Guess the format from the name of the file, or else from its beginning.
 
     Raises:
-        SapbertError: E124 if they do not show the format; E163 if the file is RDF; E164 if it holds mappings; E120 if
-            it cannot be read.
+        SapbertError: E124 if they do not show the format; E163 if it is OWL, but not RDF; E164 if it holds mappings;
+            E120 if it cannot be read; E143 or E144 if it is a broken zip file.
     """
-    if path.is_dir():
-        return _format_of_folder(path)
-    if path.name.lower().startswith(("ctd_diseases.", "ctd_chemicals.")):
-        return "ctd"
     suffix = without_gz(path).suffix.lower()
-    if suffix in _RDF:
-        raise SapbertError(Errors.E163.format(path=path))
-    if suffix in (".tsv", ".tab"):
-        return sniff_tsv(path)
-    format = sniff_json(path) if suffix == ".json" else _BY_SUFFIX.get(suffix)
+    if path.is_dir():
+        format = sniff_folder(path)
+    elif path.name.lower().startswith(("ctd_diseases.", "ctd_chemicals.")):
+        format = "ctd"
+    elif path.name.lower().startswith("rxnconso.rrf"):
+        format = "rxnorm"
+    elif suffix in _NOT_RDF:
+        raise SapbertError(Errors.E163.format(path=path, syntax=_NOT_RDF[suffix]))
+    else:
+        format = _SNIFFED[suffix](path) if suffix in _SNIFFED else _BY_SUFFIX.get(suffix)
     if not format:
         raise SapbertError(Errors.E124.format(path=path, formats=_format_list()))
     return format
-
-
-def _format_of_folder(path: Path) -> str:
-    if any(file.name.lower() == "pt.asc" for file in path.iterdir()):
-        return "meddra"
-    umls_patterns = ("MRCONSO.RRF*", "META/MRCONSO.RRF*", "*/META/MRCONSO.RRF*", "*.nlm", "*/*.nlm")
-    if any(True for pattern in umls_patterns for _ in path.glob(pattern)):
-        return "umls"
-    raise SapbertError(Errors.E124.format(path=path, formats=_format_list()))
 
 
 def _check_options(format: str, options: dict[str, Any]) -> None:

@@ -8,7 +8,6 @@ system organ classes are concepts as well. They are the parents of the terms bel
 
 from __future__ import annotations
 
-import hashlib
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
@@ -17,6 +16,7 @@ from typing import NamedTuple
 
 from ...types import Record
 from .context import ReaderContext
+from .report import file_manifest
 
 _LEVELS = ("pt", "hlt", "hlgt", "soc")
 # llt.asc: llt_code, llt_name, pt_code, …, llt_currency is the tenth; mdhier.asc begins with the codes of a PT's parents
@@ -68,7 +68,9 @@ def read_meddra(context: ReaderContext, *, non_current: bool = False) -> Iterato
         for term in terms:
             _file_context(context, "llt.asc").broken(term.line, f"there is no PT {code}")
     names = [f"{name}.asc" for name in ("llt", *_LEVELS, "mdhier")]
-    context.report.origins[context.path] = {"files": [_manifest(_file_context(context, name).path) for name in names]}
+    context.report.origins[context.path] = {
+        "files": [file_manifest(_file_context(context, name).path) for name in names]
+    }
 
 
 def _synonyms(
@@ -123,11 +125,6 @@ def _lines(context: ReaderContext) -> Iterator[tuple[int, list[str]]]:
         for number, line in enumerate(lines, start=1):
             if line.strip():
                 yield number, line.rstrip("\n").split("$")
-
-
-def _manifest(path: Path) -> dict[str, str | int]:
-    data = path.read_bytes()
-    return {"file": path.name, "bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
 
 
 def _existing_path(folder: Path, name: str) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -52,3 +53,9 @@ class ReadReport(ProblemReport):
         """Return all counts as JSON values."""
         others = ("problems", "origins", "bytes_read", "bytes_total")
         return {name: value for name, value in vars(self).items() if name not in others}
+
+
+def file_manifest(path: Path) -> dict[str, str | int]:
+    """Return name, size and checksum of a file, for `ReadReport.origins`."""
+    data = path.read_bytes()
+    return {"file": path.name, "bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}

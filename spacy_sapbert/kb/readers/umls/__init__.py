@@ -1,4 +1,4 @@
-"""Read the UMLS Metathesaurus in its Rich Release Format (RRF).
+"""Read the UMLS Metathesaurus and RxNorm in Rich Release Format (RRF).
 
 `MRCONSO` is required. `MRSTY`, `MRDEF`, `MRREL` and `MRRANK` are read if they exist. The format is described in chapter
 3 of the UMLS Reference Manual (https://www.ncbi.nlm.nih.gov/books/NBK9685/).
@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from .reader import read_umls
+from .rxnorm import read_rxnorm
 from .settings import UmlsSettings
 
-__all__ = ["UmlsSettings", "read_umls"]
+__all__ = ["UmlsSettings", "read_rxnorm", "read_umls"]

@@ -1,4 +1,4 @@
-"""Find the files of a UMLS release: in folders, zip archives, nested zip archives, gzipped or in parts."""
+"""Find the files of a release of UMLS or RxNorm: in folders, zip archives, nested zip archives, gzipped or in parts."""
 
 from __future__ import annotations
 
@@ -12,12 +12,38 @@ from ....errors import Errors, SapbertError
 from .packed import RrfPart, inner_zip, readable
 
 _FILE = re.compile(
-    r"(?:(?P<table>MRCONSO|MRSTY|MRDEF|MRREL|MRRANK)\.RRF(?:\.(?!gz)(?P<cut>[a-z]{2}))?|release\.dat)(?:\.gz)?",
+    r"(?:(?P<file>[A-Z]+)\.RRF(?:\.(?!gz)(?P<cut>[a-z]{2}))?|release\.dat)(?:\.gz)?",
     re.IGNORECASE,
 )
 _ARCHIVES = ("*.zip", "*.nlm", "*/*.nlm")
 _RELEASE_NAME = re.compile(rb"umls\.release\.name=(\S+)")
 _RELEASE_IN_PATH = re.compile(r"(?<!\d)(?:19|20)\d\dA[A-C](?![A-Z])", re.IGNORECASE)
+_RXNORM_RELEASE = re.compile(r"RxNorm_(?:full|weekly)_(?:prescribe_)?([0-9]{8})", re.IGNORECASE)
+_SUBSET = "prescribe"  # the folder of RxNorm's subset, which repeats its files
+
+
+class Layout(NamedTuple):
+    """How a product of the RRF family names its files.
+
+    Attributes:
+        files: The file of each table. RxNorm's files have the columns of tables of UMLS.
+        folder: The folder that holds them.
+        release: The name of a release in a path.
+    """
+
+    files: Mapping[str, str]
+    folder: str
+    release: re.Pattern[str]
+
+    def table(self, file: str) -> str | None:
+        """Return the table that a file holds. None if it is not used."""
+        return next((table for table, name in self.files.items() if name == file.upper()), None)
+
+
+UMLS = Layout({name: name for name in ("MRCONSO", "MRSTY", "MRDEF", "MRREL", "MRRANK")}, "META", _RELEASE_IN_PATH)
+RXNORM = Layout(
+    {"MRCONSO": "RXNCONSO", "MRSTY": "RXNSTY", "MRREL": "RXNREL", "RXNCUI": "RXNCUI"}, "rrf", _RXNORM_RELEASE
+)
 
 
 class _ReleaseFile(NamedTuple):
@@ -48,45 +74,60 @@ class Release(NamedTuple):
     name: str | None
 
 
-def find_release(path: Path) -> Release:
+def find_release(path: Path, layout: Layout = UMLS) -> Release:
     """Find the files of a release.
 
     Args:
         path: A folder of RRF files, or a folder that contains `META` or `<release>/META`. It may also be a folder with
             the zip files of a release, one of these zip files, or a single file. A single file with another name than
-            that of a table is read as MRCONSO. The other tables are looked up in its folder.
+            that of a table is read as MRCONSO. The other tables are looked up in its folder. For RxNorm, `META` is
+            `rrf`.
+        layout: The names of the files.
 
     Raises:
-        SapbertError: E120 if the path does not exist; E140 if there is no MRCONSO; E141 if a file occurs more than
-            once; E142 if a part is missing; E143 or E144 if a zip file cannot be read.
+        SapbertError: E120 if the path does not exist; E140 or E151 if there is no MRCONSO; E141 if a file occurs more
+            than once; E142 if a part is missing; E143 or E144 if a zip file cannot be read.
     """
     with readable(path):
-        found = list(_find_files(path))
+        found = list(_find_files(path, layout))
     homes = {file.home: file.part.place for file in found if file.table == "MRCONSO"}
     if not homes:
-        raise SapbertError(Errors.E140.format(path=path))
+        raise SapbertError(_missing(path, layout))
+    whole = {home: place for home, place in homes.items() if PurePosixPath(home).parent.name != _SUBSET}
+    homes = whole if layout is RXNORM and whole else homes
     if len(homes) > 1:
-        raise SapbertError(Errors.E141.format(table="MRCONSO", path=path, places=", ".join(map(str, homes.values()))))
+        places = ", ".join(map(str, homes.values()))
+        raise SapbertError(Errors.E141.format(table=layout.files["MRCONSO"], path=path, places=places))
     found = [file for file in found if file.home in homes]
     names = sorted({file.table for file in found if file.table})
-    tables = {table: _sort_parts(path, table, [file for file in found if file.table == table]) for table in names}
-    return Release(tables, _release_name(tables["MRCONSO"][0], [file.part for file in found if not file.table]))
+    tables = {
+        table: _sort_parts(path, layout.files[table], [file for file in found if file.table == table])
+        for table in names
+    }
+    return Release(tables, _release_name(tables["MRCONSO"][0], [file.part for file in found if not file.table], layout))
 
 
-def _find_files(path: Path) -> Iterator[_ReleaseFile]:
+def _missing(path: Path, layout: Layout) -> str:
+    if layout is UMLS:
+        return Errors.E140.format(path=path)
+    wanted = "the folder of a release of RxNorm, its rrf folder, or its zip file"
+    return Errors.E151.format(table=layout.files["MRCONSO"], path=path, wanted=wanted)
+
+
+def _find_files(path: Path, layout: Layout) -> Iterator[_ReleaseFile]:
     if path.is_dir():
-        folders = [path, path / "META", *sorted(path.glob("*/META"))]
-        found = [file for folder in folders if folder.is_dir() for file in _in_folder(folder)]
+        folders = [path, path / layout.folder, *sorted(path.glob(f"*/{layout.folder}"))]
+        found = [file for folder in folders if folder.is_dir() for file in _in_folder(folder, layout)]
         yield from found
         if not any(file.table == "MRCONSO" for file in found):
             for archive in sorted(archive for pattern in _ARCHIVES for archive in path.glob(pattern)):
-                yield from _in_archive(archive)
+                yield from _in_archive(archive, layout)
     elif path.suffix.lower() in (".zip", ".nlm"):
-        yield from _in_archive(path)
+        yield from _in_archive(path, layout)
     else:
         part = RrfPart(path, (), path.stat().st_size)
-        matched = _match_file(str(path.parent), path.name, part)
-        siblings = list(_in_folder(path.parent))
+        matched = _match_file(str(path.parent), path.name, part, layout)
+        siblings = list(_in_folder(path.parent, layout))
         if matched and (matched.cut or matched.table != "MRCONSO"):
             yield from siblings
         else:
@@ -94,32 +135,36 @@ def _find_files(path: Path) -> Iterator[_ReleaseFile]:
             yield _ReleaseFile(str(path.parent), "MRCONSO", "", part)
 
 
-def _in_folder(folder: Path) -> Iterator[_ReleaseFile]:
+def _in_folder(folder: Path, layout: Layout) -> Iterator[_ReleaseFile]:
     for file in sorted(folder.iterdir()):
-        found = _match_file(str(folder), file.name, RrfPart(file, (), file.stat().st_size)) if file.is_file() else None
-        if found:
+        part = RrfPart(file, (), file.stat().st_size)
+        if file.is_file() and (found := _match_file(str(folder), file.name, part, layout)):
             yield found
 
 
-def _in_archive(path: Path) -> Iterator[_ReleaseFile]:
+def _in_archive(path: Path, layout: Layout) -> Iterator[_ReleaseFile]:
     with readable(path), zipfile.ZipFile(path) as archive:
-        yield from _members(archive, path, ())
+        yield from _members(archive, path, (), layout)
 
 
-def _members(archive: zipfile.ZipFile, path: Path, outer: tuple[str, ...]) -> Iterator[_ReleaseFile]:
+def _members(archive: zipfile.ZipFile, path: Path, outer: tuple[str, ...], layout: Layout) -> Iterator[_ReleaseFile]:
     for info in archive.infolist():
         name = PurePosixPath(info.filename)
-        found = _match_file(str(name.parent), name.name, RrfPart(path, (*outer, info.filename), info.file_size))
+        part = RrfPart(path, (*outer, info.filename), info.file_size)
+        found = _match_file(str(name.parent), name.name, part, layout)
         if found:
             yield found
         elif name.suffix.lower() in (".zip", ".nlm") and not outer:  # one level only: deeper nesting could be endless
             with archive.open(info) as file, inner_zip(file, info.file_size) as inner:
-                yield from _members(inner, path, (info.filename,))
+                yield from _members(inner, path, (info.filename,), layout)
 
 
-def _match_file(home: str, name: str, part: RrfPart) -> _ReleaseFile | None:
+def _match_file(home: str, name: str, part: RrfPart, layout: Layout) -> _ReleaseFile | None:
     match = _FILE.fullmatch(name)
-    return _ReleaseFile(home, (match["table"] or "").upper(), (match["cut"] or "").lower(), part) if match else None
+    table = layout.table(match["file"] or "") if match else None
+    if not match or (match["file"] and not table):
+        return None
+    return _ReleaseFile(home, table or "", (match["cut"] or "").lower(), part)
 
 
 def _sort_parts(path: Path, table: str, files: list[_ReleaseFile]) -> tuple[RrfPart, ...]:
@@ -142,12 +187,12 @@ def _sort_parts(path: Path, table: str, files: list[_ReleaseFile]) -> tuple[RrfP
     return tuple(file.part for file in chosen)
 
 
-def _release_name(names: RrfPart, release_dat: list[RrfPart]) -> str | None:
+def _release_name(names: RrfPart, release_dat: list[RrfPart], layout: Layout) -> str | None:
     """Return the name of the release from its `release.dat`, else from the path."""
     for part in release_dat:
         with part.open(lambda block: None) as file:
             match = _RELEASE_NAME.search(file.read(1 << 16))
         if match:
             return match[1].decode("utf8", "replace")
-    in_path = _RELEASE_IN_PATH.findall(str(names.path.resolve().joinpath(*names.members)))
+    in_path = layout.release.findall(str(names.path.resolve().joinpath(*names.members)))
     return in_path[-1].upper() if in_path else None

@@ -13,7 +13,7 @@ from ....errors import Errors, SapbertError
 from ....types import Name, Record
 from ..context import ReaderContext
 from .atoms import CUI, Atom, AtomReader, AtomSelection, Ranks
-from .files import Release, find_release
+from .files import UMLS, Layout, find_release
 from .settings import UmlsSettings
 from .supplements import ConceptSupplement, SupplementTables
 from .tables import COLUMNS, Row, RrfTable
@@ -42,31 +42,43 @@ def read_umls(context: ReaderContext, *, umls: UmlsSettings | None = None) -> It
         SapbertError: E140 to E145 if files are missing, damaged or not sorted; E148 if there are no semantic types;
             E123 if the encoding is unknown.
     """
-    settings = umls or UmlsSettings()
-    try:
-        codecs.lookup(context.encoding)
-    except LookupError as error:
-        raise SapbertError(Errors.E123.format(path=context.path, encoding=context.encoding)) from error
-    release = find_release(context.path)
-    if settings.wanted_types() and "MRSTY" not in release.tables:
-        raise SapbertError(Errors.E148.format(path=context.path))
-    return _UmlsReader(context, release, settings).records()
+    return ReleaseReader(context, umls or UmlsSettings()).records()
 
 
-class _UmlsReader:
-    def __init__(self, context: ReaderContext, release: Release, settings: UmlsSettings) -> None:
-        self._context, self._release, self._settings = context, release, settings
+class ReleaseReader:
+    """Reads a release of UMLS. Subclasses read others that have the same tables.
+
+    Args:
+        context: The path and the settings of all readers.
+        settings: What to read.
+        layout: The names of the files.
+    """
+
+    def __init__(self, context: ReaderContext, settings: UmlsSettings, layout: Layout = UMLS) -> None:
+        try:
+            codecs.lookup(context.encoding)
+        except LookupError as error:
+            raise SapbertError(Errors.E123.format(path=context.path, encoding=context.encoding)) from error
+        release = find_release(context.path, layout)
+        if settings.wanted_types() and "MRSTY" not in release.tables:
+            raise SapbertError(Errors.E148.format(path=context.path))
+        self._context, self._release, self._settings, self._layout = context, release, settings, layout
         self._report = context.report
         self._wanted_types = settings.wanted_types()
         unused = {"MRDEF": not settings.definitions, "MRREL": not (settings.trade_names or settings.parents)}
-        used = [name for name in COLUMNS if not unused.get(name)]
-        self._absent = [name for name in used if name not in release.tables]
-        self._tables = {name: RrfTable(name, release.tables[name], context) for name in used if name in release.tables}
+        used = {name: layout.files[name] for name in COLUMNS if name in layout.files and not unused.get(name)}
+        self._absent = [file for name, file in used.items() if name not in release.tables]
+        self._tables = {
+            name: RrfTable(name, release.tables[name], context, file)
+            for name, file in used.items()
+            if name in release.tables
+        }
 
     def records(self) -> Iterator[Record]:
+        """Yield one record per concept."""
         self._report.bytes_total += sum(table.size for table in self._tables.values())
         names = self._tables["MRCONSO"]
-        selection, ranks = AtomSelection(self._settings), Ranks(self._tables.get("MRRANK"))
+        selection, ranks = AtomSelection(self._settings), self.ranks()
         parts = self._release.tables["MRCONSO"]
         supplements = SupplementTables(self._tables, parts, self._context, self._settings, selection, ranks)
         reader = AtomReader(names, self._context, selection, ranks)
@@ -78,6 +90,22 @@ class _UmlsReader:
         supplements.finish()
         self._report_totals(set(reader.sources.values()))
 
+    def ranks(self) -> Ranks:
+        """Return the ranks of sources and term types."""
+        return Ranks(self._tables.get("MRRANK"))
+
+    def concept_id(self, cui: str) -> str:
+        """Return the id of a concept."""
+        return cui
+
+    def alternative_ids(self, cui: str) -> tuple[str, ...]:
+        """Return other ids of a concept."""
+        return ()
+
+    def is_preferred(self, atom: Atom) -> bool:
+        """Return whether the release prefers this name within its language."""
+        return atom.is_preferred
+
     def _record(self, cui: str, rows: list[Row], supplement: ConceptSupplement, reader: AtomReader) -> Iterator[Record]:
         atoms = [atom for line, cells in rows if (atom := reader.atom(line, cells))]
         if not atoms:
@@ -87,11 +115,18 @@ class _UmlsReader:
         else:
             names = self._names(atoms, supplement.trade_names)
             types = supplement.types or self._context.types
-            yield Record(cui, names, types=types, definition=supplement.definition, parents=supplement.parents)
+            yield Record(
+                self.concept_id(cui),
+                names,
+                self.alternative_ids(cui),
+                types,
+                supplement.definition,
+                tuple(map(self.concept_id, supplement.parents)),
+            )
 
     def _names(self, atoms: list[Atom], trade_names: list[Atom]) -> tuple[Name, ...]:
         preferred = min(atoms, key=attrgetter("order"))
-        self._report.notes["concepts named by another than the release prefers"] += not preferred.is_preferred
+        self._report.notes["concepts named by another than the release prefers"] += not self.is_preferred(preferred)
         names = {(preferred.text, preferred.source): "preferred"}
         for atom in atoms:
             names.setdefault((atom.text, atom.source), "exact")
@@ -111,9 +146,9 @@ class _UmlsReader:
         names = self._tables["MRCONSO"]
         self._report.rows_read += names.n_rows
         self._report.rows_dropped["broken"] += names.n_broken
-        for name, table in self._tables.items():
+        for table in self._tables.values():
             if table is not names:
-                self._report.notes[f"{name} rows broken"] += table.n_broken
+                self._report.notes[f"{table.label} rows broken"] += table.n_broken
         without = sorted(set(self._settings.sources) - sources)
         self._report.notes[f"sources without a name: {', '.join(without)}"] += len(without)
         for counts in (self._report.rows_dropped, self._report.names_dropped, self._report.notes):
@@ -121,7 +156,7 @@ class _UmlsReader:
         self._report.origins[self._context.path] = {
             "release": self._release.name,
             "files": [file for table in self._tables.values() for file in table.files.values()],
-            "rows": {name: table.n_rows for name, table in self._tables.items()},
+            "rows": {table.label: table.n_rows for table in self._tables.values()},
             "absent": self._absent,
             "settings": asdict(self._settings),
         }

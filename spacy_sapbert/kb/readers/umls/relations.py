@@ -59,7 +59,7 @@ def read_relations(table: RrfTable, settings: UmlsSettings, selection: AtomSelec
         if not (one.isalnum() and other.isalnum()):
             reason = "no CUI"
         if reason:
-            notes[f"MRREL rows left out: {reason}"] += 1
+            notes[f"{table.label} rows left out: {reason}"] += 1
         elif one != other and brand_columns:
             drugs[one].add(other)
         elif one != other:

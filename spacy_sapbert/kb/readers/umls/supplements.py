@@ -83,7 +83,9 @@ class SupplementTables:
         """Read the tables to their ends, and count the rows that belong to no concept."""
         for name, rows in self._rows.items():
             rows.finish()
-            self._notes[f"{name} rows of concepts that MRCONSO does not have"] += rows.n_unknown
+            label = self._tables[name].label if name in self._tables else name
+            names = self._tables["MRCONSO"].label
+            self._notes[f"{label} rows of concepts that {names} does not have"] += rows.n_unknown
 
     def _definition(self, definitions: list[Row], names: list[Row]) -> str | None:
         """Return the definition of the source with the highest rank. A definition has the language of its atom."""

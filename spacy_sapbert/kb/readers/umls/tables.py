@@ -17,21 +17,23 @@ from .packed import RrfPart
 Row = tuple[int, list[bytes]]
 """The line of a row, counted across all parts, and its undecoded cells."""
 
-COLUMNS = {"MRCONSO": 18, "MRSTY": 6, "MRDEF": 8, "MRREL": 16, "MRRANK": 4}
+COLUMNS = {"MRCONSO": 18, "MRSTY": 6, "MRDEF": 8, "MRREL": 16, "MRRANK": 4, "RXNCUI": 5}
 
 
 class RrfTable:
     """A table of a release.
 
     Attributes:
+        label: Name of the file, for reports.
         path (Path): Path of the file. For a table in parts, their common folder with the name of the whole table.
         n_rows (int): Rows read so far, including broken and skipped rows.
         n_broken (int): Broken rows among them.
         files: For each part read to its end, its path below the release, size and checksum.
     """
 
-    def __init__(self, name: str, parts: tuple[RrfPart, ...], context: ReaderContext) -> None:
-        self.path = parts[0].place if len(parts) == 1 else parts[0].place.with_name(f"{name}.RRF")
+    def __init__(self, name: str, parts: tuple[RrfPart, ...], context: ReaderContext, label: str = "") -> None:
+        self.label = label or name
+        self.path = parts[0].place if len(parts) == 1 else parts[0].place.with_name(f"{self.label}.RRF")
         self.n_rows = 0
         self.n_broken = 0
         self.files: dict[str, dict[str, Any]] = {}

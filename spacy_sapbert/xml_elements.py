@@ -4,10 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import cast
 from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
 
-from ..errors import Errors, SapbertError
+from .errors import Errors, SapbertError
+
+
+class LocatedElement(Element):
+    """An element with its place in the file.
+
+    Attributes:
+        line: The line at which it starts.
+    """
+
+    line = 0
 
 
 class ElementParser:
@@ -32,9 +43,9 @@ class ElementParser:
         self._depth = 0
         self._line = 0
         self._tree: TreeBuilder | None = None
-        self._ready: list[tuple[int, Element]] = []
+        self._ready: list[tuple[int, LocatedElement]] = []
 
-    def elements(self, chunks: Iterable[bytes]) -> Iterator[tuple[int, Element]]:
+    def elements(self, chunks: Iterable[bytes]) -> Iterator[tuple[int, LocatedElement]]:
         """Parse the file.
 
         Args:
@@ -71,11 +82,16 @@ class ElementParser:
             raise SapbertError(Errors.E207.format(**found))
         if self._depth == len(self._tags) - 1 and tag == self._tags[-1]:
             self._line = self._parser.CurrentLineNumber
-            self._tree = TreeBuilder()
+            self._tree = TreeBuilder(element_factory=self._element)
             self._parser.CharacterDataHandler = self._tree.data
         self._depth += 1
         if self._tree:
             self._tree.start(tag, attributes)
+
+    def _element(self, tag: str, attributes: dict[str, str]) -> LocatedElement:
+        element = LocatedElement(tag, attributes)
+        element.line = self._parser.CurrentLineNumber
+        return element
 
     def _end(self, tag: str) -> None:
         self._depth -= 1
@@ -83,7 +99,7 @@ class ElementParser:
             return
         self._tree.end(tag)
         if self._depth == len(self._tags) - 1:
-            self._ready.append((self._line, self._tree.close()))
+            self._ready.append((self._line, cast(LocatedElement, self._tree.close())))
             self._tree = None
             self._parser.CharacterDataHandler = None
 

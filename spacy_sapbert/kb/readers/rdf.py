@@ -1,0 +1,445 @@
+"""Read OWL ontologies and SKOS vocabularies in RDF: RDF/XML, Turtle, N-Triples, N-Quads and TriG.
+
+The library `pyoxigraph` parses the file. The values of all classes are held in memory, because RDF has no order. A
+class with four texts takes about 2 KB.
+
+OWL classes have the annotations of OBO ontologies (oboInOwl, IAO), of the NCI Thesaurus and of EFO. Classes of
+BioPortal have SKOS labels. So all properties are read from classes and concepts alike.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+from xml.parsers import expat
+
+from ...errors import Errors, SapbertError
+from ...files import without_gz
+from ...types import Record
+from .context import ReaderContext
+from .curies import curie, has_prefix, without_release
+from .obsolete import Obsolete, replaced_ids
+
+if TYPE_CHECKING:
+    from pyoxigraph import Quad
+
+_CHUNK = 1 << 16
+_MAX_ENTITY = 300  # characters; the entities of ontologies are namespaces
+
+_RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
+_RDFS = "http://www.w3.org/2000/01/rdf-schema#"
+_OWL = "http://www.w3.org/2002/07/owl#"
+_SKOS = "http://www.w3.org/2004/02/skos/core#"
+_SKOSXL = "http://www.w3.org/2008/05/skos-xl#"
+_OBO = "http://purl.obolibrary.org/obo/"
+_OBO_IN_OWL = "http://www.geneontology.org/formats/oboInOwl#"
+_NCIT = "http://ncicb.nci.nih.gov/xml/owl/EVS/Thesaurus.owl#"
+_EFO = "http://www.ebi.ac.uk/efo/"
+_UMLS = "http://bioportal.bioontology.org/ontologies/umls/"
+_OBSOLETE_CLASS = re.compile(r".*[#/]ObsoleteClass")
+
+# What a resource is. Anything else, such as the metadata of the ontology, is not a row.
+_KINDS = {
+    f"{_OWL}Class": "class",
+    f"{_RDFS}Class": "class",
+    f"{_SKOS}Concept": "class",
+    f"{_OWL}DeprecatedClass": "obsolete",
+    f"{_OWL}ObjectProperty": "property",
+    f"{_OWL}DatatypeProperty": "property",
+    f"{_OWL}AnnotationProperty": "property",
+    f"{_OWL}NamedIndividual": "individual",
+}
+_LABELS = ("pref_label", "label")  # the first has precedence
+_SCOPES = ("exact", "narrow", "broad", "related")
+_DEFINITION, _XREF, _PARENT, _CHILD, _TYPE, _ALTERNATIVE_ID = "definition", "xref", "parent", "child", "type", "alt_id"
+_DEPRECATED, _REPLACED_BY, _LITERAL_FORM, _IMPORTS = "deprecated", "replaced_by", "literal_form", "imports"
+_FIELDS = {
+    f"{_SKOS}prefLabel": "pref_label",
+    f"{_SKOSXL}prefLabel": "pref_label",
+    f"{_RDFS}label": "label",
+    f"{_SKOS}altLabel": "exact",
+    f"{_SKOSXL}altLabel": "exact",
+    f"{_SKOS}hiddenLabel": "exact",
+    f"{_SKOSXL}hiddenLabel": "exact",
+    f"{_OBO_IN_OWL}hasExactSynonym": "exact",
+    f"{_OBO_IN_OWL}hasNarrowSynonym": "narrow",
+    f"{_OBO_IN_OWL}hasBroadSynonym": "broad",
+    f"{_OBO_IN_OWL}hasRelatedSynonym": "related",
+    f"{_OBO}IAO_0000118": "exact",
+    f"{_EFO}alternative_term": "exact",
+    f"{_NCIT}P90": "exact",
+    f"{_OBO}IAO_0000115": _DEFINITION,
+    f"{_SKOS}definition": _DEFINITION,
+    f"{_NCIT}P97": _DEFINITION,
+    f"{_OBO_IN_OWL}hasDbXref": _XREF,
+    f"{_SKOS}exactMatch": _XREF,
+    f"{_UMLS}cui": _XREF,
+    f"{_RDFS}subClassOf": _PARENT,
+    f"{_SKOS}broader": _PARENT,
+    f"{_SKOS}narrower": _CHILD,
+    f"{_OBO_IN_OWL}hasOBONamespace": _TYPE,
+    f"{_UMLS}hasSTY": _TYPE,
+    f"{_OBO_IN_OWL}hasAlternativeId": _ALTERNATIVE_ID,
+    f"{_OWL}deprecated": _DEPRECATED,
+    f"{_OBO}IAO_0100001": _REPLACED_BY,
+    "http://purl.org/dc/terms/isReplacedBy": _REPLACED_BY,
+    f"{_SKOSXL}literalForm": _LITERAL_FORM,
+    f"{_OWL}imports": _IMPORTS,
+}
+_SYNTAXES = {".nt": "N_TRIPLES", ".nq": "N_QUADS", ".trig": "TRIG"}
+_SYNTAX_NAMES = {
+    "N_TRIPLES": "N-Triples",
+    "N_QUADS": "N-Quads",
+    "TRIG": "TriG",
+    "TURTLE": "Turtle",
+    "RDF_XML": "RDF/XML",
+}  # How a file in a syntax begins that cannot be read.
+_OTHER_SYNTAXES = {
+    "Prefix(": "OWL functional syntax",
+    "Ontology(": "OWL functional syntax",
+    "Prefix:": "Manchester syntax",
+    "Ontology:": "Manchester syntax",
+}
+
+
+class _Value(NamedTuple):
+    """The object of a triple.
+
+    Attributes:
+        text: A literal, an IRI, or the label of a blank node.
+        kind: "literal", "iri" or "blank".
+        language: Primary language tag of a literal in lower case; empty if there is none.
+    """
+
+    text: str
+    kind: str
+    language: str = ""
+
+
+class _Resource:
+    """The triples of a subject.
+
+    Attributes:
+        kinds: What it is: values of `_KINDS`.
+        values: Values by field, in the order of the file.
+    """
+
+    __slots__ = ("kinds", "values")
+
+    def __init__(self) -> None:
+        self.kinds: set[str] = set()
+        self.values: dict[str, list[_Value]] = {}
+
+    def texts(self, field: str) -> list[str]:
+        """Return literals and IRIs of a field."""
+        return [value.text for value in self.values.get(field, ()) if value.kind != "blank"]
+
+    def iris(self, field: str) -> list[str]:
+        return [value.text for value in self.values.get(field, ()) if value.kind == "iri"]
+
+
+_Resources = dict[tuple[str, str], _Resource]
+"""Resources by kind and text of their `_Value`."""
+
+
+def read_rdf(
+    context: ReaderContext, *, prefixes: Sequence[str] = (), languages: Sequence[str] = ("en",)
+) -> Iterator[Record]:
+    """Read the classes of an ontology and the concepts of a SKOS vocabulary, unless they are obsolete.
+
+    `skos:prefLabel` has precedence over `rdfs:label`. Parents are named superclasses and broader concepts. The
+    ontologies that a file imports are not read. Their number is reported.
+
+    Args:
+        context: The file and the settings.
+        prefixes: Read only classes with these id prefixes, since many files contain classes of other ontologies.
+        languages: Languages of names and definitions, such as "en". The first one has precedence. Texts without a
+            language are always read. If empty, all languages are read, and English has precedence.
+
+    Yields:
+        One record per class or concept, in the order of the file.
+
+    Raises:
+        SapbertError: E149 if `pyoxigraph` is missing; E150 if the file is not valid; E163 if it has another syntax of
+            OWL; E205 or E206 if the head of an XML file is malformed or defines unsafe entities.
+    """
+    languages = [language.lower().partition("-")[0] for language in languages]
+    resources = _collect(context, languages)
+    replaced = _replaced_ids(context, resources)
+    parents = _inverse_parents(resources)
+    for (kind, iri), resource in resources.items():
+        if kind != "iri" or not resource.kinds:
+            continue
+        context.report.rows_read += 1
+        reason = _reason_to_drop(context, iri, resource, prefixes)
+        if reason:
+            context.drop(reason)
+            continue
+        (concept_id,) = context.ids([curie(iri)])[:1] or ("",)
+        yield from context.record(
+            1,
+            concept_id,
+            _names(context, iri, resource, resources, languages),
+            alternative_ids=[*map(curie, resource.texts(_ALTERNATIVE_ID)), *replaced.get(concept_id, ())],
+            types=[_type(text) for text in resource.texts(_TYPE)],
+            definition=next(iter(resource.texts(_DEFINITION)), None),
+            parents=map(curie, [*resource.iris(_PARENT), *parents.get(iri, ())]),
+            xrefs=(without_release(curie(text)) for text in resource.texts(_XREF)),
+        )
+
+
+def _reason_to_drop(context: ReaderContext, iri: str, resource: _Resource, prefixes: Sequence[str]) -> str | None:
+    if resource.kinds.isdisjoint(("class", "obsolete")):
+        return min(resource.kinds)
+    if _is_obsolete(iri, resource):
+        return "obsolete"
+    ids = context.ids([curie(iri)])
+    if prefixes and ids and not has_prefix(ids[0], prefixes):
+        return "other prefix"
+    return None
+
+
+def _names(
+    context: ReaderContext, iri: str, resource: _Resource, resources: _Resources, languages: Sequence[str]
+) -> list[tuple[str, str]]:
+    """Return texts and scopes, with the preferred name first."""
+    precedence = {language: order for order, language in enumerate(languages or ("en", ""))}
+    labels = [value for field in _LABELS for value in _literals(context, iri, resource, field, resources)]
+    labels.sort(key=lambda value: precedence.get(value.language, len(precedence)))
+    names = [(value.text, "exact" if index else "preferred") for index, value in enumerate(labels)]
+    for scope in _SCOPES:
+        names += [(value.text, scope) for value in _literals(context, iri, resource, scope, resources)]
+    return names
+
+
+def _literals(
+    context: ReaderContext, iri: str, resource: _Resource, field: str, resources: _Resources
+) -> Iterator[_Value]:
+    """Yield the texts of a field. A label that is a resource, as in SKOS-XL, has a literal form."""
+    for value in resource.values.get(field, ()):
+        if value.kind == "literal":
+            yield value
+            continue
+        label = resources.get((value.kind, value.text))
+        if label and _LITERAL_FORM in label.values:
+            yield from label.values[_LITERAL_FORM]
+        else:
+            context.broken(1, f"the label {value.text} of <{iri}> is not a text")
+
+
+def _type(text: str) -> str:
+    """Return a type. BioPortal writes semantic types of UMLS as IRIs that end in a TUI."""
+    return text.rpartition("/")[2] if text.startswith("http") else text
+
+
+def _is_obsolete(iri: str, resource: _Resource) -> bool:
+    lineage = [iri, *resource.iris(_PARENT)]
+    is_deprecated = any(text in ("true", "1") for text in resource.texts(_DEPRECATED))
+    return "obsolete" in resource.kinds or is_deprecated or any(map(_OBSOLETE_CLASS.fullmatch, lineage))
+
+
+def _replaced_ids(context: ReaderContext, resources: _Resources) -> dict[str, list[str]]:
+    obsolete = {}
+    for (kind, iri), resource in resources.items():
+        ids = context.ids(map(curie, [iri, *resource.texts(_ALTERNATIVE_ID)]))
+        if kind == "iri" and ids and _is_obsolete(iri, resource):
+            obsolete[ids[0]] = Obsolete(ids, context.ids(map(curie, resource.texts(_REPLACED_BY))))
+    return replaced_ids(obsolete)
+
+
+def _inverse_parents(resources: _Resources) -> dict[str, list[str]]:
+    """Return the parents that only a parent states, by the IRI of the child."""
+    parents: defaultdict[str, list[str]] = defaultdict(list)
+    for (kind, iri), resource in resources.items():
+        for child in resource.iris(_CHILD) if kind == "iri" else ():
+            parents[child].append(iri)
+    return parents
+
+
+# --- triples
+
+
+def _collect(context: ReaderContext, languages: Sequence[str]) -> _Resources:
+    """Read the triples of the fields. Texts in other languages are counted and skipped."""
+    resources: _Resources = {}
+    for quad in _quads(context):
+        predicate = quad.predicate.value
+        field = _FIELDS.get(predicate)
+        if not field and predicate != _RDF_TYPE:
+            continue
+        value, subject = _value(quad.object), _value(quad.subject)
+        if value is None or subject is None:
+            continue
+        if not field:
+            if found := _KINDS.get(value.text):
+                resources.setdefault((subject.kind, subject.text), _Resource()).kinds.add(found)
+        elif value.language and languages and value.language not in languages:
+            context.report.names_dropped["language"] += field != _DEFINITION
+            if field == _LITERAL_FORM:  # the label exists
+                resources.setdefault((subject.kind, subject.text), _Resource()).values.setdefault(field, [])
+        elif field == _IMPORTS:
+            context.report.notes["imported ontologies that are not read"] += 1
+        else:
+            resource = resources.setdefault((subject.kind, subject.text), _Resource())
+            resource.values.setdefault(field, []).append(value)
+    return resources
+
+
+def _value(term: Any) -> _Value | None:
+    """Return a value of our own for a term. A triple within a triple has none."""
+    kind = {"NamedNode": "iri", "BlankNode": "blank", "Literal": "literal"}.get(type(term).__name__)
+    if not kind:
+        return None
+    language = getattr(term, "language", None) or ""
+    return _Value(term.value, kind, language.lower().partition("-")[0])
+
+
+def _quads(context: ReaderContext) -> Iterator[Quad]:
+    """Parse the file.
+
+    Raises:
+        SapbertError: See `read_rdf`.
+    """
+    syntax = _syntax(context)
+    try:
+        import pyoxigraph
+    except ImportError as error:
+        raise SapbertError(Errors.E149.format(path=context.path, reason=error)) from error
+    with context.open() as file:
+        chunks: Iterator[bytes] = (text.encode() for text in iter(lambda: file.read(_CHUNK), ""))
+        if syntax == "RDF_XML":
+            chunks = _with_checked_head(context, chunks)
+        source = io.BufferedReader(_ChunkReader(chunks))
+        format = getattr(pyoxigraph.RdfFormat, syntax)
+        try:
+            # relative IRIs need a base; `lenient` accepts the blanks and brackets in the IRIs of real ontologies
+            yield from pyoxigraph.parse(source, format=format, base_iri="file:///", lenient=True)
+        except SyntaxError as error:
+            raise _syntax_error(context, _SYNTAX_NAMES[syntax], error) from error
+
+
+def _syntax(context: ReaderContext) -> str:
+    """Return the name of the syntax, as `pyoxigraph.RdfFormat` has it.
+
+    Raises:
+        SapbertError: E163 if this is a syntax of OWL that is not RDF.
+    """
+    with context.open() as file:
+        head = file.read(_CHUNK)
+    lines = (line.strip() for line in head.split("\n"))
+    start = next((line for line in lines if line and not line.startswith("#")), "")
+    other = next((name for beginning, name in _OTHER_SYNTAXES.items() if start.startswith(beginning)), None)
+    if start.startswith(("<?xml", "<!", "<rdf:RDF", "<Ontology")):
+        if re.search(r"<(?:\w+:)?RDF\b", head):
+            return "RDF_XML"
+        other = "OWL/XML" if "<Ontology" in head else "XML, but not RDF/XML"
+    if other:
+        raise SapbertError(Errors.E163.format(path=context.path, syntax=other))
+    return _SYNTAXES.get(without_gz(context.path).suffix.lower(), "TURTLE")
+
+
+def _syntax_error(context: ReaderContext, syntax: str, error: SyntaxError) -> SapbertError:
+    line = error.lineno or (_malformed_line(context) if syntax == "RDF/XML" else None)
+    place = f", line {line}" if line else ""
+    return SapbertError(Errors.E150.format(path=context.path, place=place, syntax=syntax, reason=error.msg))
+
+
+def _malformed_line(context: ReaderContext) -> int | None:
+    """Return the line at which XML is malformed, since the library does not report it. None if it is well-formed."""
+    parser = expat.ParserCreate("utf-8")
+    with context.open() as file:
+        chunks = (text.encode() for text in iter(lambda: file.read(_CHUNK), ""))
+        try:
+            for chunk in _with_checked_head(context, chunks):
+                parser.Parse(chunk, False)
+            parser.Parse(b"", True)
+        except expat.ExpatError as error:
+            return error.lineno
+    return None
+
+
+class _ChunkReader(io.RawIOBase):
+    """A file of chunks of bytes."""
+
+    def __init__(self, chunks: Iterable[bytes]) -> None:
+        self._chunks = iter(chunks)
+        self._rest = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        self._rest = self._rest or next(self._chunks, b"")
+        block, self._rest = self._rest[: len(buffer)], self._rest[len(buffer) :]
+        buffer[: len(block)] = block
+        return len(block)
+
+
+# --- the head of an XML file
+
+
+class _RootFound(Exception):
+    pass
+
+
+class _Head:
+    """Parses an XML file up to its root element.
+
+    Attributes:
+        entities: The values of the entities that the file defines.
+        n_bytes: Number of bytes before the root element.
+        n_lines: Number of lines before it.
+    """
+
+    def __init__(self, context: ReaderContext) -> None:
+        self.entities: dict[str, str] = {}
+        self.n_bytes = self.n_lines = 0
+        self._context = context
+        self._parser = expat.ParserCreate("utf-8")
+        self._parser.StartElementHandler = self._start
+        self._parser.EntityDeclHandler = self._declare
+
+    def ends_in(self, chunk: bytes) -> bool:
+        """Parse the next chunk, and return whether the root element has begun."""
+        try:
+            self._parser.Parse(chunk, not chunk)
+        except _RootFound:
+            return True
+        except expat.ExpatError as error:
+            reason = expat.errors.messages[error.code]
+            message = Errors.E205.format(path=self._context.path, line=error.lineno, reason=reason)
+            raise SapbertError(message) from error
+        return False
+
+    def _start(self, tag: str, attributes: dict[str, str]) -> None:
+        self.n_bytes, self.n_lines = self._parser.CurrentByteIndex, self._parser.CurrentLineNumber - 1
+        raise _RootFound
+
+    def _declare(self, name: str, is_parameter: int, value: str | None, *_: object) -> None:
+        is_plain = value is not None and len(value) <= _MAX_ENTITY and not set(value) & {"&", "<", '"', "%"}
+        if is_parameter or value is None or not is_plain:
+            what = f"the entity {name}, which is long, nested or outside the file,"
+            line = self._parser.CurrentLineNumber
+            raise SapbertError(Errors.E206.format(path=self._context.path, line=line, what=what))
+        self.entities.setdefault(name, value)
+
+
+def _with_checked_head(context: ReaderContext, chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """Replace what comes before the root element by declarations of short entities without nesting.
+
+    Ontologies abbreviate namespaces by entities, so these must work. But nested entities could expand without bound.
+    """
+    head, before = _Head(context), b""
+    for chunk in chunks:
+        before += chunk
+        if head.ends_in(chunk):
+            break
+    else:
+        head.ends_in(b"")
+    declared = "".join(f'<!ENTITY {name} "{value}">' for name, value in head.entities.items())
+    yield (f"<!DOCTYPE r [{declared}]>" if declared else "").encode() + b"\n" * head.n_lines
+    yield before[head.n_bytes :]
+    yield from chunks

@@ -1,0 +1,362 @@
+"""Read SNOMED CT in Release Format 2 (RF2): the folder or zip file of an edition.
+
+The files and columns are those of the SNOMED CT Release File Specifications. Rows go into a temporary database, so
+memory does not grow with the release. A component may occur several times, as in Full files or in an extension that is
+read with the International Edition. Its row with the latest effective time counts.
+"""
+
+from __future__ import annotations
+
+import codecs
+import hashlib
+import re
+import sqlite3
+import zipfile
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ...errors import Errors, SapbertError
+from ...types import Record
+from .context import ReaderContext
+from .obsolete import Obsolete, replaced_ids
+from .umls.packed import RrfPart, readable
+from .umls.tables import temporary_database
+
+# Extensions name themselves before the view: sct2_Description_SpanishExtensionSnapshot-es_INT_20240331.txt
+_FILE = re.compile(
+    r"x?(?:sct2|der2)_(?P<table>Concept|Description|TextDefinition|Relationship|cRefset_Language|cRefset_Association)"
+    r"_?(?P<content>[A-Za-z]*)(?:-[A-Za-z-]+)?_[^_]+_(?P<release>[0-9]{8})\.txt(?:\.gz)?"
+)
+_VIEWS = ("Snapshot", "Full", "Delta")
+_FSN, _SYNONYM, _DEFINITION = 900000000000003001, 900000000000013009, 900000000000550004
+_IS_A = 116680003
+_PREFERRED = 900000000000548007
+_US_ENGLISH, _GB_ENGLISH = 900000000000509007, 900000000000508004
+_REPLACEMENTS = (900000000000527005, 900000000000526001)  # SAME AS, REPLACED BY
+_SEMANTIC_TAG = re.compile(r"\((?P<tag>[^()]+)\)\s*\Z")
+
+
+class _Table(NamedTuple):
+    """What is read from the files of a kind.
+
+    Attributes:
+        name: The table of the temporary database.
+        columns: The needed columns, after id, effectiveTime and active, which all files have.
+        only: Rows are read only if this column has one of these values.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    only: tuple[str, tuple[int, ...]] | None = None
+
+
+_DESCRIPTION_COLUMNS = ("conceptId", "languageCode", "typeId", "term")
+_TABLES = {
+    "Concept": _Table("concepts", ()),
+    "Description": _Table("descriptions", _DESCRIPTION_COLUMNS, ("typeId", (_FSN, _SYNONYM))),
+    "TextDefinition": _Table("descriptions", _DESCRIPTION_COLUMNS, ("typeId", (_DEFINITION,))),
+    "Relationship": _Table("parents", ("sourceId", "destinationId"), ("typeId", (_IS_A,))),
+    "cRefset_Language": _Table("acceptabilities", ("refsetId", "referencedComponentId", "acceptabilityId")),
+    "cRefset_Association": _Table(
+        "replacements", ("referencedComponentId", "targetComponentId"), ("refsetId", _REPLACEMENTS)
+    ),
+}
+_TEXTS = ("languageCode", "term")
+_KEYS = {"descriptions": "conceptId", "parents": "sourceId", "acceptabilities": "referencedComponentId"}
+
+
+class _File(NamedTuple):
+    """A file of the release.
+
+    Attributes:
+        table: A key of `_TABLES`.
+        view: "Snapshot", "Full" or "Delta".
+        release: The date in its name.
+        part: Where it is.
+    """
+
+    table: str
+    view: str
+    release: str
+    part: RrfPart
+
+
+class _Description(NamedTuple):
+    """A name or definition of a concept.
+
+    Attributes:
+        order: Sort key of its language.
+        type: `_FSN`, `_SYNONYM` or `_DEFINITION`.
+        acceptability: Sort key: a lower one is preferred.
+        id: Its number.
+        text: The text.
+    """
+
+    order: int
+    type: int
+    acceptability: int
+    id: int
+    text: str
+
+
+def read_snomed(
+    context: ReaderContext, *, languages: Sequence[str] = ("en",), language_refset: str | None = None
+) -> Iterator[Record]:
+    """Read the active concepts. The semantic tag of the fully specified name is the type, such as "disorder".
+
+    The preferred synonym of the language reference set is the preferred name. All other active synonyms are names as
+    well, and so is the fully specified name without its tag. A concept that was retired as a duplicate, or replaced by
+    another concept, gives its id to that concept.
+
+    Args:
+        context: The folder or zip file of an edition. Snapshot files are read, or Full files if there are none.
+        languages: Languages of names, such as "en". The first one has precedence. If empty, all are read.
+        language_refset: Id of the reference set that selects preferred names. Default: US English, then GB English,
+            then any other.
+
+    Yields:
+        One record per concept, in the order of the ids.
+
+    Raises:
+        SapbertError: E120, E143 or E144 if a file cannot be read; E151 if there are no concepts or descriptions; E152
+            if a column is missing; E153 if there are only Delta files; E154 if there is no such reference set.
+    """
+    context = replace(context, id_prefix=context.id_prefix or "SNOMEDCT")
+    files = _release_files(context.path)
+    context.report.bytes_total += sum(file.part.size for file in files)
+    with closing(temporary_database()) as database:
+        _create_tables(database)
+        manifests = [_load(context, database, file) for file in files]
+        releases = sorted({file.release for file in files})
+        context.report.origins[context.path] = {"release": releases[-1], "files": manifests}
+        refsets = _refsets(context, database, language_refset)
+        yield from _records(context, database, _DescriptionReader(database, languages, refsets))
+
+
+def is_snomed(names: Iterator[str]) -> bool:
+    """Return whether one of these paths is that of an RF2 file of concepts."""
+    found = (_FILE.fullmatch(Path(name).name) for name in names)
+    return any(match and match["table"] == "Concept" for match in found)
+
+
+# --- files
+
+
+def _release_files(path: Path) -> list[_File]:
+    """Return the Snapshot files, or the Full files if there are no Snapshot files.
+
+    Raises:
+        SapbertError: E120, E143 or E144 if the path cannot be read; E151 or E153 if there are no such files.
+    """
+    with readable(path):
+        found = sorted(_find_files(path), key=lambda file: file.part.place)
+    for view in _VIEWS[:2]:
+        files = [file for file in found if file.view == view]
+        if any(file.table == "Concept" for file in files):
+            if not any(file.table == "Description" for file in files):
+                wanted = "a complete release"
+                raise SapbertError(Errors.E151.format(table=f"sct2_Description_{view}", path=path, wanted=wanted))
+            return files
+    if found:
+        raise SapbertError(Errors.E153.format(path=path))
+    wanted = "the folder or the zip file of a release of SNOMED CT"
+    raise SapbertError(Errors.E151.format(table="sct2_Concept_Snapshot file", path=path, wanted=wanted))
+
+
+def _find_files(path: Path) -> Iterator[_File]:
+    if path.is_dir():
+        paths = [file for file in path.rglob("*_*") if file.is_file()]
+        parts = [RrfPart(file, (), file.stat().st_size) for file in paths]
+    elif zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            parts = [RrfPart(path, (info.filename,), info.file_size) for info in archive.infolist()]
+    else:
+        path.stat()  # raises an error if there is no such file
+        parts = []
+    for part in parts:
+        match = _FILE.fullmatch(part.place.name)
+        view = next((view for view in _VIEWS if match and view in match["content"]), None)
+        if match and view:
+            yield _File(match["table"], view, match["release"], part)
+
+
+def _create_tables(database: sqlite3.Connection) -> None:
+    for table in _TABLES.values():
+        columns = "".join(f", {column}" for column in table.columns)
+        database.execute(
+            f"CREATE TABLE IF NOT EXISTS {table.name} (id PRIMARY KEY, time, active{columns}) WITHOUT ROWID"
+        )
+    database.execute("BEGIN")
+
+
+def _load(context: ReaderContext, database: sqlite3.Connection, file: _File) -> dict[str, Any]:
+    """Copy the rows of a file into the database. Return its name, size and checksum."""
+    table, digest = _TABLES[file.table], hashlib.sha256()
+
+    def watch(block: bytes) -> None:
+        digest.update(block)
+        context.report.bytes_read += len(block)
+
+    columns = ("id", "time", "active", *table.columns)
+    updates = ", ".join(f"{column} = excluded.{column}" for column in columns[1:])
+    marks = ", ".join("?" * len(columns))
+    insert = (
+        f"INSERT INTO {table.name} VALUES ({marks}) ON CONFLICT (id) DO UPDATE SET {updates} WHERE excluded.time > time"
+    )
+    database.executemany(insert, _rows(replace(context, path=file.part.place), file, table, watch))
+    name = "/".join([file.part.path.name, *file.part.members])
+    return {"file": name, "bytes": file.part.size, "sha256": digest.hexdigest()}
+
+
+def _rows(
+    context: ReaderContext, file: _File, table: _Table, watch: Callable[[bytes], object]
+) -> Iterator[tuple[Any, ...]]:
+    """Yield the needed cells of each row. Broken rows are reported.
+
+    Raises:
+        SapbertError: E152 if a column is missing.
+    """
+    with file.part.open(watch) as lines:
+        header = next(lines, b"").removeprefix(codecs.BOM_UTF8).decode("latin-1").rstrip("\r\n").split("\t")
+        filtered = (table.only[0],) if table.only else ()
+        for column in ("id", "effectiveTime", "active", *table.columns, *filtered):
+            if column not in header:
+                columns = ", ".join(header)
+                raise SapbertError(Errors.E152.format(path=context.path, column=column, columns=columns))
+        places = [header.index(column) for column in table.columns]
+        for number, line in enumerate(lines, start=2):
+            try:
+                row = dict(zip(header, _cells(line, context.encoding, len(header)), strict=True))
+                if table.only and _number(row[table.only[0]], table.only[0]) not in table.only[1]:
+                    continue
+                cells = list(row.values())
+                values = [cells[at] if header[at] in _TEXTS else _number(cells[at], header[at]) for at in places]
+                # members of reference sets have UUIDs
+                row_id = row["id"] if file.table.startswith("cRefset") else _number(row["id"], "id")
+            except ValueError as error:
+                context.broken(number, str(error))
+                continue
+            yield (row_id, row["effectiveTime"], row["active"] == "1", *values)
+
+
+def _cells(line: bytes, encoding: str, n_columns: int) -> list[str]:
+    """Split a line.
+
+    Raises:
+        ValueError: If it cannot be decoded, or has more or fewer cells than the header.
+    """
+    try:
+        cells = line.decode(encoding).rstrip("\r\n").split("\t")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"this is not {encoding} ({error.reason})") from error
+    if len(cells) != n_columns:
+        raise ValueError(f"{len(cells)} cells instead of {n_columns}")
+    return cells
+
+
+def _number(cell: str, column: str) -> int:
+    if not (cell.isascii() and cell.isdecimal() and len(cell) <= 18):
+        raise ValueError(f"'{cell}' in the column {column} is not an id")
+    return int(cell)
+
+
+# --- concepts
+
+
+def _refsets(context: ReaderContext, database: sqlite3.Connection, wanted: str | None) -> list[int]:
+    """Return the ids of the language reference sets by precedence.
+
+    Raises:
+        SapbertError: E154 if the wanted one has no description.
+    """
+    if wanted is None:
+        return [_US_ENGLISH, _GB_ENGLISH]
+    found = [row[0] for row in database.execute("SELECT DISTINCT refsetId FROM acceptabilities ORDER BY 1")]
+    if wanted.strip() not in map(str, found):
+        known = ", ".join(map(str, found)) or "none"
+        raise SapbertError(Errors.E154.format(refset=wanted, path=context.path, known=known))
+    return [int(wanted)]
+
+
+class _DescriptionReader:
+    """Finds the descriptions of a concept."""
+
+    def __init__(self, database: sqlite3.Connection, languages: Sequence[str], refsets: Sequence[int]) -> None:
+        for table, column in _KEYS.items():
+            database.execute(f"CREATE INDEX {table}_by_key ON {table} ({column})")
+        self._database = database
+        self._languages = {language.lower().partition("-")[0]: order for order, language in enumerate(languages)}
+        self._refsets = {refset: order for order, refset in enumerate(refsets)}
+        self.dropped: Counter[str] = Counter()
+
+    def of(self, concept: int) -> list[_Description]:
+        """Return the active descriptions in the wanted languages, the preferred ones first."""
+        query = "SELECT id, active, languageCode, typeId, term FROM descriptions WHERE conceptId = ?"
+        found = []
+        for number, active, language, type_id, text in self._database.execute(query, (concept,)):
+            code = language.lower().partition("-")[0]
+            order = self._languages.get(code, None if self._languages else int(code != "en"))
+            if not active:
+                self.dropped["inactive"] += type_id != _DEFINITION
+            elif order is None:
+                self.dropped["language"] += type_id != _DEFINITION
+            else:
+                found.append(_Description(order, type_id, self._acceptability(number), number, text))
+        return sorted(found)
+
+    def _acceptability(self, description: int) -> int:
+        """Return a lower number for a preferred description: by reference set, then any set, then no set."""
+        query = (
+            "SELECT refsetId FROM acceptabilities WHERE referencedComponentId = ? AND acceptabilityId = ? AND active"
+        )
+        preferred = [row[0] for row in self._database.execute(query, (description, _PREFERRED))]
+        last = len(self._refsets)
+        return min((self._refsets.get(refset, last) for refset in preferred), default=last + 1)
+
+
+def _records(
+    context: ReaderContext, database: sqlite3.Connection, descriptions: _DescriptionReader
+) -> Iterator[Record]:
+    prefix = context.id_prefix
+    replaced = _replaced(context, database)
+    for concept, active in database.execute("SELECT id, active FROM concepts ORDER BY id"):
+        context.report.rows_read += 1
+        if not active:
+            context.drop("inactive")
+            continue
+        found = descriptions.of(concept)
+        full = next((one.text for one in found if one.type == _FSN), "")
+        tag = _SEMANTIC_TAG.search(full)
+        query = "SELECT DISTINCT destinationId FROM parents WHERE sourceId = ? AND active ORDER BY 1"
+        yield from context.record(
+            1,  # a missing id would be reported with a line, but each row has an id here
+            f"{prefix}:{concept}",
+            _names(found, full[: tag.start()].strip() if tag else full),
+            alternative_ids=replaced.get(f"{prefix}:{concept}", ()),
+            types=[tag["tag"]] if tag else (),
+            definition=next((one.text for one in found if one.type == _DEFINITION), None),
+            parents=[f"{prefix}:{parent}" for (parent,) in database.execute(query, (concept,))],
+        )
+    context.report.names_dropped += descriptions.dropped
+
+
+def _names(found: Sequence[_Description], full: str) -> list[tuple[str, str]]:
+    """Return texts and scopes: the best synonym first, and the fully specified name without its tag last."""
+    texts = [one.text for one in found if one.type == _SYNONYM]
+    texts = list(dict.fromkeys([*texts, full] if full else texts))
+    return [(text, "exact" if index else "preferred") for index, text in enumerate(texts)]
+
+
+def _replaced(context: ReaderContext, database: sqlite3.Connection) -> dict[str, list[str]]:
+    """Map concepts to the inactive ones that they replace."""
+    targets: defaultdict[str, list[str]] = defaultdict(list)
+    query = """SELECT referencedComponentId, targetComponentId FROM replacements
+        JOIN concepts ON concepts.id = referencedComponentId
+        WHERE replacements.active AND NOT concepts.active ORDER BY 1, 2"""
+    for old, new in database.execute(query):
+        targets[f"{context.id_prefix}:{old}"].append(f"{context.id_prefix}:{new}")
+    return replaced_ids({old: Obsolete((old,), tuple(dict.fromkeys(new))) for old, new in targets.items()})
