@@ -213,7 +213,7 @@ FUNCTIONS: dict[str, Callable[[int], object]] = {
     "kb.prefixes.Prefixes.of_address": lambda n: [
         _module("kb.readers.curies").curie("http://omim.org/entry/" + sign * n) for sign in "/_1="
     ],
-    "metrics.abbreviations._words": lambda n: _module("metrics.abbreviations")._words("a!" * (n // 2)),
+    "metrics.abbreviations._words": lambda n: _module("metrics.abbreviations")._words("a!" * (n // 2), ()),
     "evaluation.abbreviations._why_missed": lambda n: _module("evaluation.abbreviations")._why_missed(
         "(" * (n // 2) + "a", "a", "(" * n + "a"
     ),
@@ -329,6 +329,7 @@ def measured() -> dict[str, list[float]]:
     """The times of each case; one that did not end has none."""
     try:
         done = subprocess.run([sys.executable, __file__], capture_output=True, text=True, timeout=LIMIT, check=False)
+        assert done.returncode == 0, done.stderr
         told, said = done.stdout, done.stderr
     except subprocess.TimeoutExpired as stopped:
         told, said = (stopped.stdout or b"").decode(), "it was stopped"
