@@ -9,6 +9,7 @@ import json
 import threading
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -213,3 +214,50 @@ def test_two_at_once(entry):
         steps.append("first")
     assert done.wait(30)
     assert steps == ["first", "second"]
+
+
+# --- the page
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "vocabulary-catalog.md"
+
+
+def test_the_page(run_page, monkeypatch, web_server, tmp_path):
+    entries = dict(catalog.read_catalog())
+    body = BODY.replace(b"X:1", b"DOID:1612").replace(b"Y:1", b"MONDO:1")
+    web_server.answers["/doid.obo"] = body
+    entries["doid"] = replace(entries["doid"], address=f"{web_server.address}/doid.obo")
+    monkeypatch.setattr(catalog, "read_catalog", lambda: entries)
+    (tmp_path / "downloads").mkdir()
+    (tmp_path / "downloads" / entries["mondo"].file).write_bytes(body)
+    run_page("vocabulary-catalog")
+    assert [*KnowledgeBase("doid.kb").cui_to_entity] == ["DOID:1612"]
+    assert [*KnowledgeBase("mondo.kb").cui_to_entity] == ["MONDO:1"]
+
+
+@pytest.mark.parametrize("name", catalog.read_catalog())
+def test_the_page_shows_the_catalog(name):
+    entry = catalog.read_catalog()[name]
+    size = [f"{entry.size:g} MB"] if entry.address else []
+    row = " | ".join([f"| [`{name}`]({entry.home})", entry.purpose, *size, entry.license, f"{entry.release} |"])
+    assert row in PAGE.read_text(encoding="utf-8").splitlines()
+
+
+# the columns and the quoted cells of HGNC's own file
+GENES = '''\
+hgnc_id\tsymbol\tname\tstatus\talias_symbol\talias_name\tprev_symbol\tprev_name
+HGNC:5\tA1BG\talpha-1-B glycoprotein\tApproved\t\t\t\t
+HGNC:7\tA2M\talpha-2-macroglobulin\tApproved\t"FWP007|S863-7"\t"alpha 2M, ""long"""\t\t
+HGNC:8\tA2MP\tgone\tEntry Withdrawn\t\t\t\t
+'''
+
+
+def test_genes(command, tmp_path):
+    (tmp_path / catalog.find_entry("hgnc").file).write_text(GENES)
+    finished = command("kb", "get", "hgnc", "--mirror", ".")
+    assert finished.status == 0, finished.err
+    concepts = KnowledgeBase("hgnc.kb").cui_to_entity
+    assert {key: [concept.canonical_name, *concept.aliases] for key, concept in concepts.items()} == {
+        "HGNC:5": ["A1BG", "alpha-1-B glycoprotein"],
+        "HGNC:7": ["A2M", "alpha-2-macroglobulin", "FWP007", "S863-7", 'alpha 2M, "long"'],
+    }
