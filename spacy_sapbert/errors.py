@@ -62,6 +62,41 @@ class Errors:
         "[E109] The knowledge base {path} was not finished, so it was not written. Call `finish` after you have added "
         "all concepts."
     )
+    # `kb get`
+    E110 = (
+        "[E110] The catalog has no vocabulary {name}. Similar ones are: {like}. `spacy-sapbert kb get --list` shows all "
+        "of them."
+    )
+    E111 = "[E111] `kb get` cannot fetch {name}. Its license: {license}. {instead}"
+    E112 = (
+        "[E112] Cannot connect to {address} ({reason}). Check the network, and the environment variable HTTPS_PROXY if "
+        "you need a proxy. Without a network, save {file} on another machine, and give its folder with --mirror."
+    )
+    E113 = (
+        "[E113] {address} answered {status}. The file may have moved. Look for it at {home}. Save it as {file}, and "
+        "give its folder with --mirror."
+    )
+    E114 = (
+        "[E114] {address} gave a web page in place of {file}. The provider may want a login, or refuse programs. Save "
+        "the file with a browser from {home}, and give its folder with --mirror."
+    )
+    E115 = (
+        "[E115] The download of {address} stopped after {done} bytes ({reason}). Run the command again. It goes on "
+        "from there."
+    )
+    E116 = (
+        "[E116] {path} is not the release {release} of {name} that the catalog describes. Its SHA-256 is {found}, not "
+        "{wanted}. Download it again. To use another release, give the file to `spacy-sapbert kb build`."
+    )
+    E117 = (
+        "[E117] {address} redirects to {target}, {reason}. The address may have been taken over. Save {file} from the "
+        "provider, and give its folder with --mirror."
+    )
+    E118 = (
+        "[E118] Cannot write {path} ({reason}). Make room on the disk, or set the environment variable "
+        "SPACY_SAPBERT_CACHE to another folder."
+    )
+    E119 = "[E119] There is no file {file} in {folder}, gzipped or not. Save it there from {address}, under this name."
     E120 = "[E120] Cannot read {path} ({reason}). Check the path and the permissions of the file."
     E121 = (
         "[E121] {path} is damaged or incomplete, so its gzip data cannot be unpacked ({reason}). Download the file "

@@ -107,6 +107,17 @@ def open_text(path: Path, encoding: str = "utf-8", newline: str | None = None) -
 
 
 @contextmanager
+def open_unpacked(path: Path) -> Iterator[BinaryIO]:
+    """Open a file for reading bytes. The first bytes, not the file name, show whether it is gzipped.
+
+    Raises:
+        SapbertError: E120 the file does not exist or cannot be read, E121 the gzip data is damaged or cut off.
+    """
+    with _open_bytes(path) as binary, _translate_gzip_errors(path):
+        yield binary
+
+
+@contextmanager
 def _translate_gzip_errors(path: Path) -> Iterator[None]:
     """Translate gzip errors.
 

@@ -4,7 +4,9 @@ import json
 import os
 import pickle
 import shutil
+import threading
 from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -285,3 +287,60 @@ def linking_folder(linking_nlp: Any, tmp_path_factory: pytest.TempPathFactory) -
     folder = tmp_path_factory.mktemp("linking") / "pipeline"
     linking_nlp.to_disk(folder)
     return folder
+
+
+class WebServer:
+    """A server on this machine that gives the answers set by a test, and records the requests.
+
+    Attributes:
+        address: Its address, without a slash at the end.
+        answers: For each path, a function that answers a request, or the content of a file.
+        requests: The path and the headers of each request.
+    """
+
+    def __init__(self) -> None:
+        owner = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                owner.requests.append((self.path, dict(self.headers)))
+                answer = owner.answers.get(self.path)
+                if isinstance(answer, bytes):
+                    owner.send(self, answer)
+                elif answer:
+                    answer(self)
+                else:
+                    owner.send(self, b"<html>not here</html>", 404)
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self.answers: dict[str, Any] = {}
+        self.requests: list[tuple[str, dict[str, str]]] = []
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.address = f"http://127.0.0.1:{self._server.server_port}"
+        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+
+    @staticmethod
+    def send(handler: Any, body: bytes, status: int = 200, cut: int | None = None, **headers: str) -> None:
+        """Send an answer; with `cut`, only so many bytes of it. `_` in the names of headers stands for `-`."""
+        handler.send_response(status)
+        for name, value in {"Content_Length": str(len(body)), **headers}.items():
+            handler.send_header(name.replace("_", "-"), value)
+        handler.end_headers()
+        handler.wfile.write(body[:cut])
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+@pytest.fixture
+def web_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[WebServer]:
+    """A server without a proxy before it."""
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.lower(), raising=False)
+    server = WebServer()
+    yield server
+    server.close()

@@ -59,15 +59,14 @@ PATTERNS: dict[str, tuple[str, list[tuple[str, str, str]]]] = {
     "evaluation.composites._CONNECTOR": ("search", [("", "a", ""), ("", "an ", "")]),
     "evaluation.linking_errors._TOKEN": ("findall", [("", "a-", "!"), ("", "a", "-")]),
     "evaluation.linking_errors._ROMAN_NUMERAL": ("fullmatch", [("", "I", "x")]),
-    "kb.ids._BARE_PREFIXES": ("match", [("", "mesh:", "x"), ("mesh", " ", "x"), ("mesh:", " ", "x")]),
-    "kb.ids._CURIE": ("fullmatch", [("", "a", " x"), ("a", " ", "x"), ("a:", " ", ""), ("", "a:", "")]),
+    "io.addresses._CELL_LINE": ("fullmatch", [("CVCL_", "A", "")]),
+    "kb.ids._PREFIX": ("fullmatch", [("", "a", " "), ("", "a.", ":")]),
     "kb.ids._SEPARATORS": ("split", [("", "|", ""), ("", "a", "")]),
     "kb.ids._SUPPLEMENTARY": ("fullmatch", [("C", "1", ""), ("OMIM:", "1", "x")]),
     "kb.id_lists._ONE_ID": ("fullmatch", [("", "a", " ")]),
     "kb.mapping._CUI": ("fullmatch", [("C", "1", "")]),
     "kb.mapping._MESH_ID": ("fullmatch", [("D", "1", "")]),
     "kb.readers.curies._IRI": ("fullmatch", [("http://", "a", " "), ("http://", "www.", " ")]),
-    "kb.readers.curies._KNOWN": ("fullmatch", [("omim.org/entry/", "a", "/")]),
     "kb.readers.curies._RESOLVER": ("fullmatch", [("bioregistry.io/", "a", ""), ("bioregistry.io/a:", ":a", "/")]),
     "kb.readers.curies._OBO": (
         "fullmatch",
@@ -234,6 +233,12 @@ FUNCTIONS: dict[str, Callable[[int], object]] = {
     "corpora.term_search.find_term": lambda n: list(
         _module("corpora.term_search").find_term("!" * (n // 2) + "a", "!" * n)
     ),
+    "kb.ids.canonical_id": lambda n: [
+        _module("kb.ids").canonical_id(text * (n // len(text))) for text in ("mesh:", "hgnc:", "a:", " :", ":")
+    ],
+    "kb.prefixes.Prefixes.of_address": lambda n: [
+        _module("kb.readers.curies").curie("http://omim.org/entry/" + sign * n) for sign in "/_1="
+    ],
     "metrics.abbreviations._words": lambda n: _module("metrics.abbreviations")._words("a!" * (n // 2), frozenset()),
     "evaluation.abbreviations._why_missed": lambda n: _module("evaluation.abbreviations")._why_missed(
         "(" * (n // 2) + "a", "a", "(" * n + "a"

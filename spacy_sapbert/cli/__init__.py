@@ -30,7 +30,10 @@ from .serve import serve
 _INTERRUPTED = (
     "Interrupted. No unfinished file is left, and vectors that are complete are kept. {hint}To start again: {command}"
 )
-_HINTS = {"pretrain": "With --resume, training goes on from its last checkpoint. "}
+_HINTS = {
+    "kb": "A download of `kb get` goes on where it stopped. ",
+    "pretrain": "With --resume, training goes on from its last checkpoint. ",
+}
 _HELP = "Link biomedical text to UMLS, MeSH or your own vocabulary."
 
 # the order in which the help text shows them

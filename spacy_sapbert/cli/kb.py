@@ -13,6 +13,7 @@ from ..files import open_output, without_gz
 from . import kb_tables
 from .kb_build import build
 from .kb_check import check
+from .kb_get import get
 from .kb_upload import upload
 from .progress import show, stderr_console, track
 
@@ -20,9 +21,10 @@ if TYPE_CHECKING:
     from ..kb.knowledge_base import KnowledgeBase
 
 kb = typer.Typer(
-    help="Build, inspect, search, compare, check, export or upload a knowledge base.", no_args_is_help=True
+    help="Get, build, inspect, search, compare, check, export or upload a knowledge base.", no_args_is_help=True
 )
 kb.command("build")(build)
+kb.command("get")(get)
 
 KnowledgeBaseName = Annotated[str, typer.Argument(help="A knowledge base file, or 'starter'.")]
 
@@ -33,6 +35,8 @@ def info(knowledge_base: KnowledgeBaseName) -> None:
     from ..kb.info import describe
 
     result = describe(_open(knowledge_base))
+    for line in kb_tables.origin_lines(result):
+        stderr_console().print(line)
     show(kb_tables.info_table(result), result)
 
 

@@ -53,6 +53,46 @@ def build(
 
     The command shows how many rows were read and dropped, and why.
     """
+    build_from_files(
+        sources,
+        output,
+        source_options=source_options,
+        tables=tables,
+        ontologies=ontologies,
+        mappings=mappings,
+        curating=curating,
+        corpora=corpora,
+        umls=umls,
+    )
+
+
+def build_from_files(
+    sources: list[Path],
+    output: Path,
+    *,
+    source_options: SourceOptions,
+    tables: TableOptions,
+    ontologies: OntologyOptions,
+    mappings: MappingOptions,
+    curating: CurationOptions,
+    corpora: CorpusOptions,
+    umls: UmlsOptions,
+    about: Mapping[str, Any] | None = None,
+) -> None:
+    """Build a knowledge base, and show the progress and the report.
+
+    Args:
+        sources: The vocabulary files.
+        output: The knowledge base file to write.
+        source_options: How to read the files.
+        tables: How to read tables.
+        ontologies: How to read ontologies.
+        mappings: How to merge concepts.
+        curating: What to take from the files.
+        corpora: Corpora with mentions to add.
+        umls: How to read UMLS.
+        about: Further facts to record in the knowledge base.
+    """
     from ..kb.build import new_knowledge_base
     from ..kb.curation import Curator
     from ..kb.knowledge_base import KnowledgeBase
@@ -78,7 +118,8 @@ def build(
             _add_mentions(builder, files["mentions"], corpora.mentions_type, source_options.strict)
             try:
                 builder.counts += curator.counts
-                builder.finish(_meta(files, source_options, mappings, curator.curation, report), rules)
+                meta = _meta(files, source_options, mappings, curator.curation, report)
+                builder.finish({**meta, **(about or {})}, rules)
             finally:  # if there is no concept, the counts show why
                 _show_report(report, of_mappings, builder, console)
     kb = KnowledgeBase(output)

@@ -72,6 +72,10 @@ class TableOptions:
         str | None, typer.Option(help="Delimiter between cells. Default: a comma for .csv, a tab for .tsv and .tab.")
     ] = None
     where: Annotated[list[str] | None, typer.Option(help="Read only rows with COLUMN=CELL. Repeatable.")] = None
+    quoted: Annotated[
+        bool | None,
+        typer.Option("--quoted/--not-quoted", help="Whether cells can be in double quotes. Default: only with commas."),
+    ] = None
     skip: Annotated[int | None, typer.Option(help="Number of lines to skip before the table.")] = None
 
     def of_reader(self) -> dict[str, Any]:
@@ -84,7 +88,8 @@ class TableOptions:
         for field, column in split_pairs("--column", self.column):
             by_field[field].append(column)
         cells = dict(split_pairs("--where", self.where))
-        plain = {"separator": self.separator, "delimiter": self.delimiter, "skip": self.skip}
+        plain: dict[str, Any] = {"separator": self.separator, "delimiter": self.delimiter}
+        plain |= {"quoted": self.quoted, "skip": self.skip}
         return without_none({"columns": dict(by_field) or None, "where": cells or None, **plain})
 
 

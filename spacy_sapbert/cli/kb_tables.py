@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from textwrap import shorten
 from typing import Any
 
@@ -44,6 +44,17 @@ def info_table(result: Mapping[str, Any]) -> Table:
     _add_counts(table, _largest(result["types"]), "concepts of type ")
     _add_counts(table, _largest(result["names_by_source"]), "names from ")
     return table
+
+
+def origin_lines(result: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what a `describe` result says on the origin of the vocabulary, one fact a line."""
+    catalog = result.get("catalog", {})
+    facts = {"vocabulary": catalog.get("title"), "release": result.get("release"), "license": result.get("licence")}
+    facts |= {"downloaded from": catalog.get("address"), "downloaded": catalog.get("downloaded")}
+    facts |= {"file of": catalog.get("last_modified"), "home page": catalog.get("home")}
+    for label, fact in facts.items():
+        if fact:
+            yield f"{label}: {fact}"
 
 
 def diff_table(result: Mapping[str, Any]) -> Table:

@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterable
 from itertools import islice
 
+from .prefixes import prefixes
+
 NO_ID = frozenset({"", "-", "-1"})
 """What corpora write for a mention without a concept."""
 
@@ -20,11 +22,8 @@ They match MeSH supplementary records, and OMIM ids, which are the primary ids o
 match a UMLS CUI, which has seven digits.
 """
 
-_BARE_PREFIXES = re.compile(r"(?:(?:mesh|msh|umls|umls_cui)\s*:\s*)+", re.IGNORECASE)
-_CURIE = re.compile(r"([A-Za-z][A-Za-z0-9_.-]*)\s*:\s*(?!//)(\S.*)", re.DOTALL)
-_PREFIXES = {prefix.lower(): prefix for prefix in ("Orphanet", "NCBITaxon", "NCBIGene")}
-_PREFIXES |= dict.fromkeys(("snomedct_us", "snomed_ct", "snomed", "sctid"), "SNOMEDCT")
-_PREFIXES |= {"rxcui": "RXNORM", "lnc": "LOINC"}
+_BARE = frozenset({"MESH", "UMLS"})
+_PREFIX = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 _SEPARATORS = re.compile(r"[|+,;]")
 _SUPPLEMENTARY = re.compile("|".join(SUPPLEMENTARY))
 # What separates ids, columns or lines in a corpus file, with its code. The code of % comes last, so that decoding is
@@ -46,17 +45,38 @@ def canonical_id(raw: str, default_prefix: str | None = None) -> str:
     Returns:
         The canonical form. It is empty if the text holds only whitespace and a prefix.
     """
-    text = raw.strip()
-    bare = _BARE_PREFIXES.match(text)
-    if bare:
-        text = text[bare.end() :]
-    if default_prefix and text.isascii() and text.isdecimal():
-        text = f"{default_prefix}:{text}"
-    curie = _CURIE.fullmatch(text)
-    if not curie:
-        return text
-    prefix, local = curie.groups()
-    return f"{_PREFIXES.get(prefix.lower(), prefix.upper())}:{local}"
+    parts = raw.strip().split(":")
+    prefix, n_prefixes = _read_prefixes(parts)
+    local = ":".join(parts[n_prefixes:]).strip()
+    if default_prefix and not prefix and local.isascii() and local.isdecimal():
+        prefix = canonical_prefix(default_prefix)
+    return f"{prefix}:{local}" if prefix else local
+
+
+def _read_prefixes(parts: list[str]) -> tuple[str, int]:
+    """Return the canonical prefix, empty for MeSH and UMLS, and how many parts of an id are prefixes.
+
+    Some sources write a prefix twice: HGNC:HGNC:5, DO:DOID:9352.
+    """
+    prefix = ""
+    for number, part in enumerate(parts[:-1]):
+        written, after = part.strip(), parts[number + 1].lstrip()
+        if not _PREFIX.fullmatch(written) or after.startswith("//"):
+            return prefix, number
+        found = canonical_prefix(written)
+        if found in _BARE and not prefix:
+            continue
+        if prefix and (found != prefix or written.lower() not in prefixes().spelled):
+            return prefix, number
+        if not after and not any(map(str.strip, parts[number + 1 :])):  # no id follows
+            return prefix, number
+        prefix = found
+    return prefix, len(parts) - 1
+
+
+def canonical_prefix(written: str) -> str:
+    """Return the canonical form of a prefix: "HP" for "hpo", "SNOMEDCT" for "SCTID"; else in upper case."""
+    return prefixes().spelled.get(written.lower()) or written.upper()
 
 
 def split_ids(raw: str, default_prefix: str | None = None) -> tuple[str, ...]:

@@ -5,21 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from ..ids import canonical_prefix
+from ..prefixes import prefixes
+
 _IRI = re.compile(r"https?://(?:www\.)?(?P<rest>\S+)", re.IGNORECASE)
 
-# IRIs that do not contain the prefix.
-_PREFIXES = {
-    "id.nlm.nih.gov/mesh/": "MESH",
-    "linkedlifedata.com/resource/umls/id/": "UMLS",
-    "ncbi.nlm.nih.gov/gene/": "NCBIGene",
-    "ncicb.nci.nih.gov/xml/owl/EVS/Thesaurus.owl#": "NCIT",
-    "omim.org/entry/": "OMIM",
-    "snomed.info/id/": "SNOMEDCT",
-}
-_KNOWN = re.compile(rf"(?P<base>{'|'.join(map(re.escape, _PREFIXES))})(?P<local>[^/#?]+)")
 # identifiers.org/mesh/D009369, identifiers.org/hgnc/HGNC:5, bioregistry.io/mesh:D009369
 _RESOLVER = re.compile(
-    r"(?:identifiers\.org|bioregistry\.io|bio2rdf\.org|purl\.bioontology\.org/ontology)/"
+    r"(?:identifiers\.org|bioregistry\.io|bio2rdf\.org|n2t\.net|purl\.bioontology\.org/ontology)/"
     r"(?P<prefix>[A-Za-z][\w.-]*)[/:](?P<local>[^/#?]+)"
 )
 # The OBO Foundry's scheme, which Orphanet and EFO follow with their own bases: …/DOID_1612, …/Orphanet_124
@@ -42,8 +35,8 @@ def curie(text: str) -> str:
     if not iri:
         return text
     rest = iri["rest"]
-    if known := _KNOWN.fullmatch(rest):
-        return f"{_PREFIXES[known['base']]}:{known['local']}"
+    if known := prefixes().of_address(rest):
+        return known
     if found := _RESOLVER.fullmatch(rest):
         return found["local"] if ":" in found["local"] else f"{found['prefix']}:{found['local']}"
     if found := _OBO.fullmatch(rest):
@@ -56,6 +49,6 @@ def without_release(xref: str) -> str:
     return _RELEASE.sub(r"\1", xref)
 
 
-def has_prefix(concept_id: str, prefixes: Iterable[str]) -> bool:
-    """Return whether a canonical id has one of these prefixes, in upper or lower case."""
-    return concept_id.partition(":")[0].lower() in {prefix.lower() for prefix in prefixes}
+def has_prefix(concept_id: str, wanted: Iterable[str]) -> bool:
+    """Return whether a canonical id has one of these prefixes, in any spelling."""
+    return concept_id.partition(":")[0] in {canonical_prefix(prefix) for prefix in wanted}
