@@ -12,7 +12,7 @@ from operator import attrgetter
 from ....errors import Errors, SapbertError
 from ....types import Name, Record
 from ..context import ReaderContext
-from .atoms import CUI, Atom, AtomReader, AtomSelection, Ranks
+from .atoms import CUI, Atom, AtomReader, AtomSelection, CodeReader, Ranks
 from .files import Release, find_release
 from .settings import UmlsSettings
 from .supplements import ConceptSupplement, SupplementTables
@@ -58,6 +58,7 @@ class _UmlsReader:
         self._context, self._release, self._settings = context, release, settings
         self._report = context.report
         self._wanted_types = settings.wanted_types()
+        self._codes = CodeReader(settings.codes, AtomSelection(settings))
         unused = {"MRDEF": not settings.definitions, "MRREL": not (settings.trade_names or settings.parents)}
         used = [name for name in COLUMNS if not unused.get(name)]
         self._absent = [name for name in used if name not in release.tables]
@@ -87,20 +88,23 @@ class _UmlsReader:
         else:
             names = self._names(atoms, supplement.trade_names)
             types = supplement.types or self._context.types
-            yield Record(cui, names, types=types, definition=supplement.definition, parents=supplement.parents)
+            codes = self._codes.codes(cells for _, cells in rows)
+            definition, parents = supplement.definition, supplement.parents
+            yield Record(cui, names, types=types, definition=definition, parents=parents, xrefs=codes)
 
     def _names(self, atoms: list[Atom], trade_names: list[Atom]) -> tuple[Name, ...]:
         preferred = min(atoms, key=attrgetter("order"))
         self._report.notes["concepts named by another than the release prefers"] += not preferred.is_preferred
-        names = {(preferred.text, preferred.source): "preferred"}
+        others = [atom for atom in atoms if atom.is_preferred and atom.language != preferred.language]
+        names = {(atom.text, atom.source, atom.language): "preferred" for atom in (preferred, *others)}
         for atom in atoms:
-            names.setdefault((atom.text, atom.source), "exact")
+            names.setdefault((atom.text, atom.source, atom.language), "exact")
         n_own = len(names)
         self._report.names_dropped["duplicate"] += len(atoms) - n_own
         for atom in trade_names:
-            names.setdefault((atom.text, atom.source), "exact")
+            names.setdefault((atom.text, atom.source, atom.language), "exact")
         self._report.notes["trade names added"] += len(names) - n_own
-        return tuple(Name(text, scope, source) for (text, source), scope in names.items())
+        return tuple(Name(text, scope, source, language) for (text, source, language), scope in names.items())
 
     def _report_totals(self, sources: set[str]) -> None:
         """Report the counts that are known only at the end.
