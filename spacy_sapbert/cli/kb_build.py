@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 from rich.console import Console
@@ -19,6 +20,7 @@ from .kb_build_options import (
     OntologyOptions,
     SourceOptions,
     TableOptions,
+    TranslationOptions,
     UmlsOptions,
     without_none,
 )
@@ -41,6 +43,7 @@ def build(
     tables: TableOptions,
     ontologies: OntologyOptions,
     mappings: MappingOptions,
+    translations: TranslationOptions,
     corpora: CorpusOptions,
     umls: UmlsOptions,
 ) -> None:
@@ -58,18 +61,25 @@ def build(
         "mentions": corpora.files(),
         "mappings": [(path, None) for path in mappings.mapping or []],
         "sources": source_options.files(sources),
+        "translations": translations.files(),
     }
+    reading = _Reading(
+        [*files["sources"], *files["translations"]], options, report := ReadReport(), source_options.of_all_readers()
+    )
+    base, translated = _split(files, translations, sources)
     console = Console(stderr=True)
-    report, of_mappings = ReadReport(), ReadReport()
+    of_mappings = ReadReport()
     equivalents = read_mappings(mappings.mapping or [], report=of_mappings, strict=source_options.strict)
     with new_knowledge_base(output, equivalents, mappings.merge_xrefs or []) as builder:
-        records = _records(files["sources"], options, report, **source_options.of_all_readers())
+        records = chain.from_iterable(map(reading.records, base))
         for record in _with_progress(records, report, console):
             builder.add(record)
         with console.status(f"writing {output}"):
+            for file in translated:
+                _add_translation(builder, file, reading, console)
             _add_mentions(builder, files["mentions"], corpora.mentions_type, source_options.strict)
             try:
-                builder.finish(_meta(files, source_options, mappings, report))
+                builder.finish(_meta(files, source_options, mappings, translations, report))
             finally:  # if there is no concept, the counts show why
                 _show_report(report, of_mappings, builder, console)
     kb = KnowledgeBase(output)
@@ -77,34 +87,81 @@ def build(
 
 
 def _meta(
-    files: Mapping[str, Files], source_options: SourceOptions, mappings: MappingOptions, report: ReadReport
+    files: Mapping[str, Files],
+    source_options: SourceOptions,
+    mappings: MappingOptions,
+    translations: TranslationOptions,
+    report: ReadReport,
 ) -> dict[str, Any]:
     """Return what the knowledge base records about how it was built."""
     manifests = {kind: _manifest(of, report.origins) for kind, of in files.items()}
     about = without_none({"release": source_options.release, "licence": source_options.licence})
-    return {**manifests, **about, "merge_xrefs": mappings.merge_xrefs or [], "read": report.counts()}
+    languages = {"names_language": translations.names_language or [], "add_unknown": translations.add_unknown}
+    return {**manifests, **about, **languages, "merge_xrefs": mappings.merge_xrefs or [], "read": report.counts()}
 
 
-def _records(
-    files: Files, options: Mapping[str, dict[str, Any]], report: ReadReport, **settings: Any
-) -> Iterator[Record]:
-    """Read the sources.
+class _File(NamedTuple):
+    """A source or a translation, with the language of names that do not give it."""
+
+    path: Path
+    format: str | None
+    language: str
+
+
+class _Reading:
+    """Reads sources and translations.
 
     Args:
-        files: The sources and their formats.
+        files: All of them, with their formats.
         options: The options of the formats with options of their own.
         report: Counts rows and problems.
         settings: The settings of all readers.
     """
-    from ..kb.readers import read_vocabulary
 
-    formats = {format for _, format in files}
-    used = {name for format in formats for name in options.get(format or "", ())}
-    # no source uses these options, so the first reader raises an error
-    unused = {name: value for of in options.values() for name, value in of.items() if name not in used}
-    for path, format in files:
-        own = options.get(format or "", {})
-        yield from read_vocabulary(path, format, report=report, **settings, **own, **unused)
+    def __init__(
+        self, files: Files, options: Mapping[str, dict[str, Any]], report: ReadReport, settings: dict[str, Any]
+    ) -> None:
+        formats = {format for _, format in files}
+        used = {name for format in formats for name in options.get(format or "", ())}
+        # no source uses these options, so the first reader raises an error
+        self._unused = {name: value for of in options.values() for name, value in of.items() if name not in used}
+        self._options, self._report, self._settings = options, report, settings
+
+    def records(self, file: _File) -> Iterator[Record]:
+        """Yield the records of one file."""
+        from ..kb.readers import read_vocabulary
+
+        settings = {**self._settings, **self._options.get(file.format or "", {}), **self._unused}
+        return read_vocabulary(file.path, file.format, report=self._report, language=file.language, **settings)
+
+
+def _split(
+    files: Mapping[str, Files], options: TranslationOptions, sources: list[Path]
+) -> tuple[list[_File], list[_File]]:
+    """Return the files that give concepts, and those that give only names to them."""
+    from ..kb.translations import FORMATS
+
+    given = [
+        _File(path, format, language)
+        for (path, format), language in zip(files["sources"], options.languages(sources), strict=True)
+    ]
+    base = [file for file in given if file.format not in FORMATS]
+    # without another source, the translation is the vocabulary
+    translated = [file for file in given if file.format in FORMATS] if base else []
+    base = base or given
+    translated += [
+        _File(path, format, language)
+        for (path, format), language in zip(files["translations"], options.translation_languages(), strict=True)
+    ]
+    return ([*base, *translated], []) if options.add_unknown else (base, translated)
+
+
+def _add_translation(builder: KnowledgeBaseBuilder, file: _File, reading: _Reading, console: Console) -> None:
+    from ..kb.translations import add_translation
+
+    warning = add_translation(builder, reading.records(file), file.path)
+    if warning:
+        console.print(warning, markup=False, soft_wrap=True)
 
 
 def _with_progress(records: Iterable[Record], report: ReadReport, console: Console) -> Iterator[Record]:
