@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .io.dataframes import to_dataframe
     from .io.displacy import to_displacy
     from .kb.build import build_knowledge_base
+    from .kb.code_systems import Code, CodeSystems
     from .kb.knowledge_base import KnowledgeBase
     from .kb.readers import read_vocabulary
     from .kb.storage import load_knowledge_base
@@ -33,6 +34,8 @@ __all__ = [
     "AbbreviationResolver",
     "Alternative",
     "Candidate",
+    "Code",
+    "CodeSystems",
     "CompositeSplitter",
     "Concept",
     "ConceptMatcher",
@@ -62,6 +65,8 @@ __getattr__ = lazy_names(
         "AbbreviationResolver": "pipeline.abbreviation_resolver",
         "Alternative": "types",
         "Candidate": "types",
+        "Code": "kb.code_systems",
+        "CodeSystems": "kb.code_systems",
         "CompositeSplitter": "pipeline.composite_splitter",
         "Concept": "types",
         "ConceptMatcher": "pipeline.concept_matcher",

@@ -256,6 +256,26 @@ class Errors:
         "[E191] Cannot compare {old} with {new} ({reason}). Check both with `spacy-sapbert kb check`. If there is no "
         "room for temporary files, set SQLITE_TMPDIR to another folder."
     )
+    E192 = (
+        "[E192] No concept has a code of {missing}, neither in the vocabulary nor by a mapping. The vocabulary has "
+        "codes of: {known}. Check the names, or give a mapping with --mapping."
+    )
+    E193 = (
+        "[E193] {given!r} is no language. Give a BCP 47 tag such as en or es, or a code of three letters such as SPA."
+    )
+    E194 = (
+        "[E194] The vocabulary {path} has no name in the language {language}. Its names are in: {known}. Choose one of "
+        "these, or add a translation with `spacy-sapbert kb build`."
+    )
+    E195 = (
+        "[E195] {given} is no predicate of a mapping. Give exact, close, broad, narrow or related, or a CURIE such as "
+        "oboInOwl:hasDbXref."
+    )
+    E196 = (
+        "[E196] The vocabulary has none of the concepts of the translation {path}. Names read: {n:,}. Ids such as: "
+        "{examples}. Check that both are of the same vocabulary, or take the concepts with --add-unknown."
+    )
+    E197 = "[E197] No code system was given. Name at least one, such as ICD10CM."
     # corpora
     E201 = (
         "[E201] {path}, line {line}: {reason}. Correct the record. Without `strict`, broken records are left out and "
@@ -787,6 +807,10 @@ class Warnings:
     W571 = (
         "[W571] {unknown} of the {total} annotated mentions have no concept id of the vocabulary ({share:.1f} %), such "
         "as {example}. They can only be linked wrongly."
+    )
+    W576 = (
+        "[W576] The vocabulary lacks the concepts of {unknown:,} of the {total:,} names in the translation {path}. It "
+        "may be of another release. These names were left out. To take their concepts, use --add-unknown."
     )
     W557 = (
         "[W557] The pipeline found no mention in any of the {n} documents. Its components are: {components}. Add one "

@@ -19,11 +19,13 @@ class Name(NamedTuple):
         text: The name as its source writes it.
         scope: "preferred", "exact", "narrow", "broad", "related" or "mention".
         source: The source of the name, such as "MEDIC".
+        language: The language as a BCP 47 tag without region, such as "es"; empty if it is unknown.
     """
 
     text: str
     scope: str
     source: str
+    language: str = ""
 
 
 class Concept(NamedTuple):
@@ -59,6 +61,8 @@ class Record(NamedTuple):
         definition: See `Concept`.
         parents: See `Concept`.
         xrefs: Ids of the same or a similar concept in other vocabularies, in canonical form.
+        xref_predicates: Pairs of one of `xrefs` and a predicate, such as "skos:exactMatch", where the source says how
+            the two concepts are related.
     """
 
     concept_id: str
@@ -68,6 +72,7 @@ class Record(NamedTuple):
     definition: str | None = None
     parents: tuple[str, ...] = ()
     xrefs: tuple[str, ...] = ()
+    xref_predicates: tuple[tuple[str, str], ...] = ()
 
 
 class Candidate(NamedTuple):

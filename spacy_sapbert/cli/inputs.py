@@ -35,6 +35,10 @@ Inputs = Annotated[list[Path], typer.Argument(help=_INPUTS_HELP)]
 Format = Annotated[InputFormat | None, typer.Option(help=_FORMAT_HELP)]
 Strict = Annotated[bool, typer.Option(help="Stop at the first broken record.")]
 BatchSize = Annotated[int | None, typer.Option(min=1, help="Number of documents per batch.")]
+DisplayLanguage = Annotated[
+    str | None,
+    typer.Option(help="Show preferred names in this language, such as es, where there are any."),
+]
 NProcess = Annotated[int, typer.Option(min=1, help="Number of processes.")]
 TextColumn = Annotated[str | None, typer.Option(help=_TEXT_HELP)]
 IdColumn = Annotated[str | None, typer.Option(help=_ID_HELP)]

@@ -11,9 +11,11 @@ import typer
 from ..errors import Errors, SapbertError
 from ..files import open_output, without_gz
 from . import kb_tables
+from .inputs import DisplayLanguage
 from .kb_build import build
 from .kb_check import check
 from .kb_get import get
+from .kb_map import map_concepts
 from .kb_upload import upload
 from .progress import show, stderr_console, track
 
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from ..kb.knowledge_base import KnowledgeBase
 
 kb = typer.Typer(
-    help="Get, build, inspect, search, compare, check, export or upload a knowledge base.", no_args_is_help=True
+    help="Get, build, inspect, search, compare, check, export, map or upload a knowledge base.", no_args_is_help=True
 )
 kb.command("build")(build)
 kb.command("get")(get)
@@ -51,12 +53,14 @@ def search(
             help="Encoder for a search by similarity: 'starter', a folder or a hub name. 'none' compares spellings."
         ),
     ] = None,
+    display_language: DisplayLanguage = None,
 ) -> None:
     """Show the concepts with a name that contains the words of a text.
 
     If the text is an id, its concept comes first. With --encoder, names need not contain the words.
     """
     from ..kb.ids import canonical_id
+    from ..kb.languages import display_tag
     from ..kb.search import search_names
 
     opened = _open(knowledge_base)
@@ -64,8 +68,11 @@ def search(
     matches = search_names(opened, text, k) if encoder is None else _similar_names(opened, text, k, encoder)
     for concept_id, score, name in matches:
         found.setdefault(concept_id, (f"{score:.3f}", name))
+    shown = [*found.items()][:k]
+    labels = opened.labels_of([concept_id for concept_id, _ in shown], display_tag(opened, display_language))
     kb_tables.print_concepts(
-        (score, opened.cui_to_entity[concept_id], matched) for concept_id, (score, matched) in [*found.items()][:k]
+        (score, opened.cui_to_entity[concept_id]._replace(canonical_name=labels[concept_id].preferred), matched)
+        for concept_id, (score, matched) in shown
     )
     if not found and encoder is None:
         stderr_console().print("No name contains these words. To find similar names, use --encoder starter.")
@@ -128,6 +135,7 @@ def export(
 
 
 kb.command("check")(check)
+kb.command("map")(map_concepts)
 kb.command("upload")(upload)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 from rich.console import Console
@@ -20,6 +20,7 @@ from .kb_build_options import (
     OntologyOptions,
     SourceOptions,
     TableOptions,
+    TranslationOptions,
     UmlsOptions,
     without_none,
 )
@@ -46,6 +47,7 @@ def build(
     ontologies: OntologyOptions,
     mappings: MappingOptions,
     curating: CurationOptions,
+    translations: TranslationOptions,
     corpora: CorpusOptions,
     umls: UmlsOptions,
 ) -> None:
@@ -61,6 +63,7 @@ def build(
         ontologies=ontologies,
         mappings=mappings,
         curating=curating,
+        translations=translations,
         corpora=corpora,
         umls=umls,
     )
@@ -75,6 +78,7 @@ def build_from_files(
     ontologies: OntologyOptions,
     mappings: MappingOptions,
     curating: CurationOptions,
+    translations: TranslationOptions,
     corpora: CorpusOptions,
     umls: UmlsOptions,
     about: Mapping[str, Any] | None = None,
@@ -89,6 +93,7 @@ def build_from_files(
         ontologies: How to read ontologies.
         mappings: How to merge concepts.
         curating: What to take from the files.
+        translations: The languages of names, and files that only add names.
         corpora: Corpora with mentions to add.
         umls: How to read UMLS.
         about: Further facts to record in the knowledge base.
@@ -105,20 +110,27 @@ def build_from_files(
         "mentions": corpora.files(),
         "mappings": [(path, None) for path in mappings.mapping or []],
         "sources": source_options.files(sources),
+        "translations": translations.files(),
     }
+    reading = _Reading(
+        [*files["sources"], *files["translations"]], options, report := ReadReport(), source_options.of_all_readers()
+    )
+    base, translated = _split(files, translations, sources)
     console = Console(stderr=True)
-    report, of_mappings = ReadReport(), ReadReport()
-    curator, rules = Curator(curating.curation()), curating.rules()
+    of_mappings = ReadReport()
     equivalents = read_mappings(mappings.mapping or [], report=of_mappings, strict=source_options.strict)
+    curator, rules = Curator(curating.curation()), curating.rules()
     with new_knowledge_base(output, equivalents, mappings.merge_xrefs or []) as builder:
-        records = _records(files["sources"], options, report, curator, **source_options.of_all_readers())
+        records = _curated(base, reading, curator)
         for record in _with_progress(records, report, console):
             builder.add(record)
         with console.status(f"writing {output}"):
+            for file in translated:
+                _add_translation(builder, file, reading, console)
             _add_mentions(builder, files["mentions"], corpora.mentions_type, source_options.strict)
             try:
                 builder.counts += curator.counts
-                meta = _meta(files, source_options, mappings, curator.curation, report)
+                meta = _meta(files, source_options, mappings, curator.curation, translations, report)
                 builder.finish({**meta, **(about or {})}, rules)
             finally:  # if there is no concept, the counts show why
                 _show_report(report, of_mappings, builder, console)
@@ -132,44 +144,95 @@ def _meta(
     source_options: SourceOptions,
     mappings: MappingOptions,
     curation: Curation,
+    translations: TranslationOptions,
     report: ReadReport,
 ) -> dict[str, Any]:
     """Return what the knowledge base records about how it was built."""
     manifests = {kind: _manifest(of, report.origins) for kind, of in files.items()}
     about = without_none({"release": source_options.release, "licence": source_options.licence})
+    languages = {"names_language": translations.names_language or [], "add_unknown": translations.add_unknown}
     curated = {"curation": curation.as_json()} if any(curation) else {}
-    return {**manifests, **about, **curated, "merge_xrefs": mappings.merge_xrefs or [], "read": report.counts()}
+    others = {"merge_xrefs": mappings.merge_xrefs or [], "read": report.counts()}
+    return {**manifests, **about, **curated, **languages, **others}
 
 
-def _records(
-    files: Files, options: Mapping[str, dict[str, Any]], report: ReadReport, curator: Curator, **settings: Any
-) -> Iterator[Record]:
-    """Read the sources.
+class _File(NamedTuple):
+    """A source or a translation, with the language of names that do not give it."""
+
+    path: Path
+    format: str | None
+    language: str
+
+
+class _Reading:
+    """Reads sources and translations.
 
     Args:
-        files: The sources and their formats.
+        files: All of them, with their formats.
         options: The options of the formats with options of their own.
         report: Counts rows and problems.
-        curator: Chooses what to take.
         settings: The settings of all readers.
     """
-    from ..kb.readers import ReadReport, read_vocabulary
 
-    formats = {format for _, format in files}
-    used = {name for format in formats for name in options.get(format or "", ())}
-    # no source uses these options, so the first reader raises an error
-    unused = {name: value for of in options.values() for name, value in of.items() if name not in used}
+    def __init__(
+        self, files: Files, options: Mapping[str, dict[str, Any]], report: ReadReport, settings: dict[str, Any]
+    ) -> None:
+        formats = {format for _, format in files}
+        used = {name for format in formats for name in options.get(format or "", ())}
+        # no source uses these options, so the first reader raises an error
+        self._unused = {name: value for of in options.values() for name, value in of.items() if name not in used}
+        self._options, self._report, self._settings = options, report, settings
 
-    def read(path: Path, format: str | None, report: ReadReport) -> Iterator[Record]:
-        return read_vocabulary(path, format, report=report, **settings, **options.get(format or "", {}), **unused)
+    def records(self, file: _File, report: ReadReport | None = None) -> Iterator[Record]:
+        """Yield the records of one file. Rows are counted in `report` if it is given."""
+        from ..kb.readers import read_vocabulary
+
+        settings = {**self._settings, **self._options.get(file.format or "", {}), **self._unused}
+        return read_vocabulary(
+            file.path, file.format, report=report or self._report, language=file.language, **settings
+        )
+
+
+def _curated(files: list[_File], reading: _Reading, curator: Curator) -> Iterator[Record]:
+    """Yield what a curator takes from the files. For a part of a hierarchy, all are read twice."""
+    from ..kb.readers import ReadReport
 
     if curator.curation.needs_hierarchy:
-        for path, format in files:
-            curator.read_hierarchy(read(path, format, ReadReport()))
+        for file in files:
+            curator.read_hierarchy(reading.records(file, ReadReport()))
         curator.check_ids()
-    for source, (path, format) in enumerate(files):
-        yield from curator.take(read(path, format, report), source)
+    for source, file in enumerate(files):
+        yield from curator.take(reading.records(file), source)
     curator.check_filters()
+
+
+def _split(
+    files: Mapping[str, Files], options: TranslationOptions, sources: list[Path]
+) -> tuple[list[_File], list[_File]]:
+    """Return the files that give concepts, and those that give only names to them."""
+    from ..kb.translations import FORMATS
+
+    given = [
+        _File(path, format, language)
+        for (path, format), language in zip(files["sources"], options.languages(sources), strict=True)
+    ]
+    base = [file for file in given if file.format not in FORMATS]
+    # without another source, the translation is the vocabulary
+    translated = [file for file in given if file.format in FORMATS] if base else []
+    base = base or given
+    translated += [
+        _File(path, format, language)
+        for (path, format), language in zip(files["translations"], options.translation_languages(), strict=True)
+    ]
+    return ([*base, *translated], []) if options.add_unknown else (base, translated)
+
+
+def _add_translation(builder: KnowledgeBaseBuilder, file: _File, reading: _Reading, console: Console) -> None:
+    from ..kb.translations import add_translation
+
+    warning = add_translation(builder, reading.records(file), file.path)
+    if warning:
+        console.print(warning, markup=False, soft_wrap=True)
 
 
 def _with_progress(records: Iterable[Record], report: ReadReport, console: Console) -> Iterator[Record]:

@@ -213,6 +213,61 @@ class CurationOptions:
 
 
 @dataclass(frozen=True)
+class TranslationOptions:
+    """Options for names in several languages."""
+
+    PANEL: ClassVar[str] = "Languages"
+
+    names_language: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Language of names whose file does not give it, such as en: once for all, or once per source."
+        ),
+    ] = None
+    translation: Annotated[
+        list[Path] | None,
+        typer.Option(help="Add the names of this file to the concepts of the sources. Repeatable."),
+    ] = None
+    translation_format: Annotated[
+        list[str] | None, typer.Option(help="Format of the translations: once for all, or once per translation.")
+    ] = None
+    translation_language: Annotated[
+        list[str] | None,
+        typer.Option(help="Language of translations that do not give it: once for all, or once per translation."),
+    ] = None
+    add_unknown: Annotated[
+        bool, typer.Option("--add-unknown", help="Also take translated concepts that no other source has.")
+    ] = False
+
+    def languages(self, sources: list[Path]) -> list[str]:
+        """Return the language of each source, empty if it is not given.
+
+        Raises:
+            SapbertError: E193 a language is no tag; E531 there are several, but not one per source.
+        """
+        return _tags(paired(sources, self.names_language, "--names-language"))
+
+    def files(self) -> Files:
+        """Return the translations and their formats.
+
+        Raises:
+            SapbertError: E124 a format cannot be guessed; E531 there are several formats, but not one per translation.
+        """
+        from ..kb.readers import guess_format
+
+        given = paired(self.translation or [], self.translation_format, "--translation-format")
+        return [(path, known or guess_format(path)) for path, known in given]
+
+    def translation_languages(self) -> list[str]:
+        """Return the language of each translation, empty if it is not given.
+
+        Raises:
+            SapbertError: E193 a language is no tag; E531 there are several, but not one per translation.
+        """
+        return _tags(paired(self.translation or [], self.translation_language, "--translation-language"))
+
+
+@dataclass(frozen=True)
 class CorpusOptions:
     """Options for the corpora with mentions to add as names."""
 
@@ -260,6 +315,10 @@ class UmlsOptions:
     semantic_group: Annotated[
         list[str] | None, typer.Option(help="Read only concepts of this semantic group: DISO, …. Repeatable.")
     ] = None
+    code_source: Annotated[
+        list[str] | None,
+        typer.Option(help="Take the codes of this source (SAB) as cross-references, such as ICD10CM. Repeatable."),
+    ] = None
     trade_names: Annotated[
         bool | None,
         typer.Option("--trade-names/--no-trade-names", help="Add brand names to drugs. Default: yes."),
@@ -277,7 +336,7 @@ class UmlsOptions:
         from ..kb.readers.umls import UmlsSettings
 
         fields = {"sab": "sources", "without_sab": "without_sources", "term_type": "term_types"}
-        fields |= {"semantic_type": "semantic_types", "semantic_group": "semantic_groups"}
+        fields |= {"semantic_type": "semantic_types", "semantic_group": "semantic_groups", "code_source": "codes"}
         settings = {fields.get(name, name): value for name, value in without_none(asdict(self)).items()}
         if languages := settings.pop("language", None):
             settings["languages"] = [] if "all" in languages else languages
@@ -296,6 +355,12 @@ def paired(paths: list[Path], formats: list[str] | None, option: str) -> Files:
     if len(all_formats) != len(paths):
         raise SapbertError(Errors.E531.format(option=option, given=len(all_formats), wanted=len(paths)))
     return list(zip(paths, all_formats, strict=True))
+
+
+def _tags(given: Files) -> list[str]:
+    from ..kb.languages import language_tag
+
+    return [language_tag(tag or "") for _, tag in given]
 
 
 def without_none(options: dict[str, Any]) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from .kb_build_options import (
     OntologyOptions,
     SourceOptions,
     TableOptions,
+    TranslationOptions,
     UmlsOptions,
     without_none,
 )
@@ -41,6 +42,7 @@ _PIPE_WIDTH = 240  # without a terminal, rows must not be wrapped
 def get(
     mappings: MappingOptions,
     curating: CurationOptions,
+    translations: TranslationOptions,
     corpora: CorpusOptions,
     name: Annotated[str | None, typer.Argument(help="A vocabulary of the catalog, such as doid.")] = None,
     show_list: Annotated[
@@ -77,6 +79,7 @@ def get(
             **options,
             mappings=mappings,
             curating=_curating(entry, curating),
+            translations=translations,
             corpora=corpora,
             umls=UmlsOptions(),
             about={"catalog": _about(entry, origin)},

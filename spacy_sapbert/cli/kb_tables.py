@@ -43,6 +43,8 @@ def info_table(result: Mapping[str, Any]) -> Table:
     _add_counts(table, result["names_per_concept"], "concepts with names: ")
     _add_counts(table, _largest(result["types"]), "concepts of type ")
     _add_counts(table, _largest(result["names_by_source"]), "names from ")
+    languages = {language or "unknown language": count for language, count in result["names_by_language"].items()}
+    _add_counts(table, _largest(languages), "names in ")
     return table
 
 
@@ -72,6 +74,16 @@ def export_table(result: Mapping[str, Any]) -> Table:
     table = _table("", "count")
     _add_counts(table, {key: result[key] for key in ("concepts", "names")}, "written: ")
     _add_counts(table, result["left_out"], "left out: ")
+    return table
+
+
+def map_table(result: Mapping[str, Any]) -> Table:
+    """Return the table of `kb map`: the concepts with a code of each system, and their codes."""
+    table = _table("system", "concepts")
+    table.add_column("rows", justify="right")
+    for system, counts in result["systems"].items():
+        table.add_row(escape(system), f"{counts['concepts']:,}", f"{counts['rows']:,}")
+    table.caption = f"of {result['concepts']:,} concepts"
     return table
 
 

@@ -6,6 +6,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from functools import partial
 from itertools import chain, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,8 +21,10 @@ from ..io.formats import InputFormat, OutputFormat, output_format
 from ..io.tables import check_parquet
 from ..io.totals import total_documents
 from ..types import NIL
+from .code_options import Also, CodeMapping, CodeOptions, Predicates
 from .inputs import (
     BatchSize,
+    DisplayLanguage,
     Encoding,
     Format,
     Gold,
@@ -39,6 +42,7 @@ from .progress import stderr_console, track
 
 if TYPE_CHECKING:
     from ..io.pipelines import LinkedDocument, LinkingPipeline
+    from ..io.records import Record
     from ..io.runs import Journal
 
 Sources = Sequence[tuple[Path, ReadOptions]]
@@ -65,6 +69,10 @@ def link(
     title_column: TitleColumn = None,
     encoding: Encoding = None,
     gold: Gold = False,
+    display_language: DisplayLanguage = None,
+    also: Also = None,
+    mapping: CodeMapping = None,
+    predicates: Predicates = None,
 ) -> None:
     """Link the mentions of documents to the concepts of a vocabulary.
 
@@ -78,7 +86,9 @@ def link(
     to = to or output_format(output)
     if to is OutputFormat.parquet:
         check_parquet(output)  # before hours of work
-    run = _Run(pipeline, inputs, sources, Problems(stderr_console(), strict=strict), batch_size, n_process)
+    adding = CodeOptions.checked(also, mapping, predicates)
+    problems = Problems(stderr_console(), strict=strict)
+    run = _Run(pipeline, inputs, sources, problems, batch_size, n_process, display_language, adding)
     if output is None or is_special(output):
         if resume or restart:
             raise SapbertError(Errors.E565.format(option="--resume" if resume else "--restart"))
@@ -100,6 +110,8 @@ class _Run:
         problems: Problems,
         batch_size: int | None,
         n_process: int,
+        display_language: str | None,
+        adding: CodeOptions | None,
     ) -> None:
         self.problems = problems
         self.console: Console = problems.console
@@ -108,13 +120,15 @@ class _Run:
         self._sources = sources
         self._batch_size = batch_size
         self._n_process = n_process
+        self._display_language = display_language
+        self._adding = adding
 
     def stream(self, format: OutputFormat, output: Path | None) -> Counter[str]:
         """Write each document as soon as it is linked."""
         from ..io.outputs import write_records
-        from ..io.records import record_of
 
         linking = self._load()
+        record_of = self._records(linking)
         counts: Counter[str] = Counter()
 
         def records() -> Iterator[dict[str, Any]]:
@@ -122,7 +136,7 @@ class _Run:
             with closing(self._linked(linking, self._documents())) as linked:
                 for item in track(linked, self.console, shown=shown):
                     counts.update(documents=1, **_counts(item))
-                    yield record_of(item, linking.kb)
+                    yield record_of(item)
             self._check(counts)
 
         write_records(records(), format, output)
@@ -136,24 +150,29 @@ class _Run:
         with Journal(output, resume=resume, restart=restart) as journal, self._keeping(journal) as interruption:
             linking = self._load()
             reading = [options for _, options in self._sources]
-            journal.begin(identity_of(linking, self._inputs, reading, self._batch_size))
+            record_of = self._records(linking)
+            journal.begin(identity_of(linking, self._inputs, reading, self._batch_size, self._shown(linking)))
             if journal.counts["documents"]:
                 self.console.print(f"{journal.counts['documents']:,} documents are already finished")
-            self._link_all(linking, journal, lambda: interruption.signal is not None)
+            self._link_all(linking, journal, record_of, lambda: interruption.signal is not None)
             self._check(journal.counts)
             write_records(journal.records(), format, output)
             journal.finish()
             return journal.counts
 
-    def _link_all(self, linking: LinkingPipeline, journal: Journal, is_stopped: Callable[[], bool]) -> None:
-        from ..io.records import record_of
-
+    def _link_all(
+        self,
+        linking: LinkingPipeline,
+        journal: Journal,
+        record_of: Callable[[LinkedDocument], Record],
+        is_stopped: Callable[[], bool],
+    ) -> None:
         total, done = total_documents(self._sources), journal.counts["documents"]
         unfinished = journal.unfinished(self._documents(), self.problems, linking.nlp.max_length)
         documents = takewhile(lambda _: not is_stopped(), unfinished)
         with closing(self._linked(linking, documents)) as linked:
             for item in track(linked, self.console, total=total, done=done):
-                journal.add(item.document, record_of(item, linking.kb), batch=item.batch, **_counts(item))
+                journal.add(item.document, record_of(item), batch=item.batch, **_counts(item))
         if is_stopped():
             raise KeyboardInterrupt
 
@@ -179,6 +198,27 @@ class _Run:
 
         given = any(options.gold or options.format is InputFormat.names for _, options in self._sources)
         return LinkingPipeline(self._pipeline, self.problems, given=given)
+
+    def _records(self, linking: LinkingPipeline) -> Callable[[LinkedDocument], Record]:
+        """Return the function that makes the record of a document."""
+        from ..io.records import record_of
+
+        codes = self._adding.open(linking.kb, self.console) if self._adding else None
+        return partial(record_of, kb=linking.kb, language=self._language(linking), codes=codes)
+
+    def _language(self, linking: LinkingPipeline) -> str:
+        from ..kb.languages import display_tag
+
+        given = self._display_language
+        return linking.display_language if given is None else display_tag(linking.kb, given)
+
+    def _shown(self, linking: LinkingPipeline) -> dict[str, Any]:
+        """Return what the records depend on, besides the links."""
+        language = self._language(linking)
+        return {
+            **({"display language": language} if language else {}),
+            **(self._adding.identity() if self._adding else {}),
+        }
 
     def _documents(self) -> Iterator[InputDocument]:
         return chain.from_iterable(read_documents(path, options, self.problems) for path, options in self._sources)

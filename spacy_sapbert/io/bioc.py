@@ -51,7 +51,7 @@ def _document(record: Mapping[str, Any]) -> Values:
     for number, entity in enumerate(record["entities"], start=1):
         # a mention may begin in the title and end in the text
         inside = last if entity["start"] >= bounds[last][0] else 0
-        passages[inside]["annotations"].append(_annotation(number, record["text"], entity))
+        passages[inside]["annotations"].append(_annotation(number, record, entity))
     return {"id": record["id"], "infons": {}, "passages": passages, "annotations": [], "relations": []}
 
 
@@ -61,19 +61,20 @@ def _passage(text: str, start: int, end: int, type: str) -> Values:
     return {"offset": start, "infons": infons, "text": text[start:end], **rest}
 
 
-def _annotation(number: int, text: str, entity: Mapping[str, Any]) -> Values:
+def _annotation(number: int, record: Mapping[str, Any], entity: Mapping[str, Any]) -> Values:
+    text = record["text"]
     pieces = entity.get("offsets") or [[entity["start"], entity["end"]]]
     return {
         "id": str(number),
-        "infons": _infons(entity),
+        "infons": _infons(record, entity),
         "text": " ".join(text[start:end] for start, end in pieces),
         "locations": [{"offset": start, "length": end - start} for start, end in pieces],
     }
 
 
-def _infons(entity: Mapping[str, Any]) -> dict[str, str]:
+def _infons(record: Mapping[str, Any], entity: Mapping[str, Any]) -> dict[str, str]:
     """Return type, ids and the values of each link. The keys of the second part of a composite end in `.2`."""
-    rows = list(table_rows([{"id": "", "entities": [entity]}]))
+    rows = list(table_rows([{**record, "entities": [entity]}]))
     infons = {"type": entity["label"], "identifier": joined_ids(entity)}
     for number, row in enumerate(rows, start=1):
         suffix = f".{number}" if number > 1 else ""

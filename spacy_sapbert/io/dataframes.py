@@ -10,12 +10,13 @@ from typing import Any, Literal
 from spacy.tokens import Doc, Span
 
 from ..errors import Errors, SapbertError
+from ..kb.code_systems import CodeSystems
 from ..kb.knowledge_base import KnowledgeBase
 from ..kb.storage import load_knowledge_base
 from ..pipeline.mentions import mentions_of
 from ..pipeline.sapbert_linker import linkers_of
 from .records import Record, doc_record
-from .tables import COLUMNS, table_rows
+from .tables import CODES, COLUMNS, table_rows
 
 Library = Literal["pandas", "polars"]
 _LIBRARIES: tuple[Library, ...] = ("pandas", "polars")
@@ -27,6 +28,7 @@ def to_dataframe(
     library: Library | None = None,
     kb: KnowledgeBase | Path | str | None = None,
     spans_key: str | None = None,
+    codes: CodeSystems | None = None,
 ) -> Any:
     """Return a data frame of the links of documents, with the columns of the tables of `spacy-sapbert link`.
 
@@ -38,6 +40,7 @@ def to_dataframe(
         kb: The knowledge base of the linker or its path, for documents of another process.
         spans_key: Take the mentions of `doc.spans[spans_key]`. None takes those that the linkers of the pipeline link,
             or else `doc.ents`.
+        codes: Adds a column for each of its code systems.
 
     Returns:
         A `pandas.DataFrame` or a `polars.DataFrame`.
@@ -46,18 +49,22 @@ def to_dataframe(
         SapbertError: E553 the library is not installed, E554 the vocabulary is unknown.
     """
     name, module = _library(library)
-    rows = list(table_rows(_records([docs] if isinstance(docs, Doc) else docs, kb, spans_key)))
-    columns = {column: [row[column] for row in rows] for column in COLUMNS}
+    records = _records([docs] if isinstance(docs, Doc) else docs, kb, spans_key, codes)
+    kinds = COLUMNS | {f"{CODES}{system}": str for system in (codes.systems if codes else ())}
+    rows = list(table_rows(records))
+    columns = {column: [row[column] for row in rows] for column in kinds}
     if name == "polars":
         types = {str: module.String, int: module.Int64, float: module.Float64, bool: module.Boolean}
-        return module.DataFrame(columns, schema={column: types[kind] for column, kind in COLUMNS.items()})
+        return module.DataFrame(columns, schema={column: types[kind] for column, kind in kinds.items()})
     dtypes = {str: object, int: "int64", float: "float64", bool: "bool"}
     return module.DataFrame(
-        {column: module.Series(columns[column], dtype=dtypes[kind]) for column, kind in COLUMNS.items()}
+        {column: module.Series(columns[column], dtype=dtypes[kind]) for column, kind in kinds.items()}
     )
 
 
-def _records(docs: Iterable[Doc], kb: KnowledgeBase | Path | str | None, spans_key: str | None) -> Iterator[Record]:
+def _records(
+    docs: Iterable[Doc], kb: KnowledgeBase | Path | str | None, spans_key: str | None, codes: CodeSystems | None
+) -> Iterator[Record]:
     given = kb if kb is None or isinstance(kb, KnowledgeBase) else load_knowledge_base(kb)
     for doc in docs:
         linkers = linkers_of(doc.vocab)
@@ -65,7 +72,9 @@ def _records(docs: Iterable[Doc], kb: KnowledgeBase | Path | str | None, spans_k
             raise SapbertError(Errors.E554)
         spans_keys = {linker.spans_key: None for linker in linkers} if spans_key is None else {spans_key: None}
         mentions = [mention for key in spans_keys or (None,) for mention in mentions_of(doc, key)]
-        yield doc_record(doc, sorted(mentions, key=_place), given or linkers[-1].kb)
+        language = linkers[-1].display_language if linkers else ""
+        shown = given or linkers[-1].kb
+        yield doc_record(doc, sorted(mentions, key=_place), shown, language=language, codes=codes)
 
 
 def _place(mention: Span) -> tuple[int, int]:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from spacy.tokens import Doc
 
+from ..kb.code_systems import CodeSystems
 from ..kb.knowledge_base import KnowledgeBase
 from ..pipeline.mentions import mentions_of
 from .addresses import concept_url
@@ -51,7 +52,15 @@ class _Mark(NamedTuple):
     color: str
 
 
-def render_page(docs: Iterable[Doc], kb: KnowledgeBase, title: str, *, spans_key: str | None = None) -> str:
+def render_page(
+    docs: Iterable[Doc],
+    kb: KnowledgeBase,
+    title: str,
+    *,
+    spans_key: str | None = None,
+    language: str = "",
+    codes: CodeSystems | None = None,
+) -> str:
     """Return one self-contained HTML page of linked documents.
 
     Args:
@@ -59,8 +68,11 @@ def render_page(docs: Iterable[Doc], kb: KnowledgeBase, title: str, *, spans_key
         kb: The knowledge base of the linker (`linker.kb`), for the names of concepts.
         title: The title of the page.
         spans_key: Show the mentions of `doc.spans[spans_key]` instead of `doc.ents`.
+        language: See `KnowledgeBase.labels_of`.
+        codes: Finds the codes of each link in other vocabularies.
     """
-    return "".join(html_pieces((doc_record(doc, mentions_of(doc, spans_key), kb) for doc in docs), title))
+    records = (doc_record(doc, mentions_of(doc, spans_key), kb, language=language, codes=codes) for doc in docs)
+    return "".join(html_pieces(records, title))
 
 
 def html_pieces(records: Iterable[Mapping[str, Any]], title: str = TITLE) -> Iterator[str]:
@@ -159,6 +171,16 @@ def _concept_cell(mark: _Mark, link: Link | None) -> str:
     return f"{escape(link['preferred_name'] or '')}<small>{_linked_id(link['concept_id'])}{types}</small>"
 
 
+def _codes_cell(mark: _Mark, link: Link | None) -> str:
+    """Return the codes of a link, one line a code system. System and predicate of a code are its tooltip."""
+    by_system: dict[str, dict[str, str]] = {}
+    for code in (link or {}).get("codes", ()):
+        tip = ", ".join(filter(None, (code["system"], code["predicate"])))
+        shown = f'<span title="{escape(tip)}">{_linked_id(code["code"])}</span>'
+        by_system.setdefault(code["system"], {}).setdefault(code["code"], shown)
+    return "".join(f"<div>{' · '.join(of_system.values())}</div>" for of_system in by_system.values())
+
+
 def _name_cell(mark: _Mark, link: Link | None) -> str:
     return escape(link["name"] or "") if link else ""
 
@@ -190,6 +212,7 @@ _CELLS: dict[str, Callable[[_Mark, Link | None], str]] = {
     "Mention": _mention_cell,
     "Label": _label_cell,
     "Concept": _concept_cell,
+    "Codes": _codes_cell,
     "Long form": _long_form_cell,
     "Matched name": _name_cell,
     "Score": _score_cell,

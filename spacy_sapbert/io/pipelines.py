@@ -144,6 +144,11 @@ class LinkingPipeline:
         """The knowledge base of the last linker."""
         return cast(KnowledgeBase, self._linkers()[-1].kb)
 
+    @property
+    def display_language(self) -> str:
+        """The language in which the last linker shows preferred names; see its setting."""
+        return cast(str, self._linkers()[-1].display_language)
+
     def set_threshold(self, threshold: float) -> None:
         """Set the threshold of all linkers, which replaces the pipeline's own."""
         for linker in self._linkers():

@@ -9,6 +9,7 @@ from typing import Any
 from spacy.tokens import Doc, Span
 
 from ..corpora.docs import DOC_ID, offsets_of
+from ..kb.code_systems import CodeSystems
 from ..kb.knowledge_base import ConceptLabel, KnowledgeBase
 from ..pipeline.attributes import get_abbreviation_occurrences, get_concepts, get_kb_ents, get_links
 from ..text.words import word_columns
@@ -24,16 +25,20 @@ _UNKNOWN = ConceptLabel("", ())
 Record = dict[str, Any]
 
 
-def record_of(item: LinkedDocument, kb: KnowledgeBase) -> Record:
+def record_of(
+    item: LinkedDocument, kb: KnowledgeBase, *, language: str = "", codes: CodeSystems | None = None
+) -> Record:
     """Return the record of a linked document, from which every output can be written.
 
     Args:
         item: The linked document.
         kb: The knowledge base of the linker, for the names and types of concepts.
+        language: See `KnowledgeBase.labels_of`.
+        codes: Finds the codes of each link in other vocabularies.
 
     Returns:
         JSON values with the keys "id", "text", "title" (if there is one), "entities", "abbreviations", "concepts" (if
-        there are any) and "meta" (if there is any).
+        there are any), "code_systems" (with `codes`) and "meta" (if there is any).
     """
     document = item.document
     # a tokenizer that changes the text changes its length
@@ -46,6 +51,8 @@ def record_of(item: LinkedDocument, kb: KnowledgeBase) -> Record:
         title=document.title,
         meta=dict(document.meta),
         text=text,
+        language=language,
+        codes=codes,
     )
 
 
@@ -58,6 +65,8 @@ def doc_record(
     title: str = "",
     meta: Mapping[str, Any] | None = None,
     text: str | None = None,
+    language: str = "",
+    codes: CodeSystems | None = None,
 ) -> Record:
     """Return the record of a `Doc`, see `record_of`.
 
@@ -69,11 +78,13 @@ def doc_record(
         title: The title, with which the text starts.
         meta: Other values of the document.
         text: The text of the `Doc`, if it is known. spaCy builds it on each access.
+        language: See `KnowledgeBase.labels_of`.
+        codes: Finds the codes of each link in other vocabularies.
     """
     text = doc.text if text is None else text
     links = [get_links(mention) for mention in mentions]
     kb_ents = [get_kb_ents(mention) for mention in mentions]
-    labels = kb.labels_of(list(_concept_ids(links, kb_ents)))
+    labels = kb.labels_of(list(_concept_ids(links, kb_ents)), language)
     pieces = offsets_of(doc)
     record: Record = {"id": str(doc.user_data.get(DOC_ID, "")) if doc_id is None else doc_id, "text": text}
     if title:
@@ -93,7 +104,10 @@ def doc_record(
     ]
     concepts = get_concepts(doc)
     if concepts:
-        record["concepts"] = [_concept(concept) for concept in concepts]
+        shown = kb.labels_of([concept.concept_id for concept in concepts], language) if language else {}
+        record["concepts"] = [_concept(concept, shown) for concept in concepts]
+    if codes:
+        _add_codes(record, codes)
     if meta:
         record["meta"] = dict(meta)
     return record
@@ -229,12 +243,22 @@ def _preferred(labels: Mapping[str, ConceptLabel], concept_id: str | None) -> st
     return labels.get(concept_id or "", _UNKNOWN).preferred or None
 
 
-def _concept(concept: DocumentConcept) -> Record:
+def _add_codes(record: Record, codes: CodeSystems) -> None:
+    """Add the codes of each link, and the systems, so that the columns of a table are known."""
+    links = [link for entity in record["entities"] for link in entity["links"]]
+    found = codes.of([link["concept_id"] for link in links if link["concept_id"]])
+    record["code_systems"] = list(codes.systems)
+    for link in links:
+        of_link = found[link["concept_id"]] if link["concept_id"] else ()
+        link["codes"] = [{**code._asdict(), "predicate": code.predicate or None} for code in of_link]
+
+
+def _concept(concept: DocumentConcept, labels: Mapping[str, ConceptLabel]) -> Record:
     evidence = [{"start": span.start_char, "end": span.end_char, "text": span.text} for span in concept.evidence]
     return {
         "id": concept.concept_id,
         "score": concept.score,
-        "name": concept.name,
+        "name": _preferred(labels, concept.concept_id) or concept.name,
         "evidence": evidence,
         "contributions": dict(concept.contributions),
     }

@@ -63,7 +63,11 @@ class Identity(NamedTuple):
 
 
 def identity_of(
-    linking: LinkingPipeline, inputs: Sequence[Path], reading: Iterable[ReadOptions], batch_size: int | None
+    linking: LinkingPipeline,
+    inputs: Sequence[Path],
+    reading: Iterable[ReadOptions],
+    batch_size: int | None,
+    shown: Mapping[str, Any] | None = None,
 ) -> Identity:
     """Return what the links of some inputs depend on.
 
@@ -74,6 +78,7 @@ def identity_of(
         inputs: The files.
         reading: How they are read.
         batch_size: The documents that are linked together; None for the default.
+        shown: Other settings that change the records, by name.
     """
     settings = {
         "spacy-sapbert": __version__,
@@ -82,6 +87,7 @@ def identity_of(
         "batch size": batch_size or DOCUMENTS_PER_BATCH,
         "input": [str(path if path == STDIN else path.absolute()) for path in inputs],
         "reading": sorted({json.dumps(options._asdict(), default=str, sort_keys=True) for options in reading}),
+        **(shown or {}),
     }
     folder = linking.nlp.path
     return Identity(settings, _hashes(Path(folder)) if folder else {})

@@ -44,6 +44,8 @@ COLUMNS: dict[str, type] = {
     "rejected_score": float,
 }
 """The columns of every table and their types."""
+CODES = "codes_"
+"""The beginning of the column with the codes of a code system: "codes_ICD10CM"."""
 
 NOT_LOOKED_UP = "the linker did not look up this mention"
 ROWS_PER_GROUP = 20_000
@@ -61,12 +63,34 @@ def table_rows(records: Iterable[Mapping[str, Any]]) -> Iterator[Row]:
     """Yield the rows of records: one for each link, and one for a mention without links.
 
     Yields:
-        The value of each of the `COLUMNS`. A missing value is None.
+        The value of each of the `COLUMNS`, then the codes of each code system of the record. A missing value is None.
     """
     for record in records:
+        systems = record.get("code_systems", ())
         for entity in record["entities"]:
             for link in entity["links"] or [_no_link(entity)]:
-                yield _row(record["id"], entity, link)
+                yield _row(record["id"], entity, link) | _code_cells(link, systems)
+
+
+def columns_of(records: Iterable[Mapping[str, Any]]) -> tuple[dict[str, type], Iterator[Mapping[str, Any]]]:
+    """Return the columns of a table and their types, and the records again.
+
+    The first record decides which code systems have a column.
+    """
+    rest = iter(records)
+    first = next(rest, None)
+    if first is None:
+        return COLUMNS, rest
+    return COLUMNS | {f"{CODES}{system}": str for system in first.get("code_systems", ())}, chain([first], rest)
+
+
+def unique_codes(link: Mapping[str, Any], system: str) -> list[str]:
+    """Return the codes of a link in a code system, each once, the most exact first."""
+    return list(dict.fromkeys(code["code"] for code in link.get("codes", ()) if code["system"] == system))
+
+
+def _code_cells(link: Mapping[str, Any], systems: Iterable[str]) -> Row:
+    return {f"{CODES}{system}": _SEPARATOR.join(unique_codes(link, system)) or None for system in systems}
 
 
 def csv_pieces(records: Iterable[Mapping[str, Any]]) -> Iterator[str]:
@@ -90,7 +114,8 @@ def write_parquet(records: Iterable[Mapping[str, Any]], path: Path | None) -> No
     import pyarrow
     import pyarrow.parquet as parquet
 
-    schema = _schema(pyarrow)
+    columns, records = columns_of(records)
+    schema = _schema(pyarrow, columns)
     rows = table_rows(records)
     with replacing(path) as temporary, parquet.ParquetWriter(temporary, schema) as writer:
         while group := list(islice(rows, ROWS_PER_GROUP)):
@@ -132,7 +157,9 @@ def unescaped(cell: str) -> str:
 def _pieces(records: Iterable[Mapping[str, Any]], delimiter: str, clean: Callable[[str], str]) -> Iterator[str]:
     buffer = io.StringIO(newline="")
     writer = csv.writer(buffer, delimiter=delimiter, lineterminator=_LINE_END)  # it quotes cells with these characters
-    for values in chain([list(COLUMNS)], (row.values() for row in table_rows(records))):
+    columns, records = columns_of(records)
+    rows = (map(row.get, columns) for row in table_rows(records))
+    for values in chain([columns], rows):
         writer.writerow([_cell(value, clean) for value in values])
         yield buffer.getvalue().removesuffix(_LINE_END) + "\n"
         buffer.seek(0)
@@ -206,6 +233,6 @@ def _rounded(number: float | None) -> float | None:
     return None if number is None else round(number, SCORE_DIGITS)
 
 
-def _schema(pyarrow: Any) -> pyarrow.Schema:
+def _schema(pyarrow: Any, columns: Mapping[str, type]) -> pyarrow.Schema:
     types = {str: pyarrow.string(), int: pyarrow.int64(), float: pyarrow.float64(), bool: pyarrow.bool_()}
-    return pyarrow.schema([(name, types[of_column]) for name, of_column in COLUMNS.items()])
+    return pyarrow.schema([(name, types[of_column]) for name, of_column in columns.items()])

@@ -25,7 +25,7 @@ from ..files import remove_leftovers, temporary_folder
 from ..types import Name, Record
 from .arrays import compute_arrays
 from .knowledge_base import FORMAT, INDEXES, SCHEMA, KnowledgeBase
-from .mapping import Equivalents, MappedIds, merge, one_to_one, vocabulary, vocabulary_of
+from .mapping import EXACT, Equivalents, MappedIds, merge, one_to_one, vocabulary, vocabulary_of
 from .stop_names import StopNameRules
 from .stop_names import stop_names as find_stop_names
 
@@ -33,12 +33,12 @@ from .stop_names import stop_names as find_stop_names
 _READ = """
 CREATE TEMP TABLE read_records (number INTEGER PRIMARY KEY, id TEXT, first_name INTEGER, definition TEXT);
 CREATE TEMP TABLE read_names (
-    number INTEGER PRIMARY KEY, record INTEGER, text TEXT, scope TEXT, source TEXT, annotations INTEGER
+    number INTEGER PRIMARY KEY, record INTEGER, text TEXT, scope TEXT, source TEXT, language TEXT, annotations INTEGER
 );
 CREATE TEMP TABLE read_ids (record INTEGER, value TEXT);
 CREATE TEMP TABLE read_types (record INTEGER, value TEXT);
 CREATE TEMP TABLE read_parents (record INTEGER, value TEXT);
-CREATE TEMP TABLE read_xrefs (record INTEGER, value TEXT);
+CREATE TEMP TABLE read_xrefs (record INTEGER, value TEXT, predicate TEXT);
 """
 
 # Queries from these tables to those of the file. `_define` adds the functions that return rows.
@@ -55,18 +55,29 @@ _LATER_DEFINITIONS = """
 SELECT definition, concept_row(number) FROM read_records
 WHERE definition IS NOT NULL AND NOT is_new_concept(number) ORDER BY number
 """
+_XREFS = "SELECT DISTINCT concept_row(record), value, predicate FROM read_xrefs ORDER BY 1, 2, 3"
 _SYNONYMS = """
-SELECT name_row(number), concept_row(record), source, scope, annotations FROM read_names WHERE true
-ORDER BY 1, 2, 3, number
-ON CONFLICT (name, concept, source) DO UPDATE SET annotations = annotations + excluded.annotations
+SELECT name_row(number), concept_row(record), source, language, scope, annotations FROM read_names WHERE true
+ORDER BY 1, 2, 3, 4, number
+ON CONFLICT (name, concept, source, language) DO UPDATE SET annotations = annotations + excluded.annotations
 """
 
 DEFAULT_RULES = StopNameRules()
+
+TOTALS = {
+    "types": "SELECT type AS value, count(*) FROM types GROUP BY type",
+    "sources": "SELECT source AS value, count(*) FROM (SELECT DISTINCT name, concept, source FROM synonyms) "
+    "GROUP BY source",
+    "languages": "SELECT language AS value, count(*) FROM (SELECT DISTINCT name, concept, language FROM synonyms) "
+    "GROUP BY language",
+}
+"""Queries for the table `totals`: a value and its count in each row."""
 
 _FILE = "kb"  # name of the file in the temporary folder
 _CACHE_KIB = 128 * 1024  # per database; SQLite sorts as much in memory before it uses the disk
 _ROWS_AT_ONCE = 10_000
 _MAX_SHOWN = 20
+_SAME = ("", *sorted(EXACT))  # predicates of cross-references that can merge concepts
 
 
 class _Numbering:
@@ -120,6 +131,7 @@ class KnowledgeBaseBuilder:
         self._n_records = 0
         self._n_names = 0
         self._concepts: _Numbering | None = None
+        self._by_class: defaultdict[str, set[int]] | None = None
         self.is_finished = False
         self.counts: Counter[str] = Counter()
 
@@ -137,15 +149,38 @@ class KnowledgeBaseBuilder:
             "parents": record.parents,
             "xrefs": record.xrefs,
         }
-        if not _is_unicode(record.concept_id, record.definition or "", *chain.from_iterable(lists.values())):
+        texts = chain(*lists.values(), *record.xref_predicates)
+        if not _is_unicode(record.concept_id, record.definition or "", *texts):
             self.counts["records of broken Unicode"] += 1
             return
         number, self._n_records = self._n_records, self._n_records + 1
         self._buffer["records"].append((number, record.concept_id, self._n_names, record.definition))
+        del lists["xrefs"]
         for table, values in lists.items():
             self._buffer[table] += [(number, value) for value in values]
+        stated = {xref for xref, _ in record.xref_predicates}
+        xrefs = [*record.xref_predicates, *((xref, "") for xref in record.xrefs if xref not in stated)]
+        self._buffer["xrefs"] += [(number, *xref) for xref in xrefs]
         for name in names:
             self._add_name(number, name)
+
+    def add_names(self, record: Record) -> int:
+        """Add the names of a record to the concept with its primary id, if there is exactly one.
+
+        The id may be a primary, an alternative or an equivalent id of the concept. No more records can be added after.
+
+        Returns:
+            The number of concepts with the id. Only if it is 1, the names were added.
+        """
+        concepts = self._find_concepts(record.concept_id) or self._find_equivalent(record.concept_id)
+        names = [name for name in record.names if self._is_storable(name)]
+        label = {0: "translations of unknown concepts", 1: "translations added"}.get(len(concepts))
+        self.counts[label or "translations whose id belongs to several concepts"] += len(names)
+        if len(concepts) == 1:
+            number = self._place_records().in_row(concepts[0])[0]
+            for name in names:
+                self._add_name(number, name)
+        return len(concepts)
 
     def add_mention(self, concept_id: str, name: Name) -> None:
         """Add a name to every concept with this primary or alternative id, and count one annotation of it."""
@@ -267,7 +302,8 @@ class KnowledgeBaseBuilder:
             return []
         rows = self._db.execute(
             "SELECT r.number, r.id, x.value FROM read_xrefs x JOIN read_records r ON r.number = x.record "
-            "ORDER BY x.rowid"
+            f"WHERE lower(x.predicate) IN ({_placeholders(_SAME)}) ORDER BY x.rowid",
+            _SAME,
         )
         known: Counter[str] = Counter()
         links = []
@@ -288,6 +324,17 @@ class KnowledgeBaseBuilder:
         self._place_records()
         return [row for (row,) in self._db.execute("SELECT concept FROM ids WHERE id = ?", (concept_id,))]
 
+    def _find_equivalent(self, concept_id: str) -> list[int]:
+        """Return the concepts with an id that the mappings make equal to this one."""
+        if concept_id not in self._equivalents:
+            return []
+        if self._by_class is None:
+            self._by_class = defaultdict(set)
+            for known, concept in self._db.execute("SELECT id, concept FROM ids"):
+                if known in self._equivalents:
+                    self._by_class[self._equivalents.find(known)].add(concept)
+        return sorted(self._by_class.get(self._equivalents.find(concept_id), ()))
+
     # --- from the input to the file
 
     def _fill_tables(self) -> tuple[int, int]:
@@ -299,9 +346,10 @@ class KnowledgeBaseBuilder:
         n_concepts = self._db.execute(f"INSERT INTO concepts {_CONCEPTS}").rowcount
         later = self._db.execute(_LATER_DEFINITIONS)
         self._db.executemany("UPDATE concepts SET definition = coalesce(definition, ?) WHERE row = ?", later)
-        for table in ("types", "parents", "xrefs"):
+        for table in ("types", "parents"):
             sql = f"SELECT DISTINCT concept_row(record), value FROM read_{table} ORDER BY 1, 2"
             self._db.execute(f"INSERT INTO {table} {sql}")
+        self._db.execute(f"INSERT INTO xrefs {_XREFS}")
         self._db.execute(f"INSERT INTO synonyms {_SYNONYMS}")
         return n_concepts, n_names
 
@@ -412,8 +460,8 @@ def _firsts(rows: Iterable[tuple[int, str]], n: int) -> np.ndarray:
 
 
 def _write_totals(db: sqlite3.Connection) -> None:
-    for of, column, table in (("types", "type", "types"), ("sources", "source", "synonyms")):
-        db.execute(f"INSERT INTO totals SELECT ?, {column}, count(*) FROM {table} GROUP BY {column} ORDER BY 2", (of,))
+    for of, sql in TOTALS.items():
+        db.execute(f"INSERT INTO totals SELECT '{of}', * FROM ({sql}) ORDER BY 2")
 
 
 def fingerprint(db: sqlite3.Connection) -> str:
@@ -421,7 +469,7 @@ def fingerprint(db: sqlite3.Connection) -> str:
     digest = hashlib.sha256()
     for table in ("concepts", "ids", "types", "parents", "xrefs", "names", "synonyms", "stop_names"):
         digest.update(table.encode())
-        order = "1, 2, 3" if table == "synonyms" else "1, 2"
+        order = {"synonyms": "1, 2, 3, 4", "xrefs": "1, 2, 3"}.get(table, "1, 2")
         rows = db.execute(f"SELECT * FROM {table} ORDER BY {order}")
         while block := rows.fetchmany(_ROWS_AT_ONCE):
             digest.update(repr(block).encode("utf8"))

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import Errors, SapbertError
 from .arrays import compute_arrays
-from .build import fingerprint
+from .build import TOTALS, fingerprint
 from .knowledge_base import KnowledgeBase
 
 MAX_EXAMPLES = 10
@@ -35,10 +35,7 @@ _MISSING_ROWS = " UNION ALL ".join(
         ("xrefs", "concept"),
     )
 )
-_TOTALS = (
-    "SELECT 'types' AS of, type AS value, count(*) FROM types GROUP BY type "
-    "UNION ALL SELECT 'sources', source, count(*) FROM synonyms GROUP BY source"
-)
+_TOTALS = " UNION ALL ".join(f"SELECT '{of}' AS of, * FROM ({sql})" for of, sql in TOTALS.items())
 
 # Each query returns one row per problem.
 _PROBLEMS = {

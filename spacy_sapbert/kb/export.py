@@ -21,13 +21,13 @@ _SEPARATOR = "|"
 
 _CONCEPTS = "SELECT row, id, definition FROM concepts WHERE row >= ? AND row < ? ORDER BY row"
 _NAMES = (
-    "SELECT s.concept, n.text, s.scope, s.source FROM synonyms s JOIN names n ON n.row = s.name "
+    "SELECT s.concept, n.text, s.scope, s.source, s.language FROM synonyms s JOIN names n ON n.row = s.name "
     "JOIN concepts c ON c.row = s.concept WHERE s.concept >= ? AND s.concept < ? "
-    "ORDER BY s.concept, s.name != c.preferred, s.name, s.source"
+    "ORDER BY s.concept, s.name != c.preferred, s.name, s.source, s.language"
 )
 _VALUES = [
     f"SELECT concept, {column} FROM {table} WHERE concept >= ? AND concept < ? ORDER BY 1, 2"
-    for table, column in (("ids", "id"), ("types", "type"), ("parents", "parent"), ("xrefs", "xref"))
+    for table, column in (("ids", "id"), ("types", "type"), ("parents", "parent"), ("xrefs", "xref, predicate"))
 ]
 
 _ALTERNATIVE_IDS = "SELECT 1 FROM ids i JOIN concepts c ON c.row = i.concept WHERE i.id != c.id"
@@ -35,9 +35,15 @@ _TYPES = "SELECT 1 FROM types"
 _DEFINITIONS = "SELECT 1 FROM concepts WHERE definition IS NOT NULL"
 _PARENTS = "SELECT 1 FROM parents"
 _XREFS = "SELECT 1 FROM xrefs"
+_PREDICATES = "SELECT 1 FROM xrefs WHERE predicate != ''"
 _SOURCES = "SELECT DISTINCT source FROM synonyms LIMIT -1 OFFSET 1"
 _ANNOTATIONS = "SELECT 1 FROM synonyms WHERE annotations > 0"
-_OF_NAMES = {"sources of names, but one": _SOURCES, "annotation counts of names": _ANNOTATIONS}
+_LANGUAGES = "SELECT 1 FROM synonyms WHERE language != ''"
+_OF_NAMES = {
+    "sources of names, but one": _SOURCES,
+    "languages of names": _LANGUAGES,
+    "annotation counts of names": _ANNOTATIONS,
+}
 
 
 @dataclass
@@ -62,7 +68,7 @@ def export_lines(kb: KnowledgeBase, format: str, report: ExportReport) -> Iterat
 
     - "scispacy": what scispaCy's `KnowledgeBase` loads, one JSON object per concept.
     - "table": tab-separated, with the columns that `read_table` expects. `|` joins the values of a cell. A concept has
-      one row for each source of its names, and one for every name that contains `|`.
+      one row for each source and language of its names, and one for every name that contains `|`.
     - "biosyn": `id[|alternative id…]||name`, one line for every name of every concept, the preferred name first. An
       alternative id of several concepts is left out, since its lines would read as one more concept.
 
@@ -102,7 +108,8 @@ def stream_records(kb: KnowledgeBase) -> Iterator[Record]:
                 tuple(type_ for (type_,) in types[row]),
                 definition,
                 tuple(parent for (parent,) in parents[row]),
-                tuple(xref for (xref,) in xrefs[row]),
+                tuple(dict.fromkeys(xref for xref, _ in xrefs[row])),
+                tuple((xref, predicate) for xref, predicate in xrefs[row] if predicate),
             )
 
 
@@ -151,17 +158,20 @@ def _table(record: Record, kb: KnowledgeBase, report: ExportReport) -> Iterator[
         report.left_out["scopes of names"] += sum(map(str.__ne__, read_as, (name.scope for name in (first, *others))))
         name, *synonyms = (_fold_whitespace(name.text, "names", report) for name in (first, *others))
         cells |= {"id": concept_id, "name": name, "synonyms": _SEPARATOR.join(synonyms)}
-        cells["source"] = _fold_whitespace(first.source, "sources", report)
+        cells |= {"source": _fold_whitespace(first.source, "sources", report), "language": first.language}
         yield "\t".join(cells.get(column, "") for column in FIELDS) + "\n"
         cells = {}  # only the first row holds the other fields of the concept
 
 
 def _rows(names: Iterable[Name]) -> Iterator[list[Name]]:
-    """Yield groups of names that fit in one row: from one source, and only the first may contain the separator."""
-    by_source: dict[str, list[Name]] = defaultdict(list)
+    """Yield groups of names that fit in one row: from one source, in one language, without the separator.
+
+    Only the first name of a row may contain the separator.
+    """
+    groups: dict[tuple[str, str], list[Name]] = defaultdict(list)
     for name in names:
-        by_source[name.source].append(name)
-    for first, *others in by_source.values():
+        groups[name.source, name.language].append(name)
+    for first, *others in groups.values():
         yield [first, *(name for name in others if _SEPARATOR not in name.text)]
         yield from ([name] for name in others if _SEPARATOR in name.text)
 
@@ -226,7 +236,11 @@ FORMATS = {
         _scispacy,
         {"alternative ids": _ALTERNATIVE_IDS, "parents": _PARENTS, "cross-references": _XREFS, **_OF_NAMES},
     ),
-    "table": _Format(_table, {"annotation counts of names": _ANNOTATIONS}, ("\t".join(FIELDS) + "\n",)),
+    "table": _Format(
+        _table,
+        {"annotation counts of names": _ANNOTATIONS, "predicates of cross-references": _PREDICATES},
+        ("\t".join(FIELDS) + "\n",),
+    ),
     "biosyn": _Format(
         _biosyn,
         {"types": _TYPES, "definitions": _DEFINITIONS, "parents": _PARENTS, "cross-references": _XREFS, **_OF_NAMES},

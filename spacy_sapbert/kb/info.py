@@ -24,21 +24,15 @@ def describe(kb: KnowledgeBase) -> dict[str, Any]:
 
     Returns:
         The `meta` of the file, and these keys. "types" counts concepts by type. "names_by_source" counts name–concept
-        pairs by source. "names_per_concept" counts the concepts that have 1, 2, 3-5, … names.
-        "stop_names_by_reason" counts the names that are not found in text. The other keys count
-        names of several concepts, alternative ids, and concepts with a definition, parents, types or cross-references.
+        pairs by source, and "names_by_language" by language, with the key "" for an unknown language.
+        "names_per_concept" counts the concepts that have 1, 2, 3-5, … names. "stop_names_by_reason" counts the names
+        that are not found in text. The other keys count names of several concepts, alternative ids, and concepts with a
+        definition, parents, types or cross-references.
     """
     counts = {key: int(kb.query(f"SELECT count(*) FROM ({sql})")[0][0]) for key, sql in _COUNTS.items()}
-    by_type, by_source = kb.type_counts(), kb.source_counts()
-    histogram = names_per_concept(kb)
-    return {
-        **kb.meta,
-        "stop_names_by_reason": kb.stop_name_counts(),
-        "types": by_type,
-        "names_by_source": by_source,
-        "names_per_concept": histogram,
-        **counts,
-    }
+    named = {"names_by_source": kb.source_counts(), "names_by_language": kb.language_counts()}
+    named["stop_names_by_reason"] = kb.stop_name_counts()
+    return {**kb.meta, "types": kb.type_counts(), **named, "names_per_concept": names_per_concept(kb), **counts}
 
 
 def names_per_concept(kb: KnowledgeBase) -> dict[str, int]:

@@ -29,12 +29,18 @@ CREATE TABLE concepts (row INTEGER PRIMARY KEY, id TEXT NOT NULL, preferred INTE
 CREATE TABLE ids (id TEXT, concept INTEGER, PRIMARY KEY (id, concept)) WITHOUT ROWID;
 CREATE TABLE types (concept INTEGER, type TEXT, PRIMARY KEY (concept, type)) WITHOUT ROWID;
 CREATE TABLE parents (concept INTEGER, parent TEXT, PRIMARY KEY (concept, parent)) WITHOUT ROWID;
-CREATE TABLE xrefs (concept INTEGER, xref TEXT, PRIMARY KEY (concept, xref)) WITHOUT ROWID;
+CREATE TABLE xrefs (
+    concept INTEGER, xref TEXT,
+    predicate TEXT,  -- how the source relates the two concepts, empty if it does not say so
+    PRIMARY KEY (concept, xref, predicate)
+) WITHOUT ROWID;
 CREATE TABLE names (row INTEGER PRIMARY KEY, text TEXT NOT NULL);
 CREATE TABLE synonyms (
-    name INTEGER, concept INTEGER, source TEXT, scope TEXT NOT NULL,
+    name INTEGER, concept INTEGER, source TEXT,
+    language TEXT,  -- empty if it is unknown
+    scope TEXT NOT NULL,
     annotations INTEGER NOT NULL,  -- how often a corpus annotates the name with the concept
-    PRIMARY KEY (name, concept, source)
+    PRIMARY KEY (name, concept, source, language)
 ) WITHOUT ROWID;
 CREATE TABLE stop_names (name INTEGER PRIMARY KEY, reason TEXT NOT NULL);  -- see stop_names.py
 CREATE TABLE totals (of TEXT, value TEXT, count INTEGER NOT NULL, PRIMARY KEY (of, value)) WITHOUT ROWID;
@@ -145,7 +151,7 @@ class KnowledgeBase:
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path).absolute()
         self._local = threading.local()
-        self._labels: dict[str, ConceptLabel] = {}
+        self._labels: dict[tuple[str, str], ConceptLabel] = {}
         if not self.path.is_file():
             raise SapbertError(Errors.E101.format(path=self.path))
         self._check_size()
@@ -208,8 +214,9 @@ class KnowledgeBase:
         return [
             Name(*row)
             for row in self.query(
-                "SELECT n.text, s.scope, s.source FROM concepts c JOIN synonyms s ON s.concept = c.row "
-                "JOIN names n ON n.row = s.name WHERE c.id = ? ORDER BY s.name != c.preferred, s.name, s.source",
+                "SELECT n.text, s.scope, s.source, s.language FROM concepts c JOIN synonyms s ON s.concept = c.row "
+                "JOIN names n ON n.row = s.name WHERE c.id = ? "
+                "ORDER BY s.name != c.preferred, s.name, s.source, s.language",
                 concept_id,
             )
         ]
@@ -406,21 +413,44 @@ class KnowledgeBase:
             for (concept_id, row, preferred), of_concept in zip(found, types, strict=True)
         }
 
-    def labels_of(self, concept_ids: Sequence[str]) -> dict[str, ConceptLabel]:
+    def labels_of(self, concept_ids: Sequence[str], language: str = "") -> dict[str, ConceptLabel]:
         """Return the preferred names and types of the concepts with these primary ids. All are read at once.
 
         Ids that the vocabulary does not have are left out. Labels that were read are kept, since the concepts of a text
         occur again in the next ones.
+
+        Args:
+            concept_ids: The primary ids.
+            language: Take the preferred name in this language, or else the first exact one. A concept without any
+                keeps its preferred name, and so does every concept if this is empty.
         """
         if len(self._labels) > MOST_LABELS:
             self._labels.clear()
-        missing = [concept_id for concept_id in concept_ids if concept_id not in self._labels]
-        read = self._read_labels(missing) if missing else {}
-        known = {concept_id: label for concept_id in concept_ids if (label := self._labels.get(concept_id))}
-        self._labels.update(read)
+        missing = [concept_id for concept_id in concept_ids if (concept_id, language) not in self._labels]
+        read = self._read_labels(missing, language) if missing else {}
+        known = {concept_id: label for concept_id in concept_ids if (label := self._labels.get((concept_id, language)))}
+        self._labels.update({(concept_id, language): label for concept_id, label in read.items()})
         return known | read
 
-    def _read_labels(self, concept_ids: Sequence[str]) -> dict[str, ConceptLabel]:
+    def _read_labels(self, concept_ids: Sequence[str], language: str) -> dict[str, ConceptLabel]:
+        found = self._preferred_labels(concept_ids)
+        if not language:
+            return found
+        in_language: dict[str, str] = {}
+        sql = (
+            "SELECT c.id, s.language, n.text FROM concepts c JOIN synonyms s ON s.concept = c.row "
+            "JOIN names n ON n.row = s.name WHERE c.id IN ({}) AND s.scope IN ('preferred', 'exact') "
+            "ORDER BY s.name != c.preferred, s.scope = 'exact', s.name"
+        )
+        for concept_id, of_name, text in self._in_chunks(sql, concept_ids):
+            if of_name == language:
+                in_language.setdefault(concept_id, text)
+        return {
+            concept_id: label._replace(preferred=in_language.get(concept_id, label.preferred))
+            for concept_id, label in found.items()
+        }
+
+    def _preferred_labels(self, concept_ids: Sequence[str]) -> dict[str, ConceptLabel]:
         sql = (
             "SELECT c.id, n.text, t.type FROM concepts c JOIN names n ON n.row = c.preferred "
             "LEFT JOIN types t ON t.concept = c.row WHERE c.id IN ({}) ORDER BY t.type"
@@ -457,14 +487,31 @@ class KnowledgeBase:
     def xrefs(self, concept_id: str) -> tuple[str, ...]:
         """Return the cross-references of the concept with this primary id: its ids in other vocabularies."""
         return self._strings(
-            "SELECT x.xref FROM concepts c JOIN xrefs x ON x.concept = c.row WHERE c.id = ? ORDER BY x.xref", concept_id
+            "SELECT DISTINCT x.xref FROM concepts c JOIN xrefs x ON x.concept = c.row WHERE c.id = ? ORDER BY x.xref",
+            concept_id,
         )
 
     def find_xref(self, xref: str) -> tuple[str, ...]:
         """Return the primary ids of the concepts that have this cross-reference."""
         return self._strings(
-            "SELECT c.id FROM xrefs x JOIN concepts c ON c.row = x.concept WHERE x.xref = ? ORDER BY c.id", xref
+            "SELECT DISTINCT c.id FROM xrefs x JOIN concepts c ON c.row = x.concept WHERE x.xref = ? ORDER BY c.id",
+            xref,
         )
+
+    def xrefs_of(self, concept_ids: Sequence[str]) -> dict[str, list[tuple[str, str]]]:
+        """Return the cross-references of the concepts with these primary ids, sorted. All are read at once.
+
+        Returns:
+            Pairs of an id and a predicate for each concept. The predicate is empty if the source gives none.
+        """
+        found: dict[str, list[tuple[str, str]]] = {concept_id: [] for concept_id in concept_ids}
+        sql = (
+            "SELECT c.id, x.xref, x.predicate FROM concepts c JOIN xrefs x ON x.concept = c.row WHERE c.id IN ({}) "
+            "ORDER BY x.xref, x.predicate"
+        )
+        for concept_id, *xref in self._in_chunks(sql, concept_ids):
+            found[concept_id].append((xref[0], xref[1]))
+        return found
 
     def type_counts(self) -> dict[str, int]:
         """Return the number of concepts of each type."""
@@ -473,6 +520,10 @@ class KnowledgeBase:
     def source_counts(self) -> dict[str, int]:
         """Return the number of name–concept pairs from each source."""
         return self._totals("sources")
+
+    def language_counts(self) -> dict[str, int]:
+        """Return the number of name–concept pairs in each language. The key "" counts those of unknown language."""
+        return self._totals("languages")
 
     def _totals(self, of: str) -> dict[str, int]:
         return dict(self.query("SELECT value, count FROM totals WHERE of = ? ORDER BY value", of))

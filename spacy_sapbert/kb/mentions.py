@@ -22,8 +22,8 @@ SCOPE = "mention"
 TRAINING_SOURCE = "training"
 """The source of names that are mentions in training data."""
 _ANNOTATED = (
-    "SELECT s.concept, s.annotations, n.text, s.scope, s.source FROM synonyms s JOIN names n ON n.row = s.name "
-    "WHERE s.annotations > 0 ORDER BY s.name, s.concept, s.source"
+    "SELECT s.concept, s.annotations, n.text, s.scope, s.source, s.language FROM synonyms s "
+    "JOIN names n ON n.row = s.name WHERE s.annotations > 0 ORDER BY s.name, s.concept, s.source, s.language"
 )
 MAX_PERMUTED = 4  # parts of a composite: with more, there are too many orders of ids to try
 

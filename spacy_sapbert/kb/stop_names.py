@@ -127,7 +127,7 @@ def stop_names(db: sqlite3.Connection, rules: StopNameRules) -> Iterator[tuple[i
     """
     concepts = _ConceptRules(db) if rules.default else None
     rows = db.execute(
-        "SELECT n.row, n.text, s.concept, s.annotations FROM names n JOIN synonyms s ON s.name = n.row ORDER BY n.row"
+        "SELECT n.row, n.text, s.concept, s.annotations, s.language FROM names n JOIN synonyms s ON s.name = n.row ORDER BY n.row"
     )
     for (row, text), owners in groupby(rows, key=itemgetter(0, 1)):
         folded = _folded(text)
@@ -136,8 +136,9 @@ def stop_names(db: sqlite3.Connection, rules: StopNameRules) -> Iterator[tuple[i
         if folded in rules.added:
             yield row, LISTED
         elif concepts:
-            of, annotations = zip(*(owner[2:] for owner in owners), strict=True)
-            reason = None if any(annotations) else concepts.reason(text, of)
+            of, annotations, languages = zip(*(owner[2:] for owner in owners), strict=True)
+            english = not {"", "en"}.isdisjoint(languages)
+            reason = None if any(annotations) else concepts.reason(text, of, english=english)
             if reason:
                 yield row, reason
 
@@ -155,9 +156,9 @@ class _ConceptRules:
         self.reasons = dict.fromkeys(_tops(db, edges), TOP) | dict.fromkeys(_qualifiers(db, edges), QUALIFIER)
         self.genes, self.chemicals = _concepts_of(db, *_GENES, "GENE"), _concepts_of(db, *_CHEMICALS, "CHEM")
 
-    def reason(self, text: str, concepts: Collection[int]) -> str | None:
+    def reason(self, text: str, concepts: Collection[int], *, english: bool) -> str | None:
         """Return why a name of these concepts is a stop name, or None."""
-        if is_common(text):
+        if english and is_common(text):
             return COMMON
         if text.lower() in _ROMAN or not any(map(str.isalpha, text)):
             return NUMBER

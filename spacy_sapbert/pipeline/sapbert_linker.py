@@ -14,6 +14,7 @@ from spacy.vocab import Vocab
 from ..assets import AssetWriter
 from ..corpora.docs import from_doc
 from ..errors import Errors, SapbertError
+from ..kb.languages import language_tag
 from ..linking.settings import CandidateSettings, LinkerSettings, SelectionSettings, SettingsBlock, VectorSettings
 from ..training.biosyn_settings import BioSyn
 from ..types import NIL, LinkedPart
@@ -54,6 +55,7 @@ _in_use: "WeakSet[SapbertLinker]" = WeakSet()
         "threshold": None,
         "max_entities_per_mention": _DEFAULTS.max_entities_per_mention,
         "spans_key": None,
+        "display_language": "",
         "types": [],
         "sources": [],
         "label_types": {},
@@ -80,6 +82,7 @@ def make_sapbert_linker(
     threshold: Optional[float],
     max_entities_per_mention: int,
     spans_key: Optional[str],
+    display_language: str,
     types: List[str],
     sources: List[str],
     label_types: Dict[str, List[str]],
@@ -111,6 +114,7 @@ def make_sapbert_linker(
         threshold=threshold,
         max_entities_per_mention=max_entities_per_mention,
         spans_key=spans_key,
+        display_language=display_language,
         types=types,
         sources=sources,
         label_types=label_types,
@@ -130,10 +134,10 @@ class SapbertLinker(BatchedPipe):
 
     `linking.linker.Linker` does the work. The component reads the mentions of documents and writes the links.
 
-    These settings can be changed at any time: `k`, `threshold`, `max_entities_per_mention`, `spans_key`, `types`,
-    `sources`, `label_types`, `resolve_abbreviations`, `filter_for_definitions` and `no_definition_threshold`. So can
-    `settings.selection`, and `settings.candidates` except for `sparse` and `text_normalizer`. The changes are not
-    saved.
+    These settings can be changed at any time: `k`, `threshold`, `max_entities_per_mention`, `spans_key`,
+    `display_language`, `types`, `sources`, `label_types`, `resolve_abbreviations`, `filter_for_definitions` and
+    `no_definition_threshold`. So can `settings.selection`, and `settings.candidates` except for `sparse` and
+    `text_normalizer`. The changes are not saved.
 
     Args:
         vocab: The vocabulary of the pipeline.
@@ -150,6 +154,8 @@ class SapbertLinker(BatchedPipe):
         threshold: A link needs a higher score. None takes the fitted threshold, else 0.85.
         max_entities_per_mention: The most candidates in `span._.kb_ents`, for each part of a mention.
         spans_key: Link `doc.spans[spans_key]` instead of `doc.ents`.
+        display_language: Outputs show the preferred names in this language, such as "es", where the vocabulary has
+            them. Links do not change. An empty text shows the preferred names of the vocabulary.
         types: Only concepts of these types. The filter comes before the k best are taken. An empty list allows all.
         sources: Only names from these sources. An empty list allows all.
         label_types: Types for mentions with a label, instead of `types`.
@@ -163,7 +169,8 @@ class SapbertLinker(BatchedPipe):
         scorer: Compares predicted documents with annotated ones.
 
     Raises:
-        SapbertError: E406 a setting cannot have its value, E407 neither encoder nor sparse score is used.
+        SapbertError: E193 `display_language` is no tag, E406 a setting cannot have its value, E407 neither encoder nor
+            sparse score is used.
     """
 
     k = shared_setting("k")
@@ -189,6 +196,7 @@ class SapbertLinker(BatchedPipe):
         threshold: Optional[float] = None,
         max_entities_per_mention: int = _DEFAULTS.max_entities_per_mention,
         spans_key: Optional[str] = None,
+        display_language: str = "",
         types: Sequence[str] = (),
         sources: Sequence[str] = (),
         label_types: Optional[Dict[str, List[str]]] = None,
@@ -210,6 +218,7 @@ class SapbertLinker(BatchedPipe):
         self._index = index
         self.storage = storage
         self.spans_key = spans_key
+        self.display_language = language_tag(display_language)
         self.resolve_abbreviations = resolve_abbreviations
         self.training = training
         self.scorer = scorer
@@ -348,9 +357,11 @@ class SapbertLinker(BatchedPipe):
 
     def _use(self, generator: "CandidateGenerator") -> None:
         from ..kb.filters import check_filters
+        from ..kb.languages import display_tag
         from ..linking.linker import Linker
 
         check_filters(generator.kb, {*self.types}.union(*self.label_types.values()), {*self.sources})
+        display_tag(generator.kb, self.display_language)
         self._linker = Linker(generator, self.settings)
         self._trainer = self.model = None  # they belong to the old linker
 

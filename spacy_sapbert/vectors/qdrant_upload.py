@@ -172,7 +172,7 @@ def _points(kb: KnowledgeBase, vectors: NameVectors, *, centroids: bool) -> Iter
 def _names(kb: KnowledgeBase, column: str, start: int) -> list[_Name]:
     """Return the names of a batch of names or concepts, with one row per concept and source."""
     rows = kb.query(
-        "SELECT s.name, n.text, s.concept, c.id, s.source FROM synonyms s JOIN names n ON n.row = s.name "
+        "SELECT DISTINCT s.name, n.text, s.concept, c.id, s.source FROM synonyms s JOIN names n ON n.row = s.name "
         f"JOIN concepts c ON c.row = s.concept WHERE {column} >= ? AND {column} < ? "
         f"ORDER BY {column}, s.name, c.id, s.source",
         start,

@@ -89,7 +89,7 @@ def test_what_is_found_and_kept_is_a_name_of_the_next_vocabulary(command, pipeli
     assert "rows dropped: not marked to be kept" in finished.err
     kb = KnowledgeBase(newer)
     assert kb.find_name("Severe cystic fibrosis") == ("D003550",)
-    assert ("Severe cystic fibrosis", "narrow", "candidates") in kb.names_of("D003550")
+    assert ("Severe cystic fibrosis", "narrow", "candidates", "") in kb.names_of("D003550")
     assert kb.find_name("aspirins drug") == ()
     assert (len(kb), kb.n_names) == (len(small_kb), small_kb.n_names + 1)
 

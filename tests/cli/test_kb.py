@@ -151,7 +151,7 @@ def test_mentions_become_names(command):
     assert report["mentions added"] == 3
     assert report["mentions whose id is not in the vocabulary"] == 1
     assert report["broken records of corpora"] == 1
-    assert KnowledgeBase("a.kb").names_of("D008094")[1] == ("lithium", "mention", "corpus")
+    assert KnowledgeBase("a.kb").names_of("D008094")[1] == ("lithium", "mention", "corpus", "")
 
 
 def test_mentions_of_one_type(command):

@@ -335,3 +335,107 @@ def test_pairs_need_an_equals_sign(command):
 def test_release_and_licence_are_kept(build):
     kb = build("--release", "2024-01", "--licence", "CC0", sources=("own.tsv",))
     assert (kb.meta["release"], kb.meta["licence"]) == ("2024-01", "CC0")
+
+
+# --- translations and languages
+
+
+BASE = "id,name,synonyms\nF:1,fever,hot\nF:2,rash,\n"
+SPANISH = (
+    "source_language\ttranslation_language\tsubject_id\tsource_value\tpredicate_id\ttranslation_value\t"
+    "translation_status\n"
+    + "".join(
+        f"en\tes\t{concept_id}\tx\trdfs:label\t{text}\tOFFICIAL\n"
+        for concept_id, text in (("F:1", "fiebre"), ("F:2", "erupción"), ("F:9", "tos"))
+    )
+)
+
+
+@pytest.fixture
+def translated(tmp_path, command):
+    """A function that builds a knowledge base of a table and its translation, and gives it and the report."""
+    (tmp_path / "base.csv").write_text(BASE)
+    (tmp_path / "es.babelon.tsv").write_text(SPANISH)
+    (tmp_path / "fr.csv").write_text("id,name\nF:1,fièvre\nF:3,toux\n")
+
+    def run(*arguments):
+        finished = command("kb", "build", *arguments, "-o", "a.kb")
+        assert finished.status == 0, finished.err
+        return KnowledgeBase("a.kb"), finished.err
+
+    return run
+
+
+def test_a_translation_adds_names_to_known_concepts(translated):
+    kb, err = translated("es.babelon.tsv", "base.csv", "--names-language", "en")  # in any order
+    assert list(kb.concept_ids()) == ["F:1", "F:2"]
+    assert [name[:2] + name[3:] for name in kb.names_of("F:1")] == [
+        ("fever", "preferred", "en"),
+        ("hot", "exact", "en"),
+        ("fiebre", "preferred", "es"),
+    ]
+    assert counts(err)["translations of unknown concepts"] == 1
+    assert "[W576] The vocabulary lacks the concepts of 1 of the 3 names in the translation es.babelon.tsv." in err
+    assert kb.meta["names_language"] == ["en"]
+
+
+def test_unknown_concepts_of_a_translation(translated):
+    kb, err = translated("base.csv", "es.babelon.tsv", "--add-unknown")
+    assert (list(kb.concept_ids()), kb.language_counts()) == (["F:1", "F:2", "F:9"], {"": 3, "es": 3})
+    assert "W576" not in err
+    assert kb.meta["add_unknown"]
+
+
+def test_a_translation_alone_is_the_vocabulary(translated):
+    kb, _ = translated("es.babelon.tsv")
+    assert list(kb.concept_ids()) == ["F:1", "F:2", "F:9"]
+    assert kb.get("F:1").canonical_name == "fiebre"
+
+
+def test_other_files_as_translations(translated):
+    kb, _ = translated(
+        "base.csv",
+        "es.babelon.tsv",
+        "--names-language",
+        "en",
+        "--names-language",
+        "es",
+        "--translation",
+        "fr.csv",
+        "--translation-language",
+        "FRE",
+    )
+    assert kb.language_counts() == {"en": 3, "es": 2, "fr": 1}
+    assert [source["file"] for source in kb.meta["translations"]] == ["fr.csv"]
+    assert len(kb) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--names-language", "any language"], "[E193]"),
+        (["--names-language", "en", "--names-language", "es"], "[E531]"),
+        (["--translation", "fr.csv", "--translation-language", "1"], "[E193]"),
+        (["--translation", "missing.csv"], "[E120]"),
+        (["--translation", "own.tsv"], "[E196]"),
+    ],
+)
+def test_bad_translations(translated, command, tmp_path, options, message):
+    (tmp_path / "own.tsv").write_text("id\tname\nX:1\tfiebre\n")
+    finished = command("kb", "build", "base.csv", *options, "-o", "b.kb")
+    assert finished.status
+    assert message in finished.err
+    assert not (tmp_path / "b.kb").exists()
+
+
+def test_the_language_that_search_shows(translated, command):
+    translated("base.csv", "es.babelon.tsv", "--names-language", "en")
+    for options, shown in (
+        ([], "fever"),
+        (["--display-language", "es"], "fiebre"),
+        (["--display-language", "ENG"], "fever"),
+    ):
+        finished = command("kb", "search", "a.kb", "hot", *options)
+        assert shown in finished.out.decode().split()
+    assert "[E194]" in command("kb", "search", "a.kb", "hot", "--display-language", "de").err
+    assert "names in es" in command("kb", "info", "a.kb").err

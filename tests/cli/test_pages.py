@@ -89,6 +89,30 @@ def test_umls(place, run_page, make_encoder):
     assert [mention["kb_id"] for mention in linked["entities"]] == ["C9000001"]
 
 
+def test_code_systems(tmp_path, monkeypatch, run_page):
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs" / "code-systems.md").read_text()
+    Path("diseases.obo").write_text(re.search(r"```text\n(\[Term\].*?)```", page, flags=re.DOTALL)[1])
+    Path("snomed.sssom.tsv").write_text(
+        "subject_id\tpredicate_id\tobject_id\n"
+        "SNOMEDCT:254837009\tskos:exactMatch\tUMLS:C0006142\nDOID:2394\tskos:broadMatch\tSNOMEDCT:1\n"
+    )
+    Path("2024AA").mkdir()
+    row = "C9000001|ENG|P|L|PF|S|Y|A1||||ICD10CM|PT|C50|Breast cancer|0|N||\n"
+    Path("2024AA/MRCONSO.RRF").write_text(row)
+    srsly.write_jsonl("abstracts.jsonl", [{"id": "1", "text": "Breast cancer and ovarian cancer."}])
+    run_page("code-systems")
+    assert Path("links.csv").read_text().splitlines()[1].endswith(",ICD10CM:C50,C0006142,")
+    (linked,) = srsly.read_jsonl("links.jsonl")
+    codes = [link["codes"] for entity in linked["entities"] for link in entity["links"]]
+    assert [(code["code"], code["predicate"], code["origin"]) for of_link in codes for code in of_link] == [
+        ("SNOMEDCT:254837009", None, "snomed.sssom.tsv, via C0006142"),
+        ("SNOMEDCT:1", "skos:broadMatch", "snomed.sssom.tsv"),
+    ]
+    assert len(Path("codes.tsv").read_text().splitlines()) == 4
+    assert KnowledgeBase("umls.kb").xrefs("C9000001") == ("ICD10CM:C50",)
+
+
 @pytest.mark.usefixtures("medic")
 def test_vector_stores(run_page):
     pytest.importorskip("qdrant_client")

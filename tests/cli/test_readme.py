@@ -33,7 +33,7 @@ def blocks(language):
 
 
 # here, or in test_pages.py
-RUN_BELOW = {"pretraining", "behind-your-ner", "coming-from-scispacy", "packaging", "vocabularies"}
+RUN_BELOW = {"pretraining", "behind-your-ner", "coming-from-scispacy", "packaging", "vocabularies", "code-systems"}
 
 
 WITH_CODE = [page for page in PAGES if page.stem not in RUN_BELOW and "```python" in page.read_text(encoding="utf8")]
@@ -121,6 +121,10 @@ name: diabetes mellitus
 synonym: "diabetes" EXACT []
 """
 MAPPING = "subject_id\tpredicate_id\tobject_id\nDOID:5844\tskos:exactMatch\tUMLS:C9000001\n"
+SPANISH = (
+    "translation_language\tsubject_id\tpredicate_id\ttranslation_value\n"
+    "es\tDOID:9351\trdfs:label\tenfermedad del azúcar\n"
+)
 CORPUS = "1|t|Sugar disease\n1|a|\n1\t0\t13\tSugar disease\tDisease\tDOID:9351\n\n"
 
 
@@ -136,6 +140,7 @@ def sources(tmp_path, monkeypatch):
     Path("genes.tsv").write_text("BRCA9\t1\nbreast gene nine\t1\n")
     Path("doid.sssom.tsv").write_text(MAPPING)
     Path("corpus.txt").write_text(CORPUS)
+    Path("doid-es.babelon.tsv").write_text(SPANISH)
 
 
 def test_the_page_on_vocabularies_runs(sources, run_page, command):

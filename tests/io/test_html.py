@@ -22,6 +22,7 @@ ATTRIBUTES = {
     "i": {"class"},
     "tr": {"id"},
     "td": {"data-name", "class"},
+    "span": {"title"},
 }
 PLAIN = {
     *("head", "title", "style", "body", "h1", "h2", "section", "p", "div", "small", "span"),

@@ -10,7 +10,7 @@ import sys
 import xml.etree.ElementTree as ET
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from spacy_sapbert.corpora.reader import read_corpus
@@ -148,6 +148,52 @@ def cells_of(some, clean):
             "" if value is None else str(value).lower() if isinstance(value, (bool, int, float)) else clean(value)
             for value in row.values()
         ]
+
+
+# --- codes of other vocabularies
+
+SYSTEMS = ["ICD10CM", "=S,\t"]
+
+
+@st.composite
+def coded(draw):
+    """A record with codes of odd texts, as `record_of` adds them."""
+    record = draw(records())
+    for entity in record["entities"]:
+        for link in entity["links"]:
+            codes = draw(st.lists(st.tuples(st.sampled_from(SYSTEMS), NAMED, st.none() | NAMED), max_size=3))
+            link["codes"] = [
+                {"system": system, "code": code, "predicate": predicate, "origin": "a"}
+                for system, code, predicate in codes
+            ]
+    return {**record, "code_systems": SYSTEMS}
+
+
+@settings(max_examples=25)
+@given(st.lists(coded(), min_size=1, max_size=2))
+def test_every_code_is_in_every_output(some):
+    links = [link for record in some for entity in record["entities"] for link in entity["links"] or [{"codes": []}]]
+    wanted = [
+        ["|".join(dict.fromkeys(code["code"] for code in link["codes"] if code["system"] == one)) for one in SYSTEMS]
+        for link in links
+    ]
+    header, *rows = csv.reader(io.StringIO(written(some, "csv"), newline=""))
+    assert [*map(unescaped, header)] == [*COLUMNS, *(f"codes_{system}" for system in SYSTEMS)]
+    assert [[unescaped(cell) for cell in row[-2:]] for row in rows] == [
+        [cell.replace("\0", " ") for cell in cells] for cells in wanted
+    ]
+    collection = json.loads(written(some, "biocjson"))
+    annotations = [
+        annotation["infons"]
+        for document in collection["documents"]
+        for passage in document["passages"]
+        for annotation in passage["annotations"]
+    ]
+    told = [value for infons in annotations for name, value in infons.items() if name.startswith("codes_")]
+    assert sorted(told) == sorted(cell for cells in wanted for cell in cells if cell)
+    assert written(some, "html").count("<th>Codes</th>") == sum(
+        any(link["codes"] for entity in record["entities"] for link in entity["links"]) for record in some
+    )
 
 
 @given(LISTS)

@@ -214,6 +214,8 @@ def test_the_identity_of_a_pipeline(linking_folder, tmp_path):
 
 def test_a_pipeline_without_a_folder():
     linking = SimpleNamespace(kb=SimpleNamespace(fingerprint="0" * 32), nlp=SimpleNamespace(path=None))
+    shown = identity_of(linking, [Path("-")], [], None, {"codes": ["UMLS"]})
+    assert shown.differences(identity_of(linking, [Path("-")], [], None)) == ["codes was ['UMLS'] and is None"]
     identity = identity_of(linking, [Path("-")], [], None)
     assert identity.files == {}
     assert identity.settings["input"] == ["-"]

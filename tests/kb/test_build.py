@@ -511,3 +511,30 @@ def test_files_are_as_small_as_they_can_be(tmp_path):
     size = kb.path.stat().st_size
     again = build_knowledge_base((record(f"D{i}", f"name {i}", f"{i}th name") for i in range(5000)), kb.path)
     assert again.path.stat().st_size < 1.1 * size
+
+
+# --- languages and predicates
+
+
+def test_a_name_may_be_in_two_languages(tmp_path):
+    names = [Name("diabetes", "preferred", "s", "en"), Name("diabetes", "preferred", "s", "es")]
+    kb, _ = built(tmp_path / "a.kb", Record("D1", (*names, names[1])))
+    assert kb.names_of("D1") == names
+    assert (kb.n_names, kb.language_counts(), kb.source_counts()) == (1, {"en": 1, "es": 1}, {"s": 1})
+    other, _ = built(tmp_path / "b.kb", Record("D1", (names[0],)))
+    assert other.fingerprint != kb.fingerprint
+
+
+def test_a_broader_cross_reference_merges_nothing(tmp_path):
+    def one(concept_id, predicate):
+        return record(concept_id, concept_id, xrefs=("C0000001",), xref_predicates=(("C0000001", predicate),))
+
+    kb, _ = built(tmp_path / "a.kb", one("A:1", "skos:exactMatch"), one("B:1", "skos:broadMatch"), merge_xrefs=["umls"])
+    assert len(kb) == 2
+    kb, _ = built(tmp_path / "b.kb", one("A:1", "skos:exactMatch"), one("B:1", "owl:sameAs"), merge_xrefs=["umls"])
+    assert len(kb) == 1
+    assert kb.xrefs("A:1") == ("C0000001",)
+    assert kb.xrefs_of(["A:1", "A:2"]) == {
+        "A:1": [("C0000001", "owl:sameAs"), ("C0000001", "skos:exactMatch")],
+        "A:2": [],
+    }

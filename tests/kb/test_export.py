@@ -52,6 +52,12 @@ def test_the_records_of_a_knowledge_base_make_the_same_knowledge_base(small_kb, 
     assert build_knowledge_base(stream_records(small_kb), tmp_path / "a.kb").fingerprint == small_kb.fingerprint
 
 
+def test_records_keep_languages_and_predicates(rich_kb, tmp_path):
+    again = build_knowledge_base(stream_records(rich_kb), tmp_path / "a.kb")
+    assert [again.names_of(one) for one in ("D1", "D2")] == [rich_kb.names_of(one) for one in ("D1", "D2")]
+    assert again.xrefs_of(["D1", "D2"]) == {"D1": [("C0000001", "skos:closeMatch")], "D2": []}
+
+
 def test_blocks_leave_nothing_out(small_kb, monkeypatch):
     whole = list(stream_records(small_kb))
     monkeypatch.setattr(export, "_BLOCK", 4)
@@ -67,16 +73,18 @@ def rich_kb(tmp_path):
             "D1",
             (
                 Name("one", "preferred", "MEDIC"),
-                Name("uno", "exact", "MEDIC"),
+                Name("uno", "exact", "MEDIC", "es"),
                 Name("a|b", "exact", "MEDIC"),
                 Name("ein", "related", "other"),
-                Name("uno", "exact", "other"),
+                Name("uno", "exact", "other", "it"),
+                Name("uno", "exact", "other", "es"),
             ),
             ("OMIM:1", "X:1"),
             ("Disease", "Finding"),
             "The first.",
             ("D2",),
             ("C0000001",),
+            (("C0000001", "skos:closeMatch"),),
         ),
         Record("D2", (Name("two", "preferred", "MEDIC"), Name("a||b", "exact", "MEDIC")), ("X:1",)),
     ]
@@ -101,6 +109,7 @@ def test_scispacy_round_trip(rich_kb, tmp_path):
         "parents": 1,
         "cross-references": 1,
         "sources of names, but one": 2,
+        "languages of names": 3,
         "annotation counts of names": 1,
         "scopes of names": 2,
     }
@@ -128,10 +137,10 @@ def test_table_round_trip(rich_kb, tmp_path):
     assert texts(back) == texts(rich_kb)
     assert back.xrefs("D1") == ("C0000001",)
     for concept_id in ("D1", "D2"):
-        of_back, of_kb = ({(name.text, name.source) for name in kb.names_of(concept_id)} for kb in (back, rich_kb))
+        of_back, of_kb = ({(name.text, *name[2:]) for name in kb.names_of(concept_id)} for kb in (back, rich_kb))
         assert of_back == of_kb
     # "a|b" and "a||b" alone in a row, "ein" or "uno" first in that of its source, "deux"; one of them is "related"
-    assert left_out["annotation counts of names"] == 1
+    assert left_out["annotation counts of names"] == left_out["predicates of cross-references"] == 1
     assert left_out["scopes of names"] == changed_scopes(rich_kb, back)
 
 
@@ -184,6 +193,7 @@ def test_biosyn_lines(rich_kb, tmp_path):
         "alternative ids of several concepts": 2,
         "names that hold ||": 1,
         "sources of names, but one": 2,
+        "languages of names": 3,
         "annotation counts of names": 1,
         "scopes of names": 4,
     }
@@ -232,6 +242,39 @@ def test_every_name_comes_back_or_is_counted(format, vocabulary, tmp_path):
     assert {(one, name.text) for one in back.concept_ids() for name in back.names_of(one)} == wanted
     matching_entries = sum(len(set(filter(str.strip, names))) for names in vocabulary.values())
     assert report.names + left_out.get("names that hold ||", 0) == matching_entries
+
+
+ANY_NAMES = st.lists(
+    st.builds(
+        Name,
+        st.sampled_from("abc"),
+        st.sampled_from(["preferred", "exact", "broad"]),
+        st.sampled_from("st"),
+        st.sampled_from(["", "en", "es"]),
+    ),
+    min_size=1,
+    max_size=5,
+)
+ANY_XREFS = st.lists(
+    st.tuples(st.sampled_from(["X:1", "X:2"]), st.sampled_from(["skos:exactMatch", "a:b"])), max_size=3
+)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(names=st.lists(ANY_NAMES, min_size=1, max_size=3), xrefs=ANY_XREFS)
+def test_languages_and_predicates_come_back(names, xrefs, tmp_path):
+    ids = tuple(dict.fromkeys(xref for xref, _ in xrefs))
+    records = [
+        Record(f"D{i}", tuple(of), xrefs=(*ids, "Y:1"), xref_predicates=tuple(xrefs)) for i, of in enumerate(names)
+    ]
+    kb = build_knowledge_base(records, tmp_path / "a.kb")
+    for record in records:
+        assert {name[:1] + name[2:] for name in kb.names_of(record.concept_id)} == {
+            name[:1] + name[2:] for name in record.names
+        }
+        assert kb.xrefs_of([record.concept_id])[record.concept_id] == sorted({*xrefs, ("Y:1", "")})
+    again = build_knowledge_base(stream_records(kb), tmp_path / "b.kb")
+    assert list(stream_records(again)) == list(stream_records(kb))
 
 
 def folded(text):

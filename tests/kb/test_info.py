@@ -30,3 +30,10 @@ def test_names_per_concept(tmp_path):
     records.append(Record("D0", (Name("0 0", "exact", "u"),)))
     kb = build_knowledge_base(records, tmp_path / "a.kb")
     assert names_per_concept(kb) == {"1": 1, "2": 2, "3-5": 2, "6-10": 2, "11-20": 2, ">20": 2}
+
+
+def test_names_by_language(tmp_path):
+    names = (Name("a", "exact", "t"), Name("b", "exact", "t", "es"), Name("b", "exact", "u", "es"))
+    kb = build_knowledge_base([Record("D1", names), Record("D2", (Name("b", "exact", "t", "en"),))], tmp_path / "a.kb")
+    assert describe(kb)["names_by_language"] == {"": 1, "en": 1, "es": 1}
+    assert describe(kb)["names_by_source"] == {"t": 3, "u": 1}

@@ -443,3 +443,32 @@ def test_repr(small_kb):
     first = next(small_kb.concept_ids())
     assert shown.startswith(f"{{{first!r}: Concept(")
     assert shown.endswith(f", … {len(small_kb) - 3} more}}")
+
+
+def test_labels_in_a_language(tmp_path):
+    def spanish(text, scope):
+        return Name(text, scope, "s-es", "es")
+
+    records = [
+        Record(
+            "D1", (Name("fever", "preferred", "s", "en"), spanish("calentura", "exact"), spanish("fiebre", "preferred"))
+        ),
+        Record(
+            "D2", (Name("rash", "preferred", "s", "en"), spanish("roncha", "exact"), spanish("sarpullido", "broad"))
+        ),
+        Record("D3", (Name("cough", "preferred", "s", "en"), spanish("molestia", "broad")), types=("T",)),
+        Record("D4", (Name("asma", "preferred", "s", "es"), spanish("asma bronquial", "preferred"))),
+    ]
+    kb = build_knowledge_base(records, tmp_path / "a.kb")
+    ids = ["D1", "D2", "D3", "D4"]
+    for _ in range(2):  # the second time, they are kept
+        for language, wanted in (
+            ("", ["fever", "rash", "cough", "asma"]),
+            ("es", ["fiebre", "roncha", "cough", "asma"]),
+            ("en", ["fever", "rash", "cough", "asma"]),
+        ):
+            labels = kb.labels_of([*ids, "D5"], language)
+            assert [labels[one].preferred for one in ids] == wanted
+            assert labels["D3"].types == ("T",)
+            assert len(labels) == 4
+    assert kb.get("D1").canonical_name == "fever"

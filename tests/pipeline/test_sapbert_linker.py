@@ -17,6 +17,7 @@ from spacy.training import Example
 from thinc.api import ConfigValidationError
 
 from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.io.records import doc_record
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.linking.candidates import CandidateGenerator
 from spacy_sapbert.linking.settings import CandidateSettings, SelectionSettings
@@ -801,3 +802,41 @@ def test_a_vocabulary_of_one_concept(tmp_path, tiny_encoder, mark):
 def test_repr_opens_nothing():
     linker = spacy.blank("en").add_pipe("sapbert_linker", config={"kb": "/not/there.kb", "encoder": "none"})
     assert repr(linker) == "SapbertLinker('sapbert_linker', kb='/not/there.kb', encoder='none', spans_key=None)"
+
+
+# --- the language that people read
+
+
+@pytest.fixture(scope="module")
+def bilingual_kb(tmp_path_factory):
+    names = (Name("fever", "preferred", "s", "en"), Name("fiebre", "preferred", "s-es", "es"))
+    others = (Name("rash", "preferred", "s", "en"),)
+    path = tmp_path_factory.mktemp("kb") / "a.kb"
+    return build_knowledge_base([Record("D1", names), Record("D2", others)], path)
+
+
+def test_the_display_language_changes_only_what_is_shown(bilingual_kb, mark, tmp_path):
+    def linked(**config):
+        nlp = spacy.blank("en")
+        linker = nlp.add_pipe("sapbert_linker", config={"kb": str(bilingual_kb.path), "encoder": "none", **config})
+        doc = nlp(mark(nlp, "fever and rash", "fever", "rash"))
+        record = doc_record(doc, doc.ents, linker.kb, language=linker.display_language)
+        return nlp, [entity.pop("links")[0] for entity in record["entities"]]
+
+    _, plain = linked()
+    nlp, spanish = linked(display_language="es-MX")
+    assert [link.pop("preferred_name") for link in plain] == ["fever", "rash"]
+    assert [link.pop("preferred_name") for link in spanish] == ["fiebre", "rash"]
+    for link in (*plain, *spanish):
+        link.pop("runner_up")
+    assert plain == spanish
+    nlp.to_disk(tmp_path / "saved")
+    assert spacy.load(tmp_path / "saved").get_pipe("sapbert_linker").display_language == "es"
+
+
+def test_display_languages_that_cannot_be(bilingual_kb):
+    with pytest.raises(SapbertError, match="E193"):
+        SapbertLinker(spacy.blank("en").vocab, display_language="Spanish please")
+    linker = SapbertLinker(spacy.blank("en").vocab, kb=str(bilingual_kb.path), encoder="none", display_language="de")
+    with pytest.raises(SapbertError, match="E194"):
+        _ = linker.kb

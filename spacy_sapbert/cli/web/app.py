@@ -140,7 +140,7 @@ class _Site:
         return JSONResponse(record)
 
     def _record(self, item: LinkedDocument) -> dict[str, Any]:
-        return record_of(item, self.linking.kb)
+        return record_of(item, self.linking.kb, language=self.linking.display_language)
 
     async def show_health(self, request: Request) -> Response:
         return JSONResponse(self.health)

@@ -10,6 +10,7 @@ from typing import Any
 from ...errors import Errors, SapbertError
 from ...files import without_gz
 from ...types import Record
+from ..languages import language_tag
 from .babelon import read_babelon
 from .biosyn import read_biosyn
 from .context import ReaderContext
@@ -77,6 +78,7 @@ def read_vocabulary(
     *,
     report: ReadReport,
     source: str | None = None,
+    language: str = "",
     types: Sequence[str] = (),
     id_prefix: str | None = None,
     encoding: str = "utf-8",
@@ -90,6 +92,7 @@ def read_vocabulary(
         format: One of `READERS`. If None, it is guessed from the file.
         report: Counts what is read, kept and dropped while the records are read.
         source: Name of the vocabulary. Default: the file name without its extensions.
+        language: Language of the names whose language the file does not give, as a BCP 47 tag. Empty if it is unknown.
         types: Semantic types for the concepts that have none in the file.
         id_prefix: Prefix of ids that are bare numbers ("NCBIGene"). For MEDIC, the default is "OMIM".
         encoding: Encoding of text files, as Python names it.
@@ -100,16 +103,17 @@ def read_vocabulary(
         The records, in the order of the file. Several records may belong to one concept.
 
     Raises:
-        SapbertError: E124 if the format cannot be guessed; E125 if it is unknown; E126 if it has no such option. While
-            reading: E120 to E123 if the file cannot be read; E127 if a row is broken and `strict` is set; and the
-            errors of the reader.
+        SapbertError: E124 if the format cannot be guessed; E125 if it is unknown; E126 if it has no such option; E193
+            if the language is no tag. While reading: E120 to E123 if the file cannot be read; E127 if a row is broken
+            and `strict` is set; and the errors of the reader.
     """
     path = Path(path)
     format = format or guess_format(path)
     if format not in READERS:
         raise SapbertError(Errors.E125.format(format=format, formats=_format_list()))
     _check_options(format, options)
-    context = ReaderContext(path, source or without_gz(path).stem, tuple(types), id_prefix, encoding, strict, report)
+    named = source or without_gz(path).stem
+    context = ReaderContext(path, named, tuple(types), id_prefix, encoding, strict, report, language_tag(language))
     return _count_records(READERS[format](context, **options), report)
 
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from ...errors import Errors, SapbertError
 from ...types import Record
+from ..languages import known_tag
 from .context import ReaderContext
 from .curies import curie
 from .delimited import name_cells, read_cells
@@ -27,8 +28,8 @@ _OPTIONAL = ("status",)
 
 # The scope of a name by the last part of its predicate: rdfs:label, oboInOwl:hasBroadSynonym, …
 _SCOPES = {
-    "label": "exact",
-    "prefLabel": "exact",
+    "label": "preferred",
+    "prefLabel": "preferred",
     "altLabel": "exact",
     "hasExactSynonym": "exact",
     "hasNarrowSynonym": "narrow",
@@ -39,6 +40,8 @@ _SCOPES = {
 
 def read_babelon(context: ReaderContext, *, languages: Sequence[str] = ()) -> Iterator[Record]:
     """Read the translated names. The source of a name ends with its language: "HPO-es".
+
+    A translated label is the preferred name in its language.
 
     Translations of definitions, and rows marked as not translated, are counted and skipped.
 
@@ -100,7 +103,7 @@ def _with_language(context: ReaderContext, language: str) -> ReaderContext:
     source = context.source.removesuffix(".babelon")
     if language and not source.endswith(f"-{language}"):
         source = f"{source}-{language}"
-    return replace(context, source=source)
+    return replace(context, source=source, language=known_tag(language) or context.language)
 
 
 def _last_part(iri: str) -> str:

@@ -35,6 +35,7 @@ class ReaderContext:
     Attributes:
         path: The file.
         source: Name of the vocabulary, for `Name.source`.
+        language: Language of the names, for `Name.language`.
         types: Semantic types for concepts that have none in the file.
         id_prefix: Prefix of ids that are bare numbers, e.g. "OMIM".
         encoding: Encoding of text files.
@@ -49,6 +50,7 @@ class ReaderContext:
     encoding: str = "utf-8"
     strict: bool = False
     report: ReadReport = field(default_factory=ReadReport)
+    language: str = ""
 
     def open(self, newline: str | None = None) -> AbstractContextManager[TextIO]:
         """Open the file as text, and unpack it if it is gzipped."""
@@ -91,7 +93,7 @@ class ReaderContext:
         """Clean the (text, scope) pairs of a row. Empty names and repeated pairs are counted and skipped."""
         kept: dict[Name, None] = {}
         for text, scope in names:
-            name = Name(self.clean(text), scope, self.source)
+            name = Name(self.clean(text), scope, self.source, self.language)
             if not name.text:
                 self.report.names_dropped["empty"] += 1
             elif name in kept:
@@ -120,6 +122,7 @@ class ReaderContext:
         definition: str | None = None,
         parents: Iterable[str] = (),
         xrefs: Iterable[str] = (),
+        xref_predicates: Iterable[tuple[str, str]] = (),
     ) -> Iterator[Record]:
         """Create the record of a row. Ids are passed as the file writes them.
 
@@ -132,6 +135,7 @@ class ReaderContext:
             definition: Definition of the concept.
             parents: Ids of the parents.
             xrefs: Ids in other vocabularies, so `id_prefix` does not apply to them.
+            xref_predicates: Pairs of such an id and the predicate that the file gives. The ids need not be in `xrefs`.
 
         Yields:
             One record. If the row has no id or no name, it is counted and yields none.
@@ -146,7 +150,13 @@ class ReaderContext:
         types = tuple(dict.fromkeys(filter(None, map(self.clean, types)))) or self.types
         definition = self.clean(definition or "") or None
         others = self.canonical_ids(xrefs, None)
-        yield Record(ids[0], kept, alternatives, types, definition, self.ids(parents), others)
+        said = tuple(
+            (one, predicate) for xref, predicate in xref_predicates for one in self.canonical_ids([xref], None)
+        )
+        others = tuple(dict.fromkeys((*others, *(xref for xref, _ in said))))
+        yield Record(
+            ids[0], kept, alternatives, types, definition, self.ids(parents), others, tuple(dict.fromkeys(said))
+        )
 
 
 def _decode(entity: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import NamedTuple
@@ -13,6 +13,7 @@ from ...types import Record
 from .context import ReaderContext
 from .curies import curie, has_prefix, without_release
 from .obsolete import Obsolete, replaced_ids
+from .predicates import obo_predicates
 from .report import ReadReport
 
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
@@ -53,6 +54,10 @@ class _Stanza(NamedTuple):
     line: int
     tags: dict[str, list[tuple[int, str]]]
 
+    def values(self, tag: str) -> list[str]:
+        """Return the values of a tag."""
+        return [value for _, value in self.tags[tag]]
+
 
 def read_obo(
     context: ReaderContext, *, default_scope: str = "related", prefixes: Sequence[str] = ()
@@ -72,10 +77,12 @@ def read_obo(
     """
     replaced = _replaced_ids(context)
     default_type: tuple[str, ...] = ()
+    equivalent: set[str] = set()
     with context.open() as lines:
         for stanza in _stanzas(context, lines):
             if not stanza.kind:
                 default_type = context.types or tuple(_value(value) for _, value in stanza.tags["default-namespace"])
+                equivalent = set(map(_value, stanza.values("treat-xrefs-as-equivalent")))
                 continue
             context.report.rows_read += 1
             reason = _reason_to_drop(context, stanza, prefixes)
@@ -85,7 +92,7 @@ def read_obo(
                 context.broken(stanza.line, "a term without a name")
                 context.drop("no name")
             else:
-                yield from _term(context, stanza, default_type, default_scope, replaced)
+                yield from _term(context, stanza, default_type, default_scope, replaced, equivalent)
 
 
 def _reason_to_drop(context: ReaderContext, stanza: _Stanza, prefixes: Sequence[str]) -> str | None:
@@ -117,6 +124,7 @@ def _term(
     default_type: tuple[str, ...],
     default_scope: str,
     replaced: dict[str, list[str]],
+    equivalent: Collection[str],
 ) -> Iterator[Record]:
     concept_id = next(_ids(stanza, "id"), "")
     texts = [_value(value) for _, value in stanza.tags["name"]]
@@ -135,6 +143,7 @@ def _term(
         definition=" ".join(definitions),
         parents=_ids(stanza, "is_a"),
         xrefs=map(without_release, _ids(stanza, "xref")),
+        xref_predicates=obo_predicates(stanza.values("xref"), stanza.values("property_value"), equivalent),
     )
 
 

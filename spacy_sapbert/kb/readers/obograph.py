@@ -20,6 +20,7 @@ from .context import ReaderContext
 from .curies import curie, has_prefix, without_release
 from .json_text import field, fields, parse, read_text
 from .obsolete import Obsolete, replaced_ids
+from .predicates import skos_match
 
 _SCOPE = re.compile(r"has(Exact|Narrow|Broad|Related)Synonym$")
 # The id or label of a node. A broken value may be a number, or a list or object without nesting.
@@ -109,6 +110,7 @@ def _record_arguments(context: ReaderContext, graph: _Graph, node: dict[str, Any
         "definition": field(field(meta, "definition", dict) or {}, "val", str),
         "parents": map(curie, graph.parents.get(node["id"], ())),
         "xrefs": map(without_release, xrefs),
+        "xref_predicates": list(_matches(meta)),
     }
 
 
@@ -170,6 +172,14 @@ def _property_values(meta: dict[str, Any], name: str) -> list[str]:
     properties = fields(meta, "basicPropertyValues", dict)
     found = [item for item in properties if re.search(rf"[#/:]{name}$", field(item, "pred", str) or "")]
     return [curie(field(item, "val", str) or "") for item in found]
+
+
+def _matches(meta: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the ids that SKOS matches lead to, with their predicates."""
+    for item in fields(meta, "basicPropertyValues", dict):
+        predicate = skos_match(field(item, "pred", str) or "")
+        if predicate:
+            yield without_release(curie(field(item, "val", str) or "")), predicate
 
 
 class _NodeLines:

@@ -10,11 +10,12 @@ from itertools import chain, islice
 from ...errors import Errors, SapbertError
 from ...files import without_gz
 from ...types import Record
+from ..languages import known_tag
 from .context import ReaderContext
 from .curies import curie, without_release
 from .delimited import name_cells, read_cells
 
-FIELDS = ("id", "name", "synonyms", "alternative_ids", "types", "definition", "parents", "xrefs", "source")
+FIELDS = ("id", "name", "synonyms", "alternative_ids", "types", "definition", "parents", "xrefs", "source", "language")
 _DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
 
 # SPARQL 1.1 Query Results TSV: the headings are variables, and terms have Turtle syntax.
@@ -43,7 +44,8 @@ def read_table(
     Args:
         context: The file and the settings.
         columns: Maps a field of `FIELDS` to the column or columns that hold it. A field that is missing here is read
-            from the column of the same name, if there is one. A cell of `id`, `name` or `source` holds one value. The
+            from the column of the same name, if there is one. A cell of `id`, `name`, `source` or
+            `language` holds one value. The
             first column of `id` holds the primary id, and the first column of `name` the preferred name. A cell of
             `synonyms`, `alternative_ids`, `types`, `parents` or `xrefs` may hold several values. Columns may be numbers
             instead, counted from 1. Then the file has no header.
@@ -118,8 +120,11 @@ def _record(
     has_preferred = "synonyms" in fields or len(fields["name"]) > 1
     names = [(text, "exact" if index or not has_preferred else "preferred") for index, text in enumerate(texts)]
     concept_id, *alternatives = map(curie, cells("id"))
-    source = "".join(cells("source")).strip()
-    return (replace(context, source=source) if source else context).record(
+    source, language = ("".join(cells(field)).strip() for field in ("source", "language"))
+    if source or language:
+        own = known_tag(language) or context.language
+        context = replace(context, source=source or context.source, language=own)
+    return context.record(
         line,
         concept_id,
         names,

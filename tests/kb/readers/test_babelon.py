@@ -27,9 +27,9 @@ def test_labels_and_synonyms_are_names(tmp_path):
     text += row("http://www.w3.org/2004/02/skos/core#altLabel", "rojez")
     records, _ = read(tmp_path / "f-es.babelon.tsv", text, strict=True)
     assert records == [
-        Record("F:1", (Name("fiebre roja", "exact", "f-es"),)),
-        Record("F:2", (Name("fiebre", "broad", "f-es"),)),
-        Record("F:1", (Name("rojez", "exact", "f-es"),)),
+        Record("F:1", (Name("fiebre roja", "preferred", "f-es", "es"),)),
+        Record("F:2", (Name("fiebre", "broad", "f-es", "es"),)),
+        Record("F:1", (Name("rojez", "exact", "f-es", "es"),)),
     ]
 
 
@@ -63,8 +63,8 @@ def test_tables_of_the_disease_ontology(tmp_path):
     records, _ = read(tmp_path / "doid-es.tsv", text, strict=True)
     names = [(record.concept_id, *record.names) for record in records]
     assert names == [
-        ("DOID:1", Name("fiebre", "related", "doid-es")),
-        ("DOID:2", Name("fiebre roja", "exact", "doid-es")),
+        ("DOID:1", Name("fiebre", "related", "doid-es", "es")),
+        ("DOID:2", Name("fiebre roja", "preferred", "doid-es", "es")),
     ]
 
 

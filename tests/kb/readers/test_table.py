@@ -93,7 +93,7 @@ def test_ids_may_be_iris(tmp_path):
         "UMLS_CUI:C4|SNOMEDCT_US_2018_03_01:5|6\n"
     )
     (record,) = read(tmp_path / "t.csv", text, id_prefix="X")[0]
-    assert record[:1] + record[2:3] + record[5:] == ("DOID:1", ("OMIM:2",), ("D3",), ("C4", "SNOMEDCT:5", "6"))
+    assert record[:1] + record[2:3] + record[5:7] == ("DOID:1", ("OMIM:2",), ("D3",), ("C4", "SNOMEDCT:5", "6"))
 
 
 def test_the_source_of_each_name(tmp_path):
@@ -184,3 +184,15 @@ def test_any_text_is_read_or_reported(tmp_path_factory, text):
     path = tmp_path_factory.mktemp("table") / "t.tsv"
     records, report = read(path, "?id\t?name\n" + text)
     assert report.rows_kept == report.records == len(records)
+
+
+def test_the_language_of_each_name(tmp_path):
+    text = "id,name,synonyms,language\nD1,fever,hot,\nD1,fiebre,,SPA\n"
+    records = read(tmp_path / "t.csv", text, source="s", language="en-GB")[0]
+    assert [name for record in records for name in record.names] == [
+        Name("fever", "preferred", "s", "en"),
+        Name("hot", "exact", "s", "en"),
+        Name("fiebre", "preferred", "s", "es"),
+    ]
+    with pytest.raises(SapbertError, match="E193"):
+        read(tmp_path / "t.csv", text, language="any language")

@@ -76,9 +76,9 @@ def test_a_concept_with_everything(read):
     )
     record = records["C9000001"]
     assert record.names == (
-        Name("Fever, grey", "preferred", "ABC"),
-        Name("grey fever", "exact", "XYZ"),
-        Name("GF", "exact", "ABC"),
+        Name("Fever, grey", "preferred", "ABC", "en"),
+        Name("grey fever", "exact", "XYZ", "en"),
+        Name("GF", "exact", "ABC", "en"),
     )
     assert record.types == ("T047", "T184")
     assert record.definition == "A fever that is grey."
@@ -115,14 +115,14 @@ def test_without_ranks_the_first_of_the_file_is_preferred(read):
 def test_concepts_whose_preferred_name_is_left_out_are_counted(read):
     names = preferred("C9000001", "a", suppress="O") + atom("C9000001", "b") + preferred("C9000002", "c")
     records, report = read(names)
-    assert records["C9000001"].names == (Name("b", "preferred", "ABC"),)
+    assert records["C9000001"].names == (Name("b", "preferred", "ABC", "en"),)
     assert report.notes["concepts named by another than the release prefers"] == 1
 
 
 def test_the_same_name_of_several_sources(read):
     names = preferred("C9000001", "a") + atom("C9000001", "a", sab="XYZ") + atom("C9000001", "a ", tty="ET")
     records, report = read(names + atom("C9000001", " "))
-    assert records["C9000001"].names == (Name("a", "preferred", "ABC"), Name("a", "exact", "XYZ"))
+    assert records["C9000001"].names == (Name("a", "preferred", "ABC", "en"), Name("a", "exact", "XYZ", "en"))
     assert report.names_dropped == {"duplicate": 1, "empty": 1}
 
 
@@ -230,9 +230,9 @@ DRUGS = preferred("C9000001", "curamine") + preferred("C9000002", "Curax") + ato
 def test_the_names_of_a_brand_become_names_of_the_drug(read, row):
     records, report = read(DRUGS, relations=row)
     assert records["C9000001"].names == (
-        Name("curamine", "preferred", "ABC"),
-        Name("Curax", "exact", "ABC"),
-        Name("Curax Forte", "exact", "XYZ"),
+        Name("curamine", "preferred", "ABC", "en"),
+        Name("Curax", "exact", "ABC", "en"),
+        Name("Curax Forte", "exact", "XYZ", "en"),
     )
     assert texts(records["C9000002"]) == ["Curax", "Curax Forte"]
     assert report.notes == {"trade names added": 2}
@@ -493,3 +493,43 @@ def test_open_ontologies_in_the_shape_of_a_release(data_dir):
     for _ in read_vocabulary(folder, "umls", report=everything, umls=UmlsSettings(drop_suppressed="", **ALL)):
         pass
     assert everything.rows_kept == n_rows
+
+
+# --- languages and codes
+
+
+def test_each_language_has_a_preferred_name(read):
+    names = (
+        atom("C9000001", "calentura", lat="SPA", sab="MSHSPA")
+        + preferred("C9000001", "fever")
+        + preferred("C9000001", "fiebre", lat="SPA", sab="MSHSPA")
+        + preferred("C9000001", "fever", lat="DUT")
+    )
+    (record,) = read(names, **ALL)[0].values()
+    assert set(record.names[1:]) == {
+        Name("fiebre", "preferred", "MSHSPA", "es"),
+        Name("fever", "preferred", "ABC", "nl"),
+        Name("calentura", "exact", "MSHSPA", "es"),
+    }
+    assert record.names[0] == Name("fever", "preferred", "ABC", "en")
+
+
+def test_codes_of_sources(read):
+    def coded(code, sab, **columns):
+        return atom("C9000001", "fever", sab=sab, **columns).replace("|X1|", f"|{code}|")
+
+    names = (
+        preferred("C9000001", "fever")
+        + coded("386661006", "SNOMEDCT_US")
+        + coded("R50.9", "ICD10CM")
+        + coded("R50.9", "ICD10CM", tty="AB")
+        + coded("R50.8", "ICD10CM", suppress="O")
+        + coded("HP:0001945", "HPO")
+        + coded("D005334", "MSH", lat="SPA")
+        + coded("NOCODE", "MTH")
+    )
+    sources = ("ICD10CM", "SNOMEDCT_US", "HPO", "MSH", "MTH")
+    (record,) = read(names, codes=sources, sources=["ABC"], strict=True)[0].values()
+    assert record.xrefs == ("SNOMEDCT:386661006", "ICD10CM:R50.9", "HP:0001945", "D005334")
+    assert texts(record) == ["fever"]
+    assert read(names)[0]["C9000001"].xrefs == ()

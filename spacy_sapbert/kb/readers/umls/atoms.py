@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ....files import parse_int
+from ...ids import canonical_id
+from ...languages import known_tag
 from ..context import ReaderContext
 from .settings import UmlsSettings
 from .tables import RrfTable
 
-CUI, LAT, TS, STT, ISPREF, AUI, SAB, TTY, STR, SUPPRESS = 0, 1, 2, 4, 6, 7, 11, 12, 14, 16
+CUI, LAT, TS, STT, ISPREF, AUI, SAB, TTY, CODE, STR, SUPPRESS = 0, 1, 2, 4, 6, 7, 11, 12, 13, 14, 16
 
 
 class Atom(NamedTuple):
@@ -19,6 +22,7 @@ class Atom(NamedTuple):
     Attributes:
         text: The name.
         source: The source (SAB).
+        language: The language (LAT) as a BCP 47 tag.
         order: Sort key; the concept's atom with the lowest key is preferred. The key compares the language first. Then
             come TS, STT and ISPREF, which select one atom per concept and language. The rank of source and term type is
             last.
@@ -26,6 +30,7 @@ class Atom(NamedTuple):
 
     text: str
     source: str
+    language: str
     order: tuple[int, bool, bool, bool, int]
 
     @property
@@ -69,6 +74,10 @@ class AtomSelection:
         self._term_types = {term_type.encode() for term_type in settings.term_types}
         self._suppressed = {flag.encode(): f"suppressed {flag}" for flag in settings.drop_suppressed}
 
+    def is_suppressed(self, suppress: bytes) -> bool:
+        """Return whether rows with this SUPPRESS are left out."""
+        return suppress in self._suppressed
+
     def of_source(self, source: bytes, suppress: bytes) -> str | None:
         """Return why a row with this SAB and SUPPRESS is left out, or None if it is kept."""
         if suppress in self._suppressed:
@@ -86,6 +95,32 @@ class AtomSelection:
         return self.of_source(cells[SAB], cells[SUPPRESS])
 
 
+class CodeReader:
+    """Reads the codes of a concept in some sources.
+
+    Args:
+        sources: The sources (SAB).
+        selection: Which rows are suppressed.
+    """
+
+    def __init__(self, sources: Sequence[str], selection: AtomSelection) -> None:
+        self._sources = {source.encode(): source for source in sources}
+        self._selection = selection
+
+    def codes(self, rows: Iterable[list[bytes]]) -> tuple[str, ...]:
+        """Return the codes in the rows of a concept as canonical ids, each once, in the order of the rows."""
+        if not self._sources:
+            return ()
+        found: dict[str, None] = {}
+        for cells in rows:
+            source = self._sources.get(cells[SAB])
+            code = cells[CODE].decode("utf8", "replace").strip()
+            if source and code not in ("", "NOCODE") and not self._selection.is_suppressed(cells[SUPPRESS]):
+                # HPO, GO and HGNC write their own prefix into the code
+                found[canonical_id(code if ":" in code else f"{source}:{code}")] = None
+        return tuple(found)
+
+
 class AtomReader:
     """Creates atoms from rows, and counts the rows that are left out.
 
@@ -95,6 +130,7 @@ class AtomReader:
 
     def __init__(self, table: RrfTable, context: ReaderContext, selection: AtomSelection, ranks: Ranks) -> None:
         self.sources: dict[bytes, str] = {}
+        self._languages: dict[bytes, str] = {}
         self._table, self._context, self._selection, self._ranks = table, context, selection, ranks
 
     def atom(self, line: int, cells: list[bytes]) -> Atom | None:
@@ -112,7 +148,12 @@ class AtomReader:
             self._context.report.names_dropped["empty"] += 1
             return None
         self.sources[cells[SAB]] = source
-        return Atom(text, source, self._order(cells))
+        return Atom(text, source, self._language(cells[LAT]), self._order(cells))
+
+    def _language(self, code: bytes) -> str:
+        if code not in self._languages:
+            self._languages[code] = known_tag(code.decode("latin-1"))
+        return self._languages[code]
 
     def _order(self, cells: list[bytes]) -> tuple[int, bool, bool, bool, int]:
         # if all languages are read, English comes first

@@ -12,7 +12,7 @@ from operator import attrgetter
 from ....errors import Errors, SapbertError
 from ....types import Name, Record
 from ..context import ReaderContext
-from .atoms import CUI, Atom, AtomReader, AtomSelection, Ranks
+from .atoms import CUI, Atom, AtomReader, AtomSelection, CodeReader, Ranks
 from .files import UMLS, Layout, find_release
 from .settings import UmlsSettings
 from .supplements import ConceptSupplement, SupplementTables
@@ -65,6 +65,7 @@ class ReleaseReader:
         self._context, self._release, self._settings, self._layout = context, release, settings, layout
         self._report = context.report
         self._wanted_types = settings.wanted_types()
+        self._codes = CodeReader(settings.codes, AtomSelection(settings))
         unused = {"MRDEF": not settings.definitions, "MRREL": not (settings.trade_names or settings.parents)}
         used = {name: layout.files[name] for name in COLUMNS if name in layout.files and not unused.get(name)}
         self._absent = [file for name, file in used.items() if name not in release.tables]
@@ -115,6 +116,7 @@ class ReleaseReader:
         else:
             names = self._names(atoms, supplement.trade_names)
             types = supplement.types or self._context.types
+            codes = self._codes.codes(cells for _, cells in rows)
             yield Record(
                 self.concept_id(cui),
                 names,
@@ -122,20 +124,22 @@ class ReleaseReader:
                 types,
                 supplement.definition,
                 tuple(map(self.concept_id, supplement.parents)),
+                xrefs=codes,
             )
 
     def _names(self, atoms: list[Atom], trade_names: list[Atom]) -> tuple[Name, ...]:
         preferred = min(atoms, key=attrgetter("order"))
         self._report.notes["concepts named by another than the release prefers"] += not self.is_preferred(preferred)
-        names = {(preferred.text, preferred.source): "preferred"}
+        others = [atom for atom in atoms if self.is_preferred(atom) and atom.language != preferred.language]
+        names = {(atom.text, atom.source, atom.language): "preferred" for atom in (preferred, *others)}
         for atom in atoms:
-            names.setdefault((atom.text, atom.source), "exact")
+            names.setdefault((atom.text, atom.source, atom.language), "exact")
         n_own = len(names)
         self._report.names_dropped["duplicate"] += len(atoms) - n_own
         for atom in trade_names:
-            names.setdefault((atom.text, atom.source), "exact")
+            names.setdefault((atom.text, atom.source, atom.language), "exact")
         self._report.notes["trade names added"] += len(names) - n_own
-        return tuple(Name(text, scope, source) for (text, source), scope in names.items())
+        return tuple(Name(text, scope, source, language) for (text, source, language), scope in names.items())
 
     def _report_totals(self, sources: set[str]) -> None:
         """Report the counts that are known only at the end.

@@ -24,6 +24,7 @@ class UmlsSettings:
         term_types: Term types (TTY) of names.
         semantic_types: TUIs or names of semantic types. A concept must have one of them.
         semantic_groups: Codes or names of semantic groups. A concept must have a type in one of them.
+        codes: Sources (SAB) whose codes become cross-references of the concept, also if their names are left out.
         trade_names: Whether the names of a drug's brand become names of the drug.
         definitions: Whether to read definitions.
         parents: Whether to read parents.
@@ -40,6 +41,7 @@ class UmlsSettings:
     term_types: Sequence[str] = ()
     semantic_types: Sequence[str] = ()
     semantic_groups: Sequence[str] = ()
+    codes: Sequence[str] = ()
     trade_names: bool = True
     definitions: bool = True
     parents: bool = False

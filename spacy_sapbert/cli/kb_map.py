@@ -1,0 +1,80 @@
+"""Define `spacy-sapbert kb map`, which maps the concepts of a vocabulary to codes of others."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..files import open_output, without_gz
+from . import kb_tables
+from .code_options import CodeMapping, CodeOptions, Predicates
+from .inputs import DisplayLanguage
+from .progress import show, stderr_console, track
+
+if TYPE_CHECKING:
+    from ..kb.code_systems import Code, CodeSystems
+
+_BLOCK = 4096  # concepts whose names are read together
+COLUMNS = ("concept_id", "preferred_name", "system", "code", "predicate", "origin")
+
+
+def map_concepts(
+    knowledge_base: Annotated[str, typer.Argument(help="A knowledge base file, or 'starter'.")],
+    to: Annotated[
+        list[str], typer.Option(help="Vocabularies of the codes, such as ICD10CM,SNOMEDCT. Case does not matter.")
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Table to write: .csv with commas, any other with tabs; or .gz.")
+    ],
+    mapping: CodeMapping = None,
+    predicates: Predicates = None,
+    display_language: DisplayLanguage = None,
+) -> None:
+    """Write the codes of each concept in other vocabularies.
+
+    The codes come from alternative ids, cross-references and mappings.
+    A row has the relation of the code to the concept, where its source states it.
+    """
+    from ..kb.languages import display_tag
+    from ..kb.storage import load_knowledge_base
+
+    options = CodeOptions.of(to, mapping, predicates)
+    console = stderr_console()
+    kb = load_knowledge_base(knowledge_base)
+    codes, language = options.open(kb, console), display_tag(kb, display_language)
+    counts: Counter[str] = Counter()
+    concepts: Counter[str] = Counter()
+    with open_output(output) as write:
+        write(_line(COLUMNS, output))
+        for concept_id, name, code in track(_rows(codes, language, concepts), console, "codes"):
+            counts[code.system] += 1
+            write(_line((concept_id, name, *code), output))
+    by_system = {system: {"concepts": concepts[system], "rows": counts[system]} for system in codes.systems}
+    result = {"file": str(output), "concepts": len(kb), "systems": by_system}
+    show(kb_tables.map_table(result), result)
+
+
+def _rows(codes: CodeSystems, language: str, concepts: Counter[str]) -> Iterator[tuple[str, str, Code]]:
+    """Yield concept id, preferred name and code. Count the concepts of each system."""
+    found = codes.all()
+    while block := list(islice(found, _BLOCK)):
+        labels = codes.kb.labels_of([concept_id for concept_id, _ in block], language)
+        for concept_id, of_concept in block:
+            concepts.update({code.system for code in of_concept})
+            yield from ((concept_id, labels[concept_id].preferred, code) for code in of_concept)
+
+
+def _line(cells: tuple[str, ...], path: Path) -> str:
+    from ..io.tables import escaped
+
+    buffer = io.StringIO(newline="")
+    delimiter = "," if without_gz(path).suffix.lower() == ".csv" else "\t"
+    csv.writer(buffer, delimiter=delimiter, lineterminator="\n").writerow(map(escaped, cells))
+    return buffer.getvalue()

@@ -1,0 +1,219 @@
+"""Find the codes of concepts in other vocabularies (code systems), such as ICD-10-CM or SNOMED CT."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
+from pathlib import Path
+from typing import NamedTuple
+
+from ..errors import Errors, SapbertError
+from ..types import Link
+from .code_mappings import CodeMappings, is_exact, parse_predicates
+from .knowledge_base import KnowledgeBase
+from .mapping import vocabulary, vocabulary_of
+from .readers.report import ReadReport
+
+OWN_ID, ALTERNATIVE_ID, XREF = "concept id", "alternative id", "cross-reference"
+"""The origins of codes in the vocabulary itself."""
+
+DEFAULT_PREDICATES = ("exact",)
+MOST_CONCEPTS = 100_000  # whose codes are kept in memory
+_MOST_SYSTEMS = 20  # in an error message
+_BLOCK = 4096
+_DIGIT = "[0-9]"
+# canonical ids without a prefix, as patterns of SQLite's GLOB; see `mapping.vocabulary_of`
+_BARE = {
+    "UMLS": ["C" + _DIGIT * 7],
+    "MESH": [letter + _DIGIT * digits for letter in "CDQ" for digits in (6, 9)],
+}
+_Related = tuple[str, str, str]  # an id, its predicate and its origin
+_ORDER = ("", "skos:closematch", "skos:narrowmatch", "skos:broadmatch", "skos:relatedmatch")
+
+
+class Code(NamedTuple):
+    """A code of a concept in another vocabulary.
+
+    Attributes:
+        system: The vocabulary: the prefix of its ids in canonical form, or "MESH" or "UMLS".
+        code: The code as a canonical id, such as "ICD10CM:C50" or "D001943".
+        predicate: How the code is related to the concept, as the source states it: with "skos:broadMatch", the code is
+            broader. Empty if the source does not state it.
+        origin: Where the code comes from: "concept id", "alternative id", "cross-reference" or the name of a mapping
+            file. ", via ID" follows if the mapping is one of a cross-reference or of an exact match.
+    """
+
+    system: str
+    code: str
+    predicate: str
+    origin: str
+
+
+def parse_systems(given: Iterable[str]) -> tuple[str, ...]:
+    """Return the names of code systems in canonical spelling, each once.
+
+    Args:
+        given: Names in upper or lower case. Each text may hold several, joined by commas.
+
+    Raises:
+        SapbertError: E197 if there is none.
+    """
+    names = [name.strip() for name in chain.from_iterable(text.split(",") for text in given)]
+    systems = tuple(dict.fromkeys(vocabulary(name) for name in names if name))
+    if not systems:
+        raise SapbertError(Errors.E197)
+    return systems
+
+
+class CodeSystems:
+    """Finds the codes of concepts in some code systems.
+
+    The codes of a concept are its ids, its cross-references and what mappings relate to one of its ids. They are also
+    what mappings relate to a cross-reference or to an exact match of the concept. A code with a stated predicate must
+    have one of `predicates`. A code without one is always taken, since ontologies rarely state it.
+
+    Args:
+        kb: The vocabulary of the concepts.
+        systems: Names of code systems, see `parse_systems`.
+        mappings: Files of mappings, see `CodeMappings`.
+        predicates: Which stated predicates are taken, see `parse_predicates`.
+        report: Counts the rows of the mappings.
+
+    Attributes:
+        kb: The vocabulary.
+        systems: The code systems in canonical spelling.
+
+    Raises:
+        SapbertError: E192 if no concept has a code of a system; E195 if a predicate cannot be read; E197 if there is no
+            system; the errors of `CodeMappings`.
+    """
+
+    def __init__(
+        self,
+        kb: KnowledgeBase,
+        systems: Iterable[str],
+        mappings: Iterable[Path] = (),
+        *,
+        predicates: Iterable[str] = DEFAULT_PREDICATES,
+        report: ReadReport | None = None,
+    ) -> None:
+        self.kb = kb
+        self.systems = parse_systems(systems)
+        self._predicates = parse_predicates(predicates)
+        self._mappings = CodeMappings(mappings, report=report)
+        self._found: dict[str, tuple[Code, ...]] = {}
+        self._places = {system: place for place, system in enumerate(self.systems)}
+        self._check()
+
+    def of(self, concept_ids: Sequence[str]) -> dict[str, tuple[Code, ...]]:
+        """Return the codes of concepts by primary id. All are read at once, and kept for the next call.
+
+        The codes are in the order of the systems, the most exact first. A code with several origins occurs several
+        times.
+        """
+        if len(self._found) > MOST_CONCEPTS:
+            self._found.clear()
+        known = {concept_id: self._found[concept_id] for concept_id in concept_ids if concept_id in self._found}
+        missing = [concept_id for concept_id in dict.fromkeys(concept_ids) if concept_id not in known]
+        ids, xrefs = self.kb.ids_of(missing), self.kb.xrefs_of(missing)
+        read = {one: self._codes(ids[one] or (one,), xrefs[one]) for one in missing}
+        self._found.update(read)
+        return known | read
+
+    def codes_of(self, link: Link) -> tuple[Code, ...]:
+        """Return the codes of a link of `span._.links`. A link without a concept has none."""
+        return self.of([link.concept_id])[link.concept_id] if link.concept_id else ()
+
+    def all(self) -> Iterator[tuple[str, tuple[Code, ...]]]:
+        """Yield each concept of the vocabulary that has codes, with them, in row order."""
+        concept_ids = self.kb.concept_ids()
+        while block := list(islice(concept_ids, _BLOCK)):
+            yield from ((concept_id, codes) for concept_id, codes in self.of(block).items() if codes)
+
+    def _codes(self, ids: Sequence[str], xrefs: Iterable[tuple[str, str]]) -> tuple[Code, ...]:
+        origins = (OWN_ID, *(ALTERNATIVE_ID for _ in ids[1:]))
+        found = [(one, "", origin) for one, origin in zip(ids, origins, strict=True)]
+        found += [(xref, predicate, XREF) for xref, predicate in xrefs]
+        if len(self._mappings):
+            found += self._mapped(ids, found)
+        codes = {
+            Code(system, code, predicate, origin)
+            for code, predicate, origin in found
+            if (system := vocabulary_of(code)) in self._places and self._is_taken(predicate)
+        }
+        return tuple(sorted(codes, key=self._sort_key))
+
+    def _mapped(self, ids: Sequence[str], found: Sequence[_Related]) -> list[_Related]:
+        """Return what mappings relate to a concept.
+
+        Args:
+            ids: The ids of the concept.
+            found: These ids and its cross-references.
+        """
+        direct: list[_Related] = [mapped for one in ids for mapped in self._mappings.of(one)]
+        others = [*direct, *(related for related in found if related[-1] == XREF)]
+        combined = [
+            (then.target, then.predicate if predicate else "", f"{then.origin}, via {other}")
+            for other, predicate, _ in others
+            if is_exact(predicate) and other not in ids
+            for then in self._mappings.of(other)
+            # what is related to a cross-reference of unknown meaning is related in an unknown way
+            if then.target not in ids and (predicate or is_exact(then.predicate))
+        ]
+        return direct + combined
+
+    def _is_taken(self, predicate: str) -> bool:
+        return not predicate or predicate.lower() in self._predicates
+
+    def _sort_key(self, code: Code) -> tuple[int, int, Code]:
+        predicate = code.predicate.lower()
+        if predicate and is_exact(predicate):
+            return self._places[code.system], -1, code
+        return self._places[code.system], _ORDER.index(predicate) if predicate in _ORDER else len(_ORDER), code
+
+    # --- which systems there are
+
+    def _check(self) -> None:
+        missing = [system for system in self.systems if not self._in_vocabulary(system)]
+        if missing and len(self._mappings):
+            reached = self._reached(set(missing))
+            missing = [system for system in missing if system not in reached]
+        if missing:
+            counts = sorted(self._counts().items(), key=lambda item: (-item[1], item[0]))[:_MOST_SYSTEMS]
+            known = ", ".join(f"{system} ({count:,})" for system, count in counts) or "none"
+            raise SapbertError(Errors.E192.format(missing=", ".join(missing), known=known))
+
+    def _in_vocabulary(self, system: str) -> bool:
+        """Return whether any concept has a code of the system, by the indexes of the file."""
+        bounds = f"{system}:", f"{system};"  # a semicolon follows a colon in every encoding
+        patterns = _BARE.get(system)
+        for table, column in (("xrefs", "xref"), ("ids", "id")):
+            where = " OR ".join([f"{column} GLOB ?"] * len(patterns or ())) or f"{column} >= ? AND {column} < ?"
+            if self.kb.query(f"SELECT 1 FROM {table} WHERE {where} LIMIT 1", *(patterns or bounds)):
+                return True
+        return False
+
+    def _reached(self, systems: set[str]) -> set[str]:
+        """Return the systems of which a mapping gives a code to some concept."""
+        reached: set[str] = set()
+        concept_ids = self._mapped_ids()
+        while reached != systems and (block := list(islice(concept_ids, _BLOCK))):
+            reached |= {code.system for codes in self.of(block).values() for code in codes} & systems
+        return reached
+
+    def _mapped_ids(self) -> Iterator[str]:
+        """Yield the primary ids of the concepts of which an id or a cross-reference has a mapping."""
+        for concept_id in self._mappings.ids():
+            yield from self.kb.find_id(concept_id)
+            yield from self.kb.find_xref(concept_id)
+
+    def _counts(self) -> Counter[str]:
+        """Count the codes of each system in the vocabulary, without the primary ids of its concepts."""
+        rows = self.kb.query(
+            "SELECT DISTINCT xref FROM xrefs UNION SELECT i.id FROM ids i JOIN concepts c ON c.row = i.concept "
+            "WHERE i.id != c.id"
+        )
+        counts = Counter(vocabulary_of(code) for (code,) in rows)
+        del counts[""]
+        return counts
