@@ -64,6 +64,10 @@ _SYMBOLS = frozenset(f"{_ELEMENTS} {_AMINO_ACIDS}".split())
 _TENS, _ONES = ("", "x", "xx", "xxx"), ("", "i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix")
 _ROMAN = frozenset(tens + ones for tens in _TENS for ones in _ONES)
 
+_NAMES = """
+SELECT n.row, n.text, s.concept, s.annotations, s.language FROM names n JOIN synonyms s ON s.name = n.row ORDER BY n.row
+"""
+
 # Parts of types, and vocabularies, whose concepts have short names or symbols
 _GENES = (("gene", "protein", "cell line", "cellline", "variant"), ("HGNC", "NCBIGene", "UNIPROT", "FPLX", "CVCL"))
 _CHEMICALS = (
@@ -126,10 +130,7 @@ def stop_names(db: sqlite3.Connection, rules: StopNameRules) -> Iterator[tuple[i
         The row of a name, and the reason, by row.
     """
     concepts = _ConceptRules(db) if rules.default else None
-    rows = db.execute(
-        "SELECT n.row, n.text, s.concept, s.annotations, s.language FROM names n JOIN synonyms s ON s.name = n.row ORDER BY n.row"
-    )
-    for (row, text), owners in groupby(rows, key=itemgetter(0, 1)):
+    for (row, text), owners in groupby(db.execute(_NAMES), key=itemgetter(0, 1)):
         folded = _folded(text)
         if folded in rules.kept:
             continue

@@ -182,7 +182,7 @@ def test_a_busy_server(web_server, path):
         (b"\n<!DOCTYPE html>\n<html><body>Sign in</body></html>", "application/octet-stream"),
         (b"\xef\xbb\xbf<HTML>Sign in</HTML>", "text/plain"),
         (b"<!-- made by us --><head>Sign in", "text/html; charset=utf-8"),
-        (gzip.compress(b"<html>Sign in</html>"), "application/gzip"),
+        (gzip.compress(b"<html>Sign in</html>", mtime=0), "application/gzip"),
     ],
 )
 def test_a_web_page(web_server, path, page, kind):
