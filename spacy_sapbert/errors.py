@@ -162,6 +162,10 @@ class Errors:
         "[E164] {path} is an SSSOM mapping without names, so it is not a vocabulary. Give it with --mapping, together "
         "with the vocabularies that it maps."
     )
+    E165 = (
+        "[E165] There are no rules for the language {language!r}. Languages with rules: {known}. Choose one of them, or "
+        "leave the setting out."
+    )
     E180 = (
         "[E180] {path}, line {line}: the line does not have the form {wanted}. Correct the line, or draw the pairs "
         "again."
@@ -719,8 +723,9 @@ class Warnings:
         "count as wrong. The first is {mention} in document {doc_id}."
     )
     W570 = (
-        "[W570] The language of the pipeline is '{lang}', but abbreviation_resolver, composite_splitter and "
-        "concept_matcher have rules for English only. They can miss mentions. See {page}"
+        "[W570] There are no rules for the language of the pipeline, '{lang}'. abbreviation_resolver, "
+        "composite_splitter and concept_matcher use those of English, so they can miss mentions. To choose others, give "
+        "them the setting language: {known}. See {page}"
     )
     W571 = (
         "[W571] {unknown} of the {total} annotated mentions have no concept id of the vocabulary ({share:.1f} %), such "
