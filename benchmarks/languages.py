@@ -5,10 +5,15 @@ ids, are held out. Their Spanish names are the queries. The candidates are the E
 en`), or these and the Spanish names of the other half (`es -> en + es`). `en -> en` asks for English synonyms of
 held-out concepts, which are then no candidates. A query that is also a name of a training concept is left out.
 
-`xl_bel` has the queries of XL-BEL whose CUI is in the vocabulary, an MRCONSO.RRF with English and Spanish names.
+`NCBI Disease` asks for the English mentions of its development set among the names of MEDIC.
+
+`XL-BEL` has the queries of XL-BEL whose CUI is in the vocabulary, an MRCONSO.RRF with English and Spanish names.
 
 `--steps` trains an encoder on pairs of English and Spanish names of the other half, with `spacy-sapbert pairs` and
 `spacy-sapbert pretrain`. The second run of the same output folder does not train again.
+
+`concept_matcher` shows how many of the mentions of XL-BEL the names of that vocabulary find in their sentences, by the
+rules of English and of the language itself: the mention as a whole, and with its concept.
 
 Each figure is the share of queries whose concept is among the first k candidates, in percent, with its standard error
 over concepts.
@@ -40,8 +45,11 @@ from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
 from spacy_sapbert.kb.readers.umls.settings import UmlsSettings
 from spacy_sapbert.linking.candidates import CandidateGenerator
+from spacy_sapbert.linking.name_matcher import NameMatcher
 from spacy_sapbert.linking.parameters import SPARSE_WEIGHT
 from spacy_sapbert.text.hashing import hash64
+from spacy_sapbert.text.languages import rules_of
+from spacy_sapbert.training.development_accuracy import NearestName
 from spacy_sapbert.types import Name, Record
 from spacy_sapbert.vectors.flat import cached_name_vectors
 from spacy_sapbert.vectors.ngram_index import cached_ngram_index
@@ -154,6 +162,50 @@ def xl_bel(data: Path, language: str, kb: KnowledgeBase) -> list[Query]:
     return [query for query in queries if kb.find_id(query.concept_id)]
 
 
+class Sentence(NamedTuple):
+    """A sentence of XL-BEL, with the offsets of its mention."""
+
+    text: str
+    start: int
+    end: int
+    cui: str
+
+
+def sentences(data: Path, language: str, kb: KnowledgeBase) -> list[Sentence]:
+    lines = (data / "xl_bel" / f"{language}_1k_test_query_with_context.txt").read_text(encoding="utf-8").splitlines()
+    found = []
+    for cui, _, context in (line.split("||") for line in lines):
+        before, rest = context.split("<tgt>", 1)
+        mention, after = rest.split("</tgt>", 1)
+        if kb.find_id(cui):
+            start = len(before)
+            found.append(Sentence(before + mention + after, start, start + len(mention), cui))
+    return found
+
+
+def matched(data: Path, kb: KnowledgeBase) -> dict[str, Any]:
+    """Measure `concept_matcher` on the sentences, with English rules and with those of their language."""
+    results: dict[str, Any] = {}
+    for language in LANGUAGES:
+        asked = sentences(data, language, kb)
+        for code in dict.fromkeys(("en", language)):
+            matcher = NameMatcher.build(kb, rules_of(code))
+            spans = concepts = matches = 0
+            for one in asked:
+                found = matcher.find(one.text)
+                matches += len(found)
+                rows = [match.row for match in found if (match.start, match.end) == (one.start, one.end)]
+                spans += bool(rows)
+                concepts += any(one.cui in kb.find_name(kb.name(row)) for row in rows)
+            results[f"{language}, {code} rules"] = {
+                "mentions": len(asked),
+                "found": spans,
+                "with their concept": concepts,
+                "all matches": matches,
+            }
+    return results
+
+
 # --- measures
 
 
@@ -190,6 +242,16 @@ def generators(kb: KnowledgeBase, encoders: dict[str, TransformerEncoder]) -> di
         made[name] = CandidateGenerator(kb, None, vectors)
         made[f"{name} and n-grams"] = CandidateGenerator(kb, ngrams_of(kb), vectors, sparse_weight=SPARSE_WEIGHT)
     return made
+
+
+def nearest(arguments: argparse.Namespace, encoder: TransformerEncoder) -> dict[str, float]:
+    """Measure the encoder alone on the English mentions of NCBI Disease, with the names of MEDIC."""
+    path = arguments.output / "medic.kb"
+    if not path.is_file():
+        medic = arguments.data / "dictionaries" / "medic" / "medic_06Jul2012.txt.gz"
+        build_knowledge_base(read_vocabulary(medic, "medic", report=ReadReport()), path)
+    corpus = arguments.data / "corpora" / "ncbi_disease" / "NCBIdevelopset_corpus.txt"
+    return {name: round(value, 1) for name, value in NearestName(str(corpus), str(path), fast=False)(encoder).items()}
 
 
 def pieces_per_name(encoder: TransformerEncoder, names: dict[str, list[str]]) -> float:
@@ -252,10 +314,13 @@ def main() -> None:
         name: {language: pieces_per_name(encoder, some) for language, some in names._asdict().items()}
         for name, encoder in encoders.items()
     }
+    of_xl_bel = xl_bel_tasks(arguments.data, arguments.output)
+    results["concept_matcher"] = matched(arguments.data, of_xl_bel["XL-BEL es"].kb)
     tasks = {
         **translation_tasks(names, arguments.sample, arguments.output),
-        **xl_bel_tasks(arguments.data, arguments.output),
+        **of_xl_bel,
     }
+    results["NCBI Disease"] = {name: nearest(arguments, encoder) for name, encoder in encoders.items()}
     for label, task in tasks.items():
         counts = {"queries": len(task.queries), "concepts": len({query.concept_id for query in task.queries})}
         results[label] = {**counts, "names": task.kb.n_names}

@@ -482,7 +482,7 @@ def _may_be_acronym(name: str) -> bool:
     return len(name) <= MAX_ACRONYM or not name.isascii()
 
 
-def _name_keys(names: list[str], rules: LanguageRules) -> np.ndarray:
+def _name_keys(names: list[str], rules: LanguageRules = ENGLISH) -> np.ndarray:
     """Return the keys of names, uint64, shape (names,): as an acronym, or else as a bag of words. 0 for no words."""
     of_word, hashes = word_hashes(names, rules)
     sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(hashes, dtype=np.uint64)])

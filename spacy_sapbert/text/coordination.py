@@ -11,6 +11,7 @@ from functools import lru_cache
 from math import inf
 from typing import NamedTuple
 
+from .languages import ENGLISH
 from .languages.rules import CompositeRules
 
 Words = tuple[str, ...]
@@ -38,7 +39,7 @@ class Cut(NamedTuple):
     conjuncts: tuple[Words, ...]
     before: int
     after: int
-    rules: CompositeRules
+    rules: CompositeRules = ENGLISH.composites
 
     @property
     def prefix(self) -> Words:
@@ -78,7 +79,7 @@ def cost(cut: Cut, limit: float = inf) -> float:
 
 
 @lru_cache(maxsize=4096)
-def word_class(word: str, rules: CompositeRules) -> str:
+def word_class(word: str, rules: CompositeRules = ENGLISH.composites) -> str:
     """Return the class of a word, judged by its ending and by short lists of common words.
 
     Args:
