@@ -723,9 +723,9 @@ class Warnings:
         "count as wrong. The first is {mention} in document {doc_id}."
     )
     W570 = (
-        "[W570] There are no rules for the language of the pipeline, '{lang}'. abbreviation_resolver, "
-        "composite_splitter and concept_matcher use those of English, so they can miss mentions. To choose others, give "
-        "them the setting language: {known}. See {page}"
+        "[W570] The language of the pipeline is '{lang}', which has no rules. abbreviation_resolver, composite_splitter "
+        "and concept_matcher use those of English, so they can miss mentions. To choose others, give them the setting "
+        "language ({known}). See {page}"
     )
     W571 = (
         "[W571] {unknown} of the {total} annotated mentions have no concept id of the vocabulary ({share:.1f} %), such "

@@ -89,6 +89,12 @@ def test_umls(place, run_page, make_encoder):
     assert [mention["kb_id"] for mention in linked["entities"]] == ["C9000001"]
 
 
+@pytest.mark.usefixtures("place")
+def test_languages(run_page):
+    run_page("languages")
+    assert KnowledgeBase("spanish.kb").n_names == 3
+
+
 @pytest.mark.usefixtures("medic")
 def test_vector_stores(run_page):
     pytest.importorskip("qdrant_client")

@@ -10,11 +10,13 @@ from functools import cache
 from importlib import import_module
 
 from ...errors import Errors, SapbertError
-from .en import RULES as ENGLISH
+from . import en
 from .rules import LanguageRules
 
 __all__ = ["ENGLISH", "LANGUAGES", "LanguageRules", "rules_of"]
 
+ENGLISH: LanguageRules = en.RULES
+"""The rules of English, the default of all functions on text."""
 LANGUAGES = ("de", "en", "es", "fr")
 """The codes of the languages with rules, as spaCy writes them."""
 
