@@ -3,7 +3,8 @@
 The tasks with arrows use HPO and DOID with their Spanish translations. Half of the concepts, drawn by a hash of their
 ids, are held out. Their Spanish names are the queries. The candidates are the English names of all concepts (`es ->
 en`), or these and the Spanish names of the other half (`es -> en + es`). `en -> en` asks for English synonyms of
-held-out concepts, which are then no candidates. A query that is also a name of a training concept is left out.
+held-out concepts, which are then no candidates. A query that is also a name of a training concept is left out, and so
+are concepts with an English name of one.
 
 `NCBI Disease` asks for the English mentions of its development set among the names of MEDIC.
 
@@ -119,9 +120,10 @@ def build(path: Path, *names: dict[str, list[str]]) -> KnowledgeBase:
 def translation_tasks(names: Names, sample: int, folder: Path) -> dict[str, Task]:
     trained = {one: texts for one, texts in names.spanish.items() if not is_held_out(one)}
     seen = {fold(text) for some in (trained, names.english) for texts in some.values() for text in texts}
-    spanish = [Query(text, one) for one, texts in names.spanish.items() if is_held_out(one) for text in texts]
+    held_out = apart(names)
+    spanish = [Query(text, one) for one, texts in names.spanish.items() if one in held_out for text in texts]
     spanish = drawn((query for query in spanish if fold(query.text) not in seen), sample)
-    synonyms = [Query(text, one) for one, texts in names.english.items() if is_held_out(one) for text in texts[1:]]
+    synonyms = [Query(text, one) for one, texts in names.english.items() if one in held_out for text in texts[1:]]
     owners = Counter(fold(text) for texts in names.english.values() for text in texts)
     synonyms = drawn((query for query in synonyms if owners[fold(query.text)] == 1), sample)
     asked = {query.text for query in synonyms}
@@ -130,7 +132,18 @@ def translation_tasks(names: Names, sample: int, folder: Path) -> dict[str, Task
     return {
         "es -> en": Task(spanish, english),
         "es -> en + es": Task(spanish, build(folder / "both.kb", names.english, trained)),
-        "en -> en": Task(synonyms, build(folder / f"rest-{sample}.kb", rest)),
+        "en -> en": Task(synonyms, build(folder / f"rest-{sample}-apart.kb", rest)),
+    }
+
+
+def apart(names: Names) -> set[str]:
+    """Return the held-out concepts without an English name of a training concept: HPO and DOID share diseases."""
+    trained = {one for one in names.english if not is_held_out(one)}
+    taken = {fold(text) for one in trained for text in names.english[one]}
+    return {
+        one
+        for one, texts in names.english.items()
+        if one not in trained and taken.isdisjoint(fold(text) for text in texts)
     }
 
 

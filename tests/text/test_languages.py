@@ -93,6 +93,7 @@ def test_words_that_change_the_meaning_distinguish_names(code):
         ("de", "Carcinom", "Karzinom"),
         ("de", "Streptococcus", "Streptokokkus"),
         ("de", "Ulcus", "Ulkus"),
+        ("de", "Psychosis", "Psychosen"),
         ("fr", "tumeurs", "tumeur"),
         ("fr", "vaisseaux cérébraux", "vaisseau cérébral"),
         ("fr", "noyaux", "noyau"),

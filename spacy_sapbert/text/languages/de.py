@@ -43,8 +43,9 @@ def spell(word: str) -> str:
 def singular(word: str) -> str:
     """Fold numbers and cases of a word that `spell` returned to one form, which may not be a word.
 
-    Nouns lose -e, -en and the -s of the genitive (Tumoren, Tumor; Niere, Nieren; Karzinoms, Karzinom). Adjectives lose
-    their endings (chronischer, chronische). Plurals with an umlaut or -er stay, as do words of fewer than five letters.
+    Nouns lose -e, -en and the -s of the genitive (Tumoren, Tumor; Niere, Nieren; Karzinoms, Karzinom). Adjectives
+    lose their endings (chronischer, chronische). Latin "-osis" becomes "-ose". Plurals with an umlaut or -er stay,
+    as do words of fewer than five letters.
     """
     if len(word) < 5 or not word.isalpha():
         return word
@@ -52,6 +53,8 @@ def singular(word: str) -> str:
         return adjective[1].removesuffix("e")
     if word.endswith("itiden"):
         return word[:-3] + "s"
+    if word.endswith("osis"):  # as "-ose"
+        return word[:-2]
     for ending in ("en", "e"):
         if word.endswith(ending) and len(word) - len(ending) > 3:
             return word[: -len(ending)]
