@@ -53,7 +53,9 @@ def composite_splits(text: str, *, max_splits: int = 6, rules: LanguageRules = E
 
 def _may_join(text: str, rules: CompositeRules) -> bool:
     """Return quickly whether a text may have a connector other than a comma."""
-    lower = f" {' '.join(text.lower().split())} "
+    lower = f" {text.lower()} "
+    if not text.isprintable():  # other blanks, such as a line break
+        lower = f" {' '.join(lower.split())} "
     return any(part in lower for part in rules.parts_of_connectors)
 
 

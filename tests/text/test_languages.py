@@ -203,6 +203,7 @@ def test_a_repeated_head_appears_once():
     [
         ("es", "cáncer de mama y de ovario", ("cáncer de mama", "cáncer de ovario")),
         ("es", "cáncer de mama y ovario", ("cáncer de mama", "cáncer de ovario")),
+        ("es", "cáncer  de\tmama\ny\xa0ovario", ("cáncer de mama", "cáncer de ovario")),
         ("es", "cáncer de mama, de ovario y de colon", ("cáncer de mama", "cáncer de ovario", "cáncer de colon")),
         ("es", "insuficiencia cardíaca y renal", ("insuficiencia cardíaca", "insuficiencia renal")),
         ("es", "hiper- e hipotiroidismo", ("hipertiroidismo", "hipotiroidismo")),
