@@ -10,6 +10,7 @@ import spacy
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.linking.name_matcher import MANIFEST_FILE, NameMatcher, matcher_cache
+from spacy_sapbert.pipeline.mentions import variants_of
 from spacy_sapbert.text.languages import rules_of
 from spacy_sapbert.types import Name, Record
 
@@ -138,3 +139,10 @@ def test_a_damaged_manifest(spanish, tmp_path, written, error):
     (tmp_path / MANIFEST_FILE).write_text(written)
     with pytest.raises(SapbertError, match=error):
         NameMatcher.load(kb, tmp_path)
+
+
+def test_the_linker_looks_up_long_forms_by_the_rules_of_the_pipeline(spanish):
+    doc = make(spanish)("El virus de la inmunodeficiencia humana (VIH). El virus VIH.")
+    doc.ents = [doc.char_span(50, 59, label="Virus")]
+    (variants,) = variants_of(doc, None)
+    assert (variants.text, variants.long_form) == ("virus VIH", "virus de la inmunodeficiencia humana")
