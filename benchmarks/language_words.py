@@ -75,8 +75,8 @@ def folds(rules: LanguageRules) -> dict[str, Fold]:
         "rules": lambda word: singular(spell(word)),
     }
     try:
-        import simplemma
-        import snowballstemmer
+        import simplemma  # type: ignore[import-not-found, unused-ignore]
+        import snowballstemmer  # type: ignore[import-not-found, unused-ignore]
     except ImportError:
         return found
     stem = snowballstemmer.stemmer(LANGUAGES[rules.code]).stemWord

@@ -88,7 +88,8 @@ class Names(NamedTuple):
 
 def read_names(data: Path) -> Names:
     folder = data / "vocabularies"
-    english, spanish = defaultdict(list), defaultdict(list)
+    english: dict[str, list[str]] = defaultdict(list)
+    spanish: dict[str, list[str]] = defaultdict(list)
     for path, format in ENGLISH.values():
         for record in read_vocabulary(folder / path, format, report=ReadReport()):
             english[record.concept_id] += [name.text for name in record.names]
