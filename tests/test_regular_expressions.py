@@ -186,7 +186,7 @@ FUNCTIONS: dict[str, Callable[[int], object]] = {
     "corpora.term_search.find_term": lambda n: list(
         _module("corpora.term_search").find_term("!" * (n // 2) + "a", "!" * n)
     ),
-    "metrics.abbreviations._words": lambda n: _module("metrics.abbreviations")._words("a!" * (n // 2)),
+    "metrics.abbreviations._words": lambda n: _module("metrics.abbreviations")._words("a!" * (n // 2), frozenset()),
     "evaluation.abbreviations._why_missed": lambda n: _module("evaluation.abbreviations")._why_missed(
         "(" * (n // 2) + "a", "a", "(" * n + "a"
     ),
@@ -209,7 +209,7 @@ FUNCTIONS: dict[str, Callable[[int], object]] = {
         "A-" * (n // 2), "A-" * 15 + "B"
     ),
     "text.composites._split_slashes": lambda n: _module("text.composites")._split_slashes(
-        "a" * (n // 2) + "!/" + "a" * (n // 2)
+        "a" * (n // 2) + "!/" + "a" * (n // 2), _module("text.languages").ENGLISH.composites
     ),
     "text.joint_forms.find_joint_forms": lambda n: _module("text.joint_forms").find_joint_forms(
         "AA", "a " * (n // 2), 0.9
