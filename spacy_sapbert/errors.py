@@ -218,6 +218,10 @@ class Errors:
         "[E164] {path} is an SSSOM mapping without names, so it is not a vocabulary. Give it with --mapping, together "
         "with the vocabularies that it maps."
     )
+    E165 = (
+        "[E165] There are no rules for the language {language!r}. Languages with rules: {known}. Choose one of them, or "
+        "leave the setting out."
+    )
     E173 = "[E173] {path} has no name. Write one name per line. Lines that begin with # are comments."
     E174 = "[E174] No source has the concept {ids}. Look for its id with `spacy-sapbert kb search`."
     E175 = (
@@ -801,8 +805,9 @@ class Warnings:
         "count as wrong. The first is {mention} in document {doc_id}."
     )
     W570 = (
-        "[W570] The language of the pipeline is '{lang}', but abbreviation_resolver, composite_splitter and "
-        "concept_matcher have rules for English only. They can miss mentions. See {page}"
+        "[W570] The language of the pipeline is '{lang}', which has no rules. abbreviation_resolver, composite_splitter "
+        "and concept_matcher use those of English, so they can miss mentions. To choose others, give them the setting "
+        "language ({known}). See {page}"
     )
     W571 = (
         "[W571] {unknown} of the {total} annotated mentions have no concept id of the vocabulary ({share:.1f} %), such "

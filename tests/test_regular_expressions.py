@@ -132,30 +132,19 @@ PATTERNS: dict[str, tuple[str, list[tuple[str, str, str]]]] = {
     "kb.readers.umls.files._RXNORM_RELEASE": ("findall", [("", "RxNorm_full_", ""), ("", "RxNorm_weekly_1", "")]),
     "kb.readers.umls.files._RELEASE_IN_PATH": ("findall", [("", "2024A", ""), ("", "20", "")]),
     "linking.name_matcher._ANY_WORD": ("finditer", [("", "a", "/"), ("", "a/", "")]),
-    "linking.name_matcher._BEFORE": (
-        "search",
-        [("", "a ", "x"), ("", "a and ", "x"), ("a and", " ", "x"), ("", "a", "!")],
-    ),
-    "linking.name_matcher._AFTER": (
-        "match",
-        [("", " ", "x"), (" and", " ", ""), (" and ", "a", ""), (" and ", "a ", "/")],
-    ),
     "encoders.segments._SENTENCE_END": ("finditer", [("a.", " ", "a"), ("", ". ", "a"), ("a.", "\n", "a")]),
     "encoders.compression.LAYER": ("match", [("", "layer.1", ""), ("layer.", "1", ""), ("", "layer", "")]),
     "retrieval.signals.phrases._CONNECTOR": ("search", [("", "an ", "")]),
     "text.abbreviations._SEPARATOR": ("finditer", [("", ", ", ""), (",", " ", "a"), ("", ",", "")]),
     "text.abbreviations._WORD": ("search", [("", "aaa ", "")]),
     "text.abbreviations._STATISTIC_OR_LABEL": ("match", [("", "a", ""), ("", "1", "!")]),
-    "text.abbreviations._SENTENCE_END": (
-        "finditer",
-        [("aa.", " ", "a"), ("", "aa.'", ""), ("aa. ", "(", ""), ("\n", " ", "a")],
-    ),
     "text.abbreviations._WORD_OR_SIGN": ("finditer", [("", "a", "!"), ("", "!", "")]),
     "text.abbreviations._FOLLOWING_WORD": ("match", [("", " ", "!"), (" ", "a", "!")]),
+    "text.abbreviations._LAST_WORD_BEFORE": ("search", [("", "a", "!"), ("", "a ", "!"), ("a", " ", "!")]),
+    "text.abbreviations._FIRST_WORD": ("match", [("", "a", "!")]),
     "text.abbreviations._LAST_WORD": ("search", [("", "a", "!"), ("", "a ", "")]),
     "text.abbreviations._OPENING": ("fullmatch", [("", " ", "a"), ("(", " ", "a")]),
     "text.abbreviations._REST_OF_BRACKET": ("match", [("", "a", "("), ("", "a", "")]),
-    "text.composites._CLASSIFIER": ("fullmatch", [("type", "s", "")]),
     "text.composites._RUN_END": ("search", [("", "a", "!"), ("", "a!", "")]),
     "text.composites._RUN_START": ("match", [("", "a", "!")]),
     "text.composites._BARE_LOCANT": ("fullmatch", [("", "1", "x"), ("1", "'", "x")]),
@@ -163,16 +152,6 @@ PATTERNS: dict[str, tuple[str, list[tuple[str, str, str]]]] = {
     "text.composites._OPEN_END": ("sub", [("a", "-", "b"), ("", "a-", "b")]),
     "text.composites._OPEN_START": ("sub", [("", "-", ""), ("", "-a", "")]),
     "text.composites._INNER_HYPHEN": ("finditer", [("", "a-", ""), ("", "-", "")]),
-    "text.composites._PREFIX": ("match", [("", "hyper", "")]),
-    "text.composites._COMBINING_FORM": ("match", [("", "o", ""), ("", "a", "")]),
-    "text.coordination._CONDITIONS": ("fullmatch", [("", "itis", "x"), ("", "a", "")]),
-    "text.coordination._ADJECTIVES": ("fullmatch", [("", "al", "x"), ("", "a", "")]),
-    "text.coordination._NUMERALS": ("fullmatch", [("A", "1", "!"), ("A", "-1", "!"), ("A", "-", "!"), ("", "I", "!")]),
-    "text.joint_forms._SHORT_FORMS": (
-        "fullmatch",
-        [("", "A", ""), ("", "AA/", ""), ("", "AA , and ", "!"), ("AA", " ", "!"), ("AA,", " ", "!"), ("AA", "a", "!")],
-    ),
-    "text.joint_forms._CONNECTOR": ("search", [("", "an ", "")]),
     "text.long_forms._WORD": ("finditer", [("", "a", " "), ("", "a ", "")]),
     "text.long_forms._ALPHANUMERICS": ("finditer", [("", "a", "!"), ("", "a!", "")]),
     "text.greek._RUN": ("sub", [("", "α", "x"), ("", "α\u0301", ""), ("", "αx", "")]),
@@ -180,7 +159,6 @@ PATTERNS: dict[str, tuple[str, list[tuple[str, str, str]]]] = {
     "text.normalize._PUNCTUATION": ("sub", [("", " !", "a"), ("", "a!", "")]),
     "text.normalize._BRITISH": ("sub", [("", "leuco", "vorin"), ("", "oe", "")]),
     "text.spelling._WORD": ("finditer", [("", "a", "!"), ("", "a!", "")]),
-    "text.words._WORD": ("split", [("", "a", "!"), ("", "a's", "a")]),
     "text.words._BREAK": ("search", [("", "\n", "a"), ("\n", "\t", "a"), ("", "\na", "")]),
 }
 
@@ -278,14 +256,23 @@ FUNCTIONS: dict[str, Callable[[int], object]] = {
         "A-" * (n // 2), "A-" * 15 + "B"
     ),
     "text.composites._split_slashes": lambda n: _module("text.composites")._split_slashes(
-        "a" * (n // 2) + "!/" + "a" * (n // 2)
+        "a" * (n // 2) + "!/" + "a" * (n // 2), _module("text.languages").ENGLISH.composites
     ),
     "text.joint_forms.find_joint_forms": lambda n: _module("text.joint_forms").find_joint_forms(
         "AA", "a " * (n // 2), 0.9
     ),
-    "text.long_forms._SPELLED": lambda n: [
-        list(one.finditer("one two " * (n // 8))) for one in _module("text.long_forms")._SPELLED.values()
-    ],
+    "linking.name_matcher.of": lambda n: _call_connectors(n),
+    "text.languages.de._ADJECTIVE": lambda n: _module("text.languages.de")._ADJECTIVE.fullmatch("al" * (n // 2) + "x"),
+    "text.languages.de._SOFT_C": lambda n: _module("text.languages.de")._SOFT_C.sub("", "c" * n),
+    "text.languages.de._HARD_C": lambda n: _module("text.languages.de")._HARD_C.sub("", "ch" * (n // 2)),
+    "text.languages.fr._FINAL": lambda n: _module("text.languages.fr")._FINAL.split("é" * n, maxsplit=1),
+    **{
+        f"text.words.word_columns, {code}": lambda n, code=code: _module("text.words").word_columns(
+            "l'éitis" * (n // 7), _module("text.languages").rules_of(code)
+        )
+        for code in ("de", "en", "es", "fr")
+    },
+    **{f"text.languages.{code}": lambda n, code=code: _call_rules(code, n) for code in ("de", "en", "es", "fr")},
     "text.long_forms._strategies": lambda n: _module("text.long_forms").find_long_form(
         "A" * 30 + "!s", "as " * (n // 3), 0.9
     ),
@@ -296,9 +283,67 @@ NOT_OF_USERS = {
     "vectors.faiss_index.index_kind",
     "vectors.faiss_index.file_name",
     "vectors.faiss_index._faiss_message",
-    "text.long_forms.STOP_WORDS",
+    # made of the words of a language, and measured with its rules
+    *(f"text.languages.{code}._COMPOSITES" for code in ("de", "en", "es", "fr")),
+    "text.languages.en._WORDS",
+    *(
+        f"text.languages.rules.{builder}"
+        for builder in ("words_with_marks", "elided_words", "sentence_end", "spelled", "joint_short_forms", "joint")
+    ),
     "text.long_forms._parse_table",
 }
+
+
+# The patterns of a language by the method that is called, and worst inputs of all of them.
+OF_LANGUAGES = {
+    "words": {"pattern": "split"},
+    "abbreviations": {"sentence_end": "finditer", "joint_short_forms": "fullmatch", "joint": "search"},
+    "composites": {
+        "classifier": "fullmatch",
+        "prefix": "match",
+        "combining_form": "match",
+        "head": "search",
+        "conditions": "fullmatch",
+        "adjectives": "fullmatch",
+        "numerals": "fullmatch",
+        "elided": "finditer",
+    },
+}
+WORST = [
+    *(
+        ("", again, "!")
+        for again in ("a", "a's", "a\u0301", "l'", "d'a ", "AA/", "AA , and ", "AA, y ", "o", "itis", "al")
+    ),
+    *(("", again, "x") for again in ("krebs", "tumor", "hyper", "typen", "aa.'", "A", "A1", "A-1", "I")),
+    *[("aa.", " ", "a"), ("aa. ", "(", ""), ("\n", " ", "a"), ("AA", " ", "!"), ("AA,", " ", "!"), ("A", "-", "!")],
+]
+
+
+def _call_rules(code: str, n: int) -> None:
+    rules = _module("text.languages").rules_of(code)
+    texts = [first + again * (n // 8 // len(again)) + last for first, again, last in WORST]
+    for part, methods in OF_LANGUAGES.items():
+        for field, method in methods.items():
+            if pattern := getattr(getattr(rules, part), field):
+                for text in texts:
+                    done = getattr(pattern, method)(text)
+                    list(done if method == "finditer" else ())
+    for pattern in rules.abbreviations.spelled.values():
+        for text in ("one two " * (n // 8), "a" * n):
+            for _ in pattern.finditer(text):
+                pass
+
+
+def _call_connectors(n: int) -> None:
+    for code in ("de", "en", "es", "fr"):
+        connectors = _module("linking.name_matcher")._Connectors.of(_module("text.languages").rules_of(code))
+        for first, again, last in [
+            ("", "a ", "x"), ("", "a and ", "x"), ("", "a y ", "x"), ("a and", " ", "x"), ("", "a", "!"),
+            ("", " ", "x"), (" and", " ", ""), (" and ", "a", ""), (" and ", "a ", "/"), (" und ", "a ", "/"),
+        ]:  # fmt: skip
+            text = first + again * (n // 4 // len(again)) + last
+            connectors.before.search(text)
+            connectors.after.match(text)
 
 
 def _call(name: str, text: str) -> None:

@@ -9,7 +9,7 @@ from ..corpora.med1250 import AbbreviationRecord, Pair
 from ..metrics.abbreviations import compare_leniently, fold, fold_pairs, letters
 from ..metrics.counts import SetCounts, compare_sets, micro, total
 from ..text.abbreviations import find_definitions
-from ..text.long_forms import STOP_WORDS
+from ..text.languages import ENGLISH
 
 Find = Callable[[str], Iterable[Pair]]
 
@@ -44,7 +44,7 @@ def evaluate_abbreviations(records: Iterable[AbbreviationRecord], find: Find = f
         gold = fold_pairs(record.pairs)
         found = fold_pairs(find(record.text)) - fold_pairs(record.synonyms)
         strict.append(compare_sets(gold, found))
-        lenient.append(compare_leniently(gold, found, STOP_WORDS))
+        lenient.append(compare_leniently(gold, found, ENGLISH.abbreviations.stop_words))
         for cause, error in _errors(record, gold, found):
             errors.setdefault(cause, []).append(error)
     return {**_scores(strict), "lenient": _scores(lenient), "errors": dict(sorted(errors.items()))}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..assets import AssetWriter, fingerprint_of
 from ..kb.storage import open_saved_knowledge_base, save_knowledge_base
-from .name_matcher import HASHES_FILE, KEYS, MANIFEST_FILE, ROWS_FILE, NameMatcher, matcher_cache
+from .name_matcher import HASHES_FILE, MANIFEST_FILE, ROWS_FILE, NameMatcher, keys_version, matcher_cache
 
 MATCHER = "matcher"
 """The role of the keys of the names among the assets of a component."""
@@ -16,7 +16,7 @@ MATCHER = "matcher"
 def save_matcher(matcher: NameMatcher, assets: AssetWriter) -> None:
     """Add the knowledge base and the keys of its names to the assets of a component."""
     save_knowledge_base(matcher.kb, assets)
-    cache = matcher_cache(matcher.kb)
+    cache = matcher_cache(matcher.kb, matcher.rules)
 
     def write(folder: Path) -> None:
         folder.mkdir()
@@ -25,11 +25,11 @@ def save_matcher(matcher: NameMatcher, assets: AssetWriter) -> None:
     assets.add(
         MATCHER,
         "matcher",
-        fingerprint_of(matcher.kb.fingerprint, KEYS),
+        fingerprint_of(matcher.kb.fingerprint, keys_version(matcher.rules)),
         write,
         large=True,
         source=cache if (cache / MANIFEST_FILE).is_file() else None,
-        parts=[HASHES_FILE, ROWS_FILE],
+        parts=[HASHES_FILE, ROWS_FILE, MANIFEST_FILE],
     )
 
 

@@ -6,7 +6,7 @@ import json
 import logging
 import re
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from functools import cache, cached_property, partial
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,6 +19,8 @@ from ..files import cache_dir, replacing
 from ..kb.knowledge_base import KnowledgeBase
 from ..text.common_words import common_words
 from ..text.composites import composite_splits
+from ..text.languages import ENGLISH, LanguageRules, rules_of
+from ..text.languages.rules import connector_ends
 from ..text.words import MAX_ACRONYM, WordColumns, acronym_hash, is_acronym, word_columns, word_hashes, written_and_keys
 
 logger = logging.getLogger(__name__)
@@ -35,13 +37,8 @@ CACHED_NAMES = 1 << 14
 WORDS_PER_BLOCK = 1 << 12  # they bound the memory for a long text
 FEWEST_BITS, BITS_PER_BLOCK = 10, 20  # powers of two
 
-_OPEN = frozenset({"of", "the", "an"})
 _ANY_WORD = re.compile(r"[^\s,;/()]+")
 _WORDS = rf"((?:[^\s,;/().]+ ){{0,{MAX_ADDED - 1}}}[^\s,;/().]+)"
-_CONNECTOR = r"(?:\s+(?:and|or|and/or)\s+|/)"
-_CONNECTOR_ENDS = ("/", "and", "or")
-_BEFORE = re.compile(rf"(?<![^\s(,;]){_WORDS}{_CONNECTOR}$")
-_AFTER = re.compile(rf"{_CONNECTOR}{_WORDS}")
 
 
 class NameMatch(NamedTuple):
@@ -50,6 +47,28 @@ class NameMatch(NamedTuple):
     start: int
     end: int
     row: int
+
+
+class _Connectors(NamedTuple):
+    """How words and a connector stand before or after a match in a language.
+
+    Attributes:
+        before: Words and a connector at the end of a text.
+        after: A connector and words.
+        ends: How the text that `before` matches ends, without blanks.
+    """
+
+    before: re.Pattern[str]
+    after: re.Pattern[str]
+    ends: tuple[str, ...]
+
+    @classmethod
+    @cache
+    def of(cls, rules: LanguageRules) -> _Connectors:
+        joining = rules.abbreviations.joining
+        connector = rf"(?:\s+(?:{'|'.join(joining)})\s+|/)"
+        before = re.compile(rf"(?<![^\s(,;]){_WORDS}{connector}$")
+        return cls(before, re.compile(rf"{connector}{_WORDS}"), connector_ends(joining))
 
 
 class _Name(NamedTuple):
@@ -74,10 +93,10 @@ class _Name(NamedTuple):
     acronym: bool
 
     @classmethod
-    def of(cls, text: str) -> _Name:
-        written, keys = written_and_keys(text)
+    def of(cls, text: str, rules: LanguageRules) -> _Name:
+        written, keys = written_and_keys(text, rules)
         kept = list(filter(None, keys))
-        joined = len(kept) < len(keys) and _is_joined(written, keys)
+        joined = len(kept) < len(keys) and _is_joined(written, keys, rules)
         return cls(text, text.lower(), keys, kept, sorted(kept), joined, _may_be_acronym(text) and is_acronym(text))
 
 
@@ -91,10 +110,12 @@ class NameMatcher:
         kb: The knowledge base.
         hashes: The sorted keys of names, uint64, shape (n,).
         rows: The row of each name, int32, shape (n,). Equal keys are ordered by tie rank.
+        rules: The rules of the language by which the keys were made.
     """
 
-    def __init__(self, kb: KnowledgeBase, hashes: np.ndarray, rows: np.ndarray) -> None:
+    def __init__(self, kb: KnowledgeBase, hashes: np.ndarray, rows: np.ndarray, rules: LanguageRules = ENGLISH) -> None:
         self.kb = kb
+        self.rules = rules
         self.hashes = np.asarray(hashes)  # a memory map is slow to index
         self.rows = np.asarray(rows)
         self._names: dict[int, _Name] = {}  # names that were found, since most of them occur again
@@ -103,11 +124,11 @@ class NameMatcher:
         return f"NameMatcher({len(self.rows):,} names of {self.kb!r})"
 
     @classmethod
-    def build(cls, kb: KnowledgeBase) -> NameMatcher:
-        """Compute the keys of all names of a knowledge base, except the stop names."""
+    def build(cls, kb: KnowledgeBase, rules: LanguageRules = ENGLISH) -> NameMatcher:
+        """Compute the keys of all names of a knowledge base, except the stop names, by the rules of a language."""
         keys = np.zeros(kb.n_names, dtype=np.uint64)
         for first, names in _chunks(kb.names()):
-            keys[first : first + len(names)] = _name_keys(names)
+            keys[first : first + len(names)] = _name_keys(names, rules)
         keys[kb.stop_name_rows()] = 0
         rows = np.flatnonzero(keys).astype(np.int32)  # a name of function words and punctuation has no key
         rows = rows[np.argsort(keys[rows], kind="stable")]
@@ -116,11 +137,11 @@ class NameMatcher:
         shared = _shared(hashes)
         order = np.lexsort((_tie_ranks(kb, rows[shared]), hashes[shared]))
         rows[shared] = rows[shared][order]
-        return cls(kb, hashes, rows)
+        return cls(kb, hashes, rows, rules)
 
     def find(self, text: str) -> list[NameMatch]:
         """Return all matches that are not inside a longer one, by position. They may overlap."""
-        found = word_columns(text)
+        found = word_columns(text, self.rules)
         pending = self._windows(found)
         reach = [0] * len(found.keys)  # for each word, the end of the match that contains it, in words
         matches: list[NameMatch] = []
@@ -155,8 +176,8 @@ class NameMatcher:
         """
         found = []
         for match in matches:
-            for start, end in _extensions(text, match):
-                keys = word_columns(text[start:end]).keys
+            for start, end in _extensions(text, match, _Connectors.of(self.rules)):
+                keys = word_columns(text[start:end], self.rules).keys
                 rows = self.composite_rows(text[start:end]) if keys[0] and keys[-1] else []
                 if rows:
                     found.append(NameMatch(start, end, rows[0]))
@@ -169,7 +190,7 @@ class NameMatcher:
         Returns:
             The rows of these names, or an empty list.
         """
-        for parts in composite_splits(text):
+        for parts in composite_splits(text, rules=self.rules):
             if not all(part in text for part in parts) and (rows := self._rows_of_all(parts)):
                 return rows
         return []
@@ -186,7 +207,7 @@ class NameMatcher:
 
     def match(self, text: str) -> int | None:
         """Return the row of the name that equals a whole text, or None."""
-        found = word_columns(text)
+        found = word_columns(text, self.rules)
         if not found.keys or not found.keys[0] or not found.keys[-1]:
             return None
         written = text[found.starts[0] : found.ends[-1]]
@@ -195,24 +216,27 @@ class NameMatcher:
         return _verify(text, found, 0, len(found.keys), [(row, names[row]) for row in rows])
 
     @classmethod
-    def cached(cls, kb: KnowledgeBase) -> NameMatcher:
-        """Return the matcher of a knowledge base. Its keys come from the cache folder, or are made there.
+    def cached(cls, kb: KnowledgeBase, rules: LanguageRules = ENGLISH) -> NameMatcher:
+        """Return the matcher of a knowledge base and a language.
+
+        Its keys come from the cache folder, or are made there.
 
         Raises:
             SapbertError: E306 a file in the cache is damaged, E507 the cache cannot be written.
         """
         from filelock import FileLock
 
-        folder = matcher_cache(kb)
+        folder = matcher_cache(kb, rules)
         try:
             folder.mkdir(parents=True, exist_ok=True)
             with FileLock(f"{folder}.lock"):  # of several processes, only one builds
                 if not (folder / MANIFEST_FILE).is_file():
                     logger.info("Computing the keys of %d names of %s into %s", kb.n_names, kb.path, folder)
-                    cls.build(kb)._complete(folder)
+                    cls.build(kb, rules)._complete(folder)
         except OSError as error:
             raise SapbertError(Errors.E507.format(path=folder, reason=error.strerror or error)) from error
-        _check_manifest(folder, kb)
+        if _read_manifest(folder) != _manifest(kb, rules):
+            raise SapbertError(Errors.E306.format(path=folder, reason="it belongs to another vocabulary"))
         return cls.load(kb, folder)
 
     def _complete(self, folder: Path) -> None:
@@ -221,20 +245,25 @@ class NameMatcher:
             with replacing(folder / name) as temporary, temporary.open("wb") as file:
                 np.save(file, array, allow_pickle=False)
         with replacing(folder / MANIFEST_FILE) as temporary:
-            temporary.write_text(json.dumps(_manifest(self.kb), sort_keys=True), encoding="utf-8")
+            temporary.write_text(json.dumps(_manifest(self.kb, self.rules), sort_keys=True), encoding="utf-8")
 
     def save(self, folder: Path) -> None:
-        """Write the keys and rows into a folder."""
+        """Write the keys, the rows, and which language they belong to into a folder."""
         np.save(folder / HASHES_FILE, self.hashes, allow_pickle=False)
         np.save(folder / ROWS_FILE, self.rows, allow_pickle=False)
+        (folder / MANIFEST_FILE).write_text(
+            json.dumps(_manifest(self.kb, self.rules), sort_keys=True), encoding="utf-8"
+        )
 
     @classmethod
     def load(cls, kb: KnowledgeBase, folder: Path) -> NameMatcher:
         """Open what `save` wrote, memory-mapped.
 
         Raises:
-            SapbertError: E306 a file is missing or damaged.
+            SapbertError: E165 this version has no rules of its language, E306 a file is missing or damaged.
         """
+        # folders of earlier versions have no manifest; their keys are English
+        rules = rules_of(_read_manifest(folder)["language"]) if (folder / MANIFEST_FILE).is_file() else ENGLISH
         try:
             arrays = [np.load(folder / name, mmap_mode="r", allow_pickle=False) for name in (HASHES_FILE, ROWS_FILE)]
         except (OSError, EOFError, ValueError) as error:
@@ -242,7 +271,7 @@ class NameMatcher:
         hashes, rows = arrays
         if hashes.dtype != np.uint64 or rows.dtype != np.int32 or not len(hashes) == len(rows) <= kb.n_names:
             raise SapbertError(Errors.E306.format(path=folder, reason="the keys of the names do not fit their rows"))
-        return cls(kb, hashes, rows)
+        return cls(kb, hashes, rows, rules)
 
     def _windows(self, found: WordColumns) -> list[_Window]:
         """Return the windows with the key of a name, by position. Of those with one start, the longest is first."""
@@ -307,7 +336,7 @@ class NameMatcher:
         names = {row: name for row in rows if (name := self._names.get(row)) is not None}
         missing = sorted(rows.difference(names))
         if missing:
-            read = dict(zip(missing, map(_Name.of, self.kb.names_at(missing)), strict=True))
+            read = dict(zip(missing, map(partial(_Name.of, rules=self.rules), self.kb.names_at(missing)), strict=True))
             names |= read
             self._names |= read
             drop_oldest(self._names, CACHED_NAMES)
@@ -333,22 +362,26 @@ def _outermost(windows: Sequence[_Window]) -> tuple[list[_Window], list[_Window]
     return outer, inner
 
 
-def matcher_cache(kb: KnowledgeBase) -> Path:
-    """Return the cache folder for the keys of the names of a knowledge base."""
-    return cache_dir() / "matchers" / f"{kb.fingerprint[:16]}-{KEYS}"
+def keys_version(rules: LanguageRules) -> str:
+    """Return what distinguishes the keys of a language and a version from others of the same names."""
+    return f"{KEYS}-{rules.code}"
 
 
-def _manifest(kb: KnowledgeBase) -> dict[str, Any]:
-    return {"store": kb.fingerprint, "keys": KEYS}
+def matcher_cache(kb: KnowledgeBase, rules: LanguageRules = ENGLISH) -> Path:
+    """Return the cache folder for the keys of the names of a knowledge base by the rules of a language."""
+    return cache_dir() / "matchers" / f"{kb.fingerprint[:16]}-{keys_version(rules)}"
 
 
-def _check_manifest(folder: Path, kb: KnowledgeBase) -> None:
+def _manifest(kb: KnowledgeBase, rules: LanguageRules) -> dict[str, Any]:
+    return {"store": kb.fingerprint, "keys": KEYS, "language": rules.code}
+
+
+def _read_manifest(folder: Path) -> dict[str, Any]:
     try:
-        manifest = json.loads((folder / MANIFEST_FILE).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise SapbertError(Errors.E306.format(path=folder, reason=error)) from error
-    if manifest != _manifest(kb):
-        raise SapbertError(Errors.E306.format(path=folder, reason="it belongs to another vocabulary"))
+        manifest: dict[str, Any] = json.loads((folder / MANIFEST_FILE).read_text(encoding="utf-8"))
+        return {"store": manifest["store"], "keys": manifest["keys"], "language": manifest["language"]}
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise SapbertError(Errors.E306.format(path=folder, reason=repr(error))) from error
 
 
 def _bounded_windows(breaks: np.ndarray, solid: np.ndarray, first: int) -> tuple[np.ndarray, np.ndarray]:
@@ -394,15 +427,15 @@ def _tie_ranks(kb: KnowledgeBase, rows: np.ndarray) -> np.ndarray:
     return ranks
 
 
-def _extensions(text: str, match: NameMatch) -> Iterator[tuple[int, int]]:
+def _extensions(text: str, match: NameMatch, connectors: _Connectors) -> Iterator[tuple[int, int]]:
     """Yield the match with a connector and 1 to `MAX_ADDED` words on either side, fewest words first."""
     earliest = max(0, match.start - 80)
-    ends_in_connector = text[earliest : match.start].rstrip().endswith(_CONNECTOR_ENDS)  # much faster than the search
-    before = _BEFORE.search(text, earliest, match.start) if ends_in_connector else None
+    ends_in_connector = text[earliest : match.start].rstrip().endswith(connectors.ends)  # much faster than the search
+    before = connectors.before.search(text, earliest, match.start) if ends_in_connector else None
     if before:
         starts = [word.start() for word in _ANY_WORD.finditer(text, before.start(1), before.end(1))]
         yield from ((start, match.end) for start in reversed(starts))
-    after = _AFTER.match(text, match.end)
+    after = connectors.after.match(text, match.end)
     if after:
         ends = [word.end() for word in _ANY_WORD.finditer(text, after.start(1), after.end(1))]
         yield from ((match.start, end) for end in ends)
@@ -427,21 +460,24 @@ def _verify(text: str, found: WordColumns, start: int, end: int, candidates: Seq
             if name.lower == lower:
                 return row
             same = row if same is None else same
-    return None if lower in common_words() else same
+    return None if lower in common_words(found.rules.code) else same
 
 
 def _same_name(found: WordColumns, start: int, end: int, keys: list[str], name: _Name) -> bool:
     if keys == name.keys or any(len(key) == 1 for key in keys):
         return keys == name.keys
-    if not name.joined and _is_joined(found.written[start:end], keys):
+    if not name.joined and _is_joined(found.written[start:end], keys, found.rules):
         return False
     kept = list(filter(None, keys))
     return kept == name.kept or (not any(found.commas[start + 1 : end]) and sorted(kept) == name.ordered)
 
 
-def _is_joined(written: list[str], keys: list[str]) -> bool:
+def _is_joined(written: list[str], keys: list[str], rules: LanguageRules) -> bool:
     """Return whether a function word relates two words. "of" and articles do not count."""
-    return not all(keys) and any(not key and word.lower() not in _OPEN for word, key in zip(written, keys, strict=True))
+    if all(keys):
+        return False
+    open_words = rules.words.open_words
+    return any(not key and word.lower() not in open_words for word, key in zip(written, keys, strict=True))
 
 
 def _may_be_acronym(name: str) -> bool:
@@ -449,9 +485,9 @@ def _may_be_acronym(name: str) -> bool:
     return len(name) <= MAX_ACRONYM or not name.isascii()
 
 
-def _name_keys(names: list[str]) -> np.ndarray:
+def _name_keys(names: list[str], rules: LanguageRules = ENGLISH) -> np.ndarray:
     """Return the keys of names, uint64, shape (names,): as an acronym, or else as a bag of words. 0 for no words."""
-    of_word, hashes = word_hashes(names)
+    of_word, hashes = word_hashes(names, rules)
     sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(hashes, dtype=np.uint64)])
     edges = np.searchsorted(of_word, np.arange(len(names) + 1))
     keys: np.ndarray = sums[edges[1:]] - sums[edges[:-1]]

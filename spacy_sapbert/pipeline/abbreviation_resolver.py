@@ -1,6 +1,6 @@
 """`abbreviation_resolver`: find the abbreviations that a document defines, and their later occurrences."""
 
-from typing import Iterable, List, Sequence, Tuple
+from typing import Iterable, List, Optional, Sequence, Tuple
 
 from spacy.language import Language
 from spacy.pipeline import Pipe
@@ -10,16 +10,21 @@ from spacy.vocab import Vocab
 from ..errors import Errors, SapbertError
 from ..text.abbreviations import AbbreviationOccurrence, find_definitions, find_occurrences
 from .attributes import register, set_abbreviation_occurrences
-from .component_settings import check_setting, refuse_foreign, warn_of_language
+from .component_settings import check_setting, language_rules, refuse_foreign, warn_of_language
 
 
 @Language.factory(
     "abbreviation_resolver",
     assigns=["doc._.abbreviations", "span._.long_form"],
-    default_config={"min_precision": 0.9, "known": []},
+    default_config={"min_precision": 0.9, "known": [], "language": None},
 )
 def make_abbreviation_resolver(
-    nlp: Language, name: str, min_precision: float, known: List[List[str]], make_serializable: bool = False
+    nlp: Language,
+    name: str,
+    min_precision: float,
+    known: List[List[str]],
+    language: Optional[str],
+    make_serializable: bool = False,
 ) -> "AbbreviationResolver":
     """Make an `AbbreviationResolver` from a config. The last setting is scispaCy's, and must be false.
 
@@ -27,8 +32,8 @@ def make_abbreviation_resolver(
         SapbertError: E570 it is true.
     """
     refuse_foreign("abbreviation_resolver", make_serializable=make_serializable)
-    warn_of_language(nlp)
-    return AbbreviationResolver(nlp.vocab, name, min_precision=min_precision, known=known)
+    warn_of_language(nlp, language)
+    return AbbreviationResolver(nlp.vocab, name, min_precision=min_precision, known=known, language=language)
 
 
 class AbbreviationResolver(Pipe):
@@ -45,9 +50,10 @@ class AbbreviationResolver(Pipe):
         min_precision: The least expected precision of a definition, from 0 to 1.
         known: Pairs of short and long forms, for short forms that a document does not define itself. They are pairs
             since a config file cannot hold a mapping with keys such as "[Ca2+]i" or "a=b".
+        language: The language of the rules: "de", "en", "es" or "fr". None takes that of the pipeline.
 
     Raises:
-        SapbertError: E406 the precision is outside 0 to 1, E410 a known form is empty.
+        SapbertError: E165 the language has no rules, E406 the precision is outside 0 to 1, E410 a known form is empty.
     """
 
     def __init__(
@@ -57,12 +63,15 @@ class AbbreviationResolver(Pipe):
         *,
         min_precision: float = 0.9,
         known: Iterable[Sequence[str]] = (),
+        language: Optional[str] = None,
     ) -> None:
         self.vocab = vocab
         self.name = name
         self.min_precision = min_precision
         check_setting(self, "min_precision", 0 <= min_precision <= 1, "from 0 to 1")
         self.known = dict(map(_check_pair, known))
+        self._language = language
+        self._rules = language_rules(language, vocab)
         register()
 
     def __repr__(self) -> str:
@@ -85,7 +94,9 @@ class AbbreviationResolver(Pipe):
             set_abbreviation_occurrences(doc, occurrences)
 
     def _find_occurrences(self, text: str) -> List[AbbreviationOccurrence]:
-        return find_occurrences(text, find_definitions(text, min_precision=self.min_precision), self.known)
+        return find_occurrences(
+            text, find_definitions(text, min_precision=self.min_precision, rules=self._rules), self.known
+        )
 
 
 def _check_pair(pair: Sequence[str]) -> Tuple[str, str]:

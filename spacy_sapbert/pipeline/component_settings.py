@@ -2,12 +2,14 @@
 
 import inspect
 import warnings
-from typing import Any, Dict
+from typing import Any, Dict, Optional
 
 from spacy.language import Language
+from spacy.vocab import Vocab
 
 from ..errors import DOCS, Errors, SapbertError, Warnings
 from ..settings_block import SettingsBlock
+from ..text.languages import ENGLISH, LANGUAGES, LanguageRules, rules_of
 
 # settings of scispaCy's components, and what to use instead
 _FOREIGN = {
@@ -61,14 +63,33 @@ def refuse_foreign(component: str, **settings: Any) -> None:
             raise SapbertError(Errors.E570.format(component=component, setting=setting, remedy=remedy, page=page))
 
 
-def warn_of_language(nlp: Language) -> None:
-    """Warn that the rules of some components are for English only, once for each other language.
+def warn_of_language(nlp: Language, language: Optional[str]) -> None:
+    """Warn that the rules of English are used for another language, once for each language.
 
     Python shows an equal warning of one place only once.
+
+    Args:
+        nlp: The pipeline.
+        language: The setting of a component. If it is given, there is nothing to warn of.
     """
-    if nlp.lang != "en":
-        page = f"{DOCS}/troubleshooting/#a-pipeline-finds-nothing-in-another-language"
-        warnings.warn(Warnings.W570.format(lang=nlp.lang, page=page), stacklevel=1)
+    if language is None and nlp.lang not in LANGUAGES:
+        page = f"{DOCS}/languages/#choose-the-rules"
+        warnings.warn(Warnings.W570.format(lang=nlp.lang, known=", ".join(LANGUAGES), page=page), stacklevel=1)
+
+
+def language_rules(language: Optional[str], vocab: Vocab) -> LanguageRules:
+    """Return the rules that a component uses: those of its setting, of its pipeline's language, or of English.
+
+    Args:
+        language: The setting; None for the language of the pipeline.
+        vocab: The vocabulary of the pipeline.
+
+    Raises:
+        SapbertError: E165 the language of the setting has no rules.
+    """
+    if language is None:
+        return rules_of(vocab.lang) if vocab.lang in LANGUAGES else ENGLISH
+    return rules_of(language)
 
 
 def shared_setting(name: str) -> Any:

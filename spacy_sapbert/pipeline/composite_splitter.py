@@ -10,7 +10,7 @@ from spacy.vocab import Vocab
 from ..text.abbreviations import AbbreviationOccurrence, expand
 from ..text.composites import composite_splits
 from .attributes import get_abbreviation_occurrences, get_composite_splits, register, set_composite_splits
-from .component_settings import check_setting, warn_of_language
+from .component_settings import check_setting, language_rules, warn_of_language
 from .mentions import mentions_of
 
 CompositeSplits = List[Tuple[str, ...]]
@@ -19,12 +19,14 @@ CompositeSplits = List[Tuple[str, ...]]
 @Language.factory(
     "composite_splitter",
     assigns=["span._.composite_splits"],
-    default_config={"spans_key": None, "max_splits": 6},
+    default_config={"spans_key": None, "max_splits": 6, "language": None},
 )
-def make_composite_splitter(nlp: Language, name: str, spans_key: Optional[str], max_splits: int) -> "CompositeSplitter":
+def make_composite_splitter(
+    nlp: Language, name: str, spans_key: Optional[str], max_splits: int, language: Optional[str]
+) -> "CompositeSplitter":
     """Make a `CompositeSplitter` from a config."""
-    warn_of_language(nlp)
-    return CompositeSplitter(nlp.vocab, name, spans_key=spans_key, max_splits=max_splits)
+    warn_of_language(nlp, language)
+    return CompositeSplitter(nlp.vocab, name, spans_key=spans_key, max_splits=max_splits, language=language)
 
 
 class CompositeSplitter(Pipe):
@@ -38,9 +40,10 @@ class CompositeSplitter(Pipe):
         name: The name of the component.
         spans_key: The span group with the mentions; None for `doc.ents`.
         max_splits: The most splits of the mention as written, and of the expanded mention.
+        language: The language of the rules: "de", "en", "es" or "fr". None takes that of the pipeline.
 
     Raises:
-        SapbertError: E406 `max_splits` is less than 1.
+        SapbertError: E165 the language has no rules, E406 `max_splits` is less than 1.
     """
 
     def __init__(
@@ -50,11 +53,14 @@ class CompositeSplitter(Pipe):
         *,
         spans_key: Optional[str] = None,
         max_splits: int = 6,
+        language: Optional[str] = None,
     ) -> None:
         self.vocab = vocab
         self.name = name
         self.spans_key = spans_key
         self.max_splits = max_splits
+        self._language = language
+        self._rules = language_rules(language, vocab)
         check_setting(self, "max_splits", max_splits >= 1, "at least 1")
         register()
 
@@ -86,6 +92,8 @@ class CompositeSplitter(Pipe):
     def _splits(self, mention: Span, text: str, occurrences: Sequence[AbbreviationOccurrence]) -> CompositeSplits:
         forms = [mention.text]
         if occurrences:
-            forms.insert(0, expand(text, mention.start_char, mention.end_char, occurrences))
-        proposed = (split for form in forms for split in composite_splits(form, max_splits=self.max_splits))
+            forms.insert(0, expand(text, mention.start_char, mention.end_char, occurrences, self._rules))
+        proposed = (
+            split for form in forms for split in composite_splits(form, max_splits=self.max_splits, rules=self._rules)
+        )
         return list(dict.fromkeys(proposed))

@@ -16,19 +16,12 @@ from ..assets import AssetWriter
 from ..text.words import word_keys
 from .attributes import get_abbreviation_occurrences, register, set_matched_name
 from .base import FolderPipe
-from .component_settings import check_setting, warn_of_language
+from .component_settings import check_setting, language_rules, warn_of_language
 from .external_assets import INSIDE, check_storage
 
 if TYPE_CHECKING:
     from ..kb.knowledge_base import KnowledgeBase
     from ..linking.name_matcher import NameMatcher
-
-# names of concepts that are too general on their own
-STOP_NAMES = (
-    "abnormality", "complication", "condition", "disease", "disorder", "finding", "illness", "lesion", "sign",
-    "included", "symptom", "syndrome", "drug", "chemical", "compound", "agent", "element", "solution", "mixture",
-    "protein", "emergency", "injury", "recurrence", "relapse", "strain",
-)  # fmt: skip
 
 CACHED_LABELS = 1 << 14
 _UNKNOWN = object()
@@ -44,9 +37,10 @@ _UNKNOWN = object()
         "types": [],
         "sources": [],
         "min_length": 3,
-        "stop_names": list(STOP_NAMES),
+        "stop_names": None,
         "overwrite_ents": False,
         "composites": True,
+        "language": None,
         "storage": INSIDE,
         "scorer": {"@scorers": "spacy.entity_ruler_scorer.v1"},
     },
@@ -60,14 +54,15 @@ def make_concept_matcher(
     types: List[str],
     sources: List[str],
     min_length: int,
-    stop_names: List[str],
+    stop_names: Optional[List[str]],
     overwrite_ents: bool,
     composites: bool,
+    language: Optional[str],
     storage: str,
     scorer: Optional[Callable],
 ) -> "ConceptMatcher":
     """Make a `ConceptMatcher` from a config."""
-    warn_of_language(nlp)
+    warn_of_language(nlp, language)
     return ConceptMatcher(
         nlp.vocab,
         name,
@@ -80,6 +75,7 @@ def make_concept_matcher(
         stop_names=stop_names,
         overwrite_ents=overwrite_ents,
         composites=composites,
+        language=language,
         storage=storage,
         scorer=scorer,
     )
@@ -102,15 +98,17 @@ class ConceptMatcher(FolderPipe):
         types: Only concepts of these types. An empty list allows all.
         sources: Only names from these sources. An empty list allows all.
         min_length: The least number of characters of a name.
-        stop_names: Names that are never marked alone, regardless of case and number.
+        stop_names: Names that are never marked alone, regardless of case and number. None takes the general names of
+            the language, such as "disease".
         overwrite_ents: Whether a match replaces entities that it overlaps.
         composites: Mark "breast and ovarian cancer" as one mention if all its single mentions are names.
+        language: The language of the rules: "de", "en", "es" or "fr". None takes that of the pipeline.
         storage: "inside" saves the vocabulary and the keys of its names with the pipeline. "external" saves only their
             paths and checksums, for large vocabularies.
         scorer: Compares predicted entities with annotated ones.
 
     Raises:
-        SapbertError: E406 `min_length` is less than 1.
+        SapbertError: E165 the language has no rules, E406 `min_length` is less than 1.
     """
 
     def __init__(
@@ -124,9 +122,10 @@ class ConceptMatcher(FolderPipe):
         types: Sequence[str] = (),
         sources: Sequence[str] = (),
         min_length: int = 3,
-        stop_names: Sequence[str] = STOP_NAMES,
+        stop_names: Optional[Sequence[str]] = None,
         overwrite_ents: bool = False,
         composites: bool = True,
+        language: Optional[str] = None,
         storage: str = INSIDE,
         scorer: Optional[Callable] = entity_ruler_score,
     ) -> None:
@@ -138,9 +137,11 @@ class ConceptMatcher(FolderPipe):
         self.types = list(types)
         self.sources = list(sources)
         self.min_length = min_length
-        self.stop_names = list(stop_names)
+        self.stop_names = None if stop_names is None else list(stop_names)
         self.overwrite_ents = overwrite_ents
         self.composites = composites
+        self._language = language
+        self._rules = language_rules(language, vocab)
         self.storage = storage
         self.scorer = scorer
         self._matcher: Optional[NameMatcher] = None
@@ -176,7 +177,7 @@ class ConceptMatcher(FolderPipe):
             from ..kb.storage import load_knowledge_base
             from ..linking.name_matcher import NameMatcher
 
-            self._use(NameMatcher.cached(load_knowledge_base(self._kb)))
+            self._use(NameMatcher.cached(load_knowledge_base(self._kb), self._rules))
             assert self._matcher is not None
         return self._matcher
 
@@ -203,7 +204,8 @@ class ConceptMatcher(FolderPipe):
         composites = self.matcher.find_composites(text, matches) if self.composites else []
         wholes = {match[:2] for match in composites}
         matches += composites
-        stop_words = set(map(word_keys, self.stop_names))
+        stop_names = self._rules.words.general_names if self.stop_names is None else self.stop_names
+        stop_words = set(map(self._keys, stop_names))
         found = {
             match[:2]: match.row for match in matches if self._is_wanted(text[match.start : match.end], stop_words)
         }
@@ -225,7 +227,10 @@ class ConceptMatcher(FolderPipe):
         return list(spans.values())
 
     def _is_wanted(self, text: str, stop_words: Set[Tuple[str, ...]]) -> bool:
-        return len(text) >= self.min_length and any(map(str.isalpha, text)) and word_keys(text) not in stop_words
+        return len(text) >= self.min_length and any(map(str.isalpha, text)) and self._keys(text) not in stop_words
+
+    def _keys(self, text: str) -> Tuple[str, ...]:
+        return word_keys(text, self._rules)
 
     def _is_cut_short(self, long_form: str, row: Optional[int]) -> bool:
         """Return whether a short form's own concept has a longer name than the long form, which is not a name itself.
@@ -234,11 +239,11 @@ class ConceptMatcher(FolderPipe):
         """
         if row is None:
             return False
-        wanted = set(word_keys(long_form))
+        wanted = set(self._keys(long_form))
         _, owners = self.kb.name_concepts.of(np.array([row]))
         concepts = np.unique(self.kb.name_concepts.concepts[owners]).tolist()
         names = dict.fromkeys(text for of_concept in self.kb.names_of_concepts(concepts) for text in of_concept)
-        return bool(wanted) and any(wanted.issubset(word_keys(name)) for name in names)
+        return bool(wanted) and any(wanted.issubset(self._keys(name)) for name in names)
 
     def _labels_of(self, rows: Set[int]) -> Dict[int, Optional[str]]:
         """Return the label of each name; None if the filter excludes all its concepts."""
@@ -291,8 +296,12 @@ class ConceptMatcher(FolderPipe):
 
     def _load(self, folder: Path, assets: Mapping[str, Path]) -> None:
         from ..linking.matcher_storage import load_matcher
+        from ..linking.name_matcher import NameMatcher
 
-        self._use(load_matcher(assets))
+        matcher = load_matcher(assets)
+        # the keys of another language do not fit, if the setting was changed
+        same = matcher.rules is self._rules
+        self._use(matcher if same else NameMatcher.cached(matcher.kb, self._rules))
 
 
 def _adds_letters(span: Span, start: int, end: int) -> bool:

@@ -6,6 +6,7 @@ from spacy.tokens import Doc, Span
 
 from ..text.abbreviations import expand
 from .attributes import get_abbreviation_occurrences, get_composite_splits, get_corrections, get_matched_name
+from .component_settings import language_rules
 
 if TYPE_CHECKING:
     from ..linking.variants import MentionVariants
@@ -43,10 +44,11 @@ def variants_of(doc: Doc, spans_key: Optional[str], *, resolve_abbreviations: bo
 
     occurrences = get_abbreviation_occurrences(doc) if resolve_abbreviations else []
     text = doc.text if occurrences else ""  # spaCy builds the text on each access
+    rules = language_rules(None, doc.vocab)
     found = []
     for mention in mentions_of(doc, spans_key):
         written = mention.text
-        expanded = expand(text, mention.start_char, mention.end_char, occurrences) if occurrences else written
+        expanded = expand(text, mention.start_char, mention.end_char, occurrences, rules) if occurrences else written
         long_form = expanded if expanded != written else None
         splits, name, corrections = get_composite_splits(mention), get_matched_name(mention), get_corrections(mention)
         found.append(MentionVariants(written, long_form, splits, name, corrections))

@@ -16,6 +16,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from .joint_forms import find_joint_forms
+from .languages import ENGLISH, LanguageRules
 from .long_forms import find_long_form
 
 # Limits of Sohn et al. (2008).
@@ -34,8 +35,6 @@ _EDGES = string.whitespace + '\xa0\u2009\u202f,;:"“”'
 _WORD = re.compile(r"[^\W\d_]{4}")
 # Not short forms: statistics ("n=5", "p<0.05"), and numbers and labels ("12", "2c").
 _STATISTIC_OR_LABEL = re.compile(r".*[=<>]|\d+[a-z]?$")
-# A sentence does not end after an initial ("E. coli", "e.g. The") or "vs.".
-_SENTENCE_END = re.compile(r"[.!?](?<!\b\w.)(?<!\bvs.)[\"')\]]*\s+(?=[\"'(\[]*(?:[A-Z0-9]|$))|\n\s*\n")
 _SERIES = (
     ("a", "b", "c", "d", "e", "f"),
     ("A", "B", "C", "D", "E", "F"),
@@ -46,6 +45,8 @@ _MARKERS = frozenset(chain(*_SERIES))
 _WORD_OR_SIGN = re.compile(r"[^\W_]+|\S")
 _FOLLOWING_WORD = re.compile(r"\s+([^\W_]+)")
 _LAST_WORD = re.compile(r"(?<![^\W_])[^\W_]+$")
+_LAST_WORD_BEFORE = re.compile(r"(?<![^\W_])([^\W_]+)[ \xa0]$")
+_FIRST_WORD = re.compile(r"[^\W_]+")
 _OPENING = re.compile(r"\s*(?:(?P<bracket>[(\[])|[,;])\s*")
 _REST_OF_BRACKET = re.compile(r"[^()\[\]]*[)\]]?")
 
@@ -108,7 +109,7 @@ class AbbreviationOccurrence(NamedTuple):
 # --- definitions
 
 
-def find_definitions(text: str, *, min_precision: float = 0.9) -> list[Definition]:
+def find_definitions(text: str, *, min_precision: float = 0.9, rules: LanguageRules = ENGLISH) -> list[Definition]:
     """Find definitions of abbreviations: `long form (SF)`, `SF (long form)`, `(long form, SF)`, also with `[]`.
 
     Several short forms in a bracket may share a coordination: "Duchenne or Becker muscular dystrophy (DMD/BMD)".
@@ -116,16 +117,21 @@ def find_definitions(text: str, *, min_precision: float = 0.9) -> list[Definitio
     Args:
         text: A text of any length.
         min_precision: Use only strategies with at least this estimated precision, 0 to 1.
+        rules: The rules of the language.
 
     Returns:
         The definitions, sorted by position of the short form.
     """
     found: list[Definition] = []
-    for bracket in _without_list_markers(_find_brackets(text)):
-        forms = _propose(text, bracket)
-        definitions = [definition for short, words in forms if (definition := _define(short, words, min_precision))]
+    for bracket in _without_list_markers(_find_brackets(text, rules)):
+        forms = _propose(text, bracket, rules)
+        definitions = [
+            definition for short, words in forms if (definition := _define(short, words, min_precision, rules))
+        ]
         found += (
-            [max(definitions, key=_PRECISION)] if definitions else _define_joint_forms(text, bracket, min_precision)
+            [max(definitions, key=_PRECISION)]
+            if definitions
+            else _define_joint_forms(text, bracket, min_precision, rules)
         )
     return sorted(found, key=_SHORT_START)
 
@@ -146,8 +152,9 @@ class _Bracket(NamedTuple):
     parts: list[_Piece]
 
 
-def _find_brackets(text: str) -> list[_Bracket]:
+def _find_brackets(text: str, rules: LanguageRules) -> list[_Bracket]:
     brackets = []
+    edges = _EDGES + rules.abbreviations.quotes
     stacks: dict[str, list[int]] = {")": [], "]": []}
     for pos in sorted(pos for char in "()[]" for pos in _find_all(text, char)):
         char = text[pos]
@@ -157,7 +164,7 @@ def _find_brackets(text: str) -> list[_Bracket]:
             start = stacks[char].pop()
             if pos - start <= MAX_CHARS:
                 outer = [stack[-1] + 1 for stack in stacks.values() if stack and stack[-1] < start]
-                brackets.append(_Bracket(start, pos, max(outer, default=0), _split(text, start + 1, pos)))
+                brackets.append(_Bracket(start, pos, max(outer, default=0), _split(text, start + 1, pos, edges)))
     return sorted(brackets)
 
 
@@ -168,18 +175,18 @@ def _find_all(text: str, wanted: str) -> Iterator[int]:
         pos = text.find(wanted, pos + 1)
 
 
-def _split(text: str, start: int, end: int) -> list[_Piece]:
+def _split(text: str, start: int, end: int, edges: str) -> list[_Piece]:
     parts = []
     for separator in _SEPARATOR.finditer(text, start, end):
-        parts.append(_strip(text, start, separator.start()))
+        parts.append(_strip(text, start, separator.start(), edges))
         start = separator.end()
-    parts.append(_strip(text, start, end))
+    parts.append(_strip(text, start, end, edges))
     return parts
 
 
-def _strip(text: str, start: int, end: int) -> _Piece:
-    piece = text[start:end].rstrip(_EDGES)
-    stripped = piece.lstrip(_EDGES)
+def _strip(text: str, start: int, end: int, edges: str) -> _Piece:
+    piece = text[start:end].rstrip(edges)
+    stripped = piece.lstrip(edges)
     return start + len(piece) - len(stripped), stripped
 
 
@@ -198,13 +205,13 @@ def _without_list_markers(brackets: Sequence[_Bracket]) -> Sequence[_Bracket]:
     return [bracket for index, bracket in enumerate(brackets) if index not in markers]
 
 
-def _propose(text: str, bracket: _Bracket) -> Iterator[tuple[_Piece, _Piece]]:
+def _propose(text: str, bracket: _Bracket, rules: LanguageRules) -> Iterator[tuple[_Piece, _Piece]]:
     """Yield pairs of a short form and words that may end in its long form."""
     head, *more = bracket.parts
     if _is_short_form(head[1]) and _stands_alone(text, bracket):
-        yield head, _words_before(text, bracket.outer, bracket.start)
+        yield head, _words_before(text, bracket.outer, bracket.start, rules)
     if _WORD.search(head[1]):
-        short = _word_before(text, bracket.start)
+        short = _word_before(text, bracket.start, rules)
         if _is_reversed(short[1], head[1]):
             yield short, head
         if more and _is_short_form(more[0][1]):
@@ -237,7 +244,7 @@ def _is_reversed(short: str, long: str) -> bool:
     return short not in long and _is_short_form(short)
 
 
-def _words_before(text: str, start: int, end: int) -> _Piece:
+def _words_before(text: str, start: int, end: int, rules: LanguageRules) -> _Piece:
     """Return the last words before a bracket within the same sentence and enclosing bracket."""
     if end - start > MAX_CHARS:
         # start at a word boundary
@@ -246,21 +253,22 @@ def _words_before(text: str, start: int, end: int) -> _Piece:
     words = text[start:end].rsplit(maxsplit=MAX_LONG_WORDS)
     if len(words) > MAX_LONG_WORDS:
         start += len(words[0])
-    for match in _SENTENCE_END.finditer(text, start, end):
+    for match in rules.abbreviations.sentence_end.finditer(text, start, end):
         start = match.end()
-    return _strip(text, start, end)
+    return _strip(text, start, end, _EDGES + rules.abbreviations.quotes)
 
 
-def _word_before(text: str, end: int) -> _Piece:
+def _word_before(text: str, end: int, rules: LanguageRules) -> _Piece:
     start = max(0, end - MAX_CHARS)
     words = text[start:end].rsplit(maxsplit=1)
-    return _strip(text, start + len(words[0]) if len(words) > 1 else start, end)
+    first = start + len(words[0]) if len(words) > 1 else start
+    return _strip(text, first, end, _EDGES + rules.abbreviations.quotes)
 
 
-def _define(short: _Piece, words: _Piece, min_precision: float) -> Definition | None:
+def _define(short: _Piece, words: _Piece, min_precision: float, rules: LanguageRules) -> Definition | None:
     short_start, short_form = short
     start, text = words
-    match = find_long_form(short_form, text, min_precision)
+    match = find_long_form(short_form, text, min_precision, rules)
     if match is None:
         return None
     long = text[match.start :]
@@ -268,12 +276,14 @@ def _define(short: _Piece, words: _Piece, min_precision: float) -> Definition | 
     return Definition(short_form, long, *offsets, match.precision, match.strategy)
 
 
-def _define_joint_forms(text: str, bracket: _Bracket, min_precision: float) -> Iterator[Definition]:
-    offset, shorts = _strip(text, bracket.start + 1, bracket.end)
+def _define_joint_forms(
+    text: str, bracket: _Bracket, min_precision: float, rules: LanguageRules
+) -> Iterator[Definition]:
+    offset, shorts = _strip(text, bracket.start + 1, bracket.end, _EDGES + rules.abbreviations.quotes)
     if not shorts[:1].isupper() or not _stands_alone(text, bracket):
         return
-    start, words = _words_before(text, bracket.outer, bracket.start)
-    for form in find_joint_forms(shorts, words, min_precision):
+    start, words = _words_before(text, bracket.outer, bracket.start, rules)
+    for form in find_joint_forms(shorts, words, min_precision, rules):
         long_start = long_end = None
         if form.long_start is not None:
             long_start = start + form.long_start
@@ -377,26 +387,32 @@ def _without_overlaps(occurrences: list[AbbreviationOccurrence], length: int) ->
 # --- expansion
 
 
-def expand(text: str, start: int, end: int, occurrences: Sequence[AbbreviationOccurrence]) -> str:
+def expand(
+    text: str,
+    start: int,
+    end: int,
+    occurrences: Sequence[AbbreviationOccurrence],
+    rules: LanguageRules = ENGLISH,
+) -> str:
     """Replace the short forms in a mention by their long forms: "CF patients" → "cystic fibrosis patients".
 
     A definition in the mention gives its long form once: "cystic fibrosis (CF)" → "cystic fibrosis". If the short form
     is followed by the last word of its long form, that word appears once: "LN syndrome" → "Lesch-Nyhan syndrome". A
     short form in a long form is expanded, but not the short forms in that one. An occurrence that the mention cuts
-    stays as it is.
+    stays as it is. In a language with the head first, the same goes for the first word: "virus VIH" → "virus de la
+    inmunodeficiencia humana".
 
     Args:
         text: The text.
         start: First character of the mention.
         end: Position after its last character.
         occurrences: The occurrences in the text, sorted by position, as `find_occurrences` returns them.
+        rules: The rules of the language.
     """
-    return _apply_edits(
-        text,
-        start,
-        end,
-        [_edit(text, start, end, occurrence, occurrences) for occurrence in _within(occurrences, start, end)],
-    )
+    edits = [_edit(text, start, end, occurrence, occurrences) for occurrence in _within(occurrences, start, end)]
+    if rules.abbreviations.head_first:
+        edits = [_without_repeated_head(text, start, edit) for edit in edits]
+    return _apply_edits(text, start, end, edits)
 
 
 def _within(occurrences: Sequence[AbbreviationOccurrence], start: int, end: int) -> Iterator[AbbreviationOccurrence]:
@@ -444,6 +460,24 @@ def _replacement(text: str, start: int, end: int, long: str, limit: int) -> Edit
     if following and last and _fold_number(following[1]) == _fold_number(last[0]):
         end = following.end()
     return start, end, long
+
+
+def _without_repeated_head(text: str, start: int, edit: Edit) -> Edit:
+    """Let an edit also replace the word before it, if that equals the first word of the long form.
+
+    Args:
+        text: The text.
+        start: First character of the mention.
+        edit: The edit.
+    """
+    edit_start, edit_end, long = edit
+    last, first = (
+        _LAST_WORD_BEFORE.search(text, max(start, edit_start - MAX_CHARS), edit_start),
+        _FIRST_WORD.match(long),
+    )
+    if last and first and _fold_number(last[1]) == _fold_number(first[0]):
+        return last.start(), edit_end, long
+    return edit
 
 
 def _fold_number(word: str) -> str:

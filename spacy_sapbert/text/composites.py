@@ -14,6 +14,8 @@ from itertools import groupby, pairwise, product
 from math import inf
 
 from .coordination import Cut, Words, cost, word_class
+from .languages import ENGLISH, LanguageRules
+from .languages.rules import CompositeRules
 
 # Real mentions are far below these limits, which bound the work on hostile text.
 MAX_CHARACTERS = 1000
@@ -22,15 +24,6 @@ MAX_CONJUNCTS = 12
 # A split that costs this much more than the best one is dropped: "of the bladder" for "cancer of the bladder".
 _MARGIN = 3.0
 
-_LONG_CONNECTORS = frozenset(("as well as", "but not", "but also", "and also", "and not"))
-_CONNECTORS = _LONG_CONNECTORS | {"and", "or", "nor", "&", "/", ",", "and/or", "or/and"}
-# Each connector but the comma has one of them.
-_PARTS_OF_CONNECTORS = ("and", "or", "&", "/", "but", "well")
-_FIXED_PAIRS = frozenset(("head and neck", "head & neck", "foot and mouth", "nose and throat"))
-_PHRASES = _LONG_CONNECTORS | _FIXED_PAIRS
-# These introduce the list or its last member. A single mention does not contain them.
-_ANNOUNCERS = frozenset(("both", "either", "neither", "some", "any", "various", "several"))
-_CLASSIFIER = re.compile(r"(?:type|grade|stage|form|group|class)(?:e?s)?", re.IGNORECASE)
 _RUN_END = re.compile(r"(?<![\w'′’-])[\w'′’-]+$")
 _RUN_START = re.compile(r"[\w'′’-]+")
 _BARE_LOCANT = re.compile(r"(?:\d+|[A-Za-z])['′]*,")
@@ -39,37 +32,37 @@ _HYPHENS = "-‐‑–"
 _OPEN_END = re.compile(rf"(?<=\w)[{_HYPHENS}]+$")
 _OPEN_START = re.compile(rf"^[{_HYPHENS}]+(?=\w)")
 _INNER_HYPHEN = re.compile(rf"(?<=\w)[{_HYPHENS}](?=\w)")
-_PREFIX = re.compile(
-    "(?:hyper|hypo|normo|intra|extra|inter|infra|supra|trans|retro|ultra|pre|post|peri|para|sub|epi|endo|exo|anti|ante"
-    "|dys|uni|bi|tri|tetra|quadri|hemi|mono|oligo|poly|multi|pan|micro|macro|tachy|brady|an(?=uri))(?=[a-z]{3})",
-    re.IGNORECASE,
-)
-# "nephro" in "nephrotoxicity", after "hepato-"
-_COMBINING_FORM = re.compile("[a-z]{2,7}?o(?=[a-z]{4})", re.IGNORECASE)
 
 
-def composite_splits(text: str, *, max_splits: int = 6) -> list[tuple[str, ...]]:
+def composite_splits(text: str, *, max_splits: int = 6, rules: LanguageRules = ENGLISH) -> list[tuple[str, ...]]:
     """Return the possible splits of a composite mention into single mentions, the most plausible first.
 
     The whole mention is not a split. A text without a connector has no split. Neither has a text beyond
     `MAX_CHARACTERS`, `MAX_WORDS` or `MAX_CONJUNCTS`. Parts keep the words and the case of the text. Only what a hyphen
     omits is filled in ("hyper- or hypotension").
+
+    Args:
+        text: The mention.
+        max_splits: The most splits to return.
+        rules: The rules of the language.
     """
-    if len(text) > MAX_CHARACTERS or not _may_join(text):
+    if len(text) > MAX_CHARACTERS or not _may_join(text, rules.composites):
         return []
-    return list(_composite_splits(text))[:max_splits]
+    return list(_composite_splits(text, rules.composites))[:max_splits]
 
 
-def _may_join(text: str) -> bool:
+def _may_join(text: str, rules: CompositeRules) -> bool:
     """Return quickly whether a text may have a connector other than a comma."""
-    lower = text.lower()
-    return any(part in lower for part in _PARTS_OF_CONNECTORS)
+    lower = f" {text.lower()} "
+    if not text.isprintable():  # other blanks, such as a line break
+        lower = f" {' '.join(lower.split())} "
+    return any(part in lower for part in rules.parts_of_connectors)
 
 
 @lru_cache(maxsize=1 << 12)  # documents repeat their mentions
-def _composite_splits(text: str) -> tuple[tuple[str, ...], ...]:
+def _composite_splits(text: str, rules: CompositeRules) -> tuple[tuple[str, ...], ...]:
     found: dict[tuple[str, ...], None] = {}
-    for cut in _plausible(_cuts(_fill_hyphens(_conjuncts(_tokens(text))))):
+    for cut in _plausible(_cuts(_fill_hyphens(_conjuncts(_tokens(text, rules), rules), rules), rules)):
         parts = tuple(dict.fromkeys(_parts(cut)))
         if len(parts) > 1:
             found.setdefault(parts)
@@ -91,13 +84,14 @@ def _plausible(cuts: Iterable[Cut]) -> list[Cut]:
 # --- from text to words and connectors
 
 
-def _tokens(text: str) -> list[str]:
+def _tokens(text: str, rules: CompositeRules) -> list[str]:
     """Split a text into words and connectors. A fixed pair ("head and neck") is one word."""
-    tokens = [token for word, following in pairwise([*_words(text), ""]) for token in _split(word, following)]
-    tokens = [token for token in tokens if token.lower() not in _ANNOUNCERS]
+    text = rules.elided.sub(r"\g<0> ", text) if rules.elided else text
+    tokens = [token for word, following in pairwise([*_words(text), ""]) for token in _split(word, following, rules)]
+    tokens = [token for token in tokens if token.lower() not in rules.announcers]
     joined: list[str] = []
     while tokens:
-        size = next((size for size in (3, 2) if " ".join(tokens[:size]).lower() in _PHRASES), 1)
+        size = next((size for size in (3, 2) if " ".join(tokens[:size]).lower() in rules.phrases), 1)
         joined.append(" ".join(tokens[:size]))
         del tokens[:size]
     return joined
@@ -116,15 +110,15 @@ def _words(text: str) -> list[str]:
     return words
 
 
-def _split(word: str, following: str) -> list[str]:
+def _split(word: str, following: str, rules: CompositeRules) -> list[str]:
     # the comma in "ataxia, type 1" does not separate conjuncts
-    bare = word if _CLASSIFIER.fullmatch(following) else word.rstrip(", ")
-    tokens = _split_slashes(bare) if bare else []
+    bare = word if rules.classifier.fullmatch(following) else word.rstrip(", ")
+    tokens = _split_slashes(bare, rules) if bare else []
     return tokens if bare == word else [*tokens, ","]
 
 
-def _split_slashes(word: str) -> list[str]:
-    if "/" not in word or word.lower() in _CONNECTORS or any(bracket in word for bracket in "([{"):
+def _split_slashes(word: str, rules: CompositeRules) -> list[str]:
+    if "/" not in word or word.lower() in rules.connectors or any(bracket in word for bracket in "([{"):
         return [word]
     # If one slash is within a name ("dibenzo/b,f/azepine"), the others are part of that name, too.
     if not all(_separates(left, right) for left, right in pairwise(word.split("/"))):
@@ -139,22 +133,23 @@ def _separates(left: str, right: str) -> bool:
     return all(len(run) > 1 and any(char.isalpha() for char in run) for run in runs)
 
 
-def _is_connector(token: str) -> bool:
-    return token.lower() in _CONNECTORS
+def _is_connector(token: str, rules: CompositeRules) -> bool:
+    # a capital is no connector: "hepatitis A y E"
+    return (token if len(token) == 1 else token.lower()) in rules.connectors
 
 
 # --- from words to conjuncts
 
 
-def _conjuncts(tokens: list[str]) -> tuple[Words, ...]:
+def _conjuncts(tokens: list[str], rules: CompositeRules) -> tuple[Words, ...]:
     """Return the conjuncts, or none if the text has too many words or only commas.
 
     A comma alone joins nothing. It inverts names ("Emerin, deficiency") and separates adjectives ("sudden, unexplained
     death"). In a list that ends with ", and", the commas separate the conjuncts, and an "and" without a comma stays
     inside.
     """
-    runs = [tuple(run) for _, run in groupby(tokens, key=_is_connector)]
-    runs = runs[1:] if runs and _is_connector(runs[0][0]) else runs
+    runs = [tuple(run) for _, run in groupby(tokens, key=lambda token: _is_connector(token, rules))]
+    runs = runs[1:] if runs and _is_connector(runs[0][0], rules) else runs
     words, separators = runs[::2], runs[1 : len(runs) - 1 : 2]
     if len(tokens) > MAX_WORDS or all(set(separator) == {","} for separator in separators):
         return ()
@@ -168,53 +163,66 @@ def _conjuncts(tokens: list[str]) -> tuple[Words, ...]:
     return tuple(conjuncts) if 1 < len(conjuncts) <= MAX_CONJUNCTS else ()
 
 
-def _fill_hyphens(conjuncts: tuple[Words, ...]) -> tuple[Words, ...]:
+def _fill_hyphens(conjuncts: tuple[Words, ...], rules: CompositeRules) -> tuple[Words, ...]:
     """Fill in what hyphens omit: "hyper-" before "hypotension", "-related" after "drug-induced"."""
     filled = []
     for position, words in enumerate(conjuncts):
         if position < len(conjuncts) - 1 and _OPEN_END.search(words[-1]):
-            words = (*words[:-1], _with_ending(words[-1], conjuncts[-1]))
+            words = (*words[:-1], _with_ending(words[-1], conjuncts[-1], rules))
         if position and _OPEN_START.match(words[0]):
-            words = (_with_beginning(words[0], conjuncts[0]), *words[1:])
+            words = (_with_beginning(words[0], conjuncts[0], rules), *words[1:])
         filled.append(words)
     return tuple(filled)
 
 
-def _with_ending(word: str, donors: Words) -> str:
+def _with_ending(word: str, donors: Words, rules: CompositeRules) -> str:
     stem = _OPEN_END.sub("", word)
     for donor in donors:
-        if hyphen := _INNER_HYPHEN.search(donor):
-            return stem + donor[hyphen.start() :]
-        if form := _PREFIX.match(donor) or (stem.endswith("o") and _COMBINING_FORM.match(donor)):
+        if hyphens := list(_INNER_HYPHEN.finditer(donor)):
+            # "Typ-1- und Typ-2-Diabetes": compounds may have several
+            own = len(_INNER_HYPHEN.findall(stem)) if rules.head else 0
+            return stem + donor[hyphens[min(own, len(hyphens) - 1)].start() :]
+        if form := rules.prefix.match(donor) or (stem.endswith("o") and rules.combining_form.match(donor)):
             return stem + donor[form.end() :]
+        if rules.head and (head := rules.head.search(donor)):
+            return stem + donor[head.start() :]
     return stem
 
 
-def _with_beginning(word: str, donors: Words) -> str:
+def _with_beginning(word: str, donors: Words, rules: CompositeRules) -> str:
     ending = _OPEN_START.sub("", word)
     for donor in reversed(donors):
         if hyphens := list(_INNER_HYPHEN.finditer(donor)):
             return donor[: hyphens[-1].end()] + ending
+        if rules.head and (head := rules.head.search(donor)):
+            return donor[: head.start()] + ending
     return ending
 
 
 # --- from conjuncts to splits
 
 
-def _cuts(conjuncts: tuple[Words, ...]) -> list[Cut]:
+def _cuts(conjuncts: tuple[Words, ...], rules: CompositeRules) -> list[Cut]:
     """Return every cut in which each conjunct keeps at least one word of its own."""
     if not conjuncts:
         return []
     shared = product(range(len(conjuncts[0])), range(len(conjuncts[-1])))
-    return [Cut(conjuncts, before, after) for before, after in shared]
+    return [Cut(conjuncts, before, after, rules) for before, after in shared]
 
 
 def _parts(cut: Cut) -> list[str]:
     parts = []
     for position, own in enumerate((cut.opening, *cut.conjuncts[1:-1], cut.closing)):
-        words = [word for word in (*cut.prefix, *own, *cut.suffix) if word.lower() != "other"]
-        while position and not cut.before and words and word_class(words[0]) == "determiner":
+        words = [word for word in (*cut.prefix, *own, *cut.suffix) if word.lower() not in cut.rules.others]
+        while position and not cut.before and words and word_class(words[0], cut.rules) == "determiner":
             del words[0]
         if words:
-            parts.append(" ".join(words))
+            parts.append(_joined(words, cut.rules))
     return parts
+
+
+def _joined(words: Iterable[str], rules: CompositeRules) -> str:
+    if rules.elided is None:
+        return " ".join(words)
+    # no blank after "l'"
+    return "".join(word if rules.elided.match(f"{word}a") else f"{word} " for word in words).rstrip()

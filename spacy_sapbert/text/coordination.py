@@ -7,43 +7,16 @@ set by hand on the training mentions of BC5CDR (Li et al. 2016). No vocabulary i
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 from math import inf
 from typing import NamedTuple
 
+from .languages import ENGLISH
+from .languages.rules import CompositeRules
+
 Words = tuple[str, ...]
 
 
-def _word_set(words: str) -> frozenset[str]:
-    return frozenset(words.split())
-
-
-_DETERMINERS = _word_set("a an the this these those his her its their")
-_PREPOSITIONS = _word_set(
-    "of in to with without for from by on at during after before within between against following under"
-)
-_QUALIFIERS = _word_set(
-    "acute subacute chronic severe mild milder moderate progressive recurrent persistent transient abnormal familial"
-    " hereditary congenital sporadic primary secondary metastatic malignant benign advanced early late bilateral"
-    " unilateral multiple focal diffuse total subtotal partial complete postoperative preoperative perioperative"
-    " rare common new fatal poor excessive"
-)
-_POSITIONS = _word_set(
-    "left right upper lower central peripheral anterior posterior dorsal ventral proximal distal lateral medial"
-    " superior inferior middle low high short long small large soft hard"
-)
-_CONDITIONS = re.compile(
-    "(?:pain|ache|disease|disorder|syndrome|failure|insufficienc|deficienc|deficit|dysfunction|impairment|injur|damage"
-    "|lesion|cancer|tumou?r|neoplasm|infection|abnormalit|anomal|malformation|defect|disturbance|depression"
-    "|degeneration|toxicit|epileps|seizure|diabetes|stroke|fever"
-    "|.+(?:itis|oma|osis|a?emia|path|algia|plegia|penia|rrho?ea|troph))(?:s|y|ies)?"
-)
-_ADJECTIVES = re.compile("..+(?:al|ic|ar|[ao]ry|ous|ive|ian|ile|[ai]ble)")
-_NOUNS_LIKE_ADJECTIVES = _word_set("ovary artery memory capillary withdrawal colic")
-_NUMERALS = re.compile(r"\d+[A-Za-z]?|[IVX]+[A-Za-z]?|[A-Zb-z]|[A-Z](?:[\w-]*-)?[^\W\d]*\d\w*")
-# The "tube" in "ovarian and fallopian tube cancers" belongs to the last conjunct only.
-_BOUND_NOUNS = _word_set("tube tubes system systems cord duct ducts marrow")
 # Costs of a deviation from parallel phrases.
 _SLIGHT = 0.5
 _MARKED = 1.0
@@ -60,11 +33,13 @@ class Cut(NamedTuple):
         conjuncts: The words of each conjunct.
         before: Number of first words of the first conjunct that all conjuncts share.
         after: Number of last words of the last conjunct that all conjuncts share.
+        rules: The rules of the language.
     """
 
     conjuncts: tuple[Words, ...]
     before: int
     after: int
+    rules: CompositeRules = ENGLISH.composites
 
     @property
     def prefix(self) -> Words:
@@ -104,8 +79,12 @@ def cost(cut: Cut, limit: float = inf) -> float:
 
 
 @lru_cache(maxsize=4096)
-def word_class(word: str) -> str:
+def word_class(word: str, rules: CompositeRules = ENGLISH.composites) -> str:
     """Return the class of a word, judged by its ending and by short lists of common words.
+
+    Args:
+        word: The word.
+        rules: The rules of the language.
 
     Returns:
         One of "preposition", "determiner", "numeral" (also "B", "IV", "C6"), "position" (also sizes), "qualifier" (fits
@@ -114,28 +93,36 @@ def word_class(word: str) -> str:
     bare = word.split(" ", 1)[0]
     lower = bare.lower()
     stem = lower.rpartition("-")[2]
-    if stem in _PREPOSITIONS:
+    if stem in rules.prepositions:
         return "preposition"
-    if _NUMERALS.fullmatch(bare):
+    if rules.numerals.fullmatch(bare):
         return "numeral"
-    if stem in _DETERMINERS:
+    if stem in rules.determiners:
         return "determiner"
-    if stem in _POSITIONS:
+    if stem in rules.positions:
         return "position"
-    if stem in _QUALIFIERS or (len(stem) > 4 and stem.endswith("ed")):
+    if stem in rules.qualifiers or (len(stem) > 4 and stem.endswith(rules.qualifier_endings)):
         return "qualifier"
-    if stem not in _NOUNS_LIKE_ADJECTIVES and _ADJECTIVES.fullmatch(stem):
+    if stem not in rules.nouns_like_adjectives and rules.adjectives.fullmatch(stem):
         return "adjective"
-    return "condition" if _CONDITIONS.fullmatch(lower) else "noun"
+    return "condition" if rules.conditions.fullmatch(lower) else "noun"
 
 
-def _is_noun(word: str) -> bool:
-    return word_class(word) in ("noun", "condition")
+def _is_noun(word: str, rules: CompositeRules) -> bool:
+    return word_class(word, rules) in ("noun", "condition")
 
 
-def _collide(word: str, following: str) -> bool:
+def _begins_with_noun(words: Words, rules: CompositeRules) -> bool:
+    """Return whether words begin with a noun, or with one after an article or a preposed adjective."""
+    classes = [word_class(word, rules) for word in words]
+    modifiers = ("determiner", "qualifier", "position")
+    first = next((one for one in classes if one not in modifiers), None)
+    return first in ("noun", "condition")
+
+
+def _collide(word: str, following: str, rules: CompositeRules) -> bool:
     """Return whether two words cannot be adjacent: "of of", "the the", "the of"."""
-    first, second = word_class(word), word_class(following)
+    first, second = word_class(word, rules), word_class(following, rules)
     return first in ("preposition", "determiner") and second in ("preposition", first)
 
 
@@ -146,7 +133,8 @@ def _same_word(first: str, second: str) -> bool:
 def _is_pair(cut: Cut) -> bool:
     """Return whether the differing words form a pair: "I" and "II", "left" and "right", "systolic" and "diastolic"."""
     first, last = cut.opening[-1], cut.closing[-1]
-    if word_class(first) == word_class(last) and word_class(first) in ("numeral", "position", "preposition"):
+    of_first = word_class(first, cut.rules)
+    if of_first == word_class(last, cut.rules) and of_first in ("numeral", "position", "preposition"):
         return True
     return first != last and first[-_PAIRED_ENDING:] == last[-_PAIRED_ENDING:]
 
@@ -158,7 +146,7 @@ def _repeated(cut: Cut) -> float:
     """Penalize a shared word that a conjunct repeats: not "type type 2" from "type 1 and type 2 diabetes"."""
     head = cut.suffix and _same_word(cut.opening[-1], cut.suffix[-1])
     start = cut.prefix and _same_word(cut.closing[0], cut.prefix[0])
-    return _IMPOSSIBLE if head or start or (cut.prefix and _collide(cut.prefix[-1], cut.closing[0])) else 0.0
+    return _IMPOSSIBLE if head or start or (cut.prefix and _collide(cut.prefix[-1], cut.closing[0], cut.rules)) else 0.0
 
 
 def _unshared(cut: Cut) -> float:
@@ -168,14 +156,18 @@ def _unshared(cut: Cut) -> float:
 
 def _dangling(cut: Cut) -> float:
     """Penalize a modifier without a noun: "pleural" from "pleural and pericardial effusion"."""
-    if cut.after or not _is_noun(cut.closing[-1]):
+    if cut.rules.head_first:
+        return 0.0 if cut.before or _begins_with_noun(cut.closing, cut.rules) else _IMPOSSIBLE
+    if cut.after or not _is_noun(cut.closing[-1], cut.rules):
         return 0.0
-    return 0.0 if all(_is_noun(words[-1]) for words in cut.conjuncts) else _IMPOSSIBLE
+    return 0.0 if all(_is_noun(words[-1], cut.rules) for words in cut.conjuncts) else _IMPOSSIBLE
 
 
 def _unlike_ends(cut: Cut) -> float:
     """Penalize conjuncts that end in words of different classes, less so before a shared head ("renal and liver")."""
-    first, last = word_class(cut.opening[-1]), word_class(cut.closing[-1])
+    if cut.rules.head_first and not cut.before:
+        return 0.0  # each has its own head, and "infarto de miocardio" is parallel to "accidente cerebrovascular"
+    first, last = word_class(cut.opening[-1], cut.rules), word_class(cut.closing[-1], cut.rules)
     if first == last:
         return 0.0
     if {first, last} == {"noun", "condition"}:
@@ -185,60 +177,65 @@ def _unlike_ends(cut: Cut) -> float:
 
 def _unlike_lengths(cut: Cut) -> float:
     """Penalize conjuncts of different lengths."""
-    first, last = ([word for word in words if word_class(word) != "determiner"] for words in (cut.opening, cut.closing))
+    first, last = (
+        [word for word in words if word_class(word, cut.rules) != "determiner"] for words in (cut.opening, cut.closing)
+    )
     return _SLIGHT * min(abs(len(first) - len(last)), 2)
 
 
 def _torn_compound(cut: Cut) -> float:
     """Penalize sharing a noun that is bound to the previous word: "tube" in "ovarian and fallopian tube cancers"."""
-    if not cut.suffix or cut.suffix[0].lower() not in _BOUND_NOUNS:
+    if not cut.suffix or cut.suffix[0].lower() not in cut.rules.bound_nouns:
         return 0.0
-    return _UNLIKELY if word_class(cut.closing[-1]) in ("noun", "condition", "adjective") else 0.0
+    return _UNLIKELY if word_class(cut.closing[-1], cut.rules) in ("noun", "condition", "adjective") else 0.0
 
 
 def _second_head(cut: Cut) -> float:
     """Penalize a further head after a condition: not "pain disturbance" from "pain and visual disturbance"."""
-    if not cut.suffix or word_class(cut.suffix[0]) == "preposition":
+    if not cut.suffix or word_class(cut.suffix[0], cut.rules) == "preposition":
         return 0.0
-    return _UNLIKELY if "condition" in (word_class(cut.opening[-1]), word_class(cut.closing[-1])) else 0.0
+    ends = word_class(cut.opening[-1], cut.rules), word_class(cut.closing[-1], cut.rules)
+    return _UNLIKELY if "condition" in ends else 0.0
 
 
 def _torn_opening(cut: Cut) -> float:
     """Penalize sharing words bound to the first conjunct's own noun: "ventricular" in "ventricular septal and ..."."""
-    if not cut.prefix or _inner_preposition(cut.conjuncts[0]) or _is_pair(cut):
+    if not cut.prefix or _inner_preposition(cut.conjuncts[0], cut.rules) or _is_pair(cut):
         return 0.0
     if len(cut.closing) == 1 and not cut.after:
         return 0.0
-    bound = any(word_class(word) != "qualifier" for word in cut.prefix)
+    bound = any(word_class(word, cut.rules) != "qualifier" for word in cut.prefix)
     longer = len(cut.closing) > len(cut.opening) and not cut.after
     return _MARKED * bound + _MARKED * longer
 
 
-def _inner_preposition(words: Words) -> int:
+def _inner_preposition(words: Words, rules: CompositeRules) -> int:
     """Return the position of the last preposition inside the words, or 0."""
     inner = range(len(words) - 2, 0, -1)
-    return next((position for position in inner if words[position].lower() in _PREPOSITIONS), 0)
+    return next((position for position in inner if words[position].lower() in rules.prepositions), 0)
 
 
-def _have_own_phrases(first: Words, last: Words) -> bool:
+def _have_own_phrases(first: Words, last: Words, rules: CompositeRules) -> bool:
     """Return whether each conjunct has a head with a prepositional phrase: "loss of hearing and pain in the leg"."""
-    before, after = _inner_preposition(first), _inner_preposition(last)
+    before, after = _inner_preposition(first, rules), _inner_preposition(last, rules)
     if not before or not after:
         return False
-    return first[before].lower() == last[after].lower() or word_class(last[after - 1]) == "condition"
+    return first[before].lower() == last[after].lower() or word_class(last[after - 1], rules) == "condition"
 
 
 def _broken_opening_phrase(cut: Cut) -> float:
     """Penalize sharing too little or too much of a phrase: "cancer of the", not "cancer" or "cancer of the renal"."""
     first, last = cut.conjuncts[0], cut.conjuncts[-1]
-    end = _inner_preposition(first)
+    end = _inner_preposition(first, cut.rules)
     if not end:
         return 0.0
-    if _have_own_phrases(first, last):
+    if cut.rules.head_first and word_class(last[0], cut.rules) == "condition":
         return _UNLIKELY if cut.before else 0.0
-    if last[0].lower() not in _PREPOSITIONS:
+    if _have_own_phrases(first, last, cut.rules):
+        return _UNLIKELY if cut.before else 0.0
+    if last[0].lower() not in cut.rules.prepositions:
         end += 1
-        article = word_class(first[end]) == "determiner" != word_class(last[0])
+        article = word_class(first[end], cut.rules) == "determiner" != word_class(last[0], cut.rules)
         end += 1 if article and end + 1 < len(first) else 0
     if cut.before == end or (cut.before > end and _is_pair(cut)):
         return 0.0
@@ -248,12 +245,21 @@ def _broken_opening_phrase(cut: Cut) -> float:
 def _broken_closing_phrase(cut: Cut) -> float:
     """Penalize sharing a part of a phrase such as "in the eye", or sharing it if each conjunct has its own phrase."""
     first, last = cut.conjuncts[0], cut.conjuncts[-1]
-    start = _inner_preposition(last)
+    start = _inner_preposition(last, cut.rules)
     if not start:
         return 0.0
-    if _have_own_phrases(first, last):
+    if _have_own_phrases(first, last, cut.rules):
         return _UNLIKELY if cut.after else 0.0
     return 0.0 if cut.after >= len(last) - start else _UNLIKELY
+
+
+def _shared_end(cut: Cut) -> float:
+    """Penalize sharing last words where heads come first: not "cáncer de mama ovario", seldom without the head."""
+    if not cut.rules.head_first or not cut.suffix:
+        return 0.0
+    if _begins_with_noun(cut.suffix, cut.rules):
+        return _IMPOSSIBLE
+    return 0.0 if cut.before else _MARKED + _SLIGHT
 
 
 _PENALTIES = (
@@ -267,4 +273,5 @@ _PENALTIES = (
     _torn_opening,
     _broken_opening_phrase,
     _broken_closing_phrase,
+    _shared_end,
 )

@@ -10,12 +10,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from .composites import composite_splits
+from .languages import ENGLISH, LanguageRules
+from .languages.rules import SHORT_FORM
 from .long_forms import find_long_form
-
-_SHORT_FORM = r"[A-Z][A-Za-z0-9-]*[A-Z0-9]s?"
-_JOINT = r"(?:\s*/\s*|\s*,\s*(?:and\s+|or\s+)?|\s+(?:and|or|and/or)\s+)"
-_SHORT_FORMS = re.compile(rf"{_SHORT_FORM}(?:{_JOINT}{_SHORT_FORM})+")
-_CONNECTOR = re.compile(r"/|,|\b(?:and|or)\b")
 
 
 class JointForm(NamedTuple):
@@ -38,38 +35,40 @@ class JointForm(NamedTuple):
     strategy: str
 
 
-def find_joint_forms(shorts: str, words: str, min_precision: float) -> list[JointForm]:
+def find_joint_forms(shorts: str, words: str, min_precision: float, rules: LanguageRules = ENGLISH) -> list[JointForm]:
     """Find the long forms of several short forms at the end of the words before them.
 
     Args:
-        shorts: The short forms, joined by slashes, commas, "and" or "or".
+        shorts: The short forms, joined by slashes, commas or words such as "and".
         words: The words before, without whitespace at the end.
         min_precision: As for `find_long_form`.
+        rules: The rules of the language.
 
     Returns:
         One result per short form, from the fewest words that contain a long form for each. Otherwise, an empty list.
     """
-    if not _SHORT_FORMS.fullmatch(shorts) or not _CONNECTOR.search(words):
+    own = rules.abbreviations
+    if not own.joint_short_forms.fullmatch(shorts) or not own.joint.search(words):
         return []
-    pieces = list(re.finditer(_SHORT_FORM, shorts))
+    pieces = list(re.finditer(SHORT_FORM, shorts))
     for word in reversed(list(re.finditer(r"\S+", words))):
         phrase = words[word.start() :]
-        for split in composite_splits(phrase) if _CONNECTOR.search(phrase) else ():
-            found = _match_parts(pieces, split, words, min_precision)
+        for split in composite_splits(phrase, rules=rules) if own.joint.search(phrase) else ():
+            found = _match_parts(pieces, split, words, min_precision, rules)
             if found:
                 return found
     return []
 
 
 def _match_parts(
-    pieces: Sequence[re.Match[str]], split: Sequence[str], words: str, min_precision: float
+    pieces: Sequence[re.Match[str]], split: Sequence[str], words: str, min_precision: float, rules: LanguageRules
 ) -> list[JointForm]:
     """Match the parts of a composite split to the short forms. Each part must be a long form from its first word on."""
     found: list[JointForm] = []
     if len(pieces) != len(split):
         return found
     for piece, long in zip(pieces, split, strict=True):
-        match = find_long_form(piece[0], long, min_precision)
+        match = find_long_form(piece[0], long, min_precision, rules)
         if match is None or match.start:
             return []
         position = words.rfind(long)

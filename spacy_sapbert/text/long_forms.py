@@ -25,45 +25,14 @@ from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
-# Articles, prepositions, conjunctions and auxiliaries: words that a short form usually omits.
-STOP_WORDS = frozenset(
-    re.findall(
-        r"\w+",
-        """
-        a about after against all an and any are as at be been before between both but by can during each either et for
-        from had has have in into is it its not of on onto or over per such than that the their these this those through
-        to under until upon using versus via vs was were which while who whose with within without
-        """,
-    )
-)
+from .languages import ENGLISH, LanguageRules
+from .languages.rules import AbbreviationRules
 
 # No letter occurs this often in ten words. This bounds the work on text that is not language.
 MANY = 32
 
 _WORD = re.compile(r"\S+")
 _ALPHANUMERICS = re.compile(r"[^\W_]+")
-# A digit stands for itself or for a word with such a beginning, a Greek letter for itself or its name.
-_SPELLED = {
-    char: re.compile(rf"(?<![^\W_])(?:{words})")
-    for char, words in {
-        "1": r"one|first|mono|uni|i\b",
-        "2": r"two|twice|second|double|dual|di|bi|ii\b",
-        "3": r"three|third|tri|iii\b",
-        "4": r"four|quadr|tetra|iv\b",
-        "5": r"five|fifth|penta|v\b",
-        "6": r"six|hexa|vi\b",
-        "7": r"seven|hepta|vii\b",
-        "8": r"eight|octa|viii\b",
-        "9": r"nine|ninth|nona|ix\b",
-        "α": r"alpha",
-        "β": r"beta",
-        "γ": r"gamma",
-        "δ": r"delta",
-        "ε": r"epsilon",
-        "κ": r"kappa",
-        "ω": r"omega",
-    }.items()
-}
 
 
 class Strategy(NamedTuple):
@@ -183,29 +152,34 @@ _State = tuple[int, int, bool, bool]
 
 
 class _Words(NamedTuple):
-    """The words to search: lower-case text, start of each word, and which words are stop words."""
+    """The words to search: lower-case text, start of each word, which words are stop words, and the rules."""
 
     text: str
     starts: list[int]
     stops: list[bool]
+    rules: AbbreviationRules
 
 
-def find_long_form(short: str, words: str, min_precision: float) -> LongFormMatch | None:
+def find_long_form(
+    short: str, words: str, min_precision: float, rules: LanguageRules = ENGLISH
+) -> LongFormMatch | None:
     """Find the long form of a short form at the end of the words before it.
 
     Args:
         short: The short form, which contains a letter.
         words: The words before the short form, without whitespace at the end.
         min_precision: Use only strategies with at least this estimated precision.
+        rules: The rules of the language.
 
     Returns:
         The long form, which extends from `start` to the end of the words, or None.
     """
-    folded = _fold(words)
-    letters = "".join(filter(str.isalnum, _fold(short)))
-    if not _in_order(letters, folded):
-        return _find_reordered(short, words, folded) if min_precision <= REORDERED_PRECISION else None
-    searched = _split(folded)
+    own = rules.abbreviations
+    folded = _fold(words, own)
+    letters = "".join(filter(str.isalnum, _fold(short, own)))
+    if not _in_order(letters, folded, own):
+        return _find_reordered(short, words, folded, own) if min_precision <= REORDERED_PRECISION else None
+    searched = _split(folded, own)
     rows: dict[tuple[bool, bool], _Row] = {}
     for name, precision in _strategies(short, words, min_precision):
         pos = _find_start(letters, searched, STRATEGIES[name], rows)
@@ -215,15 +189,15 @@ def find_long_form(short: str, words: str, min_precision: float) -> LongFormMatc
     return None
 
 
-def _find_reordered(short: str, words: str, folded: str) -> LongFormMatch | None:
+def _find_reordered(short: str, words: str, folded: str, rules: AbbreviationRules) -> LongFormMatch | None:
     """Match the initials of the last content words in any order, one word for each letter of the short form."""
     if len(short) < 2 or not (short.isalpha() and short.isupper()):
         return None
-    content = [word for word in _ALPHANUMERICS.finditer(folded) if word[0] not in STOP_WORDS][-len(short) :]
+    content = [word for word in _ALPHANUMERICS.finditer(folded) if word[0] not in rules.stop_words][-len(short) :]
     if not content or content[-1].end() != len(folded):
         return None
     start = content[0].start()
-    same = sorted(word[0][0] for word in content) == sorted(_fold(short))
+    same = sorted(word[0][0] for word in content) == sorted(_fold(short, rules))
     return LongFormMatch(start, REORDERED_PRECISION, REORDERED) if same and _plausible(short, words[start:]) else None
 
 
@@ -247,25 +221,27 @@ def _strategies(short: str, words: str, min_precision: float) -> Iterator[tuple[
             yield name, precision
 
 
-def _fold(text: str) -> str:
+def _fold(text: str, rules: AbbreviationRules) -> str:
     # str.lower lengthens some texts ("İ"), which would shift the offsets
     lower = text.lower()
-    return lower if len(lower) == len(text) else "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
+    lower = lower if len(lower) == len(text) else "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
+    return lower.translate(rules.letters) if rules.letters and not lower.isascii() else lower
 
 
-def _in_order(letters: str, words: str) -> bool:
+def _in_order(letters: str, words: str, rules: AbbreviationRules) -> bool:
     """Return quickly whether the letters occur in this order at all, which excludes most words without a long form."""
     pos = len(words)
     for letter in reversed(letters):
-        if letter not in _SPELLED:
+        if letter not in rules.spelled:
             pos = words.rfind(letter, 0, pos)
             if pos < 0:
                 return False
     return True
 
 
-def _split(text: str) -> _Words:
-    return _Words(text, [word.start() for word in _WORD.finditer(text)], [word in STOP_WORDS for word in text.split()])
+def _split(text: str, rules: AbbreviationRules) -> _Words:
+    stops = [word in rules.stop_words for word in text.split()]
+    return _Words(text, [word.start() for word in _WORD.finditer(text)], stops, rules)
 
 
 def _find_start(letters: str, words: _Words, strategy: Strategy, rows: dict[tuple[bool, bool], _Row]) -> int | None:
@@ -301,7 +277,7 @@ def _find_row(letters: str, words: _Words, only_initials: bool) -> _Row:
 
 
 def _find_spots(letter: str, words: _Words, end: int, only_initials: bool) -> list[_Spot]:
-    text, starts, _ = words
+    text, starts, _, rules = words
     spots: list[_Spot] = []
     pos = text.rfind(letter, 0, end)
     while pos >= 0 and len(spots) < MANY:
@@ -309,9 +285,9 @@ def _find_spots(letter: str, words: _Words, end: int, only_initials: bool) -> li
         if initial or not only_initials:
             spots.append((pos, bisect_right(starts, pos) - 1, initial))
         pos = text.rfind(letter, 0, pos)
-    if letter in _SPELLED:
+    if letter in rules.spelled:
         # one position further right, so that another letter can match the initial as well: T3, triiodothyronine
-        spelled = [match.start() + 1 for match in _SPELLED[letter].finditer(text)]
+        spelled = [match.start() + 1 for match in rules.spelled[letter].finditer(text)]
         spots += [(pos, bisect_right(starts, pos) - 1, True) for pos in spelled if pos < end]
         spots.sort(reverse=True)
     return spots

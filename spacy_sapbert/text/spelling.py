@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .normalize import american
-from .words import FUNCTION_WORDS, is_acronym, singular
+from .languages import ENGLISH
+from .words import is_acronym
 
 Corrector = Callable[[str], str]
 """Returns the text of a mention with misspelled words corrected."""
@@ -116,7 +116,7 @@ class KnownWords:
         return fits and not self.knows(word)
 
     def _is_known_content_word(self, word: str) -> bool:
-        return self.knows(word) and word.lower() not in FUNCTION_WORDS
+        return self.knows(word) and word.lower() not in ENGLISH.words.function_words
 
 
 class _WordList(NamedTuple):
@@ -180,7 +180,7 @@ def is_word(text: str) -> bool:
 
 
 def _key(word: str) -> str:
-    return singular(american(word))
+    return ENGLISH.words.singular(ENGLISH.words.spell(word))
 
 
 def _are_opposites(a: str, b: str) -> bool:

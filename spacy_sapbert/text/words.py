@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from functools import lru_cache
+from collections.abc import Callable, Iterable
+from functools import cache, lru_cache, partial
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -12,19 +12,12 @@ import numpy as np
 
 from .greek import spell_out_greek
 from .hashing import hash64
-from .normalize import american
-
-# These words do not distinguish names: "cancer of the breast", "breast cancer". Not among them are "a" ("hepatitis A"),
-# and "and", "or", "no" and "without", since they change the meaning.
-FUNCTION_WORDS = frozenset({"of", "the", "in", "on", "by", "to", "for", "with", "due", "an", "at", "from"})
+from .languages import ENGLISH, LanguageRules
 
 MAX_ACRONYM = 5  # characters
 MAX_GAP = 4  # characters between two words of a name
 MAX_CACHED = 64  # characters of a word in the cache, which bounds its memory
 
-# "Parkinson's" counts as "Parkinson". The group makes `split` return the words, too.
-_WORD = re.compile(r"([^\W_]+(?:['’][sS](?![^\W_]))?)")
-_POSSESSIVES = ("'s", "'S", "’s", "’S")
 # No name crosses these: the end of a sentence or clause, or a bracket outside a word.
 _SPACE = (False, False)
 _BREAK = re.compile(r"[.;:!?][\s\"'”’)]|[\s][([{]|[)\]}][\s]|[\"“”<>=]|\n\s*\n")
@@ -36,8 +29,8 @@ class Word(NamedTuple):
     Attributes:
         start: First character.
         end: Position after the last character.
-        key: The word in American spelling, without case and plural, with Greek letters spelled out. Empty for a
-            function word.
+        key: The word in one spelling (in English the American one), without case and plural, with Greek letters
+            spelled out. Empty for a function word.
         broken: Whether something that no name crosses comes between the previous word and this one.
         comma: Whether a comma comes between the previous word and this one.
     """
@@ -61,6 +54,7 @@ class WordColumns(NamedTuple):
         acronyms: The key of the word as an acronym, 0 if it is none. See `acronym_hash`.
         broken: Whether something that no name crosses comes before.
         commas: Whether a comma comes before.
+        rules: The rules by which the keys were made.
     """
 
     written: list[str]
@@ -71,37 +65,38 @@ class WordColumns(NamedTuple):
     acronyms: list[int]
     broken: list[bool]
     commas: list[bool]
+    rules: LanguageRules
 
 
-def word_columns(text: str) -> WordColumns:
+def word_columns(text: str, rules: LanguageRules = ENGLISH) -> WordColumns:
     """Split a text into words, as parallel lists."""
-    pieces = _WORD.split(text)  # by turns what stands between words, and a word
+    pieces = rules.words.pattern.split(text)  # by turns what stands between words, and a word
     ends = list(accumulate(map(len, pieces)))
     written = pieces[1::2]
     short = max(map(len, pieces)) <= MAX_CACHED
-    keys, hashes, acronyms = _columns(map(_hash_short if short else _hashed, written), 3)
+    keys, hashes, acronyms = _columns(map(_hash_short(rules) if short else partial(_hashed, rules), written), 3)
     broken, commas = _columns(map(_gap, pieces[:-1:2]), 2)
-    return WordColumns(written, ends[:-1:2], ends[1::2], keys, hashes, acronyms, broken, commas)
+    return WordColumns(written, ends[:-1:2], ends[1::2], keys, hashes, acronyms, broken, commas, rules)
 
 
 def _columns(rows: Iterable[tuple[Any, ...]], n: int) -> list[list[Any]]:
     return list(map(list, zip(*rows, strict=True))) or [[] for _ in range(n)]
 
 
-def written_and_keys(text: str) -> tuple[list[str], list[str]]:
+def written_and_keys(text: str, rules: LanguageRules = ENGLISH) -> tuple[list[str], list[str]]:
     """Return the words of a text as written, and their keys."""
-    written = _WORD.findall(text)
-    return written, [_hashed(word)[0] for word in written]
+    written = rules.words.pattern.findall(text)
+    return written, [_hashed(rules, word)[0] for word in written]
 
 
-def words(text: str) -> list[Word]:
+def words(text: str, rules: LanguageRules = ENGLISH) -> list[Word]:
     """Split a text into words."""
-    found = word_columns(text)
+    found = word_columns(text, rules)
     columns = found.starts, found.ends, found.keys, found.broken, found.commas
     return list(map(Word._make, zip(*columns, strict=True)))
 
 
-def word_hashes(texts: Iterable[str]) -> tuple[np.ndarray, np.ndarray]:
+def word_hashes(texts: Iterable[str], rules: LanguageRules = ENGLISH) -> tuple[np.ndarray, np.ndarray]:
     """Split many texts into words at once.
 
     Returns:
@@ -109,10 +104,10 @@ def word_hashes(texts: Iterable[str]) -> tuple[np.ndarray, np.ndarray]:
         the shape (words,).
     """
     joined = list(texts)
-    pieces = _WORD.split("\n".join(joined))  # a line break is no part of a word
+    pieces = rules.words.pattern.split("\n".join(joined))  # a line break is no part of a word
     starts = np.fromiter(accumulate(map(len, pieces)), dtype=np.int64, count=len(pieces))[:-1:2]
     ends = np.cumsum(np.fromiter(map(len, joined), dtype=np.int64, count=len(joined)) + 1)
-    hashes = np.fromiter((_hashed(word)[1] for word in pieces[1::2]), dtype=np.uint64, count=len(starts))
+    hashes = np.fromiter((_hashed(rules, word)[1] for word in pieces[1::2]), dtype=np.uint64, count=len(starts))
     return np.searchsorted(ends, starts, side="right"), hashes
 
 
@@ -122,17 +117,24 @@ def acronym_hash(text: str) -> int:
     return hash64(f"={text}") if is_acronym(text) else 0
 
 
-def _hashed(written: str) -> tuple[str, int, int]:
-    """Return the key of a word, the hash of the key, and its hash as an acronym."""
-    return _hash_short(written) if len(written) <= MAX_CACHED else _hash_word(written)
+_Hashed = tuple[str, int, int]
+"""The key of a word, the hash of the key, and its hash as an acronym."""
 
 
-def _hash_word(written: str) -> tuple[str, int, int]:
-    key = _key(written[:-2] if written.endswith(_POSSESSIVES) else written)
+def _hashed(rules: LanguageRules, written: str) -> _Hashed:
+    return _hash_short(rules)(written) if len(written) <= MAX_CACHED else _hash_word(rules, written)
+
+
+def _hash_word(rules: LanguageRules, written: str) -> _Hashed:
+    possessives = rules.words.possessives
+    key = _key(written[:-2] if possessives and written.endswith(possessives) else written, rules)
     return key, hash64(key) if key else 0, acronym_hash(written)
 
 
-_hash_short = lru_cache(maxsize=1 << 15)(_hash_word)
+@cache
+def _hash_short(rules: LanguageRules) -> Callable[[str], _Hashed]:
+    """Return `_hash_word` of a language with a cache of its own, which is faster than one cache for all."""
+    return lru_cache(maxsize=1 << 15)(partial(_hash_word, rules))
 
 
 def _gap(between: str) -> tuple[bool, bool]:
@@ -141,33 +143,16 @@ def _gap(between: str) -> tuple[bool, bool]:
 
 
 @lru_cache(maxsize=1 << 14)
-def word_keys(text: str) -> tuple[str, ...]:
+def word_keys(text: str, rules: LanguageRules = ENGLISH) -> tuple[str, ...]:
     """Return the sorted keys of the words that distinguish names, without function words."""
-    return tuple(sorted(filter(None, written_and_keys(text)[1])))
+    return tuple(sorted(filter(None, written_and_keys(text, rules)[1])))
 
 
-def _key(word: str) -> str:
-    form = american(spell_out_greek(word))
-    return "" if form in FUNCTION_WORDS else singular(form)
-
-
-def singular(word: str) -> str:
-    """Fold the singular and the English or Latin plural of a lower-case word to one form, which may not be a word.
-
-    Both numbers give the same form (diseases, disease; metastases, metastasis; biopsies, biopsy; nodes, node). Words of
-    fewer than five letters, and words with a digit, stay as they are. Too many of those differ only in such an ending.
-    """
-    if len(word) < 5 or not word.isalpha():
-        return word
-    if word.endswith("ae"):  # "Haemophilus influenzae" is not influenza
-        return word
-    if word.endswith("ies"):
-        return word[:-3] + "y"
-    if word.endswith("sis"):
-        return word[:-2]
-    if word.endswith("s") and not word.endswith(("ss", "us", "is")):
-        word = word[:-1]
-    return word.removesuffix("e") if len(word) > 4 else word
+def _key(word: str, rules: LanguageRules) -> str:
+    # before letters lose their accents: "à" is a function word, "A" is not
+    if word.lower() in rules.words.function_words:
+        return ""
+    return rules.words.singular(rules.words.spell(spell_out_greek(word)))
 
 
 def is_acronym(text: str) -> bool:

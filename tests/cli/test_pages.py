@@ -113,6 +113,12 @@ def test_code_systems(tmp_path, monkeypatch, run_page):
     assert KnowledgeBase("umls.kb").xrefs("C9000001") == ("ICD10CM:C50",)
 
 
+@pytest.mark.usefixtures("place")
+def test_languages(run_page):
+    run_page("languages")
+    assert KnowledgeBase("spanish.kb").n_names == 3
+
+
 @pytest.mark.usefixtures("medic")
 def test_vector_stores(run_page):
     pytest.importorskip("qdrant_client")

@@ -33,7 +33,15 @@ def blocks(language):
 
 
 # here, or in test_pages.py
-RUN_BELOW = {"pretraining", "behind-your-ner", "coming-from-scispacy", "packaging", "vocabularies", "code-systems"}
+RUN_BELOW = {
+    "pretraining",
+    "languages",
+    "behind-your-ner",
+    "coming-from-scispacy",
+    "packaging",
+    "vocabularies",
+    "code-systems",
+}
 
 
 WITH_CODE = [page for page in PAGES if page.stem not in RUN_BELOW and "```python" in page.read_text(encoding="utf8")]

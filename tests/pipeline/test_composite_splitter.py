@@ -152,10 +152,10 @@ def test_pickle_round_trip():
 
 
 def test_error_handler_is_respected(nlp, monkeypatch):
-    def fail_on_failure(text, *, max_splits):
+    def fail_on_failure(text, *, max_splits, rules):
         if "failure" in text:
             raise ValueError("no")
-        return composite_splits(text, max_splits=max_splits)
+        return composite_splits(text, max_splits=max_splits, rules=rules)
 
     monkeypatch.setattr(composite_splitter, "composite_splits", fail_on_failure)
     failed = []

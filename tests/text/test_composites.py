@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_sapbert.text.composites import _CONNECTORS, MAX_CHARACTERS, MAX_CONJUNCTS, MAX_WORDS, composite_splits
+from spacy_sapbert.text.composites import MAX_CHARACTERS, MAX_CONJUNCTS, MAX_WORDS, composite_splits
+from spacy_sapbert.text.languages import ENGLISH
 
 
 @pytest.mark.parametrize(
@@ -211,7 +212,7 @@ def test_parts_hold_only_words_of_the_whole(text):
             assert set(part.replace("/", " ").replace(",", " ").split()) <= pieces
 
 
-@pytest.mark.parametrize("connector", sorted(_CONNECTORS - {","}))
+@pytest.mark.parametrize("connector", sorted(ENGLISH.composites.connectors - {","}))
 def test_no_connector_is_overlooked(connector):
     for written in (connector, connector.upper(), connector.replace(" ", "\n")):
         assert composite_splits(f"breast {written} ovarian cancer")[0] == ("breast cancer", "ovarian cancer")

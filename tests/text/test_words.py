@@ -3,8 +3,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_sapbert.text.greek import spell_out_greek
+from spacy_sapbert.text.languages import ENGLISH
+from spacy_sapbert.text.languages.en import singular
 from spacy_sapbert.text.normalize import american
-from spacy_sapbert.text.words import FUNCTION_WORDS, Word, is_acronym, singular, word_keys, words
+from spacy_sapbert.text.words import Word, is_acronym, word_keys, words
 
 
 def keys(text):
@@ -70,7 +72,7 @@ def test_words_are_all_letters_and_digits_of_a_text(text):
     assert [word.start for word in found] == sorted(word.start for word in found)
     for word in found:
         assert word.key == "" or word.key == singular(american(spell_out_greek(text[word.start : word.end])))
-        assert (word.key == "") == (text[word.start : word.end].lower() in FUNCTION_WORDS)
+        assert (word.key == "") == (text[word.start : word.end].lower() in ENGLISH.words.function_words)
 
 
 @pytest.mark.parametrize(

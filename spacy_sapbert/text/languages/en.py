@@ -1,0 +1,146 @@
+"""The rules of English."""
+
+from __future__ import annotations
+
+import re
+
+from ..normalize import american
+from .rules import (
+    AbbreviationRules,
+    CompositeRules,
+    LanguageRules,
+    WordRules,
+    joint,
+    joint_short_forms,
+    sentence_end,
+    spelled,
+    word_set,
+)
+
+_JOINING = ("and", "or", "and/or")
+_LONG_CONNECTORS = frozenset(("as well as", "but not", "but also", "and also", "and not"))
+
+
+def singular(word: str) -> str:
+    """Fold the singular and the English or Latin plural of a lower-case word to one form, which may not be a word.
+
+    Both numbers give the same form (diseases, disease; metastases, metastasis; biopsies, biopsy; nodes, node). Words of
+    fewer than five letters, and words with a digit, stay as they are. Too many of those differ only in such an ending.
+    """
+    if len(word) < 5 or not word.isalpha():
+        return word
+    if word.endswith("ae"):  # "Haemophilus influenzae" is not influenza
+        return word
+    if word.endswith("ies"):
+        return word[:-3] + "y"
+    if word.endswith("sis"):
+        return word[:-2]
+    if word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        word = word[:-1]
+    return word.removesuffix("e") if len(word) > 4 else word
+
+
+_WORDS = WordRules(
+    # "Parkinson's" counts as "Parkinson"
+    pattern=re.compile(r"([^\W_]+(?:['’][sS](?![^\W_]))?)"),
+    possessives=("'s", "'S", "’s", "’S"),
+    # "cancer of the breast", "breast cancer". Not among them are "a" ("hepatitis A"), and "and", "or", "no" and
+    # "without", since they change the meaning.
+    function_words=word_set("of the in on by to for with due an at from"),
+    open_words=word_set("of the an"),
+    spell=american,
+    singular=singular,
+    general_names=(
+        "abnormality", "complication", "condition", "disease", "disorder", "finding", "illness", "lesion", "sign",
+        "included", "symptom", "syndrome", "drug", "chemical", "compound", "agent", "element", "solution", "mixture",
+        "protein", "emergency", "injury", "recurrence", "relapse", "strain",
+    ),
+)  # fmt: skip
+
+_ABBREVIATIONS = AbbreviationRules(
+    # articles, prepositions, conjunctions and auxiliaries
+    stop_words=word_set(
+        """
+        a about after against all an and any are as at be been before between both but by can during each
+        either et for from had has have in into is it its not of on onto or over per such than that the
+        their these this those through to under until upon using versus via vs was were which while who
+        whose with within without
+        """
+    ),
+    spelled=spelled(
+        {
+            "1": r"one|first|mono|uni|i\b",
+            "2": r"two|twice|second|double|dual|di|bi|ii\b",
+            "3": r"three|third|tri|iii\b",
+            "4": r"four|quadr|tetra|iv\b",
+            "5": r"five|fifth|penta|v\b",
+            "6": r"six|hexa|vi\b",
+            "7": r"seven|hepta|vii\b",
+            "8": r"eight|octa|viii\b",
+            "9": r"nine|ninth|nona|ix\b",
+            "α": r"alpha",
+            "β": r"beta",
+            "γ": r"gamma",
+            "δ": r"delta",
+            "ε": r"epsilon",
+            "κ": r"kappa",
+            "ω": r"omega",
+        }
+    ),
+    sentence_end=sentence_end(["vs"]),
+    joining=_JOINING,
+    joint_short_forms=joint_short_forms(_JOINING),
+    joint=joint(_JOINING),
+    letters={},
+)
+
+_COMPOSITES = CompositeRules(
+    connectors=_LONG_CONNECTORS | {"and", "or", "nor", "&", "/", ",", "and/or", "or/and"},
+    parts_of_connectors=("and", "or", "&", "/", "but", "well"),
+    phrases=_LONG_CONNECTORS | frozenset(("head and neck", "head & neck", "foot and mouth", "nose and throat")),
+    announcers=word_set("both either neither some any various several"),
+    others=frozenset({"other"}),
+    classifier=re.compile(r"(?:type|grade|stage|form|group|class)(?:e?s)?", re.IGNORECASE),
+    prefix=re.compile(
+        "(?:hyper|hypo|normo|intra|extra|inter|infra|supra|trans|retro|ultra|pre|post|peri|para|sub|epi|endo|exo|anti"
+        "|ante|dys|uni|bi|tri|tetra|quadri|hemi|mono|oligo|poly|multi|pan|micro|macro|tachy|brady|an(?=uri))(?=[a-z]{3})",
+        re.IGNORECASE,
+    ),
+    # "nephro" in "nephrotoxicity", after "hepato-"
+    combining_form=re.compile("[a-z]{2,7}?o(?=[a-z]{4})", re.IGNORECASE),
+    head=None,
+    determiners=word_set("a an the this these those his her its their"),
+    prepositions=word_set(
+        """
+        of in to with without for from by on at during after before within between against following under
+        """
+    ),
+    qualifiers=word_set(
+        """
+        acute subacute chronic severe mild milder moderate progressive recurrent persistent transient
+        abnormal familial hereditary congenital sporadic primary secondary metastatic malignant benign
+        advanced early late bilateral unilateral multiple focal diffuse total subtotal partial complete
+        postoperative preoperative perioperative rare common new fatal poor excessive
+        """
+    ),
+    qualifier_endings=("ed",),
+    positions=word_set(
+        """
+        left right upper lower central peripheral anterior posterior dorsal ventral proximal distal lateral
+        medial superior inferior middle low high short long small large soft hard
+        """
+    ),
+    conditions=re.compile(
+        "(?:pain|ache|disease|disorder|syndrome|failure|insufficienc|deficienc|deficit|dysfunction|impairment|injur|damage"
+        "|lesion|cancer|tumou?r|neoplasm|infection|abnormalit|anomal|malformation|defect|disturbance|depression"
+        "|degeneration|toxicit|epileps|seizure|diabetes|stroke|fever"
+        "|.+(?:itis|oma|osis|a?emia|path|algia|plegia|penia|rrho?ea|troph))(?:s|y|ies)?"
+    ),
+    adjectives=re.compile("..+(?:al|ic|ar|[ao]ry|ous|ive|ian|ile|[ai]ble)"),
+    nouns_like_adjectives=word_set("ovary artery memory capillary withdrawal colic"),
+    numerals=re.compile(r"\d+[A-Za-z]?|[IVX]+[A-Za-z]?|[A-Zb-z]|[A-Z](?:[\w-]*-)?[^\W\d]*\d\w*"),
+    # the "tube" in "ovarian and fallopian tube cancers" belongs to the last conjunct only
+    bound_nouns=word_set("tube tubes system systems cord duct ducts marrow"),
+)
+
+RULES = LanguageRules("en", _WORDS, _ABBREVIATIONS, _COMPOSITES)

@@ -1,0 +1,175 @@
+"""The rules of French."""
+
+from __future__ import annotations
+
+import re
+
+from .rules import (
+    LETTER,
+    AbbreviationRules,
+    CompositeRules,
+    LanguageRules,
+    WordRules,
+    elided_words,
+    folding,
+    joint,
+    joint_short_forms,
+    letters_without_accents,
+    sentence_end,
+    spelled,
+    word_set,
+    words_with_marks,
+)
+
+_ELIDED = ("[ldnsjmtc]", "qu")
+_JOINING = ("et", "ou", "et/ou")
+_LONG_CONNECTORS = frozenset(("ainsi que", "mais pas", "et non", "mais aussi"))
+_LETTERS = letters_without_accents()
+_fold = folding({**_LETTERS, ord("œ"): "oe", ord("æ"): "ae"})
+# A severe disease ("maladie grave") is not Graves disease.
+_NOT_PLURALS = frozenset({"graves"})
+# A final "é" makes another word: côte (rib) and côté (side). Not in "obésité", which has no such neighbor.
+_FINAL = re.compile("(?<!it)é(?=e?s?$)")
+
+
+def spell(word: str) -> str:
+    """Fold case and accents, except for a final "é"; "œ" becomes "oe"."""
+    if word.isascii():
+        return word.lower()
+    stem, *end = _FINAL.split(word.lower(), maxsplit=1)
+    return "é".join([_fold(stem), *end])
+
+
+def singular(word: str) -> str:
+    """Fold the singular and the plural of a lower-case word to one form, which may not be a word.
+
+    Both numbers give the same form (tumeurs, tumeur; vaisseaux, vaisseau; cérébraux, cérébral). Words of fewer than
+    five letters, and words with a digit, stay as they are. So does the feminine.
+    """
+    if len(word) < 5 or not word.isalpha() or word in _NOT_PLURALS:
+        return word
+    if word.endswith("aux") and word[-4] not in "ey":  # "vaisseaux" and "noyaux" have a singular in "au"
+        return word[:-2] + "l"
+    if word.endswith(("aux", "eux", "oux")) or (word.endswith("s") and word[-2] not in "si"):
+        return word[:-1]
+    return word
+
+
+_WORDS = WordRules(
+    pattern=words_with_marks(*_ELIDED),
+    # not "et", "ou", "non", "ni", "pas" and "sans", since they change the meaning
+    function_words=word_set(
+        """
+        de du des la le les l' d' l’ d’ un une en dans sur par pour avec à au aux chez due dû dus dues lors
+        """
+    ),
+    open_words=word_set("de du des la le les l' d' l’ d’ un une"),
+    spell=spell,
+    singular=singular,
+    general_names=(
+        "maladie", "trouble", "syndrome", "symptôme", "signe", "affection", "anomalie", "complication", "lésion",
+        "condition", "pathologie", "médicament", "drogue", "substance", "composé", "agent", "élément", "solution",
+        "mélange", "protéine", "récidive", "rechute", "urgence", "souche", "blessure",
+    ),
+)  # fmt: skip
+
+_ABBREVIATIONS = AbbreviationRules(
+    stop_words=word_set(
+        """
+        a à afin ainsi après au aux avant avec ce ces cette chez comme contre dans de des du elle en entre
+        est et été était il ils la le les leur leurs lors mais ne ni non ou où par pas pendant plus pour que
+        qui sa sans se ses si son sont sous sur un une vers via
+        """
+    ),
+    spelled=spelled(
+        {
+            "1": r"une?\b|premi|mono|uni|i\b",
+            "2": r"deux|second|double|di|bi|ii\b",
+            "3": r"trois|tri|iii\b",
+            "4": r"quatr|quadr|tétra|tetra|iv\b",
+            "5": r"cinq|penta|v\b",
+            "6": r"six|hexa|vi\b",
+            "7": r"sept|hepta|vii\b",
+            "8": r"huit|octa|viii\b",
+            "9": r"neuf|neuvi|nona|ix\b",
+            "α": r"alpha",
+            "β": r"b[eê]ta",
+            "γ": r"gamma",
+            "δ": r"delta",
+            "ε": r"epsilon",
+            "κ": r"kappa",
+            "ω": r"om[eé]ga",
+        }
+    ),
+    sentence_end=sentence_end(["vs", "cf", "Dr", "ex", "env"], capitals="ÀÂÇÉÈÊËÎÏÔŒÙÛ", opening="«“", closing="»”"),
+    joining=_JOINING,
+    joint_short_forms=joint_short_forms(_JOINING),
+    joint=joint(_JOINING),
+    letters=_LETTERS,
+    quotes="«»",
+    head_first=True,
+)
+
+_COMPOSITES = CompositeRules(
+    connectors=_LONG_CONNECTORS | {"et", "ou", "ni", "&", "/", ",", "et/ou", "ou/et"},
+    parts_of_connectors=(" et ", " ou ", " ni ", "&", "/", " ainsi que ", " mais "),
+    phrases=_LONG_CONNECTORS | frozenset(("tête et cou", "nez et gorge", "main et pied", "mains et pieds")),
+    announcers=word_set("quelques plusieurs divers diverses différents différentes certains certaines soit"),
+    others=word_set("autre autres"),
+    classifier=re.compile(r"(?:type|grade|stade|forme|groupe|classe|phase)s?", re.IGNORECASE),
+    prefix=re.compile(
+        "(?:hyper|hypo|normo|intra|extra|inter|infra|supra|trans|rétro|ultra|pré|post|péri|para|sub|épi|endo|exo|anti"
+        f"|anté|dys|uni|bi|tri|tétra|quadri|hémi|mono|oligo|poly|multi|pan|micro|macro|tachy|brady)(?={LETTER}{{3}})",
+        re.IGNORECASE,
+    ),
+    combining_form=re.compile(f"{LETTER}{{2,7}}?o(?={LETTER}{{4}})", re.IGNORECASE),
+    head=None,
+    determiners=word_set("le la les un une ce cette ces son sa ses leur leurs l' l’"),
+    prepositions=word_set(
+        """
+        de du des d' d’ en à au aux avec sans par pour dans chez pendant après avant entre contre sous sur
+        vers selon
+        """
+    ),
+    qualifiers=word_set(
+        """
+        aigu aigus aiguë aiguës subaigu subaiguë chronique chroniques sévère sévères grave graves léger
+        légère modéré modérée progressif progressive récurrent récurrente récidivant récidivante persistant
+        persistante transitoire anormal anormale familial familiale héréditaire héréditaires congénital
+        congénitale congénitaux congénitales sporadique primaire primaires secondaire secondaires
+        métastatique métastatiques malin maligne malins malignes bénin bénigne bénins bénignes avancé
+        avancée précoce tardif tardive bilatéral bilatérale unilatéral unilatérale multiple multiples focal
+        focale diffus diffuse total totale partiel partielle complet complète postopératoire rare rares
+        commun commune nouveau nouvelle fatal fatale excessif excessive acquis acquise néonatal néonatale
+        juvénile juvéniles
+        """
+    ),
+    qualifier_endings=("é", "ée", "és", "ées"),
+    positions=word_set(
+        """
+        gauche gauches droit droite droits droites supérieur supérieure supérieurs supérieures inférieur
+        inférieure inférieurs inférieures central centrale périphérique périphériques antérieur antérieure
+        postérieur postérieure dorsal dorsale ventral ventrale proximal proximale distal distale latéral
+        latérale médial médiale moyen moyenne bas basse haut haute court courte long longue petit petite
+        grand grande mou molle dur dure
+        """
+    ),
+    conditions=re.compile(
+        "(?:douleur|maladie|trouble|syndrome|insuffisance|déficience|carence|déficit|dysfonction|altération|lésion|atteinte"
+        "|dommage|cancer|tumeur|néoplasie|infection|anomalie|malformation|défaut|dépression|dégénérescence|toxicité"
+        "|épilepsie|convulsion|diabète|accident|fièvre|paralysie"
+        "|.+(?:ite|ome|ose|émie|pathie|algie|plégie|pénie|rrhée|trophie|mégalie|urie))s?"
+    ),
+    adjectives=re.compile("..+(?:al|ale|aux|ique|aire|oire|eux|euse|if|ive|ien|ienne|ile|able|ible|aque|ané|ulaire)s?"),
+    nouns_like_adjectives=word_set(
+        """
+        ovaire ovaires mémoire mémoires hôpital capillaire clinique médecin colique coliques
+        """
+    ),
+    numerals=re.compile(r"\d+[A-Za-z]?|[IVX]+[A-Za-z]?|[A-Z]|[A-Z](?:[\w-]*-)?[^\W\d]*\d\w*"),
+    bound_nouns=frozenset(),
+    head_first=True,
+    elided=elided_words(*_ELIDED),
+)
+
+RULES = LanguageRules("fr", _WORDS, _ABBREVIATIONS, _COMPOSITES)

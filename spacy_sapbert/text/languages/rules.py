@@ -1,0 +1,233 @@
+"""`LanguageRules`: what the functions on text need to know of a language, and builders of its patterns."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+LETTER = r"[^\W\d_]"
+_MARK = "\u0300-\u036f"
+_BLANKS = " \t\n\xa0"
+
+
+def word_set(words: str) -> frozenset[str]:
+    """Return the words of a text that are separated by blanks."""
+    return frozenset(words.split())
+
+
+def unchanged(word: str) -> str:
+    return word
+
+
+@dataclass(frozen=True, eq=False)
+class WordRules:
+    """How words are compared, see `spacy_sapbert.text.words`.
+
+    Attributes:
+        pattern: A word, as the only group, so that `split` returns the words, too.
+        possessives: Endings that are cut off.
+        function_words: Lower-case words that do not distinguish names. Negations and coordinations are not among them.
+        open_words: The function words that do not relate two words to each other, such as articles and "of".
+        spell: Folds the case and the spellings of a word.
+        singular: Folds the numbers of a word that `spell` returned. The result may not be a word.
+        general_names: Names that are too general to be marked alone in a text.
+    """
+
+    pattern: re.Pattern[str]
+    function_words: frozenset[str]
+    open_words: frozenset[str]
+    spell: Callable[[str], str]
+    singular: Callable[[str], str]
+    general_names: tuple[str, ...]
+    possessives: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class AbbreviationRules:
+    """How short forms and long forms belong together, see `spacy_sapbert.text.abbreviations`.
+
+    Attributes:
+        stop_words: Lower-case words that a short form usually omits.
+        spelled: The beginnings of words for which a digit or a Greek letter may stand.
+        sentence_end: Where a sentence ends.
+        joining: The words between the last two of several short forms.
+        joint_short_forms: Several short forms that are joined.
+        joint: What joins words or short forms.
+        letters: Letters that equal a letter without accent, for `str.translate`.
+        quotes: Quotation marks besides those of English.
+        head_first: Whether the most general word of a term is its first.
+    """
+
+    stop_words: frozenset[str]
+    spelled: Mapping[str, re.Pattern[str]]
+    sentence_end: re.Pattern[str]
+    joining: tuple[str, ...]
+    joint_short_forms: re.Pattern[str]
+    joint: re.Pattern[str]
+    letters: Mapping[int, str]
+    quotes: str = ""
+    head_first: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class CompositeRules:
+    """How conjuncts share words, see `spacy_sapbert.text.composites` and `spacy_sapbert.text.coordination`.
+
+    All words are lower-case.
+
+    Attributes:
+        connectors: Words, phrases and signs between two conjuncts.
+        parts_of_connectors: Each connector but the comma contains one of them. They are searched in a text with single
+            blanks, and a blank at each end.
+        phrases: Connectors and fixed pairs of several words, which are one word of a mention.
+        announcers: Words that introduce the list or its last member. A single mention does not contain them.
+        others: Words for "other", which are left out.
+        classifier: A word between a comma and a number: "ataxia, type 1".
+        prefix: A prefix that another one may replace.
+        combining_form: A first part of a word that another one may replace.
+        head: The last part of a compound, of which a hyphen may stand for the first or the last part. None if the
+            language writes compounds as several words.
+        determiners: Articles and similar words.
+        prepositions: Prepositions.
+        qualifiers: Words that fit any condition, such as "acute".
+        positions: Words for positions and sizes.
+        conditions: A noun for a condition.
+        adjectives: The form of an adjective.
+        nouns_like_adjectives: Nouns that have this form.
+        numerals: A number, or a letter that numbers. It is case-sensitive.
+        qualifier_endings: Endings of words of five and more letters that are qualifiers, such as participles.
+        bound_nouns: Nouns that belong to the word before them.
+        head_first: Whether the most general word of a term is its first: "cáncer de mama".
+        elided: A word that an apostrophe joins to the next one ("l'ovaire"). None if the language has none.
+    """
+
+    connectors: frozenset[str]
+    parts_of_connectors: tuple[str, ...]
+    phrases: frozenset[str]
+    announcers: frozenset[str]
+    others: frozenset[str]
+    classifier: re.Pattern[str]
+    prefix: re.Pattern[str]
+    combining_form: re.Pattern[str]
+    head: re.Pattern[str] | None
+    determiners: frozenset[str]
+    prepositions: frozenset[str]
+    qualifiers: frozenset[str]
+    positions: frozenset[str]
+    conditions: re.Pattern[str]
+    adjectives: re.Pattern[str]
+    nouns_like_adjectives: frozenset[str]
+    numerals: re.Pattern[str]
+    qualifier_endings: tuple[str, ...]
+    bound_nouns: frozenset[str]
+    head_first: bool = False
+    elided: re.Pattern[str] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class LanguageRules:
+    """The rules of a language. There is one object per language, see `rules_of`.
+
+    Attributes:
+        code: The code of the language, such as "es".
+        words: How words are compared.
+        abbreviations: How short forms and long forms belong together.
+        composites: How conjuncts share words.
+    """
+
+    code: str
+    words: WordRules
+    abbreviations: AbbreviationRules
+    composites: CompositeRules
+
+    def __repr__(self) -> str:
+        return f"LanguageRules({self.code!r})"
+
+    def __reduce__(self) -> tuple[Callable[[str], LanguageRules], tuple[str]]:
+        from . import rules_of
+
+        return rules_of, (self.code,)
+
+
+# --- builders of patterns
+
+
+def words_with_marks(*elided: str) -> re.Pattern[str]:
+    """Return the pattern of words that may have combining accents.
+
+    Args:
+        elided: Words that are written together with the next one, with an apostrophe: "l", "d".
+    """
+    letters = rf"(?:[^\W_][{_MARK}]*)+"
+    before = rf"{_elided(elided)}|" if elided else ""
+    return re.compile(f"({before}{letters})", re.IGNORECASE)
+
+
+def elided_words(*elided: str) -> re.Pattern[str]:
+    """Return the pattern of words that are written together with the next one, with their apostrophe."""
+    return re.compile(_elided(elided), re.IGNORECASE)
+
+
+def _elided(words: Iterable[str]) -> str:
+    return rf"(?<![^\W_])(?:{'|'.join(words)})['’](?=[^\W_])"
+
+
+def sentence_end(
+    shortened: Iterable[str], *, capitals: str = "", opening: str = "", closing: str = ""
+) -> re.Pattern[str]:
+    """Return the pattern of the end of a sentence. No sentence ends after an initial ("E. coli", "e.g. The").
+
+    Args:
+        shortened: Words with a point after which no sentence ends.
+        capitals: Capitals besides A to Z with which a sentence may begin.
+        opening: Signs at the beginning of a sentence besides brackets and plain quotation marks.
+        closing: Signs at the end of a sentence besides these.
+    """
+    inner = "".join(rf"(?<!\b{word}.)" for word in shortened)
+    end = rf"[.!?](?<!\b\w.){inner}[\"')\]{closing}]*\s+"
+    return re.compile(rf"{end}(?=[\"'(\[{opening}]*(?:[A-Z0-9{capitals}]|$))|\n\s*\n")
+
+
+def spelled(beginnings: Mapping[str, str]) -> dict[str, re.Pattern[str]]:
+    """Return the patterns of words that begin as given, by the character that stands for them."""
+    return {char: re.compile(rf"(?<![^\W_])(?:{words})") for char, words in beginnings.items()}
+
+
+SHORT_FORM = r"[A-Z][A-Za-z0-9-]*[A-Z0-9]s?"
+
+
+def joint_short_forms(joining: Iterable[str]) -> re.Pattern[str]:
+    """Return the pattern of several short forms that slashes, commas or words join."""
+    words = "|".join(joining)
+    joint = rf"(?:\s*/\s*|\s*,\s*(?:(?:{words})\s+)?|\s+(?:{words})\s+)"
+    return re.compile(rf"{SHORT_FORM}(?:{joint}{SHORT_FORM})+")
+
+
+def joint(joining: Iterable[str]) -> re.Pattern[str]:
+    """Return the pattern of what joins words: a slash, a comma or a word."""
+    return re.compile(rf"/|,|\b(?:{'|'.join(joining)})\b")
+
+
+def connector_ends(joining: Iterable[str]) -> tuple[str, ...]:
+    """Return how a text before a connector may end. A single letter is a word of its own, so a blank is before it."""
+    return ("/", *(f"{blank}{word}" for word in joining for blank in (_BLANKS if len(word) == 1 else ("",))))
+
+
+def letters_without_accents(kept: str = "") -> dict[int, str]:
+    """Map the Latin letters with accents, in lower case, to those without, except for some letters."""
+    chars = (chr(code) for code in range(0xC0, 0x180))
+    plain = {char: unicodedata.normalize("NFD", char)[0] for char in chars if char.islower()}
+    return {ord(char): letter for char, letter in plain.items() if letter != char and char not in kept}
+
+
+def folding(letters: Mapping[int, str]) -> Callable[[str], str]:
+    """Return a function that gives a word in lower case with some letters replaced. Accents may be combining."""
+
+    def fold(word: str) -> str:
+        if word.isascii():
+            return word.lower()
+        return unicodedata.normalize("NFC", word.lower()).translate(letters)
+
+    return fold

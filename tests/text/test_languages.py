@@ -1,0 +1,260 @@
+"""The rules of each language, by examples and by properties that hold for all."""
+
+import pickle
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.text.abbreviations import expand, find_definitions, find_occurrences
+from spacy_sapbert.text.composites import composite_splits
+from spacy_sapbert.text.languages import ENGLISH, LANGUAGES, rules_of
+from spacy_sapbert.text.words import word_columns, word_keys
+
+LETTERS = "abcdefghijklmnopqrstuvwxyzáàâäçéèêëíîïñóôöúùûüßœ"
+WORDS = st.text(st.sampled_from(LETTERS + LETTERS.upper()), min_size=1, max_size=15)
+CONNECTORS = ["y", "e", "o", "u", "et", "ou", "und", "oder", ",", "/", "."]
+SOME = [
+    *CONNECTORS,
+    "de",
+    "del",
+    "la",
+    "l'",
+    "der",
+    "cáncer",
+    "côté",
+    "Brust-",
+    "-krebs",
+    "Nierenkrebs",
+    "(EA)",
+    "tipo",
+]
+TEXTS = st.lists(st.sampled_from(SOME) | WORDS, max_size=12).map(" ".join)
+
+
+def same(code, one, other):
+    return word_keys(one, rules_of(code)) == word_keys(other, rules_of(code))
+
+
+def defined(code, text):
+    return [(one.short, one.long) for one in find_definitions(text, rules=rules_of(code))]
+
+
+# --- the rules as objects
+
+
+def test_english_is_the_default_and_each_language_has_one_object():
+    assert rules_of("en") is ENGLISH
+    assert [rules_of(code).code for code in LANGUAGES] == list(LANGUAGES)
+    assert all(pickle.loads(pickle.dumps(rules_of(code))) is rules_of(code) for code in LANGUAGES)
+
+
+@pytest.mark.parametrize("code", ["fi", "", "rules", "../en", "EN"])
+def test_a_language_without_rules(code):
+    with pytest.raises(SapbertError, match=r"E165.*de, en, es, fr"):
+        rules_of(code)
+
+
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_words_that_change_the_meaning_distinguish_names(code):
+    kept = {
+        "de": "und oder nicht ohne kein keine",
+        "en": "and or not no without",
+        "es": "y e o u no sin ni",
+        "fr": "et ou non sans pas ni",
+    }
+    words = rules_of(code).words
+    assert words.function_words.isdisjoint(kept[code].split())
+    assert words.open_words <= words.function_words
+
+
+# --- words
+
+
+@pytest.mark.parametrize(
+    ("code", "one", "other"),
+    [
+        ("es", "lesiones", "lesión"),
+        ("es", "raíces", "raíz"),
+        ("es", "índices", "índice"),
+        ("es", "genes", "gen"),
+        ("es", "TUMORES DE CEREBRO", "tumor del cerebro"),
+        ("es", "CANCER DE MAMA", "cáncer de mama"),
+        ("es", "ca\u0301ncer", "cáncer"),
+        ("es", "enfermedades cardíacas", "enfermedad cardiaca"),
+        ("de", "Nieren", "Niere"),
+        ("de", "Tumoren", "Tumor"),
+        ("de", "Karzinoms", "Karzinome"),
+        ("de", "chronischer Hepatitiden", "chronische Hepatitis"),
+        ("de", "akuten Entzündungen der Leber", "akute Entzündung Leber"),
+        ("de", "Oedem", "Ödem"),
+        ("de", "Abszeß", "ABSZESS"),
+        ("de", "Carcinom", "Karzinom"),
+        ("de", "Streptococcus", "Streptokokkus"),
+        ("de", "Ulcus", "Ulkus"),
+        ("de", "Psychosis", "Psychosen"),
+        ("fr", "tumeurs", "tumeur"),
+        ("fr", "vaisseaux cérébraux", "vaisseau cérébral"),
+        ("fr", "noyaux", "noyau"),
+        ("fr", "œdème", "OEDEME"),
+        ("fr", "obésité", "OBESITE"),
+        ("fr", "maladie d’Alzheimer", "maladie Alzheimer"),
+        ("fr", "cancer de l'ovaire", "cancer ovaire"),
+    ],
+)
+def test_forms_of_one_word(code, one, other):
+    assert same(code, one, other)
+
+
+@pytest.mark.parametrize(
+    ("code", "one", "other"),
+    [
+        ("es", "ano", "año"),
+        ("es", "enfermedad de Graves", "enfermedad grave"),
+        ("es", "vitamina A", "vitamina"),
+        ("es", "cáncer sin metástasis", "cáncer con metástasis"),
+        ("es", "melanocitos", "melanocitosis"),
+        ("de", "Leber", "Leben"),
+        ("de", "Blut", "Bluter"),
+        ("de", "intern", "inter"),
+        ("de", "Fieber ohne Husten", "Fieber mit Husten"),
+        ("fr", "côte", "côté"),
+        ("fr", "maladie de Graves", "maladie grave"),
+        ("fr", "vitamine D", "vitamine"),
+        ("fr", "hépatite A", "hépatite"),
+        ("fr", "foie", "fois"),
+    ],
+)
+def test_different_words(code, one, other):
+    assert not same(code, one, other)
+
+
+def test_elided_words_are_words_of_their_own():
+    found = word_columns("l'ovaire d’Anne aujourd'hui", rules_of("fr"))
+    assert found.written == ["l'", "ovaire", "d’", "Anne", "aujourd", "hui"]
+    assert [bool(key) for key in found.keys] == [False, True, False, True, True, True]
+
+
+@pytest.mark.parametrize("code", LANGUAGES)
+@given(word=WORDS)
+def test_spelling_is_folded_once(code, word):
+    words = rules_of(code).words
+    form = words.spell(word)
+    assert words.spell(form) == form
+    if "ß" not in word:  # its capital is "SS"
+        assert words.spell(word.upper()) == words.spell(word)
+    assert words.singular(form)  # no word becomes empty
+
+
+@pytest.mark.parametrize("code", LANGUAGES)
+@given(text=TEXTS)
+def test_words_and_keys_are_parallel(code, text):
+    found = word_columns(text, rules_of(code))
+    assert [text[start:end] for start, end in zip(found.starts, found.ends, strict=True)] == found.written
+    assert len(found.keys) == len(found.hashes) == len(found.written)
+    assert [bool(key) for key in found.hashes] == [bool(key) for key in found.keys]
+
+
+# --- abbreviations
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "expected"),
+    [
+        ("es", "el virus de la inmunodeficiencia humana (VIH)", ("VIH", "virus de la inmunodeficiencia humana")),
+        ("es", "síndrome de ovario poliquístico (SOP)", ("SOP", "síndrome de ovario poliquístico")),
+        ("es", "el ácido acetilsalicílico (AAS)", ("AAS", "ácido acetilsalicílico")),
+        ("es", "VIH (virus de la inmunodeficiencia humana)", ("VIH", "virus de la inmunodeficiencia humana")),
+        ("es", "un índice de masa corporal («IMC»)", ("IMC", "índice de masa corporal")),
+        ("es", "diabetes mellitus de tipo 2 (DM2)", ("DM2", "diabetes mellitus de tipo 2")),
+        ("es", "Fin. Ácido úrico (AU)", ("AU", "Ácido úrico")),
+        ("de", "die koronare Herzkrankheit (KHK)", ("KHK", "koronare Herzkrankheit")),
+        ("de", "eine Magnetresonanztomographie (MRT)", ("MRT", "Magnetresonanztomographie")),
+        ("de", "rheumatoide Arthritis („RA“)", ("RA", "rheumatoide Arthritis")),
+        ("de", "bzw. Multiple Sklerose (MS)", ("MS", "Multiple Sklerose")),
+        ("fr", "un accident vasculaire cérébral (AVC)", ("AVC", "accident vasculaire cérébral")),
+        ("fr", "virus de l'immunodéficience humaine (VIH)", ("VIH", "virus de l'immunodéficience humaine")),
+        ("fr", "électrocardiogramme (ECG)", ("ECG", "électrocardiogramme")),
+        ("fr", "polyarthrite rhumatoïde (« PR »)", ("PR", "polyarthrite rhumatoïde")),
+    ],
+)
+def test_definitions(code, text, expected):
+    assert defined(code, text) == [expected]
+
+
+def test_joined_short_forms():
+    assert defined("es", "cáncer de mama o de ovario (CM/CO)") == [("CM", "cáncer de mama"), ("CO", "cáncer de ovario")]
+
+
+def test_a_repeated_head_appears_once():
+    text = "virus de la inmunodeficiencia humana (VIH): el virus VIH"
+    occurrences = find_occurrences(text, find_definitions(text, rules=rules_of("es")))
+    place = text.rindex("virus")
+    assert expand(text, place, len(text), occurrences, rules_of("es")) == "virus de la inmunodeficiencia humana"
+    assert expand(text, place, len(text), occurrences) == "virus virus de la inmunodeficiencia humana"
+
+
+# --- composite mentions
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "expected"),
+    [
+        ("es", "cáncer de mama y de ovario", ("cáncer de mama", "cáncer de ovario")),
+        ("es", "cáncer de mama y ovario", ("cáncer de mama", "cáncer de ovario")),
+        ("es", "cáncer  de\tmama\ny\xa0ovario", ("cáncer de mama", "cáncer de ovario")),
+        ("es", "cáncer de mama, de ovario y de colon", ("cáncer de mama", "cáncer de ovario", "cáncer de colon")),
+        ("es", "insuficiencia cardíaca y renal", ("insuficiencia cardíaca", "insuficiencia renal")),
+        ("es", "hiper- e hipotiroidismo", ("hipertiroidismo", "hipotiroidismo")),
+        ("es", "hepatitis A y E", ("hepatitis A", "hepatitis E")),
+        ("es", "diabetes e hipertensión", ("diabetes", "hipertensión")),
+        (
+            "es",
+            "infarto de miocardio y accidente cerebrovascular",
+            ("infarto de miocardio", "accidente cerebrovascular"),
+        ),
+        ("de", "Brust- und Eierstockkrebs", ("Brustkrebs", "Eierstockkrebs")),
+        ("de", "Magen-, Darm- und Leberkrebs", ("Magenkrebs", "Darmkrebs", "Leberkrebs")),
+        ("de", "Brusttumoren und -metastasen", ("Brusttumoren", "Brustmetastasen")),
+        ("de", "Herz- bzw. Nierenversagen", ("Herzversagen", "Nierenversagen")),
+        (
+            "de",
+            "chronische Herz- und Niereninsuffizienz",
+            ("chronische Herzinsuffizienz", "chronische Niereninsuffizienz"),
+        ),
+        ("de", "Typ-1- und Typ-2-Diabetes", ("Typ-1-Diabetes", "Typ-2-Diabetes")),
+        ("de", "Hyper- oder Hypotonie", ("Hypertonie", "Hypotonie")),
+        ("de", "akute und chronische Pankreatitis", ("akute Pankreatitis", "chronische Pankreatitis")),
+        ("de", "Krebs der Brust und des Eierstocks", ("Krebs der Brust", "Krebs des Eierstocks")),
+        ("fr", "cancer du sein et de l'ovaire", ("cancer du sein", "cancer de l'ovaire")),
+        ("fr", "cancer du sein et d'ovaire", ("cancer du sein", "cancer d'ovaire")),
+        ("fr", "insuffisance cardiaque et rénale", ("insuffisance cardiaque", "insuffisance rénale")),
+        ("fr", "diabète de type 1 et 2", ("diabète de type 1", "diabète de type 2")),
+        ("fr", "hyper- ou hypothyroïdie", ("hyperthyroïdie", "hypothyroïdie")),
+        ("fr", "fièvre et toux", ("fièvre", "toux")),
+    ],
+)
+def test_first_split(code, text, expected):
+    assert composite_splits(text, rules=rules_of(code))[0] == expected
+
+
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [("es", "cáncer de cabeza y cuello"), ("es", "vitamina E"), ("es", "edema"), ("de", "Wunde"), ("fr", "bouche")],
+)
+def test_single_mentions(code, text):
+    assert composite_splits(text, rules=rules_of(code)) == []
+
+
+@pytest.mark.parametrize("code", LANGUAGES)
+@given(text=TEXTS)
+def test_splits_and_definitions_of_any_text(code, text):
+    rules = rules_of(code)
+    for split in composite_splits(text, rules=rules):
+        assert len(split) > 1
+        assert all(split)
+    for one in find_definitions(text, rules=rules):
+        assert text[one.short_start : one.short_end] == one.short
+        if one.long_start is not None:
+            assert text[one.long_start : one.long_end] == one.long
