@@ -170,7 +170,7 @@ def test_mentions_of_one_type(command):
         (["table.tsv", "--strict"], "[E127] table.tsv, line 4"),
         (["missing.tsv"], "[E120] Cannot read missing.tsv"),
         (["medic.txt"], "[E124] Cannot guess the format of medic.txt"),
-        (["medic.txt", "--format", "rdf"], "[E125]"),
+        (["medic.txt", "--format", "xls"], "[E125]"),
         (["table.tsv", "--column", "id=Code"], "[E128] table.tsv has no column Code"),
         (["corpus.txt", "--format", "medic"], "[E105]"),
         (["medic.txt", "--format", "medic", "--mentions", "none.txt"], "none.txt"),

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -164,7 +165,9 @@ def test_other_formats(folder, command):
     assert '<infon key="codes_UMLS">C0006142</infon>' in Path(also(command, folder, "a.xml")).read_text()
     page = Path(also(command, folder, "a.html")).read_text()
     assert "<th>Codes</th>" in page
-    assert '<span title="ICD10CM">ICD10CM:C50</span> · <span title="ICD10CM">ICD10CM:C50.9</span>' in page
+    found = re.findall(r'<a href="([^"]*)"[^>]*>(ICD10CM:[^<]*)</a>', page)
+    assert [code for _, code in found] == ["ICD10CM:C50", "ICD10CM:C50.9"]
+    assert all(address.endswith(code.removeprefix("ICD10CM:")) for address, code in found)
     (document,) = read_corpus(Path(also(command, folder, "a.pubtator")), "pubtator", strict=True)
     assert [mention.ids for mention in document.mentions] == [("DOID:1", "DOID:2"), ()]
 

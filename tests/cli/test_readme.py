@@ -7,6 +7,7 @@ import shlex
 import shutil
 from glob import glob
 from pathlib import Path
+from zipfile import ZipFile
 
 import numpy as np
 import pytest
@@ -133,6 +134,29 @@ SPANISH = (
     "translation_language\tsubject_id\tpredicate_id\ttranslation_value\n"
     "es\tDOID:9351\trdfs:label\tenfermedad del azúcar\n"
 )
+SNOMED = {
+    "Concept": "id effectiveTime active moduleId definitionStatusId|1 20990101 1 2 3",
+    "Description-en": "id effectiveTime active moduleId conceptId languageCode typeId term caseSignificanceId"
+    "|4 20990101 1 2 1 en 900000000000013009 Fever 5|6 20990101 1 2 1 es 900000000000013009 Fiebre 5",
+}
+ICD10CM = """\
+<ICD10CM.tabular><version>2099</version><chapter><name>1</name><desc>Fevers (A00-A09)</desc><section id="A00-A09">
+<desc>Fevers (A00-A09)</desc><diag><name>A00</name><desc>Red fever</desc></diag></section></chapter></ICD10CM.tabular>
+"""
+LOINC = {
+    "LOINC_NUM": "1-8", "COMPONENT": "Redness", "SYSTEM": "Skin", "CLASS": "SKIN", "DefinitionDescription": "",
+    "STATUS": "ACTIVE", "CONSUMER_NAME": "", "RELATEDNAMES2": "", "SHORTNAME": "Red Skn",
+    "LONG_COMMON_NAME": "Redness of skin", "DisplayName": "",
+}  # fmt: skip
+OWL = """\
+<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:rdfs="http://www.w3.org/2000/01/rdf-schema#"
+    xmlns:owl="http://www.w3.org/2002/07/owl#"><owl:Class rdf:about="http://purl.obolibrary.org/obo/MONDO_1">
+<rdfs:label>red fever</rdfs:label></owl:Class></rdf:RDF>
+"""
+SKOS = """\
+@prefix skos: <http://www.w3.org/2004/02/skos/core#> .
+<http://example.org/F_1> a skos:Concept ; skos:prefLabel "red fever"@en , "fiebre roja"@es .
+"""
 CORPUS = "1|t|Sugar disease\n1|a|\n1\t0\t13\tSugar disease\tDisease\tDOID:9351\n\n"
 
 
@@ -149,6 +173,28 @@ def sources(tmp_path, monkeypatch):
     Path("doid.sssom.tsv").write_text(MAPPING)
     Path("corpus.txt").write_text(CORPUS)
     Path("doid-es.babelon.tsv").write_text(SPANISH)
+    write_terminologies()
+
+
+def write_terminologies():
+    tables = {
+        f"sct2_{name.replace('-', '_Snapshot-')}{'' if '-' in name else '_Snapshot'}_INT_20990101.txt": rows
+        for name, rows in SNOMED.items()
+    }
+    folder = Path("SnomedCT_SpanishRelease/Snapshot/Terminology")
+    folder.mkdir(parents=True)
+    with ZipFile("SnomedCT_InternationalRF2_PRODUCTION_20250101T120000Z.zip", "w") as packed:
+        for name, rows in tables.items():
+            (folder / name).write_text(rows.replace(" ", "\t").replace("|", "\n") + "\n")
+            packed.write(folder / name, f"Snapshot/Terminology/{name}")
+    Path("RxNorm_full_01022025").mkdir()
+    atoms = ("9|ENG||||||1||||RXNORM|IN|1|rubrin||N||", "10|ENG||||||2||||RXNORM|BN|2|Redex||N||")
+    Path("RxNorm_full_01022025/RXNCONSO.RRF").write_text("".join(f"{atom}\n" for atom in atoms))
+    Path("icd10cm_tabular_2025.xml").write_text(ICD10CM)
+    Path("Loinc_2.80/LoincTable").mkdir(parents=True)
+    Path("Loinc_2.80/LoincTable/Loinc.csv").write_text("\n".join(map(",".join, (LOINC, LOINC.values()))) + "\n")
+    Path("mondo.owl").write_text(OWL)
+    Path("thesaurus.ttl").write_text(SKOS)
 
 
 def test_the_page_on_vocabularies_runs(sources, run_page, command):
@@ -158,6 +204,8 @@ def test_the_page_on_vocabularies_runs(sources, run_page, command):
     assert infarct.alternative_ids == ("C9000001",)
     assert KnowledgeBase("disorders.kb").n_names == 2
     assert len(Path("pairs.txt").read_text().splitlines()) == 2
+    terminologies = ("snomed", "snomed-es", "rxnorm", "ingredients", "icd10cm", "loinc", "mondo", "thesaurus")
+    assert [KnowledgeBase(f"{name}.kb").n_names for name in terminologies] == [1, 2, 2, 2, 2, 2, 1, 2]
     assert "sugar disease" in Path("task.txt").read_text()
     assert b"DOID:5844" in command("kb", "search", "doid.kb", "DOID:5844").out
     shown = [block for language, block in all_blocks(ROOT / "docs" / "vocabularies.md") if language == "text"]

@@ -53,10 +53,10 @@ def test_drugs(tmp_path):
     by_id = {record.concept_id: record for record in records}
     assert by_id.keys() == {"RXNORM:9", "RXNORM:10", "RXNORM:11", "RXNORM:100"}
     names = (
-        Name("rubrin", "preferred", "RXNORM"),
-        Name("RUBRINE", "exact", "MTHSPL"),
-        Name("rubrin acid", "exact", "RXNORM"),
-        Name("Redex", "exact", "RXNORM"),
+        Name("rubrin", "preferred", "RXNORM", "en"),
+        Name("RUBRINE", "exact", "MTHSPL", "en"),
+        Name("rubrin acid", "exact", "RXNORM", "en"),
+        Name("Redex", "exact", "RXNORM", "en"),
     )
     assert by_id["RXNORM:9"] == Record("RXNORM:9", names, ("RXNORM:7",), ("T121",))
     assert by_id["RXNORM:100"].names[0].text == "rubrin 5 MG Oral Tablet"
