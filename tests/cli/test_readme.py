@@ -37,6 +37,7 @@ def blocks(language):
 RUN_BELOW = {
     "pretraining",
     "languages",
+    "curating",
     "behind-your-ner",
     "coming-from-scispacy",
     "packaging",
