@@ -540,7 +540,9 @@ def test_what_annotating_components_have_linked_is_weighed(make_trainable, kb):
     nlp = make_trainable({"signals": ["mentions", "prior"], "encoder": "none"}, held_out=0.9)
     nlp.add_pipe("concept_matcher", config={"kb": kb}, first=True)
     nlp.add_pipe("sapbert_linker", config={"kb": kb, "encoder": "none"}, after="concept_matcher")
-    texts = [f"{name} of {number} men. Seen with aspirin" for name in ("Mucoviscidosis", "Fits") for number in range(5)]
+    texts = [
+        f"{name} of {number} men. Seen with aspirin" for name in ("Mucoviscidosis", "Seizures") for number in range(5)
+    ]
     ids = ["D003550"] * 5 + ["D012640"] * 5
     given = [
         AnnotatedDocument("", text, (Mention(0, len(text.split()[0]), text.split()[0], "X", (one,)),))
