@@ -45,6 +45,8 @@ def info_table(result: Mapping[str, Any]) -> Table:
     _add_counts(table, _largest(result["names_by_source"]), "names from ")
     languages = {language or "unknown language": count for language, count in result["names_by_language"].items()}
     _add_counts(table, _largest(languages), "names in ")
+    for option, values in result.get("curation", {}).items():
+        table.add_row(f"curation: {option.replace('_', ' ')} {', '.join(values)}", "")
     return table
 
 

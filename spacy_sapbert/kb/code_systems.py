@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from ..errors import Errors, SapbertError
 from ..types import Link
-from .code_mappings import CodeMappings, is_exact, parse_predicates
+from .code_mappings import CodeMappings, parse_predicates
 from .knowledge_base import KnowledgeBase
-from .mapping import vocabulary, vocabulary_of
+from .mapping import is_exact, vocabulary, vocabulary_of
 from .readers.report import ReadReport
 
 OWN_ID, ALTERNATIVE_ID, XREF = "concept id", "alternative id", "cross-reference"

@@ -4,26 +4,18 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import Errors, SapbertError
-from ..files import without_gz
-from .ids import NO_ID, canonical_id
+from .ids import canonical_id
+from .mapping_files import read_mapping_rows
 from .readers.context import ReaderContext
-from .readers.delimited import name_cells, read_cells
 from .readers.report import ReadReport
 
 EXACT = frozenset({"skos:exactmatch", "owl:equivalentclass", "owl:sameas"})
 """Predicates, in lower case, which say that two ids stand for the same concept."""
-
-_SUBJECT, _PREDICATE, _OBJECT, _MODIFIER = "subject_id", "predicate_id", "object_id", "predicate_modifier"
-_SSSOM_COLUMNS = (_SUBJECT, _PREDICATE, _OBJECT)
-_TYPE_COLUMNS = ("subject_type", "object_type")
-_LITERAL = "rdfs literal"  # the type of a text that is mapped and has no id
-_NO_TERM = "sssom:notermfound"  # a curator looked for a match and found none
 
 _BARE_VOCABULARIES = {"umls": "UMLS", "umls_cui": "UMLS", "mesh": "MESH", "msh": "MESH"}
 _CUI = re.compile(r"C\d{7}")
@@ -77,10 +69,7 @@ class Equivalents:
 def read_mappings(paths: Iterable[Path], *, report: ReadReport | None = None, strict: bool = False) -> Equivalents:
     """Read files of id mappings. Ids that equal the same id are equal to each other.
 
-    A file is an SSSOM table (Matentzoglu et al. 2022) if its name contains ".sssom.". A file with a column subject_id,
-    predicate_id or object_id is one as well. Only its exact matches are read (see `EXACT`). Any other file has two
-    columns of ids and no header. Commas separate the columns of a .csv file, tabs those of all others. Lines at the
-    start that begin with `#` are comments.
+    Of an SSSOM table, only exact matches are read (see `EXACT`). See `read_mapping_rows` for the formats.
 
     Args:
         paths: The files, plain or gzipped.
@@ -95,72 +84,18 @@ def read_mappings(paths: Iterable[Path], *, report: ReadReport | None = None, st
     equivalents = Equivalents()
     paths = [Path(path) for path in paths]
     for path in paths:
-        for one, other in _equivalent_pairs(ReaderContext(path, source=path.name, strict=strict, report=report)):
-            equivalents.join(one, other)
+        context = ReaderContext(path, source=path.name, strict=strict, report=report)
+        for row in read_mapping_rows(context, accepts=is_exact):
+            equivalents.join(row.subject, row.object)
     if paths and not equivalents:
         dropped = dict(report.rows_dropped)
         raise SapbertError(Errors.E107.format(paths=", ".join(map(str, paths)), n=report.rows_read, dropped=dropped))
     return equivalents
 
 
-def _equivalent_pairs(context: ReaderContext) -> Iterator[tuple[str, str]]:
-    """Yield pairs of canonical ids that stand for the same concept."""
-    name = without_gz(context.path).name.lower()
-    with context.open(newline="") as lines:
-        n_comments, rest = _after_comments(lines)
-        rows = read_cells(context, rest, "," if name.endswith(".csv") else "\t", quoted=True, n_before=n_comments)
-        first = next(rows, None)
-        if first is None:
-            return
-        columns = [cell.strip() for cell in first[1]]
-        if ".sssom." in name or not set(columns).isdisjoint(_SSSOM_COLUMNS):
-            yield from _sssom_pairs(context, rows, columns)
-        else:
-            for line, cells in name_cells(context, chain([first], rows), [_SUBJECT, _OBJECT]):
-                yield from _canonical_pair(context, line, cells)
-
-
-def _after_comments(lines: Iterable[str]) -> tuple[int, Iterator[str]]:
-    """Return the number of comment lines at the start, and the lines after them."""
-    rest = iter(lines)
-    for number, line in enumerate(rest):
-        if not line.startswith("#"):
-            return number, chain([line], rest)
-    return 0, iter(())
-
-
-def _sssom_pairs(
-    context: ReaderContext, rows: Iterator[tuple[int, list[str]]], columns: list[str]
-) -> Iterator[tuple[str, str]]:
-    missing = [column for column in _SSSOM_COLUMNS if column not in columns]
-    if missing:
-        raise SapbertError(Errors.E106.format(path=context.path, missing=", ".join(missing), columns=columns))
-    for line, cells in name_cells(context, rows, columns):
-        predicate = cells[_PREDICATE].strip()
-        if any(cells.get(column, "").strip().lower() == _LITERAL for column in _TYPE_COLUMNS):
-            context.drop("a text without an id")
-        elif not predicate:
-            context.drop_broken(line, f"no {_PREDICATE}")
-        elif predicate.lower() not in EXACT:
-            context.drop(predicate)
-        elif cells.get(_MODIFIER, "").strip():  # "Not" is the only modifier in SSSOM
-            context.drop(f"{cells[_MODIFIER].strip()} {predicate}")
-        else:
-            yield from _canonical_pair(context, line, cells)
-
-
-def _canonical_pair(context: ReaderContext, line: int, cells: dict[str, str]) -> Iterator[tuple[str, str]]:
-    ids = []
-    for column in (_SUBJECT, _OBJECT):
-        if cells[column].strip().lower() == _NO_TERM:
-            context.drop("no term found")
-            return
-        concept_id = canonical_id(context.clean(cells[column]))
-        if concept_id in NO_ID:
-            context.drop_broken(line, f"no {column}")
-            return
-        ids.append(concept_id)
-    yield ids[0], ids[1]
+def is_exact(predicate: str) -> bool:
+    """Return whether two ids with this predicate stand for the same concept. A file without predicates says so, too."""
+    return not predicate or predicate.lower() in EXACT
 
 
 # --- cross-references

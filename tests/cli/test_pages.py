@@ -89,7 +89,7 @@ def test_umls(place, run_page, make_encoder):
     assert [mention["kb_id"] for mention in linked["entities"]] == ["C9000001"]
 
 
-def test_curating(tmp_path, monkeypatch, run_page):
+def test_curating(tmp_path, monkeypatch, run_page, command):
     monkeypatch.chdir(tmp_path)
     page = (ROOT / "docs" / "curating.md").read_text()
     ontology, stop, keep = re.findall(r"```text\n(.*?)```", page, flags=re.DOTALL)
@@ -98,6 +98,7 @@ def test_curating(tmp_path, monkeypatch, run_page):
     Path("notes").mkdir()
     Path("notes/1.txt").write_text("Severe tumors.")
     run_page("curating")
+    assert "curation: below HP:0000118" in command("kb", "info", "hpo.kb").err
     names = {file: KnowledgeBase(f"{file}.kb") for file in ("hpo", "mine", "raw")}
     stopped = {file: {kb.name(int(row)) for row in kb.stop_name_rows()} for file, kb in names.items()}
     assert set(names["hpo"].concept_ids()) == {"HP:0000118", "HP:0002098", "HP:0001840"}

@@ -5,8 +5,8 @@ import gzip
 import pytest
 
 from spacy_sapbert.errors import SapbertError
-from spacy_sapbert.kb.code_mappings import CodeMappings, is_exact, parse_predicates
-from spacy_sapbert.kb.mapping import EXACT
+from spacy_sapbert.kb.code_mappings import CodeMappings, parse_predicates
+from spacy_sapbert.kb.mapping import EXACT, is_exact
 from spacy_sapbert.kb.readers import ReadReport
 
 HEAD = "subject_id\tpredicate_id\tpredicate_modifier\tobject_id\n"
