@@ -155,7 +155,9 @@ class _ConceptRules:
     def __init__(self, db: sqlite3.Connection) -> None:
         edges = _edges(db)
         self.reasons = dict.fromkeys(_tops(db, edges), TOP) | dict.fromkeys(_qualifiers(db, edges), QUALIFIER)
-        self.genes, self.chemicals = _concepts_of(db, *_GENES, "GENE"), _concepts_of(db, *_CHEMICALS, "CHEM")
+        ((n_concepts,),) = db.execute("SELECT count(*) FROM concepts")
+        self.genes = _concepts_of(db, n_concepts, *_GENES, "GENE")
+        self.chemicals = _concepts_of(db, n_concepts, *_CHEMICALS, "CHEM")
 
     def reason(self, text: str, concepts: Collection[int], *, english: bool) -> str | None:
         """Return why a name of these concepts is a stop name, or None."""
@@ -164,9 +166,9 @@ class _ConceptRules:
         if text.lower() in _ROMAN or not any(map(str.isalpha, text)):
             return NUMBER
         if text.partition("(")[0].rstrip("+-") in _SYMBOLS and len(text) > 1:  # "Ca", "Ca(2+)"
-            return SYMBOL if self.chemicals.isdisjoint(concepts) else None
+            return None if any(map(self.chemicals.__getitem__, concepts)) else SYMBOL
         n_letters = sum(map(str.isalnum, text)) if text.isascii() else MOST_LETTERS + 1
-        if n_letters == 1 or (n_letters <= MOST_LETTERS and self.genes.isdisjoint(concepts)):
+        if n_letters == 1 or (n_letters <= MOST_LETTERS and not any(map(self.genes.__getitem__, concepts))):
             return SHORT
         reasons = {self.reasons.get(concept) for concept in concepts}
         return None if None in reasons else min(filter(None, reasons))
@@ -206,18 +208,20 @@ def _qualifiers(db: sqlite3.Connection, edges: np.ndarray) -> set[int]:
     return found.union(_select(db, "SELECT concept FROM types WHERE type IN ({})", QUALIFIER_TYPES))
 
 
-def _concepts_of(db: sqlite3.Connection, parts: Iterable[str], prefixes: Iterable[str], group: str) -> set[int]:
-    """Return the concepts whose type contains one of these parts or is of a semantic group, or with such an id."""
-    types = [one for (one,) in db.execute("SELECT DISTINCT type FROM types")]
-    wanted = [
-        one
-        for one in types
-        if any(part in one.lower() for part in parts) or (one in SEMANTIC_TYPES and SEMANTIC_TYPES[one].group == group)
-    ]
-    found = set(_select(db, "SELECT concept FROM types WHERE type IN ({})", wanted))
+def _concepts_of(
+    db: sqlite3.Connection, n_concepts: int, parts: Iterable[str], prefixes: Iterable[str], group: str
+) -> bytearray:
+    """Return whether each concept has a type that contains a part or is of a semantic group, or such an id: 0 or 1."""
+    found = bytearray(n_concepts)
+    wanted: dict[str, bool] = {}
+    for concept, name in db.execute("SELECT concept, type FROM types"):
+        if name not in wanted:
+            in_group = name in SEMANTIC_TYPES and SEMANTIC_TYPES[name].group == group
+            wanted[name] = in_group or any(part in name.lower() for part in parts)
+        found[concept] |= wanted[name]
     for prefix in prefixes:
-        sql = "SELECT row FROM concepts WHERE id >= ? AND id < ?"
-        found.update(row for (row,) in db.execute(sql, (f"{prefix}:", f"{prefix};")))
+        for (row,) in db.execute("SELECT row FROM concepts WHERE id >= ? AND id < ?", (f"{prefix}:", f"{prefix};")):
+            found[row] = 1
     return found
 
 
