@@ -99,7 +99,7 @@ def _print_catalog() -> None:
     if not console.is_terminal:
         console.width = _PIPE_WIDTH
     console.print(table)
-    console.print("A vocabulary without a size is not free to download. `kb get NAME` says how to get it.")
+    console.print("A vocabulary without a size cannot be downloaded by a program. `kb get NAME` says how to get it.")
 
 
 @contextmanager
