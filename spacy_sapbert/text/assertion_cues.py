@@ -46,15 +46,15 @@ _UNCERTAIN: Termset = {
         *("not likely", "in may", "of may", "since may", "until may"),
     ],
     BEFORE: [
-        *NOT_EXCLUDED,
+        *(cue for cue in NOT_EXCLUDED if cue != "versus"),  # in abstracts it compares groups
         *("possible", "possibly", "probable", "probably", "likely", "presumed", "presumptive", "questionable"),
         *("suspect", "suspects", "suspected", "suspicion of", "suspicion for", "suspicious for", "question of"),
         *("concern for", "concerned for", "concerning for", "suggest", "suggests", "suggesting", "suggestive of"),
         *("may", "might", "could be", "could have", "could represent", "could indicate"),
         *("appears to be", "seems to be"),
-        *("cannot exclude", "can not exclude", "cannot rule out", "can not rule out", "not ruled out", "vs", "vs."),
+        *("cannot exclude", "can not exclude", "cannot rule out", "can not rule out", "not ruled out"),
         *("differential", "differential diagnosis", "test for", "tested for", "assess for", "evaluated for"),
-        *("whether", "unclear if", "uncertain", "putative", "hypothesize", "hypothesized", "potential"),
+        *("whether", "unclear if", "uncertain", "putative", "hypothesize", "hypothesized"),
     ],
     AFTER: [
         *("possible", "probable", "likely", "suspected", "questionable", "uncertain", "unclear", "not certain", "?"),
@@ -80,13 +80,12 @@ _FAMILY: Termset = {
 _HISTORICAL: Termset = {
     PSEUDO: [
         *("family history", "family history of", "family hx", "history and physical", "history taking"),
-        *("natural history", "life history", "long history", "prior to", "previously healthy", "previously known"),
-        *("previously described", "previously reported", "previously unknown", "previous studies", "previous study"),
+        *("natural history", "life history", "long history", "prior to", "previous studies", "previous study"),
         *("previous reports", "prior studies", "prior study"),
     ],
     BEFORE: [
         *("history of", "history", "h/o", "hx", "hx of", "medical history", "past history", "past medical history"),
-        *("pmh", "pmhx", "previous", "previously", "prior", "status post", "s/p", "remote", "former", "formerly"),
+        *("pmh", "pmhx", "previous", "previously had", "prior", "status post", "s/p", "remote", "former", "formerly"),
         "in the past",
     ],
     AFTER: [
