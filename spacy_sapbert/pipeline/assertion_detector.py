@@ -23,6 +23,7 @@ Flags = Tuple[str, ...]
 
 # negspaCy compares all mentions of a text with all ends of a scope, so a text without sentences is cut
 _LONGEST = 256
+_MASK = "_"  # no cue: "without" in "migraine without aura" denies nothing
 _MENTIONS = "mentions"
 _NEGEX = "negex"
 
@@ -45,8 +46,9 @@ class AssertionDetector(Pipe):
     """Writes the flags of a mention to `span._.assertion`: "negated", "uncertain", "family" and others.
 
     Cues such as "no evidence of" flag the mentions before or after them. A cue has no effect beyond its sentence, a
-    blank line, or a word such as "but". negspaCy finds the cues and their scope (NegEx, Chapman et al. 2001), once for
-    each flag. Install it with the extra `assertion`. Add the component after the one that finds the mentions.
+    blank line, or a word such as "but". A cue inside a mention has none. negspaCy finds the cues and their scope
+    (NegEx, Chapman et al. 2001), once for each flag. Install it with the extra `assertion`. Add the component after the
+    one that finds the mentions.
 
     The sentences are those of the document. If no component has found any, spaCy's rules of the `sentencizer` do.
 
@@ -128,14 +130,17 @@ class AssertionDetector(Pipe):
 
     def _flags_inside(self, scope: Span, mentions: List[Span]) -> List[Flags]:
         """Return the flags of the mentions that begin in a sentence, which becomes a document of its own."""
+        ends = (min(mention.end, scope.end) for mention in mentions)
+        places = [(mention.start - scope.start, end - scope.start) for mention, end in zip(mentions, ends)]
+        words = [token.text for token in scope]
+        for start, end in places:
+            words[start:end] = [_MASK] * (end - start)
         sentence = Doc(
             scope.doc.vocab,
-            words=[token.text for token in scope],
+            words=words,
             spaces=[bool(token.whitespace_) for token in scope],
             sent_starts=[True, *(False for _ in scope[1:])],
         )
-        ends = (min(mention.end, scope.end) for mention in mentions)
-        places = [(mention.start - scope.start, end - scope.start) for mention, end in zip(mentions, ends)]
         sentence.spans[_MENTIONS] = [Span(sentence, start, end) for start, end in places]
         found: List[List[str]] = [[] for _ in mentions]
         for flag, detector in self._built().items():

@@ -174,6 +174,12 @@ def test_the_end_of_a_line_ends_a_cue_if_wanted(found):
     assert [ent._.assertion for ent in found(text).ents] == [("negated",), ()]
 
 
+def test_a_name_that_holds_a_cue_denies_nothing(nlp):
+    marked = "[Migraine without aura] causes [headache], and no [Migraine without aura/negated] causes [rash/negated]."
+    flags, expected = flags_of(nlp, marked)
+    assert flags == expected
+
+
 def test_sentences_of_the_document_are_used(found):
     doc = found.make_doc("No sepsis and pneumonia today")
     doc[3].is_sent_start = True
