@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .kb.readers import read_vocabulary
     from .kb.storage import load_knowledge_base
     from .pipeline.abbreviation_resolver import AbbreviationResolver
+    from .pipeline.assertion_detector import AssertionDetector
     from .pipeline.composite_splitter import CompositeSplitter
     from .pipeline.concept_matcher import ConceptMatcher
     from .pipeline.concept_retriever import ConceptRetriever
@@ -33,6 +34,7 @@ __version__ = "0.1.0"
 __all__ = [
     "AbbreviationResolver",
     "Alternative",
+    "AssertionDetector",
     "Candidate",
     "Code",
     "CodeSystems",
@@ -64,6 +66,7 @@ __getattr__ = lazy_names(
     {
         "AbbreviationResolver": "pipeline.abbreviation_resolver",
         "Alternative": "types",
+        "AssertionDetector": "pipeline.assertion_detector",
         "Candidate": "types",
         "Code": "kb.code_systems",
         "CodeSystems": "kb.code_systems",

@@ -800,6 +800,10 @@ class Warnings:
         "documents, {right} are right. The previous weights are kept. Give more annotated documents, or hold out more "
         "(`held_out`)."
     )
+    W414 = (
+        "[W414] The language of the pipeline is '{lang}', but the cues of assertion_detector are English, so it can miss "
+        "or invent flags. Give it the setting cues, with termsets of that language."
+    )
     W510 = (
         "[W510] {n} of {total} mentions do not fit the boundaries of tokens, so the linker could not link them. They "
         "count as wrong. The first is {mention} in document {doc_id}."

@@ -144,6 +144,7 @@ class Link(NamedTuple):
         tie: Which other concepts have the same score, and why this one was chosen.
         runner_up: The next candidate after the linked or rejected one, with any score.
         rejected: The best candidate, if nothing was linked. `score`, `name` and `probability` are its values.
+        assertion: The flags of the mention, such as "negated"; see `AssertionDetector`.
     """
 
     text: str
@@ -157,6 +158,7 @@ class Link(NamedTuple):
     tie: str | None = None
     runner_up: Alternative | None = None
     rejected: Alternative | None = None
+    assertion: tuple[str, ...] = ()
 
 
 class DocumentConcept(NamedTuple):

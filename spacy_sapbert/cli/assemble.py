@@ -10,7 +10,7 @@ from rich.console import Console
 
 from ..errors import Errors, SapbertError
 from ..pipeline.external_assets import INSIDE
-from ..pipeline.factories import LINKER
+from ..pipeline.factories import ASSERTION, LINKER, SENTENCIZER
 from .saving import save_pipeline
 
 if TYPE_CHECKING:
@@ -40,6 +40,10 @@ def assemble(
         str | None,
         typer.Option("--from", help="Existing pipeline with a linker. Only its vocabulary changes, to --kb."),
     ] = None,
+    assertion: Annotated[
+        bool,
+        typer.Option("--assertion", help="Flag negated, uncertain, family, historical and hypothetical mentions."),
+    ] = False,
     lang: Annotated[str, typer.Option(help="Language of a new pipeline, such as en.")] = "en",
     name: Annotated[
         str | None, typer.Option(help="Name of the pipeline, for `spacy package`. Default for a new pipeline: linker.")
@@ -62,6 +66,8 @@ def assemble(
             vocabulary = {"kb": kb or "starter", "storage": storage or INSIDE}
             linker = {**vocabulary, "encoder": encoder or "starter", "index": index or "auto", "vectors": vectors}
             nlp = _new_pipeline(vocabulary, linker, ner, lang)
+        if assertion:
+            _add_assertion(nlp)
         if name or not from_:
             nlp.meta["name"] = name or "linker"
         save_pipeline(nlp, output)
@@ -87,6 +93,14 @@ def _add(nlp: Language, name: str) -> None:
     """Add a component, unless the NER's pipeline already has it, in a place that it may depend on."""
     if name not in nlp.pipe_names:
         nlp.add_pipe(name)
+
+
+def _add_assertion(nlp: Language) -> None:
+    """Add the component for the flags of mentions, and one for sentences if the pipeline has none."""
+    metas = map(nlp.get_pipe_meta, nlp.pipe_names)
+    if not any({"token.is_sent_start", "doc.sents"}.intersection(meta.assigns) for meta in metas):
+        _add(nlp, SENTENCIZER)
+    _add(nlp, ASSERTION)
 
 
 def _with_new_vocabulary(pipeline: str, kb: str) -> Language:

@@ -122,7 +122,13 @@ def _anchor(mark: _Mark) -> str:
     names = (link["preferred_name"] or link["concept_id"] for link in mark.entity["links"])
     tip = " + ".join(dict.fromkeys(name or "not linked" for name in names)) or NOT_LOOKED_UP
     text = escape(mark.entity["text"])
-    return f'<a class="mention {mark.color}" href="#{mark.anchor}" title="{escape(tip)}">{text}</a>'
+    flags = _flags(mark)
+    shown = f' data-assertion="{escape(flags)}"' if flags else ""
+    return f'<a class="mention {mark.color}" href="#{mark.anchor}" title="{escape(tip)}"{shown}>{text}</a>'
+
+
+def _flags(mark: _Mark) -> str:
+    return ", ".join(mark.entity.get("assertion", ()))  # records of an earlier version have none
 
 
 def _legend(marks: Sequence[_Mark]) -> str:
@@ -162,6 +168,10 @@ def _mention_cell(mark: _Mark, link: Link | None) -> str:
 
 def _label_cell(mark: _Mark, link: Link | None) -> str:
     return escape(mark.entity["label"])
+
+
+def _assertion_cell(mark: _Mark, link: Link | None) -> str:
+    return escape(_flags(mark))
 
 
 def _concept_cell(mark: _Mark, link: Link | None) -> str:
@@ -211,6 +221,7 @@ def _why_cell(mark: _Mark, link: Link | None) -> str:
 _CELLS: dict[str, Callable[[_Mark, Link | None], str]] = {
     "Mention": _mention_cell,
     "Label": _label_cell,
+    "Assertion": _assertion_cell,
     "Concept": _concept_cell,
     "Codes": _codes_cell,
     "Long form": _long_form_cell,

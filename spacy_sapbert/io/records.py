@@ -11,7 +11,7 @@ from spacy.tokens import Doc, Span
 from ..corpora.docs import DOC_ID, offsets_of
 from ..kb.code_systems import CodeSystems
 from ..kb.knowledge_base import ConceptLabel, KnowledgeBase
-from ..pipeline.attributes import get_abbreviation_occurrences, get_concepts, get_kb_ents, get_links
+from ..pipeline.attributes import get_abbreviation_occurrences, get_assertion, get_concepts, get_kb_ents, get_links
 from ..text.words import word_columns
 from ..types import Alternative, DocumentConcept, Link
 from .pipelines import LinkedDocument
@@ -192,6 +192,7 @@ def _entity(
         "text": text[start:end],
         "label": label,
         "snippet": snippet(text, start, end),
+        "assertion": list(get_assertion(mention)),
         "kb_id": mention.kb_id_,
         "kb_ents": [
             {"id": concept_id, "score": score, "preferred_name": _preferred(labels, concept_id)}

@@ -29,6 +29,7 @@ COLUMNS: dict[str, type] = {
     "types": str,
     "score": float,
     "probability": float,
+    "assertion": str,
     "matched_name": str,
     "linked_text": str,
     "long_form": str,
@@ -197,6 +198,7 @@ def _row(doc_id: str, entity: Mapping[str, Any], link: Mapping[str, Any]) -> Row
         _SEPARATOR.join(link["types"]) or None,
         _rounded(link["score"]),
         _rounded(link["probability"]),
+        _SEPARATOR.join(entity.get("assertion", ())) or None,  # records of an earlier version have none
         link["name"],
         link["text"],
         link["long_form"],

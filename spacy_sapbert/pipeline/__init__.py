@@ -6,6 +6,7 @@ from .._lazy import lazy_names
 
 if TYPE_CHECKING:
     from .abbreviation_resolver import AbbreviationResolver
+    from .assertion_detector import AssertionDetector
     from .composite_splitter import CompositeSplitter
     from .concept_matcher import ConceptMatcher
     from .concept_retriever import ConceptRetriever
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AbbreviationResolver",
+    "AssertionDetector",
     "CompositeSplitter",
     "ConceptMatcher",
     "ConceptRetriever",
@@ -25,6 +27,7 @@ __getattr__ = lazy_names(
     __name__,
     {
         "AbbreviationResolver": "abbreviation_resolver",
+        "AssertionDetector": "assertion_detector",
         "CompositeSplitter": "composite_splitter",
         "ConceptMatcher": "concept_matcher",
         "ConceptRetriever": "concept_retriever",

@@ -26,6 +26,7 @@ def register() -> None:
         Span: {
             "long_form": (get_long_form, set_long_form),
             "matched_name": (get_matched_name, set_matched_name),
+            "assertion": (get_assertion, set_assertion),
             "composite_splits": (get_composite_splits, set_composite_splits),
             "corrections": (get_corrections, set_corrections),
             "kb_ents": (get_kb_ents, set_kb_ents),
@@ -126,7 +127,7 @@ def set_long_form(span: Span, long_form: Union[Span, str, None]) -> None:
     )
 
 
-# --- matched names, composite splits, corrections, candidates and links
+# --- matched names, composite splits, corrections, flags, candidates and links
 
 
 def get_matched_name(span: Span) -> Optional[str]:
@@ -159,6 +160,16 @@ def set_corrections(span: Span, corrections: Mapping[str, str]) -> None:
     _set(span, "corrections", [list(pair) for pair in corrections.items()])
 
 
+def get_assertion(span: Span) -> Tuple[str, ...]:
+    """Return the flags of a mention, such as "negated". Empty if it has none, or if nothing has looked for them."""
+    return tuple(_get(span, "assertion"))
+
+
+def set_assertion(span: Span, flags: Iterable[str]) -> None:
+    """Set the flags of a mention."""
+    _set(span, "assertion", list(flags))
+
+
 def get_kb_ents(span: Span) -> List[Tuple[str, float]]:
     """Return concept ids with scores, best first."""
     return [(concept_id, score) for concept_id, score in _get(span, "kb_ents")]
@@ -171,11 +182,12 @@ def set_kb_ents(span: Span, kb_ents: Iterable[Tuple[str, float]]) -> None:
 
 def get_links(span: Span) -> List[Link]:
     """Return the links of the mention, one per part."""
-    return [_link(entry) for entry in _get(span, "links")]
+    assertion = get_assertion(span)
+    return [_link(entry)._replace(assertion=assertion) for entry in _get(span, "links")]
 
 
 def set_links(span: Span, links: Iterable[Link]) -> None:
-    """Set the links of the mention."""
+    """Set the links of the mention. Their flags are not kept: `set_assertion` sets those of the mention."""
     _set(span, "links", [_link_entry(link) for link in links])
 
 

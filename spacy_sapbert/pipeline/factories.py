@@ -3,5 +3,7 @@
 LINKER = "sapbert_linker"
 MATCHER = "concept_matcher"
 RETRIEVER = "concept_retriever"
+ASSERTION = "assertion_detector"
+SENTENCIZER = "sentencizer"  # spaCy's
 # components that prepare mentions for the linker; the second one is scispaCy's
 PREPARING = ("abbreviation_resolver", "abbreviation_detector", "composite_splitter", "spelling_corrector")

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import shutil
+import sys
 
 import pytest
 import spacy
+from spacy.training import Example
 
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.build import build_knowledge_base
@@ -110,6 +112,35 @@ def test_external_storage(command, small_kb, other_kb, tmp_path, output):
     with pytest.raises(SapbertError, match="E412"):
         spacy.load(output)
     assert links(tmp_path / "second", "mucoviscidosis") == [("mucoviscidosis", "X1")]
+
+
+# --- flags of mentions
+
+
+def test_assertion_is_added_with_sentences(command, small_kb, ner, tmp_path, output):
+    pytest.importorskip("negspacy")
+    options = ("--kb", small_kb.path, "--encoder", "none", "--assertion")
+    finished = command("assemble", "-o", output, *options, "--ner", ner)
+    assert finished.err.endswith("sapbert_linker, sentencizer, assertion_detector\n")
+    doc = spacy.load(output)("No ovarian cancer. A zebra.")
+    assert [(ent.kb_id_, ent._.assertion) for ent in doc.ents] == [("D010051", ("negated",)), ("NIL", ())]
+    again = tmp_path / "again"
+    command("assemble", "-o", again, "--from", output, "--kb", small_kb.path, "--assertion")
+    assert spacy.load(again).pipe_names == spacy.load(output).pipe_names
+    nlp = spacy.blank("en")
+    example = Example.from_dict(nlp.make_doc("No cold. A zebra."), {"sent_starts": [1, -1, -1, 1, -1, -1]})
+    nlp.add_pipe("senter").initialize(lambda: [example], nlp=nlp)
+    nlp.to_disk(tmp_path / "senter")
+    finished = command("assemble", "-o", tmp_path / "own", *options, "--ner", tmp_path / "senter")
+    assert "sentencizer" not in finished.err
+
+
+def test_assertion_needs_its_extra(command, small_kb, output, monkeypatch):
+    monkeypatch.setitem(sys.modules, "negspacy", None)
+    finished = command("assemble", "-o", output, "--kb", small_kb.path, "--encoder", "none", "--assertion")
+    assert finished.status == 1
+    assert "spacy-sapbert[assertion]" in finished.err
+    assert not output.exists()
 
 
 # --- another vocabulary

@@ -192,6 +192,19 @@ def test_the_spelling_of_gold_mentions_is_corrected(command, linking_folder, sma
     ]
 
 
+def test_gold_mentions_have_flags(command, linking_folder, tmp_path):
+    pytest.importorskip("negspacy")
+    nlp = spacy.load(linking_folder)
+    nlp.add_pipe("sentencizer")
+    nlp.add_pipe("assertion_detector")
+    nlp.to_disk(tmp_path / "flagging")
+    text = "1|t|No cystic fibrosis.\n1|a|Father had a cold.\n1\t3\t18\tcystic fibrosis\tDisease\tD003550\n"
+    (tmp_path / "a.pubtator").write_text(text + "1\t33\t37\tcold\tDisease\tD003139\n")
+    finished = command("link", tmp_path / "flagging", tmp_path / "a.pubtator", "--gold")
+    (record,) = lines(finished)
+    assert [entity["assertion"] for entity in record["entities"]] == [["negated"], ["family"]]
+
+
 def test_gold_offsets_that_do_not_fit_are_told_of(command, linking_folder, tmp_path):
     path = write(tmp_path / "corpus.pubtator", "1|t|No aspirin\n1|a|\n1\t2\t9\taspirin\tChemical\t-")
     finished = command("link", linking_folder, path, "--gold")

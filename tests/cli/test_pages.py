@@ -68,6 +68,13 @@ def test_outputs(run_page):
     assert "Myocardial Infarction" in Path("links.csv").read_text()
 
 
+def test_assertion(tmp_path, monkeypatch, run_page):
+    pytest.importorskip("negspacy")
+    monkeypatch.chdir(tmp_path)
+    run_page("assertion")
+    assert spacy.load("PIPELINE").pipe_names[-2:] == ["sentencizer", "assertion_detector"]
+
+
 def test_umls(place, run_page, make_encoder):
     Path("2024AA").mkdir()
     names = [("C9000001", "ENG", "MSH", "Infarct"), ("C9000001", "ENG", "SNOMEDCT_US", "Heart Attack")]

@@ -1,3 +1,4 @@
+from html import escape
 from html.parser import HTMLParser
 
 import pytest
@@ -9,7 +10,7 @@ from spacy.tokens import Span
 from spacy_sapbert.io.addresses import concept_url
 from spacy_sapbert.io.html import render_page
 from spacy_sapbert.kb.build import build_knowledge_base
-from spacy_sapbert.pipeline.attributes import set_links
+from spacy_sapbert.pipeline.attributes import set_assertion, set_links
 from spacy_sapbert.types import Alternative, Link, Name, Record
 
 NLP = spacy.blank("en")
@@ -17,7 +18,7 @@ EVIL = "<script>alert('1')</script>\"'><img src=x onerror=alert(1)>&lt;{0}"
 ATTRIBUTES = {
     "html": {"lang"},
     "meta": {"charset", "name", "content", "http-equiv"},
-    "a": {"class", "href", "title"},
+    "a": {"class", "data-assertion", "href", "title"},
     "p": {"class"},
     "i": {"class"},
     "tr": {"id"},
@@ -160,6 +161,15 @@ def test_nothing_hostile_becomes_markup(evil_kb):
     parsed = check(render_page([doc], evil_kb, EVIL))
     assert parsed.cells[:5] == [EVIL + EVIL, EVIL, f"{EVIL}OMIM:{EVIL}", EVIL, EVIL]
     assert parsed.texts["h2"][0].strip() == EVIL
+
+
+def test_the_flags_of_a_mention_are_shown(small_kb):
+    doc = linked("cold", links=[Link("cold", "D003139", 1.0, "cold")])
+    assert "Assertion</th>" not in render_page([doc], small_kb, "x")
+    set_assertion(doc.ents[0], ["negated", EVIL])
+    page = render_page([doc], small_kb, "x")
+    assert f'data-assertion="{escape(f"negated, {EVIL}")}"' in page
+    assert check(page).cells[2] == f"negated, {EVIL}"
 
 
 @settings(deadline=None)

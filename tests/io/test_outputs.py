@@ -85,6 +85,7 @@ def entities(draw, text):
         "text": text[start:end],
         "label": draw(ODD),
         "snippet": draw(ODD),
+        "assertion": draw(st.lists(st.sampled_from(["negated", "family"]), unique=True)),
         "kb_id": "",
         "kb_ents": [],
         "links": draw(st.lists(links(start, end), max_size=2)),

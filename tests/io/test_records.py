@@ -8,7 +8,7 @@ from spacy.tokens import Span
 
 from spacy_sapbert.corpora.docs import to_doc
 from spacy_sapbert.io.records import REACH, doc_record, part_offsets, snippet
-from spacy_sapbert.pipeline.attributes import set_concepts, set_links
+from spacy_sapbert.pipeline.attributes import set_assertion, set_concepts, set_links
 from spacy_sapbert.types import Alternative, AnnotatedDocument, DocumentConcept, Link, Mention
 
 NLP = spacy.blank("en")
@@ -74,6 +74,7 @@ def test_record_of_a_document(small_kb):
     doc.ents = [Span(doc, 1, 2, "Disease", kb_id="D003139")]
     other = Alternative("D003080", 0.5, "cold", 0.25)
     set_links(doc.ents[0], [Link("cold", "D003139", 1.0, "cold", probability=0.75, tie="why", runner_up=other)])
+    set_assertion(doc.ents[0], ["negated", "family"])
     set_concepts(doc, [DocumentConcept("D001241", 0.5, "Aspirin", (doc[:1],), (("prior", 1.5),))])
     record = doc_record(doc, doc.ents, small_kb, doc_id="7", title="A", meta={"year": 1})
     assert (
@@ -90,6 +91,7 @@ def test_record_of_a_document(small_kb):
                     "text": "cold",
                     "label": "Disease",
                     "snippet": "A [cold] day",
+                    "assertion": ["negated", "family"],
                     "kb_id": "D003139",
                     "kb_ents": [],
                     "links": [

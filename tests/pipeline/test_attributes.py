@@ -8,6 +8,7 @@ from spacy.tokens import Doc, Span
 from spacy_sapbert.pipeline.attributes import (
     get_abbreviation_occurrences,
     get_abbreviations,
+    get_assertion,
     get_composite_splits,
     get_concepts,
     get_kb_ents,
@@ -16,6 +17,7 @@ from spacy_sapbert.pipeline.attributes import (
     register,
     set_abbreviation_occurrences,
     set_abbreviations,
+    set_assertion,
     set_composite_splits,
     set_kb_ents,
     set_links,
@@ -157,14 +159,21 @@ texts = st.text(max_size=8)
 scores = st.none() | st.floats(0, 1)
 named = (texts, st.none() | texts, scores, st.none() | texts, st.none() | texts)
 others = st.none() | st.builds(Alternative, texts, st.floats(0, 1), texts, scores)
-links = st.builds(Link, *named, st.booleans(), texts, scores, texts, others, others)
+links = st.builds(Link, *named, st.booleans(), texts, scores, texts, others, others, st.just(()))
 
 
 @settings(deadline=None, max_examples=50)
-@given(st.lists(links, max_size=3), st.lists(st.tuples(texts, st.floats(0, 1))), st.lists(st.lists(texts).map(tuple)))
-def test_all_is_plain_data_that_reads_the_same_from_bytes(some_links, kb_ents, composite_splits):
+@given(
+    st.lists(links, max_size=3),
+    st.lists(texts),
+    st.lists(st.tuples(texts, st.floats(0, 1))),
+    st.lists(st.lists(texts).map(tuple)),
+)
+def test_all_is_plain_data_that_reads_the_same_from_bytes(some_links, flags, kb_ents, composite_splits):
     register()
     doc = Doc(VOCAB, TEXT.split(" "))
+    set_assertion(doc[0:2], flags)
+    some_links = [link._replace(assertion=tuple(flags)) for link in some_links]
     set_links(doc[0:2], some_links)
     set_kb_ents(doc[0:2], kb_ents)
     set_composite_splits(doc[0:2], composite_splits)
@@ -173,6 +182,7 @@ def test_all_is_plain_data_that_reads_the_same_from_bytes(some_links, kb_ents, c
         assert srsly.msgpack_loads(srsly.msgpack_dumps(value)) == value
     again = Doc(doc.vocab).from_bytes(doc.to_bytes())
     assert get_links(again[0:2]) == some_links
+    assert get_assertion(again[0:2]) == tuple(flags)
     assert get_kb_ents(again[0:2]) == kb_ents
     assert get_composite_splits(again[0:2]) == composite_splits
     assert get_abbreviation_occurrences(again) == [DEFINED]

@@ -1,0 +1,304 @@
+"""Sentences in a clinical and a scientific style with the flags that a reader expects.
+
+They were written before any library was tried and before the cues were. They were not changed afterwards.
+"""
+
+import pickle
+import sys
+from importlib.util import find_spec
+
+import pytest
+import spacy
+from spacy.tokens import Doc, DocBin, Span
+
+import spacy_sapbert.pipeline.assertion_detector as module
+from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.pipeline.attributes import get_assertion, set_assertion
+from spacy_sapbert.text.assertion_cues import FLAGS
+
+needs_negspacy = pytest.mark.skipif(find_spec("negspacy") is None, reason="the extra `assertion` is not installed")
+
+# [mention/its flags]
+RIGHT = [
+    "No evidence of [pneumonia/negated].",
+    "Denies [chest pain/negated].",
+    "Father had [colon cancer/family].",
+    "The patient has [asthma].",
+    "She was admitted with acute [myocardial infarction] and [heart failure].",
+    "There is no [pleural effusion/negated] or [pneumothorax/negated].",
+    "The wound is healing without [infection/negated].",
+    "He does not have [diabetes mellitus/negated].",
+    "The biopsy was negative for [carcinoma/negated].",
+    "[Pulmonary embolism/negated] was ruled out by CT angiography.",
+    "He has [hypertension], but no [edema/negated].",
+    "No [fever/negated]; however, the [cough] persists.",
+    "The patient is free of [seizures/negated] on treatment.",
+    "No longer complains of [headache/negated].",
+    "No change in the size of the [goiter].",
+    "Not only [anemia] but also [thrombocytopenia] was found.",
+    "Gram-negative [sepsis] was treated with meropenem.",
+    "Mother with [breast cancer/family], diagnosed at 45.",
+    "His brother died of [leukemia/family].",
+    "Family history is positive for [diabetes mellitus/family] and [hypertension/family].",
+    "There is no family history of [colon cancer/negated,family].",
+    "The patient's sister has [lupus/family], but he has [psoriasis].",
+    "Her son brought her to the clinic because of [confusion].",
+    "Two paternal uncles had [Parkinson disease/family].",
+    "The grandmother suffered from [dementia/family].",
+    "History of [stroke/historical] in 2009.",
+    "Past medical history is significant for [asthma/historical] and [gout/historical].",
+    "Status post [appendicitis/historical] ten years ago.",
+    "He was treated for [tuberculosis/historical] as a child.",
+    "Previous [myocardial infarction/historical] in 2015, now with [atrial fibrillation].",
+    "She had [hepatitis/historical] in the past.",
+    "Prior [pancreatitis/historical] resolved without complications.",
+    "No history of [epilepsy/negated,historical].",
+    "The patient has a long history of [migraine].",
+    "Possible [pneumonia/uncertain] in the left lower lobe.",
+    "The findings suggest [sarcoidosis/uncertain].",
+    "Suspected [appendicitis/uncertain].",
+    "CT is needed to rule out [pulmonary embolism/uncertain].",
+    "The rash is probably [psoriasis/uncertain].",
+    "[Tuberculosis/uncertain] cannot be excluded.",
+    "Differential diagnosis includes [lymphoma/uncertain] and [sarcoidosis/uncertain].",
+    "The lesion may represent [melanoma/uncertain].",
+    "It is unclear whether she has [endometriosis/uncertain].",
+    "Return to the hospital if you develop [fever/hypothetical].",
+    "Come back in case of [bleeding/hypothetical] or severe [pain/hypothetical].",
+    "She takes aspirin to prevent [stroke/hypothetical].",
+    "Screening for [breast cancer/hypothetical] is recommended every two years.",
+    "The patient is at risk of [osteoporosis/hypothetical].",
+    "Patients were given a vaccine against [influenza/hypothetical].",
+    "Patients with [type 2 diabetes] had a higher rate of [retinopathy] than controls.",
+    "Mutations of this gene may cause [cystic fibrosis/uncertain].",
+    "Mice without the receptor did not develop [obesity/negated].",
+    "If [hypotension/hypothetical] occurs, the infusion is stopped.",
+]
+MISSED = [
+    "Neither [vomiting/negated] nor [diarrhea/negated] was reported.",
+    "[Jaundice/negated] was absent.",
+    "The scan failed to show [metastasis/negated].",
+    "No further [chest pain/negated] since admission.",
+    "She cannot walk because of [arthritis].",
+    "[Measles/historical] at the age of six.",
+    "[Stroke/uncertain] is unlikely but possible.",
+    "We found no association between coffee and [pancreatic cancer].",
+    "Imatinib is effective in [chronic myeloid leukemia], whereas its role in [asthma/uncertain] remains uncertain.",
+]
+TEXT = "No evidence of pneumonia. Denies chest pain. Father had colon cancer."
+
+
+def read(marked):
+    """Return a sentence without marks, and the place and the flags of each mention."""
+    text, mentions = "", []
+    for piece in marked.split("["):
+        mention, closed, after = piece.rpartition("]")
+        words, _, flags = mention.partition("/")
+        if closed:
+            mentions.append((len(text), len(text) + len(words), tuple(flags.split(",")) if flags else ()))
+        text += words + after
+    return text, mentions
+
+
+def flags_of(nlp, marked):
+    """Return the flags that the pipeline finds, and those that are expected."""
+    text, mentions = read(marked)
+    doc = nlp.make_doc(text)
+    doc.ents = [doc.char_span(start, end, label="FINDING") for start, end, _ in mentions]
+    return [ent._.assertion for ent in nlp(doc).ents], [flags for _, _, flags in mentions]
+
+
+def make(lang="en", **settings):
+    nlp = spacy.blank(lang)
+    nlp.add_pipe("assertion_detector", config=settings)
+    return nlp
+
+
+@pytest.fixture(scope="module")
+def nlp():
+    pytest.importorskip("negspacy")
+    return make()
+
+
+@pytest.fixture
+def found():
+    """A pipeline that finds three mentions and their flags."""
+    pytest.importorskip("negspacy")
+    nlp = make()
+    ruler = nlp.add_pipe("entity_ruler", first=True)
+    names = ("pneumonia", "chest pain", "colon cancer")
+    ruler.add_patterns([{"label": "FINDING", "pattern": name} for name in names])
+    return nlp
+
+
+def check(doc):
+    assert [(ent.text, ent._.assertion) for ent in doc.ents] == [
+        ("pneumonia", ("negated",)),
+        ("chest pain", ("negated",)),
+        ("colon cancer", ("family",)),
+    ]
+
+
+def test_there_are_sixty_sentences_with_every_flag():
+    assert len({*RIGHT, *MISSED}) >= 60
+    expected = [flags for marked in RIGHT for *_, flags in read(marked)[1]]
+    assert {flag for flags in expected for flag in flags} == set(FLAGS)
+    assert () in expected
+
+
+@pytest.mark.parametrize("marked", RIGHT)
+def test_sentence(nlp, marked):
+    flags, expected = flags_of(nlp, marked)
+    assert flags == expected
+
+
+@pytest.mark.parametrize("marked", MISSED)
+def test_known_misses_stay_known(nlp, marked):
+    flags, expected = flags_of(nlp, marked)
+    assert flags != expected
+
+
+# --- what a cue reaches
+
+
+def test_a_cue_does_not_leave_its_sentence(found):
+    doc = found("No evidence of sepsis. Pneumonia was found. No pneumonia\n\npneumonia")
+    assert [ent._.assertion for ent in doc.ents] == [("negated",), ()]
+    check(found(TEXT))
+
+
+def test_the_end_of_a_line_ends_a_cue_if_wanted(found):
+    text = "No pneumonia\nchest pain\n"
+    assert [ent._.assertion for ent in found(text).ents] == [("negated",), ("negated",)]
+    found.get_pipe("assertion_detector").break_at_lines = True
+    assert [ent._.assertion for ent in found(text).ents] == [("negated",), ()]
+
+
+def test_a_name_that_holds_a_cue_denies_nothing(nlp):
+    marked = "[Migraine without aura] causes [headache], and no [Migraine without aura/negated] causes [rash/negated]."
+    flags, expected = flags_of(nlp, marked)
+    assert flags == expected
+
+
+def test_sentences_of_the_document_are_used(found):
+    doc = found.make_doc("No sepsis and pneumonia today")
+    doc[3].is_sent_start = True
+    assert [ent._.assertion for ent in found(doc).ents] == [()]
+    assert [ent._.assertion for ent in found(doc.text).ents] == [("negated",)]
+    assert not found(doc.text).has_annotation("SENT_START")  # what is guessed is not written
+
+
+def test_a_text_without_sentences_is_cut(found):
+    doc = found("No pneumonia " + "and pneumonia " * 200)
+    assert [ent._.assertion for ent in doc.ents][:120] == [("negated",)] * 120
+    assert doc.ents[-1]._.assertion == ()
+
+
+def test_a_mention_over_two_sentences_counts_in_the_first(nlp):
+    doc = nlp.make_doc("No fever. Chills.")
+    doc.spans["both"] = [Span(doc, 1, 4), Span(doc, 3, 4)]
+    nlp.get_pipe("assertion_detector").spans_key = "both"
+    try:
+        assert [span._.assertion for span in nlp(doc).spans["both"]] == [("negated",), ()]
+    finally:
+        nlp.get_pipe("assertion_detector").spans_key = None
+
+
+def test_mentions_of_a_span_group_may_overlap_and_stand_in_any_order(nlp):
+    doc = nlp.make_doc("Mild asthma. No severe chronic pain.")
+    doc.spans["found"] = [Span(doc, 6, 8), Span(doc, 1, 2), Span(doc, 5, 8), Span(doc, 7, 8)]
+    other = make(spans_key="found")
+    other.tokenizer = nlp.tokenizer
+    found = [span._.assertion for span in other.get_pipe("assertion_detector")(doc).spans["found"]]
+    assert found == [("negated",), (), ("negated",), ("negated",)]
+
+
+@needs_negspacy
+@pytest.mark.parametrize("text", ["", " ", "\n\n", "no", "No evidence."])
+def test_texts_without_mentions_stay_as_they_are(text):
+    assert not make()(text).user_data
+
+
+# --- settings
+
+
+def test_flags_of_another_run_are_replaced(found):
+    doc = found.make_doc("A pneumonia.")
+    doc.ents = [Span(doc, 1, 2, label="FINDING")]
+    set_assertion(doc.ents[0], ["negated"])
+    assert found.get_pipe("assertion_detector")(doc).ents[0]._.assertion == ()
+
+
+@needs_negspacy
+def test_own_cues_replace_all(found):
+    cues = module.default_cues()
+    cues["negated"]["following_negations"].append("absent")
+    assert flags_of(make(cues=cues), "[Jaundice/negated] was absent. Father had [gout/family].") == (
+        [("negated",), ("family",)],
+        [("negated",), ("family",)],
+    )
+    spanish = make("es", cues={"negated": {"preceding_negations": ["sin"]}})
+    assert flags_of(spanish, "Sin [fiebre/negated]. Posible [gripe].") == ([("negated",), ()], [("negated",), ()])
+    assert spanish.get_pipe("assertion_detector").flags == ("negated",)
+    assert "absent" not in module.default_cues()["negated"]["following_negations"]
+
+
+@needs_negspacy
+@pytest.mark.parametrize("cues", [{"doubtful": {}}, {"negated": {"before": ["no"]}}])
+def test_unknown_flags_and_lists_are_refused(cues):
+    with pytest.raises(SapbertError, match="E406"):
+        make(cues=cues)
+
+
+@needs_negspacy
+def test_another_language_gets_a_warning():
+    with pytest.warns(UserWarning, match=r"\[W414\] The language of the pipeline is 'es'"):
+        make("es")
+
+
+def test_the_extra_is_named_where_negspacy_is_missing(monkeypatch):
+    monkeypatch.setitem(sys.modules, "negspacy", None)
+    with pytest.raises(SapbertError, match=r"\[E542\] .*negspacy.*spacy-sapbert\[assertion\]"):
+        make()
+
+
+# --- the attribute
+
+
+def test_a_mention_has_no_flags_without_the_component():
+    doc = spacy.blank("en")("No pneumonia")
+    module.register()
+    assert doc[1:2]._.assertion == ()
+    doc[1:2]._.assertion = ["negated"]
+    assert doc[1:2]._.assertion == get_assertion(doc[1:2]) == ("negated",)
+
+
+def test_documents_keep_their_flags(found):
+    doc = found(TEXT)
+    check(Doc(found.vocab).from_bytes(doc.to_bytes()))
+    check(pickle.loads(pickle.dumps(doc)))
+    (again,) = DocBin().from_bytes(DocBin(store_user_data=True, docs=[doc]).to_bytes()).get_docs(found.vocab)
+    check(again)
+    assert {key[1] for key in doc.user_data} == {"assertion"}  # nothing of the library
+
+
+def test_pipelines_keep_the_component(found, tmp_path):
+    found.to_disk(tmp_path / "saved")
+    check(spacy.load(tmp_path / "saved")(TEXT))
+    check(pickle.loads(pickle.dumps(found))(TEXT))
+    for doc in found.pipe([TEXT] * 3, n_process=2):
+        check(doc)
+
+
+def test_links_carry_the_flags(small_kb):
+    pytest.importorskip("negspacy")
+    nlp = spacy.blank("en")
+    nlp.add_pipe("concept_matcher", config={"kb": str(small_kb.path)})
+    nlp.add_pipe("sapbert_linker", config={"kb": str(small_kb.path), "encoder": "none"})
+    (mention,) = nlp("No cystic fibrosis.").ents
+    assert mention._.links[0].assertion == ()
+    nlp.add_pipe("assertion_detector")
+    (mention,) = nlp("No cystic fibrosis.").ents
+    assert [(link.concept_id, link.assertion) for link in mention._.links] == [("D003550", ("negated",))]
+    mention._.links = mention._.links
+    assert mention._.links[0].assertion == ("negated",)
