@@ -54,7 +54,7 @@ class BoundedTokenizer(Tokenizer):
         cuts = [0, *_cuts(string), len(string)]
         pieces = [super(BoundedTokenizer, self).__call__(string[start:end]) for start, end in pairwise(cuts)]
         # a special case can set the norm of a token
-        joined = Doc.from_docs(pieces, ensure_whitespace=False, attrs=["NORM"], exclude=["tensor"])
+        joined = Doc.from_docs(pieces, ensure_whitespace=False, attrs=["NORM"])
         assert joined is not None  # there are two pieces or more
         return joined
 
