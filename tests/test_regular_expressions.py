@@ -1,4 +1,4 @@
-"""No regular expression of the package takes more than linear time: no text of a user can make it hang.
+"""No regular expression and no component takes more than linear time: no text of a user can make it hang.
 
 Run as a program, the file measures the times in a process of its own, and prints a line of JSON a case: its name and
 the processor seconds for `SMALL` and `LARGE` characters.
@@ -9,15 +9,20 @@ from __future__ import annotations
 import ast
 import importlib
 import json
+import re
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+import spacy
+from spacy.language import Language
+from spacy.tokens import Doc, Span
 
 import spacy_sapbert
 from spacy_sapbert.errors import SapbertError
@@ -204,6 +209,32 @@ def _nodes(n: int) -> str:
     return f'{{"graphs": [{{"nodes": [\n{nodes}]}}]}}'
 
 
+@cache
+def _blank() -> Language:
+    return spacy.blank("en")
+
+
+@cache
+def _component(name: str) -> Callable[[Doc], Doc]:
+    return _blank().add_pipe(name)
+
+
+@cache
+def _tokenizer() -> Callable[[str], Doc]:
+    return _module("pipeline.tokenizer").make_biomedical_tokenizer()(_blank())
+
+
+def _doc(again: str, n: int) -> Doc:
+    words = re.findall(r"\w+|\W", again) * max(1, n // len(again))
+    return Doc(_blank().vocab, words=words, spaces=[False] * len(words))
+
+
+def _mention(doc: Doc) -> Doc:
+    last = max((token.i + 1 for token in doc[-2:] if not token.is_space), default=0)
+    doc.ents = [Span(doc, 0, last, label="X")] if last else []
+    return doc
+
+
 # The patterns that are made or called in functions, and readers as a whole; each is given a number of characters.
 FUNCTIONS: dict[str, Callable[[int], object]] = {
     "corpora.reader.guess_format": lambda n: _guess("\r" * n + "a"),
@@ -273,6 +304,29 @@ FUNCTIONS: dict[str, Callable[[int], object]] = {
         for code in ("de", "en", "es", "fr")
     },
     **{f"text.languages.{code}": lambda n, code=code: _call_rules(code, n) for code in ("de", "en", "es", "fr")},
+    **{
+        f"pipeline.abbreviation_resolver {again!r}": lambda n, again=again: _component("abbreviation_resolver")(
+            _doc(again, n)
+        )
+        for again in ("heart attack (HA) ", "HA (heart attack) ", "(a) x (b) y ", "CANCER (C) OF ")
+    },
+    "pipeline.abbreviation_resolver, other definitions": lambda n: _component("abbreviation_resolver")(
+        _doc("".join(f"heart attack{row} (HA{row}) " for row in range(n // 44)), 1)
+    ),
+    **{
+        f"pipeline.concept_matcher {again!r}": lambda n, again=again: _component("concept_matcher")(_doc(again, n // 4))
+        for again in ("cancer and ", "lung-cancer-", "breast cancer (BC) ", "a1l|!.,")
+    },
+    **{
+        f"pipeline.composite_splitter and sapbert_linker {again!r}": lambda n, again=again: _component(
+            "sapbert_linker"
+        )(_component("composite_splitter")(_mention(_doc(again, n // 8))))
+        for again in ("cancer and ", "(", "a/b/", "heart attack (HA) ", "β-α")
+    },
+    **{
+        f"pipeline.tokenizer.BoundedTokenizer {again!r}": lambda n, again=again: _tokenizer()(again * (n // len(again)))
+        for again in ("(", '"', "([)]", "\N{GRINNING FACE}", "http://a.b/", "a")
+    },
     "text.long_forms._strategies": lambda n: _module("text.long_forms").find_long_form(
         "A" * 30 + "!s", "as " * (n // 3), 0.9
     ),

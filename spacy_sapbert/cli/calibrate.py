@@ -14,6 +14,7 @@ from ..corpora.reader import FORMATS
 from ..errors import Errors, SapbertError
 from ..types import AnnotatedDocument
 from .corpora import Ids, read_documents
+from .inputs import JoinPassages
 from .progress import show, stderr_console, table_of_numbers, track
 from .saving import check_output, save_pipeline
 
@@ -51,6 +52,7 @@ def calibrate(
     ] = None,
     type: Annotated[str | None, typer.Option(help="Use only mentions of this type.")] = None,
     ids: Ids = None,
+    join_passages: JoinPassages = True,
     prior: Annotated[
         bool, typer.Option("--prior", help="Also fit a prior: how often each concept is annotated.")
     ] = False,
@@ -88,7 +90,7 @@ def calibrate(
     nlp = load_pipeline(pipeline)
     result = calibration.calibrate(
         nlp,
-        read_documents(corpus, format, ids),
+        read_documents(corpus, format, ids, join_passages=join_passages),
         type=type,
         prior=prior,
         precision=precision,

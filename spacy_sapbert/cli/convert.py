@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,11 +15,13 @@ from rich.table import Table
 
 from ..corpora.document_ids import DocumentIds
 from ..corpora.mention_types import has_type
+from ..corpora.passages import PassageCounts
 from ..corpora.reader import FORMATS, read_corpus
 from ..corpora.report import Report
 from ..errors import Errors, SapbertError, Warnings
 from ..types import AnnotatedDocument
 from .corpora import Ids
+from .inputs import JoinPassages
 from .options import split_pairs
 from .progress import track
 
@@ -51,6 +54,7 @@ def convert(
         str | None, typer.Option(help="Encoding of text files. Default: UTF-8, or Latin-1 for askapatient.")
     ] = None,
     strict: Annotated[bool, typer.Option(help="Stop at the first broken record.")] = False,
+    join_passages: JoinPassages = True,
 ) -> None:
     """Convert annotated corpora to one .spacy file for `spacy train`.
 
@@ -65,29 +69,37 @@ def convert(
     console = Console(stderr=True)
     report = Report()
     split = DocumentIds(ids) if ids else None
-    documents = _documents(
-        inputs, report, split, format=format, encoding=encoding, strict=strict, types=types, names=names
+    passages = PassageCounts()
+    read = partial(
+        read_corpus,
+        format=format,
+        encoding=encoding,
+        strict=strict,
+        report=report,
+        ids=split,
+        passages=passages if join_passages else None,
     )
+    documents = _documents(inputs, report, split, read, types=types, names=names)
     if kb:
         documents = _with_known_ids(documents, kb, report)
     write_docbin(track(_docs(documents, nlp, split_tokens, report), console), output)
     _warn_of_missing_types([*(types or []), *names], report)
     _show(report, console, output)
+    if passages.records:
+        console.print(str(passages))
 
 
 def _documents(
     inputs: list[Path],
     report: Report,
     split: DocumentIds | None,
+    read: Callable[[Path], Iterator[AnnotatedDocument]],
     *,
-    format: str | None,
-    encoding: str | None,
-    strict: bool,
     types: list[str] | None,
     names: dict[str, str],
 ) -> Iterator[AnnotatedDocument]:
     for path in inputs:
-        for document in read_corpus(path, format, encoding=encoding, strict=strict, report=report, ids=split):
+        for document in read(path):
             kept = tuple(
                 mention._replace(label=names.get(mention.label, mention.label))
                 for mention in document.mentions

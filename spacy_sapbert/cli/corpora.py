@@ -9,8 +9,10 @@ from typing import Annotated
 import typer
 
 from ..corpora.document_ids import DocumentIds
+from ..corpora.passages import PassageCounts
 from ..corpora.reader import read_corpus
 from ..types import AnnotatedDocument
+from .progress import stderr_console
 
 Ids = Annotated[
     Path | None,
@@ -18,13 +20,20 @@ Ids = Annotated[
 ]
 
 
-def read_documents(corpus: Path, format: str | None, ids: Path | None) -> Iterator[AnnotatedDocument]:
+def read_documents(
+    corpus: Path, format: str | None, ids: Path | None, *, join_passages: bool
+) -> Iterator[AnnotatedDocument]:
     """Yield the documents of a corpus. If there is a file of ids, yield only these documents.
+
+    After the last document, the number of joined records is reported on standard error, if there are any.
 
     Raises:
         SapbertError: The errors of `read_corpus` and `DocumentIds`.
     """
     split = DocumentIds(ids) if ids else None
-    yield from read_corpus(corpus, format, ids=split)
+    passages = PassageCounts()
+    yield from read_corpus(corpus, format, ids=split, passages=passages if join_passages else None)
+    if passages.records:
+        stderr_console().print(str(passages))
     if split:
         split.check()

@@ -24,6 +24,7 @@ from .inputs import (
     Gold,
     IdColumn,
     Inputs,
+    JoinPassages,
     NProcess,
     Pipeline,
     Strict,
@@ -69,6 +70,7 @@ def discover(
     title_column: TitleColumn = None,
     encoding: Encoding = None,
     gold: Gold = False,
+    join_passages: JoinPassages = True,
 ) -> None:
     """Find new names: linked mentions whose text is not yet a name of their concept.
 
@@ -79,7 +81,8 @@ def discover(
     """
     console = stderr_console()
     problems = Problems(console, strict=strict)
-    sources = with_formats(corpus, format, ReadOptions(format, text_column, id_column, title_column, encoding, gold))
+    reading = ReadOptions(format, text_column, id_column, title_column, encoding, gold, join_passages)
+    sources = with_formats(corpus, format, reading)
     from ..io.pipelines import LinkingPipeline
     from ..kb.new_names import Discovery, table_lines
 
@@ -102,6 +105,7 @@ def discover(
         found = discovery.ranked(min_documents)
         for line in table_lines(found[:limit], linking.kb):
             write(line)
+    problems.show_passages()
     counts += discovery.counts
     left = {"broken_records": problems.count, "in_too_few_documents": counts["candidates"] - len(found)}
     show_values({**{name: counts[name] for name in _COUNTS}, **left, "written": len(found[:limit])})

@@ -17,6 +17,7 @@ from .corpora import Ids, read_documents
 from .evaluate_concepts import concepts
 from .evaluate_pipeline import pipeline
 from .evaluate_separation import separation
+from .inputs import JoinPassages
 from .progress import json_to, show, stderr_console, table_of_numbers, track
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ def linking(
     format: Format = None,
     type: Type = None,
     ids: Ids = None,
+    join_passages: JoinPassages = True,
     predictions: Annotated[
         Path | None, typer.Option(help="File for the predictions, one JSON line per mention.")
     ] = None,
@@ -65,7 +67,7 @@ def linking(
     from ..io.pipelines import load_pipeline
 
     nlp = load_pipeline(pipeline)
-    documents = track(read_documents(corpus, format, ids), stderr_console())
+    documents = track(read_documents(corpus, format, ids, join_passages=join_passages), stderr_console())
     with error_report(nlp, errors) if errors else nullcontext() as report:
         result = evaluate_linking(nlp, documents, type=type, predictions=predictions, each=report)
     if report:

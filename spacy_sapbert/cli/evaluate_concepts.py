@@ -9,8 +9,9 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from ..corpora.reader import FORMATS, read_corpus
+from ..corpora.reader import FORMATS
 from .corpora import Ids, read_documents
+from .inputs import JoinPassages
 from .progress import show, stderr_console, table_of_numbers, track
 
 
@@ -29,6 +30,7 @@ def concepts(
         typer.Option(help="Training corpus, in the same format. With it, rare concepts are measured separately."),
     ] = None,
     ids: Ids = None,
+    join_passages: JoinPassages = True,
     k: Annotated[int, typer.Option("--k", min=1, help="Number of concepts to predict per document.")] = 10,
     type: Annotated[str | None, typer.Option(help="Measure only concepts whose mentions have this type.")] = None,
     gold_mentions: Annotated[
@@ -50,9 +52,9 @@ def concepts(
     allowed = read_labels(labels) if labels else None
     result = evaluate_concepts(
         load_pipeline(pipeline),
-        track(read_documents(corpus, format, ids), stderr_console()),
+        track(read_documents(corpus, format, ids, join_passages=join_passages), stderr_console()),
         labels=allowed,
-        train=read_corpus(train, format) if train else None,
+        train=read_documents(train, format, None, join_passages=join_passages) if train else None,
         k=k,
         type=type,
         gold_mentions=gold_mentions,

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from ..corpora.reader import FORMATS
 from .corpora import Ids, read_documents
+from .inputs import JoinPassages
 from .options import split_pairs
 from .progress import show, stderr_console, table_of_numbers, track
 
@@ -31,6 +32,7 @@ def pipeline(
     ] = None,
     type: Annotated[str | None, typer.Option(help="Compare only mentions of this type.")] = None,
     ids: Ids = None,
+    join_passages: JoinPassages = True,
     label: Annotated[
         list[str] | None,
         typer.Option(help="Type in the corpus for a label of the pipeline: DISEASE=Disease. Repeatable."),
@@ -49,7 +51,7 @@ def pipeline(
     labels = dict(split_pairs("--label", label))
     result = evaluate_pipeline(
         load_pipeline(pipeline),
-        track(read_documents(corpus, format, ids), stderr_console()),
+        track(read_documents(corpus, format, ids, join_passages=join_passages), stderr_console()),
         type=type,
         labels=labels,
         gold_mentions=gold_mentions,

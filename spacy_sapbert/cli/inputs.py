@@ -40,6 +40,10 @@ DisplayLanguage = Annotated[
     typer.Option(help="Show preferred names in this language, such as es, where there are any."),
 ]
 NProcess = Annotated[int, typer.Option(min=1, help="Number of processes.")]
+JoinPassages = Annotated[
+    bool,
+    typer.Option(help="Read consecutive records of pubtator and bioc with the same id as one document."),
+]
 TextColumn = Annotated[str | None, typer.Option(help=_TEXT_HELP)]
 IdColumn = Annotated[str | None, typer.Option(help=_ID_HELP)]
 TitleColumn = Annotated[str | None, typer.Option(help=_TITLE_HELP)]

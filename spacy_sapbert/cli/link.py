@@ -30,6 +30,7 @@ from .inputs import (
     Gold,
     IdColumn,
     Inputs,
+    JoinPassages,
     NProcess,
     Pipeline,
     Strict,
@@ -69,6 +70,7 @@ def link(
     title_column: TitleColumn = None,
     encoding: Encoding = None,
     gold: Gold = False,
+    join_passages: JoinPassages = True,
     display_language: DisplayLanguage = None,
     also: Also = None,
     mapping: CodeMapping = None,
@@ -80,7 +82,8 @@ def link(
     Broken records are reported, counted and left out.
     With --output, an interrupted run keeps the finished documents. Start it again with --resume.
     """
-    sources = with_formats(inputs, format, ReadOptions(format, text_column, id_column, title_column, encoding, gold))
+    reading = ReadOptions(format, text_column, id_column, title_column, encoding, gold, join_passages)
+    sources = with_formats(inputs, format, reading)
     if resume and restart:
         raise typer.BadParameter("give either --resume or --restart", param_hint="--restart")
     to = to or output_format(output)
@@ -95,6 +98,7 @@ def link(
         counts = run.stream(to, output)
     else:
         counts = run.with_journal(to, output, resume=resume, restart=restart)
+    problems.show_passages()
     done = f"{counts['documents']:,} documents, {counts['mentions']:,} mentions, {counts['linked']:,} of them linked"
     run.console.print(f"{done}; {run.problems.count:,} broken records left out")
 

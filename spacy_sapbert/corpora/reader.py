@@ -15,6 +15,7 @@ from . import askapatient, cometa
 from .bioc import read_bioc
 from .document_ids import DocumentIds
 from .mention_tables import is_header, read_names
+from .passages import PassageCounts, join_annotated
 from .pubtator import read_pubtator
 from .report import Report
 from .source import Source
@@ -44,6 +45,7 @@ _READERS: dict[str, Callable[[Source], Iterator[AnnotatedDocument]]] = {
 }
 _ENCODINGS = {"askapatient": askapatient.ENCODING}
 FORMATS = tuple(_READERS)
+_PASSAGES = frozenset({"pubtator", "ncbi", "bioc"})
 
 
 def read_corpus(
@@ -54,6 +56,7 @@ def read_corpus(
     strict: bool = False,
     report: Report | None = None,
     ids: DocumentIds | None = None,
+    passages: PassageCounts | None = None,
 ) -> Iterator[AnnotatedDocument]:
     """Read an annotated corpus as a stream.
 
@@ -65,6 +68,8 @@ def read_corpus(
         strict: Raise an error at the first broken record. Otherwise, broken records are counted and skipped.
         report: Takes the counts. Without it, a warning at the end reports broken records.
         ids: Yield only these documents. The others are read as well, so their problems are reported.
+        passages: Join consecutive records of PubTator and BioC with the same id, and count them here. None keeps them
+            separate.
 
     Yields:
         The documents in the order of the file. Ids are canonical, and mentions are sorted by offsets. The text of a
@@ -79,7 +84,10 @@ def read_corpus(
     if format not in _READERS:
         raise SapbertError(Errors.E202.format(format=format, formats=", ".join(FORMATS)))
     source = Source(path, report or Report(), encoding or _ENCODINGS.get(format, "utf-8"), strict)
-    return _read(_READERS[format], source, ids, warn=report is None)
+    documents = _READERS[format](source)
+    if passages is not None and format in _PASSAGES:
+        documents = join_annotated(documents, passages)
+    return _read(documents, source, ids, warn=report is None)
 
 
 def guess_format(path: Path, encoding: str = "utf-8") -> str:
@@ -128,9 +136,9 @@ def _is_askapatient(cells: list[str]) -> bool:
 
 
 def _read(
-    reader: Callable[[Source], Iterator[AnnotatedDocument]], source: Source, ids: DocumentIds | None, warn: bool
+    documents: Iterator[AnnotatedDocument], source: Source, ids: DocumentIds | None, warn: bool
 ) -> Iterator[AnnotatedDocument]:
-    for document in reader(source):
+    for document in documents:
         if ids and not ids.takes(document.doc_id):
             source.report.unlisted += 1
             continue

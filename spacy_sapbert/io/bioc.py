@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
 from .corpus_ids import joined_ids
+from .passages import PassagePlaces
 from .tables import table_rows
 
 SOURCE = "spacy-sapbert"
@@ -15,7 +17,7 @@ _XML_HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n<collection>\n'
 # XML has no date of its own here, so that the same documents give the same bytes
 _COLLECTION = {"source": SOURCE, "date": "", "key": ""}
 # the columns of the table that an annotation has as fields of its own
-_ELSEWHERE = frozenset({"doc_id", "start", "end", "offsets", "text", "label", "snippet", "concept_id"})
+_ELSEWHERE = frozenset({"doc_id", "start", "end", "offsets", "passage", "text", "label", "snippet", "concept_id"})
 _FIRST_VALID = " "
 _INVALID = {code: " " for code in (*range(ord(_FIRST_VALID)), 0xFFFE, 0xFFFF) if chr(code) not in "\t\n\r"}
 _IN_TEXT = {"\r": "&#13;"}  # parsers turn a plain CR into LF
@@ -43,16 +45,24 @@ def bioc_json_pieces(records: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _document(record: Mapping[str, Any]) -> Values:
-    """Return a document as BioC JSON has it. The title is a passage of its own."""
-    text, title = record["text"], record.get("title", "")
-    bounds = [(0, len(title), "title"), (len(title) + 1, len(text), "abstract")] if title else [(0, len(text), "text")]
-    passages = [_passage(text, start, end, type) for start, end, type in bounds if start < end or start == 0]
-    last = len(passages) - 1
+    """Return a document as BioC JSON has it. The title is a passage of its own, and so is each joined record."""
+    text = record["text"]
+    bounds = [bound for bound in _bounds(record) if bound[0] < bound[1] or bound[0] == 0]
+    passages = [_passage(text, *bound) for bound in bounds]
+    starts = [start for start, _, _ in bounds]
     for number, entity in enumerate(record["entities"], start=1):
         # a mention may begin in the title and end in the text
-        inside = last if entity["start"] >= bounds[last][0] else 0
+        inside = max(0, bisect_right(starts, entity["start"]) - 1)
         passages[inside]["annotations"].append(_annotation(number, record, entity))
     return {"id": record["id"], "infons": {}, "passages": passages, "annotations": [], "relations": []}
+
+
+def _bounds(record: Mapping[str, Any]) -> list[tuple[int, int, str]]:
+    """Return start, end and type of the passages."""
+    title, places = record.get("title", ""), PassagePlaces(record)
+    first, *others = zip(places.starts, places.ends, strict=True)
+    begin = [(0, len(title), "title"), (len(title) + 1, first[1], "abstract")] if title else [(0, first[1], "text")]
+    return [*begin, *((start, end, "text") for start, end in others)]
 
 
 def _passage(text: str, start: int, end: int, type: str) -> Values:
@@ -74,7 +84,7 @@ def _annotation(number: int, record: Mapping[str, Any], entity: Mapping[str, Any
 
 def _infons(record: Mapping[str, Any], entity: Mapping[str, Any]) -> dict[str, str]:
     """Return type, ids and the values of each link. The keys of the second part of a composite end in `.2`."""
-    rows = list(table_rows([{**record, "entities": [entity]}]))
+    rows = list(table_rows([{**record, "entities": [entity], "passages": ()}]))  # BioC counts in the document
     infons = {"type": entity["label"], "identifier": joined_ids(entity)}
     for number, row in enumerate(rows, start=1):
         suffix = f".{number}" if number > 1 else ""

@@ -57,9 +57,8 @@ def to_dataframe(
         types = {str: module.String, int: module.Int64, float: module.Float64, bool: module.Boolean}
         return module.DataFrame(columns, schema={column: types[kind] for column, kind in kinds.items()})
     dtypes = {str: object, int: "int64", float: "float64", bool: "bool"}
-    return module.DataFrame(
-        {column: module.Series(columns[column], dtype=dtypes[kind]) for column, kind in kinds.items()}
-    )
+    of_columns = {column: dtypes[kind] for column, kind in kinds.items()} | {"passage": "Int64"}  # it can be null
+    return module.DataFrame({column: module.Series(columns[column], dtype=of_columns[column]) for column in kinds})
 
 
 def _records(

@@ -8,11 +8,12 @@ from pathlib import Path
 
 from rich.console import Console
 
+from ..corpora.passages import PassageCounts, place_passages, runs, shifted
 from ..errors import SapbertError
 from ..files import without_gz
 from .annotated_files import read_bioc_file, read_spacy_file
 from .folders import files_of
-from .formats import ANNOTATED, STDIN, InputFormat, input_format, suffix_format
+from .formats import ANNOTATED, PASSAGES, STDIN, InputFormat, input_format, suffix_format
 from .sources import DocumentSource, InputDocument, Problems, ReadOptions, in_unicode
 from .table_files import read_csv, read_parquet, read_tsv
 from .text_files import read_jsonl, read_lines, read_names, read_pubtator_file, read_text
@@ -35,6 +36,8 @@ _SHOWN_SUFFIXES = 5
 
 def read_documents(path: Path, options: ReadOptions, problems: Problems) -> Iterator[InputDocument]:
     """Read one input as a stream.
+
+    Consecutive records of one article are joined, see `ReadOptions.join_passages`.
 
     Of a folder, all files of a known format are read, in the order of `files_of`. The id of a text file is its path
     relative to the folder. A file that cannot be read is reported, and the others are read.
@@ -100,7 +103,22 @@ def fault(text: str, max_length: int) -> str | None:
 
 def _read_file(path: Path, name: str, options: ReadOptions, problems: Problems) -> Iterator[InputDocument]:
     source = DocumentSource(path, name=in_unicode(name), problems=problems, encoding=options.encoding or "")
-    return _READERS[options.format or input_format(path)](source, options)
+    format = options.format or input_format(path)
+    documents = _READERS[format](source, options)
+    return _joined(documents, problems.passages) if options.join_passages and format in PASSAGES else documents
+
+
+def _joined(records: Iterable[InputDocument], counts: PassageCounts) -> Iterator[InputDocument]:
+    for run in runs(records, counts):
+        first = run[0]
+        if len(run) == 1:
+            yield first
+            continue
+        text, passages = place_passages([record.text for record in run], [record.title for record in run])
+        placed = zip(run, passages, strict=True)
+        mentions = tuple(shifted(mention, at.start) for record, at in placed for mention in record.mentions or ())
+        given = None if first.mentions is None else mentions
+        yield first._replace(text=text, mentions=given, passages=passages)
 
 
 def _read_folder(folder: Path, options: ReadOptions, problems: Problems) -> Iterator[InputDocument]:

@@ -44,6 +44,9 @@ class OutputFormat(str, Enum):
 ANNOTATED = (InputFormat.pubtator, InputFormat.bioc, InputFormat.spacy)
 """The input formats with annotated mentions."""
 
+PASSAGES = (InputFormat.pubtator, InputFormat.bioc)
+"""The input formats whose files can have a record for each passage of an article."""
+
 _INPUT_SUFFIXES = {
     ".txt": InputFormat.text,
     ".jsonl": InputFormat.jsonl,

@@ -13,6 +13,7 @@ from .bioc import bioc_json_pieces, bioc_pieces
 from .corpus_ids import joined_ids
 from .formats import OutputFormat
 from .html import html_pieces
+from .passages import PassagePlaces
 from .tables import csv_pieces, tsv_pieces, write_parquet
 
 # characters that some programs read as the end of a line or a column; one blank each, so that offsets stay
@@ -62,15 +63,27 @@ def _pubtator_pieces(records: Records) -> Iterator[str]:
 
 
 def _pubtator(record: Mapping[str, Any]) -> str:
+    """Return one PubTator record for each passage of the document, as it was read."""
     doc_id = encode_id(record["id"])
-    text, title = record["text"], record.get("title")
+    places = PassagePlaces(record)
+    passages = [
+        _pubtator_head(doc_id, record["text"][start:end], title)
+        for start, end, title in zip(places.starts, places.ends, places.titles, strict=True)
+    ]
+    for entity in record["entities"]:
+        number = places.number(entity["start"])
+        shift, limit = places.starts[number], places.ends[number]
+        start, end = entity["start"], min(entity["end"], limit)  # a mention can reach into the next passage
+        text = entity["text"][: end - start]
+        cells = doc_id, str(start - shift), str(end - shift), _one_line(text), _one_line(entity["label"])
+        passages[number].append("\t".join((*cells, joined_ids(entity))))
+    return "".join("\n".join(lines) + "\n\n" for lines in passages)
+
+
+def _pubtator_head(doc_id: str, text: str, title: str) -> list[str]:
     # without a title, the whole text takes its place: an empty title would shift all offsets by one
     head, body = (title, text[len(title) + 1 :]) if title else (text, "")
-    lines = [f"{doc_id}|t|{_one_line(head)}", f"{doc_id}|a|{_one_line(body)}"]
-    for entity in record["entities"]:
-        place = doc_id, str(entity["start"]), str(entity["end"])
-        lines.append("\t".join((*place, _one_line(entity["text"]), _one_line(entity["label"]), joined_ids(entity))))
-    return "\n".join(lines) + "\n\n"
+    return [f"{doc_id}|t|{_one_line(head)}", f"{doc_id}|a|{_one_line(body)}"]
 
 
 def _one_line(text: str) -> str:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, cast
 import spacy
 from spacy.language import Language
 from spacy.pipeline import DependencyParser, EntityRecognizer
+from spacy.tokenizer import Tokenizer
 from spacy.tokens import Doc, Span
 from spacy.util import is_package, raise_error
 
@@ -21,6 +22,7 @@ from ..kb.knowledge_base import KnowledgeBase
 from ..pipeline.factories import ASSERTION, LINKER, MATCHER, PREPARING, SENTENCIZER
 from ..pipeline.gold_mentions import GOLD_SPANS, gold_doc
 from ..pipeline.mentions import mentions_of
+from ..pipeline.tokenizer import BoundedTokenizer
 from ..types import AnnotatedDocument
 from .documents import InputDocument, Problems, sound
 
@@ -49,7 +51,7 @@ class LinkedDocument(NamedTuple):
 
 
 def load_pipeline(name: str) -> Language:
-    """Load a pipeline.
+    """Load a pipeline. spaCy's own tokenizer becomes one that takes linear time, see `BoundedTokenizer`.
 
     Args:
         name: A folder, or the name of an installed package.
@@ -58,12 +60,15 @@ def load_pipeline(name: str) -> Language:
         SapbertError: E501 there is no such pipeline. E502 it cannot be loaded.
     """
     try:
-        return spacy.load(name)
+        nlp = spacy.load(name)
     except SapbertError:
         raise
     except Exception as error:  # configs, components and models raise errors without a common base class
         code = Errors.E502 if Path(name).exists() or is_package(name) else Errors.E501
         raise SapbertError(code.format(name=name, reason=_describe(error))) from error
+    if type(nlp.tokenizer) is Tokenizer:  # a tokenizer of another class may do something else
+        nlp.tokenizer = BoundedTokenizer.like(nlp.tokenizer)
+    return nlp
 
 
 class _Feed:

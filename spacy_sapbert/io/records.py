@@ -9,6 +9,7 @@ from typing import Any
 from spacy.tokens import Doc, Span
 
 from ..corpora.docs import DOC_ID, offsets_of
+from ..corpora.passages import Passage
 from ..kb.code_systems import CodeSystems
 from ..kb.knowledge_base import ConceptLabel, KnowledgeBase
 from ..pipeline.attributes import get_abbreviation_occurrences, get_assertion, get_concepts, get_kb_ents, get_links
@@ -37,8 +38,9 @@ def record_of(
         codes: Finds the codes of each link in other vocabularies.
 
     Returns:
-        JSON values with the keys "id", "text", "title" (if there is one), "entities", "abbreviations", "concepts" (if
-        there are any), "code_systems" (with `codes`) and "meta" (if there is any).
+        JSON values with the keys "id", "text", "title" (if there is one), "passages" (if several records are one
+        document), "entities", "abbreviations", "concepts" (if there are any), "code_systems" (with `codes`) and "meta"
+        (if there is any).
     """
     document = item.document
     # a tokenizer that changes the text changes its length
@@ -53,6 +55,7 @@ def record_of(
         text=text,
         language=language,
         codes=codes,
+        passages=document.passages,
     )
 
 
@@ -67,6 +70,7 @@ def doc_record(
     text: str | None = None,
     language: str = "",
     codes: CodeSystems | None = None,
+    passages: Sequence[Passage] = (),
 ) -> Record:
     """Return the record of a `Doc`, see `record_of`.
 
@@ -80,6 +84,7 @@ def doc_record(
         text: The text of the `Doc`, if it is known. spaCy builds it on each access.
         language: See `KnowledgeBase.labels_of`.
         codes: Finds the codes of each link in other vocabularies.
+        passages: The places of the joined records in the text.
     """
     text = doc.text if text is None else text
     links = [get_links(mention) for mention in mentions]
@@ -89,6 +94,8 @@ def doc_record(
     record: Record = {"id": str(doc.user_data.get(DOC_ID, "")) if doc_id is None else doc_id, "text": text}
     if title:
         record["title"] = title
+    if passages:
+        record["passages"] = [passage._asdict() for passage in passages]
     record["entities"] = [
         _entity(text, mention, of_mention, candidates, labels, pieces)
         for mention, of_mention, candidates in zip(mentions, links, kb_ents, strict=True)

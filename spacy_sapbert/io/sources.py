@@ -12,6 +12,7 @@ from typing import BinaryIO, NamedTuple
 
 from rich.console import Console
 
+from ..corpora.passages import Passage, PassageCounts
 from ..corpora.source import Source
 from ..errors import Errors, SapbertError
 from ..files import open_text
@@ -37,6 +38,7 @@ class InputDocument(NamedTuple):
         title: The title. If there is one, the text starts with it and a blank.
         meta: The other values of the document's record, as JSON values.
         mentions: The mentions to link. None if the pipeline is to find them.
+        passages: The places of the records in the text, if several records are one document.
     """
 
     doc_id: str
@@ -45,6 +47,7 @@ class InputDocument(NamedTuple):
     title: str = ""
     meta: Mapping[str, object] = {}
     mentions: tuple[Mention, ...] | None = None
+    passages: tuple[Passage, ...] = ()
 
 
 class Problems:
@@ -57,6 +60,7 @@ class Problems:
     Attributes:
         count: Number of records that are left out.
         duplicates: Number of documents with the id of an earlier document.
+        passages: Number of records that were joined to documents.
     """
 
     def __init__(self, console: Console, *, strict: bool = False) -> None:
@@ -64,6 +68,7 @@ class Problems:
         self.strict = strict
         self.count = 0
         self.duplicates = 0
+        self.passages = PassageCounts()
         self._ids: set[int] = set()
 
     def report(self, place: str, reason: object) -> None:
@@ -76,6 +81,11 @@ class Problems:
             raise SapbertError(Errors.E506.format(place=place, reason=reason))
         self.count += 1
         self.console.print(f"{place}: {reason}; left out")
+
+    def show_passages(self) -> None:
+        """Report how many records were joined to documents, if any. Call it once, after all documents are read."""
+        if self.passages.records:
+            self.console.print(str(self.passages))
 
     def check_id(self, document: InputDocument) -> None:
         """Report a document with the id of an earlier document. Only the first ones are shown."""
@@ -103,6 +113,7 @@ class ReadOptions(NamedTuple):
         title_column: The column of the title. Default: "title", if there is one.
         encoding: The encoding of text files. Default: UTF-8, or the one that a byte order mark shows.
         gold: Keep the annotated mentions of the documents.
+        join_passages: Read consecutive records of PubTator and BioC with the same id as one document.
     """
 
     format: InputFormat | None
@@ -111,6 +122,7 @@ class ReadOptions(NamedTuple):
     title_column: str | None = None
     encoding: str | None = None
     gold: bool = False
+    join_passages: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import Errors, SapbertError
 from ..files import replacing, without_gz
 from ..types import NIL, SCORE_DIGITS
+from .passages import PassagePlaces
 
 if TYPE_CHECKING:
     import pyarrow
@@ -21,6 +22,7 @@ COLUMNS: dict[str, type] = {
     "start": int,
     "end": int,
     "offsets": str,
+    "passage": int,
     "text": str,
     "label": str,
     "snippet": str,
@@ -63,14 +65,20 @@ Row = dict[str, Any]
 def table_rows(records: Iterable[Mapping[str, Any]]) -> Iterator[Row]:
     """Yield the rows of records: one for each link, and one for a mention without links.
 
+    If several records of a file are one document, offsets are those in the record of the mention, as in the file.
+
     Yields:
         The value of each of the `COLUMNS`, then the codes of each code system of the record. A missing value is None.
     """
     for record in records:
         systems = record.get("code_systems", ())
+        places = PassagePlaces(record)
         for entity in record["entities"]:
+            number = places.number(entity["start"])
+            passage = number + 1 if record.get("passages") else None
             for link in entity["links"] or [_no_link(entity)]:
-                yield _row(record["id"], entity, link) | _code_cells(link, systems)
+                row = _row(record["id"], entity, link, passage, places.starts[number])
+                yield row | _code_cells(link, systems)
 
 
 def columns_of(records: Iterable[Mapping[str, Any]]) -> tuple[dict[str, type], Iterator[Mapping[str, Any]]]:
@@ -182,14 +190,15 @@ def _one_line(text: str) -> str:
     return escaped(text) if text.isprintable() else escaped(text).translate(_BLANKS)
 
 
-def _row(doc_id: str, entity: Mapping[str, Any], link: Mapping[str, Any]) -> Row:
+def _row(doc_id: str, entity: Mapping[str, Any], link: Mapping[str, Any], passage: int | None, shift: int) -> Row:
     runner_up, rejected = link["runner_up"] or {}, link["rejected"] or {}
     offsets = link.get("offsets") or entity.get("offsets")
     values = (
         doc_id,
-        entity["start"],
-        entity["end"],
-        ";".join(f"{start} {end}" for start, end in offsets) if offsets else None,
+        entity["start"] - shift,
+        entity["end"] - shift,
+        ";".join(f"{start - shift} {end - shift}" for start, end in offsets) if offsets else None,
+        passage,
         entity["text"],
         entity["label"],
         entity["snippet"],

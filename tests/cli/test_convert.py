@@ -214,3 +214,15 @@ def test_a_tokenizer_that_there_is_not(corpus, tmp_path):
     result = run(corpus, tmp_path / "gold.spacy", "--tokenizer", "spacy-sapbert.Tokeniser.v1")
     assert "E216" in str(result.exception)
     assert "spacy-sapbert.BiomedicalTokenizer.v1" in str(result.exception)
+
+
+def test_passages_with_one_id_become_one_document(corpus, tmp_path):
+    corpus.write_text("1|t|Lithium (Li).\n1|a|\n\n1|t|Li\n1|a|\n1\t0\t2\tLi\tChemical\tD008094\n")
+    joined, alone = tmp_path / "joined.spacy", tmp_path / "alone.spacy"
+    result = run(corpus, joined)
+    assert "2 records are passages of 1 documents" in " ".join(result.stderr.split())
+    (document,) = read_corpus(joined)
+    assert (document.text, document.mentions[0][:3]) == ("Lithium (Li).\nLi", (14, 16, "Li"))
+    separate = run(corpus, alone, "--no-join-passages")
+    assert "are passages of" not in separate.stderr
+    assert [one.text for one in read_corpus(alone)] == ["Lithium (Li).", "Li"]

@@ -126,3 +126,30 @@ def test_what_cannot_be_done_is_told(workplace, command, corpus, options, code):
 def test_broken_lines_are_left_out(workplace, command):
     finished = command("evaluate", "pipeline", "PIPELINE", "bad.txt", "--format", "pubtator")
     assert "[E511]" in finished.err
+
+
+PASSAGES = """\
+1|t|Aspirin and breast and ovarian cancer (BOC).
+1|a|
+1\t12\t37\tbreast and ovarian cancer\tDisease\tD001943|D010051
+
+1|t|BOC again
+1|a|
+1\t0\t3\tBOC\tDisease\tD001943|D010051
+"""
+
+
+@pytest.mark.parametrize("measure", ["pipeline", "linking"])
+def test_passages_are_one_document(workplace, command, measure):
+    Path("passages.txt").write_text(PASSAGES)
+    joined = command("evaluate", measure, "PIPELINE", "passages.txt")
+    assert "2 records are passages of 1 documents" in told(joined)
+    alone = command("evaluate", measure, "PIPELINE", "passages.txt", "--no-join-passages")
+    assert "passages of" not in told(alone)
+    results = [json.loads(one.out) for one in (joined, alone)]
+    if measure == "pipeline":
+        assert [result["documents"] for result in results] == [1, 2]
+        assert [result["ner_untyped"]["gold"] for result in results] == [2, 2]
+    else:
+        # only in the whole article, the short form has a long form
+        assert [result["strict_all"]["acc@1"] for result in results] == [100.0, 50.0]

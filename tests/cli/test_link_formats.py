@@ -101,3 +101,114 @@ def test_every_input_can_be_written_to_every_output(name, command, linking_folde
             doc_id, places = _places(output, format)
             assert doc_id == ("7.txt" if name == "folder" else "7"), format
             assert places == PLACES, format
+
+
+ARTICLE = """\
+7|t|On cystic fibrosis (CF)
+7|a|It is common.
+
+7|t|Methods
+7|a|CF was treated with aspirin.
+
+7|t|No title CF
+7|a|
+
+8|t|CF alone
+8|a|
+
+7|t|Aspirin later
+7|a|
+
+"""
+PASSAGE_LINKS = [(1, 3, 18), (1, 20, 22), (2, 8, 10), (2, 28, 35), (3, 9, 11)]
+
+
+@pytest.fixture
+def article(tmp_path):
+    path = tmp_path / "article.pubtator"
+    path.write_text(ARTICLE)
+    return path
+
+
+def _link(command, linking_folder, article, to, *options):
+    output = article.with_name(f"o.{to}")
+    finished = command("link", linking_folder, article, *options, "-o", output)
+    assert finished.status == 0, finished.err
+    return output.read_text(), " ".join(finished.err.split())
+
+
+def test_abbreviations_of_one_passage_are_resolved_in_the_others(command, linking_folder, article):
+    text, told = _link(command, linking_folder, article, "jsonl")
+    first, alone, later = map(json.loads, text.splitlines())
+    assert [entity["kb_id"] for entity in first["entities"]] == ["D003550"] * 3 + ["D001241", "D003550"]
+    places = [(entity["start"], entity["end"]) for entity in first["entities"]]
+    assert all(
+        first["text"][start:end] == one["text"] for (start, end), one in zip(places, first["entities"], strict=True)
+    )
+    assert [first["text"][one["start"] : one["end"]] for one in first["passages"]] == [
+        "On cystic fibrosis (CF) It is common.",
+        "Methods CF was treated with aspirin.",
+        "No title CF",
+    ]
+    assert [one["long_form"] for one in first["abbreviations"]] == ["cystic fibrosis"] * 3
+    assert alone["abbreviations"] == []
+    assert "passages" not in alone
+    assert later["id"] == "7"
+    assert told.count("3 records are passages of 1 documents, since consecutive ids repeat") == 1
+    assert told.count("an earlier document has the same id '7'") == 1
+
+
+def test_pubtator_gives_back_the_records_with_their_own_offsets(command, linking_folder, article):
+    text, _ = _link(command, linking_folder, article, "pubtator")
+    heads = [line for line in text.splitlines() if "|t|" in line or "|a|" in line]
+    assert heads == [line for line in ARTICLE.splitlines() if line]
+    records = list(read_corpus(article.with_name("o.pubtator"), strict=True))
+    found = [(one.start, one.end) for record in records[:3] for one in record.mentions]
+    assert found == [place[1:] for place in PASSAGE_LINKS]
+    assert all(record.text[one.start : one.end] == one.text for record in records for one in record.mentions)
+
+
+def test_tables_have_the_passage_and_the_offsets_in_it(command, linking_folder, article):
+    text, _ = _link(command, linking_folder, article, "csv")
+    rows = [row for row in csv.DictReader(text.splitlines()) if row["passage"]]
+    assert [(int(row["passage"]), int(row["start"]), int(row["end"])) for row in rows] == PASSAGE_LINKS
+
+
+def test_bioc_counts_in_the_joined_text(command, linking_folder, article):
+    text, _ = _link(command, linking_folder, article, "bioc.json")
+    document = json.loads(text)["documents"][0]
+    assert [(one["offset"], one["infons"]["type"]) for one in document["passages"]] == [
+        (0, "title"),
+        (24, "abstract"),
+        (38, "text"),
+        (75, "text"),
+    ]
+    for passage in document["passages"]:
+        for one in passage["annotations"]:
+            start = one["locations"][0]["offset"] - passage["offset"]
+            assert passage["text"][start : start + one["locations"][0]["length"]] == one["text"]
+            assert "passage" not in one["infons"]
+
+
+def test_passages_can_stay_alone(command, linking_folder, article):
+    text, told = _link(command, linking_folder, article, "jsonl", "--no-join-passages")
+    assert len(text.splitlines()) == 5
+    assert "passages of" not in told
+    assert told.count("an earlier document has the same id '7'") == 3
+
+
+def test_given_mentions_of_passages_move_with_them(command, linking_folder, article):
+    article.write_text("7|t|A title\n7|a|\n\n7|t|CF (cystic fibrosis)\n7|a|\n7\t0\t2\tCF\tDisease\tD1\n")
+    text, _ = _link(command, linking_folder, article, "jsonl", "--gold")
+    ((entity,),) = [json.loads(line)["entities"] for line in text.splitlines()]
+    assert (entity["start"], entity["end"], entity["text"], entity["kb_id"]) == (8, 10, "CF", "D003550")
+
+
+def test_a_mention_that_reaches_into_the_next_passage_is_cut(tmp_path):
+    passages = [{"start": 0, "end": 4, "title": ""}, {"start": 5, "end": 9, "title": ""}]
+    entity = {"start": 0, "end": 7, "text": "abcd\nef", "label": "X", "kb_id": "", "links": []}
+    record = {"id": "1", "text": "abcd\nefgh", "passages": passages, "entities": [entity]}
+    write_records([record], OutputFormat.pubtator, tmp_path / "o.pubtator")
+    first, second = read_corpus(tmp_path / "o.pubtator", strict=True)
+    assert [(one.start, one.end, one.text) for one in first.mentions] == [(0, 4, "abcd")]
+    assert second.mentions == ()

@@ -9,6 +9,7 @@ from spacy_sapbert.io import pipelines
 from spacy_sapbert.io.documents import InputDocument, Problems
 from spacy_sapbert.io.pipelines import LinkingPipeline
 from spacy_sapbert.io.records import record_of
+from spacy_sapbert.pipeline.tokenizer import BoundedTokenizer
 
 
 @Language.component("fails_on_zebras")
@@ -91,3 +92,11 @@ def test_a_run_that_is_not_read_to_its_end_leaves_the_memory_zone(linking):
     results.close()
     run(linking, ["somethingelse"])
     assert "somethingelse" in linking.nlp.vocab.strings
+
+
+def test_spacys_own_tokenizer_is_replaced_by_one_that_takes_linear_time(linking_folder):
+    loaded = pipelines.load_pipeline(str(linking_folder))
+    assert type(loaded.tokenizer) is BoundedTokenizer
+    text = "It isn't (e.g.) 3.5 % of U.S. women."
+    assert [token.text for token in loaded.make_doc(text)] == [token.text for token in spacy.blank("en")(text)]
+    assert len(loaded.make_doc("(" * 20_000)) == 20_000

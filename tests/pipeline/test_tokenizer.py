@@ -2,9 +2,11 @@ import pickle
 
 import pytest
 import spacy
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from spacy.util import registry
+
+from spacy_sapbert.pipeline.tokenizer import LONGEST_PIECE, BoundedTokenizer
 
 NLP = spacy.blank("en", config={"nlp": {"tokenizer": {"@tokenizers": "spacy-sapbert.BiomedicalTokenizer.v1"}}})
 PLAIN = spacy.blank("en")
@@ -77,3 +79,47 @@ def test_it_can_be_pickled():
 def test_languages_without_rules_get_ours():
     make = registry.tokenizers.get("spacy-sapbert.BiomedicalTokenizer.v1")()
     assert [token.text for token in make(spacy.blank("xx"))("K(+)")] == ["K", "(", "+", ")"]
+
+
+BOUNDED = BoundedTokenizer.like(PLAIN.tokenizer)
+
+
+def tokens(doc):
+    return [(token.text, token.norm_, token.whitespace_) for token in doc]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        " ",
+        "It isn't (e.g.) 3.5 % of U.S. women, http://a.org/b?c=d :-) don't.",
+        "(" * LONGEST_PIECE + " a",
+        "ACGT" * 30_000 + " is a sequence",
+    ],
+)
+def test_a_bounded_tokenizer_gives_the_same_tokens(text):
+    assert tokens(BOUNDED(text)) == tokens(PLAIN.tokenizer(text))
+
+
+@given(st.text(alphabet="aK3+-/()[]. '", max_size=60))
+def test_a_bounded_tokenizer_changes_no_short_run(text):
+    assert tokens(BOUNDED(text)) == tokens(PLAIN.tokenizer(text))
+
+
+@settings(max_examples=25)
+@given(st.text(alphabet="aé(.\n ", max_size=9), st.integers(1, 700), st.text(alphabet="a( '\t", max_size=9))
+def test_a_bounded_tokenizer_loses_no_character_of_long_runs(text, times, end):
+    assert BOUNDED(text * times + end).text == text * times + end
+
+
+def test_long_runs_are_cut_after_a_sign():
+    text = "word," + "a" * (LONGEST_PIECE - 3) + ")don't " + "don't"
+    doc = BOUNDED(text)
+    assert [token.text for token in doc][:2] == ["word", ","]
+    assert [(token.text, token.norm_) for token in doc[-2:]] == [("do", "do"), ("n't", "not")]
+    assert not any(map(doc.has_annotation, ("SENT_START", "ENT_IOB", "DEP")))  # nothing seems to be annotated
+
+
+def test_ten_thousand_brackets_give_as_many_tokens():
+    assert len(BOUNDED("(" * 10_000)) == len(NLP.make_doc("(" * 10_000)) == 10_000
