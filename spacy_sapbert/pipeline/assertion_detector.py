@@ -158,7 +158,7 @@ class AssertionDetector(Pipe):
         if self._detectors is None:
             cues = default_cues() if self._cues is None else self._cues
             for key in _KEYS:  # they must outlive the memory zone of the first documents
-                self.nlp.vocab.strings.add(key, allow_transient=False)
+                self.nlp.vocab.strings.add(key, allow_transient=False)  # type: ignore[call-arg]
             self._detectors = {flag: self._build(cues[flag]) for flag in self.flags}
         return self._detectors
 
