@@ -26,6 +26,8 @@ _LONGEST = 256
 _MASK = "_"  # no cue: "without" in "migraine without aura" denies nothing
 _MENTIONS = "mentions"
 _NEGEX = "negex"
+# the keys of negspaCy's patterns, as it writes them
+_KEYS = ("pseudo", "Preceding", "Following", "Termination")
 
 
 @Language.factory(
@@ -155,6 +157,8 @@ class AssertionDetector(Pipe):
         """Return the detectors. They are built at first use, when the tokenizer of a saved pipeline is loaded."""
         if self._detectors is None:
             cues = default_cues() if self._cues is None else self._cues
+            for key in _KEYS:  # they must outlive the memory zone of the first documents
+                self.nlp.vocab.strings.add(key, allow_transient=False)  # type: ignore[call-arg]
             self._detectors = {flag: self._build(cues[flag]) for flag in self.flags}
         return self._detectors
 

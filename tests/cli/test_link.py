@@ -49,6 +49,7 @@ def test_every_line_of_text_is_a_document(command, linking_folder, tmp_path):
                 "text": "CF",
                 "label": "Entity",
                 "snippet": "Cystic fibrosis ([CF]) and aspirin.",
+                "assertion": [],
                 "kb_id": "D003550",
                 "kb_ents": first["entities"][0]["kb_ents"],
                 "links": first["entities"][0]["links"],
@@ -59,6 +60,7 @@ def test_every_line_of_text_is_a_document(command, linking_folder, tmp_path):
                 "text": "aspirin",
                 "label": "Entity",
                 "snippet": "Cystic fibrosis (CF) and [aspirin].",
+                "assertion": [],
                 "kb_id": "D001241",
                 "kb_ents": [{"id": "D001241", "score": 1.0, "preferred_name": "Aspirin"}],
                 "links": [

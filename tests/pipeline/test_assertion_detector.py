@@ -219,6 +219,12 @@ def test_texts_without_mentions_stay_as_they_are(text):
     assert not make()(text).user_data
 
 
+def test_every_memory_zone_has_the_same_flags(found):
+    for _ in range(3):
+        with found.memory_zone():
+            check(found(TEXT))
+
+
 # --- settings
 
 

@@ -9,7 +9,7 @@ from spacy.tokens import Span
 from spacy_sapbert.cli.web.page import Page
 from spacy_sapbert.io.documents import InputDocument
 from spacy_sapbert.io.pipelines import LinkedDocument
-from spacy_sapbert.pipeline.attributes import set_composite_splits, set_kb_ents, set_links
+from spacy_sapbert.pipeline.attributes import set_assertion, set_composite_splits, set_kb_ents, set_links
 from spacy_sapbert.types import Link
 
 EVIL = "<script>alert('1')</script>\"'>"
@@ -82,6 +82,13 @@ def test_a_tie_and_other_candidates_are_shown(show):
 def test_a_mention_that_was_not_split(page, web_nlp):
     item = linked(web_nlp, "CF and cold", Link("CF and cold", "D003550", 0.9, "CF"), composite_splits=[("CF", "cold")])
     assert "Not split. Possible splits: CF + cold ." in words(page.render("", item))[0]
+
+
+def test_flags_of_a_mention_are_shown(page, web_nlp):
+    item = linked(web_nlp, "CF", Link("CF", "D003550", 0.9, "CF"))
+    assert "Flagged" not in words(page.render("", item))[0]
+    set_assertion(item.mentions[0], ["negated", "family"])
+    assert "Flagged as negated, family." in words(page.render("", item))[0]
 
 
 def test_a_calibrated_probability_is_shown(page, web_nlp):
