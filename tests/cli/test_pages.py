@@ -68,6 +68,11 @@ def test_outputs(run_page):
     assert "Myocardial Infarction" in Path("links.csv").read_text()
 
 
+@pytest.mark.usefixtures("place")
+def test_troubleshooting(run_page):
+    run_page("troubleshooting")
+
+
 def test_umls(place, run_page, make_encoder):
     Path("2024AA").mkdir()
     names = [("C9000001", "ENG", "MSH", "Infarct"), ("C9000001", "ENG", "SNOMEDCT_US", "Heart Attack")]
