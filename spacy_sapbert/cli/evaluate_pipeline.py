@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,11 +11,14 @@ import typer
 from rich.table import Table
 
 from ..corpora.reader import FORMATS
+from ..errors import Warnings
+from ..types import AnnotatedDocument
 from .corpora import Ids, read_documents
 from .inputs import JoinPassages
 from .options import split_pairs
 from .progress import show, stderr_console, table_of_numbers, track
 
+_LEAST_SHARE = 0.05  # fewer mentions at the same characters may be chance
 _ROWS = {
     "ner": "mentions",
     "ner_untyped": "… of any type",
@@ -37,6 +41,10 @@ def pipeline(
         list[str] | None,
         typer.Option(help="Type in the corpus for a label of the pipeline: DISEASE=Disease. Repeatable."),
     ] = None,
+    rename: Annotated[
+        list[str] | None,
+        typer.Option(help="Rename a type of the corpus, as OLD=NEW. Several can get one name. Repeatable."),
+    ] = None,
     gold_mentions: Annotated[
         bool, typer.Option("--gold-mentions", help="Link the gold mentions instead of those that the pipeline finds.")
     ] = False,
@@ -48,19 +56,31 @@ def pipeline(
     from ..evaluation.pipeline import evaluate_pipeline
     from ..io.pipelines import load_pipeline
 
-    labels = dict(split_pairs("--label", label))
+    labels, names = dict(split_pairs("--label", label)), dict(split_pairs("--rename", rename))
+    documents = read_documents(corpus, format, ids, join_passages=join_passages)
     result = evaluate_pipeline(
         load_pipeline(pipeline),
-        track(read_documents(corpus, format, ids, join_passages=join_passages), stderr_console()),
+        track(_renamed(documents, names), stderr_console()),
         type=type,
         labels=labels,
         gold_mentions=gold_mentions,
         predictions=predictions,
     )
-    show(_table(result), result)
+    show(_table(result, type), result)
 
 
-def _table(result: Mapping[str, Any]) -> Table:
+def _renamed(documents: Iterable[AnnotatedDocument], names: Mapping[str, str]) -> Iterator[AnnotatedDocument]:
+    seen: set[str] = set()
+    for document in documents:
+        seen.update(one.label for one in document.mentions)
+        renamed = (one._replace(label=names.get(one.label, one.label)) for one in document.mentions)
+        yield document._replace(mentions=tuple(renamed))
+    if missing := names.keys() - seen:
+        message = Warnings.W202.format(missing=", ".join(sorted(missing)), known=", ".join(sorted(seen)))
+        warnings.warn(message, stacklevel=2)
+
+
+def _table(result: Mapping[str, Any], type: str | None) -> Table:
     table = table_of_numbers("found and annotated", "gold", "found", "right", "P", "R", "F1")
     for measure, title in _ROWS.items():
         _add_row(table, title, result[measure])
@@ -72,16 +92,30 @@ def _table(result: Mapping[str, Any]) -> Table:
         others = ", ".join(f"{label} ({n:,})" for label, n in result["other_labels"].items())
         table.caption += f"\nlabels that the corpus does not have: {others}; map them with {_mapping(result)}"
     if result["ner"]["f1"] is None:
-        table.caption += "\nno label of the pipeline is one of the corpus, so nothing was compared by label (–)"
+        wanted = "one of the corpus" if type is None else type
+        table.caption += f"\nno label of the pipeline is {wanted}, so nothing was compared by label (–)"
     return table
 
 
 def _mapping(result: Mapping[str, Any]) -> str:
-    """Return the options that map labels to those of the corpus that differ only in case, or else a pattern of them."""
+    """Return the options that map labels to those of the corpus, or else a pattern of them.
+
+    A label fits one that differs only in case, or else those of the corpus at the same characters.
+    """
     of_corpus = {label.casefold(): label for label, one in result["ner"]["types"].items() if one["gold"]}
-    same = {label: of_corpus.get(label.casefold()) for label in result["other_labels"]}
-    options = [f"--label {label}={corpus}" for label, corpus in same.items() if corpus]
+    options = []
+    for label in result["other_labels"]:
+        same = of_corpus.get(label.casefold())
+        fitting = [same] if same else _frequent(result["same_places"][label])
+        if len(fitting) == 1:
+            options.append(f"--label {label}={fitting[0]}")
+        else:  # the corpus has finer labels
+            options += [f"--rename {one}={label}" for one in fitting]
     return " ".join(options) or "--label PIPELINE=CORPUS"
+
+
+def _frequent(labels: Mapping[str, int]) -> list[str]:
+    return [label for label, n in labels.items() if n >= _LEAST_SHARE * sum(labels.values())]
 
 
 def _add_row(table: Table, title: str, figures: Mapping[str, Any]) -> None:

@@ -21,7 +21,7 @@ from ..errors import Errors, SapbertError, Warnings
 from ..files import open_output
 from ..kb.knowledge_base import KnowledgeBase
 from ..metrics.counts import SetCounts, micro, total
-from ..metrics.spans import Comparison
+from ..metrics.spans import Comparison, places
 from ..pipeline.factories import RETRIEVER
 from ..pipeline.gold_mentions import GOLD_SPANS, on_spans
 from ..pipeline.mentions import mentions_of
@@ -61,15 +61,17 @@ def evaluate_pipeline(
         predictions: Write a JSON line for each document to this file. The file appears when it is complete.
 
     Returns:
-        Counts, and one entry per measure. The counts are `documents`, `without_a_name` and `other_labels`.
+        Counts, and one entry per measure. The counts are `documents`, `without_a_name`, `other_labels` and
+        `same_places`.
         `without_a_name` counts the pairs of a document and a gold concept that the vocabulary lacks. `other_labels`
-        counts the found mentions of each label that no gold mention has.
+        counts the found mentions of each label that no gold mention has. `same_places` counts, for each of these
+        labels, the labels of the gold mentions at the same characters.
         The measures are `ner` (characters and label), `ner_untyped` (characters alone), `span_id` (characters and all
         ids), `span_id_single` and `document_id`. `span_id_single` leaves out gold mentions with several ids.
         `document_id` compares unique pairs of a document and an id. Each has the counts `gold`, `found` and `right`,
         and the percentages `p`, `r` and `f1`.
-        A percentage without cases is None: `p` without found mentions, `r` without gold ones. So are
-        all percentages by label if the pipeline and the corpus have no label in common.
+        A percentage without cases is None: `p` without found mentions, `r` without gold ones. So are all
+        percentages of what cannot match: while there are `other_labels`, those of a label that only one side has.
         Labels count for `ner` only. `types` of `ner`, `span_id` and `document_id` compares the gold and found mentions
         of one label.
 
@@ -86,7 +88,7 @@ def evaluate_pipeline(
             if doc.text != gold.text:
                 raise SapbertError(Errors.E208.format(doc_id=gold.doc_id, lang=nlp.lang))
             found = _found(gold, doc, linker.spans_key, {} if gold_mentions else labels or {})
-            tally.found.update(mention.label for mention in found.mentions)
+            tally.add_labels(gold, found)
             found = found._replace(mentions=_with_label(found.mentions, type))
             counts = tally(gold, found)
             if write:
@@ -97,7 +99,7 @@ def evaluate_pipeline(
     if not tally.found:
         components = ", ".join(nlp.pipe_names)
         warnings.warn(Warnings.W557.format(n=tally.documents, components=components), stacklevel=2)
-    return tally.report()
+    return tally.report(type)
 
 
 def _of_type(
@@ -154,8 +156,18 @@ class _Tally:
         self._types: defaultdict[str, defaultdict[str, SetCounts]] = defaultdict(lambda: defaultdict(lambda: _NOTHING))
         self.labels: Counter[str] = Counter()
         self.found: Counter[str] = Counter()
+        self._same_places: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self.documents = 0
         self._without_a_name = 0
+
+    def add_labels(self, gold: AnnotatedDocument, found: AnnotatedDocument) -> None:
+        """Count the labels of all found mentions, and those of the gold mentions at the same characters."""
+        at: defaultdict[tuple[int, int], set[str]] = defaultdict(set)
+        for start, end, label in places(gold.mentions):
+            at[start, end].add(label)
+        for start, end, label in places(found.mentions):
+            self._same_places[label].update(at.get((start, end), ()))
+        self.found.update(mention.label for mention in found.mentions)
 
     def __call__(self, gold: AnnotatedDocument, found: AnnotatedDocument) -> Counts:
         """Return the counts of this document, by measure."""
@@ -168,22 +180,30 @@ class _Tally:
         self._without_a_name += sum(not self._kb.find_id(concept_id) for concept_id in self._compare.concepts(gold))
         return counts
 
-    def report(self) -> dict[str, Any]:
+    def report(self, type: str | None) -> dict[str, Any]:
         others = {label: n for label, n in sorted(self.found.items()) if label not in self.labels}
         result: dict[str, Any] = {
             "documents": self.documents,
             "without_a_name": self._without_a_name,
             "other_labels": others,
+            "same_places": {label: dict(self._same_places[label].most_common()) for label in others},
             **{measure: _figures(counts) for measure, counts in self.counts.items()},
         }
         for measure in MEASURES:
             types = ((label, counts[measure]) for label, counts in sorted(self._types.items()))
             result[measure]["types"] = {label: _figures(one) for label, one in types if one.gold or one.predicted}
-        if self.found and self.found.keys() == others.keys():  # the labels differ, so nothing was compared by label
-            compared_by_label = [of_type for measure in MEASURES for of_type in result[measure]["types"].values()]
-            for figures in (result["ner"], *compared_by_label):
-                figures.update(p=None, r=None, f1=None)
+        for figures in self._without_a_match(result, type) if others else ():
+            figures.update(p=None, r=None, f1=None)
         return result
+
+    def _without_a_match(self, result: Mapping[str, Any], type: str | None) -> Iterator[dict[str, Any]]:
+        """Yield the figures that compare nothing, because the pipeline has other labels than the corpus."""
+        if type is not None and type not in self.found:
+            yield from (result[measure] for measure in self.counts)
+        elif self.found.keys().isdisjoint(self.labels):
+            yield result["ner"]
+        for measure in MEASURES:
+            yield from (one for one in result[measure]["types"].values() if not (one["gold"] and one["found"]))
 
 
 def _add(totals: defaultdict[str, SetCounts], counts: Counts) -> None:

@@ -16,6 +16,7 @@ def read_bioc_file(source: DocumentSource, options: ReadOptions) -> Iterator[Inp
         mentions = document.mentions if options.gold else None
         meta = {"title": title} if title else {}
         yield InputDocument(document.doc_id, document.text, source.place(line), title, meta, mentions)
+    source.show_moved_passages()
     if options.gold:
         source.show_mismatches()
 

@@ -193,6 +193,12 @@ class DocumentSource(Source):
                 chunk = handle.read(_CHUNK)
                 yield chunk
 
+    def show_moved_passages(self) -> None:
+        """Report how many passages are not at the offsets that the file has for them, if any."""
+        if self.report.shifted:
+            moved = f"{self.report.shifted:,} passages overlap or are far apart, so each follows the one before"
+            self.problems.console.print(f"{self.file}: {moved}; the offsets of the output count in this text")
+
     def show_mismatches(self) -> None:
         """Report how many annotated mentions differ from the text at their offsets, if any."""
         if self.report.mismatched:

@@ -19,8 +19,8 @@ _CHUNK = 1 << 20
 def total_documents(sources: Sequence[tuple[Path, ReadOptions]]) -> int | None:
     """Count the documents of inputs without reading them as documents.
 
-    The number is meant for a progress bar. It can be a little too high, because it includes broken records and blank
-    lines.
+    The number is meant for a progress bar. It can be too high, because it includes broken records, blank lines and each
+    passage of an article.
 
     Args:
         sources: Files and folders, each with its options; `-` is standard input.

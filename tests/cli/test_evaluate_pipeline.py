@@ -49,7 +49,9 @@ def test_a_pipeline_is_measured(workplace, command):
     assert "mentions 5 2 0 – – – … Chemical 1 0 0 – – –" in told(finished)
     assert "… of any type 5 2 2 100.00 40.00 57.14 mentions with their concepts 4 2 2" in told(finished)
     assert "2 documents; 1 of the concepts are not in the vocabulary" in told(finished)
-    assert "labels that the corpus does not have: Entity (2); map them with --label PIPELINE=CORPUS" in told(finished)
+    assert result["same_places"] == {"Entity": {"Chemical": 1, "Disease": 1}}
+    options = "--rename Chemical=Entity --rename Disease=Entity"
+    assert f"labels that the corpus does not have: Entity (2); map them with {options}" in told(finished)
     assert "no label of the pipeline is one of the corpus" in told(finished)
 
 
@@ -153,3 +155,42 @@ def test_passages_are_one_document(workplace, command, measure):
     else:
         # only in the whole article, the short form has a long form
         assert [result["strict_all"]["acc@1"] for result in results] == [100.0, 50.0]
+
+
+def test_types_of_the_corpus_can_be_renamed(workplace, command):
+    names = "--rename", "Disease=Entity", "--rename", "Chemical=Entity"
+    finished = command("evaluate", "pipeline", "PIPELINE", "corpus.txt", *names)
+    result = json.loads(finished.out)
+    assert (result["other_labels"], result["same_places"]) == ({}, {})
+    assert result["ner"]["types"] == {"Entity": {"gold": 5, "found": 2, "right": 2, "p": 100.0, "r": 40.0, "f1": 57.14}}
+    alone = command("evaluate", "pipeline", "PIPELINE", "corpus.txt", *names, "--type", "Entity")
+    assert json.loads(alone.out)["ner"]["f1"] == 57.14
+
+
+def test_a_renamed_type_that_is_not_there_is_told(workplace, command):
+    with pytest.warns(UserWarning, match=r"W202.*type Gene.*Chemical, Disease"):
+        command("evaluate", "pipeline", "PIPELINE", "corpus.txt", "--rename", "Gene=Entity")
+
+
+def test_the_option_is_named_for_labels_with_mentions_at_the_same_places(workplace, command):
+    Path("one.txt").write_text("1|t|Zebra and aspirin\n1|a|\n1\t10\t17\taspirin\tDrug\tX2\n")
+    finished = command("evaluate", "pipeline", "PIPELINE", "one.txt", "--format", "pubtator")
+    assert "map them with --label Entity=Drug" in told(finished)
+    mapped = command("evaluate", "pipeline", "PIPELINE", "one.txt", "--format", "pubtator", "--label", "Entity=Drug")
+    assert json.loads(mapped.out)["ner"]["f1"] == 100.0
+
+
+def test_a_type_that_no_label_has_gives_no_figures(workplace, command):
+    """All found mentions have another label, so a recall of 0 would say nothing about the pipeline."""
+    finished = command("evaluate", "pipeline", "PIPELINE", "corpus.txt", "--type", "Disease")
+    result = json.loads(finished.out)
+    for measure in ("ner", "ner_untyped", "span_id", "span_id_single", "document_id"):
+        assert [result[measure][name] for name in ("p", "r", "f1")] == [None] * 3, measure
+    assert "0.00" not in told(finished)
+    assert "no label of the pipeline is Disease" in told(finished)
+
+
+def test_a_type_that_was_never_found_has_a_recall_of_0_if_all_labels_match(workplace, command):
+    Path("drug.txt").write_text(CORPUS.replace("\tDisease\t", "\tEntity\t").replace("Chemical", "Drug"))
+    finished = command("evaluate", "pipeline", "PIPELINE", "drug.txt")
+    assert json.loads(finished.out)["ner"]["types"]["Drug"]["r"] == 0.0

@@ -212,3 +212,26 @@ def test_a_mention_that_reaches_into_the_next_passage_is_cut(tmp_path):
     first, second = read_corpus(tmp_path / "o.pubtator", strict=True)
     assert [(one.start, one.end, one.text) for one in first.mentions] == [(0, 4, "abcd")]
     assert second.mentions == ()
+
+
+def _full_text(*offsets):
+    texts = "On cystic fibrosis (CF).", "CF is common.", "CF was treated with aspirin."
+    passages = "".join(
+        f"<passage><offset>{offset}</offset><text>{text}</text></passage>"
+        for offset, text in zip(offsets, texts, strict=True)
+    )
+    return f"<collection><document><id>7</id>{passages}</document></collection>"
+
+
+def test_a_bioc_document_is_one_text_with_the_offsets_of_its_passages(command, linking_folder, tmp_path):
+    path = tmp_path / "full.xml"
+    path.write_text(_full_text(0, 25, 49))  # ten blanks lie between the last two
+    text, told = _link(command, linking_folder, path, "jsonl")
+    record = json.loads(text)
+    assert [one["long_form"] for one in record["abbreviations"]] == ["cystic fibrosis"] * 3
+    assert [one["start"] for one in record["abbreviations"]] == [20, 25, 49]
+    assert "passages" not in told
+    path.write_text(_full_text(0, 0, 1000))
+    text, told = _link(command, linking_folder, path, "jsonl")
+    assert [one["start"] for one in json.loads(text)["abbreviations"]] == [20, 25, 39]
+    assert "2 passages overlap or are far apart" in told

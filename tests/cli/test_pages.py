@@ -75,6 +75,11 @@ def test_assertion(tmp_path, monkeypatch, run_page):
     assert spacy.load("PIPELINE").pipe_names[-2:] == ["sentencizer", "assertion_detector"]
 
 
+@pytest.mark.usefixtures("place")
+def test_troubleshooting(run_page):
+    run_page("troubleshooting")
+
+
 def test_umls(place, run_page, make_encoder):
     Path("2024AA").mkdir()
     names = [("C9000001", "ENG", "MSH", "Infarct"), ("C9000001", "ENG", "SNOMEDCT_US", "Heart Attack")]

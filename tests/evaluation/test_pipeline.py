@@ -310,3 +310,17 @@ def test_agreement_with_spacy_evaluate_on_bc5cdr(data_dir, medic_kb, tmp_path):
     result = evaluate_pipeline(nlp, documents)
     assert result["span_id_single"]["f1"] > 30
     assert_agreement(result, scores_of_spacy(nlp, documents, tmp_path))
+
+
+def test_what_cannot_match_has_no_percentages(small_kb):
+    """The corpus may have Drug for what the pipeline calls Chemical, so a recall of 0 would say nothing."""
+    gold = document(FIRST, ("aspirin", ASPIRIN, "Drug"), ("breast and ovarian cancer", f"{BREAST}|{OVARIAN}"))
+    result = evaluate_pipeline(pipeline(small_kb), [gold])
+    assert result["same_places"] == {"Chemical": {"Drug": 1}}
+    for measure in ("ner", "span_id", "document_id"):
+        types = result[measure]["types"]
+        for label in ("Drug", "Chemical"):
+            assert [types[label][name] for name in ("p", "r", "f1")] == [None] * 3
+        assert types["Disease"]["r"] == 100.0
+    mapped = evaluate_pipeline(pipeline(small_kb), [gold], labels={"Chemical": "Drug"})
+    assert mapped["ner"]["types"]["Drug"]["f1"] == 100.0
