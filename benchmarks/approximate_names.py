@@ -70,8 +70,8 @@ CORPORA = {
     "ncbi_disease": Corpus(NCBI, "diseases", ""),
     "bc5cdr_disease": Corpus(BC5CDR, "diseases", "disease"),
     "bc5cdr_chemical": Corpus(BC5CDR, "chemicals", "chemical"),
-    "biored_disease": Corpus(BIORED, "diseases", "diseaseorphenotypicfeature"),
-    "biored_chemical": Corpus(BIORED, "chemicals", "chemicalentity"),
+    "biored_disease": Corpus(BIORED, "diseases", "disease"),
+    "biored_chemical": Corpus(BIORED, "chemicals", "chemical"),
 }
 
 Place = tuple[int, int]
@@ -99,6 +99,7 @@ def measure(corpus: Corpus, arguments: argparse.Namespace) -> dict[str, Any]:
     kb = KnowledgeBase(path)
     documents = list(read_documents(corpus, arguments))
     gold = [gold_of(document, corpus.type, kb) for document in documents]
+    assert any(gold), f"no mention with the label {corpus.type}"
     nlp = spacy.blank("en")
     id_of = Ids(kb)
     result: dict[str, Any] = {"documents": len(documents)}

@@ -67,8 +67,7 @@ class ApproximateNames:
         """Return the best approximate matches that do not overlap each other, by position.
 
         An exact match takes precedence, unless it is inside an approximate match whose name has all its words and
-        more: "kidney disease" in "chronic severe kidney
-        disease".
+        more, such as "kidney disease" in "chronic severe kidney disease".
 
         Args:
             text: The text.

@@ -269,7 +269,8 @@ class ConceptMatcher(FolderPipe):
         """Add approximate matches where there is no exact one. Short forms that the text defines keep their meaning."""
         assert self.approximate is not None
         names = self.approximate_names
-        found.update(((start, end), row) for start, end, row in names.find_written_out(text, defined))
+        for start, end, row in names.find_written_out(text, defined):
+            found.setdefault((start, end), row)
         mask = self._filter_mask()
         for start, end, row in names.find(text, [*found, *defined], self.approximate, mask):
             wanted = self._is_wanted(text[start:end], stop_words)
