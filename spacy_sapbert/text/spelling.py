@@ -96,7 +96,7 @@ class KnownWords:
         found: list[tuple[int, int, str]] = []
         for other, count in known.like(word, limit):
             distance = edit_distance(word, other, limit)
-            if distance <= limit and not _are_opposites(word, other):
+            if distance <= limit and not are_opposites(word, other):
                 found.append((distance, -count, other))
         found.sort()
         if not found:
@@ -183,6 +183,7 @@ def _key(word: str) -> str:
     return ENGLISH.words.singular(ENGLISH.words.spell(word))
 
 
-def _are_opposites(a: str, b: str) -> bool:
+def are_opposites(a: str, b: str) -> bool:
+    """Return whether two words differ in a prefix that turns the meaning around: hypertension, hypotension."""
     pairs = ((one, other) for pair in _OPPOSITES for one, other in (pair, pair[::-1]))
     return any(a.startswith(one) and b.startswith(other) for one, other in pairs)

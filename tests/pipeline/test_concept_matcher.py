@@ -268,6 +268,81 @@ def test_the_linker_looks_the_matched_name_up():
     assert [(ent.kb_id_, ent._.links[0].score) for ent in doc.ents] == [("D006333", 1.0), ("D020521", 1.0)]
 
 
+# --- approximate matches
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("colorectl cancers", [("colorectl cancers", "colorectal cancer")]),
+        ("lymphoblastic severe leukemia, acute", []),
+        ("asprin or morphine", [("asprin", "Aspirin"), ("morphine", "Morphine")]),
+        (
+            "mucoviscidoses and mucoviscydosis",
+            [("mucoviscidoses", "mucoviscidosis"), ("mucoviscydosis", "mucoviscidosis")],
+        ),
+        ("cystic or fibrosys", []),
+    ],
+)
+def test_approximate_matches(make, text, names):
+    assert [(ent.text, ent._.matched_name) for ent in make(approximate=0.4)(text).ents] == names
+
+
+def test_exact_matches_are_the_same_with_approximate_ones(make):
+    text = "Breast and ovarian cancer, ALL, cold, cystic fibrosis; acute lymphoblastic leukemia of the breast."
+    assert found(make(approximate=0.4), text) == found(make(), text) != []
+
+
+def test_approximate_matches_respect_settings(make):
+    text = "asprin, colorectl cancer"
+    assert found(make(approximate=0.4), text) == [("asprin", "Chemical"), ("colorectl cancer", "Disease")]
+    assert found(make(approximate=0.4, types=["Disease"]), text) == [("colorectl cancer", "Disease")]
+    assert found(make(approximate=0.4, stop_names=["aspirin"]), text) == [("colorectl cancer", "Disease")]
+    assert found(make(approximate=1.0), text) == [("cancer", "Disease")]
+
+
+@pytest.mark.parametrize("bound", [0, -1, 1.5])
+def test_impossible_bound(make, bound):
+    with pytest.raises(SapbertError, match=r"E406.*approximate.*above 0 and at most 1"):
+        make(approximate=bound)
+
+
+def test_a_defined_short_form_is_no_other_short_form(make, tmp_path):
+    names = {"D1": ("amyotrophic lateral sclerosis", "ALS"), "D2": ("familial amyotrophic lateral sclerosis",)}
+    records = [Record(key, tuple(Name(name, "exact", "test") for name in names[key])) for key in names]
+    kb = str(build_knowledge_base(records, tmp_path / "als.kb").path)
+    nlp = make(kb=kb, approximate=0.5)
+    assert [ent.text for ent in nlp("a familial ALS").ents] == ["familial ALS"]
+    nlp.add_pipe("abbreviation_resolver", first=True)
+    assert [ent.text for ent in nlp("Anti-lymphocyte serum (ALS). A familial ALS").ents] == []
+
+
+def test_saved_approximate_matches_share_the_ngrams_of_the_linker(kb, tmp_path, monkeypatch):
+    nlp = spacy.blank("en")
+    nlp.add_pipe("concept_matcher", config={"kb": kb, "approximate": 0.4})
+    nlp.add_pipe("sapbert_linker", config={"kb": kb, "encoder": "none"})
+    text = "asprin for colorectl cancer"
+    before = [(ent.text, ent.kb_id_) for ent in nlp(text).ents]
+    assert before == [("asprin", "D001241"), ("colorectl cancer", "D015179")]
+    nlp.to_disk(tmp_path / "pipeline")
+    assert len([path for path in (tmp_path / "pipeline").rglob("*") if path.name == "postings.npy"]) == 1
+    monkeypatch.setenv("SPACY_SAPBERT_CACHE", str(tmp_path / "empty"))
+    loaded = spacy.load(tmp_path / "pipeline")
+    assert [(ent.text, ent.kb_id_) for ent in loaded(text).ents] == before
+    assert loaded.get_pipe("concept_matcher").approximate_names.ngrams.folder.is_relative_to(tmp_path / "pipeline")
+    assert not list((tmp_path / "empty").rglob("*.npy"))
+    assert [[ent.text for ent in doc.ents] for doc in loaded.pipe([text] * 4, n_process=2)] == [
+        ["asprin", "colorectl cancer"]
+    ] * 4
+
+
+@pytest.mark.parametrize("text", ["COLORECTL CANCER", "colorectl cancer", "C0l0rect@l c@ncer ASPR1N", "x" * 100_000])
+def test_approximate_matches_in_noise(make, text):
+    doc = make(approximate=0.4)(text)
+    assert doc.text == text
+    assert {ent.text.lower() for ent in doc.ents} <= {"colorectl cancer"}
+
+
 # --- scores
 
 
