@@ -72,7 +72,9 @@ def _count(kb: KnowledgeBase, sources: list[tuple[Path, ReadOptions]]) -> NameCo
     documents = chain.from_iterable(read_documents(path, options, problems) for path, options in sources)
     total = total_documents(sources) if console.is_terminal else None
     texts = (document.text for document in track(documents, console, total=total))
-    return count_names(kb, NameMatcher.cached(kb), texts)
+    counts = count_names(kb, NameMatcher.cached(kb), texts)
+    problems.show_passages()
+    return counts
 
 
 def _report(found: Iterable[SuspiciousName], counts: NameCounts | None, number: int) -> dict[str, Any]:
