@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+VOCABULARY = "id,name,synonyms\nA:1,Depression,Low mood\nA:2,Pneumonia,Lung infection;ALS\n"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    Path("a.csv").write_text(VOCABULARY)
+    Path("genes.csv").write_text("id,name,synonyms\nHGNC:1,gene one,ALS\n")
+    for name in ("a", "genes"):
+        assert command("kb", "build", f"{name}.csv", "--separator", ";", "-o", f"{name}.kb").status == 0
+    Path("notes").mkdir()
+    Path("notes/1.txt").write_text("Cardiac depression. Depression and pneumonia.")
+    Path("notes/2.txt").write_text("Pneumonia, pneumonia, pneumonia.")
+
+
+@pytest.mark.usefixtures("folder")
+def test_suspicious_names(command):
+    finished = command("kb", "check", "a.kb", "--also-in", "genes.kb")
+    result = json.loads(finished.out)
+    assert [(one["name"], one["why"]) for one in result["suspicious_names"]] == [
+        ("ALS", "also a name in genes.kb"),
+        ("Depression", "a frequent English noun"),
+    ]
+    assert "names that may mean something else in text" in finished.err
+
+
+@pytest.mark.usefixtures("folder")
+def test_names_are_counted_in_texts(command):
+    finished = command("kb", "check", "a.kb", "--texts", "notes", "--number", "1")
+    assert finished.status == 0
+    result = json.loads(finished.out)
+    assert result["documents"] == 2
+    (suspicious,), (frequent,) = result["suspicious_names"], result["most_frequent_names"]
+    assert (suspicious["name"], suspicious["occurrences"], suspicious["documents"]) == ("Depression", 2, 1)
+    assert suspicious["example"] == "Cardiac [depression]. Depression and pneumoni"
+    assert (frequent["name"], frequent["ids"], frequent["occurrences"]) == ("Pneumonia", ["A:2"], 4)
+    assert "Cardiac [depression]" in finished.err
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [(["--texts", "none"], "[E504]"), (["--also-in", "none.kb"], "[E101]"), (["--number", "-1"], "--number")],
+)
+def test_wrong_arguments(command, arguments, error):
+    finished = command("kb", "check", "a.kb", *arguments)
+    assert finished.status
+    assert error in finished.err
