@@ -4,8 +4,8 @@
 
 LEXEME_PROB is `en_lexeme_prob.json.gz` of the package spacy-lookups-data (MIT), with the frequency of words.
 BRILL_LEXICON is `en-lexicon.txt` of the package TextBlob (MIT), with the most frequent part of speech of words.
-A word that is rarely a noun does not name a concept ("into", "chronic"). Nouns were judged one by one, if they are
-names in an open vocabulary: the exceptions are in `common_words.yaml`.
+A word that is rarely a noun does not name a concept ("into", "chronic"). `common_words.yaml` has the exceptions. They
+were chosen by hand, among the words that are names in an open vocabulary.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ FOLDER = Path(__file__).parents[1] / "spacy_sapbert" / "text" / "common_words"
 MOST_FREQUENT = 100_000
 NOUNS = 12_000
 SHORTEST = 3  # shorter names are stop names anyway
-
 EXCEPTIONS = Path(__file__).with_suffix(".yaml")
 
 

@@ -36,7 +36,7 @@ def check(
         list[str] | None,
         typer.Option(help="Report short forms that are also names in this knowledge base (genes, …). Repeatable."),
     ] = None,
-    number: Annotated[int, typer.Option("--number", "-n", min=0, help="Number of names to show.")] = SHOWN,
+    number: Annotated[int, typer.Option("--number", "-n", min=1, help="Number of names to show.")] = SHOWN,
 ) -> None:
     """Check a knowledge base for damage, unusual content, and names that may mean something else in text.
 

@@ -171,7 +171,7 @@ def _find_files(path: Path) -> Iterator[_File]:
     if path.is_dir():
         paths = [file for file in path.rglob("*_*") if file.is_file()]
         parts = [RrfPart(file, (), file.stat().st_size) for file in paths]
-    elif zipfile.is_zipfile(path):
+    elif path.suffix.lower() == ".zip" or zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
             parts = [RrfPart(path, (info.filename,), info.file_size) for info in archive.infolist()]
     else:

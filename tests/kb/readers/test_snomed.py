@@ -228,6 +228,8 @@ def test_releases_that_are_incomplete(tmp_path):
     broken.write_bytes(b"PK\x03\x04")
     with pytest.raises(SapbertError, match="E143"):
         guess_format(broken)
+    with pytest.raises(SapbertError, match="E143"):
+        read(broken, format="snomed")
 
 
 terms = st.text(st.sampled_from("aé \"'()"), min_size=1).filter(lambda text: text.strip())
