@@ -493,6 +493,11 @@ class Errors:
         "`projection = null`. Otherwise, use an encoder without a projection."
     )
     E349 = "[E349] {path} has several encoders. Give the folder of one of them: {encoders}."
+    E363 = (
+        "[E363] The network of the typed_ner has its labels already ({labels}), so that '{label}' cannot be added. Train "
+        "it again with all labels."
+    )
+    E364 = "[E364] The training documents of '{name}' have no entities. Convert a corpus with mentions."
     # components
     E401 = "[E401] There is no saved component in {path}. Save the pipeline again with `nlp.to_disk`."
     E402 = (

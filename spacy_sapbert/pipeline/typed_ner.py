@@ -1,0 +1,253 @@
+"""`typed_ner`: an NER that learns each type from the corpora that annotate it."""
+
+from collections import Counter
+from itertools import islice
+from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple
+
+import numpy as np
+from spacy.language import Language
+from spacy.pipeline import TrainablePipe
+from spacy.tokens import Doc, Span
+from spacy.training import Example, validate_examples, validate_get_examples
+from spacy.vocab import Vocab
+from thinc.api import Model, set_dropout_rate
+from thinc.types import Floats2d
+
+from ..corpora.annotated_types import annotated_labels, unsure_spans
+from ..errors import Errors, SapbertError, TrainingDataError
+from ..tagging.crf import N_TAGS, Floats, expectations
+from ..tagging.network import add_transition_gradient, set_number_of_labels, transitions_of
+from ..tagging.spans import TokenSpan, allowed_tags, find_spans, padded
+from .typed_ner_scorer import score_annotated_types
+
+_INITIAL_EXAMPLES = 10
+_MODEL = {
+    "@architectures": "spacy-sapbert.TypedTagger.v1",
+    "tok2vec": {
+        "@architectures": "spacy.HashEmbedCNN.v2",
+        "pretrained_vectors": None,
+        "width": 128,
+        "depth": 4,
+        "embed_size": 10000,
+        "window_size": 1,
+        "maxout_pieces": 3,
+        "subword_features": True,
+    },
+}
+
+
+@Language.factory(
+    "typed_ner",
+    assigns=["doc.ents", "token.ent_iob", "token.ent_type"],
+    default_config={"model": _MODEL, "scorer": {"@scorers": "spacy-sapbert.typed_ner_scorer.v1"}},
+    default_score_weights={"ents_f": 1.0, "ents_p": 0.0, "ents_r": 0.0, "ents_per_type": None},
+)
+def make_typed_ner(
+    nlp: Language, name: str, model: Model[List[Doc], List[Floats2d]], scorer: Optional[Callable]
+) -> "TypedNer":
+    """Make a `TypedNer` from a config."""
+    return TypedNer(nlp.vocab, model, name, scorer=scorer)
+
+
+class TypedNer(TrainablePipe):
+    """Finds mentions of several types. Each type is learned from the documents that annotate it.
+
+    Each type has its own linear-chain CRF; all share the vectors of the tokens. A document may say which types it
+    annotates (`corpora.annotated_types`): it teaches nothing about the others. So corpora of genes and corpora of
+    diseases train one NER.
+
+    Entities that a document has already stay. A found mention that overlaps one of them is left out.
+
+    Args:
+        vocab: The vocabulary of the pipeline.
+        model: The network, such as `spacy-sapbert.TypedTagger.v1`.
+        name: The name of the component.
+        scorer: Compares predicted entities with annotated ones.
+    """
+
+    def __init__(
+        self,
+        vocab: Vocab,
+        model: Model[List[Doc], List[Floats2d]],
+        name: str = "typed_ner",
+        *,
+        scorer: Optional[Callable] = score_annotated_types,
+    ) -> None:
+        self.vocab = vocab
+        self.model = model
+        self.name = name
+        self.cfg: Dict[str, Any] = {"labels": []}
+        self.scorer = scorer
+
+    @property
+    def labels(self) -> Tuple[str, ...]:
+        """The types of mentions."""
+        return tuple(self.cfg["labels"])
+
+    @property
+    def label_data(self) -> List[str]:
+        """The types of mentions, as `spacy init labels` saves them."""
+        return list(self.labels)
+
+    def add_label(self, label: str) -> int:
+        """Add a type before the network is initialized.
+
+        Returns:
+            1, or 0 if the type is there already.
+
+        Raises:
+            SapbertError: E363 the network has been initialized.
+        """
+        if label in self.labels:
+            return 0
+        if self._is_initialized():
+            raise SapbertError(Errors.E363.format(label=label, labels=", ".join(self.labels)))
+        self.cfg["labels"].append(label)
+        self.vocab.strings.add(label)
+        return 1
+
+    def initialize(
+        self,
+        get_examples: Callable[[], Iterable[Example]],
+        *,
+        nlp: Optional[Language] = None,
+        labels: Optional[Sequence[str]] = None,
+    ) -> None:
+        """Prepare for training.
+
+        Args:
+            get_examples: Returns training examples.
+            nlp: The pipeline.
+            labels: The types. None takes those of the entities in the examples.
+
+        Raises:
+            TrainingDataError: E364 there are no types.
+        """
+        validate_get_examples(get_examples, "TypedNer.initialize")
+        found = labels if labels is not None else _labels_in(get_examples())
+        for label in found:
+            self.add_label(label)
+        if not self.labels:
+            raise TrainingDataError(Errors.E364.format(name=self.name))
+        set_number_of_labels(self.model, len(self.labels))
+        docs = [example.predicted for example in islice(get_examples(), _INITIAL_EXAMPLES)]
+        self.model.initialize(X=docs or None)
+
+    def predict(self, docs: Iterable[Doc]) -> List[List[TokenSpan]]:
+        """Return the mentions of each document, without changing the documents."""
+        docs = list(docs)
+        if not any(map(len, docs)):
+            return [[] for _ in docs]
+        scores = [self._shaped(of_doc) for of_doc in self.model.predict(docs)]
+        return find_spans(scores, self._transitions(), self.labels)
+
+    def set_annotations(self, docs: Iterable[Doc], spans_of_docs: List[List[TokenSpan]]) -> None:
+        """Add the mentions to `doc.ents`."""
+        for doc, spans in zip(docs, spans_of_docs):
+            existing = list(doc.ents)
+            occupied = {token for entity in existing for token in range(entity.start, entity.end)}
+            found = [span for span in spans if occupied.isdisjoint(range(span.start, span.end))]
+            doc.set_ents(existing + [Span(doc, span.start, span.end, label=span.label) for span in found])
+
+    def update(
+        self,
+        examples: Iterable[Example],
+        *,
+        drop: float = 0.0,
+        sgd: Any = None,
+        losses: Optional[Dict[str, float]] = None,
+    ) -> Dict[str, float]:
+        """Learn from a batch of examples.
+
+        Args:
+            examples: The examples. Those without annotation of entities are left out.
+            drop: The dropout rate.
+            sgd: The optimizer. None only adds to the gradients.
+            losses: The loss is added here, under the name of the component.
+        """
+        losses = {} if losses is None else losses
+        losses.setdefault(self.name, 0.0)
+        examples = list(examples)
+        validate_examples(examples, "TypedNer.update")
+        if not any(len(example.predicted) for example in examples):
+            return losses
+        set_dropout_rate(self.model, drop)
+        outputs, backprop = self.model.begin_update([example.predicted for example in examples])
+        loss, gradients = self.get_loss(examples, outputs)
+        backprop(gradients)
+        if sgd is not None:
+            self.finish_update(sgd)
+        losses[self.name] += loss
+        return losses
+
+    def get_loss(self, examples: Iterable[Example], scores: List[Floats2d]) -> Tuple[float, List[Floats2d]]:
+        """Return the loss and its gradient by the scores. The gradient of the transitions is added to the network.
+
+        The loss is the negative log-likelihood of the annotation (see `tagging.crf`).
+
+        Args:
+            examples: The examples.
+            scores: One array per example, shape (tokens, labels * tags).
+        """
+        shaped = [self._shaped(of_doc) for of_doc in scores]
+        if not any(map(len, shaped)):
+            return 0.0, scores
+        joined, transitions = padded(shaped), self._transitions()
+        exists, allowed = (np.zeros(joined.shape, dtype=np.bool_) for _ in range(2))
+        exists[..., 0] = allowed[..., 0] = True
+        for column, example in enumerate(examples):
+            exists[: len(shaped[column]), :, column] = True
+            allowed[: len(shaped[column]), :, column] = self._allowed(example)
+        free, gold = expectations(joined, transitions, exists), expectations(joined, transitions, allowed)
+        add_transition_gradient(self.model, self._to_ops((free.pairs - gold.pairs).sum(axis=1)))
+        difference = free.tags - gold.tags
+        gradients = [
+            self._to_ops(difference[: len(of_doc), :, column].reshape(len(of_doc), -1))
+            for column, of_doc in enumerate(shaped)
+        ]
+        return float((free.log_weight - gold.log_weight).sum()), gradients
+
+    def _allowed(self, example: Example) -> np.ndarray:
+        """Return the allowed tags of the predicted tokens, shape (tokens, labels, tags)."""
+        reference, n_tokens = example.reference, len(example.predicted)
+        if not reference.has_annotation("ENT_IOB"):
+            return allowed_tags(n_tokens, self.labels, (), ())
+        aligned = example.get_aligned_spans_y2x(reference.ents)
+        spans = [TokenSpan(span.start, span.end, span.label_) for span in aligned]
+        open_spans = [*unsure_spans(reference), *_not_aligned(reference, aligned)]
+        unsure = [_expanded(span, example.predicted) for span in open_spans]
+        annotated = annotated_labels(reference)
+        return allowed_tags(
+            n_tokens, self.labels, spans, self.labels if annotated is None else annotated, unsure
+        )
+
+    def _shaped(self, scores: Any) -> Floats:
+        array: Floats = self.model.ops.to_numpy(scores).reshape(len(scores), len(self.labels), N_TAGS)
+        return array
+
+    def _transitions(self) -> Floats:
+        return np.asarray(self.model.ops.to_numpy(transitions_of(self.model)), dtype=np.float64)
+
+    def _to_ops(self, array: np.ndarray) -> Any:
+        return self.model.ops.asarray(array, dtype="float32")
+
+    def _is_initialized(self) -> bool:
+        return bool(self.model.get_ref("scores").has_param("W"))
+
+
+def _labels_in(examples: Iterable[Example]) -> List[str]:
+    """Return the labels of the annotated entities, the most frequent first."""
+    counts = Counter(entity.label_ for example in examples for entity in example.reference.ents)
+    return [label for label, _ in counts.most_common()]
+
+
+def _not_aligned(reference: Doc, aligned: Sequence[Span]) -> List[Span]:
+    """Return the entities that begin or end inside a predicted token."""
+    found = {(span.start_char, span.end_char) for span in aligned}
+    return [entity for entity in reference.ents if (entity.start_char, entity.end_char) not in found]
+
+
+def _expanded(span: Span, doc: Doc) -> TokenSpan:
+    """Return the tokens of another document with the same text that the span touches."""
+    touched = doc.char_span(span.start_char, span.end_char, alignment_mode="expand")
+    return TokenSpan(touched.start, touched.end, span.label_)

@@ -1,0 +1,1 @@
+"""Tagging mentions: one linear-chain CRF per type, which learns from partly annotated documents."""
