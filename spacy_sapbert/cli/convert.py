@@ -19,6 +19,7 @@ from ..corpora.passages import PassageCounts
 from ..corpora.reader import FORMATS, read_corpus
 from ..corpora.report import Report
 from ..errors import Errors, SapbertError, Warnings
+from ..kb.stop_names import read_names
 from ..types import AnnotatedDocument
 from .corpora import Ids
 from .inputs import JoinPassages
@@ -46,6 +47,20 @@ def convert(
     split_tokens: Annotated[bool, typer.Option(help="Split a token if a mention starts or ends inside it.")] = False,
     types: Annotated[list[str] | None, typer.Option(help="Keep only mentions of this type. Repeatable.")] = None,
     rename: Annotated[list[str] | None, typer.Option(help="Rename a type of mentions, as OLD=NEW. Repeatable.")] = None,
+    annotates: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A type of which the corpora annotate every mention, after --rename. Then a typed_ner learns nothing "
+            "from them about other types. Repeatable. Default: all types."
+        ),
+    ] = None,
+    unsure: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Words that the corpora annotate at some places only, as TYPE=FILE, one word per line. A typed_ner "
+            "learns nothing from those that are not annotated. Repeatable."
+        ),
+    ] = None,
     ids: Ids = None,
     kb: Annotated[
         Path | None, typer.Option(help="Knowledge base. Mentions whose ids it does not have are counted.")
@@ -65,6 +80,7 @@ def convert(
     if output.suffix != ".spacy":
         raise SapbertError(Errors.E212.format(path=output))
     names = dict(split_pairs("--rename", rename))
+    words = {label: read_names([Path(path)]) for label, path in split_pairs("--unsure", unsure)}
     nlp = _blank(lang, tokenizer)
     console = Console(stderr=True)
     report = Report()
@@ -82,7 +98,10 @@ def convert(
     documents = _documents(inputs, report, split, read, types=types, names=names)
     if kb:
         documents = _with_known_ids(documents, kb, report)
-    write_docbin(track(_docs(documents, nlp, split_tokens, report), console), output)
+    docs = _docs(documents, nlp, split_tokens, report)
+    if annotates or words:
+        docs = _with_annotated_types(docs, annotates, words)
+    write_docbin(track(docs, console), output)
     _warn_of_missing_types([*(types or []), *names], report)
     _show(report, console, output)
     if passages.records:
@@ -148,6 +167,16 @@ def _docs(documents: Iterator[AnnotatedDocument], nlp: Language, split_tokens: b
 
     for document in documents:
         yield to_doc(nlp, document, split_tokens=split_tokens, report=report)
+
+
+def _with_annotated_types(
+    docs: Iterator[Doc], annotates: list[str] | None, unsure: dict[str, frozenset[str]]
+) -> Iterator[Doc]:
+    from ..corpora.annotated_types import set_annotated
+
+    for doc in docs:
+        set_annotated(doc, annotates, unsure)
+        yield doc
 
 
 def _warn_of_missing_types(types: list[str], report: Report) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 
 from spacy.tokens import Doc, Span
 
@@ -23,20 +24,23 @@ def unsure_spans(doc: Doc) -> list[Span]:
     return list(doc.spans.get(UNSURE, ()))
 
 
-def set_annotated(doc: Doc, labels: Sequence[str], unsure: dict[str, Collection[str]] | None = None) -> None:
+def set_annotated(
+    doc: Doc, labels: Sequence[str] | None, unsure: Mapping[str, Collection[str]] = MappingProxyType({})
+) -> None:
     """State which types the document annotates.
 
     Args:
         doc: A document with its annotated entities.
-        labels: The types that it annotates throughout.
+        labels: The types that it annotates throughout. None means all.
         unsure: For a type, lowercase words that the corpus annotates at some places only. Those outside of entities
             become unsure spans.
     """
-    doc.user_data[ANNOTATED_TYPES] = list(labels)
+    if labels is not None:
+        doc.user_data[ANNOTATED_TYPES] = list(labels)
     outside = [token for token in doc if not token.ent_type_]
     doc.spans[UNSURE] = [
         Span(doc, token.i, token.i + 1, label=label)
-        for label, words in (unsure or {}).items()
+        for label, words in unsure.items()
         for token in outside
         if token.lower_ in words
     ]

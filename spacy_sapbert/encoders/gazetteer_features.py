@@ -1,10 +1,12 @@
-"""A feature for neural networks: the positions of vocabulary names in a text."""
+"""Features for neural networks: the positions of vocabulary names in a text."""
 
 # no postponed annotations here: spaCy could not check the settings of a registered function
 
 from collections.abc import Callable
 from typing import Any, cast
 
+import numpy as np
+from numpy.typing import NDArray
 from spacy.tokens import Doc
 from spacy.util import filter_spans
 from thinc.api import HashEmbed, Maxout, Model, chain, concatenate, list2ragged, ragged2list, with_array
@@ -14,51 +16,57 @@ from ..errors import Errors, SapbertError
 from ..text.hashing import hash64
 
 Embed = Model[list[Doc], list[Floats2d]]
-_ROWS = 500
+_ROWS, _WIDTH = 500, 16
 
 
-def gazetteer_embed(embed: Embed, width: int, spans_key: str = "names") -> Embed:
-    """Add a feature to the vectors of tokens: the position in a vocabulary name, and the type of that name.
+def gazetteer_embed(embed: Embed, width: int, labels: list[str], spans_key: str = "names") -> Embed:
+    """Add features to the vectors of tokens: for each type, the position in a vocabulary name of this type.
 
     A `concept_matcher` finds the names. Put it before the network, let it write to `doc.spans[spans_key]`, and make it
-    an annotating component during training. If spans overlap, the longest counts.
+    an annotating component during training. If spans of a type overlap, the longest counts.
 
     Args:
         embed: A layer that gives vectors of tokens, such as spacy.MultiHashEmbed.v2.
         width: The width of these vectors, and of the result.
+        labels: The types. Names of other types are left out.
         spans_key: The span group with the names.
 
     Returns:
         A layer that gives vectors of tokens.
     """
-    rows: Any = HashEmbed(width, _ROWS, column=0, dropout=0.0)
-    names: Any = chain(_name_positions(spans_key), list2ragged(), with_array(rows))
+    columns: Any = [HashEmbed(_WIDTH, _ROWS, column=column, dropout=0.0) for column in range(len(labels))]
+    rows: Any = concatenate(*columns) if len(labels) > 1 else columns[0]
+    names: Any = chain(_name_positions(spans_key, labels), list2ragged(), with_array(rows))
     both: Any = concatenate(chain(embed, list2ragged()), names)
-    mix: Any = Maxout(nO=width, nI=2 * width, nP=3, dropout=0.0, normalize=True)
+    mix: Any = Maxout(nO=width, nI=width + _WIDTH * len(labels), nP=3, dropout=0.0, normalize=True)
     return cast(Embed, chain(both, with_array(mix), ragged2list()))
 
 
-def _name_positions(spans_key: str) -> Model[list[Doc], list[Ints2d]]:
-    return Model("gazetteer_features", _forward, attrs={"spans_key": spans_key, "has_learnt": False})
+def _name_positions(spans_key: str, labels: list[str]) -> Model[list[Doc], list[Ints2d]]:
+    attrs = {"spans_key": spans_key, "labels": labels, "has_learnt": False}
+    return Model("gazetteer_features", _forward, attrs=attrs)
 
 
 def _forward(
     model: Model[list[Doc], list[Ints2d]], docs: list[Doc], is_train: bool
 ) -> tuple[list[Ints2d], Callable[[list[Ints2d]], list[Doc]]]:
-    key = model.attrs["spans_key"]
+    key, labels = model.attrs["spans_key"], model.attrs["labels"]
     model.attrs["has_learnt"] |= is_train
     # before training, spaCy only infers shapes, from documents without annotations
     if model.attrs["has_learnt"] and any(len(doc) and key not in doc.spans for doc in docs):
         raise SapbertError(Errors.E643.format(key=key))
-    return [model.ops.asarray2i(_position_hashes(doc, key), dtype="uint64") for doc in docs], lambda _: []
+    hashes: Any = [_position_hashes(doc, key, labels) for doc in docs]
+    return [model.ops.asarray2i(of_doc, dtype="uint64") for of_doc in hashes], lambda _: []
 
 
-def _position_hashes(doc: Doc, key: str) -> list[list[int]]:
-    """Return one list per token with a hash of its position in a name and of the label; 0 outside of names."""
-    places = [[0] for _ in doc]
-    for span in filter_spans(doc.spans.get(key, [])):
-        last = span.end - 1
-        for token in range(span.start, span.end):
-            place = ("U" if last == span.start else "B") if token == span.start else "L" if token == last else "I"
-            places[token] = [hash64(f"{place}-{span.label_}")]
-    return places
+def _position_hashes(doc: Doc, key: str, labels: list[str]) -> NDArray[np.uint64]:
+    """Return a hash of each token's position in a name of each type, shape (tokens, types); 0 outside of names."""
+    hashes = np.zeros((len(doc), len(labels)), dtype=np.uint64)
+    names = doc.spans.get(key, [])
+    for column, label in enumerate(labels):
+        for span in filter_spans([span for span in names if span.label_ == label]):
+            last = span.end - 1
+            for token in range(span.start, span.end):
+                place = ("U" if last == span.start else "B") if token == span.start else "L" if token == last else "I"
+                hashes[token, column] = hash64(f"{place}-{label}")
+    return hashes

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from ..linking.name_matcher import NameMatcher
 
 CACHED_LABELS = 1 << 14
-_UNKNOWN = object()
 
 
 @Language.factory(
@@ -97,8 +96,8 @@ class ConceptMatcher(FolderPipe):
         vocab: The vocabulary of the pipeline.
         name: The name of the component.
         kb: "starter", or the path of a knowledge base that `spacy-sapbert kb build` made.
-        spans_key: Write all spans, including overlapping ones, to `doc.spans[spans_key]`. None writes the longest spans
-            that do not overlap to `doc.ents`.
+        spans_key: Write all spans, including overlapping ones, to `doc.spans[spans_key]`. A name of concepts of two
+            types gives two spans. None writes the longest spans that do not overlap to `doc.ents`.
         label: The label of the spans. None takes the first type of the concept, or CONCEPT if it has none.
         types: Only concepts of these types. An empty list allows all.
         sources: Only names from these sources. An empty list allows all.
@@ -254,13 +253,15 @@ class ConceptMatcher(FolderPipe):
             defined = {(occurrence.start, occurrence.end) for occurrence in occurrences}
             self._add_approximate(text, found, defined, stop_words)
         labels = self._labels_of(set(found.values()))
-        spans: Dict[Tuple[int, int], Span] = {}
+        spans: Dict[Tuple[int, int, str], Span] = {}
         for (start, end), row in found.items():
-            span = doc.char_span(start, end, label=labels[row] or "", alignment_mode="expand")
-            if labels[row] and span and not _adds_letters(span, start, end):
-                spans.setdefault((span.start, span.end), span)
-                if (start, end) not in wholes:
-                    set_matched_name(span, self.matcher.name(row))
+            # entities cannot overlap, so only the first label counts
+            for label in labels[row] if self.spans_key is not None else labels[row][:1]:
+                span = doc.char_span(start, end, label=label, alignment_mode="expand")
+                if span and not _adds_letters(span, start, end):
+                    spans.setdefault((span.start, span.end, label), span)
+                    if (start, end) not in wholes:
+                        set_matched_name(span, self.matcher.name(row))
         return list(spans.values())
 
     def _add_approximate(
@@ -302,35 +303,32 @@ class ConceptMatcher(FolderPipe):
         names = dict.fromkeys(text for of_concept in self.kb.names_of_concepts(concepts) for text in of_concept)
         return bool(wanted) and any(wanted.issubset(self._keys(name)) for name in names)
 
-    def _labels_of(self, rows: Set[int]) -> Dict[int, Optional[str]]:
-        """Return the label of each name; None if the filter excludes all its concepts."""
+    def _labels_of(self, rows: Set[int]) -> Dict[int, Tuple[str, ...]]:
+        """Return the labels of each name; none if the filter excludes all its concepts."""
         matching = self._matching_entries()  # first, since it checks the filter
         setting = self.label, tuple(self.types), tuple(self.sources)
-        cached = {row: self._labels.get((setting, row), _UNKNOWN) for row in rows}
-        known = {row: label for row, label in cached.items() if label is not _UNKNOWN}
+        cached = {row: self._labels.get((setting, row)) for row in rows}
+        known = {row: labels for row, labels in cached.items() if labels is not None}
         missing = sorted(rows.difference(known))
         if missing:
             read = self._read_labels(missing, matching)
-            self._labels.update(((setting, row), label) for row, label in read.items())
+            self._labels.update(((setting, row), labels) for row, labels in read.items())
             known.update(read)
             drop_oldest(self._labels, CACHED_LABELS)
         return known
 
-    def _read_labels(self, rows: Sequence[int], matching: Optional[np.ndarray]) -> Dict[int, Optional[str]]:
+    def _read_labels(self, rows: Sequence[int], matching: Optional[np.ndarray]) -> Dict[int, Tuple[str, ...]]:
+        """Return the first type of each concept with the name, that of the best tie rank first."""
         name_concepts = self.kb.name_concepts
-        labels: Dict[int, Optional[str]] = dict.fromkeys(rows)
         _, owners = name_concepts.of(np.array(rows))
         owners = owners if matching is None else owners[matching[owners]]
-        if len(np.unique(name_concepts.names[owners])) < len(owners):
-            # if several concepts share a name, the one with the best tie rank gives the label
-            owners = owners[np.argsort(name_concepts.ranks[owners], kind="stable")]
-        names, firsts = np.unique(name_concepts.names[owners], return_index=True)
-        concepts = name_concepts.concepts[owners[firsts]].tolist()
+        owners = owners[np.argsort(name_concepts.ranks[owners], kind="stable")]
+        concepts = name_concepts.concepts[owners].tolist()
         types = ([(self.label,)] * len(concepts)) if self.label else self.kb.types_at(concepts)
-        labels.update(
-            (row, of_concept[0] if of_concept else "CONCEPT") for row, of_concept in zip(names.tolist(), types)
-        )
-        return labels
+        labels: Dict[int, Dict[str, None]] = {row: {} for row in rows}
+        for row, of_concept in zip(name_concepts.names[owners].tolist(), types):
+            labels[row].setdefault(of_concept[0] if of_concept else "CONCEPT")
+        return {row: tuple(of_row) for row, of_row in labels.items()}
 
     def _matching_entries(self) -> Optional[np.ndarray]:
         """Return which entries of `kb.name_concepts` match the filter; None for all. It is read once per filter.

@@ -217,9 +217,7 @@ class TypedNer(TrainablePipe):
         open_spans = [*unsure_spans(reference), *_not_aligned(reference, aligned)]
         unsure = [_expanded(span, example.predicted) for span in open_spans]
         annotated = annotated_labels(reference)
-        return allowed_tags(
-            n_tokens, self.labels, spans, self.labels if annotated is None else annotated, unsure
-        )
+        return allowed_tags(n_tokens, self.labels, spans, self.labels if annotated is None else annotated, unsure)
 
     def _shaped(self, scores: Any) -> Floats:
         array: Floats = self.model.ops.to_numpy(scores).reshape(len(scores), len(self.labels), N_TAGS)
@@ -228,7 +226,7 @@ class TypedNer(TrainablePipe):
     def _transitions(self) -> Floats:
         return np.asarray(self.model.ops.to_numpy(transitions_of(self.model)), dtype=np.float64)
 
-    def _to_ops(self, array: np.ndarray) -> Any:
+    def _to_ops(self, array: Any) -> Any:
         return self.model.ops.asarray(array, dtype="float32")
 
     def _is_initialized(self) -> bool:
@@ -249,5 +247,5 @@ def _not_aligned(reference: Doc, aligned: Sequence[Span]) -> List[Span]:
 
 def _expanded(span: Span, doc: Doc) -> TokenSpan:
     """Return the tokens of another document with the same text that the span touches."""
-    touched = doc.char_span(span.start_char, span.end_char, alignment_mode="expand")
+    touched: Any = doc.char_span(span.start_char, span.end_char, alignment_mode="expand")
     return TokenSpan(touched.start, touched.end, span.label_)

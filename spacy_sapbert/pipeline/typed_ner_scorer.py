@@ -1,6 +1,6 @@
 """Scores of an NER on documents that annotate some types only."""
 
-from typing import Any, Callable, Dict, Iterable, List, Optional, Set
+from typing import Any, Callable, Dict, Iterable, Tuple
 
 from spacy.scorer import PRFScore
 from spacy.tokens import Span
@@ -23,7 +23,8 @@ def score_annotated_types(examples: Iterable[Example], **settings: Any) -> Dict[
         `ents_p`, `ents_r`, `ents_f`, and `ents_per_type` with the same three per type. None without annotated
         entities.
     """
-    total, per_type, annotated_any = PRFScore(), {}, False
+    total, annotated_any = PRFScore(), False
+    per_type: Dict[str, PRFScore] = {}
     for example in examples:
         if not example.reference.has_annotation("ENT_IOB"):
             continue
@@ -46,7 +47,7 @@ def score_annotated_types(examples: Iterable[Example], **settings: Any) -> Dict[
     }
 
 
-def _place(span: Span) -> Any:
+def _place(span: Span) -> Tuple[int, int, str]:
     return span.start_char, span.end_char, span.label_
 
 

@@ -55,10 +55,10 @@ def expectations(scores: Floats, transitions: Floats, allowed: Bools | None = No
             allowed.
     """
     highest = scores.max(axis=-1, keepdims=True)
-    weights = np.exp(scores - highest)
+    weights: Floats = np.exp(scores - highest)
     if allowed is not None:
         weights *= allowed
-    steps = np.exp(transitions) * VALID
+    steps: Floats = np.where(VALID, np.exp(transitions), 0.0)
     forward, scales = _forward(weights, steps)
     final = forward[-1] @ _END
     backward = _backward(weights, steps, scales, _END / final[..., None])

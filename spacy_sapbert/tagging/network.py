@@ -27,9 +27,7 @@ def typed_tagger(tok2vec: Network) -> Network:
         A layer that gives one array per document, shape (tokens, labels * tags).
     """
     scores: Any = Linear(init_W=zero_init)
-    transitions: Any = Model(
-        _TRANSITIONS, _pass, init=_init, params={_TRANSITIONS: None}, dims={"nO": None}
-    )
+    transitions: Any = Model(_TRANSITIONS, _pass, init=_init, params={_TRANSITIONS: None}, dims={"nO": None})
     network: Any = chain(tok2vec, with_array(scores), transitions)
     network.set_ref(_SCORES, scores)
     network.set_ref(_TRANSITIONS, transitions)
