@@ -120,6 +120,8 @@ class RepeatedMentions(Pipe):
     def set_annotations(self, docs: Iterable[Doc], predictions: Iterable[List[Place]]) -> None:
         """Write the predictions to the documents. An entity in the same place keeps its ids."""
         for doc, places in zip(docs, predictions):
+            if places == _places(doc):
+                continue  # setting entities says of every other token that it is none
             ids = {(entity.start, entity.end): (entity.kb_id, entity.id) for entity in doc.ents}
             spans = []
             for place in places:
@@ -128,7 +130,7 @@ class RepeatedMentions(Pipe):
             doc.ents = spans
 
     def _look_again(self, doc: Doc) -> List[Place]:
-        entities = [Place(entity.start, entity.end, entity.label_) for entity in doc.ents]
+        entities = _places(doc)
         found = [entity for entity in entities if self._is_wanted(entity)]
         if not found:
             return entities
@@ -163,6 +165,11 @@ class RepeatedMentions(Pipe):
                 label = _winner(shared[long], 1)
             labels[name] = label if not votes or label in votes else None
         return [Place(start, end, label) for start, end, name in places if (label := labels[name]) is not None]
+
+
+def _places(doc: Doc) -> List[Place]:
+    """Return the entities of a document."""
+    return [Place(entity.start, entity.end, entity.label_) for entity in doc.ents]
 
 
 class _Form(NamedTuple):

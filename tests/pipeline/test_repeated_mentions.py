@@ -172,6 +172,12 @@ def test_entities_keep_their_ids():
     assert [(ent.kb_id_, ent.id_) for ent in doc.ents] == [("", ""), ("MESH:1", "one"), ("", "")]
 
 
+def test_unknown_tokens_stay_unknown_if_there_is_nothing_to_add():
+    doc = NLP("gout and flu")
+    doc.set_ents([Span(doc, 0, 1, label="D")], default="missing")
+    assert [token.ent_iob_ for token in RepeatedMentions(NLP.vocab)(doc)] == ["B", "", ""]
+
+
 def test_predict_leaves_the_document_alone():
     doc = with_entities("gout gout gout", ("gout", "D", 0, 1))
     (found,) = RepeatedMentions(NLP.vocab).predict([doc])
