@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .pipeline.composite_splitter import CompositeSplitter
     from .pipeline.concept_matcher import ConceptMatcher
     from .pipeline.concept_retriever import ConceptRetriever
+    from .pipeline.repeated_mentions import RepeatedMentions
     from .pipeline.sapbert_linker import SapbertLinker
     from .pipeline.spelling_corrector import SpellingCorrector
     from .types import Alternative, Candidate, Concept, DocumentConcept, Link
@@ -45,6 +46,7 @@ __all__ = [
     "DocumentConcept",
     "KnowledgeBase",
     "Link",
+    "RepeatedMentions",
     "SapbertError",
     "SapbertLinker",
     "SpellingCorrector",
@@ -77,6 +79,7 @@ __getattr__ = lazy_names(
         "DocumentConcept": "types",
         "KnowledgeBase": "kb.knowledge_base",
         "Link": "types",
+        "RepeatedMentions": "pipeline.repeated_mentions",
         "SapbertError": "errors",
         "SapbertLinker": "pipeline.sapbert_linker",
         "SpellingCorrector": "pipeline.spelling_corrector",

@@ -13,6 +13,7 @@ from spacy.vocab import Vocab
 
 from .._caching import drop_oldest
 from ..assets import AssetWriter
+from ..text.modifiers import CHOICES, OUTSIDE, modifiers_of, start_with_modifiers
 from ..text.words import word_keys
 from .attributes import get_abbreviation_occurrences, register, set_matched_name
 from .base import FolderPipe
@@ -42,6 +43,7 @@ CACHED_LABELS = 1 << 14
         "overwrite_ents": False,
         "composites": True,
         "approximate": None,
+        "modifiers": OUTSIDE,
         "language": None,
         "storage": INSIDE,
         "scorer": {"@scorers": "spacy.entity_ruler_scorer.v1"},
@@ -60,6 +62,7 @@ def make_concept_matcher(
     overwrite_ents: bool,
     composites: bool,
     approximate: Optional[float],
+    modifiers: str,
     language: Optional[str],
     storage: str,
     scorer: Optional[Callable],
@@ -79,6 +82,7 @@ def make_concept_matcher(
         overwrite_ents=overwrite_ents,
         composites=composites,
         approximate=approximate,
+        modifiers=modifiers,
         language=language,
         storage=storage,
         scorer=scorer,
@@ -109,14 +113,17 @@ class ConceptMatcher(FolderPipe):
         approximate: Also find what is not quite a name: a misspelling, another ending, modifiers inside, a short form
             inside. This is the least similarity, from 0 to 1, such as 0.6; see `linking.approximate_names.similarity`.
             None finds exact names only.
+        modifiers: Which words before a name belong to its span. "outside" takes none, "kind" takes words such as
+            "familial" and "gastric", and "all" takes "severe" and "chronic", too. Other languages than English have
+            no such words.
         language: The language of the rules: "de", "en", "es" or "fr". None takes that of the pipeline.
         storage: "inside" saves the vocabulary and the keys of its names with the pipeline. "external" saves only their
             paths and checksums, for large vocabularies.
         scorer: Compares predicted entities with annotated ones.
 
     Raises:
-        SapbertError: E165 the language has no rules, E406 `min_length` is less than 1, or `approximate` is not above 0
-            and at most 1.
+        SapbertError: E165 the language has no rules, E406 `min_length` is less than 1, `approximate` is not above 0
+            and at most 1, or `modifiers` has another value.
     """
 
     def __init__(
@@ -134,6 +141,7 @@ class ConceptMatcher(FolderPipe):
         overwrite_ents: bool = False,
         composites: bool = True,
         approximate: Optional[float] = None,
+        modifiers: str = OUTSIDE,
         language: Optional[str] = None,
         storage: str = INSIDE,
         scorer: Optional[Callable] = entity_ruler_score,
@@ -150,6 +158,7 @@ class ConceptMatcher(FolderPipe):
         self.overwrite_ents = overwrite_ents
         self.composites = composites
         self.approximate = approximate
+        self.modifiers = modifiers
         self._language = language
         self._rules = language_rules(language, vocab)
         self.storage = storage
@@ -164,6 +173,9 @@ class ConceptMatcher(FolderPipe):
         check_setting(
             self, "approximate", approximate is None or 0 < approximate <= 1, "above 0 and at most 1, or null"
         )
+        words = modifiers_of(modifiers, self._rules.code)
+        wanted = f"one of {', '.join(CHOICES)}; only {OUTSIDE} for other languages than English"
+        check_setting(self, "modifiers", modifiers == OUTSIDE or bool(words), wanted)
         register()
 
     def __call__(self, doc: Doc) -> Doc:
@@ -254,11 +266,14 @@ class ConceptMatcher(FolderPipe):
             self._add_approximate(text, found, defined, stop_words)
         labels = self._labels_of(set(found.values()))
         spans: Dict[Tuple[int, int, str], Span] = {}
+        modifiers, ends = modifiers_of(self.modifiers, self._rules.code), {end for _, end in found}
         for (start, end), row in found.items():
+            first = start_with_modifiers(text, start, modifiers, ends) if modifiers else start
+            first = start if (first, end) in found else first
             # entities cannot overlap, so only the first label counts
             for label in labels[row] if self.spans_key is not None else labels[row][:1]:
-                span = doc.char_span(start, end, label=label, alignment_mode="expand")
-                if span and not _adds_letters(span, start, end):
+                span = doc.char_span(first, end, label=label, alignment_mode="expand")
+                if span and not _adds_letters(span, first, end):
                     spans.setdefault((span.start, span.end, label), span)
                     if (start, end) not in wholes:
                         set_matched_name(span, self.matcher.name(row))

@@ -268,6 +268,65 @@ def test_the_linker_looks_the_matched_name_up():
     assert [(ent.kb_id_, ent._.links[0].score) for ent in doc.ents] == [("D006333", 1.0), ("D020521", 1.0)]
 
 
+# --- modifiers before a name
+
+
+@pytest.mark.parametrize(
+    ("modifiers", "names"),
+    [
+        ("outside", ["colorectal cancer", "cancer"]),
+        ("kind", ["familial colorectal cancer", "Malignant cancer"]),
+        ("all", ["severe familial colorectal cancer", "Malignant cancer"]),
+    ],
+)
+def test_modifiers_before_a_name(make, modifiers, names):
+    doc = make(modifiers=modifiers)("A severe familial colorectal cancer. Malignant cancer, familial.")
+    assert [ent.text for ent in doc.ents] == names
+    assert [ent._.matched_name.lower() for ent in doc.ents] == ["colorectal cancer", "cancer"]
+
+
+def test_modifiers_do_not_change_the_link(kb):
+    nlp = spacy.blank("en")
+    nlp.add_pipe("concept_matcher", config={"kb": kb, "modifiers": "all"})
+    nlp.add_pipe("sapbert_linker", config={"kb": kb, "encoder": "none"})
+    (wide,) = nlp("severe colorectal cancer").ents
+    nlp.get_pipe("concept_matcher").modifiers = "outside"
+    (narrow,) = nlp("severe colorectal cancer").ents
+    assert (wide.text, narrow.text) == ("severe colorectal cancer", "colorectal cancer")
+    assert (wide.kb_id_, wide._.kb_ents) == (narrow.kb_id_, narrow._.kb_ents)
+    assert wide.kb_id_ != "NIL"
+
+
+@pytest.mark.parametrize(
+    "text", ["severe, cancer", "severe  cancer", "severe-cancer", "un-severe cancer", "severed cancer"]
+)
+def test_what_is_no_modifier_of_a_name(make, text):
+    assert [name for name, _ in found(make(modifiers="all"), text)] == ["cancer"]
+
+
+def test_modifiers_never_take_another_match(make):
+    text = "colorectal cancer severe cancer"
+    assert [name for name, _ in found(make(modifiers="all"), text)] == ["colorectal cancer", "severe cancer"]
+    doc = make(modifiers="all", spans_key="names")("severe colorectal cancer")
+    texts = [span.text for span in doc.spans["names"]]
+    assert "severe colorectal cancer" in texts
+    assert len(set(texts)) == len(texts)
+
+
+def test_modifiers_keep_composite_mentions(make):
+    (plain,) = make()("severe breast and ovarian cancer").ents
+    (wide,) = make(modifiers="all")("severe breast and ovarian cancer").ents
+    assert (plain.text, wide.text) == ("breast and ovarian cancer", "severe breast and ovarian cancer")
+    assert wide._.matched_name is plain._.matched_name is None
+
+
+def test_modifiers_need_a_known_value_and_language(kb):
+    with pytest.raises(SapbertError, match=r"E406.*modifiers.*outside, kind, all"):
+        spacy.blank("en").add_pipe("concept_matcher", config={"kb": kb, "modifiers": "inside"})
+    with pytest.raises(SapbertError, match=r"E406.*modifiers"):
+        spacy.blank("de").add_pipe("concept_matcher", config={"kb": kb, "modifiers": "kind"})
+
+
 # --- approximate matches
 
 

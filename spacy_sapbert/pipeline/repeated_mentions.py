@@ -1,0 +1,249 @@
+"""`repeated_mentions`: a second look at a document for what an NER found in one place and missed in another."""
+
+from collections import Counter, defaultdict
+from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+
+from spacy.language import Language
+from spacy.pipeline import Pipe
+from spacy.tokens import Doc, Span
+from spacy.vocab import Vocab
+
+from ..text.repeats import Name, TokenNames
+from .attributes import get_abbreviation_occurrences, register
+from .component_settings import check_setting, language_rules, warn_of_language
+
+CLEAR_MAJORITY = 2  # times as many mentions as those with another label
+
+
+class Place(NamedTuple):
+    """A mention as tokens of a document.
+
+    Attributes:
+        start: First token.
+        end: Position after the last token.
+        label: The label.
+    """
+
+    start: int
+    end: int
+    label: str
+
+
+@Language.factory(
+    "repeated_mentions",
+    requires=["doc.ents"],
+    assigns=["doc.ents"],
+    default_config={"min_found": 2, "min_share": 0.2, "correct": True, "only_labels": [], "language": None},
+)
+def make_repeated_mentions(
+    nlp: Language,
+    name: str,
+    min_found: int,
+    min_share: float,
+    correct: bool,
+    only_labels: List[str],
+    language: Optional[str],
+) -> "RepeatedMentions":
+    """Make a `RepeatedMentions` from a config."""
+    warn_of_language(nlp, language)
+    return RepeatedMentions(
+        nlp.vocab,
+        name,
+        min_found=min_found,
+        min_share=min_share,
+        correct=correct,
+        only_labels=only_labels,
+        language=language,
+    )
+
+
+class RepeatedMentions(Pipe):
+    """Adds to `doc.ents` what the NER found elsewhere in the same document.
+
+    - A text that was found `min_found` times, and in a part `min_share` of its occurrences, is a mention everywhere.
+    - A short form is a mention everywhere if its long form was found.
+    - A long form is a mention if its short form was found `min_found` times.
+
+    Case and plural make no difference, except for short forms of capitals: "ALL" is not "all". A part of a longer name
+    is left out, such as "MMP" in "MMP-9". No mention overlaps another one. The `abbreviation_resolver` provides the
+    short and long forms. Add this component after the NER, and before the components that link or flag mentions.
+
+    Args:
+        vocab: The vocabulary of the pipeline.
+        name: The name of the component.
+        min_found: How often the NER must have found a text.
+        min_share: In which part of its occurrences it must have found it, from 0 to 1.
+        correct: Also change mentions of the NER. A mention inside a long form is widened to it if its short form has
+            the same label. The same text gets one label if at least twice as many mentions have it as have another.
+        only_labels: Only look at mentions with these labels. An empty list looks at all.
+        language: The language of the rules: "de", "en", "es" or "fr". None takes that of the pipeline.
+
+    Raises:
+        SapbertError: E165 the language has no rules, E406 `min_found` is less than 1, or `min_share` is outside 0 to 1.
+    """
+
+    def __init__(
+        self,
+        vocab: Vocab,
+        name: str = "repeated_mentions",
+        *,
+        min_found: int = 2,
+        min_share: float = 0.2,
+        correct: bool = True,
+        only_labels: Sequence[str] = (),
+        language: Optional[str] = None,
+    ) -> None:
+        self.vocab = vocab
+        self.name = name
+        self.min_found = min_found
+        self.min_share = min_share
+        self.correct = correct
+        self.only_labels = list(only_labels)
+        self._language = language
+        self._rules = language_rules(language, vocab)
+        check_setting(self, "min_found", min_found >= 1, "at least 1")
+        check_setting(self, "min_share", 0 <= min_share <= 1, "from 0 to 1")
+        register()
+
+    def __repr__(self) -> str:
+        return f"RepeatedMentions({self.name!r}, min_found={self.min_found}, min_share={self.min_share})"
+
+    def __call__(self, doc: Doc) -> Doc:
+        """Look at one document again and write all mentions to it."""
+        self.set_annotations([doc], self.predict([doc]))
+        return doc
+
+    def predict(self, docs: Iterable[Doc]) -> List[List[Place]]:
+        """Return all mentions of each document, by position. The documents are not changed."""
+        return [self._look_again(doc) for doc in docs]
+
+    def set_annotations(self, docs: Iterable[Doc], predictions: Iterable[List[Place]]) -> None:
+        """Write the predictions to the documents. An entity in the same place keeps its ids."""
+        for doc, places in zip(docs, predictions):
+            if places == _places(doc):
+                continue  # setting entities says of every other token that it is none
+            ids = {(entity.start, entity.end): (entity.kb_id, entity.id) for entity in doc.ents}
+            spans = []
+            for place in places:
+                kb_id, span_id = ids.get(place[:2], (0, 0))
+                spans.append(Span(doc, place.start, place.end, label=place.label, kb_id=kb_id, span_id=span_id))
+            doc.ents = spans
+
+    def _look_again(self, doc: Doc) -> List[Place]:
+        entities = _places(doc)
+        found = [entity for entity in entities if self._is_wanted(entity)]
+        if not found:
+            return entities
+        others = [entity for entity in entities if not self._is_wanted(entity)]
+        names = TokenNames([token.text for token in doc], [bool(token.whitespace_) for token in doc], self._rules)
+        forms = _defined_forms(doc)
+        if self.correct:
+            found = _with_one_label(_widened(found, others, forms), names)
+        return sorted([*others, *found, *self._added(found, others, names, _long_forms(names, forms))])
+
+    def _is_wanted(self, entity: Place) -> bool:
+        return not self.only_labels or entity.label in self.only_labels
+
+    def _added(
+        self, found: Sequence[Place], others: Sequence[Place], names: TokenNames, long_forms: Dict[Name, Name]
+    ) -> List[Place]:
+        """Return the new mentions. `others` are mentions with labels that are not looked at."""
+        own = _votes(found, names)
+        shared: Dict[Name, Counter[str]] = defaultdict(Counter)
+        for name, votes in own.items():
+            shared[long_forms.get(name, name)].update(votes)
+        related = {name for pair in long_forms.items() if pair[1] in shared for name in pair}
+        places = names.find({*own, *related}, [place[:2] for place in (*found, *others)])
+        n_missed = Counter(name for _, _, name in places)
+        labels: Dict[Name, Optional[str]] = {}
+        for name, missed in n_missed.items():
+            votes, long = own.get(name, Counter()), long_forms.get(name, name)
+            label = _winner(votes, max(self.min_found, self.min_share * (votes.total() + missed)))
+            if label is None and name in related and name == long:
+                label = _winner(shared[name], self.min_found)
+            elif label is None and long in own and name != long:
+                label = _winner(shared[long], 1)
+            labels[name] = label if not votes or label in votes else None
+        return [Place(start, end, label) for start, end, name in places if (label := labels[name]) is not None]
+
+
+def _places(doc: Doc) -> List[Place]:
+    """Return the entities of a document."""
+    return [Place(entity.start, entity.end, entity.label_) for entity in doc.ents]
+
+
+class _Form(NamedTuple):
+    """A short form with its long form, both as first token and position after the last token."""
+
+    short: Tuple[int, int]
+    long: Tuple[int, int]
+
+
+def _defined_forms(doc: Doc) -> List[_Form]:
+    """Return the short forms that the document defines, if they and their long forms begin and end with a token."""
+    occurrences = get_abbreviation_occurrences(doc)
+    if not occurrences:
+        return []
+    starts = {token.idx: token.i for token in doc}
+    ends = {token.idx + len(token): token.i + 1 for token in doc}
+    forms = []
+    for start, end, _, long_start, long_end in occurrences:
+        if long_start is not None and long_end is not None:
+            offsets = ((start, end), (long_start, long_end))
+            short, long = ((starts.get(first, -1), ends.get(last, -1)) for first, last in offsets)
+            if min(*short, *long) >= 0:
+                forms.append(_Form(short, long))
+    return forms
+
+
+def _long_forms(names: TokenNames, forms: Iterable[_Form]) -> Dict[Name, Name]:
+    """Return the long form of each short form. The first definition counts."""
+    found: Dict[Name, Name] = {}
+    for short, long in forms:
+        found.setdefault(names.name(*short), names.name(*long))
+    return {short: long for short, long in found.items() if long not in found}
+
+
+def _widened(found: Sequence[Place], others: Iterable[Place], forms: Iterable[_Form]) -> List[Place]:
+    """Widen the only mention inside a long form to the long form, if its short form has the same label."""
+    labels = {(start, end): label for start, end, label in found}
+    votes: Dict[Tuple[int, int], Counter[str]] = defaultdict(Counter)
+    for short, long in forms:
+        if short in labels:
+            votes[long][labels[short]] += 1
+    owners = {token: place for place in (*found, *others) for token in range(place.start, place.end)}
+    wider: Dict[Place, Place] = {}
+    for (start, end), of_short in votes.items():
+        inside = {owners[token] for token in range(start, end) if token in owners}
+        place = inside.pop() if len(inside) == 1 else None
+        if not place or place in wider or place.start < start or place.end > end:
+            continue
+        if place.label == _winner(of_short, 1):
+            wider[place] = Place(start, end, place.label)
+            owners.update((token, place) for token in range(start, end))  # no other long form may overlap it
+    return [wider.get(place, place) for place in found]
+
+
+def _with_one_label(found: Sequence[Place], names: TokenNames) -> List[Place]:
+    """Give mentions of the same text the label of a clear majority."""
+    votes = _votes(found, names)
+    return [place._replace(label=_majority(votes[names.name(place.start, place.end)], place.label)) for place in found]
+
+
+def _majority(votes: "Counter[str]", label: str) -> str:
+    ((first, most),) = votes.most_common(1)
+    return first if most >= CLEAR_MAJORITY * votes[label] else label
+
+
+def _votes(places: Iterable[Place], names: TokenNames) -> Dict[Name, "Counter[str]"]:
+    """Return the number of mentions with each label, by name."""
+    votes: Dict[Name, Counter[str]] = defaultdict(Counter)
+    for start, end, label in places:
+        votes[names.name(start, end)][label] += 1
+    return votes
+
+
+def _winner(votes: "Counter[str]", least: float) -> Optional[str]:
+    """Return the most frequent label, if it has at least some votes and no other one has as many."""
+    (label, most), (_, second) = [*votes.most_common(2), ("", 0), ("", 0)][:2]
+    return label if most >= least and most > second else None
