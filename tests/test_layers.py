@@ -22,7 +22,7 @@ LAYERS = (
     {"evaluation", "augmentation", "io"},
     {"pipeline"},
     {"training"},
-    {"linking", "retrieval"},
+    {"linking", "retrieval", "tagging"},
     {"encoders", "vectors"},
     {"kb", "corpora", "corrections"},
     {"text", "metrics"},

@@ -28,6 +28,7 @@ CONFIG = {
                 "@architectures": "spacy-sapbert.GazetteerEmbed.v1",
                 "width": WIDTH,
                 "spans_key": "names",
+                "labels": ["Disease", "Chemical"],
                 "embed": INNER,
             },
             "encode": {
@@ -49,7 +50,7 @@ PLAIN = ("We saw two tables again", "Some other things for all", "Here much more
 def embed():
     fix_random_seed(0)
     inner = registry.resolve({"embed": INNER})["embed"]
-    return gazetteer_embed(inner, WIDTH)
+    return gazetteer_embed(inner, WIDTH, ["Disease", "Chemical"])
 
 
 def marked(words, *spans):
@@ -82,9 +83,26 @@ def test_place_and_label_count(embed):
         assert np.abs(disease[0] - other).max() > 1e-6
 
 
-def test_of_spans_that_overlap_the_longest_counts(embed):
-    one, two = vectors(embed, marked(WORDS, (1, 3, "Disease")), marked(WORDS, (1, 3, "Disease"), (2, 3, "Sign")))
+def test_of_overlapping_spans_of_a_type_the_longest_counts(embed):
+    one, two = vectors(embed, marked(WORDS, (1, 3, "Disease")), marked(WORDS, (1, 3, "Disease"), (2, 3, "Disease")))
     np.testing.assert_array_equal(one, two)
+
+
+def test_each_type_has_its_own_feature(embed):
+    one, both = vectors(embed, marked(WORDS, (1, 3, "Disease")), marked(WORDS, (1, 3, "Disease"), (2, 3, "Chemical")))
+    different = (np.abs(one - both).max(axis=1) > 1e-6).tolist()
+    assert different == [False, False, True, False, False]
+
+
+def test_names_of_other_types_are_left_out(embed):
+    plain, other = vectors(embed, marked(WORDS), marked(WORDS, (1, 3, "Sign")))
+    np.testing.assert_array_equal(plain, other)
+
+
+def test_one_type_is_enough():
+    inner = registry.resolve({"embed": INNER})["embed"]
+    plain, with_name = vectors(gazetteer_embed(inner, WIDTH, ["Sign"]), marked(WORDS), marked(WORDS, (1, 3, "Sign")))
+    assert np.abs(plain - with_name).max() > 1e-6
 
 
 def test_an_empty_document_has_no_vectors(embed):
