@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from .composite_splitter import CompositeSplitter
     from .concept_matcher import ConceptMatcher
     from .concept_retriever import ConceptRetriever
+    from .gene_species import GeneSpeciesDetector
     from .sapbert_linker import SapbertLinker
     from .spelling_corrector import SpellingCorrector
 
@@ -19,6 +20,7 @@ __all__ = [
     "CompositeSplitter",
     "ConceptMatcher",
     "ConceptRetriever",
+    "GeneSpeciesDetector",
     "SapbertLinker",
     "SpellingCorrector",
 ]
@@ -31,6 +33,7 @@ __getattr__ = lazy_names(
         "CompositeSplitter": "composite_splitter",
         "ConceptMatcher": "concept_matcher",
         "ConceptRetriever": "concept_retriever",
+        "GeneSpeciesDetector": "gene_species",
         "SapbertLinker": "sapbert_linker",
         "SpellingCorrector": "spelling_corrector",
     },
