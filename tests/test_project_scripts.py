@@ -188,7 +188,7 @@ def test_names_are_grouped_and_the_preferred_one_is_chosen(tmp_path):
     ]
     rows = [(name.replace("a b", "a|b"), number) for name, number in rows]  # what joins the synonyms
     found = preferred_names(tmp_path, rows)
-    assert {name: synonyms for name, synonyms in found.values()} == {one: names[one] or [""] for one in names}
+    assert dict(found.values()) == {one: names[one] or [""] for one in names}
 
 
 def test_a_table_of_names_that_was_cut_off_is_told(tmp_path):

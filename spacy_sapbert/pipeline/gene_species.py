@@ -7,7 +7,7 @@ from spacy.pipeline import Pipe
 from spacy.tokens import Doc, Span
 from spacy.vocab import Vocab
 
-from ..text.gene_species import HUMAN, ORGANISMS, GeneMention, GeneSpecies, SpeciesMention, species_of_genes
+from ..text.gene_species import HUMAN, ORGANISMS, PREFIXES, GeneMention, GeneSpecies, SpeciesMention, species_of_genes
 from ..types import NIL, Alternative, Link
 from .attributes import get_links, register, set_kb_ents, set_links
 from .component_settings import check_setting
@@ -19,7 +19,7 @@ Found = List[Optional[GeneSpecies]]
 
 @Language.factory(
     "gene_species",
-    assigns=["doc.ents", "span._.kb_ents", "span._.links"],
+    assigns=["span._.kb_ents", "span._.links"],  # not doc.ents: what assigns them does not run on gold mentions
     requires=["span._.links"],
     default_config={
         "spans_key": None,
@@ -27,6 +27,7 @@ Found = List[Optional[GeneSpecies]]
         "species_labels": ["Species"],
         "home": HUMAN,
         "organisms": None,
+        "prefixes": None,
     },
 )
 def make_gene_species(
@@ -36,7 +37,8 @@ def make_gene_species(
     gene_labels: List[str],
     species_labels: List[str],
     home: str,
-    organisms: Optional[Dict[str, str]],
+    organisms: Optional[List[str]],
+    prefixes: Optional[Dict[str, str]],
 ) -> "GeneSpeciesDetector":
     """Make a `GeneSpeciesDetector` from a config."""
     return GeneSpeciesDetector(
@@ -47,6 +49,7 @@ def make_gene_species(
         species_labels=species_labels,
         home=home,
         organisms=organisms,
+        prefixes=prefixes,
     )
 
 
@@ -65,11 +68,12 @@ class GeneSpeciesDetector(Pipe):
         gene_labels: The labels of genes.
         species_labels: The labels of species.
         home: The species of the genes in the vocabulary. Genes without another species are taken to be of this one.
-        organisms: The species that can have genes, each with the letter before symbols of its genes, or an empty text.
-            None takes `text.gene_species.ORGANISMS`. Other species in the text have no effect.
+        organisms: The species that can have genes. Others in the text have no effect. None takes the model organisms
+            and farm animals of `text.gene_species.ORGANISMS`.
+        prefixes: Letters before the symbol of a gene, each with its species. None takes `text.gene_species.PREFIXES`.
 
     Raises:
-        SapbertError: E406 `organisms` does not have `home`, or two of them have the same letter.
+        SapbertError: E406 `organisms` does not have `home`, or a prefix is not one letter.
     """
 
     def __init__(
@@ -81,7 +85,8 @@ class GeneSpeciesDetector(Pipe):
         gene_labels: Sequence[str] = ("Gene",),
         species_labels: Sequence[str] = ("Species",),
         home: str = HUMAN,
-        organisms: Optional[Dict[str, str]] = None,
+        organisms: Optional[Sequence[str]] = None,
+        prefixes: Optional[Dict[str, str]] = None,
     ) -> None:
         self.vocab = vocab
         self.name = name
@@ -89,10 +94,12 @@ class GeneSpeciesDetector(Pipe):
         self.gene_labels = list(gene_labels)
         self.species_labels = list(species_labels)
         self.home = home
-        self.organisms = dict(ORGANISMS if organisms is None else organisms)
+        self.organisms = frozenset(ORGANISMS if organisms is None else organisms)
+        self.prefixes = dict(PREFIXES if prefixes is None else prefixes)
         check_setting(self, "organisms", home in self.organisms, f"species among which is `home`, {home}")
-        prefixes = list(filter(None, self.organisms.values()))
-        check_setting(self, "organisms", len(prefixes) == len(set(prefixes)), "species with different letters")
+        check_setting(
+            self, "prefixes", all(len(one) == 1 for one in self.prefixes), "single letters with their species"
+        )
         register()
 
     def __repr__(self) -> str:
@@ -132,6 +139,7 @@ class GeneSpeciesDetector(Pipe):
                 [one for mention in mentions if mention.label_ in self.species_labels for one in _species(mention)],
                 [doc[start].idx for start in sentence_starts(doc)],
                 self.organisms,
+                self.prefixes,
                 self.home,
             )
             for number, species in zip(genes, of_genes):

@@ -8,41 +8,51 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 HUMAN = "NCBITaxon:9606"
 _MOUSE, _RAT = "NCBITaxon:10090", "NCBITaxon:10116"
 _RODENTS = (_MOUSE, _RAT)
 
-ORGANISMS: Mapping[str, str] = {
-    HUMAN: "h",
-    _MOUSE: "m",
-    _RAT: "r",
-    "NCBITaxon:7227": "d",  # Drosophila melanogaster
-    "NCBITaxon:7955": "z",  # zebrafish
-    "NCBITaxon:8355": "x",  # Xenopus laevis
-    "NCBITaxon:8364": "",  # Xenopus tropicalis
-    "NCBITaxon:6239": "",  # Caenorhabditis elegans
-    "NCBITaxon:4932": "",  # Saccharomyces cerevisiae
-    "NCBITaxon:4896": "",  # Schizosaccharomyces pombe
-    "NCBITaxon:3702": "",  # Arabidopsis thaliana
-    "NCBITaxon:9031": "",  # chicken
-    "NCBITaxon:9913": "",  # cattle
-    "NCBITaxon:9823": "",  # pig
-    "NCBITaxon:9940": "",  # sheep
-    "NCBITaxon:9796": "",  # horse
-    "NCBITaxon:9615": "",  # dog
-    "NCBITaxon:9986": "",  # rabbit
-    "NCBITaxon:9541": "",  # crab-eating macaque
-    "NCBITaxon:9544": "",  # rhesus macaque
-    "NCBITaxon:10029": "",  # Chinese hamster
-    "NCBITaxon:10141": "",  # guinea pig
-}
-"""Organisms whose genes are studied, each with the letter before symbols of its genes ("mTrp53"), or an empty text.
+ORGANISMS = (
+    HUMAN,
+    _MOUSE,
+    _RAT,
+    "NCBITaxon:7227",  # Drosophila melanogaster
+    "NCBITaxon:7955",  # zebrafish
+    "NCBITaxon:8355",  # Xenopus laevis
+    "NCBITaxon:8364",  # Xenopus tropicalis
+    "NCBITaxon:6239",  # Caenorhabditis elegans
+    "NCBITaxon:4932",  # Saccharomyces cerevisiae
+    "NCBITaxon:4896",  # Schizosaccharomyces pombe
+    "NCBITaxon:3702",  # Arabidopsis thaliana
+    "NCBITaxon:9031",  # chicken
+    "NCBITaxon:9913",  # cattle
+    "NCBITaxon:9823",  # pig
+    "NCBITaxon:9940",  # sheep
+    "NCBITaxon:9796",  # horse
+    "NCBITaxon:9615",  # dog
+    "NCBITaxon:9986",  # rabbit
+    "NCBITaxon:9541",  # crab-eating macaque
+    "NCBITaxon:9544",  # rhesus macaque
+    "NCBITaxon:10029",  # Chinese hamster
+    "NCBITaxon:10141",  # guinea pig
+)
+"""Organisms whose genes are studied.
 
 Viruses and bacteria are not among them: a text that names one is mostly about genes of its host.
 """
+
+PREFIXES: Mapping[str, str] = {
+    "h": HUMAN,
+    "m": _MOUSE,
+    "r": _RAT,
+    "d": "NCBITaxon:7227",
+    "z": "NCBITaxon:7955",
+    "x": "NCBITaxon:8355",
+}
+"""Letters before the symbol of a gene, as in "mTrp53", and the species that they mean."""
 
 # such a species is a tool: it hosts human cells, or its antibodies or proteins are used
 _HOSTS = frozenset({"nude", "athymic", "scid", "immunodeficient", "immunocompromised", "anti"})
@@ -95,7 +105,8 @@ def species_of_genes(
     genes: Sequence[GeneMention],
     species: Sequence[SpeciesMention],
     sentence_starts: Sequence[int],
-    organisms: Mapping[str, str] = ORGANISMS,
+    organisms: Collection[str] = ORGANISMS,
+    prefixes: Mapping[str, str] = PREFIXES,
     home: str = HUMAN,
 ) -> list[GeneSpecies | None]:
     """Find the species of each gene of a text.
@@ -110,7 +121,8 @@ def species_of_genes(
         species: The species. Others than `organisms`, and those that are tools ("nude mice", "yeast two-hybrid"), are
             ignored.
         sentence_starts: Offsets, in their order.
-        organisms: The species that can have genes, with the prefixes of their symbols.
+        organisms: The species that can have genes.
+        prefixes: The letters before symbols, and their species.
         home: The species that wins if no other one is more frequent.
 
     Returns:
@@ -119,7 +131,7 @@ def species_of_genes(
     if not genes:
         return []
     named = sorted(one for one in species if one.species in organisms and not _is_tool(text, one))
-    in_text = _Text(text, named, sentence_starts, organisms, home)
+    in_text = _Text(text, named, sentence_starts, prefixes, home)
     return [in_text.species_of(gene) for gene in genes]
 
 
@@ -131,14 +143,14 @@ class _Text:
         text: str,
         named: Sequence[SpeciesMention],
         sentence_starts: Sequence[int],
-        organisms: Mapping[str, str],
+        prefixes: Mapping[str, str],
         home: str,
     ) -> None:
         self._text = text
         self._named = named
         self._starts = [one.start for one in named]
         self._sentences = sentence_starts
-        self._by_prefix = {prefix: one for one, prefix in organisms.items() if prefix}
+        self._prefixes = prefixes
         counts = Counter(one.species for one in named)
         self._rodent = max(_RODENTS, key=lambda one: counts[one])
         self._has_both = bool(counts[HUMAN] and counts[self._rodent])
@@ -169,7 +181,7 @@ class _Text:
     def _by_prefix_of(self, written: str, name: str) -> str | None:
         """Return the species of a prefix: "mTrp53" has the name "TRP53", but "mTOR" is a name of its own."""
         has_prefix = written[1:2].isupper() and written[1:].casefold() == name.casefold()
-        return self._by_prefix.get(written[:1]) if has_prefix else None
+        return self._prefixes.get(written[:1]) if has_prefix else None
 
     def _by_spelling(self, written: str) -> str | None:
         """Return the species of a symbol: human ones have capitals, as TP53, and those of rodents one, as Trp53."""

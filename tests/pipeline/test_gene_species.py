@@ -4,10 +4,11 @@ from spacy.tokens import Doc, DocBin, Span
 
 import spacy_sapbert.pipeline.gene_species  # noqa: F401  registers the factory
 from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.evaluation.pipeline import evaluate_pipeline
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
 from spacy_sapbert.pipeline.attributes import get_links
-from spacy_sapbert.types import Alternative
+from spacy_sapbert.types import Alternative, AnnotatedDocument, Mention
 
 TABLE = """id\tname\tsynonyms\ttypes
 HGNC:11998\tTP53\tp53|TRP53\tGene
@@ -96,6 +97,13 @@ def test_genes_of_a_span_group_and_other_labels(nlp):
     assert nlp("no such group").spans == {}
 
 
+def test_gold_mentions_are_treated_alike(nlp):
+    text = "Trp53 fell in mice."
+    gold = [Mention(0, 5, "Trp53", "Gene", ("HGNC:11998",)), Mention(14, 18, "mice", "Species", ("NCBITaxon:10090",))]
+    result = evaluate_pipeline(nlp, [AnnotatedDocument("1", text, tuple(gold))], gold_mentions=True)
+    assert {label: one["found"] for label, one in result["span_id"]["types"].items()} == {"Gene": 0, "Species": 1}
+
+
 def test_a_vocabulary_of_mouse_genes(nlp):
     nlp.replace_pipe("gene_species", "gene_species", config={"home": "NCBITaxon:10090"})
     assert ids(nlp(TEXT).ents)["Trp53"] == "HGNC:11998"
@@ -103,16 +111,19 @@ def test_a_vocabulary_of_mouse_genes(nlp):
 
 
 def test_the_links_survive_saving(nlp, tmp_path):
+    nlp.replace_pipe("gene_species", "gene_species", config={"prefixes": {"m": "NCBITaxon:10090"}})
     nlp.to_disk(tmp_path / "pipeline")
-    doc = spacy.load(tmp_path / "pipeline")(TEXT)
+    loaded = spacy.load(tmp_path / "pipeline")
+    assert loaded.get_pipe("gene_species").prefixes == {"m": "NCBITaxon:10090"}
+    doc = loaded(TEXT)
     assert get_links(doc.ents[0])[0].reason == REASON
     (loaded,) = DocBin(store_user_data=True, docs=[doc]).get_docs(nlp.vocab)
     assert get_links(loaded.ents[0]) == get_links(Doc(nlp.vocab).from_bytes(doc.to_bytes()).ents[0])
 
 
 @pytest.mark.parametrize(
-    "organisms", [{"NCBITaxon:10090": "m"}, {"NCBITaxon:9606": "h", "NCBITaxon:10090": "m", "NCBITaxon:10116": "m"}]
+    ("setting", "value"), [("organisms", ["NCBITaxon:10090"]), ("prefixes", {"mm": "NCBITaxon:10090"})]
 )
-def test_settings_that_cannot_work(organisms):
-    with pytest.raises(SapbertError, match=r"E406.*organisms"):
-        spacy.blank("en").add_pipe("gene_species", config={"organisms": organisms})
+def test_settings_that_cannot_work(setting, value):
+    with pytest.raises(SapbertError, match=rf"E406.*{setting}"):
+        spacy.blank("en").add_pipe("gene_species", config={setting: value})

@@ -70,11 +70,12 @@ def test_a_prefix_decides_unless_it_belongs_to_the_name():
     text = "In patients, mTert and mTOR were measured."
     assert found(text, "mTert", "TERT") == (MOUSE, "mTert")
     assert found(text, "mTOR", "MTOR") == (HUMAN, "patients")
+    assert found(text, "mTert", "TERT", prefixes={"m": RAT}) == (RAT, "mTert")
 
 
 def test_other_organisms_and_another_home():
     text = "We asked patients about hepatitis C virus. Core was found."
-    organisms = {HEPATITIS: "", HUMAN: "h"}
+    organisms = [HEPATITIS, HUMAN]
     assert found(text, "Core", organisms=organisms) == (HUMAN, "patients")
     assert found(text, "Core", organisms=organisms, home=HEPATITIS) == (HEPATITIS, "hepatitis C virus")
 
