@@ -131,11 +131,15 @@ def test_genes_species_and_cell_lines_are_those_that_biored_annotates() -> None:
     assert annotated["CellLine"] <= {record.concept_id for record in lines}
 
 
-def test_some_documents_of_biored_are_for_development() -> None:
-    listed = (SAMPLE / "development_ids.txt").read_text().split()
-    ids = {document.doc_id for document in documents("corpora/biored/BioRED_TrainDev.PubTator")}
-    assert len(ids) == 12
-    assert set(listed) < ids
+@pytest.mark.parametrize("folder", ["biored", "nlm_gene", "gnormplus", "s800", "linnaeus"])
+def test_some_documents_are_for_development(folder: str) -> None:
+    (path,) = (SAMPLE / "corpora" / folder).iterdir()
+    found = documents(f"corpora/{folder}/{path.name}")
+    ids = {document.doc_id for document in found}
+    listed = set((SAMPLE / "development_ids.txt").read_text().split())
+    assert ids & listed
+    assert ids - listed
+    assert all(document.mentions for document in found)
 
 
 def test_drugbank_and_umls_are_read() -> None:
