@@ -496,6 +496,7 @@ class Errors:
         "`projection = null`. Otherwise, use an encoder without a projection."
     )
     E349 = "[E349] {path} has several encoders. Give the folder of one of them: {encoders}."
+    E350 = "[E350] {path} has several vocabularies. Give the path of one of them: {vocabularies}."
     # components
     E401 = "[E401] There is no saved component in {path}. Save the pipeline again with `nlp.to_disk`."
     E402 = (
