@@ -22,6 +22,8 @@ ROOT = Path(__file__).parents[1]
 STARTER = Path(spacy_sapbert.starter.__file__).parent / "encoder"
 SMALL = {
     "assets": "assets/sample",
+    "development_ids": "assets/sample/development_ids.txt",
+    "training_ids": "assets/sample/training_ids.txt",
     "base_model": str(STARTER),
     "transformer": str(STARTER),
     "layers": "0",

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .pipeline.composite_splitter import CompositeSplitter
     from .pipeline.concept_matcher import ConceptMatcher
     from .pipeline.concept_retriever import ConceptRetriever
+    from .pipeline.gene_species import GeneSpeciesDetector
     from .pipeline.repeated_mentions import RepeatedMentions
     from .pipeline.sapbert_linker import SapbertLinker
     from .pipeline.spelling_corrector import SpellingCorrector
@@ -44,6 +45,7 @@ __all__ = [
     "ConceptMatcher",
     "ConceptRetriever",
     "DocumentConcept",
+    "GeneSpeciesDetector",
     "KnowledgeBase",
     "Link",
     "RepeatedMentions",
@@ -77,6 +79,7 @@ __getattr__ = lazy_names(
         "ConceptMatcher": "pipeline.concept_matcher",
         "ConceptRetriever": "pipeline.concept_retriever",
         "DocumentConcept": "types",
+        "GeneSpeciesDetector": "pipeline.gene_species",
         "KnowledgeBase": "kb.knowledge_base",
         "Link": "types",
         "RepeatedMentions": "pipeline.repeated_mentions",

@@ -120,7 +120,10 @@ class Errors:
         "[E128] {path} has no column {column} for the field {field}. Its columns are: {columns}. Name the one that "
         "contains the field."
     )
-    E129 = "[E129] A vocabulary table has no field {field}. Its fields are: {fields}."
+    E129 = (
+        "[E129] A vocabulary table has no field {field}. Its fields are: {fields}. Only alternative_ids, parents and "
+        "xrefs can have a prefix, as in xrefs:NCBIGene."
+    )
     E130 = (
         "[E130] Cannot guess the delimiter of {path} from its name. Files ending in .csv have commas; files ending in "
         ".tsv or .tab have tabs. Give the delimiter, such as --delimiter '\\t' for a tab."
@@ -493,6 +496,7 @@ class Errors:
         "`projection = null`. Otherwise, use an encoder without a projection."
     )
     E349 = "[E349] {path} has several encoders. Give the folder of one of them: {encoders}."
+    E350 = "[E350] {path} has several vocabularies. Give the path of one of them: {vocabularies}."
     E363 = (
         "[E363] The network of the typed_ner has its labels already ({labels}), so that '{label}' cannot be added. Train "
         "it again with all labels."

@@ -9,7 +9,12 @@ from pathlib import Path
 
 import pytest
 import srsly
+from spacy.tokens import Doc
+from spacy.vocab import Vocab
 from weasel.cli.assets import project_assets
+
+from spacy_sapbert.corpora.docbin import read_docbin, write_docbin
+from spacy_sapbert.corpora.docs import DOC_ID
 
 ROOT = Path(__file__).parents[1]
 TEXT = b"D003550||Cystic Fibrosis|CF\n"
@@ -157,6 +162,59 @@ def test_a_table_that_was_cut_off_is_told_with_its_line(tmp_path):
     told = run("mesh_chemicals.py", "tree.tsv", "tree.tsv", "tree.tsv", "-o", "out.txt", cwd=tmp_path, code=1)
     assert "tree.tsv, line 2: 2 columns of at least 3" in told
     assert not (tmp_path / "out.txt").exists()
+
+
+def preferred_names(tmp_path, rows):
+    (tmp_path / "names.tsv").write_text("".join(f"{name}\t{one_id}\tother\n" for name, one_id in rows))
+    run("group_names.py", "names.tsv", "-o", "out.tsv", cwd=tmp_path)
+    header, *lines = (tmp_path / "out.tsv").read_text().splitlines()
+    assert header == "id\tname\tsynonyms"
+    return {one_id: (name, synonyms.split("|")) for one_id, name, synonyms in (line.split("\t") for line in lines)}
+
+
+def test_names_are_grouped_and_the_preferred_one_is_chosen(tmp_path):
+    names = {
+        "Rattus norvegicus": ["Brown rats", "R. norvegicus", "R.norvegicus", "Rattus norvegicus8"],
+        "Danio rerio": ["D. rerio", "D. rerio frankei", "Danio rerio frankei", "Zebrafish"],
+        "Escherichia coli": ["B. coli", "Bacillus coli", "E. coli", "Eschericia coli", "Escherichia coli K"],
+        "Caenorhabditis elegans": ["C. elegans", "R. elegans", "Rhabditis elegans"],
+        "Caenorhabditis briggsae": ["C. briggsae"],
+        "U2OS": ["2T", "U-2 OS", "U2-OS"],
+        "HeLa": [],
+        "#1": ["a b c"],
+    }
+    rows = [
+        (name, number) for number, of_one in enumerate(names.items()) for name in (*of_one[1], of_one[0], of_one[0])
+    ]
+    rows = [(name.replace("a b", "a|b"), number) for name, number in rows]  # what joins the synonyms
+    found = preferred_names(tmp_path, rows)
+    assert dict(found.values()) == {one: names[one] or [""] for one in names}
+
+
+def test_a_table_of_names_that_was_cut_off_is_told(tmp_path):
+    (tmp_path / "names.tsv").write_text("mice\t1\nrats")
+    told = run("group_names.py", "names.tsv", "-o", "out.tsv", cwd=tmp_path, code=1)
+    assert "names.tsv, line 2: 1 columns of at least 2" in told
+    assert not (tmp_path / "out.tsv").exists()
+
+
+def test_corpora_are_split_by_ids(tmp_path):
+    docs = []
+    for doc_id in ("1", "2", "3", "4"):
+        docs.append(Doc(Vocab(), words=["flu"]))
+        docs[-1].user_data[DOC_ID] = doc_id
+    write_docbin(docs, tmp_path / "all/a.spacy")
+    (tmp_path / "dev.txt").write_text("7\n2\n")
+    (tmp_path / "train.txt").write_text("1\n2\n3\n9\n")
+    options = ("--train-ids", "train.txt", "--dev-ids", "dev.txt", "--train", "train", "--dev", "dev")
+    run("split_corpora.py", "all", *options, cwd=tmp_path)
+    ids = {
+        part: [doc.user_data[DOC_ID] for doc in read_docbin(tmp_path / part / "a.spacy")] for part in ("train", "dev")
+    }
+    assert ids == {"train": ["1", "3"], "dev": ["2"]}
+    (tmp_path / "dev.txt").write_text("8\n")
+    told = run("split_corpora.py", "all", *options, cwd=tmp_path, code=1)
+    assert "a.spacy has no document for dev" in told
 
 
 def test_corpora_without_ids_give_no_labels(tmp_path):

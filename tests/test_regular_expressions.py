@@ -229,6 +229,13 @@ def _doc(again: str, n: int) -> Doc:
     return Doc(_blank().vocab, words=words, spaces=[False] * len(words))
 
 
+def _species_of_genes(n: int) -> None:
+    module = _module("text.gene_species")
+    genes = [module.GeneMention(10 * place + 5, 10 * place + 8, "lep") for place in range(n)]
+    species = [module.SpeciesMention(10 * place, 10 * place + 4, module.HUMAN) for place in range(n)]
+    module.species_of_genes("mice Lep. " * n, genes, species, range(0, 10 * n, 10))
+
+
 def _mention(doc: Doc) -> Doc:
     last = max((token.i + 1 for token in doc[-2:] if not token.is_space), default=0)
     doc.ents = [Span(doc, 0, last, label="X")] if last else []
@@ -289,6 +296,7 @@ FUNCTIONS: dict[str, Callable[[int], object]] = {
     "text.composites._split_slashes": lambda n: _module("text.composites")._split_slashes(
         "a" * (n // 2) + "!/" + "a" * (n // 2), _module("text.languages").ENGLISH.composites
     ),
+    "text.gene_species.species_of_genes": lambda n: _species_of_genes(n // 20),
     "text.joint_forms.find_joint_forms": lambda n: _module("text.joint_forms").find_joint_forms(
         "AA", "a " * (n // 2), 0.9
     ),

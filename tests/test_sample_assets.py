@@ -23,6 +23,15 @@ TREE = {"columns": {"id": "Desc Ui", "name": "Term", "types": "Tree Number"}}
 CHEMICALS = {"columns": {"id": "2", "name": "3"}, "where": {"4": "CHEBI"}}
 DRUGBANK = {"columns": {"id": "DrugBank ID", "name": "Common name", "synonyms": "Synonyms"}, "separator": " | "}
 OF_MESH = {"mesh/mesh_id_label_mappings.tsv": MESH, "mesh/2017MeshTree.tsv": TREE, "mesh/mesh_mappings.tsv": CHEMICALS}
+GENES = {
+    "columns": {
+        "id": "HGNC ID",
+        "name": ["Approved Symbol", "Approved Name"],
+        "alternative_ids:NCBIGene": "Entrez Gene ID(supplied by NCBI)",
+    },
+    "where": {"Status": "Approved"},
+}
+NAMES = {"columns": {"id": "2", "name": "1"}}
 FORMATS = {
     "doid/doid-2018-07-05.json.gz": "obograph",
     "ncit/ncit-disease-2018-06-08.json.gz": "obograph",
@@ -103,6 +112,34 @@ def test_ontologies_are_read(path: str, format: str) -> None:
     found = records(VOCABULARIES / path, format)
     assert len(found) >= 5
     assert not any(record.definition for record in found)
+
+
+def test_genes_species_and_cell_lines_are_those_that_biored_annotates() -> None:
+    genes = records(VOCABULARIES / "hgnc/hgnc_entries.tsv", "table", **GENES)
+    human = {one for record in genes for one in record.alternative_ids}
+    species = records(VOCABULARIES / "ncbi_taxonomy/Species_exhaustive.tsv.gz", "table", **NAMES, id_prefix="NCBITaxon")
+    lines = records(VOCABULARIES / "cellosaurus/Cellosaurus.tsv.gz", "table", **NAMES)
+    annotated: dict[str, set[str]] = {}
+    for document in documents("corpora/biored/BioRED_TrainDev.PubTator"):
+        for mention in document.mentions:
+            assert document.text[mention.start : mention.end] == mention.text
+            annotated.setdefault(mention.label, set()).update(mention.ids)
+    assert set(annotated) == {"Disease", "Chemical", "Gene", "Species", "CellLine"}
+    assert len(human & {f"NCBIGene:{one}" for one in annotated["Gene"]}) > 8
+    assert len({f"NCBIGene:{one}" for one in annotated["Gene"]} - human) > 4  # genes of other species
+    assert {f"NCBITaxon:{one}" for one in annotated["Species"]} <= {record.concept_id for record in species}
+    assert annotated["CellLine"] <= {record.concept_id for record in lines}
+
+
+@pytest.mark.parametrize("folder", ["biored", "nlm_gene", "gnormplus", "s800", "linnaeus"])
+def test_some_documents_are_for_development(folder: str) -> None:
+    (path,) = (SAMPLE / "corpora" / folder).iterdir()
+    found = documents(f"corpora/{folder}/{path.name}")
+    ids = {document.doc_id for document in found}
+    listed = set((SAMPLE / "development_ids.txt").read_text().split())
+    assert ids & listed
+    assert ids - listed
+    assert all(document.mentions for document in found)
 
 
 def test_drugbank_and_umls_are_read() -> None:

@@ -19,6 +19,7 @@ from ..corpora.passages import PassageCounts
 from ..corpora.reader import FORMATS, read_corpus
 from ..corpora.report import Report
 from ..errors import Errors, SapbertError, Warnings
+from ..kb.ids import canonical_id
 from ..kb.stop_names import read_names
 from ..types import AnnotatedDocument
 from .corpora import Ids
@@ -47,6 +48,10 @@ def convert(
     split_tokens: Annotated[bool, typer.Option(help="Split a token if a mention starts or ends inside it.")] = False,
     types: Annotated[list[str] | None, typer.Option(help="Keep only mentions of this type. Repeatable.")] = None,
     rename: Annotated[list[str] | None, typer.Option(help="Rename a type of mentions, as OLD=NEW. Repeatable.")] = None,
+    id_prefix: Annotated[
+        list[str] | None,
+        typer.Option(help="Prefix for the ids of a type that are numbers only, as TYPE=PREFIX. Repeatable."),
+    ] = None,
     annotates: Annotated[
         list[str] | None,
         typer.Option(
@@ -79,7 +84,7 @@ def convert(
 
     if output.suffix != ".spacy":
         raise SapbertError(Errors.E212.format(path=output))
-    names = dict(split_pairs("--rename", rename))
+    names, prefixes = dict(split_pairs("--rename", rename)), dict(split_pairs("--id-prefix", id_prefix))
     words = {label: read_names([Path(path)]) for label, path in split_pairs("--unsure", unsure)}
     nlp = _blank(lang, tokenizer)
     console = Console(stderr=True)
@@ -95,14 +100,14 @@ def convert(
         ids=split,
         passages=passages if join_passages else None,
     )
-    documents = _documents(inputs, report, split, read, types=types, names=names)
+    documents = _documents(inputs, report, split, read, types=types, names=names, prefixes=prefixes)
     if kb:
         documents = _with_known_ids(documents, kb, report)
     docs = _docs(documents, nlp, split_tokens, report)
     if annotates or words:
         docs = _with_annotated_types(docs, annotates, words)
     write_docbin(track(docs, console), output)
-    _warn_of_missing_types([*(types or []), *names], report)
+    _warn_of_missing_types([*(types or []), *names, *prefixes], report)
     _show(report, console, output)
     if passages.records:
         console.print(str(passages))
@@ -116,11 +121,15 @@ def _documents(
     *,
     types: list[str] | None,
     names: dict[str, str],
+    prefixes: dict[str, str],
 ) -> Iterator[AnnotatedDocument]:
     for path in inputs:
         for document in read(path):
             kept = tuple(
-                mention._replace(label=names.get(mention.label, mention.label))
+                mention._replace(
+                    label=names.get(mention.label, mention.label),
+                    ids=tuple(canonical_id(one, prefixes.get(mention.label)) for one in mention.ids),
+                )
                 for mention in document.mentions
                 if not types or has_type(mention.label, types)
             )

@@ -34,7 +34,7 @@ def pipeline(
     format: Annotated[
         str | None, typer.Option(help=f"One of {', '.join(FORMATS)}. Default: guessed from the file.")
     ] = None,
-    type: Annotated[str | None, typer.Option(help="Compare only mentions of this type.")] = None,
+    type: Annotated[list[str] | None, typer.Option(help="Compare only mentions of this type. Repeatable.")] = None,
     ids: Ids = None,
     join_passages: JoinPassages = True,
     label: Annotated[
@@ -61,7 +61,7 @@ def pipeline(
     result = evaluate_pipeline(
         load_pipeline(pipeline),
         track(_renamed(documents, names), stderr_console()),
-        type=type,
+        type=type or None,
         labels=labels,
         gold_mentions=gold_mentions,
         predictions=predictions,
@@ -80,7 +80,7 @@ def _renamed(documents: Iterable[AnnotatedDocument], names: Mapping[str, str]) -
         warnings.warn(message, stacklevel=2)
 
 
-def _table(result: Mapping[str, Any], type: str | None) -> Table:
+def _table(result: Mapping[str, Any], types: list[str] | None) -> Table:
     table = table_of_numbers("found and annotated", "gold", "found", "right", "P", "R", "F1")
     for measure, title in _ROWS.items():
         _add_row(table, title, result[measure])
@@ -92,7 +92,7 @@ def _table(result: Mapping[str, Any], type: str | None) -> Table:
         others = ", ".join(f"{label} ({n:,})" for label, n in result["other_labels"].items())
         table.caption += f"\nlabels that the corpus does not have: {others}; map them with {_mapping(result)}"
     if result["ner"]["f1"] is None:
-        wanted = "one of the corpus" if type is None else type
+        wanted = " or ".join(types) if types else "one of the corpus"
         table.caption += f"\nno label of the pipeline is {wanted}, so nothing was compared by label (–)"
     return table
 

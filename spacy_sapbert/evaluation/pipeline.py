@@ -42,7 +42,7 @@ def evaluate_pipeline(
     nlp: Language,
     documents: Iterable[AnnotatedDocument],
     *,
-    type: str | None = None,
+    type: str | Sequence[str] | None = None,
     labels: Mapping[str, str] | None = None,
     gold_mentions: bool = False,
     predictions: Path | None = None,
@@ -55,7 +55,7 @@ def evaluate_pipeline(
     Args:
         nlp: The pipeline.
         documents: The documents, read in batches.
-        type: Compare only mentions with this label, gold and found.
+        type: Compare only mentions with this label, or with one of these labels, gold and found.
         labels: The corpus label for each label of the pipeline, if they differ.
         gold_mentions: Link the gold mentions, without ids, instead of mentions that the pipeline finds.
         predictions: Write a JSON line for each document to this file. The file appears when it is complete.
@@ -82,37 +82,38 @@ def evaluate_pipeline(
     """
     linker = find_linker(nlp)
     tally = _Tally(linker.kb)
-    documents = with_known_ids(documents, linker.kb, type)
+    types = (type,) if isinstance(type, str) else None if type is None else tuple(type)
+    documents = with_known_ids(_of_types(documents, types, tally.labels), linker.kb)
     with open_output(predictions) if predictions else nullcontext() as write:
-        for gold, doc in _run(nlp, _of_type(documents, type, tally.labels), gold_mentions):
+        for gold, doc in _run(nlp, documents, gold_mentions):
             if doc.text != gold.text:
                 raise SapbertError(Errors.E208.format(doc_id=gold.doc_id, lang=nlp.lang))
             found = _found(gold, doc, linker.spans_key, {} if gold_mentions else labels or {})
             tally.add_labels(gold, found)
-            found = found._replace(mentions=_with_label(found.mentions, type))
+            found = found._replace(mentions=_with_label(found.mentions, types))
             counts = tally(gold, found)
             if write:
                 write_prediction(write, _prediction(gold, found, counts))
         if not tally.counts["span_id"].gold:
-            wanted = "with a concept id" if type is None else f"of type {type}"
+            wanted = "with a concept id" if types is None else f"of type {', '.join(types)}"
             raise SapbertError(Errors.E511.format(wanted=wanted, known=", ".join(sorted(+tally.labels)) or "none"))
     if not tally.found:
         components = ", ".join(nlp.pipe_names)
         warnings.warn(Warnings.W557.format(n=tally.documents, components=components), stacklevel=2)
-    return tally.report(type)
+    return tally.report(types)
 
 
-def _of_type(
-    documents: Iterable[AnnotatedDocument], type: str | None, labels: Counter[str]
+def _of_types(
+    documents: Iterable[AnnotatedDocument], types: Sequence[str] | None, labels: Counter[str]
 ) -> Iterator[AnnotatedDocument]:
     for document in documents:
         for mention in document.mentions:
             labels[mention.label] += bool(mention.ids)
-        yield document._replace(mentions=_with_label(document.mentions, type))
+        yield document._replace(mentions=_with_label(document.mentions, types))
 
 
-def _with_label(mentions: Sequence[Mention], label: str | None) -> tuple[Mention, ...]:
-    return tuple(mention for mention in mentions if label in (None, mention.label))
+def _with_label(mentions: Sequence[Mention], labels: Sequence[str] | None) -> tuple[Mention, ...]:
+    return tuple(mention for mention in mentions if labels is None or mention.label in labels)
 
 
 def _run(
@@ -174,13 +175,13 @@ class _Tally:
         counts = self._compare(gold, found)
         _add(self.counts, counts)
         for label in {mention.label for mention in (*gold.mentions, *found.mentions)}:
-            both = (one._replace(mentions=_with_label(one.mentions, label)) for one in (gold, found))
+            both = (one._replace(mentions=_with_label(one.mentions, (label,))) for one in (gold, found))
             _add(self._types[label], self._compare(*both))
         self.documents += 1
         self._without_a_name += sum(not self._kb.find_id(concept_id) for concept_id in self._compare.concepts(gold))
         return counts
 
-    def report(self, type: str | None) -> dict[str, Any]:
+    def report(self, types: Sequence[str] | None) -> dict[str, Any]:
         others = {label: n for label, n in sorted(self.found.items()) if label not in self.labels}
         result: dict[str, Any] = {
             "documents": self.documents,
@@ -190,15 +191,15 @@ class _Tally:
             **{measure: _figures(counts) for measure, counts in self.counts.items()},
         }
         for measure in MEASURES:
-            types = ((label, counts[measure]) for label, counts in sorted(self._types.items()))
-            result[measure]["types"] = {label: _figures(one) for label, one in types if one.gold or one.predicted}
-        for figures in self._without_a_match(result, type) if others else ():
+            by_label = ((label, counts[measure]) for label, counts in sorted(self._types.items()))
+            result[measure]["types"] = {label: _figures(one) for label, one in by_label if one.gold or one.predicted}
+        for figures in self._without_a_match(result, types) if others else ():
             figures.update(p=None, r=None, f1=None)
         return result
 
-    def _without_a_match(self, result: Mapping[str, Any], type: str | None) -> Iterator[dict[str, Any]]:
+    def _without_a_match(self, result: Mapping[str, Any], wanted: Sequence[str] | None) -> Iterator[dict[str, Any]]:
         """Yield the figures that compare nothing, because the pipeline has other labels than the corpus."""
-        if type is not None and type not in self.found:
+        if wanted is not None and self.found.keys().isdisjoint(wanted):
             yield from (result[measure] for measure in self.counts)
         elif self.found.keys().isdisjoint(self.labels):
             yield result["ner"]

@@ -19,7 +19,7 @@ from ..corpora.docs import DOC_ID
 from ..encoders.fork_safety import use_one_thread_after_fork
 from ..errors import Errors, SapbertError
 from ..kb.knowledge_base import KnowledgeBase
-from ..pipeline.factories import ASSERTION, LINKER, MATCHER, PREPARING, SENTENCIZER
+from ..pipeline.factories import ASSERTION, GENE_SPECIES, LINKER, MATCHER, PREPARING, SENTENCIZER
 from ..pipeline.gold_mentions import GOLD_SPANS, gold_doc
 from ..pipeline.mentions import mentions_of
 from ..pipeline.tokenizer import BoundedTokenizer
@@ -27,7 +27,7 @@ from ..types import AnnotatedDocument
 from .documents import InputDocument, Problems, sound
 
 # the components that run on given mentions
-_AFTER_MENTIONS = frozenset({*PREPARING, LINKER, SENTENCIZER, ASSERTION})
+_AFTER_MENTIONS = frozenset({*PREPARING, LINKER, GENE_SPECIES, SENTENCIZER, ASSERTION})
 _ENTITIES = frozenset({"doc.ents", "doc.spans"})
 _NO_LIMIT = 1 << 62
 DOCUMENTS_PER_BATCH = 512

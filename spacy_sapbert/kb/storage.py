@@ -7,7 +7,8 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from ..assets import KB, AssetWriter
+from ..assets import ASSETS_FOLDER, KB, AssetWriter
+from ..errors import Errors, SapbertError
 from ..files import cache_dir
 from ..shared import shared
 from ..starter import VOCABULARY
@@ -16,20 +17,30 @@ from .knowledge_base import FORMAT, KnowledgeBase
 from .readers import ReadReport, read_vocabulary
 
 KB_FILE = "concepts.kb"
+_ASSET, _SUFFIX = "kb", ".kb"  # of the file in a saved pipeline
 
 
 def load_knowledge_base(kb: str | Path) -> KnowledgeBase:
     """Open a knowledge base. All users of one file in a process share one object.
 
     Args:
-        kb: "starter" for the vocabulary in the package, or the path of a file that `kb build` wrote.
+        kb: "starter" for the vocabulary in the package, the path of a file that `kb build` wrote, or the folder of a
+            saved pipeline, for its vocabulary.
 
     Raises:
-        SapbertError: E101 if the file does not exist; E102 if it is damaged or not a knowledge base; E103 if it has
-            another format version.
+        SapbertError: E350 if the pipeline has several vocabularies; E101 if the file does not exist; E102 if it is
+            damaged or not a knowledge base; E103 if it has another format version.
     """
-    opened = starter_knowledge_base() if kb == "starter" else KnowledgeBase(kb)
+    opened = starter_knowledge_base() if kb == "starter" else KnowledgeBase(_of_pipeline(Path(kb)))
     return shared((KnowledgeBase, opened.path.resolve(), opened.fingerprint), lambda: opened)
+
+
+def _of_pipeline(path: Path) -> Path:
+    """Return the vocabulary of a saved pipeline. Any other path is returned unchanged."""
+    saved = sorted((path / ASSETS_FOLDER).glob(f"{_ASSET}-*{_SUFFIX}"))
+    if len(saved) > 1:
+        raise SapbertError(Errors.E350.format(path=path, vocabularies=", ".join(map(str, saved))))
+    return saved[0] if saved else path
 
 
 def starter_knowledge_base() -> KnowledgeBase:
@@ -48,7 +59,7 @@ def save_knowledge_base(kb: KnowledgeBase, assets: AssetWriter) -> None:
     def write(path: Path) -> None:
         shutil.copyfile(kb.path, path)
 
-    assets.add(KB, "kb", kb.fingerprint, write, suffix=".kb", large=True, source=kb.path)
+    assets.add(KB, _ASSET, kb.fingerprint, write, suffix=_SUFFIX, large=True, source=kb.path)
 
 
 def open_saved_knowledge_base(assets: Mapping[str, Path]) -> KnowledgeBase:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from .composite_splitter import CompositeSplitter
     from .concept_matcher import ConceptMatcher
     from .concept_retriever import ConceptRetriever
+    from .gene_species import GeneSpeciesDetector
     from .repeated_mentions import RepeatedMentions
     from .sapbert_linker import SapbertLinker
     from .spelling_corrector import SpellingCorrector
@@ -20,6 +21,7 @@ __all__ = [
     "CompositeSplitter",
     "ConceptMatcher",
     "ConceptRetriever",
+    "GeneSpeciesDetector",
     "RepeatedMentions",
     "SapbertLinker",
     "SpellingCorrector",
@@ -33,6 +35,7 @@ __getattr__ = lazy_names(
         "CompositeSplitter": "composite_splitter",
         "ConceptMatcher": "concept_matcher",
         "ConceptRetriever": "concept_retriever",
+        "GeneSpeciesDetector": "gene_species",
         "RepeatedMentions": "repeated_mentions",
         "SapbertLinker": "sapbert_linker",
         "SpellingCorrector": "spelling_corrector",

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Optional, Tuple
 
 from spacy.language import Language
-from spacy.pipeline import Pipe, Sentencizer
+from spacy.pipeline import Pipe
 from spacy.tokens import Doc, Span
 
 from ..errors import Errors, SapbertError, Warnings
@@ -14,6 +14,7 @@ from ..text.assertion_cues import BEFORE, CUES, FLAGS, NOT_EXCLUDED, TERMSET_KEY
 from .attributes import get_assertion, register, set_assertion
 from .component_settings import check_setting
 from .mentions import mentions_of
+from .sentences import sentence_starts
 
 if TYPE_CHECKING:
     from negspacy.negation import Negex
@@ -196,7 +197,7 @@ def _are_valid(cues: Cues) -> bool:
 def _scope_starts(doc: Doc, break_at_lines: bool) -> Iterator[int]:
     """Yield the first token of each stretch of text that no cue leaves."""
     ends = 1 if break_at_lines else 2
-    starts = set(_sentence_starts(doc))
+    starts = set(sentence_starts(doc))
     last = 0
     yield 0
     for token in doc[1:]:
@@ -205,10 +206,3 @@ def _scope_starts(doc: Doc, break_at_lines: bool) -> Iterator[int]:
         if token.i in starts or after_lines or token.i - last >= _LONGEST:
             last = token.i
             yield last
-
-
-def _sentence_starts(doc: Doc) -> Iterable[int]:
-    if doc.has_annotation("SENT_START"):
-        return (sentence.start for sentence in doc.sents)
-    (starts,) = Sentencizer().predict([doc])
-    return (place for place, is_start in enumerate(starts) if is_start)

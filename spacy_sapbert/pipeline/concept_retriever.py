@@ -132,7 +132,8 @@ class ConceptRetriever(BatchedPipe):
     Args:
         vocab: The vocabulary of the pipeline.
         name: The name of the component.
-        kb: "starter", or the path of a knowledge base that `spacy-sapbert kb build` made.
+        kb: "starter", the path of a knowledge base that `spacy-sapbert kb build` made, or the folder of a saved
+            pipeline, for its vocabulary.
         encoder: "starter", a folder or a hub name; "none" if only "mentions" and "prior" are used.
         device: The device of the encoder: "auto", "cpu", "cuda", …
         index: The index of the names, for "phrases" and "sentences"; see `SapbertLinker`.

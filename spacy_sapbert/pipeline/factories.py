@@ -4,6 +4,7 @@ LINKER = "sapbert_linker"
 MATCHER = "concept_matcher"
 RETRIEVER = "concept_retriever"
 ASSERTION = "assertion_detector"
+GENE_SPECIES = "gene_species"
 SENTENCIZER = "sentencizer"  # spaCy's
 # components that prepare mentions for the linker; the second one is scispaCy's
 PREPARING = ("abbreviation_resolver", "abbreviation_detector", "composite_splitter", "spelling_corrector")

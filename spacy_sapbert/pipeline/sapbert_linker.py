@@ -142,7 +142,8 @@ class SapbertLinker(BatchedPipe):
     Args:
         vocab: The vocabulary of the pipeline.
         name: The name of the component.
-        kb: "starter", or the path of a knowledge base that `spacy-sapbert kb build` made.
+        kb: "starter", the path of a knowledge base that `spacy-sapbert kb build` made, or the folder of a saved
+            pipeline, for its vocabulary.
         encoder: "starter", a folder or a hub name; "none" for the sparse score alone.
         device: The device of the encoder: "auto", "cpu", "cuda", …
         index: How the nearest names are found. "auto" goes by the number of names. "Flat" scores all names, however

@@ -113,6 +113,26 @@ def test_types_can_be_given_other_names(corpus, tmp_path):
     assert labels == ["Drug", "Disorder"]
 
 
+def test_ids_get_the_prefix_of_their_type(tmp_path):
+    mentions = "1\t0\t4\tTP53\tGene\t7157\n1\t8\t12\tmice\tSpecies\t10090|9606\n1\t14\t17\tflu\tDisease\tD1\n"
+    (tmp_path / "corpus.txt").write_text(f"1|t|TP53 in mice, flu\n1|a|\n{mentions}")
+    prefixes = ("--id-prefix", "Gene=NCBIGene", "--id-prefix", "Species=NCBITaxon", "--id-prefix", "Disease=OMIM")
+    result = run(tmp_path / "corpus.txt", tmp_path / "gold.spacy", *prefixes, "--rename", "Gene=Protein")
+    assert result.exit_code == 0, result.output
+    found = [one for document in read_corpus(tmp_path / "gold.spacy") for one in document.mentions]
+    expected = [
+        ("Protein", ("NCBIGene:7157",)),
+        ("Species", ("NCBITaxon:10090", "NCBITaxon:9606")),
+        ("Disease", ("D1",)),
+    ]
+    assert [(one.label, one.ids) for one in found] == expected
+
+
+def test_a_prefix_for_a_type_that_is_not_there_is_told(corpus, tmp_path):
+    with pytest.warns(UserWarning, match="W202.*Gene"):
+        run(corpus, tmp_path / "gold.spacy", "--id-prefix", "Gene=NCBIGene")
+
+
 def test_types_are_chosen_by_their_old_names(corpus, tmp_path):
     result = run(corpus, tmp_path / "gold.spacy", "--types", "Chemical", "--rename", "Chemical=Drug")
     assert result.exit_code == 0, result.output

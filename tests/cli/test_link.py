@@ -207,6 +207,35 @@ def test_gold_mentions_have_flags(command, linking_folder, tmp_path):
     assert [entity["assertion"] for entity in record["entities"]] == [["negated"], ["family"]]
 
 
+@pytest.fixture
+def foreign(linking_folder, tmp_path):
+    """A pipeline that takes cystic fibrosis for a gene, and aspirin for another species."""
+    nlp = spacy.load(linking_folder)
+    organisms = ["NCBITaxon:9606", "D001241"]
+    labels = {"gene_labels": ["Disease"], "species_labels": ["Chemical"]}
+    nlp.add_pipe("gene_species", config={**labels, "organisms": organisms})
+    nlp.to_disk(tmp_path / "foreign")
+    text = "1|t|Aspirin or cystic fibrosis\n1|a|.\n1\t0\t7\tAspirin\tChemical\tD001241\n"
+    path = write(tmp_path / "corpus.pubtator", text + "1\t11\t26\tcystic fibrosis\tDisease\tD003550\n")
+    return str(tmp_path / "foreign"), path
+
+
+@pytest.mark.parametrize("format", ["jsonl", "tsv", "csv", "html", "bioc", "biocjson"])
+def test_the_reason_of_a_gene_of_another_species_is_in_every_output(command, foreign, format):
+    finished = command("link", *foreign, "--gold", "--to", format)
+    assert not finished.status, finished.err
+    out = finished.out.decode()
+    assert re.search("a gene of another species, D001241, as .{1,6}Aspirin.{1,6} shows", out)
+
+
+def test_a_gene_of_another_species_has_no_id_in_pubtator(command, foreign):
+    rows = command("link", *foreign, "--gold", "--to", "pubtator").out.decode().splitlines()
+    assert [row.split("\t")[3:] for row in rows if "\t" in row] == [
+        ["Aspirin", "Chemical", "D001241"],
+        ["cystic fibrosis", "Disease", "-"],
+    ]
+
+
 def test_gold_offsets_that_do_not_fit_are_told_of(command, linking_folder, tmp_path):
     path = write(tmp_path / "corpus.pubtator", "1|t|No aspirin\n1|a|\n1\t2\t9\taspirin\tChemical\t-")
     finished = command("link", linking_folder, path, "--gold")

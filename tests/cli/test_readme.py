@@ -171,6 +171,7 @@ def sources(tmp_path, monkeypatch):
     Path("doid.obo").write_text(OBO)
     Path("drugs.csv").write_text("accession,common,others\nDB1,Aspirin,ASA;Acetylsalicylate\n")
     Path("genes.tsv").write_text("BRCA9\t1\nbreast gene nine\t1\n")
+    Path("hgnc.tsv").write_text("HGNC ID\tSymbol\tEntrez\tUniProt\nHGNC:5\tA1BG\t1\tP04217\n")
     Path("doid.sssom.tsv").write_text(MAPPING)
     Path("corpus.txt").write_text(CORPUS)
     Path("doid-es.babelon.tsv").write_text(SPANISH)
@@ -204,6 +205,7 @@ def test_the_page_on_vocabularies_runs(sources, run_page, command):
     assert {"Heart Attack", "cardiac infarct"} <= set(infarct.aliases)
     assert infarct.alternative_ids == ("C9000001",)
     assert KnowledgeBase("disorders.kb").n_names == 2
+    assert KnowledgeBase("human_genes.kb").get("HGNC:5").alternative_ids == ("NCBIGene:1",)
     assert len(Path("pairs.txt").read_text().splitlines()) == 2
     terminologies = ("snomed", "snomed-es", "rxnorm", "ingredients", "icd10cm", "loinc", "mondo", "thesaurus")
     assert [KnowledgeBase(f"{name}.kb").n_names for name in terminologies] == [1, 2, 2, 2, 2, 2, 1, 2]
@@ -376,6 +378,9 @@ def corpora_place(tmp_path, monkeypatch, command):
     for split in ("train", "test"):
         (Path("splits/stratified_general") / f"{split}.csv").write_text(COMETA)
     Path("AskAPatient.fold-0.test.txt").write_bytes(b"900000008\tInfarct\theart attack\n900000012\tAche\tt\xfcmmy\n")
+    Path("biored.pubtator").write_text(
+        "1|t|TP53 in mice\n1|a|\n1\t0\t4\tTP53\tGene\t7157\n1\t8\t12\tmice\tSpecies\t10090\n"
+    )
     Path("gold_xml").mkdir()
     Path("gold_xml/INVENTED.xml").write_text(TAC)
     Path("MedAscii").mkdir()
@@ -402,6 +407,8 @@ def test_the_commands_for_corpora_run(corpora_place, command):
         assert (measures["mentions"], measures["covered"], measures["strict"]["acc@1"]) == expected
     assert [doc.user_data["doc_id"] for doc in read_docbin(Path("train.spacy"))] == ["1"]
     assert [ent.text for doc in read_docbin(Path("diseases.spacy")) for ent in doc.ents] == ["heart attack"]
+    (biored,) = read_docbin(Path("biored.spacy"))
+    assert [ent.kb_id_ for ent in biored.ents] == ["NCBIGene:7157", "NCBITaxon:10090"]
     assert "SNOMEDCT:900000008||heart attacks||heart attack" in Path("pairs.txt").read_text()
 
 

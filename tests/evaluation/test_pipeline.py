@@ -112,6 +112,15 @@ def test_one_type_is_what_the_types_tell(nlp, documents):
             assert alone[measure] == {**expected, "types": {label: expected}}
 
 
+def test_several_types_leave_out_the_others(nlp, documents):
+    both = evaluate_pipeline(nlp, documents, type=["Chemical", "Disease"])
+    assert both == evaluate_pipeline(nlp, documents)
+    one = evaluate_pipeline(nlp, documents, type=["Chemical", "Gene"])
+    assert one == evaluate_pipeline(nlp, documents, type="Chemical")
+    with pytest.raises(SapbertError, match=r"E511.*of type Gene, Species"):
+        evaluate_pipeline(nlp, documents, type=["Gene", "Species"])
+
+
 def test_labels_with_other_names(small_kb, documents):
     nlp = pipeline(small_kb, {text: label.upper() for text, label in PATTERNS.items()})
     result = evaluate_pipeline(nlp, documents)

@@ -16,6 +16,7 @@ from .curies import curie, without_release
 from .delimited import name_cells, read_cells
 
 FIELDS = ("id", "name", "synonyms", "alternative_ids", "types", "definition", "parents", "xrefs", "source", "language")
+_PREFIXED = ("alternative_ids", "parents", "xrefs")
 _DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
 
 # SPARQL 1.1 Query Results TSV: the headings are variables, and terms have Turtle syntax.
@@ -48,7 +49,8 @@ def read_table(
             `language` holds one value. The
             first column of `id` holds the primary id, and the first column of `name` the preferred name. A cell of
             `synonyms`, `alternative_ids`, `types`, `parents` or `xrefs` may hold several values. Columns may be numbers
-            instead, counted from 1. Then the file has no header.
+            instead, counted from 1. Then the file has no header. A field of ids may have a prefix for ids without
+            one, as in `xrefs:NCBIGene`.
         header: The columns, for a file that does not name them in its first row.
         where: Columns and the value that they must have. Other rows are counted and skipped.
         separator: Joins the values of a cell. If empty, each cell is one value.
@@ -61,8 +63,8 @@ def read_table(
         One record per row. A name is "preferred" if the table distinguishes it from other names, else "exact".
 
     Raises:
-        SapbertError: E128 if a column is missing; E129 if a field is unknown; E130 if the delimiter cannot be guessed;
-            E132 if it is not one character.
+        SapbertError: E128 if a column is missing; E129 if a field is unknown or cannot have a prefix; E130 if the
+            delimiter cannot be guessed; E132 if it is not one character.
     """
     delimiter = (delimiter or _delimiter(context)).replace("\\t", "\t")
     if len(delimiter) != 1:
@@ -116,6 +118,12 @@ def _record(
     def values(field: str) -> list[str]:
         return [value.strip() for cell in cells(field) for value in split(cell) if value.strip()]
 
+    def ids(field: str) -> Iterator[str]:
+        for key in fields:
+            name, _, prefix = key.partition(":")
+            if name == field:
+                yield from (_prefixed(curie(value), prefix) for value in values(key))
+
     texts = [cell for cell in cells("name") if cell.strip()] + values("synonyms")
     has_preferred = "synonyms" in fields or len(fields["name"]) > 1
     names = [(text, "exact" if index or not has_preferred else "preferred") for index, text in enumerate(texts)]
@@ -128,18 +136,23 @@ def _record(
         line,
         concept_id,
         names,
-        alternative_ids=alternatives + list(map(curie, values("alternative_ids"))),
+        alternative_ids=[*alternatives, *ids("alternative_ids")],
         types=values("types"),
         definition=" ".join(cells("definition")),
-        parents=map(curie, values("parents")),
-        xrefs=(without_release(curie(xref)) for xref in values("xrefs")),
+        parents=ids("parents"),
+        xrefs=map(without_release, ids("xrefs")),
     )
+
+
+def _prefixed(concept_id: str, prefix: str) -> str:
+    return f"{prefix}:{concept_id}" if prefix and ":" not in concept_id else concept_id
 
 
 def _fields(context: ReaderContext, columns: Mapping[str, list[str]], header: Sequence[str]) -> dict[str, list[str]]:
     """Return the columns that hold each field."""
     for field in columns:
-        if field not in FIELDS:
+        name, colon, prefix = field.partition(":")
+        if name not in FIELDS or (colon and not (name in _PREFIXED and prefix)):
             raise SapbertError(Errors.E129.format(field=field, fields=", ".join(FIELDS)))
     fields = {field: [field] for field in FIELDS if field in header or field in ("id", "name")}
     fields |= {field: names for field, names in columns.items() if names}

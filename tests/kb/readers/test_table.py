@@ -96,6 +96,14 @@ def test_ids_may_be_iris(tmp_path):
     assert record[:1] + record[2:3] + record[5:7] == ("DOID:1", ("OMIM:2",), ("D3",), ("C4", "SNOMEDCT:5", "6"))
 
 
+def test_ids_of_a_column_get_its_prefix(tmp_path):
+    text = "id,name,entrez,uniprot,other\nHGNC:5,A1BG,1,P04217|Q9,UniProt:P1|D3\n"
+    columns = {"alternative_ids:NCBIGene": "entrez", "xrefs:UniProt": ["uniprot", "other"], "xrefs": "other"}
+    records, _ = read(tmp_path / "t.csv", text, columns=columns, id_prefix="X")
+    xrefs = ("UNIPROT:P04217", "UNIPROT:Q9", "UNIPROT:P1", "UNIPROT:D3", "D3")
+    assert (records[0].alternative_ids, records[0].xrefs) == (("NCBIGene:1",), xrefs)
+
+
 def test_the_source_of_each_name(tmp_path):
     records, _ = read(tmp_path / "t.csv", "id,name,source\nD1,fever,MeSH\nD1,febris,\n")
     assert [record.names[0].source for record in records] == ["MeSH", "t"]
@@ -137,6 +145,8 @@ def test_a_quotation_mark_that_is_never_closed_is_reported(tmp_path):
         ("t.csv", "id,name\n", {"columns": {"synonyms": "other"}}, r"E128.*no column other for the field synonyms"),
         ("t.csv", "id,name\n", {"where": {"status": "good"}}, r"E128.*no column status"),
         ("t.csv", "id,name\n", {"columns": {"label": "name"}}, r"E129.*no field label"),
+        ("t.csv", "id,name\n", {"columns": {"id:HGNC": "id"}}, r"E129.*no field id:HGNC.*Only alternative_ids"),
+        ("t.csv", "id,name\n", {"columns": {"xrefs:": "id"}}, r"E129.*no field xrefs:"),
         ("t.txt", "id,name\n", {}, r"E130.*--delimiter '\\t' for a tab"),
         ("t.txt", "id,name\n", {"delimiter": "||"}, "E132"),
         ("t.tsv", "a\tb\n", {"columns": {"id": "1", "name": "3"}}, r"E128.*no column 3.*1, 2"),

@@ -1,0 +1,166 @@
+"""`gene_species`: leave genes of other species without a link."""
+
+from typing import Dict, Iterable, Iterator, List, Optional, Sequence
+
+from spacy.language import Language
+from spacy.pipeline import Pipe
+from spacy.tokens import Doc, Span
+from spacy.vocab import Vocab
+
+from ..text.gene_species import HUMAN, ORGANISMS, PREFIXES, GeneMention, GeneSpecies, SpeciesMention, species_of_genes
+from ..types import NIL, Alternative, Link
+from .attributes import get_links, register, set_kb_ents, set_links
+from .component_settings import check_setting
+from .mentions import mentions_of, set_kb_ids
+from .sentences import sentence_starts
+
+Found = List[Optional[GeneSpecies]]
+
+
+@Language.factory(
+    "gene_species",
+    assigns=["span._.kb_ents", "span._.links"],  # not doc.ents: what assigns them does not run on gold mentions
+    requires=["span._.links"],
+    default_config={
+        "spans_key": None,
+        "gene_labels": ["Gene"],
+        "species_labels": ["Species"],
+        "home": HUMAN,
+        "organisms": None,
+        "prefixes": None,
+    },
+)
+def make_gene_species(
+    nlp: Language,
+    name: str,
+    spans_key: Optional[str],
+    gene_labels: List[str],
+    species_labels: List[str],
+    home: str,
+    organisms: Optional[List[str]],
+    prefixes: Optional[Dict[str, str]],
+) -> "GeneSpeciesDetector":
+    """Make a `GeneSpeciesDetector` from a config."""
+    return GeneSpeciesDetector(
+        nlp.vocab,
+        name,
+        spans_key=spans_key,
+        gene_labels=gene_labels,
+        species_labels=species_labels,
+        home=home,
+        organisms=organisms,
+        prefixes=prefixes,
+    )
+
+
+class GeneSpeciesDetector(Pipe):
+    """Finds the species of each gene, and removes the links of genes of other species than that of the vocabulary.
+
+    Add it after the linker. It reads the species that are linked in the document. A removed link becomes `NIL`. Its
+    reason names the species and the words of the text that show it, and the concept becomes the rejected one.
+
+    `text.gene_species.species_of_genes` has the rules.
+
+    Args:
+        vocab: The vocabulary of the pipeline.
+        name: The name of the component.
+        spans_key: The span group with the mentions; None for `doc.ents`.
+        gene_labels: The labels of genes.
+        species_labels: The labels of species.
+        home: The species of the genes in the vocabulary. Genes without another species are taken to be of this one.
+        organisms: The species that can have genes. Others in the text have no effect. None takes the model organisms
+            and farm animals of `text.gene_species.ORGANISMS`.
+        prefixes: Letters before the symbol of a gene, each with its species. None takes `text.gene_species.PREFIXES`.
+
+    Raises:
+        SapbertError: E406 `organisms` does not have `home`, or a prefix is not one letter.
+    """
+
+    def __init__(
+        self,
+        vocab: Vocab,
+        name: str = "gene_species",
+        *,
+        spans_key: Optional[str] = None,
+        gene_labels: Sequence[str] = ("Gene",),
+        species_labels: Sequence[str] = ("Species",),
+        home: str = HUMAN,
+        organisms: Optional[Sequence[str]] = None,
+        prefixes: Optional[Dict[str, str]] = None,
+    ) -> None:
+        self.vocab = vocab
+        self.name = name
+        self.spans_key = spans_key
+        self.gene_labels = list(gene_labels)
+        self.species_labels = list(species_labels)
+        self.home = home
+        self.organisms = frozenset(ORGANISMS if organisms is None else organisms)
+        self.prefixes = dict(PREFIXES if prefixes is None else prefixes)
+        check_setting(self, "organisms", home in self.organisms, f"species among which is `home`, {home}")
+        check_setting(
+            self, "prefixes", all(len(one) == 1 for one in self.prefixes), "single letters with their species"
+        )
+        register()
+
+    def __repr__(self) -> str:
+        return f"GeneSpeciesDetector({self.name!r}, spans_key={self.spans_key!r}, home={self.home!r})"
+
+    def __call__(self, doc: Doc) -> Doc:
+        """Find the species of the genes of one document, and remove the links of those of other species."""
+        self.set_annotations([doc], self.predict([doc]))
+        return doc
+
+    def predict(self, docs: Iterable[Doc]) -> List[Found]:
+        """Return the species of each mention of each document: None if it is no gene, or if the text names none."""
+        return [self._species_of_mentions(doc) for doc in docs]
+
+    def set_annotations(self, docs: Iterable[Doc], predictions: Iterable[Found]) -> None:
+        """Remove the links of the genes of other species, and write the reason."""
+        register()  # scispaCy may have replaced the attributes meanwhile
+        for doc, found in zip(docs, predictions):
+            mentions = mentions_of(doc, self.spans_key)
+            foreign = [one is not None and one.species != self.home for one in found]
+            if any(foreign):
+                kb_ids = [NIL if no_link else mention.kb_id_ for mention, no_link in zip(mentions, foreign)]
+                for mention, one, no_link in zip(mentions, found, foreign):
+                    if one and no_link:
+                        set_links(mention, [_removed(link, one) for link in get_links(mention)])
+                        set_kb_ents(mention, [])
+                set_kb_ids(doc, kb_ids, self.spans_key)
+
+    def _species_of_mentions(self, doc: Doc) -> Found:
+        mentions = mentions_of(doc, self.spans_key)
+        genes = [number for number, mention in enumerate(mentions) if mention.label_ in self.gene_labels]
+        found: Found = [None] * len(mentions)
+        if genes:
+            of_genes = species_of_genes(
+                doc.text,
+                [_gene(mentions[number]) for number in genes],
+                [one for mention in mentions if mention.label_ in self.species_labels for one in _species(mention)],
+                [doc[start].idx for start in sentence_starts(doc)],
+                self.organisms,
+                self.prefixes,
+                self.home,
+            )
+            for number, species in zip(genes, of_genes):
+                found[number] = species
+        return found
+
+
+def _gene(mention: Span) -> GeneMention:
+    links = get_links(mention)
+    return GeneMention(mention.start_char, mention.end_char, (links[0].name or "") if links else "")
+
+
+def _species(mention: Span) -> Iterator[SpeciesMention]:
+    for link in get_links(mention):
+        if link.concept_id:
+            yield SpeciesMention(mention.start_char, mention.end_char, link.concept_id)
+
+
+def _removed(link: Link, found: GeneSpecies) -> Link:
+    rejected = link.rejected
+    if link.concept_id and link.score is not None and link.name is not None:
+        rejected = Alternative(link.concept_id, link.score, link.name, link.probability)
+    reason = f'a gene of another species, {found.species}, as "{found.evidence}" shows'
+    return link._replace(concept_id=None, reason=reason, tie=None, rejected=rejected)

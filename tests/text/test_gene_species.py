@@ -1,0 +1,89 @@
+import pytest
+
+from spacy_sapbert.text.gene_species import HUMAN, GeneMention, GeneSpecies, SpeciesMention, species_of_genes
+
+MOUSE, RAT, YEAST, HEPATITIS = "NCBITaxon:10090", "NCBITaxon:10116", "NCBITaxon:4932", "NCBITaxon:11103"
+NAMES = {
+    "human": HUMAN,
+    "patients": HUMAN,
+    "mice": MOUSE,
+    "mouse": MOUSE,
+    "rats": RAT,
+    "yeast": YEAST,
+    "hepatitis C virus": HEPATITIS,
+}
+
+
+def spans(text, words):
+    return [(text.index(word, start), word) for word in words for start in occurrences(text, word)]
+
+
+def occurrences(text, word):
+    place = text.find(word)
+    while place >= 0:
+        yield place
+        place = text.find(word, place + 1)
+
+
+def found(text, gene, name="", **settings):
+    """Return the species of the first occurrence of a gene, with a sentence after each full stop."""
+    species = [SpeciesMention(start, start + len(word), NAMES[word]) for start, word in spans(text, NAMES)]
+    starts = [0, *(place + 2 for place in occurrences(text, ". "))]
+    start = text.index(gene)
+    (one,) = species_of_genes(text, [GeneMention(start, start + len(gene), name)], species, starts, **settings)
+    return one
+
+
+@pytest.mark.parametrize(
+    ("text", "gene", "expected"),
+    [
+        ("Leptin was low in mice.", "Leptin", (MOUSE, "mice")),
+        ("In mice, leptin was low. It was not in patients.", "leptin", (MOUSE, "mice")),
+        ("In rats, leptin was low, and resistin was not in patients.", "leptin", (RAT, "rats")),
+        ("We fed mice and rats. Leptin was low. Other rats died.", "Leptin", (RAT, "rats")),
+        ("We asked patients, and fed mice. Leptin was low.", "Leptin", (HUMAN, "patients")),
+        ("We fed mice. We asked patients to measure their mouse leptin.", "leptin", (MOUSE, "mouse")),
+        ("We fed mice in a study of patients. Here TP53 and Trp53 were measured.", "TP53", (HUMAN, "patients")),
+        ("We fed mice in a study of patients. Here TP53 and Trp53 were measured.", "Trp53", (MOUSE, "mice")),
+        ("Leptin was low.", "Leptin", None),
+        ("Leptin was low in cells with hepatitis C virus.", "Leptin", None),
+    ],
+)
+def test_rules(text, gene, expected):
+    assert found(text, gene) == (expected and GeneSpecies(*expected))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Tumors grew in nude mice. Leptin was high.",
+        "Tumors grew in SCID mice. Leptin was high.",
+        "A yeast two-hybrid screen found leptin.",
+        "An anti-mouse antibody stained leptin.",
+    ],
+)
+def test_a_species_that_is_a_tool_has_no_effect(text):
+    assert found(text, "Leptin" if "Leptin" in text else "leptin") is None
+
+
+def test_a_prefix_decides_unless_it_belongs_to_the_name():
+    text = "In patients, mTert and mTOR were measured."
+    assert found(text, "mTert", "TERT") == (MOUSE, "mTert")
+    assert found(text, "mTOR", "MTOR") == (HUMAN, "patients")
+    assert found(text, "mTert", "TERT", prefixes={"m": RAT}) == (RAT, "mTert")
+
+
+def test_other_organisms_and_another_home():
+    text = "We asked patients about hepatitis C virus. Core was found."
+    organisms = [HEPATITIS, HUMAN]
+    assert found(text, "Core", organisms=organisms) == (HUMAN, "patients")
+    assert found(text, "Core", organisms=organisms, home=HEPATITIS) == (HEPATITIS, "hepatitis C virus")
+
+
+def test_each_gene_gets_its_own_species():
+    text = "In mice, Lep fell. In patients, LEP rose. Then RETN fell."
+    genes = [GeneMention(text.index(one), text.index(one) + len(one), "") for one in ("Lep", "LEP", "RETN")]
+    species = [SpeciesMention(start, start + len(word), NAMES[word]) for start, word in spans(text, NAMES)]
+    answers = species_of_genes(text, genes, species[::-1], [0, 19, 42])
+    assert [one and one.species for one in answers] == [MOUSE, HUMAN, HUMAN]
+    assert species_of_genes(text, [], species, [0]) == []
