@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import spacy
 import srsly
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
@@ -238,3 +239,25 @@ def test_cleaning_leaves_assets(tmp_path):
     shutil.copy(ROOT / "project.yml", tmp_path)
     run("clean.py", cwd=tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["assets", "project.yml"]
+
+
+def test_word_vectors_know_pieces_of_words(tmp_path, small_kb):
+    pytest.importorskip("floret")
+    # floret needs some thousands of words to learn anything
+    train = "Nephropathy and cardiopathy of mice and men are told in twelve words here. "
+    for part, text in {"train": train * 1000, "dev": "Left out are these words."}.items():
+        doc = Doc(Vocab(), words=text.split())
+        doc.user_data[DOC_ID] = part
+        write_docbin([doc], tmp_path / part / "corpus.spacy")
+    (tmp_path / "texts").mkdir()
+    texts = [{"id": "dev", "text": "Left out are these words."}, {"text": "Other texts."}]
+    srsly.write_jsonl(tmp_path / "texts/a.jsonl", texts)
+    options = ("--exclude", "dev", "--documents", "texts", "--kb", str(small_kb.path), "--output", "vectors")
+    told = run("word_vectors.py", "train", *options, "--dimensions", "8", "--rows", "100", cwd=tmp_path)
+    assert "1 training documents and 1 other texts" in told
+    nlp = spacy.load(tmp_path / "vectors")
+    assert nlp.vocab.vectors.mode == "floret"
+    seen, unseen, upper = (nlp(word)[0].vector for word in ("nephropathy", "neuropathy", "NEPHROPATHY"))
+    assert seen.shape == (8,)
+    assert unseen.any()
+    assert (seen == upper).all()

@@ -49,9 +49,7 @@ def test_expectations_are_those_of_all_sequences(scores, transitions, random, pa
     found = expectations(scores, transitions, allowed if partial else None)
     for kind, text in itertools.product(range(N_TYPES), range(N_TEXTS)):
         of_text = scores[:, kind, text]
-        weights = {
-            tags: np.exp(score(tags, of_text, transitions[kind])) for tags in sequences(allowed[:, kind, text])
-        }
+        weights = {tags: np.exp(score(tags, of_text, transitions[kind])) for tags in sequences(allowed[:, kind, text])}
         total = sum(weights.values())
         tags_expected, pairs_expected = np.zeros((N_TOKENS, N_TAGS)), np.zeros((N_TAGS, N_TAGS))
         for tags, weight in weights.items():

@@ -12,10 +12,14 @@ NO_TRANSITIONS = np.zeros((2, N_TAGS, N_TAGS))
 
 def allowed(n_tokens, *spans, annotated=LABELS, unsure=()):
     """The allowed tags of each label as text, such as "B L O"; "*" if all are allowed."""
-    found = allowed_tags(n_tokens, LABELS, [TokenSpan(*span) for span in spans], annotated, map(TokenSpan._make, unsure))
+    found = allowed_tags(
+        n_tokens, LABELS, [TokenSpan(*span) for span in spans], annotated, map(TokenSpan._make, unsure)
+    )
     texts = []
     for column in range(len(LABELS)):
-        rows = ["".join(tag for tag, is_allowed in zip(TAGS, row, strict=True) if is_allowed) for row in found[:, column]]
+        rows = [
+            "".join(tag for tag, is_allowed in zip(TAGS, row, strict=True) if is_allowed) for row in found[:, column]
+        ]
         texts.append(" ".join("*" if row == TAGS else row for row in rows))
     return texts
 
