@@ -2,8 +2,8 @@
 
     python scripts/split_corpora.py FOLDER --train-ids IDS --dev-ids IDS --train FOLDER --dev FOLDER
 
-Corpora share documents. One list for all of them keeps the development documents out of every training set. Documents in
-neither list are left out.
+Corpora share documents. One list for all of them keeps the development documents out of every training set. Documents
+in neither list are left out.
 """
 
 from __future__ import annotations

@@ -88,7 +88,8 @@ def test_documents_do_not_influence_each_other(lengths, seed):
     assert together == [find_spans([document], NO_TRANSITIONS, LABELS)[0] for document in documents]
     for spans, document in zip(together, documents, strict=True):
         taken = [token for span in spans for token in range(span.start, span.end)]
-        assert len(taken) == len(set(taken)) and all(token < len(document) for token in taken)
+        assert len(taken) == len(set(taken))
+        assert all(token < len(document) for token in taken)
 
 
 def test_padding_is_outside():
