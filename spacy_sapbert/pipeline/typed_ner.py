@@ -16,7 +16,13 @@ from thinc.types import Floats2d
 from ..corpora.annotated_types import annotated_labels, unsure_spans
 from ..errors import Errors, SapbertError, TrainingDataError
 from ..tagging.crf import N_TAGS, Floats, expectations
-from ..tagging.network import add_transition_gradient, set_number_of_labels, transitions_of
+from ..tagging.network import (
+    add_transition_gradient,
+    is_initialized,
+    members_of,
+    set_number_of_labels,
+    transitions_of,
+)
 from ..tagging.spans import TokenSpan, allowed_tags, find_spans, padded
 from .typed_ner_scorer import score_annotated_types
 
@@ -100,7 +106,7 @@ class TypedNer(TrainablePipe):
         """
         if label in self.labels:
             return 0
-        if self._is_initialized():
+        if is_initialized(self.model):
             raise SapbertError(Errors.E363.format(label=label, labels=", ".join(self.labels)))
         self.cfg["labels"].append(label)
         self.vocab.strings.add(label)
@@ -138,8 +144,13 @@ class TypedNer(TrainablePipe):
         docs = list(docs)
         if not any(map(len, docs)):
             return [[] for _ in docs]
-        scores = [self._shaped(of_doc) for of_doc in self.model.predict(docs)]
-        return find_spans(scores, self._transitions(), self.labels)
+        members, n_labels = members_of(self.model), len(self.labels)
+        scores = [
+            self._shaped(of_doc).reshape(len(of_doc), members, n_labels, N_TAGS).mean(axis=1)
+            for of_doc in self.model.predict(docs)
+        ]
+        transitions = self._transitions().reshape(members, n_labels, N_TAGS, N_TAGS).mean(axis=0)
+        return find_spans(scores, transitions, self.labels)
 
     def set_annotations(self, docs: Iterable[Doc], spans_of_docs: List[List[TokenSpan]]) -> None:
         """Add the mentions to `doc.ents`."""
@@ -187,7 +198,7 @@ class TypedNer(TrainablePipe):
 
         Args:
             examples: The examples.
-            scores: One array per example, shape (tokens, labels * tags).
+            scores: One array per example, shape (tokens, members * labels * tags). Each member has its own loss.
         """
         shaped = [self._shaped(of_doc) for of_doc in scores]
         if not any(map(len, shaped)):
@@ -197,7 +208,7 @@ class TypedNer(TrainablePipe):
         exists[..., 0] = allowed[..., 0] = True
         for column, example in enumerate(examples):
             exists[: len(shaped[column]), :, column] = True
-            allowed[: len(shaped[column]), :, column] = self._allowed(example)
+            allowed[: len(shaped[column]), :, column] = np.tile(self._allowed(example), (1, members_of(self.model), 1))
         free, gold = expectations(joined, transitions, exists), expectations(joined, transitions, allowed)
         add_transition_gradient(self.model, self._to_ops((free.pairs - gold.pairs).sum(axis=1)))
         difference = free.tags - gold.tags
@@ -220,7 +231,9 @@ class TypedNer(TrainablePipe):
         return allowed_tags(n_tokens, self.labels, spans, self.labels if annotated is None else annotated, unsure)
 
     def _shaped(self, scores: Any) -> Floats:
-        array: Floats = self.model.ops.to_numpy(scores).reshape(len(scores), len(self.labels), N_TAGS)
+        """Return the scores of tags, shape (tokens, members * labels, tags)."""
+        n_columns = members_of(self.model) * len(self.labels)
+        array: Floats = self.model.ops.to_numpy(scores).reshape(len(scores), n_columns, N_TAGS)
         return array
 
     def _transitions(self) -> Floats:
@@ -228,9 +241,6 @@ class TypedNer(TrainablePipe):
 
     def _to_ops(self, array: Any) -> Any:
         return self.model.ops.asarray(array, dtype="float32")
-
-    def _is_initialized(self) -> bool:
-        return bool(self.model.get_ref("scores").has_param("W"))
 
 
 def _labels_in(examples: Iterable[Example]) -> List[str]:

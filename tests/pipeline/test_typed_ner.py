@@ -127,6 +127,30 @@ def test_the_loss_falls_and_transitions_are_learned():
     assert np.abs(transitions_of(nlp.get_pipe("typed_ner").model)).max() > 0.01
 
 
+def test_members_learn_on_their_own_and_are_averaged(tmp_path):
+    nlp = spacy.blank("en")
+    ner = nlp.add_pipe("typed_ner", config={"model": {**MODEL, "members": 2}})
+    train(nlp, partly_annotated(nlp))
+    assert entities(nlp, "We saw asthma in mice") == [("asthma", "Disease"), ("mice", "Species")]
+    (scores,) = ner.model.predict([nlp.make_doc("We saw asthma in mice")])
+    first, second = scores.reshape(5, 2, -1).transpose(1, 0, 2)
+    assert np.abs(first - second).max() > 0.01
+    nlp.to_disk(tmp_path)
+    assert entities(spacy.load(tmp_path), "No rats here") == entities(nlp, "No rats here")
+
+
+def test_the_loss_of_members_is_the_sum_of_their_losses():
+    nlp = spacy.blank("en")
+    ner = nlp.add_pipe("typed_ner", config={"model": {**MODEL, "members": 2}})
+    examples = [example(nlp, "rats", {"rats": "Species"})]
+    nlp.initialize(lambda: examples)
+    one, other = np.array([[[0.5, 1.0, -1.0, 0.25, 2.0]], [[0, 0, 0, 0, 1]]], dtype="f")
+    loss, (gradient,) = ner.get_loss(examples, [np.concatenate([one, other], axis=1)])
+    likelihoods = np.exp(2.0) / (np.exp(0.5) + np.exp(2.0)), np.exp(1.0) / (np.exp(0.0) + np.exp(1.0))
+    assert loss == pytest.approx(-np.log(likelihoods).sum())
+    assert gradient.shape == (1, 10)
+
+
 def test_entities_that_are_there_stay(trained):
     doc = trained.make_doc("We saw asthma in mice")
     doc.ents = [Span(doc, 2, 5, label="Event")]
