@@ -316,7 +316,7 @@ def test_the_commands_on_an_ner_run(tmp_path, monkeypatch, shorten, command):
     shutil.copy(sample / "dictionaries" / "medic" / "medic_06Jul2012.txt", "names.txt")
     for name, file in {"train": "NCBItrainset_corpus.txt", "dev": "NCBIdevelopset_corpus.txt"}.items():
         shutil.copy(sample / "corpora" / "ncbi_disease" / file, f"{name}.pubtator")
-    shorten("ner", {"max_steps = 3000": "max_steps = 4", "eval_frequency = 1500": "eval_frequency = 2"})
+    shorten("ner", {"max_steps = 2200": "max_steps = 4", "eval_frequency = 1100": "eval_frequency = 2"})
     wanted = [
         "spacy-sapbert kb build",
         "spacy-sapbert convert train.pubtator",
