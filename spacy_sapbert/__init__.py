@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .pipeline.repeated_mentions import RepeatedMentions
     from .pipeline.sapbert_linker import SapbertLinker
     from .pipeline.spelling_corrector import SpellingCorrector
+    from .pipeline.typed_ner import TypedNer
     from .types import Alternative, Candidate, Concept, DocumentConcept, Link
 
 __version__ = "0.1.0"
@@ -52,6 +53,7 @@ __all__ = [
     "SapbertError",
     "SapbertLinker",
     "SpellingCorrector",
+    "TypedNer",
     "__version__",
     "build_knowledge_base",
     "calibrate",
@@ -86,6 +88,7 @@ __getattr__ = lazy_names(
         "SapbertError": "errors",
         "SapbertLinker": "pipeline.sapbert_linker",
         "SpellingCorrector": "pipeline.spelling_corrector",
+        "TypedNer": "pipeline.typed_ner",
         "build_knowledge_base": "kb.build",
         "calibrate": "evaluation.calibration",
         "evaluate_concepts": "evaluation.concepts",

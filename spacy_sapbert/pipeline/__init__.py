@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .repeated_mentions import RepeatedMentions
     from .sapbert_linker import SapbertLinker
     from .spelling_corrector import SpellingCorrector
+    from .typed_ner import TypedNer
 
 __all__ = [
     "AbbreviationResolver",
@@ -25,6 +26,7 @@ __all__ = [
     "RepeatedMentions",
     "SapbertLinker",
     "SpellingCorrector",
+    "TypedNer",
 ]
 
 __getattr__ = lazy_names(
@@ -39,5 +41,6 @@ __getattr__ = lazy_names(
         "RepeatedMentions": "repeated_mentions",
         "SapbertLinker": "sapbert_linker",
         "SpellingCorrector": "spelling_corrector",
+        "TypedNer": "typed_ner",
     },
 )
