@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MANIFEST_FILE = "vectors.json"
+VECTORS_ASSET = "vectors"
+"""The kind of vectors among the assets of a component."""
 UNFINISHED = "unfinished"
 """The folder of a build that was not completed."""
 NAMES_PER_CHUNK = 8192
@@ -168,7 +170,8 @@ def cached_name_vectors(
 ) -> NameVectors:
     """Return the vectors of a knowledge base by an encoder. They come from the cache folder, or are made there.
 
-    Names in other cached knowledge bases with the same encoder are not encoded again.
+    If the knowledge base is that of a saved pipeline which has such vectors, they are used as they are. Names in other
+    cached knowledge bases with the same encoder are not encoded again.
 
     Args:
         kb: The knowledge base.
@@ -178,6 +181,9 @@ def cached_name_vectors(
     """
     from filelock import FileLock
 
+    saved = _saved_with(kb, encoder, compression)
+    if saved is not None:
+        return NameVectors(saved, kb, encoder)
     folder = vectors_cache(kb, encoder, compression)
     folder.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(f"{folder}.lock"):  # of several processes, only one builds
@@ -192,6 +198,15 @@ def cached_name_vectors(
 def vectors_cache(kb: KnowledgeBase, encoder: TransformerEncoder, compression: str = COMPRESSION) -> Path:
     """Return the cache folder for a knowledge base, an encoder and a compression."""
     return cache_dir() / "vectors" / f"{kb.fingerprint[:16]}-{encoder.fingerprint[:16]}-{compression}"
+
+
+def _saved_with(kb: KnowledgeBase, encoder: TransformerEncoder, compression: str) -> Path | None:
+    """Return the folder of the vectors that a pipeline saved with this knowledge base."""
+    wanted = _manifest(kb, encoder, compression)
+    for manifest in sorted(kb.path.parent.glob(f"{VECTORS_ASSET}-*/{MANIFEST_FILE}")):
+        if wanted.items() <= _read_manifest(manifest.parent).items():
+            return manifest.parent
+    return None
 
 
 def _cached_elsewhere(folder: Path, encoder: TransformerEncoder, compression: str) -> list[KnownVectors]:

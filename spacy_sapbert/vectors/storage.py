@@ -22,7 +22,7 @@ from .faiss_index import (
     save_faiss,
     saved_index,
 )
-from .flat import NameVectors, cached_name_vectors, vectors_cache
+from .flat import VECTORS_ASSET, NameVectors, cached_name_vectors, vectors_cache
 from .index import Index
 from .qdrant_collection import Address, is_address
 from .qdrant_index import QdrantVectors
@@ -105,7 +105,7 @@ def save_index(vectors: Index, assets: AssetWriter, index: str) -> None:
     # the cache folder of the vectors may also hold the indexes of other pipelines
     parts = [path.name for path in vectors.folder.iterdir() if path.is_file() and INDEX_SUFFIX not in path.suffixes]
     source = vectors.folder
-    assets.add(VECTORS, "vectors", vectors.fingerprint, vectors.save, large=True, source=source, parts=parts)
+    assets.add(VECTORS, VECTORS_ASSET, vectors.fingerprint, vectors.save, large=True, source=source, parts=parts)
     if not _is_flat(index, len(vectors.vectors)):
         _save_faiss_index(vectors, assets, index)
 

@@ -372,3 +372,16 @@ def test_several_at_once_build_the_cache_once(small_kb, encoder):
         thread.join(30)
     assert len(found) == 3
     assert encoder.n_texts == 34
+
+
+def test_vectors_saved_with_a_knowledge_base_are_used_where_they_are(small_kb, encoder, built, tmp_path):
+    saved = tmp_path / "pipeline"
+    saved.mkdir()
+    kb = type(small_kb)(shutil.copy(small_kb.path, saved / "kb-1.kb"))
+    shutil.copytree(built.folder, saved / "vectors-1")
+    asked = len(encoder.calls)
+    vectors = cached_name_vectors(kb, encoder)
+    assert vectors.folder == saved / "vectors-1"
+    assert len(encoder.calls) == asked
+    # those of another encoder are not
+    assert cached_name_vectors(kb, CountingEncoder("other")).folder != vectors.folder
