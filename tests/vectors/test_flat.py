@@ -378,7 +378,7 @@ def test_vectors_saved_with_a_knowledge_base_are_used_where_they_are(small_kb, e
     saved = tmp_path / "pipeline"
     saved.mkdir()
     kb = type(small_kb)(shutil.copy(small_kb.path, saved / "kb-1.kb"))
-    shutil.copytree(built.folder, saved / "vectors-1")
+    shutil.copytree(built, saved / "vectors-1")
     asked = len(encoder.calls)
     vectors = cached_name_vectors(kb, encoder)
     assert vectors.folder == saved / "vectors-1"
