@@ -126,13 +126,20 @@ def open_faiss(vectors: NameVectors, kb: KnowledgeBase, index: str, folder: Path
     kind, parameters = index_kind(index, *vectors.vectors.shape)
     path = (folder or vectors.folder) / file_name(kind)
     if not description(path).is_file():
-        path = vectors_cache(kb, vectors.encoder, vectors.compression) / path.name
+        path = _cache_of(vectors, kb) / path.name
         path.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(f"{path.parent}.lock"):
             if not description(path).is_file():
                 build_name_index(vectors, kind, path)
     key = (FaissVectors, vectors.fingerprint, id(vectors.encoder), path.resolve(), parameters, path.stat().st_mtime_ns)
     return shared(key, lambda: FaissVectors(vectors.folder, kb, vectors.encoder, path, parameters))
+
+
+def _cache_of(vectors: NameVectors, kb: KnowledgeBase) -> Path:
+    """Return the cache folder for indexes. Vectors of a saved pipeline can differ in the last digits from cached ones."""
+    folder = vectors_cache(kb, vectors.encoder, vectors.compression)
+    is_cached = vectors.folder.resolve() == folder.resolve()
+    return folder if is_cached else folder.with_name(f"{folder.name}-{vectors.fingerprint[:16]}")
 
 
 def save_faiss(vectors: NameVectors, kind: str, folder: Path) -> None:
