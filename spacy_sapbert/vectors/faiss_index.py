@@ -136,7 +136,7 @@ def open_faiss(vectors: NameVectors, kb: KnowledgeBase, index: str, folder: Path
 
 
 def _cache_of(vectors: NameVectors, kb: KnowledgeBase) -> Path:
-    """Return the cache folder for indexes. Vectors of a saved pipeline can differ in the last digits from cached ones."""
+    """Return the cache folder for indexes. Vectors of a saved pipeline have their own: they can differ in rounding."""
     folder = vectors_cache(kb, vectors.encoder, vectors.compression)
     is_cached = vectors.folder.resolve() == folder.resolve()
     return folder if is_cached else folder.with_name(f"{folder.name}-{vectors.fingerprint[:16]}")
