@@ -36,6 +36,7 @@ CACHED_LABELS = 1 << 14
         "kb": "starter",
         "spans_key": None,
         "label": None,
+        "all_types": False,
         "types": [],
         "sources": [],
         "min_length": 3,
@@ -55,6 +56,7 @@ def make_concept_matcher(
     kb: str,
     spans_key: Optional[str],
     label: Optional[str],
+    all_types: bool,
     types: List[str],
     sources: List[str],
     min_length: int,
@@ -75,6 +77,7 @@ def make_concept_matcher(
         kb=kb,
         spans_key=spans_key,
         label=label,
+        all_types=all_types,
         types=types,
         sources=sources,
         min_length=min_length,
@@ -100,9 +103,11 @@ class ConceptMatcher(FolderPipe):
         vocab: The vocabulary of the pipeline.
         name: The name of the component.
         kb: "starter", or the path of a knowledge base that `spacy-sapbert kb build` made.
-        spans_key: Write all spans, including overlapping ones, to `doc.spans[spans_key]`. A name of concepts of two
-            types gives two spans. None writes the longest spans that do not overlap to `doc.ents`.
+        spans_key: Write all spans, including overlapping ones, to `doc.spans[spans_key]`. None writes the longest spans
+            that do not overlap to `doc.ents`.
         label: The label of the spans. None takes the first type of the concept, or CONCEPT if it has none.
+        all_types: With a `spans_key`, write one span for each type of the concepts with this name, not only for the
+            first.
         types: Only concepts of these types. An empty list allows all.
         sources: Only names from these sources. An empty list allows all.
         min_length: The least number of characters of a name.
@@ -134,6 +139,7 @@ class ConceptMatcher(FolderPipe):
         kb: str = "starter",
         spans_key: Optional[str] = None,
         label: Optional[str] = None,
+        all_types: bool = False,
         types: Sequence[str] = (),
         sources: Sequence[str] = (),
         min_length: int = 3,
@@ -151,6 +157,7 @@ class ConceptMatcher(FolderPipe):
         self._kb = kb
         self.spans_key = spans_key
         self.label = label
+        self.all_types = all_types
         self.types = list(types)
         self.sources = list(sources)
         self.min_length = min_length
@@ -270,8 +277,7 @@ class ConceptMatcher(FolderPipe):
         for (start, end), row in found.items():
             first = start_with_modifiers(text, start, modifiers, ends) if modifiers else start
             first = start if (first, end) in found else first
-            # entities cannot overlap, so only the first label counts
-            for label in labels[row] if self.spans_key is not None else labels[row][:1]:
+            for label in labels[row] if self.spans_key is not None and self.all_types else labels[row][:1]:
                 span = doc.char_span(first, end, label=label, alignment_mode="expand")
                 if span and not _adds_letters(span, first, end):
                     spans.setdefault((span.start, span.end, label), span)

@@ -423,3 +423,20 @@ def test_spacy_measures_the_entities(kb):
     assert "ents_f" not in nlp.evaluate([example])
     matcher.spans_key, matcher.scorer = None, None
     assert "ents_f" not in nlp.evaluate([example])
+
+
+def test_a_name_of_two_types_has_one_span_for_each_on_demand(tmp_path):
+    records = [
+        Record("D1", (Name("cold", "preferred", "test"),), types=("Disease",)),
+        Record("S1", (Name("low temperature", "preferred", "test"), Name("cold", "synonym", "test")), types=("State",)),
+    ]
+    kb = build_knowledge_base(records, tmp_path / "two.kb")
+    for all_types, expected in {False: ["Disease"], True: ["Disease", "State"]}.items():
+        nlp = spacy.blank("en")
+        nlp.add_pipe("concept_matcher", config={"kb": str(kb.path), "spans_key": "names", "all_types": all_types})
+        doc = nlp("A cold")
+        assert [span.label_ for span in doc.spans["names"]] == expected
+        # entities cannot overlap
+        nlp = spacy.blank("en")
+        nlp.add_pipe("concept_matcher", config={"kb": str(kb.path), "all_types": all_types})
+        assert [entity.label_ for entity in nlp("A cold").ents] == ["Disease"]
