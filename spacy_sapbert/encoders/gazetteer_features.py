@@ -2,12 +2,14 @@
 
 # no postponed annotations here: spaCy could not check the settings of a registered function
 
+from collections import defaultdict
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Span
 from spacy.util import filter_spans
 from thinc.api import HashEmbed, Maxout, Model, chain, concatenate, list2ragged, ragged2list, with_array
 from thinc.types import Floats2d, Ints2d
@@ -16,6 +18,8 @@ from ..errors import Errors, SapbertError
 from ..text.hashing import hash64
 
 Embed = Model[list[Doc], list[Floats2d]]
+
+_hash_of = lru_cache(maxsize=1024)(hash64)
 _ROWS, _WIDTH = 500, 16
 
 
@@ -62,11 +66,13 @@ def _forward(
 def _position_hashes(doc: Doc, key: str, labels: list[str]) -> NDArray[np.uint64]:
     """Return a hash of each token's position in a name of each type, shape (tokens, types); 0 outside of names."""
     hashes = np.zeros((len(doc), len(labels)), dtype=np.uint64)
-    names = doc.spans.get(key, [])
+    names: dict[str, list[Span]] = defaultdict(list)
+    for span in doc.spans.get(key, []):
+        names[span.label_].append(span)
     for column, label in enumerate(labels):
-        for span in filter_spans([span for span in names if span.label_ == label]):
+        for span in filter_spans(names[label]):
             last = span.end - 1
             for token in range(span.start, span.end):
                 place = ("U" if last == span.start else "B") if token == span.start else "L" if token == last else "I"
-                hashes[token, column] = hash64(f"{place}-{label}")
+                hashes[token, column] = _hash_of(f"{place}-{label}")
     return hashes
