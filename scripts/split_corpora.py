@@ -27,7 +27,10 @@ def main(
     """Write the documents of each file to files of the same name in the two folders."""
     wanted = {dev: set(dev_ids.read_text(encoding="utf-8").split())}
     wanted[train] = set(train_ids.read_text(encoding="utf-8").split()) - wanted[dev]
-    for corpus in sorted(corpora.glob("*.spacy")):
+    files = sorted(corpora.glob("*.spacy"))
+    if not files:
+        raise SystemExit(f"{corpora} has no .spacy file. Convert the corpora first.")
+    for corpus in files:
         docs = list(read_docbin(corpus))
         for folder, ids in wanted.items():
             part = [doc for doc in docs if doc.user_data.get(DOC_ID) in ids]

@@ -103,6 +103,8 @@ def main() -> None:
 
     nlp = spacy.blank("en", config={"nlp": {"tokenizer": {"@tokenizers": TOKENIZER}}})
     texts = [document.text for document in corpus_of(args.train)]
+    if not texts:
+        raise SystemExit("There are no training documents. Give .spacy files, or folders of them.")
     others = list(other_texts(args.documents, EvaluationSets(corpus_of(args.exclude))))
     if not others:
         typer.echo(

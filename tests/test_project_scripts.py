@@ -216,6 +216,8 @@ def test_corpora_are_split_by_ids(tmp_path):
     (tmp_path / "dev.txt").write_text("8\n")
     told = run("split_corpora.py", "all", *options, cwd=tmp_path, code=1)
     assert "a.spacy has no document for dev" in told
+    (tmp_path / "empty").mkdir()
+    assert "no .spacy file" in run("split_corpora.py", "empty", *options, cwd=tmp_path, code=1)
 
 
 def test_corpora_without_ids_give_no_labels(tmp_path):

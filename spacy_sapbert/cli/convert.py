@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -107,7 +107,8 @@ def convert(
     if annotates or words:
         docs = _with_annotated_types(docs, annotates, words)
     write_docbin(track(docs, console), output)
-    _warn_of_missing_types([*(types or []), *names, *prefixes], report)
+    _warn_of_missing_types([*(types or []), *names, *prefixes], report.labels)
+    _warn_of_missing_types([*(annotates or []), *words], {names.get(label, label) for label in report.labels})
     _show(report, console, output)
     if passages.records:
         console.print(str(passages))
@@ -188,11 +189,11 @@ def _with_annotated_types(
         yield doc
 
 
-def _warn_of_missing_types(types: list[str], report: Report) -> None:
-    missing = [name for name in dict.fromkeys(types) if name not in report.labels]
+def _warn_of_missing_types(types: list[str], known: Collection[str]) -> None:
+    missing = [name for name in dict.fromkeys(types) if name not in known]
     if missing:
-        known = ", ".join(sorted(report.labels))
-        warnings.warn(Warnings.W202.format(missing=", ".join(missing), known=known), stacklevel=2)
+        shown = ", ".join(sorted(known))
+        warnings.warn(Warnings.W202.format(missing=", ".join(missing), known=shown), stacklevel=2)
 
 
 def _show(report: Report, console: Console, output: Path) -> None:

@@ -4,6 +4,7 @@ import typer
 from typer.testing import CliRunner
 
 from spacy_sapbert.cli.convert import convert
+from spacy_sapbert.corpora.annotated_types import annotated_labels, unsure_spans
 from spacy_sapbert.corpora.docbin import read_docbin
 from spacy_sapbert.corpora.reader import read_corpus
 from spacy_sapbert.errors import SapbertError
@@ -246,3 +247,16 @@ def test_passages_with_one_id_become_one_document(corpus, tmp_path):
     separate = run(corpus, alone, "--no-join-passages")
     assert "are passages of" not in separate.stderr
     assert [one.text for one in read_corpus(alone)] == ["Lithium (Li).", "Li"]
+
+
+def test_annotated_types_are_stored_and_a_misspelled_one_is_told(tmp_path):
+    path, words, output = tmp_path / "a.txt", tmp_path / "words.txt", tmp_path / "out.spacy"
+    path.write_text("1|t|TP53 in mice\n1|a|\n1\t0\t4\tTP53\tFamilyName\t7157\n")
+    words.write_text("Mice\n")
+    options = ("--rename", "FamilyName=Gene", "--annotates", "Gene", "--unsure", f"Gene={words}")
+    assert run(path, output, *options).exit_code == 0
+    (doc,) = read_docbin(output)
+    assert list(annotated_labels(doc)) == ["Gene"]
+    assert [span.text for span in unsure_spans(doc)] == ["mice"]
+    with pytest.warns(UserWarning, match=r"W202.*Genes.*Gene"):
+        run(path, output, "--rename", "FamilyName=Gene", "--annotates", "Genes")
