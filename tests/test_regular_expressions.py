@@ -159,6 +159,8 @@ PATTERNS: dict[str, tuple[str, list[tuple[str, str, str]]]] = {
     "text.composites._INNER_HYPHEN": ("finditer", [("", "a-", ""), ("", "-", "")]),
     "text.long_forms._WORD": ("finditer", [("", "a", " "), ("", "a ", "")]),
     "text.long_forms._ALPHANUMERICS": ("finditer", [("", "a", "!"), ("", "a!", "")]),
+    "text.long_forms._BEFORE_LONG_FORM": ("finditer", [("", "-", "a"), ("", "anti", "-"), ("", " anti-", "")]),
+    "text.long_forms._ANTIBODY": ("search", [("", "anti", ""), ("", "antibo", "")]),
     "text.greek._RUN": ("sub", [("", "α", "x"), ("", "α\u0301", ""), ("", "αx", "")]),
     "kb.readers.context._ENTITY": ("sub", [("", "&a", ""), ("&", "a", ""), ("", "&#1", ""), ("", "&amp;", "")]),
     "text.normalize._PUNCTUATION": ("sub", [("", " !", "a"), ("", "a!", "")]),

@@ -8,7 +8,8 @@ it finds several, the shortest is returned.
 These points differ from the paper:
 
 - Numbers and Greek letters may be spelled out ("2D", two-dimensional).
-- A long form starts after a slash, not before it.
+- A long form starts after a slash, a double hyphen or "anti-", not before it. "anti-X antibodies" stays whole.
+- No long form begins with a word that links it to the words before ("of", "and"). No long form is only stop words.
 - FirstLetGenSkp may skip a stop word next to another word (TAP, transporter associated with antigen processing).
 - If words other than stop words may be skipped, no letter matches in a stop word. A lower-case short form then has no
   long form.
@@ -33,6 +34,10 @@ MANY = 32
 
 _WORD = re.compile(r"\S+")
 _ALPHANUMERICS = re.compile(r"[^\W_]+")
+# A slash joins alternatives, and a double hyphen is a dash. In "anti-interleukin (IL)", the short form stands for
+# interleukin alone. But "anti-X antibodies" are one term.
+_BEFORE_LONG_FORM = re.compile(r"/|--|(?<!\S)anti-")
+_ANTIBODY = re.compile("anti(?:bod|k|cuerpo|corps)")
 
 
 class Strategy(NamedTuple):
@@ -184,7 +189,7 @@ def find_long_form(
     for name, precision in _strategies(short, words, min_precision):
         pos = _find_start(letters, searched, STRATEGIES[name], rows)
         start = None if pos is None else _start_of_long_form(searched, pos)
-        if start is not None and _plausible(short, words[start:]):
+        if start is not None and _plausible(short, words[start:], own):
             return LongFormMatch(start, precision, name)
     return None
 
@@ -198,7 +203,8 @@ def _find_reordered(short: str, words: str, folded: str, rules: AbbreviationRule
         return None
     start = content[0].start()
     same = sorted(word[0][0] for word in content) == sorted(_fold(short, rules))
-    return LongFormMatch(start, REORDERED_PRECISION, REORDERED) if same and _plausible(short, words[start:]) else None
+    right = same and _plausible(short, words[start:], rules)
+    return LongFormMatch(start, REORDERED_PRECISION, REORDERED) if right else None
 
 
 def short_form_class(short: str) -> str:
@@ -338,14 +344,19 @@ def _step(state: _State, spot: _Spot, strategy: Strategy, stops: Sequence[bool])
 
 
 def _start_of_long_form(words: _Words, pos: int) -> int:
-    """Return the start of the word with the first match, or the position after a slash, which joins alternatives."""
+    """Return the start of the word with the first match, or the position after a slash, a dash or "anti-"."""
     start = words.starts[bisect_right(words.starts, pos) - 1]
-    start = max(start, words.text.rfind("/", start, pos) + 1)
+    for match in _BEFORE_LONG_FORM.finditer(words.text, start, pos):
+        if match[0] != "anti-" or not _ANTIBODY.search(words.text, pos):
+            start = match.end()
     return start if any(map(str.isalnum, words.text[start:pos])) else pos
 
 
-def _plausible(short: str, long: str) -> bool:
+def _plausible(short: str, long: str, rules: AbbreviationRules) -> bool:
     if len(long) <= len(short) or f" {short.lower()} " in f" {long.lower()} ":
+        return False
+    words = long.lower().split()
+    if words[0] in rules.linking_words or rules.stop_words.issuperset(words):
         return False
     return _balanced(short) and _balanced(long)
 

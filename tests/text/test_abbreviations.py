@@ -101,6 +101,38 @@ def test_long_form_has_at_most_ten_words():
     assert pairs("alpha " + "of the " * 5 + "beta (AB)") == []
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("The time to wound closure (TWC) was short.", [("TWC", "time to wound closure")]),
+        ("The time to closure (TC) was short.", [("TC", "time to closure")]),
+        ("Patients with warts and herpes (AH) were seen.", []),
+        ("Calcification of the anterior mitral leaflet (OAML) is rare.", []),
+        ("Cells were counted before (B) and after (A) the treatment.", []),
+        ("Mice that were fed or not (NT) had no fever.", []),
+        ("They were fertilized in vitro (IV) in time.", [("IV", "in vitro")]),
+        ("Those not treated (NT) were weaker.", [("NT", "not treated")]),
+    ],
+)
+def test_long_form_does_not_begin_with_a_linking_word(text, expected):
+    assert pairs(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "long"),
+    [
+        ("Treatment with anti-nerve growth factor (NGF) drugs.", "nerve growth factor"),
+        ("Anti-nerve growth factor (NGF) is one.", "nerve growth factor"),
+        ("Serum anti-collagen antibodies (CAb) were high.", "anti-collagen antibodies"),
+        ("The anti-reflux surgery (ARS) helped.", "anti-reflux surgery"),
+        ("An aid for diagnosis--magnetic resonance imaging (MRI) of the knee.", "magnetic resonance imaging"),
+        ("A disease of plants/tobacco mosaic virus (TMV) in leaves.", "tobacco mosaic virus"),
+    ],
+)
+def test_long_form_starts_after_a_dash_or_prefix(text, long):
+    assert [found for _, found in pairs(text)] == [long]
+
+
 def test_definitions_are_in_order_and_keep_repetitions():
     text = "Cystic fibrosis (CF) and AIDS (acquired immune deficiency syndrome). Again, cardiac failure (CF)."
     assert [definition.short for definition in find_definitions(text)] == ["CF", "AIDS", "CF"]
@@ -158,6 +190,9 @@ HOSTILE = [
     ". ",
     '."',
     "(a, b; ",
+    "anti- ",
+    "anti-alpha beta (AB) ",
+    "of--alpha beta (AB) ",
 ]
 
 

@@ -183,6 +183,14 @@ def test_definitions(code, text, expected):
     assert defined(code, text) == [expected]
 
 
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [("es", "antes y después (YD)"), ("de", "vorher und nachher (UN)"), ("fr", "avant et après (EA)")],
+)
+def test_long_form_does_not_begin_with_a_linking_word(code, text):
+    assert defined(code, text) == []
+
+
 def test_joined_short_forms():
     assert defined("es", "cáncer de mama o de ovario (CM/CO)") == [("CM", "cáncer de mama"), ("CO", "cáncer de ovario")]
 

@@ -97,6 +97,7 @@ _ABBREVIATIONS = AbbreviationRules(
         wird wurde wurden zu zum zur zwischen
         """
     ),
+    linking_words=word_set("oder und vom von"),
     spelled=spelled(
         {
             "1": r"eins?\b|erst|mono|uni|i\b",

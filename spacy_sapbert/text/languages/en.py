@@ -67,6 +67,7 @@ _ABBREVIATIONS = AbbreviationRules(
         whose with within without
         """
     ),
+    linking_words=word_set("and at by for from of or to"),
     spelled=spelled(
         {
             "1": r"one|first|mono|uni|i\b",

@@ -72,6 +72,7 @@ _ABBREVIATIONS = AbbreviationRules(
         ya
         """
     ),
+    linking_words=word_set("de del e o para por u y"),
     spelled=spelled(
         {
             "1": r"uno?\b|una\b|primer|mono|uni|i\b",

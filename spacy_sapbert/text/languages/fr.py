@@ -81,6 +81,7 @@ _ABBREVIATIONS = AbbreviationRules(
         qui sa sans se ses si son sont sous sur un une vers via
         """
     ),
+    linking_words=word_set("de des du et ou par pour"),
     spelled=spelled(
         {
             "1": r"une?\b|premi|mono|uni|i\b",

@@ -50,6 +50,7 @@ class AbbreviationRules:
 
     Attributes:
         stop_words: Lower-case words that a short form usually omits.
+        linking_words: Stop words that link the next words to those before. No long form begins with one.
         spelled: The beginnings of words for which a digit or a Greek letter may stand.
         sentence_end: Where a sentence ends.
         joining: The words between the last two of several short forms.
@@ -61,6 +62,7 @@ class AbbreviationRules:
     """
 
     stop_words: frozenset[str]
+    linking_words: frozenset[str]
     spelled: Mapping[str, re.Pattern[str]]
     sentence_end: re.Pattern[str]
     joining: tuple[str, ...]
