@@ -497,6 +497,16 @@ class Errors:
     )
     E349 = "[E349] {path} has several encoders. Give the folder of one of them: {encoders}."
     E350 = "[E350] {path} has several vocabularies. Give the path of one of them: {vocabularies}."
+    E351 = "[E351] Training a reranker needs LightGBM. Install it with `pip install spacy-sapbert[train]`."
+    E352 = (
+        "[E352] There is too little to train a reranker: {found}. Give more annotated documents. Or train the linker "
+        "without a reranker."
+    )
+    E353 = (
+        "[E353] {known} of the {n} annotated mentions are names in {path} already, added from annotated text. A reranker "
+        "would only learn that a mention equals itself. Build the vocabulary without these mentions, or give other "
+        "documents."
+    )
     E363 = (
         "[E363] The network of the typed_ner has its labels already ({labels}), so that '{label}' cannot be added. Train "
         "it again with all labels."
@@ -809,6 +819,11 @@ class Warnings:
         "documents, {right} are right. The previous weights are kept. Give more annotated documents, or hold out more "
         "(`held_out`)."
     )
+    W415 = (
+        "[W415] The reranker was left out, since it does not help by cross-validation. By the scores alone, the first "
+        "candidate is right for {right} of {texts} texts. Give more annotated documents."
+    )
+    W416 = "[W416] The linker was saved without a reranker. {reason}"
     W414 = (
         "[W414] The language of the pipeline is '{lang}', but the cues of assertion_detector are English, so it can miss "
         "or invent flags. Give it the setting cues, with termsets of that language."

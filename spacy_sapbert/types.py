@@ -86,6 +86,7 @@ class Candidate(NamedTuple):
             encoder are not l2_normalized.
         sparse: The sparse similarity, a cosine; None if it is not used.
         prior: How often annotators mean the concept, from 0 to 1; None if the prior is not used.
+        support: How many names of the concept are nearly as similar as the best one: 1 for that one alone.
     """
 
     concept_id: str
@@ -94,6 +95,7 @@ class Candidate(NamedTuple):
     dense: float | None = None
     sparse: float | None = None
     prior: float | None = None
+    support: float = 1.0
 
 
 class LinkedPart(NamedTuple):
@@ -105,12 +107,14 @@ class LinkedPart(NamedTuple):
         candidates: Candidates before any threshold, best first.
         tie: Why the first candidate takes precedence over others. These have the same score, or their names are equally
             similar to the text. None if there are no such candidates.
+        reasons: Why a reranker put the first candidate before the most similar one. Empty if it did not.
     """
 
     text: str
     long_form: str | None
     candidates: tuple[Candidate, ...]
     tie: str | None = None
+    reasons: tuple[str, ...] = ()
 
 
 class Alternative(NamedTuple):
@@ -145,6 +149,8 @@ class Link(NamedTuple):
         runner_up: The next candidate after the linked or rejected one, with any score.
         rejected: The best candidate, if nothing was linked. `score`, `name` and `probability` are its values.
         assertion: The flags of the mention, such as "negated"; see `AssertionDetector`.
+        reasons: Why a reranker chose this concept instead of the most similar one. The first names the other one.
+            Empty if the linker has no reranker, or if it did not change the choice.
     """
 
     text: str
@@ -159,6 +165,7 @@ class Link(NamedTuple):
     runner_up: Alternative | None = None
     rejected: Alternative | None = None
     assertion: tuple[str, ...] = ()
+    reasons: tuple[str, ...] = ()
 
 
 class DocumentConcept(NamedTuple):

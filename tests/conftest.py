@@ -84,6 +84,47 @@ def retrieval_documents() -> list[AnnotatedDocument]:
 
 
 @pytest.fixture(scope="session")
+def annotated_document() -> Callable[..., AnnotatedDocument]:
+    """A function that makes a document of its mentions, each given as its text and its ids."""
+
+    def make(doc_id: str, *mentions: tuple[str, ...]) -> AnnotatedDocument:
+        text, made = "", []
+        for mention, *ids in mentions:
+            made.append(Mention(len(text), len(text) + len(mention), mention, "Disease", tuple(ids)))
+            text += f"{mention} . "
+        return AnnotatedDocument(doc_id, text, tuple(made))
+
+    return make
+
+
+PLACES = ["lung", "liver", "skin", "bone", "brain", "spleen", "thyroid", "kidney", "stomach", "tongue"]
+
+
+@pytest.fixture(scope="session")
+def numbered_kb(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
+    """Diseases of type 1 and of type 2. "… disease type 2" is more similar to the name of the former."""
+    names = {f"A:{number}": f"{place} disease type 1" for number, place in enumerate(PLACES)}
+    names |= {f"B:{number}": f"{place} disease of the type that is called II" for number, place in enumerate(PLACES)}
+    records = [Record(id, (Name(name, "exact", "X"),), types=("Disease",)) for id, name in names.items()]
+    return build_knowledge_base(records, tmp_path_factory.mktemp("numbered") / "types.kb")
+
+
+@pytest.fixture(scope="session")
+def numbered_documents(annotated_document: Callable[..., AnnotatedDocument]) -> list[AnnotatedDocument]:
+    """Sixty documents that mention a disease of type 1, one of type 2, and one that the vocabulary lacks."""
+    return [
+        annotated_document(
+            f"{place} {number}",
+            (f"{place} disease type 2", f"B:{concept}"),
+            (f"{place} disease type 1", f"A:{concept}"),
+            (f"{place} disease type 3",),
+        )
+        for concept, place in enumerate(PLACES)
+        for number in range(6)
+    ]
+
+
+@pytest.fixture(scope="session")
 def data_dir() -> Path:
     """The folder of the development corpora and vocabularies, which are not in the package."""
     folder = Path(os.environ.get("SPACY_SAPBERT_DATA") or Path(__file__).parents[2] / "shared" / "data")

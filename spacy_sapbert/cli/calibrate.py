@@ -56,6 +56,9 @@ def calibrate(
     prior: Annotated[
         bool, typer.Option("--prior", help="Also fit a prior: how often each concept is annotated.")
     ] = False,
+    rerank: Annotated[
+        bool, typer.Option("--rerank", help="Also train a reranker of the candidates (needs the extra `train`).")
+    ] = False,
     precision: Annotated[
         float | None,
         typer.Option(
@@ -74,7 +77,8 @@ def calibrate(
 ) -> None:
     """Fit the threshold and the probabilities of links on an annotated corpus.
 
-    The command also fits λ, the weight of the sparse score. It saves a pipeline with the fitted values.
+    The command also fits λ, the weight of the sparse score. With --rerank, it trains a reranker. It saves a pipeline
+    with the fitted values.
     """
     from ..evaluation import calibration
     from ..io.pipelines import load_pipeline
@@ -93,6 +97,7 @@ def calibrate(
         read_documents(corpus, format, ids, join_passages=join_passages),
         type=type,
         prior=prior,
+        rerank=rerank,
         precision=precision,
         method=method.value,
         held_out=held_out,
@@ -146,4 +151,9 @@ def _table(result: Mapping[str, Any]) -> Table:
         table.add_row(label, *("–" if value is None else f"{value:.{digits}f}" for value in values))
     counts = result["documents"]
     table.caption = f"fitted on {counts['fitted']:,} documents, measured on {counts['held_out']:,}"
+    if reranker := result.get("reranker"):
+        table.caption += (
+            f"\nreranker: {reranker['before']:,} → {reranker['after']:,} of {reranker['texts']:,} texts right by "
+            "cross-validation"
+        )
     return table

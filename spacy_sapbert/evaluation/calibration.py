@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -14,9 +15,22 @@ from spacy.language import Language
 from ..corpora.mention_types import has_type, types_of
 from ..errors import Errors, SapbertError
 from ..linking.parameters import LinkerParameters
+from ..linking.rerank_features import CandidateFeatures, WordRarity
+from ..linking.reranker import Reranker
 from ..metrics.calibration import brier_score, calibration_error, reliability, risk_points, risks, threshold_curve
 from ..metrics.counts import f1_score, mean, percent
 from ..metrics.linking_accuracy import gold_concepts, lenient_at, strict_at
+from ..training.reranker_settings import RerankerTraining
+from ..training.reranker_trainer import (
+    FittedReranker,
+    RankedDocument,
+    check_lightgbm,
+    check_not_names,
+    fit_reranker,
+    folds_of,
+    gold_parts,
+    ranking_data,
+)
 from ..types import AnnotatedDocument
 from .coverage import warn_of_unknown_ids, with_known_ids
 from .linking import LinkedMention, find_linker, link_gold_mentions
@@ -72,13 +86,14 @@ def calibrate(
     *,
     type: str | None = None,
     prior: bool = False,
+    rerank: bool = False,
     precision: float | None = None,
     method: str = "isotonic",
     held_out: float = 0.3,
     seed: int = 0,
     follow: Follow = _unseen,
 ) -> dict[str, Any]:
-    """Fit the sparse weight, the prior, the threshold and the link probabilities of a pipeline's linker.
+    """Fit the sparse weight, the prior, a reranker, the threshold and the link probabilities of a pipeline's linker.
 
     Gold mentions are linked as in `evaluate_linking`. The sparse weight λ is the one of `SPARSE_WEIGHTS`, or the
     present one, with the highest mean of lenient and strict accuracy. Among equal weights, the present one wins, then
@@ -92,12 +107,16 @@ def calibrate(
     weights, the smallest wins. For μ, the threshold and the probabilities, the counts of a document leave out its own
     mentions.
 
+    With `rerank`, a reranker is trained on the fitting documents, which replaces an earlier one. The threshold and the
+    probabilities are fitted on links that a reranker of other documents chose.
+
     Args:
         nlp: The pipeline.
         documents: Documents with gold ids.
         type: Use only mentions with this label.
         prior: Also fit the prior: how much the annotation counts of concepts matter. See
             `spacy_sapbert.linking.prior.ConceptPrior`.
+        rerank: Also train a reranker. See `spacy_sapbert.linking.reranker.Reranker`.
         precision: The wanted precision of links above the threshold, between 0 and 1. None chooses the threshold with
             the best F1.
         method: "isotonic" or "platt", see `fit_probabilities`.
@@ -107,7 +126,9 @@ def calibrate(
             returns the documents.
 
     Returns:
-        The counts of `documents`, the tried `weights` and `prior_weights`, and the fitted values. `sparse_weight`,
+        The counts of `documents`, the tried `weights` and `prior_weights`, and the fitted values. With `rerank`, there
+        is also a `reranker`. It has the number of `texts` with right and wrong candidates, how many of them are right
+        first `before` and `after` by cross-validation, and the `margin`. `sparse_weight`,
         `prior_weight` and `threshold` each have `before` and `after`. The measures `before` and `after` are those of
         the held-out documents. `lenient` and `strict` accuracy are percentages, and so are `p`, `r` and `f1` of links
         at the threshold. `ece` (expected calibration error), `brier`, `risk_coverage_area`, `reliability` and
@@ -120,6 +141,8 @@ def calibrate(
     """
     component = find_linker(nlp)
     linker = component.linker
+    if rerank:
+        check_lightgbm()  # before minutes of work
     chosen = _of_type(with_known_ids(documents, linker.kb, type), type)
     warn_of_unknown_ids(chosen, linker.kb)
     fitting, measuring = split_documents(chosen, held_out, seed)
@@ -130,19 +153,27 @@ def calibrate(
     before = judge(link(measuring, "documents held out, before"), linker)
     _check_kinds(before, "held-out")
     report = {"before": _measured(before, linker)}
+    if rerank:
+        check_not_names(fitting, linker.kb)
     values = {name: getattr(linker, name) for name in ("sparse_weight", "prior_weight", "threshold")}
-    with _restored_weights(linker.settings.candidates) as settings:
+    with (
+        _restored_weights(linker.settings.candidates) as settings,
+        linker.reranking(None if rerank else linker.reranker),
+    ):
         if prior:
             settings.prior_weight = 0.0  # the old prior must not influence the choice of λ
         weights = _try_weights(linker, fitting, link)
         settings.sparse_weight = weight = _best_weight(weights, values["sparse_weight"])
         priors = _try_priors(nlp, fitting, follow) if prior else {values["prior_weight"]: weights[weight]}
+        prior_weight = _best_weight(priors, None)
+        reranked = _fit_reranker(nlp, fitting, prior_weight, prior, seed, follow) if rerank else None
     counts = count_concepts(fitting) if prior else linker.stored_parameters.annotated
-    prior_weight = _best_weight(priors, None)
-    judged = priors[prior_weight]
+    judged = judge(reranked.mentions, linker) if reranked else priors[prior_weight]
     _check_kinds(judged, "fitted")
     points, threshold = fit_probabilities(judged, method), fit_threshold(judged, precision)
     _set_parameters(linker, LinkerParameters(weight, threshold, points, None, counts, prior_weight))
+    if reranked:
+        linker.reranker = reranked.fitted.reranker
     _forget_settings(nlp, component)
     report["after"] = _measured(judge(link(measuring, "documents held out, after"), linker), linker)
     return {
@@ -151,6 +182,7 @@ def calibrate(
         **{name: {"before": value, "after": getattr(linker, name)} for name, value in values.items()},
         "weights": [{"sparse_weight": one, **_accuracies(judged)} for one, judged in weights.items()],
         "prior_weights": [{"prior_weight": one, **_accuracies(judged)} for one, judged in priors.items()],
+        **({"reranker": _described(reranked.fitted)} if reranked else {}),
         **report,
     }
 
@@ -270,6 +302,54 @@ def link_by_others(
         with linker.weighing(counts - own[document.doc_id], weight):
             linked = list(link_gold_mentions(nlp, [document]))
         yield from linked
+
+
+class _Reranked(NamedTuple):
+    """A fitted reranker, and the linked mentions, each reranked without its own document."""
+
+    fitted: FittedReranker
+    mentions: list[LinkedMention]
+
+
+def _fit_reranker(
+    nlp: Language, documents: Documents, prior_weight: float, prior: bool, seed: int, follow: Follow
+) -> _Reranked:
+    """Train a reranker on documents. The counts of the prior leave out the documents of a fold."""
+    linker, settings = find_linker(nlp).linker, RerankerTraining(seed=seed)
+    folds = folds_of([document.doc_id for document in documents], settings)
+    mentions: list[list[LinkedMention]] = [[] for _ in documents]
+    with linker.reranking(Reranker.undecided()):
+        for fold in range(settings.folds):
+            places = np.flatnonzero(folds == fold).tolist()
+            others = [document for document, of in zip(documents, folds, strict=True) if of != fold]
+            known = linker.weighing(count_concepts(others), prior_weight) if prior else nullcontext()
+            with known:
+                what = f"documents linked for the reranker, part {fold + 1} of {settings.folds}"
+                for place, document in zip(places, follow([documents[place] for place in places], what), strict=True):
+                    mentions[place] = list(link_gold_mentions(nlp, [document]))
+    kb = linker.kb
+    ranked = [
+        RankedDocument(one.doc_id, one.text, gold_parts([of.mention for of in linked], [of.parts for of in linked], kb))
+        for one, linked in zip(documents, mentions, strict=True)
+    ]
+    rarity = WordRarity.in_names(kb.names())
+    features = CandidateFeatures(kb, rarity)
+    fitted = fit_reranker([ranking_data(ranked, range(len(ranked)), features)], folds, rarity, settings)
+    found = []
+    for document, linked, fold in zip(documents, mentions, folds.tolist(), strict=True):
+        reranker = fitted.of_folds[fold] if fitted.reranker else Reranker.undecided()
+        parts = iter(reranker.rerank([part for one in linked for part in one.parts], document.text, features))
+        found += [one._replace(parts=tuple(islice(parts, len(one.parts)))) for one in linked]
+    return _Reranked(fitted, found)
+
+
+def _described(fitted: FittedReranker) -> dict[str, Any]:
+    return {
+        "texts": fitted.texts,
+        "before": fitted.right_before,
+        "after": fitted.right_after if fitted.reranker else fitted.right_before,
+        "margin": fitted.reranker.margin if fitted.reranker else None,
+    }
 
 
 def count_concepts(documents: Iterable[AnnotatedDocument]) -> Counter[str]:

@@ -215,7 +215,8 @@ def _why_cell(mark: _Mark, link: Link | None) -> str:
     if not link:
         return NOT_LOOKED_UP
     rejected = f"<small>best: {_other(link['rejected'])}</small>" if link["rejected"] else ""
-    return escape(link["reason"] or link["tie"] or "") + rejected
+    reasons = "; ".join(link.get("reasons", ()))  # records of an earlier version have none
+    return escape(link["reason"] or link["tie"] or reasons) + rejected
 
 
 _CELLS: dict[str, Callable[[_Mark, Link | None], str]] = {

@@ -226,6 +226,7 @@ def _link(text: str, start: int, end: int, link: Link, labels: Mapping[str, Conc
         "split": link.split,
         "reason": link.reason,
         "tie": link.tie,
+        "reasons": list(link.reasons),
         "runner_up": _alternative(link.runner_up, labels),
         "rejected": _alternative(link.rejected, labels),
     }

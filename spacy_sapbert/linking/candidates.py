@@ -26,6 +26,8 @@ CACHE_SIZE = 4096  # texts; with 30 candidates each about 40 MB
 NEAREST_PER_CANDIDATE = 4
 SIMILAR = 32
 SIMILAR_WITHOUT_VECTORS = 256
+# A name that is less similar by this than the best name of its concept counts as 1/e of a name.
+SUPPORT_SCALE = 0.05
 # The postings that are read for each text. Measured with `benchmarks/search.py`.
 POSTINGS = 1000
 POSTINGS_WITHOUT_VECTORS = 8000
@@ -312,11 +314,14 @@ class CandidateGenerator:
         order = np.lexsort((name_concepts.ranks[entries], -scored.scores[places], scored.which[places]))
         places, concepts = places[order], name_concepts.concepts[entries[order]]
         which = scored.which[places]
-        _, firsts = np.unique(which * len(self.kb) + concepts, return_index=True)
-        firsts.sort()
+        _, firsts, groups = np.unique(which * len(self.kb) + concepts, return_index=True, return_inverse=True)
+        supports = _supports(scored.scores[places], firsts, groups)
+        in_order = np.argsort(firsts)
+        firsts, supports = firsts[in_order], supports[in_order]
         which = which[firsts]
-        firsts = firsts[np.arange(len(firsts)) - np.searchsorted(which, which) < k]
-        candidates = self._candidates(scored.at(places[firsts]), concepts[firsts].tolist())
+        kept = np.arange(len(firsts)) - np.searchsorted(which, which) < k
+        firsts, supports = firsts[kept], supports[kept]
+        candidates = self._candidates(scored.at(places[firsts]), concepts[firsts].tolist(), supports)
         ends = np.searchsorted(scored.which[places[firsts]], np.arange(n_texts + 1)).tolist()
         return [candidates[start:end] for start, end in pairwise(ends)]
 
@@ -328,7 +333,7 @@ class CandidateGenerator:
         matching = mask.entries[entries]
         return which[matching], entries[matching]
 
-    def _candidates(self, scored: _Scored, concepts: list[int]) -> list[Candidate]:
+    def _candidates(self, scored: _Scored, concepts: list[int], supports: np.ndarray) -> list[Candidate]:
         """Return a candidate for each name with its concept."""
         nothing = [None] * len(concepts)
         return list(
@@ -339,8 +344,22 @@ class CandidateGenerator:
                 self.kb.names_at(scored.rows.tolist()),
                 nothing if scored.dense is None else scored.dense.tolist(),
                 nothing if scored.sparse is None else scored.sparse.tolist(),
+                nothing,
+                supports.round(SCORE_DIGITS).tolist(),
             )
         )
+
+
+def _supports(scores: np.ndarray, firsts: np.ndarray, groups: np.ndarray) -> np.ndarray:
+    """Return the `Candidate.support` of each group: the sum of exp(-gap / `SUPPORT_SCALE`) over its names.
+
+    Args:
+        scores (float32, shape (n,)): The scores of the names.
+        firsts (int, shape (groups,)): The best name of each group.
+        groups (int, shape (n,)): The group of each name: a text and a concept.
+    """
+    gaps = scores[firsts][groups] - scores
+    return np.bincount(groups, np.exp(-gaps / SUPPORT_SCALE), minlength=len(firsts))
 
 
 def top(scores: np.ndarray, n: int) -> np.ndarray:

@@ -13,6 +13,8 @@ from ..types import Alternative, Candidate, Link, LinkedPart
 from .candidates import CandidateGenerator
 from .parameters import LinkerParameters
 from .prior import ConceptPrior
+from .rerank_features import CandidateFeatures
+from .reranker import Reranker
 from .settings import LinkerSettings
 from .ties import TieBreaker
 from .variants import MentionVariants, VariantSelector
@@ -37,12 +39,16 @@ class Linker:
     """Links mentions to the concepts with the most similar names.
 
     A mention has variants: as written, with its abbreviations expanded, split into parts, with its spelling corrected.
-    `VariantSelector` chooses the variant. `TieBreaker` chooses between concepts with the same score.
+    `VariantSelector` chooses the variant. `TieBreaker` chooses between concepts with the same score. A `Reranker` may
+    then choose a concept that is less similar.
 
     Args:
         generator: Finds the candidates of a text.
         settings: Shared with the caller, who may change them at any time.
         parameters: Fitted or trained values, used for settings that are None.
+
+    Attributes:
+        reranker: The trained reranker, or None.
     """
 
     def __init__(
@@ -54,7 +60,9 @@ class Linker:
         self._generator = generator
         self.settings = settings or LinkerSettings()
         self.stored_parameters = parameters or LinkerParameters()
+        self.reranker: Reranker | None = None
         self._prior: ConceptPrior | None = None
+        self._features: CandidateFeatures | None = None
 
     def __repr__(self) -> str:
         return f"Linker({self.kb!r}, threshold {self.threshold:g}, λ {self.sparse_weight:g}, μ {self.prior_weight:g})"
@@ -68,31 +76,52 @@ class Linker:
     def generator(self) -> CandidateGenerator:
         """The candidate generator, with the current λ."""
         self._generator.sparse_weight = self.sparse_weight
-        self._generator.complete = bool(self.stored_parameters.annotated and self.prior_weight)
+        self._generator.complete = self.reranks or bool(self.stored_parameters.annotated and self.prior_weight)
         return self._generator
+
+    @property
+    def reranks(self) -> bool:
+        """Whether there is a reranker, and the settings use it."""
+        return self.reranker is not None and self.settings.selection.rerank
 
     # --- linking
 
-    def link(self, documents: Sequence[Sequence[MentionQuery]]) -> list[list[Parts]]:
+    def link(self, documents: Sequence[Sequence[MentionQuery]], texts: Sequence[str] = ()) -> list[list[Parts]]:
         """Find the candidates of mentions. Each unique text is looked up once.
 
         Args:
             documents: The mentions of each document.
+            texts: The texts of the documents, which a reranker reads. Without them, it knows the mentions only.
 
         Returns:
             The parts of each mention, with candidates of any score.
         """
+        linked = self._link_by_scores(documents)
+        if not self.reranks:
+            return linked
+        return list(map(self._reranked, linked, texts or [""] * len(linked)))
+
+    def _link_by_scores(self, documents: Sequence[Sequence[MentionQuery]]) -> list[list[Parts]]:
         labels = {query.label for queries in documents for query in queries}
         filters = {label: self.filter_of(label) for label in labels}
         queries = [(query, filters[query.label]) for queries in documents for query in queries]
         candidates = self._look_up((filter, text) for query, filter in queries for text in query.variants.texts())
-        select = VariantSelector(**self.settings.selection.as_dict()).select
+        select = VariantSelector(**self.settings.selection.margins).select
         selected = iter([select(query.variants, candidates[filter].__getitem__) for query, filter in queries])
         breaker = TieBreaker(self.kb, self.above_threshold, self.settings.label_types)
         return [
             breaker.break_ties([next(selected) for _ in queries], [query.label for query in queries])
             for queries in documents
         ]
+
+    def _reranked(self, mentions: Sequence[Parts], text: str) -> list[Parts]:
+        """Rerank the candidates of the mentions of a document."""
+        assert self.reranker is not None
+        if self._features is None or self._features.rarity is not self.reranker.rarity:
+            self._features = CandidateFeatures(self.kb, self.reranker.rarity)
+        flat = [part for parts in mentions for part in parts]
+        reranked = iter(self.reranker.rerank(flat, text, self._features))
+        return [tuple(islice(reranked, len(parts))) for parts in mentions]
 
     def links(self, parts: Parts, label: str = "") -> list[Link]:
         """Return one link per part of a mention, with the reason if there is no concept."""
@@ -103,8 +132,10 @@ class Linker:
         """Return the concept ids and scores of a mention, best first, in scispaCy's format."""
         most = self.settings.max_entities_per_mention
         kept = [candidate for part in parts for candidate in islice(self._above_threshold(part.candidates), most)]
+        if len(parts) > 1:  # else they are in order already
+            kept.sort(key=lambda candidate: -candidate.score)
         best: dict[str, float] = {}
-        for candidate in sorted(kept, key=lambda candidate: -candidate.score):
+        for candidate in kept:
             best.setdefault(candidate.concept_id, candidate.score)
         return list(best.items())
 
@@ -146,6 +177,7 @@ class Linker:
     ) -> Link:
         linked = next(self._above_threshold(part.candidates), None)
         best = linked or next(iter(part.candidates), None)
+        is_first = bool(linked) and linked is part.candidates[0]
         next_best = next((candidate for candidate in part.candidates if candidate is not best), None)
         return Link(
             part.text,
@@ -156,9 +188,10 @@ class Linker:
             is_split,
             None if linked else self._why_not_linked(part, label),
             probability(best.score) if best else None,
-            part.tie if linked and linked is part.candidates[0] else None,
+            part.tie if is_first else None,
             _alternative(next_best, probability),
             None if linked else _alternative(best, probability),
+            reasons=part.reasons if is_first else (),
         )
 
     def _why_not_linked(self, part: LinkedPart, label: str) -> str:
@@ -217,6 +250,15 @@ class Linker:
         if self._prior is None or not self._prior.is_of(counts, weight, self.kb):
             self._prior = ConceptPrior(counts, weight, self.kb)
         return self._prior
+
+    @contextmanager
+    def reranking(self, reranker: Reranker | None) -> Iterator[None]:
+        """Link inside the block with this reranker."""
+        before, self.reranker = self.reranker, reranker
+        try:
+            yield
+        finally:
+            self.reranker = before
 
     @contextmanager
     def weighing(self, counts: Mapping[str, int], weight: float) -> Iterator[None]:

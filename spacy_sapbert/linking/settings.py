@@ -52,17 +52,24 @@ class CandidateSettings(SettingsBlock):
 
 @dataclass
 class SelectionSettings(SettingsBlock):
-    """How the linker chooses between the variants of a mention; see `spacy_sapbert.linking.variants.VariantSelector`.
+    """How the linker chooses between variants of a mention (`linking.variants.VariantSelector`) and between concepts.
 
     Attributes:
         short_form_margin: A mention as written wins over its long form only if its score is higher by more than this.
         split_margin: The parts of a mention win over the whole only if their score is higher by more than this.
         spelling_margin: A corrected text wins over the written one only if its score is higher by more than this.
+        rerank: Use the reranker that was trained with the linker, if there is one.
     """
 
     short_form_margin: float = SHORT_FORM_MARGIN
     split_margin: float = SPLIT_MARGIN
     spelling_margin: float = SPELLING_MARGIN
+    rerank: bool = True
+
+    @property
+    def margins(self) -> dict[str, float]:
+        """The settings of the `VariantSelector`."""
+        return {name: value for name, value in self.as_dict().items() if name.endswith("_margin")}
 
 
 @dataclass

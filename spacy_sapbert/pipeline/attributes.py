@@ -14,6 +14,7 @@ from ..types import Alternative, DocumentConcept, Link
 
 # the fields of a link before its other candidates, which are lists in an entry
 _PLAIN_FIELDS = Link._fields.index("runner_up")
+_REASONS = _PLAIN_FIELDS + 2
 
 
 def register() -> None:
@@ -193,12 +194,14 @@ def set_links(span: Span, links: Iterable[Link]) -> None:
 
 def _link_entry(link: Link) -> List[Any]:
     others = (other and list(other) for other in (link.runner_up, link.rejected))
-    return [*link[:_PLAIN_FIELDS], *others]
+    return [*link[:_PLAIN_FIELDS], *others, list(link.reasons)]
 
 
 def _link(entry: Sequence[Any]) -> Link:
     """Return the link of an entry. An entry of an earlier version is shorter."""
-    return Link(*entry[:_PLAIN_FIELDS], *(other and Alternative(*other) for other in entry[_PLAIN_FIELDS:]))
+    plain, others, reasons = entry[:_PLAIN_FIELDS], entry[_PLAIN_FIELDS:_REASONS], entry[_REASONS : _REASONS + 1]
+    link = Link(*plain, *(other and Alternative(*other) for other in others))
+    return link._replace(reasons=tuple(*reasons))
 
 
 # --- concepts of the document: [id, score, name, [[start, end], …], [[signal, contribution], …]]

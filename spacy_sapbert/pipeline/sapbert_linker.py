@@ -301,7 +301,9 @@ class SapbertLinker(BatchedPipe):
     def predict(self, docs: Sequence[Doc]) -> List[List[Parts]]:
         """Return the parts of each mention of each document, with candidates of any score."""
         queries = [self._queries(doc) for doc in docs]
-        return self.linker.link(queries) if any(queries) else [[] for _ in docs]
+        if not any(queries):
+            return [[] for _ in docs]
+        return self.linker.link(queries, [doc.text for doc in docs] if self.linker.reranks else ())
 
     def set_annotations(self, docs: Sequence[Doc], predictions: Sequence[Sequence[Parts]]) -> None:
         """Write `kb_id_`, `_.kb_ents` and `_.links` of each mention."""
@@ -335,6 +337,7 @@ class SapbertLinker(BatchedPipe):
         self._use(self._open(load_knowledge_base(kb), vectors.encoder if vectors else None, text_normalizer))
         assert self._linker is not None
         self._linker.stored_parameters = linker.stored_parameters.without_calibration()
+        self._linker.reranker = linker.reranker
 
     def _queries(self, doc: Doc) -> List["MentionQuery"]:
         from ..linking.linker import MentionQuery
@@ -377,7 +380,7 @@ class SapbertLinker(BatchedPipe):
 
         Raises:
             SapbertError: E406 λ or μ is set although it is to be trained, E342 there is no encoder, E346 no mention has
-                a concept of the vocabulary.
+                a concept of the vocabulary, E353 a reranker would meet its own mentions as names.
         """
         if self.training is None:
             return
@@ -468,16 +471,20 @@ class SapbertLinker(BatchedPipe):
         from ..linking.storage import save_generator
 
         linker = self.linker
+        reranker = self._trainer.reranker() if self._trainer else linker.reranker
         trained = self._trainer.trained_generator() if self._trainer else nullcontext(linker.generator)
         with trained as generator:
             save_generator(generator, assets, self._index)
         linker.stored_parameters.save(folder)
+        if reranker:
+            reranker.save(folder)
 
     def _load(self, folder: Path, assets: Mapping[str, Path]) -> None:
         from ..linking.parameters import LinkerParameters
+        from ..linking.reranker import Reranker
         from ..linking.storage import load_generator
 
-        parameters = LinkerParameters.load(folder)
+        parameters, reranker = LinkerParameters.load(folder), Reranker.load(folder)
         candidates = self.settings.candidates
         generator = load_generator(
             assets,
@@ -488,7 +495,7 @@ class SapbertLinker(BatchedPipe):
         )
         self._use(generator)
         assert self._linker is not None
-        self._linker.stored_parameters = parameters
+        self._linker.stored_parameters, self._linker.reranker = parameters, reranker
 
 
 def linkers_of(vocab: Vocab) -> List[SapbertLinker]:

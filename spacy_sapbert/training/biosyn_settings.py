@@ -7,6 +7,7 @@ from typing import Any
 
 from ..errors import Errors, SapbertError
 from .candidate_losses import CandidateLoss
+from .reranker_settings import RerankerTraining
 from .setting_checks import check_counts
 
 
@@ -36,6 +37,8 @@ class BioSyn:
             scores.
         add_training_mentions: Add the mentions of the training data as names to the saved vocabulary. They are not
             names during training.
+        reranker: Also train a reranker whenever the linker is saved; None for no reranker. Evaluations during the
+            training do not use it.
 
     Raises:
         SapbertError: E335 a setting cannot have its value.
@@ -57,6 +60,7 @@ class BioSyn:
         deduplicate_mentions: bool = True,
         prior_weight: float = 0.1,
         add_training_mentions: bool = True,
+        reranker: RerankerTraining | None = None,
     ) -> None:
         self.loss = loss
         self.k = k
@@ -71,6 +75,7 @@ class BioSyn:
         self.deduplicate_mentions = deduplicate_mentions
         self.prior_weight = prior_weight
         self.add_training_mentions = add_training_mentions
+        self.reranker = reranker
         check_counts(k=k, reencode_every=reencode_every, trained_layers=trained_layers)
         for name, holds, wanted in (
             ("dense_share", 0 <= dense_share <= 1, "from 0 to 1"),
@@ -85,4 +90,5 @@ class BioSyn:
     @property
     def described(self) -> dict[str, Any]:
         """The settings as JSON has them."""
-        return {**vars(self), "loss": getattr(self.loss, "__name__", repr(self.loss))}
+        reranker = vars(self.reranker) if self.reranker else None
+        return {**vars(self), "loss": getattr(self.loss, "__name__", repr(self.loss)), "reranker": reranker}

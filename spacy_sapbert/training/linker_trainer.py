@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -11,11 +12,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from ..encoders.thinc_layer import thinc_encoder
-from ..errors import Errors, SapbertError, TrainingDataError
+from ..errors import Errors, SapbertError, TrainingDataError, Warnings
 from ..files import ScratchFolder
 from ..kb.ids import some_ids
 from ..linking.candidates import CandidateGenerator
 from ..linking.linker import Linker, MentionQuery
+from ..linking.reranker import Reranker
 from ..linking.storage import with_mentions
 from ..text.normalize import TEXT_NORMALIZERS
 from ..types import AnnotatedDocument
@@ -23,6 +25,8 @@ from ..vectors.flat import NameVectors, build_name_vectors
 from ..vectors.storage import exact_vectors
 from .biosyn_settings import BioSyn
 from .name_candidates import NameCandidates, TrainingMention
+from .reranker_settings import RerankerTraining
+from .reranker_trainer import check_lightgbm, check_not_names, train_reranker
 
 if TYPE_CHECKING:
     from thinc.api import Optimizer
@@ -50,7 +54,8 @@ class LinkerTrainer:
     in place. The vectors of the names do not change until `refresh` encodes the names again.
 
     Args:
-        linker: The linker to train. Its calibration is dropped, and an index that is not exact is replaced.
+        linker: The linker to train. Its calibration and its reranker are dropped, and an index that is not exact is
+            replaced.
         settings: The training settings.
 
     Attributes:
@@ -70,6 +75,7 @@ class LinkerTrainer:
         exact = exact_vectors(generator.vectors, generator.kb)
         generator.renew(NameVectors(exact.folder, generator.kb, exact.encoder.copy()))
         linker.stored_parameters = linker.stored_parameters.without_calibration()
+        linker.reranker = None
         self.linker = linker
         self.settings = settings
         self.encoder = generator.vectors.encoder
@@ -85,6 +91,7 @@ class LinkerTrainer:
         self._picked: set[TrainingMention] = set()
         self._candidates = NameCandidates(generator, settings, self.counts)
         self._gold: list[AnnotatedDocument] = []
+        self._reranker: tuple[int, Reranker | None] | None = None
         self._vectors_folder: ScratchFolder | None = None
 
     @property
@@ -107,7 +114,9 @@ class LinkerTrainer:
             documents: The training documents.
 
         Raises:
-            TrainingDataError: E346 none of the ids is in the vocabulary.
+            TrainingDataError: E346 none of the ids is in the vocabulary. E353 a reranker is to be trained, and the
+                mentions are names already.
+            SapbertError: E351 a reranker is to be trained, and LightGBM is not installed.
         """
         if not any(map(self.linker.kb.concept_rows, annotated)):
             some, known = some_ids(annotated), some_ids(self.linker.kb.concept_ids())
@@ -117,7 +126,10 @@ class LinkerTrainer:
             annotated=dict(annotated), prior_weight=self.settings.prior_weight
         )
         self.reencode_every = self.reencode_every or len(documents)
-        self._gold = list(documents) if self.settings.add_training_mentions else []
+        self._gold = list(documents)
+        if self.settings.reranker:
+            check_lightgbm()
+            check_not_names(documents, self.linker.kb)
 
     def mentions(self, query: MentionQuery, ids: Sequence[str]) -> Iterator[TrainingMention]:
         """Convert a gold mention to training mentions: its long form if it has one, or the parts of a composite.
@@ -262,9 +274,31 @@ class LinkerTrainer:
                 before = copy.deepcopy(self.encoder.trained)
                 stack.callback(setattr, self.encoder, "trained", before)
                 self.note()
-            if self._gold:
+            if self._gold and self.settings.add_training_mentions:
                 generator = with_mentions(generator, self._gold, stack.enter_context(ScratchFolder()))
             yield generator
+
+    def reranker(self) -> Reranker | None:
+        """Return a reranker trained with the present encoder.
+
+        It is None without the setting. It is also None with the warning W415 if it does not help, or W416 if there is
+        too little to learn from.
+        """
+        settings = self.settings.reranker
+        if settings is None:
+            return None
+        self.refresh()
+        if self._reranker is None or self._reranker[0] != self.steps:
+            self._reranker = self.steps, self._train_reranker(settings)
+        return self._reranker[1]
+
+    def _train_reranker(self, settings: RerankerTraining) -> Reranker | None:
+        add_mentions = self.settings.add_training_mentions
+        try:
+            return train_reranker(self.linker, self._gold, settings, add_mentions=add_mentions)
+        except TrainingDataError as error:  # the trained encoder must not be lost
+            warnings.warn(Warnings.W416.format(reason=error), stacklevel=2)
+            return None
 
     def note(self) -> None:
         """Record the training in the encoder. Before the first step, nothing is recorded."""

@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 import spacy
 
+from spacy_sapbert.corpora.docbin import write_docbin
+from spacy_sapbert.corpora.docs import to_doc
+
 ROOT = Path(__file__).parents[2]
 SECTION = "## Fit the threshold and probabilities"
 RECORD = """\
@@ -49,6 +52,26 @@ def test_a_calibrated_pipeline_is_saved(command, dense_folder, corpus, tmp_path)
     assert again.out == finished.out
     for path in plots.iterdir():
         assert (tmp_path / "2" / path.name).read_bytes() == path.read_bytes()
+
+
+def test_a_reranker(command, numbered_kb, numbered_documents, tmp_path):
+    pytest.importorskip("lightgbm")
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sapbert_linker", config={"kb": str(numbered_kb.path), "encoder": "none"})
+    nlp.to_disk(tmp_path / "pipeline")
+    write_docbin((to_doc(nlp, one, split_tokens=True) for one in numbered_documents), tmp_path / "corpus.spacy")
+    finished = command(
+        "calibrate", tmp_path / "pipeline", tmp_path / "corpus.spacy", "--rerank", "-o", tmp_path / "reranked"
+    )
+    assert finished.status == 0, finished.err
+    assert re.search(r"reranker: \d+ → \d+ of \d+ texts right", finished.err)
+    assert json.loads(finished.out)["after"]["lenient"] == 100
+    ruler = nlp.add_pipe("entity_ruler", first=True)
+    ruler.add_patterns([{"label": "Disease", "pattern": "lung disease type 2"}])
+    linker = spacy.load(tmp_path / "reranked").get_pipe("sapbert_linker")
+    linker.threshold = 0.1
+    doc = linker(ruler(nlp.make_doc("lung disease type 2")))
+    assert doc.ents[0]._.links[0].reasons[0].startswith("instead of A:0")
 
 
 def test_the_prior(command, dense_folder, corpus, tmp_path):

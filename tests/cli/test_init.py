@@ -73,7 +73,7 @@ def test_the_transformer_config_is_valid(place, command):
     assert command("init", "config", "ner", "--gpu").status == 0
     config = load_config("ner.cfg", overrides={"paths.encoder": "base", "paths.train": "corpus.spacy"})
     nlp = spacy.util.load_model_from_config(config, auto_fill=True, validate=True)
-    assert nlp.pipe_names == ["transformer", "ner"]
+    assert nlp.pipe_names == ["abbreviation_resolver", "concept_matcher", "transformer", "ner"]
 
 
 def test_pretrain_takes_the_config_as_it_is(place, command):

@@ -76,6 +76,7 @@ def test_every_line_of_text_is_a_document(command, linking_folder, tmp_path):
                         "split": False,
                         "reason": None,
                         "tie": None,
+                        "reasons": [],
                         "runner_up": first["entities"][1]["links"][0]["runner_up"],
                         "rejected": None,
                     }
@@ -386,6 +387,7 @@ def test_tsv_has_a_row_for_each_link(command, linking_folder, tmp_path):
         "split": "true",
         "reason": "",
         "tie": "",
+        "reasons": "",
         "rejected_id": "",
         "rejected_name": "",
         "rejected_score": "",

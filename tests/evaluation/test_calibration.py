@@ -12,6 +12,7 @@ from spacy_sapbert.evaluation.calibration import (
     SPARSE_WEIGHTS,
     Judged,
     _best_weight,
+    _fit_reranker,
     calibrate,
     fit_probabilities,
     fit_threshold,
@@ -21,7 +22,11 @@ from spacy_sapbert.evaluation.calibration import (
 )
 from spacy_sapbert.evaluation.linking import link_gold_mentions
 from spacy_sapbert.linking.parameters import THRESHOLD, LinkerParameters
+from spacy_sapbert.linking.rerank_features import FEATURES, WordRarity
+from spacy_sapbert.linking.reranker import Reranker
+from spacy_sapbert.linking.trees import Trees
 from spacy_sapbert.pipeline.component_settings import settings_of
+from spacy_sapbert.training.reranker_trainer import MARGINS, FittedReranker, mention_queries
 from spacy_sapbert.types import AnnotatedDocument, Mention
 
 
@@ -299,9 +304,62 @@ def test_both_methods_say_what_is_likely(nlp, method):
     assert type(sure.probability) is float
 
 
+# --- a reranker
+
+
+@pytest.fixture
+def numbered(numbered_kb):
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sapbert_linker", config={"kb": str(numbered_kb.path), "encoder": "none"})
+    return nlp
+
+
+def test_a_reranker_is_trained_and_saved(numbered, numbered_documents, tmp_path):
+    pytest.importorskip("lightgbm")
+    result = calibrate(numbered, numbered_documents, rerank=True)
+    texts = result["reranker"]["texts"]
+    assert result["reranker"] == {"texts": texts, "before": texts // 2, "after": texts, "margin": max(MARGINS)}
+    assert (result["before"]["lenient"], result["after"]["lenient"]) == (50, 100)
+    assert result["after"]["ece"] == pytest.approx(0, abs=0.02)
+    numbered.to_disk(tmp_path)
+    again = spacy.load(tmp_path).get_pipe("sapbert_linker").linker
+    linker = numbered.get_pipe("sapbert_linker").linker
+    assert again.reranker.margin == linker.reranker.margin
+    queries = [mention_queries(numbered_documents[0])]
+    linked = linker.link(queries, ["x"])
+    assert again.link(queries, ["x"]) == linked
+    assert linked[0][0][0].reasons
+
+
+def test_links_are_judged_that_a_reranker_of_other_documents_chose(numbered, numbered_documents, monkeypatch):
+    place = [name for names in FEATURES.values() for name in names].index("place")
+    rating = Trees(np.full((1, 1), place, np.int32), np.full((1, 1), 0.5), np.array([[0.0, 0.0, 1.0]]))
+    second = Reranker(rating, 0.0, WordRarity({}, 1.0))  # prefers the second candidate
+
+    def fitted(data, folds, rarity, settings):
+        of_folds = [second, *[Reranker.undecided()] * (settings.folds - 1)]
+        return FittedReranker(second, tuple(of_folds), folds, 0, 0, 0)
+
+    monkeypatch.setattr("spacy_sapbert.evaluation.calibration.fit_reranker", fitted)
+    found = _fit_reranker(numbered, numbered_documents, 0.0, False, 0, lambda documents, what: documents)
+    folds = {one.doc_id: fold for one, fold in zip(numbered_documents, found.fitted.folds.tolist(), strict=True)}
+    assert [one.mention for one in found.mentions] == [one for of in numbered_documents for one in of.mentions]
+    assert {folds[one.doc_id] for one in found.mentions if one.parts[0].reasons} == {0}
+
+
+def test_the_reranker_stays_without_the_option(numbered, numbered_documents):
+    pytest.importorskip("lightgbm")
+    calibrate(numbered, numbered_documents, rerank=True)
+    linker = numbered.get_pipe("sapbert_linker").linker
+    trained = linker.reranker
+    assert calibrate(numbered, numbered_documents)["after"]["lenient"] == 100
+    assert linker.reranker is trained
+
+
 @pytest.mark.parametrize(
     ("documents", "options", "message"),
     [
+        (CORPUS, {"rerank": True}, "E352"),
         ([], {}, r"E511.*with a concept id.*: none"),
         ([document("1", ("aspirin",))], {}, "E511"),
         (CORPUS, {"type": "Chemical"}, r"E511.*of type Chemical.*: Disease"),
@@ -320,6 +378,7 @@ def test_what_cannot_be_fitted_changes_nothing(nlp, documents, options, message)
     assert settings_of(linker) == before
     assert linker.linker.parameters == LinkerParameters()
     assert linker.linker.threshold == THRESHOLD
+    assert linker.linker.reranker is None
 
 
 def test_a_pipeline_without_a_linker():

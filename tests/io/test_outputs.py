@@ -67,6 +67,7 @@ def links(draw, start, end):
         "split": draw(st.booleans()),
         "reason": draw(st.none() | NAMED),
         "tie": draw(st.none() | NAMED),
+        "reasons": draw(st.lists(NAMED, max_size=2)),
         "runner_up": draw(st.none() | alternatives()),
         "rejected": draw(st.none() | alternatives()),
     }
@@ -127,6 +128,7 @@ ONE_LINK = {
     "split": False,
     "reason": None,
     "tie": "@tie",
+    "reasons": ["=one", "two"],
     "runner_up": {"concept_id": "Y", "name": "y", "preferred_name": "-Y", "score": -0.5, "probability": 0.25},
     "rejected": None,
 }

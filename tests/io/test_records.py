@@ -73,7 +73,8 @@ def test_record_of_a_document(small_kb):
     doc = NLP("A cold\nday")
     doc.ents = [Span(doc, 1, 2, "Disease", kb_id="D003139")]
     other = Alternative("D003080", 0.5, "cold", 0.25)
-    set_links(doc.ents[0], [Link("cold", "D003139", 1.0, "cold", probability=0.75, tie="why", runner_up=other)])
+    why = {"tie": "why", "reasons": ("instead of D003080", "words 90%")}
+    set_links(doc.ents[0], [Link("cold", "D003139", 1.0, "cold", probability=0.75, runner_up=other, **why)])
     set_assertion(doc.ents[0], ["negated", "family"])
     set_concepts(doc, [DocumentConcept("D001241", 0.5, "Aspirin", (doc[:1],), (("prior", 1.5),))])
     record = doc_record(doc, doc.ents, small_kb, doc_id="7", title="A", meta={"year": 1})
@@ -107,6 +108,7 @@ def test_record_of_a_document(small_kb):
                             "split": False,
                             "reason": None,
                             "tie": "why",
+                            "reasons": ["instead of D003080", "words 90%"],
                             "runner_up": {
                                 "concept_id": "D003080",
                                 "name": "cold",

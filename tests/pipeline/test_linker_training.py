@@ -359,6 +359,69 @@ def test_training_compares_with_all_names_and_the_index_is_made_when_it_is_saved
 # --- where it is not trained
 
 
+# --- a reranker
+
+
+@pytest.fixture
+def reranking(make, numbered_kb):
+    """A function that makes a pipeline whose training ends with a reranker."""
+
+    def make_it(**others):
+        few = {"trees": 10, "leaves": 4, "depth": 2, "least_in_leaf": 5, "folds": 3}
+        reranker = {"@misc": "spacy-sapbert.Reranker.v1", **few}
+        return make({"kb": str(numbered_kb.path)}, reranker=reranker, **others)
+
+    return make_it
+
+
+@pytest.fixture
+def numbered(numbered_documents, tmp_path):
+    """The path of a `.spacy` file with the documents of `numbered_documents`."""
+    nlp = spacy.blank("en")
+    write_docbin((to_doc(nlp, one, split_tokens=True) for one in numbered_documents), tmp_path / "numbered.spacy")
+    return str(tmp_path / "numbered.spacy")
+
+
+def test_a_reranker_is_trained_when_the_linker_is_saved(reranking, numbered, tmp_path, monkeypatch):
+    pytest.importorskip("lightgbm")
+    nlp = reranking(add_training_mentions=False, prior_weight=0.0)
+    train(nlp, numbered, steps=1, learn_rate=0.0)
+    fitted = []
+    fit = linker_trainer.train_reranker
+    monkeypatch.setattr(linker_trainer, "train_reranker", lambda *a, **more: fitted.append(1) or fit(*a, **more))
+    nlp.to_disk(tmp_path / "one")
+    nlp.to_disk(tmp_path / "two")
+    assert len(fitted) == 1  # nothing was trained in between
+    again = spacy.load(tmp_path / "two")
+    linker_of(again).threshold = 0.1
+    doc = again.make_doc("lung disease type 2")
+    doc.ents = [doc.char_span(0, len(doc.text), label="Disease")]
+    (link,) = again.get_pipe("sapbert_linker")(doc).ents[0]._.links
+    assert link.concept_id == "B:0"
+    assert link.reasons
+    copied = pickle.loads(pickle.dumps(again))
+    assert linker_of(copied).linker.reranker is not None
+
+
+def test_with_too_little_text_the_encoder_is_saved_without_a_reranker(make, corpus, tmp_path):
+    pytest.importorskip("lightgbm")
+    nlp = make(reranker={"@misc": "spacy-sapbert.Reranker.v1"})
+    train(nlp, corpus, steps=1)
+    with pytest.warns(UserWarning, match="W416"):
+        nlp.to_disk(tmp_path)
+    assert linker_of(spacy.load(tmp_path)).linker.reranker is None
+
+
+def test_a_reranker_does_not_meet_its_own_mentions_as_names(reranking, numbered, tmp_path, make):
+    pytest.importorskip("lightgbm")
+    nlp = reranking()
+    train(nlp, numbered, steps=1)
+    nlp.to_disk(tmp_path)
+    saved = make({"kb": str(tmp_path)}, reranker={"@misc": "spacy-sapbert.Reranker.v1"})
+    with pytest.raises(TrainingDataError, match="E353"):
+        train(saved, numbered, steps=1)
+
+
 def test_a_linker_without_training_is_left_alone(kb, tiny_encoder, corpus):
     nlp = spacy.blank("en")
     linker = nlp.add_pipe("sapbert_linker", config={"kb": kb, "encoder": str(tiny_encoder)})

@@ -1,0 +1,211 @@
+"""Measure what a reranker adds, and what each group of its features adds.
+
+Diseases are linked to MEDIC and chemicals to those of MeSH: to the vocabulary alone, and with the training mentions as
+names. The linker is untrained and knows how often the training set has each concept (μ 0.1). The reranker is trained on
+the training set of the corpus, on that of the other corpus, or on both. Accuracy is that of covered gold mentions, each
+± the standard error over documents. "cv" is cross-validated over the training documents, in texts with a choice.
+
+    python benchmarks/reranking.py [--data FOLDER] [--encoder NAME|FOLDER]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+import numpy as np
+from linking import CORPORA, build, read
+
+from spacy_sapbert.corpora.reader import read_corpus
+from spacy_sapbert.encoders.transformer import open_encoder
+from spacy_sapbert.evaluation.calibration import count_concepts
+from spacy_sapbert.kb.knowledge_base import KnowledgeBase
+from spacy_sapbert.linking.linker import Linker
+from spacy_sapbert.linking.rerank_features import FEATURES, CandidateFeatures, WordRarity
+from spacy_sapbert.linking.reranker import Reranker
+from spacy_sapbert.linking.storage import open_generator
+from spacy_sapbert.metrics.linking_accuracy import gold_concepts, lenient_at, strict_at
+from spacy_sapbert.training.reranker_settings import RerankerTraining
+from spacy_sapbert.training.reranker_trainer import (
+    RankingData,
+    cross_fitted,
+    fit_reranker,
+    folds_of,
+    mention_queries,
+    ranking_data,
+)
+from spacy_sapbert.types import AnnotatedDocument
+
+PRIOR = 0.1
+OUTSIDE = "corpora/biored/BioRED_TrainDev.PubTator.gz"
+OUTSIDE_IDS = "splits/biored_outside.txt"
+
+Documents = list[AnnotatedDocument]
+
+
+class Measured(NamedTuple):
+    """Sums over the covered mentions of each document: their number, lenient and strict accuracy."""
+
+    mentions: np.ndarray
+    lenient: np.ndarray
+    strict: np.ndarray
+
+
+class Trained(NamedTuple):
+    """A linker, and the training data of its reranker."""
+
+    linker: Linker
+    data: list[RankingData]
+    folds: np.ndarray
+    rarity: WordRarity
+
+
+def prepare(kbs: tuple[Path, Path], train: Documents, encoder: str, names: bool) -> Trained:
+    """Open a linker, and compute the training data of the reranker.
+
+    Args:
+        kbs: The vocabulary alone, and with the training mentions as names.
+        train: The training documents.
+        encoder: The encoder.
+        names: Whether the linker has the training mentions as names.
+    """
+    linkers = []
+    for path in kbs:
+        linker = Linker(open_generator(KnowledgeBase(path), open_encoder(encoder), sparse=True))
+        fitted = linker.stored_parameters._replace(annotated=count_concepts(train), prior_weight=PRIOR)
+        linker.stored_parameters = fitted
+        linkers.append(linker)
+    folds = folds_of([document.doc_id for document in train], RerankerTraining())
+    rarity = WordRarity.in_names(linkers[0].kb.names())
+    data = [
+        ranking_data(ranked, places, CandidateFeatures(kb, rarity))
+        for places, ranked, kb in cross_fitted(linkers[0], train, folds, add_mentions=names)
+    ]
+    return Trained(linkers[names], data, folds, rarity)
+
+
+def measure(linker: Linker, documents: Documents, reranker: Reranker | None, prior: float = PRIOR) -> Measured:
+    kb, sums = linker.kb, []
+    with linker.reranking(reranker), linker.weighing(linker.stored_parameters.annotated or {}, prior):
+        linked = linker.link(list(map(mention_queries, documents)), [document.text for document in documents])
+    for document, mentions in zip(documents, linked, strict=True):
+        counts: Counter[str] = Counter()
+        for mention, parts in zip(document.mentions, mentions, strict=True):
+            if not mention.ids or not all(map(kb.find_id, mention.ids)):
+                continue
+            gold = gold_concepts(mention.ids, kb.find_id)
+            found = [[frozenset(kb.ids(one.concept_id)) for one in part.candidates[:1]] for part in parts]
+            counts.update(n=1, lenient=lenient_at(1, gold, found), strict=strict_at(1, gold, found))
+        sums.append([counts[what] for what in ("n", "lenient", "strict")])
+    return Measured(*np.array(sums, dtype=float).T)
+
+
+def accuracy(one: Measured) -> dict[str, float]:
+    return {
+        "lenient": round(100 * one.lenient.sum() / one.mentions.sum(), 2),
+        "strict": round(100 * one.strict.sum() / one.mentions.sum(), 2),
+        "se": round(100 * standard_error(one.lenient, one.mentions), 2),
+    }
+
+
+def gain(one: Measured, base: Measured) -> dict[str, float]:
+    return accuracy(one) | {
+        "gain": round(100 * (one.lenient - base.lenient).sum() / one.mentions.sum(), 2),
+        "gain_se": round(100 * standard_error(one.lenient - base.lenient, one.mentions), 2),
+    }
+
+
+def standard_error(sums: np.ndarray, sizes: np.ndarray) -> float:
+    """Return the standard error of a ratio of sums over documents."""
+    return float(np.sqrt(((sums - sums.sum() / sizes.sum() * sizes) ** 2).sum()) / sizes.sum())
+
+
+def without(data: Sequence[RankingData], groups: Sequence[str]) -> list[RankingData]:
+    """Return the data with the features of some groups set to 0, so that no tree reads them."""
+    hidden = np.concatenate([np.full(len(names), group in groups) for group, names in FEATURES.items()])
+    return [one._replace(features=np.where(hidden, 0.0, one.features)) for one in data]
+
+
+def cross_validated(trained: Trained, data: Sequence[RankingData]) -> dict[str, Any]:
+    started = time.process_time()
+    fitted = fit_reranker(data, trained.folds, trained.rarity, RerankerTraining())
+    seconds = round(time.process_time() - started, 1)
+    return {
+        "reranker": fitted.reranker,
+        "texts": fitted.texts,
+        "cv_before": round(100 * fitted.right_before / fitted.texts, 2),
+        "cv": round(100 * fitted.right_after / fitted.texts, 2),
+        "cpu_seconds": seconds,
+    }
+
+
+def show(**row: Any) -> None:
+    row.pop("reranker", None)
+    print(json.dumps(row, ensure_ascii=False), flush=True)
+
+
+def measure_groups(trained: Trained, dev: Documents, where: dict[str, Any]) -> Reranker | None:
+    """Measure rerankers with one more group of features each, and return the one with all groups."""
+    show(**where, row="scores", **accuracy(measure(trained.linker, dev, None, 0.0)))
+    base = measure(trained.linker, dev, None)
+    show(**where, row="prior", **accuracy(base))
+    found: dict[str, Any] = {}
+    for number, group in enumerate(FEATURES, start=1):
+        found = cross_validated(trained, without(trained.data, list(FEATURES)[number:]))
+        show(**where, row=f"+ {group}", **found, **gain(measure(trained.linker, dev, found["reranker"]), base))
+    reranker: Reranker | None = found["reranker"]
+    return reranker
+
+
+def measure_elsewhere(linker: Linker, documents: Documents, reranker: Reranker | None, where: dict[str, Any]) -> None:
+    """Measure a reranker on documents of a corpus that it was not trained on."""
+    base = measure(linker, documents, None)
+    scores = accuracy(measure(linker, documents, None, 0.0))["lenient"]
+    show(**where, scores=scores, prior=accuracy(base)["lenient"], **gain(measure(linker, documents, reranker), base))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=os.environ.get("SPACY_SAPBERT_DATA", "../shared/data"))
+    parser.add_argument("--encoder", default="starter", help="Hub name or folder of an encoder.")
+    arguments = parser.parse_args()
+    data, encoder = arguments.data, arguments.encoder
+    with TemporaryDirectory() as folder:
+        for name, corpus in CORPORA.items():
+            build(data, Path(folder, name), [], corpus.vocabulary)
+            build(data, Path(folder, f"{name}+train"), read(data / corpus.train, corpus.type), corpus.vocabulary)
+        for names in (False, True):
+            measure_all(data, Path(folder), encoder, names)
+
+
+def measure_all(data: Path, folder: Path, encoder: str, names: bool) -> None:
+    """Measure all corpora and combinations, to the vocabulary alone or with the training mentions as names."""
+    rerankers: dict[str, Reranker | None] = {}
+    linkers: dict[str, Linker] = {}
+    dev = {name: read(data / corpus.dev, corpus.type) for name, corpus in CORPORA.items()}
+    for name, corpus in CORPORA.items():
+        trained = prepare(
+            (folder / name, folder / f"{name}+train"), read(data / corpus.train, corpus.type), encoder, names
+        )
+        linkers[name] = trained.linker
+        rerankers[name] = measure_groups(trained, dev[name], {"corpus": name, "names": names})
+    for name, other in (("ncbi", "bc5cdr"), ("bc5cdr", "ncbi"), ("chemicals", "bc5cdr")):
+        where = {"corpus": name, "names": names, "row": f"trained on {other}"}
+        measure_elsewhere(linkers[name], dev[name], rerankers[other], where)
+    wanted = set((data / OUTSIDE_IDS).read_text(encoding="utf-8").split())
+    outside = [one for one in read_corpus(data / OUTSIDE) if one.doc_id in wanted]
+    for name, type in (("ncbi", "Disease"), ("bc5cdr", "Disease"), ("chemicals", "Chemical")):
+        of_type = [one._replace(mentions=tuple(m for m in one.mentions if m.label == type)) for one in outside]
+        where = {"corpus": f"BioRED outside, {type}", "names": names, "row": f"trained on {name}"}
+        measure_elsewhere(linkers[name], of_type, rerankers[name], where)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,130 @@
+"""`Reranker`: put a candidate first that is not the most similar one, if the evidence is clear."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from ..errors import Errors, SapbertError
+from ..types import LinkedPart
+from .rerank_features import N_FEATURES, CandidateFeatures, WordRarity, shortlist
+from .rerank_reasons import explain
+from .trees import Trees
+
+RERANKER_FILE = "reranker.safetensors"
+
+
+class Reranker(NamedTuple):
+    """Gradient-boosted trees that compare the candidates of a text.
+
+    The most similar candidate stays first, unless the trees rate another one higher by more than the margin. The scores
+    of the candidates do not change, and neither does the order of the others.
+
+    Attributes:
+        trees: Their predictions only compare candidates of one text.
+        margin: How much higher another candidate must be rated, 0 or more.
+        rarity: The rarity of words in the vocabulary of the training.
+    """
+
+    trees: Trees
+    margin: float
+    rarity: WordRarity
+
+    @classmethod
+    def undecided(cls) -> Reranker:
+        """Return a reranker that keeps every first candidate. The linker then finds the candidates that one needs."""
+        return cls(Trees(np.zeros((0, 0), np.int32), np.zeros((0, 0)), np.zeros((0, 1))), 0.0, WordRarity({}, 0.0))
+
+    def rerank(self, parts: Sequence[LinkedPart], text: str, features: CandidateFeatures) -> list[LinkedPart]:
+        """Return the parts with the chosen candidate first.
+
+        Args:
+            parts: The parts of the mentions of a document, best score first.
+            text: The text of the document.
+            features: Computes the features, with the vocabulary of the candidates.
+        """
+        unique = dict.fromkeys(parts)  # the same text occurs many times
+        rows = features(list(unique), text)
+        sizes = [len(shortlist(part.candidates)) for part in unique]
+        chosen = choose(self.trees.predict(rows), sizes, self.margin)
+        firsts = (np.cumsum(sizes) - sizes).tolist()
+        reranked = {
+            part: self._promoted(part, place, rows[[first + place, first]], text, parts) if place else part
+            for part, first, place in zip(unique, firsts, chosen, strict=True)
+        }
+        return [reranked[part] for part in parts]
+
+    def _promoted(
+        self, part: LinkedPart, place: int, pair: np.ndarray, text: str, parts: Sequence[LinkedPart]
+    ) -> LinkedPart:
+        best, before = part.candidates[place], part.candidates[0]
+        added = self.trees.contributions(pair)
+        others = (*part.candidates[:place], *part.candidates[place + 1 :])
+        reasons = explain(part, best, before, added[0] - added[1], pair, text, parts)
+        return part._replace(candidates=(best, *others), tie=None, reasons=reasons)
+
+    # --- saving
+
+    def save(self, folder: Path) -> None:
+        """Write the reranker into a folder."""
+        from safetensors.numpy import save_file
+
+        words = "\n".join(self.rarity.frequent).encode()
+        arrays = {
+            **self.trees._asdict(),
+            "margin": np.array([self.margin]),
+            "words": np.frombuffer(words, np.uint8),
+            "rarity": np.array([*self.rarity.frequent.values(), self.rarity.other]),
+        }
+        save_file(arrays, folder / RERANKER_FILE)
+
+    @classmethod
+    def load(cls, folder: Path) -> Reranker | None:
+        """Read what `save` wrote. Without a file, return None.
+
+        Raises:
+            SapbertError: E306 the file is damaged, or made by a version with other features.
+        """
+        from safetensors import SafetensorError
+        from safetensors.numpy import load_file
+
+        path = folder / RERANKER_FILE
+        if not path.is_file():
+            return None
+        try:
+            arrays = load_file(path)
+            (margin,), rarity = arrays.pop("margin").tolist(), _read_rarity(arrays.pop("words"), arrays.pop("rarity"))
+            trees = Trees(**arrays)
+            trees.check(N_FEATURES)
+            if not 0 <= margin < np.inf:
+                raise ValueError(f"margin is {margin}")
+        except (SafetensorError, KeyError, TypeError, ValueError) as error:
+            raise SapbertError(Errors.E306.format(path=path, reason=error)) from error
+        return cls(trees, margin, rarity)
+
+
+def _read_rarity(words: np.ndarray, rarity: np.ndarray) -> WordRarity:
+    *values, other = rarity.tolist()
+    if not np.isfinite(rarity).all():
+        raise ValueError("the rarity of a word is no number")
+    return WordRarity(dict(zip(words.tobytes().decode().split("\n") if values else (), values, strict=True)), other)
+
+
+def choose(ratings: np.ndarray, sizes: Sequence[int], margin: float) -> list[int]:
+    """Return the place of the chosen candidate of each text: 0 for the most similar one.
+
+    Args:
+        ratings (float64, shape (candidates,)): The ratings of the candidates of all texts.
+        sizes: The number of candidates of each text. It may be 0.
+        margin: See `Reranker`.
+    """
+    chosen, first = [], 0
+    for size in sizes:
+        of_text = ratings[first : first + size]
+        best = int(of_text.argmax()) if size else 0
+        chosen.append(best if size and of_text[best] - of_text[0] > margin else 0)
+        first += size
+    return chosen

@@ -1,0 +1,106 @@
+"""`Trees`: predict with gradient-boosted trees that LightGBM has trained, and tell what each feature adds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class Trees(NamedTuple):
+    """Regression trees of one depth d, whose values are added up.
+
+    The nodes of a tree are numbered as in a heap: node i has the children 2i + 1 and 2i + 2. A row goes to the second
+    child if its feature is above the threshold. A branch that ends early is filled up with copies of its last value.
+
+    Attributes:
+        features (int32, shape (trees, 2^d - 1)): The feature that each inner node reads.
+        thresholds (float64, shape (trees, 2^d - 1)): The highest value of this feature that leads to the first child.
+        values (float64, shape (trees, 2^(d + 1) - 1)): What the tree predicts for the training rows in each node.
+    """
+
+    features: np.ndarray
+    thresholds: np.ndarray
+    values: np.ndarray
+
+    @property
+    def depth(self) -> int:
+        """The number of decisions from the root to a leaf."""
+        return int(self.values.shape[1]).bit_length() - 1
+
+    def predict(self, rows: np.ndarray) -> np.ndarray:
+        """Return the sum of the trees for each row of features: float64, shape (rows,)."""
+        nodes = np.zeros((len(rows), len(self.values)), dtype=np.int64)
+        for _ in range(self.depth):
+            nodes = self._descend(rows, nodes)
+        return np.asarray(self.values[np.arange(len(self.values)), nodes].sum(axis=1))
+
+    def contributions(self, rows: np.ndarray) -> np.ndarray:
+        """Return what each feature adds to a prediction: float64, of the shape of the rows.
+
+        A feature gets the change of the value at each node that reads it (Saabas 2014, "Interpreting random forests").
+        The sum over the features is the prediction, less the values of the roots, which are the same for all rows.
+        """
+        added = np.zeros(rows.shape)
+        trees, number = np.arange(len(self.values)), np.arange(len(rows))[:, None]
+        nodes = np.zeros((len(rows), len(trees)), dtype=np.int64)
+        for _ in range(self.depth):
+            below = self._descend(rows, nodes)
+            np.add.at(
+                added, (number, self.features[trees, nodes]), self.values[trees, below] - self.values[trees, nodes]
+            )
+            nodes = below
+        return added
+
+    def _descend(self, rows: np.ndarray, nodes: np.ndarray) -> np.ndarray:
+        """Return the child of each node to which the row goes: int64, shape (rows, trees)."""
+        trees = np.arange(len(self.values))
+        values = np.take_along_axis(rows, self.features[trees, nodes], axis=1)
+        return 2 * nodes + 1 + (values > self.thresholds[trees, nodes])
+
+    def check(self, n_features: int) -> None:
+        """Check what was read from a file.
+
+        Raises:
+            ValueError: The arrays do not fit together, or a value is not allowed.
+        """
+        trees, nodes = self.values.shape
+        inner = (trees, nodes // 2)
+        if (nodes + 1) & nodes or self.features.shape != inner or self.thresholds.shape != inner:
+            raise ValueError("the arrays of the trees do not fit together")
+        if self.features.min(initial=0) < 0 or self.features.max(initial=0) >= n_features:
+            raise ValueError(f"a tree reads a feature that is none of the {n_features}")
+        if not np.isfinite(self.values).all() or np.isnan(self.thresholds).any():
+            raise ValueError("a value of a tree is no number")
+
+    @classmethod
+    def from_lightgbm(cls, dumped: Mapping[str, Any]) -> Trees:
+        """Convert the result of `lightgbm.Booster.dump_model`. The features must be numbers without gaps.
+
+        Raises:
+            ValueError: A node decides in another way than by a threshold.
+        """
+        roots = [tree["tree_structure"] for tree in dumped["tree_info"]]
+        depth = max(map(_depth, roots), default=0)
+        shape = len(roots), 2**depth - 1
+        trees = cls(np.zeros(shape, np.int32), np.full(shape, np.inf), np.zeros((len(roots), 2 ** (depth + 1) - 1)))
+        for number, root in enumerate(roots):
+            trees._fill(number, 0, root)
+        return trees
+
+    def _fill(self, tree: int, place: int, node: Mapping[str, Any]) -> None:
+        is_leaf = "leaf_value" in node
+        if not is_leaf and node["decision_type"] != "<=":
+            raise ValueError(f"a node decides by {node['decision_type']!r}")
+        self.values[tree, place] = node["leaf_value"] if is_leaf else node["internal_value"]
+        if place >= self.features.shape[1]:
+            return
+        if not is_leaf:
+            self.features[tree, place], self.thresholds[tree, place] = node["split_feature"], node["threshold"]
+        for number, child in enumerate(("left_child", "right_child"), start=1):
+            self._fill(tree, 2 * place + number, node if is_leaf else node[child])
+
+
+def _depth(node: Mapping[str, Any]) -> int:
+    return 0 if "leaf_value" in node else 1 + max(_depth(node["left_child"]), _depth(node["right_child"]))

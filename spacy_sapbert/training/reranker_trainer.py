@@ -1,0 +1,331 @@
+"""Train a reranker on annotated mentions: LambdaRank, with candidates cross-fitted over documents."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..errors import Errors, SapbertError, TrainingDataError, Warnings
+from ..files import ScratchFolder
+from ..kb.knowledge_base import KnowledgeBase
+from ..linking.linker import Linker, MentionQuery
+from ..linking.rerank_features import N_FEATURES, CandidateFeatures, WordRarity, shortlist
+from ..linking.reranker import Reranker, choose
+from ..linking.storage import with_mentions
+from ..linking.trees import Trees
+from ..linking.variants import MentionVariants
+from ..metrics.linking_accuracy import gold_concepts
+from ..text.abbreviations import expand, find_definitions, find_occurrences
+from ..text.composites import composite_splits
+from ..types import AnnotatedDocument, LinkedPart, Mention
+from .reranker_settings import RerankerTraining
+
+MARGINS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0)
+FEWEST_DECISIONS = 50  # texts with right and wrong candidates
+MOST_KNOWN = 0.95  # of the mentions, which may be names of the vocabulary with their own concept
+DOCUMENTS_PER_BATCH = 64
+
+
+class GoldPart(NamedTuple):
+    """A part of a mention, with its candidates by score alone.
+
+    Attributes:
+        part: The part.
+        gold: All ids of the gold concepts of the mention.
+    """
+
+    part: LinkedPart
+    gold: frozenset[str]
+
+
+class RankedDocument(NamedTuple):
+    """A document whose gold mentions are linked without a reranker.
+
+    Attributes:
+        doc_id: The id of the document. Documents with the same id count as one.
+        text: The text.
+        parts: The parts of its mentions.
+    """
+
+    doc_id: str
+    text: str
+    parts: tuple[GoldPart, ...]
+
+
+class RankingData(NamedTuple):
+    """The features of the candidates from which a choice is learned: those of texts with a right and a wrong one.
+
+    Attributes:
+        features (float64, shape (candidates, features)): The features.
+        right (bool, shape (candidates,)): Whether each candidate is right.
+        sizes (int64, shape (texts,)): The number of candidates of each text.
+        documents (int64, shape (texts,)): The number of the document of each text.
+    """
+
+    features: np.ndarray
+    right: np.ndarray
+    sizes: np.ndarray
+    documents: np.ndarray
+
+    def of(self, wanted: np.ndarray) -> RankingData:
+        """Return the data of some texts: bool, shape (texts,)."""
+        rows = wanted.repeat(self.sizes)
+        return RankingData(self.features[rows], self.right[rows], self.sizes[wanted], self.documents[wanted])
+
+
+class FittedReranker(NamedTuple):
+    """A reranker, and what cross-validation says about it.
+
+    Attributes:
+        reranker: The reranker, trained on all documents. None if reranking did not help.
+        of_folds: One reranker per fold, trained on the other folds.
+        folds (int64, shape (documents,)): The fold of each document.
+        right_before: The number of texts whose first candidate is right without reranking.
+        right_after: The same with the rerankers of the other folds.
+        texts: The number of texts.
+    """
+
+    reranker: Reranker | None
+    of_folds: tuple[Reranker, ...]
+    folds: np.ndarray
+    right_before: int
+    right_after: int
+    texts: int
+
+
+def train_reranker(
+    linker: Linker, documents: Sequence[AnnotatedDocument], settings: RerankerTraining, *, add_mentions: bool
+) -> Reranker | None:
+    """Train a reranker for a linker. The linker does not change.
+
+    Args:
+        linker: The linker.
+        documents: The annotated documents.
+        settings: The training settings.
+        add_mentions: Whether the mentions of the documents will be names of the vocabulary.
+
+    Returns:
+        The reranker, or None; see `fit_reranker`, also for errors.
+    """
+    folds = folds_of([document.doc_id for document in documents], settings)
+    fitted = cross_fitted(linker, documents, folds, add_mentions=add_mentions)
+    rarity = WordRarity.in_names(linker.kb.names())
+    data = [ranking_data(ranked, places, CandidateFeatures(kb, rarity)) for places, ranked, kb in fitted]
+    return fit_reranker(data, folds, rarity, settings).reranker
+
+
+# --- candidates of annotated mentions
+
+
+def folds_of(doc_ids: Sequence[str], settings: RerankerTraining) -> np.ndarray:
+    """Draw the fold of each document: int64, shape (documents,). Documents with the same id share a fold.
+
+    Raises:
+        TrainingDataError: E352 there are fewer documents than folds.
+    """
+    unique = {doc_id: place for place, doc_id in enumerate(dict.fromkeys(doc_ids))}
+    if len(unique) < settings.folds:
+        found = f"{len(unique)} documents for {settings.folds} folds"
+        raise TrainingDataError(Errors.E352.format(found=found))
+    drawn = np.random.default_rng(settings.seed).permutation(len(unique)) % settings.folds
+    return drawn[[unique[doc_id] for doc_id in doc_ids]]
+
+
+def check_not_names(documents: Sequence[AnnotatedDocument], kb: KnowledgeBase) -> None:
+    """Check that the mentions were not added to the vocabulary as names before: they would only meet themselves.
+
+    Raises:
+        TrainingDataError: E353 nearly all mentions are names that annotators gave to their concept.
+    """
+    if not kb.meta.get("mentions"):
+        return
+    pairs = [(id, mention.text) for one in documents for mention in one.mentions for id in mention.ids]
+    primary = [(found, text) for id, text in pairs for found in kb.find_id(id)[:1]]
+    known = sum(count > 0 for count in kb.annotations_of(primary))
+    if primary and known > MOST_KNOWN * len(primary):
+        raise TrainingDataError(Errors.E353.format(known=known, n=len(primary), path=kb.path))
+
+
+def cross_fitted(
+    linker: Linker, documents: Sequence[AnnotatedDocument], folds: np.ndarray, *, add_mentions: bool
+) -> Iterator[tuple[Sequence[int], list[RankedDocument], KnowledgeBase]]:
+    """Link the gold mentions of each fold with what the other folds tell: annotation counts, and names if wanted.
+
+    Args:
+        linker: The linker. It does not change.
+        documents: The annotated documents.
+        folds: The fold of each document.
+        add_mentions: Whether the mentions of the other folds are names.
+
+    Yields:
+        For each fold, the places of its documents, the linked documents, and the vocabulary that they were linked to.
+    """
+    for fold in range(int(folds.max(initial=-1)) + 1):
+        inside = np.flatnonzero(folds == fold).tolist()
+        others = [document for document, of in zip(documents, folds, strict=True) if of != fold]
+        with ScratchFolder() as folder:
+            generator = with_mentions(linker.generator, others, folder) if add_mentions else linker.generator
+            of_fold = Linker(generator, linker.settings, linker.stored_parameters)
+            if linker.stored_parameters.annotated:
+                counts = Counter(id for one in others for mention in one.mentions for id in mention.ids)
+                of_fold.stored_parameters = linker.stored_parameters._replace(annotated=counts)
+            yield inside, _ranked(of_fold, [documents[place] for place in inside]), of_fold.kb
+
+
+def _ranked(linker: Linker, documents: Sequence[AnnotatedDocument]) -> list[RankedDocument]:
+    ranked = []
+    with linker.reranking(Reranker.undecided()):
+        for start in range(0, len(documents), DOCUMENTS_PER_BATCH):
+            batch = documents[start : start + DOCUMENTS_PER_BATCH]
+            linked = linker.link([mention_queries(document) for document in batch])
+            for document, mentions in zip(batch, linked, strict=True):
+                parts = gold_parts(document.mentions, mentions, linker.kb)
+                ranked.append(RankedDocument(document.doc_id, document.text, parts))
+    return ranked
+
+
+def mention_queries(document: AnnotatedDocument) -> list[MentionQuery]:
+    """Return the gold mentions as the pipeline looks them up, with long forms and composite splits."""
+    occurrences = find_occurrences(document.text, find_definitions(document.text))
+    queries = []
+    for mention in document.mentions:
+        expanded = expand(document.text, mention.start, mention.end, occurrences)
+        forms = dict.fromkeys((expanded, mention.text))
+        splits = list(dict.fromkeys(split for form in forms for split in composite_splits(form)))
+        long_form = expanded if expanded != mention.text else None
+        queries.append(MentionQuery(MentionVariants(mention.text, long_form, splits), mention.label))
+    return queries
+
+
+def gold_parts(
+    mentions: Sequence[Mention], linked: Sequence[Sequence[LinkedPart]], kb: KnowledgeBase
+) -> tuple[GoldPart, ...]:
+    """Return the linked parts of gold mentions with all ids of their gold concepts."""
+    found = []
+    for mention, parts in zip(mentions, linked, strict=True):
+        gold = frozenset[str]().union(*gold_concepts(mention.ids, kb.find_id))
+        found += [GoldPart(part, gold) for part in parts]
+    return tuple(found)
+
+
+def ranking_data(
+    documents: Sequence[RankedDocument], places: Sequence[int], features: CandidateFeatures
+) -> RankingData:
+    """Compute the training data of linked documents.
+
+    Args:
+        documents: The documents.
+        places: The number of each document.
+        features: Computes the features, with the vocabulary that they were linked to.
+    """
+    rows, right, sizes, of = [np.zeros((0, N_FEATURES))], [np.zeros(0, bool)], [], []
+    for document, place in zip(documents, places, strict=True):
+        lists = [shortlist(one.part.candidates) for one in document.parts]
+        ids = features.kb.ids_of(list({one.concept_id for candidates in lists for one in candidates}))
+        rows.append(features([one.part for one in document.parts], document.text))
+        right += [
+            np.array([not one.gold.isdisjoint(ids[candidate.concept_id]) for candidate in candidates], dtype=bool)
+            for one, candidates in zip(document.parts, lists, strict=True)
+        ]
+        sizes += list(map(len, lists))
+        of += [place] * len(lists)
+    data = RankingData(np.concatenate(rows), np.concatenate(right), np.array(sizes, np.int64), np.array(of, np.int64))
+    return data.of(_has_choice(data))
+
+
+def _has_choice(data: RankingData) -> np.ndarray:
+    """Return which texts have a right and a wrong candidate: bool, shape (texts,)."""
+    ends = np.cumsum(data.sizes)
+    n_right = np.diff(np.concatenate([[0], np.cumsum(data.right)])[np.concatenate([[0], ends])])
+    return np.asarray((n_right > 0) & (n_right < data.sizes))
+
+
+# --- fitting
+
+
+def fit_reranker(
+    data: Sequence[RankingData], folds: np.ndarray, rarity: WordRarity, settings: RerankerTraining
+) -> FittedReranker:
+    """Train a reranker. The margin is the one of `MARGINS` with most right texts by cross-validation over documents.
+
+    Args:
+        data: The training data, in any number of pieces.
+        folds: The fold of each document.
+        rarity: The rarity of words in the features.
+        settings: The training settings.
+
+    Returns:
+        The reranker. It is None with the warning W415 if no margin gives more right texts than the scores alone.
+
+    Raises:
+        SapbertError: E351 LightGBM is not installed.
+        TrainingDataError: E352 there is too little to learn from.
+    """
+    joined = RankingData(*map(np.concatenate, zip(*data, strict=True)))
+    of_text = folds[joined.documents]
+    _check_amount(of_text, settings)
+    trees = [_fit_trees(joined.of(of_text != fold), settings) for fold in range(settings.folds)]
+    ratings = np.empty(len(joined.features))
+    of_row = of_text.repeat(joined.sizes)
+    for fold, fitted in enumerate(trees):
+        ratings[of_row == fold] = fitted.predict(joined.features[of_row == fold])
+    right = {margin: _n_right(joined, choose(ratings, joined.sizes.tolist(), margin)) for margin in MARGINS}
+    before = _n_right(joined, [0] * len(joined.sizes))
+    margin = max(MARGINS, key=lambda one: (right[one], one))
+    helps = right[margin] > before
+    if not helps:
+        warnings.warn(Warnings.W415.format(texts=len(joined.sizes), right=before), stacklevel=2)
+    return FittedReranker(
+        Reranker(_fit_trees(joined, settings), margin, rarity) if helps else None,
+        tuple(Reranker(fitted, margin, rarity) for fitted in trees),
+        folds,
+        before,
+        right[margin],
+        len(joined.sizes),
+    )
+
+
+def _check_amount(of_text: np.ndarray, settings: RerankerTraining) -> None:
+    fewest = min(np.bincount(of_text, minlength=settings.folds)) if len(of_text) else 0
+    if len(of_text) < FEWEST_DECISIONS or not fewest:
+        raise TrainingDataError(Errors.E352.format(found=f"{len(of_text)} texts with right and wrong candidates"))
+
+
+def _n_right(data: RankingData, chosen: Collection[int]) -> int:
+    firsts = np.cumsum(data.sizes) - data.sizes
+    return int(data.right[firsts + np.array(chosen, dtype=np.int64)].sum())
+
+
+def _fit_trees(data: RankingData, settings: RerankerTraining) -> Trees:
+    lightgbm = check_lightgbm()
+    labelled = lightgbm.Dataset(data.features, data.right.astype(int), group=data.sizes)
+    wanted = {
+        "objective": "lambdarank",
+        "num_leaves": settings.leaves,
+        "max_depth": settings.depth,
+        "min_data_in_leaf": settings.least_in_leaf,
+        "learning_rate": settings.learning_rate,
+        "seed": settings.seed,
+        "deterministic": True,
+        "force_row_wise": True,
+        "num_threads": 1,
+        "verbose": -1,
+    }
+    return Trees.from_lightgbm(lightgbm.train(wanted, labelled, num_boost_round=settings.trees).dump_model())
+
+
+def check_lightgbm() -> Any:
+    """Return the module LightGBM.
+
+    Raises:
+        SapbertError: E351 it is not installed.
+    """
+    try:
+        import lightgbm
+    except ImportError as error:
+        raise SapbertError(Errors.E351) from error
+    return lightgbm

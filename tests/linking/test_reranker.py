@@ -1,0 +1,143 @@
+"""Reranker: what it chooses, says and saves."""
+
+import numpy as np
+import pytest
+
+from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.linking.linker import Linker, MentionQuery
+from spacy_sapbert.linking.rerank_features import FEATURES, CandidateFeatures, WordRarity
+from spacy_sapbert.linking.reranker import RERANKER_FILE, Reranker, choose
+from spacy_sapbert.linking.storage import open_generator
+from spacy_sapbert.linking.trees import Trees
+from spacy_sapbert.linking.variants import MentionVariants
+from spacy_sapbert.types import Candidate, LinkedPart
+
+NAMES = [name for names in FEATURES.values() for name in names]
+
+
+def prefers(feature, above, margin=0.5):
+    """A reranker that rates candidates by one feature: 1 if it is above a value, else 0."""
+    trees = Trees(np.array([[NAMES.index(feature)]], np.int32), np.array([[float(above)]]), np.array([[0.5, 0.0, 1.0]]))
+    return Reranker(trees, margin, WordRarity({"of": 0.5, "cancer": 2.0}, 3.0))
+
+
+CANCER, BREAST = Candidate("D009369", 0.9, "cancer"), Candidate("D001943", 0.8, "breast cancer")
+PART = LinkedPart("cancer", None, (CANCER, BREAST), "a tie")
+
+
+@pytest.fixture
+def features(small_kb):
+    return CandidateFeatures(small_kb, WordRarity({}, 1.0))
+
+
+def test_a_margin_protects_the_first_candidate():
+    ratings = np.array([0.0, 1.0, 0.5, 0.0, 0.0, 2.0])
+    assert choose(ratings, [2, 0, 2, 2], 0.5) == [1, 0, 0, 1]
+    assert choose(ratings, [2, 0, 2, 2], 1.0) == [0, 0, 0, 1]
+
+
+def test_the_chosen_candidate_comes_first_with_its_own_score(features):
+    text = "A cancer of the breast."
+    (found,) = prefers("words_elsewhere", 0.5).rerank([PART], text, features)
+    assert found.candidates == (BREAST, CANCER)
+    assert found.tie is None
+    overruled, document = found.reasons
+    assert overruled == "instead of D009369 (cancer), which is more similar (0.900)"
+    assert document == "document 100%: the document has “breast”"
+
+
+def test_other_mentions_speak_for_a_concept(features):
+    other = LinkedPart("carcinoma of the breast", None, (BREAST,))
+    found, _ = prefers("elsewhere", 0).rerank([PART, other], "", features)
+    assert found.reasons[1] == "document 100%: “carcinoma of the breast” is linked to it"
+
+
+@pytest.mark.parametrize(
+    ("feature", "above", "said"),
+    [
+        ("support", 1.5, "similarity 100%: more of its names are similar"),
+        ("share_of_text", 0.5, "words 100%: more words of the mention are in its name, the last word is the same"),
+        ("names", 1.5, "vocabulary 100%: it has more names"),
+        ("prior", 0.1, "annotations 100%: annotators mean it more often"),
+    ],
+)
+def test_each_group_is_said_in_words(features, feature, above, said):
+    worse, better = Candidate("D003139", 0.9, "cold"), Candidate("D001943", 0.8, "breast cancer", None, None, 0.5, 2.0)
+    (found,) = prefers(feature, above).rerank([LinkedPart("cancer", None, (worse, better))], "", features)
+    assert found.reasons[1] == said
+
+
+def test_nothing_changes_without_a_reason(features):
+    assert prefers("words_elsewhere", 0.5).rerank([PART, PART], "A cancer.", features) == [PART, PART]
+    assert Reranker.undecided().rerank([PART], "A cancer of the breast.", features) == [PART]
+    assert prefers("elsewhere", 0).rerank([], "", features) == []
+
+
+# --- in a linker
+
+
+@pytest.fixture(autouse=True)
+def no_gap(monkeypatch):
+    """Compare candidates of any score: the names of the small vocabulary differ much."""
+    monkeypatch.setattr("spacy_sapbert.linking.rerank_features.GAP", 1.0)
+
+
+def link(linker, text="cancer", document="A cancer of the breast."):
+    ((parts,),) = linker.link([[MentionQuery(MentionVariants(text))]], [document])
+    return parts
+
+
+def test_a_linker_reranks_if_its_settings_say_so(small_kb):
+    linker = Linker(open_generator(small_kb, None, sparse=True))
+    linker.settings.threshold = 0.1
+    with linker.reranking(prefers("words_elsewhere", 0.5)):
+        parts = link(linker)
+        (found,) = linker.links(parts)
+        assert (found.concept_id, found.name) == ("D001943", "breast cancer")
+        assert found.score < 1
+        assert found.reasons
+        assert found.runner_up.concept_id == "D009369"
+        assert [concept_id for concept_id, _ in linker.kb_ents(parts)][:2] == ["D001943", "D009369"]
+        linker.settings.selection.rerank = False
+        assert linker.links(link(linker))[0].concept_id == "D009369"
+    linker.settings.selection.rerank = True
+    assert linker.links(link(linker))[0].concept_id == "D009369"
+
+
+def test_a_candidate_below_the_threshold_is_not_linked(small_kb):
+    linker = Linker(open_generator(small_kb, None, sparse=True))
+    linker.settings.threshold = 0.99
+    with linker.reranking(prefers("words_elsewhere", 0.5)):
+        (found,) = linker.links(link(linker))
+    assert (found.concept_id, found.reasons) == ("D009369", ())
+
+
+# --- saving
+
+
+def test_a_saved_reranker_is_the_same(tmp_path):
+    reranker = prefers("names", 2.0)
+    reranker.save(tmp_path)
+    loaded = Reranker.load(tmp_path)
+    assert (loaded.margin, loaded.rarity) == (reranker.margin, reranker.rarity)
+    for one, other in zip(loaded.trees, reranker.trees, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_without_a_file_there_is_no_reranker(tmp_path):
+    assert Reranker.load(tmp_path) is None
+
+
+def test_a_damaged_file_is_refused(tmp_path):
+    path = tmp_path / RERANKER_FILE
+    prefers("names", 2.0).save(tmp_path)
+    whole = path.read_bytes()
+    prefers("names", np.nan).save(tmp_path)
+    not_a_number = path.read_bytes()
+    prefers("names", 2.0, margin=-1.0).save(tmp_path)
+    negative = path.read_bytes()
+    for data in (b"", whole[:-20], b"{}" + whole, not_a_number, negative):
+        path.write_bytes(data)
+        with pytest.raises(SapbertError, match="E306") as error:
+            Reranker.load(tmp_path)
+        assert RERANKER_FILE in str(error.value)

@@ -1,0 +1,82 @@
+"""Trees, against LightGBM and by hand."""
+
+import numpy as np
+import pytest
+
+from spacy_sapbert.linking.trees import Trees
+
+# x0 <= 1: -1; x0 > 1 and x1 <= 0: 2; x0 > 1 and x1 > 0: 5. The second tree is a leaf.
+BY_HAND = {
+    "tree_info": [
+        {
+            "tree_structure": {
+                "decision_type": "<=",
+                "split_feature": 0,
+                "threshold": 1.0,
+                "internal_value": 1.0,
+                "left_child": {"leaf_value": -1.0},
+                "right_child": {
+                    "decision_type": "<=",
+                    "split_feature": 1,
+                    "threshold": 0.0,
+                    "internal_value": 3.0,
+                    "left_child": {"leaf_value": 2.0},
+                    "right_child": {"leaf_value": 5.0},
+                },
+            }
+        },
+        {"tree_structure": {"leaf_value": 0.5}},
+    ]
+}
+ROWS = np.array([[1.0, 9.0], [2.0, 0.0], [2.0, 1.0]])
+
+
+def test_a_row_goes_from_the_root_to_a_leaf():
+    assert Trees.from_lightgbm(BY_HAND).predict(ROWS).tolist() == [-0.5, 2.5, 5.5]
+
+
+def test_a_feature_gets_the_change_at_the_nodes_that_read_it():
+    expected = [[-2.0, 0.0], [2.0, -1.0], [2.0, 2.0]]
+    assert Trees.from_lightgbm(BY_HAND).contributions(ROWS).tolist() == expected
+
+
+def test_trees_predict_what_lightgbm_predicts():
+    lightgbm = pytest.importorskip("lightgbm")
+    generator = np.random.default_rng(0)
+    rows = generator.normal(size=(400, 6))
+    wanted = rows[:, 0] * (rows[:, 1] > 0) + rows[:, 2]
+    settings = {"objective": "regression", "max_depth": 4, "num_leaves": 9, "verbose": -1, "num_threads": 1}
+    booster = lightgbm.train(settings, lightgbm.Dataset(rows, wanted), num_boost_round=20)
+    trees = Trees.from_lightgbm(booster.dump_model())
+    new = generator.normal(size=(300, 6))
+    np.testing.assert_allclose(trees.predict(new), booster.predict(new), atol=1e-9)
+    at_roots = trees.values[:, 0].sum()
+    np.testing.assert_allclose(trees.contributions(new).sum(axis=1) + at_roots, trees.predict(new), atol=1e-9)
+
+
+def test_without_rows_there_is_no_prediction():
+    assert Trees.from_lightgbm(BY_HAND).predict(np.zeros((0, 2))).shape == (0,)
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        ({"features": np.array([[0, 0, 7], [0, 0, 0]])}, "none of the 2"),
+        ({"features": np.array([[0, 0, -1], [0, 0, 0]])}, "none of the 2"),
+        ({"thresholds": np.full((2, 3), np.nan)}, "no number"),
+        ({"thresholds": np.zeros((2, 2))}, "fit together"),
+        ({"values": np.full((2, 7), np.inf)}, "no number"),
+        ({"values": np.zeros((2, 6))}, "fit together"),
+    ],
+)
+def test_damaged_trees_are_refused(damage, reason):
+    trees = Trees.from_lightgbm(BY_HAND)
+    trees.check(n_features=2)
+    with pytest.raises(ValueError, match=reason):
+        trees._replace(**damage).check(n_features=2)
+
+
+def test_a_category_is_no_threshold():
+    root = BY_HAND["tree_info"][0]["tree_structure"]
+    with pytest.raises(ValueError, match="=="):
+        Trees.from_lightgbm({"tree_info": [{"tree_structure": {**root, "decision_type": "=="}}]})

@@ -1,0 +1,143 @@
+"""Training a reranker: what it learns, and what it must not see."""
+
+import numpy as np
+import pytest
+
+from spacy_sapbert.errors import SapbertError, TrainingDataError
+from spacy_sapbert.kb.mentions import add_training_mentions
+from spacy_sapbert.linking.linker import Linker
+from spacy_sapbert.linking.rerank_features import N_FEATURES, CandidateFeatures, WordRarity
+from spacy_sapbert.linking.storage import open_generator
+from spacy_sapbert.training.reranker_settings import RerankerTraining
+from spacy_sapbert.training.reranker_trainer import (
+    RankingData,
+    check_not_names,
+    cross_fitted,
+    fit_reranker,
+    folds_of,
+    mention_queries,
+    ranking_data,
+    train_reranker,
+)
+from spacy_sapbert.types import AnnotatedDocument, Mention
+
+SETTINGS = RerankerTraining(trees=10, leaves=4, depth=2, least_in_leaf=5, folds=3)
+
+
+@pytest.fixture
+def linker(numbered_kb):
+    return Linker(open_generator(numbered_kb, None, sparse=True))
+
+
+# --- what it learns
+
+
+def test_a_reranker_learns_what_the_scores_do_not_say(linker, numbered_documents):
+    pytest.importorskip("lightgbm")
+    queries = [mention_queries(numbered_documents[0])]
+
+    def linked():
+        return [link.concept_id for parts in linker.link(queries)[0] for link in linker.links(parts)]
+
+    linker.settings.threshold = 0.1
+    assert linked()[:2] == ["A:0", "A:0"]
+    linker.reranker = train_reranker(linker, numbered_documents, SETTINGS, add_mentions=False)
+    assert linked()[:2] == ["B:0", "A:0"]
+
+
+def test_a_reranker_that_does_not_help_is_left_out():
+    pytest.importorskip("lightgbm")
+    n = 60
+    features = np.zeros((2 * n, N_FEATURES))
+    right = np.tile([True, False], n)
+    data = RankingData(features, right, np.full(n, 2), np.arange(n))
+    with pytest.warns(UserWarning, match="W415"):
+        fitted = fit_reranker([data], np.arange(n) % 3, WordRarity({}, 1.0), SETTINGS)
+    assert fitted.reranker is None
+    assert (fitted.right_before, fitted.right_after, fitted.texts) == (n, n, n)
+
+
+# --- what it must not see
+
+
+def test_a_mention_does_not_meet_itself_as_a_name(linker, annotated_document):
+    texts = [f"{place} trouble" for place in ("lung", "liver", "skin", "bone", "brain", "spleen")]
+    documents = [annotated_document(str(number), (text, f"A:{number}")) for number, text in enumerate(texts)]
+    documents.append(annotated_document("again", (texts[0], "A:0")))
+    folds = np.arange(len(documents)) % 2
+    folds[-1] = 1 - folds[0]
+    names = {}
+    for places, ranked, kb in cross_fitted(linker, documents, folds, add_mentions=True):
+        for place, one in zip(places, ranked, strict=True):
+            names[place] = one.parts[0].part.candidates[0].name == documents[place].mentions[0].text
+            assert bool(kb.find_name(documents[place].mentions[0].text)) == names[place]
+    assert [place for place, same in sorted(names.items()) if same] == [0, len(documents) - 1]
+
+
+def test_the_counts_of_a_fold_leave_out_its_own_mentions(linker, numbered_documents):
+    linker.stored_parameters = linker.stored_parameters._replace(annotated={"B:0": 6}, prior_weight=0.1)
+    few = numbered_documents[:7:6]  # of two concepts
+    for places, ranked, _ in cross_fitted(linker, few, np.array([0, 1]), add_mentions=False):
+        priors = {one.concept_id: one.prior for part in ranked[0].parts for one in part.part.candidates}
+        own, other = (f"B:{place}" for place in (places[0], 1 - places[0]))
+        assert priors[own] == 0
+        assert priors.get(other, 1) == 1
+    assert linker.stored_parameters.annotated == {"B:0": 6}
+
+
+def test_documents_with_the_same_id_share_a_fold():
+    ids = ["a", "b", "c", "a", "d", "b"]
+    folds = folds_of(ids, SETTINGS)
+    assert folds[0] == folds[3]
+    assert folds[1] == folds[5]
+    assert set(folds.tolist()) == {0, 1, 2}
+
+
+def test_mentions_that_are_names_are_refused(annotated_document, numbered_kb, numbered_documents, tmp_path):
+    check_not_names(numbered_documents, numbered_kb)
+    joined = add_training_mentions(numbered_kb, numbered_documents, "training", tmp_path / "joined.kb")
+    others = [annotated_document("x", ("lung disease of type 2", "B:0"))]
+    check_not_names(others, joined)
+    with pytest.raises(TrainingDataError, match=r"E353.*120 of the 120"):
+        check_not_names(numbered_documents, joined)
+
+
+@pytest.mark.parametrize("n", [1, 10])
+def test_too_few_documents_are_refused(linker, numbered_documents, n):
+    pytest.importorskip("lightgbm")
+    with pytest.raises(TrainingDataError, match="E352"):
+        train_reranker(linker, numbered_documents[:n], SETTINGS, add_mentions=False)
+
+
+# --- the training data
+
+
+def test_only_texts_with_a_choice_teach_something(linker, annotated_document):
+    mentions = [
+        ("lung disease type 2", "B:0"),
+        ("lung disease type 1", "X:1"),  # no right candidate
+        ("liver disease type 1", "A:1", "B:1"),  # no wrong one
+    ]
+    ((_, ranked, kb),) = cross_fitted(linker, [annotated_document("x", *mentions)], np.array([0]), add_mentions=False)
+    data = ranking_data(ranked, [7], CandidateFeatures(kb, WordRarity({}, 1.0)))
+    assert set(data.documents.tolist()) == {7}
+    assert len(data.sizes) == 1
+    assert len(data.features) == len(data.right) == data.sizes.sum()
+    candidates = ranked[0].parts[0].part.candidates
+    assert candidates[int(data.right.argmax())].concept_id == "B:0"
+    assert data.right.sum() == 1
+
+
+def test_mentions_are_looked_up_with_long_forms_and_splits():
+    text = "Cystic fibrosis (CF) is rare. CF and breast or ovarian cancer."
+    places = [(0, 15), (30, 32), (37, 61)]
+    mentions = tuple(Mention(start, end, text[start:end], "Disease", ("X",)) for start, end in places)
+    found = [query.variants for query in mention_queries(AnnotatedDocument("x", text, mentions))]
+    assert [one.long_form for one in found] == [None, "Cystic fibrosis", None]
+    assert ("breast cancer", "ovarian cancer") in found[2].composite_splits
+
+
+@pytest.mark.parametrize("setting", [{"folds": 1}, {"trees": 0}, {"depth": 11}, {"leaves": 1}, {"learning_rate": 0.0}])
+def test_settings_are_checked(setting):
+    with pytest.raises(SapbertError, match="E335"):
+        RerankerTraining(**setting)
