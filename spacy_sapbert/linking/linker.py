@@ -106,7 +106,7 @@ class Linker:
         filters = {label: self.filter_of(label) for label in labels}
         queries = [(query, filters[query.label]) for queries in documents for query in queries]
         candidates = self._look_up((filter, text) for query, filter in queries for text in query.variants.texts())
-        select = VariantSelector(**self.settings.selection.margins).select
+        select = VariantSelector(**self.settings.selection.of_variants).select
         selected = iter([select(query.variants, candidates[filter].__getitem__) for query, filter in queries])
         breaker = TieBreaker(self.kb, self.above_threshold, self.settings.label_types)
         return [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from ..encoders.ngrams import TEXT_NORMALIZER
 from ..settings_block import SettingsBlock
@@ -58,18 +59,20 @@ class SelectionSettings(SettingsBlock):
         short_form_margin: A mention as written wins over its long form only if its score is higher by more than this.
         split_margin: The parts of a mention win over the whole only if their score is higher by more than this.
         spelling_margin: A corrected text wins over the written one only if its score is higher by more than this.
+        formulas: Look up chemical formulas, ions, element symbols and amino-acid codes by their names.
         rerank: Use the reranker that was trained with the linker, if there is one.
     """
 
     short_form_margin: float = SHORT_FORM_MARGIN
     split_margin: float = SPLIT_MARGIN
     spelling_margin: float = SPELLING_MARGIN
+    formulas: bool = True
     rerank: bool = True
 
     @property
-    def margins(self) -> dict[str, float]:
+    def of_variants(self) -> dict[str, Any]:
         """The settings of the `VariantSelector`."""
-        return {name: value for name, value in self.as_dict().items() if name.endswith("_margin")}
+        return {name: value for name, value in self.as_dict().items() if name != "rerank"}
 
 
 @dataclass

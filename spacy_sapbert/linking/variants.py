@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
+from ..text.formulas import formula_name
+from ..text.normalize import biosyn
 from ..types import Candidate, LinkedPart
 
 # The score of a composite split is lowered by this for each more plausible split. Fitted on the training parts of
@@ -36,7 +38,12 @@ class MentionVariants(NamedTuple):
     def texts(self) -> list[str]:
         """Return all texts that `VariantSelector.select` looks up."""
         whole = [text for text in (self.text, self.long_form, self.name) if text is not None]
-        return [*whole, *(part for split in self.composite_splits for part in split), *self.corrections.values()]
+        texts = [*whole, *(part for split in self.composite_splits for part in split), *self.corrections.values()]
+        return [*texts, *filter(None, map(self.formula_of, texts))]
+
+    def formula_of(self, text: str) -> str | None:
+        """Return the name of a chemical formula. A short form that the document defines is none."""
+        return formula_name(text) if self.long_form is None else None
 
 
 class VariantSelector(NamedTuple):
@@ -50,11 +57,14 @@ class VariantSelector(NamedTuple):
             of the vocabulary is never split. Parts that all have the same concept are linked as one.
         spelling_margin: A corrected text wins over the written one only if its score is higher by more than this. With
             0 or more, a name of the vocabulary is never corrected.
+        formulas: Whether a chemical formula is looked up by its name. The name wins only if the vocabulary has it, and
+            if its score is higher.
     """
 
     short_form_margin: float
     split_margin: float
     spelling_margin: float = 0.0
+    formulas: bool = True
 
     def select(self, variants: MentionVariants, look_up: LookUp) -> tuple[LinkedPart, ...]:
         """Choose the variant.
@@ -90,6 +100,10 @@ class VariantSelector(NamedTuple):
 
     def _part(self, text: str, long_form: str | None, variants: MentionVariants, look_up: LookUp) -> LinkedPart:
         written = LinkedPart(text, long_form, tuple(look_up(text)))
+        if self.formulas and (name := variants.formula_of(text)):
+            named = LinkedPart(name, long_form, tuple(look_up(name)))
+            if named.candidates and biosyn(named.candidates[0].name) == name and _score(named) > _score(written):
+                return named
         if text not in variants.corrections:
             return written
         right = variants.corrections[text]

@@ -22,7 +22,47 @@ def select(scores, variants, short_form_margin=0.1, split_margin=0.0):
     return [part.text for part in parts]
 
 
+@pytest.mark.parametrize(
+    ("scores", "chosen"),
+    [
+        ({"Na": 0.6, "sodium": 1.0}, "sodium"),
+        ({"Na": 1.0, "sodium": 1.0}, "Na"),  # a name of the vocabulary
+        ({"sodium": 0.9}, "sodium"),
+        ({"Na": 0.6}, "Na"),
+    ],
+)
+def test_a_formula_is_looked_up_by_its_name(scores, chosen):
+    assert select(scores, MentionVariants("Na")) == [chosen]
+    scores.pop("sodium", None)
+    assert select(scores, MentionVariants("Na")) == ["Na"]
+
+
+def test_the_vocabulary_must_have_the_name_of_a_formula():
+    candidates = {"Na": [Candidate("X", 0.5, "NaX")], "sodium": [Candidate("Y", 0.9, "sodium channel")]}
+    (part,) = VariantSelector(0.0, 0.0).select(MentionVariants("Na"), candidates.__getitem__)
+    assert part.text == "Na"
+    candidates["sodium"] = [Candidate("Y", 0.9, "Sodium")]
+    (part,) = VariantSelector(0.0, 0.0).select(MentionVariants("Na"), candidates.__getitem__)
+    assert part.text == "sodium"
+    (part,) = VariantSelector(0.0, 0.0, formulas=False).select(MentionVariants("Na"), candidates.__getitem__)
+    assert part.text == "Na"
+
+
+def test_a_defined_short_form_is_no_formula():
+    assert select({"As": 0.5, "arsenic": 1.0, "spondylitis": 0.45}, MentionVariants("As", "spondylitis")) == [
+        "spondylitis"
+    ]
+
+
+def test_parts_of_a_composite_may_be_formulas():
+    scores = {"NaCl and KCl": 0.5, "NaCl": 0.4, "KCl": 0.4, "sodium chloride": 1.0, "potassium chloride": 1.0}
+    variants = MentionVariants("NaCl and KCl", None, [("NaCl", "KCl")])
+    assert select(scores, variants) == ["sodium chloride", "potassium chloride"]
+
+
 def test_texts_to_look_up():
+    assert MentionVariants("NO").texts() == ["NO", "nitric oxide"]
+    assert MentionVariants("NO", "neutral object").texts() == ["NO", "neutral object"]
     assert MentionVariants("a").texts() == ["a"]
     variants = MentionVariants("a", "b", [("c", "d"), ("e", "a", "f")])
     assert variants.texts() == ["a", "b", "c", "d", "e", "a", "f"]

@@ -1,0 +1,57 @@
+"""Names of chemical formulas."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spacy_sapbert.text.formulas import MAX_LENGTH, formula_name
+
+
+@pytest.mark.parametrize(
+    ("formula", "name"),
+    [
+        # elements, with oxidation state or mass number
+        ("Na", "sodium"),
+        ("Fe(III)", "iron"),
+        ("99mTc", "technetium"),
+        ("(125)I", "iodine"),
+        # ions
+        ("Ca2+", "calcium"),
+        ("Ca(2+)", "calcium"),
+        ("Ca²⁺", "calcium"),
+        ("Mg++", "magnesium"),
+        ("K(+)", "potassium"),
+        ("Cl-", "chloride"),
+        ("SO4(2−)", "sulfate"),
+        ("HCO3-", "bicarbonate"),
+        ("NH4+", "ammonium"),
+        # salts and other compounds
+        ("NaCl", "sodium chloride"),
+        ("CaCl2", "calcium chloride"),
+        ("Ca(OH)2", "calcium hydroxide"),
+        ("KMnO4", "potassium permanganate"),
+        ("H2O2", "hydrogen peroxide"),
+        ("CCl4", "carbon tetrachloride"),
+        # case counts
+        ("Co", "cobalt"),
+        ("CO", "carbon monoxide"),
+        # amino acids
+        ("L-Arg", "arginine"),
+        ("Gly", "glycine"),
+    ],
+)
+def test_formulas_have_names(formula, name):
+    assert formula_name(formula) == name
+
+
+@pytest.mark.parametrize(
+    "text", ["", "na", "DOX", "AZT", "Nausea", "Cancer", "NaX", "Ca3+-", "2", "+", "H5N1", "T-cell"]
+)
+def test_other_texts_have_none(text):
+    assert formula_name(text) is None
+
+
+@given(st.text(alphabet="NaClSO4(2+)-H ", max_size=2 * MAX_LENGTH))
+def test_any_text_has_a_name_of_letters_or_none(text):
+    name = formula_name(text)
+    assert name is None or (name.replace(" ", "").isalpha() and len(text) <= MAX_LENGTH)
