@@ -507,6 +507,10 @@ class Errors:
         "would only learn that a mention equals itself. Build the vocabulary without these mentions, or give other "
         "documents."
     )
+    E354 = (
+        "[E354] A reranker cannot be trained, because the linker would not use it. Set `selection.rerank` of the linker to "
+        "true, or leave out --rerank."
+    )
     E363 = (
         "[E363] The network of the typed_ner has its labels already ({labels}), so that '{label}' cannot be added. Train "
         "it again with all labels."

@@ -141,11 +141,15 @@ def calibrate(
     """
     component = find_linker(nlp)
     linker = component.linker
+    if rerank and not linker.settings.selection.rerank:
+        raise SapbertError(Errors.E354)
     if rerank:
         check_lightgbm()  # before minutes of work
     chosen = _of_type(with_known_ids(documents, linker.kb, type), type)
     warn_of_unknown_ids(chosen, linker.kb)
     fitting, measuring = split_documents(chosen, held_out, seed)
+    if rerank:
+        check_not_names(fitting, linker.kb)
 
     def link(part: Documents, what: str) -> Iterator[LinkedMention]:
         return link_gold_mentions(nlp, follow(part, what))
@@ -153,8 +157,6 @@ def calibrate(
     before = judge(link(measuring, "documents held out, before"), linker)
     _check_kinds(before, "held-out")
     report = {"before": _measured(before, linker)}
-    if rerank:
-        check_not_names(fitting, linker.kb)
     values = {name: getattr(linker, name) for name in ("sparse_weight", "prior_weight", "threshold")}
     with (
         _restored_weights(linker.settings.candidates) as settings,
@@ -171,9 +173,9 @@ def calibrate(
     judged = judge(reranked.mentions, linker) if reranked else priors[prior_weight]
     _check_kinds(judged, "fitted")
     points, threshold = fit_probabilities(judged, method), fit_threshold(judged, precision)
-    _set_parameters(linker, LinkerParameters(weight, threshold, points, None, counts, prior_weight))
     if reranked:
         linker.reranker = reranked.fitted.reranker
+    _set_parameters(linker, LinkerParameters(weight, threshold, points, None, counts, prior_weight))
     _forget_settings(nlp, component)
     report["after"] = _measured(judge(link(measuring, "documents held out, after"), linker), linker)
     return {
@@ -434,7 +436,7 @@ def _set_parameters(linker: Linker, fitted: LinkerParameters) -> None:
     settings = linker.settings
     settings.threshold = settings.candidates.sparse_weight = settings.candidates.prior_weight = None
     linker.stored_parameters = fitted
-    linker.stored_parameters = fitted._replace(sparse_share=linker.generator.sparse_share)
+    linker.stored_parameters = fitted._replace(sparse_share=linker.generator.sparse_share, reranked=linker.reranks)
 
 
 def _forget_settings(nlp: Language, component: Any) -> None:

@@ -99,13 +99,17 @@ class Linker:
         linked = self._link_by_scores(documents)
         if not self.reranks:
             return linked
-        return list(map(self._reranked, linked, texts or [""] * len(linked)))
+        pairs = zip(linked, texts or [""] * len(linked), strict=True)
+        return [self._reranked(mentions, text) for mentions, text in pairs]
 
     def _link_by_scores(self, documents: Sequence[Sequence[MentionQuery]]) -> list[list[Parts]]:
         labels = {query.label for queries in documents for query in queries}
         filters = {label: self.filter_of(label) for label in labels}
         queries = [(query, filters[query.label]) for queries in documents for query in queries]
-        candidates = self._look_up((filter, text) for query, filter in queries for text in query.variants.texts())
+        formulas = self.settings.selection.formulas
+        candidates = self._look_up(
+            (filter, text) for query, filter in queries for text in query.variants.texts(formulas=formulas)
+        )
         select = VariantSelector(**self.settings.selection.of_variants).select
         selected = iter([select(query.variants, candidates[filter].__getitem__) for query, filter in queries])
         breaker = TieBreaker(self.kb, self.above_threshold, self.settings.label_types)
@@ -131,11 +135,13 @@ class Linker:
     def kb_ents(self, parts: Parts) -> list[tuple[str, float]]:
         """Return the concept ids and scores of a mention, best first, in scispaCy's format."""
         most = self.settings.max_entities_per_mention
-        kept = [candidate for part in parts for candidate in islice(self._above_threshold(part.candidates), most)]
-        if len(parts) > 1:  # else they are in order already
-            kept.sort(key=lambda candidate: -candidate.score)
+        kept = [pair for part in parts for pair in enumerate(islice(self._linked(part), most))]
+        if len(parts) > 1 and not any(part.reasons for part in parts):
+            kept.sort(key=lambda pair: -pair[1].score)
+        elif len(parts) > 1:  # what was chosen comes before what was overruled
+            kept.sort(key=lambda pair: (pair[0], -pair[1].score))
         best: dict[str, float] = {}
-        for candidate in kept:
+        for _, candidate in kept:
             best.setdefault(candidate.concept_id, candidate.score)
         return list(best.items())
 
@@ -157,6 +163,11 @@ class Linker:
         above = (candidate for candidate in candidates if candidate.score > threshold)
         return filter(self._may_be_linked, above)
 
+    def _linked(self, part: LinkedPart) -> Iterator[Candidate]:
+        """Return the candidates above the threshold. There are none if the first that may be linked is below it."""
+        first = next(filter(self._may_be_linked, part.candidates), None)
+        return self._above_threshold(part.candidates) if first and first.score > self.threshold else iter(())
+
     def _may_be_linked(self, candidate: Candidate) -> bool:
         if not self.settings.filter_for_definitions or candidate.score >= self.settings.no_definition_threshold:
             return True
@@ -175,7 +186,7 @@ class Linker:
     def _link(
         self, part: LinkedPart, label: str, probability: Callable[[float], float | None], *, is_split: bool
     ) -> Link:
-        linked = next(self._above_threshold(part.candidates), None)
+        linked = next(self._linked(part), None)
         best = linked or next(iter(part.candidates), None)
         is_first = bool(linked) and linked is part.candidates[0]
         next_best = next((candidate for candidate in part.candidates if candidate is not best), None)
@@ -202,7 +213,8 @@ class Linker:
         score, threshold = part.candidates[0].score, self.threshold
         if score <= threshold:
             shown, limit = _distinct(score, threshold)
-            return f"best score {shown} is not above the threshold {limit}"
+            what = "the score of the chosen candidate" if part.reasons else "best score"
+            return f"{what} {shown} is not above the threshold {limit}"
         return "no candidate above the threshold has a definition"
 
     def _is_defined(self, concept_id: str) -> bool:
@@ -232,14 +244,15 @@ class Linker:
     def parameters(self) -> LinkerParameters:
         """The fitted or trained values that are valid for the current settings.
 
-        Threshold and probabilities are valid for the scores for which `calibrate` fitted them. With another λ or μ, or
-        without the sparse score, the default threshold applies and links have no probability.
+        Threshold and probabilities are valid for the links for which `calibrate` fitted them. With another λ or μ, or
+        without the sparse score or the reranker, the default threshold applies and links have no probability.
         """
         stored = self.stored_parameters
         if stored.sparse_share is None:
             return stored
-        is_same = stored.sparse_share == self.generator.sparse_share and stored.prior_weight == self.prior_weight
-        return stored if is_same else stored.without_calibration()
+        fitted = stored.sparse_share, stored.prior_weight, stored.reranked
+        present = self.generator.sparse_share, self.prior_weight, self.reranks
+        return stored if fitted == present else stored.without_calibration()
 
     @property
     def prior(self) -> ConceptPrior | None:

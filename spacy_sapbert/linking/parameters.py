@@ -35,6 +35,7 @@ class LinkerParameters(NamedTuple):
             fitted. They are not valid for another share. None if they were not fitted.
         annotated: How often the training data has each concept, by the id in the training data.
         prior_weight: μ, the weight of these counts; see `spacy_sapbert.linking.prior.ConceptPrior`.
+        reranked: Whether a reranker chose the links when threshold and probabilities were fitted.
     """
 
     sparse_weight: float = SPARSE_WEIGHT
@@ -43,6 +44,7 @@ class LinkerParameters(NamedTuple):
     sparse_share: float | None = None
     annotated: Mapping[str, int] | None = None
     prior_weight: float = 0.0
+    reranked: bool = False
 
     def probability(self, score: float) -> float | None:
         """Return the probability of a score: linear between the points, constant outside, None without points."""
@@ -55,7 +57,7 @@ class LinkerParameters(NamedTuple):
         """Return a copy with the default threshold and without probabilities, for scores computed in another way."""
         if self.sparse_share is None:
             return self
-        return self._replace(threshold=THRESHOLD, probabilities=None, sparse_share=None)
+        return self._replace(threshold=THRESHOLD, probabilities=None, sparse_share=None, reranked=False)
 
     def save(self, folder: Path) -> None:
         """Write the values into a folder."""
@@ -91,7 +93,9 @@ class LinkerParameters(NamedTuple):
             raise ValueError("only one of probabilities and sparse_share is set")
         counts = None if self.annotated is None else {str(id): int(n) for id, n in self.annotated.items()}
         weights = float(self.sparse_weight), float(self.prior_weight)
-        fitted = LinkerParameters(weights[0], float(self.threshold), points, share, counts, weights[1])
+        fitted = LinkerParameters(
+            weights[0], float(self.threshold), points, share, counts, weights[1], bool(self.reranked)
+        )
         if not all(0 <= weight < math.inf for weight in weights):
             raise ValueError(f"sparse_weight is {weights[0]} and prior_weight is {weights[1]}, both must be 0 or more")
         if min((counts or {}).values(), default=1) < 1:

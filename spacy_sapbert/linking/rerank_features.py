@@ -63,6 +63,27 @@ class _Text(NamedTuple):
     numbers: frozenset[str]
 
 
+class DocumentEvidence(NamedTuple):
+    """What a document says about its mentions.
+
+    Attributes:
+        linked: The texts whose most similar concept is each of these, by their `same_form`.
+        words: The words of the document as it writes them, by the form in which they are compared.
+    """
+
+    linked: Mapping[str, Mapping[str, str]]
+    words: Mapping[str, str]
+
+    @classmethod
+    def of(cls, parts: Sequence[LinkedPart], text: str) -> DocumentEvidence:
+        """Read a document with the parts of its mentions, best score first."""
+        linked: dict[str, dict[str, str]] = {}
+        for part in parts:
+            for first in part.candidates[:1]:
+                linked.setdefault(first.concept_id, {}).setdefault(same_form(part.text), part.text)
+        return cls(linked, words_in(text))
+
+
 class _Fact(NamedTuple):
     """What the vocabulary says of a concept."""
 
@@ -122,12 +143,12 @@ class CandidateFeatures:
         self._facts: dict[str, _Fact] = {}
         self._has_annotations = bool(kb.meta.get("mentions"))
 
-    def __call__(self, parts: Sequence[LinkedPart], text: str) -> np.ndarray:
+    def __call__(self, parts: Sequence[LinkedPart], document: DocumentEvidence) -> np.ndarray:
         """Return the features.
 
         Args:
             parts: The parts of all mentions of a document, with their candidates, best score first.
-            text: The text of the document.
+            document: What the document says.
 
         Returns:
             A float64 array of shape (candidates, `N_FEATURES`). The shortlist of the first part comes first.
@@ -142,7 +163,7 @@ class CandidateFeatures:
             *_columns(self._words(parts, lists)),
             *_columns(self._vocabulary(flat, lists)),
             *self._annotations(flat),
-            *_columns(self._document(parts, lists, text)),
+            *_columns(self._document(parts, lists, document)),
         )
         # rounded, since the last digits of similarities depend on the processor
         return np.column_stack(columns).astype(np.float64).round(SCORE_DIGITS)
@@ -180,16 +201,15 @@ class CandidateFeatures:
         yield np.log1p(self.kb.annotations_of(pairs)) if self._has_annotations else np.zeros(len(flat))
 
     def _document(
-        self, parts: Sequence[LinkedPart], lists: Sequence[Sequence[Candidate]], text: str
+        self, parts: Sequence[LinkedPart], lists: Sequence[Sequence[Candidate]], document: DocumentEvidence
     ) -> Iterator[tuple[float, ...]]:
-        linked, known = linked_texts(parts), words_in(text)
         for part, candidates in zip(parts, lists, strict=True):
             read, is_long = _read(part.text), part.long_form is not None
             for one in candidates:
-                elsewhere = linked.get(one.concept_id, {}).keys() - {read.form}
+                texts = document.linked.get(one.concept_id, {})
                 added = sorted(set(_read(one.name).words).difference(read.words))
-                found = sum(self.rarity.of(word for word in added if word in known))
-                yield len(elsewhere), found / max(sum(self.rarity.of(added)), _LEAST_RARITY), is_long
+                found = sum(self.rarity.of(word for word in added if word in document.words))
+                yield len(texts) - (read.form in texts), found / max(sum(self.rarity.of(added)), _LEAST_RARITY), is_long
 
     def _facts_of(self, concept_ids: set[str]) -> Mapping[str, _Fact]:
         """Return what the vocabulary says of concepts. It is read once for all that are not known yet."""
@@ -210,7 +230,7 @@ class CandidateFeatures:
 
 
 def _leads(values: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Return by how much each value is above the best other one of its group, 1 if there is no other."""
+    """Return by how much each value is above the best other one of its group: at most 1, and 1 if there is no other."""
     highest = np.maximum.reduceat(values, starts).repeat(sizes)
     is_highest = values == highest
     alone = np.add.reduceat(is_highest, starts).repeat(sizes) == 1
@@ -287,15 +307,6 @@ def _is_number(word: str) -> bool:
 
 
 # --- the document
-
-
-def linked_texts(parts: Sequence[LinkedPart]) -> dict[str, dict[str, str]]:
-    """Return the texts of a document to which each concept is most similar, by their `same_form`."""
-    texts: dict[str, dict[str, str]] = {}
-    for part in parts:
-        for first in part.candidates[:1]:
-            texts.setdefault(first.concept_id, {}).setdefault(same_form(part.text), part.text)
-    return texts
 
 
 def same_form(text: str) -> str:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..types import Candidate, LinkedPart
-from .rerank_features import FEATURES, linked_texts, same_form, words_in
+from .rerank_features import FEATURES, DocumentEvidence, same_form, words_in
 
 _PLACES = {name: place for place, name in enumerate(name for names in FEATURES.values() for name in names)}
 _GROUPS = np.repeat(np.arange(len(FEATURES)), list(map(len, FEATURES.values())))
@@ -24,16 +24,14 @@ class _Case(NamedTuple):
         best: The chosen candidate.
         before: The most similar candidate.
         features: The features of both, shape (2, features).
-        text: The text of the document.
-        parts: The parts of all mentions of the document.
+        document: The document.
     """
 
     part: LinkedPart
     best: Candidate
     before: Candidate
     features: np.ndarray
-    text: str
-    parts: Sequence[LinkedPart]
+    document: DocumentEvidence
 
     def more(self, feature: str) -> bool:
         """Return whether the chosen candidate has more of a feature."""
@@ -51,8 +49,7 @@ def explain(
     before: Candidate,
     added: np.ndarray,
     features: np.ndarray,
-    text: str,
-    parts: Sequence[LinkedPart],
+    document: DocumentEvidence,
 ) -> tuple[str, ...]:
     """Say why one candidate was put before the most similar one.
 
@@ -63,14 +60,13 @@ def explain(
         added (float64, shape (features,)): What each feature adds to the rating of `best`, less what it adds to that of
             `before`.
         features (float64, shape (2, features)): The features of both.
-        text: The text of the document.
-        parts: The parts of all mentions of the document.
+        document: What the document says.
 
     Returns:
         First the other candidate. Then the groups of features that speak for the chosen one, strongest first, each with
         its share.
     """
-    case = _Case(part, best, before, features, text, parts)
+    case = _Case(part, best, before, features, document)
     sums = np.bincount(_GROUPS, added, minlength=len(FEATURES))
     speaking = np.maximum(sums, 0.0)
     shares = speaking / max(speaking.sum(), np.finfo(float).tiny)
@@ -122,12 +118,12 @@ def _annotations(case: _Case) -> Iterator[str]:
 
 
 def _document(case: _Case) -> Iterator[str]:
-    texts = linked_texts(case.parts).get(case.best.concept_id, {})
+    texts, words = case.document.linked.get(case.best.concept_id, {}), case.document.words
     if others := [text for form, text in texts.items() if form != same_form(case.part.text)]:
         yield f"{_quoted(others)} is linked to it" if len(others) == 1 else f"{_quoted(others)} are linked to it"
-    found = words_in(case.best.name).keys() & words_in(case.text).keys() - words_in(case.part.text).keys()
-    if case.more("words_elsewhere") and found:
-        yield f"the document has {_quoted(sorted(words_in(case.text)[word] for word in found))}"
+    added = words_in(case.best.name).keys() - words_in(case.part.text).keys()
+    if case.more("words_elsewhere") and (found := sorted(words[word] for word in added if word in words)):
+        yield f"the document has {_quoted(found)}"
 
 
 _SAY: dict[str, Callable[[_Case], Iterator[str]]] = {

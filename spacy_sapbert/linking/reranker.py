@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import Errors, SapbertError
 from ..types import LinkedPart
-from .rerank_features import N_FEATURES, CandidateFeatures, WordRarity, shortlist
+from .rerank_features import N_FEATURES, CandidateFeatures, DocumentEvidence, WordRarity, shortlist
 from .rerank_reasons import explain
 from .trees import Trees
 
@@ -47,23 +47,22 @@ class Reranker(NamedTuple):
             features: Computes the features, with the vocabulary of the candidates.
         """
         unique = dict.fromkeys(parts)  # the same text occurs many times
-        rows = features(list(unique), text)
+        document = DocumentEvidence.of(list(unique), text)
+        rows = features(list(unique), document)
         sizes = [len(shortlist(part.candidates)) for part in unique]
         chosen = choose(self.trees.predict(rows), sizes, self.margin)
         firsts = (np.cumsum(sizes) - sizes).tolist()
         reranked = {
-            part: self._promoted(part, place, rows[[first + place, first]], text, parts) if place else part
+            part: self._promoted(part, place, rows[[first + place, first]], document) if place else part
             for part, first, place in zip(unique, firsts, chosen, strict=True)
         }
         return [reranked[part] for part in parts]
 
-    def _promoted(
-        self, part: LinkedPart, place: int, pair: np.ndarray, text: str, parts: Sequence[LinkedPart]
-    ) -> LinkedPart:
+    def _promoted(self, part: LinkedPart, place: int, pair: np.ndarray, document: DocumentEvidence) -> LinkedPart:
         best, before = part.candidates[place], part.candidates[0]
         added = self.trees.contributions(pair)
         others = (*part.candidates[:place], *part.candidates[place + 1 :])
-        reasons = explain(part, best, before, added[0] - added[1], pair, text, parts)
+        reasons = explain(part, best, before, added[0] - added[1], pair, document)
         return part._replace(candidates=(best, *others), tie=None, reasons=reasons)
 
     # --- saving

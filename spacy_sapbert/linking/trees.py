@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+_BLOCK = 4096  # rows at once, which bounds the memory
+
 
 class Trees(NamedTuple):
     """Regression trees of one depth d, whose values are added up.
@@ -31,6 +33,10 @@ class Trees(NamedTuple):
 
     def predict(self, rows: np.ndarray) -> np.ndarray:
         """Return the sum of the trees for each row of features: float64, shape (rows,)."""
+        blocks = [self._predict(rows[start : start + _BLOCK]) for start in range(0, len(rows), _BLOCK)]
+        return np.concatenate([*blocks, np.zeros(0)])
+
+    def _predict(self, rows: np.ndarray) -> np.ndarray:
         nodes = np.zeros((len(rows), len(self.values)), dtype=np.int64)
         for _ in range(self.depth):
             nodes = self._descend(rows, nodes)
@@ -65,6 +71,8 @@ class Trees(NamedTuple):
         Raises:
             ValueError: The arrays do not fit together, or a value is not allowed.
         """
+        if self.features.dtype.kind != "i" or not self.values.dtype.kind == self.thresholds.dtype.kind == "f":
+            raise ValueError("an array of the trees has the wrong type")
         trees, nodes = self.values.shape
         inner = (trees, nodes // 2)
         if (nodes + 1) & nodes or self.features.shape != inner or self.thresholds.shape != inner:

@@ -35,11 +35,11 @@ class MentionVariants(NamedTuple):
     name: str | None = None
     corrections: Mapping[str, str] = MappingProxyType({})
 
-    def texts(self) -> list[str]:
-        """Return all texts that `VariantSelector.select` looks up."""
+    def texts(self, *, formulas: bool = True) -> list[str]:
+        """Return all texts that `VariantSelector.select` looks up, with or without the names of formulas."""
         whole = [text for text in (self.text, self.long_form, self.name) if text is not None]
         texts = [*whole, *(part for split in self.composite_splits for part in split), *self.corrections.values()]
-        return [*texts, *filter(None, map(self.formula_of, texts))]
+        return [*texts, *filter(None, map(self.formula_of, texts))] if formulas else texts
 
     def formula_of(self, text: str) -> str | None:
         """Return the name of a chemical formula. A short form that the document defines is none."""

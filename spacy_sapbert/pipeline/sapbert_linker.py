@@ -322,7 +322,7 @@ class SapbertLinker(BatchedPipe):
             self._linker.generator.forget()
 
     def set_kb(self, kb: str) -> None:
-        """Link to another vocabulary from now on, with the same encoder. The calibration is dropped.
+        """Link to another vocabulary from now on, with the same encoder. Calibration and reranker are dropped.
 
         Args:
             kb: "starter", or the path of a knowledge base.
@@ -337,7 +337,6 @@ class SapbertLinker(BatchedPipe):
         self._use(self._open(load_knowledge_base(kb), vectors.encoder if vectors else None, text_normalizer))
         assert self._linker is not None
         self._linker.stored_parameters = linker.stored_parameters.without_calibration()
-        self._linker.reranker = linker.reranker
 
     def _queries(self, doc: Doc) -> List["MentionQuery"]:
         from ..linking.linker import MentionQuery
@@ -471,7 +470,7 @@ class SapbertLinker(BatchedPipe):
         from ..linking.storage import save_generator
 
         linker = self.linker
-        reranker = self._trainer.reranker() if self._trainer else linker.reranker
+        reranker = linker.reranker or (self._trainer.reranker() if self._trainer else None)
         trained = self._trainer.trained_generator() if self._trainer else nullcontext(linker.generator)
         with trained as generator:
             save_generator(generator, assets, self._index)

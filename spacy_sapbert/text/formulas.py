@@ -45,9 +45,9 @@ _COMPOUNDS = _table(
     H2:hydrogen N2:nitrogen O2:oxygen O3:ozone H2O:water H2O2:hydrogen_peroxide CO:carbon_monoxide CO2:carbon_dioxide
     CS2:carbon_disulfide CCl4:carbon_tetrachloride CHCl3:chloroform CH2Cl2:methylene_chloride CH4:methane
     CH3OH:methanol C2H5OH:ethanol MeOH:methanol EtOH:ethanol NO:nitric_oxide N2O:nitrous_oxide NO2:nitrogen_dioxide
-    NH3:ammonia HCl:hydrochloric_acid HF:hydrofluoric_acid HBr:hydrobromic_acid HCN:hydrogen_cyanide
-    H2SO4:sulfuric_acid HNO3:nitric_acid H3PO4:phosphoric_acid H2S:hydrogen_sulfide SO2:sulfur_dioxide
-    TiO2:titanium_dioxide SiO2:silicon_dioxide ClO2:chlorine_dioxide As2O3:arsenic_trioxide
+    NH3:ammonia HCl:hydrochloric_acid KI:potassium_iodide KF:potassium_fluoride HBr:hydrobromic_acid
+    HCN:hydrogen_cyanide H2SO4:sulfuric_acid HNO3:nitric_acid H3PO4:phosphoric_acid H2S:hydrogen_sulfide
+    SO2:sulfur_dioxide TiO2:titanium_dioxide SiO2:silicon_dioxide ClO2:chlorine_dioxide As2O3:arsenic_trioxide
     """
 )
 _AMINO_ACIDS = _table(
@@ -55,6 +55,13 @@ _AMINO_ACIDS = _table(
     Ala:alanine Arg:arginine Asn:asparagine Asp:aspartic_acid Cys:cysteine Gln:glutamine Glu:glutamic_acid Gly:glycine
     His:histidine Ile:isoleucine Leu:leucine Lys:lysine Met:methionine Phe:phenylalanine Pro:proline Ser:serine
     Thr:threonine Trp:tryptophan Tyr:tyrosine Val:valine
+    """
+)
+_ISOTOPES = _table(
+    """
+    C:11,13,14 N:13,15 O:15,17,18 F:18 Na:22,24 P:32,33 S:35 Cl:36 K:42 Ca:45,47 Cr:51 Co:57,60 Fe:59 Cu:64,67 Zn:65
+    Ga:67,68 Se:75 Rb:82,86 Sr:89 Y:90 Zr:89 Tc:99m Pd:103 Cd:109 In:111 I:123,124,125,131 Xe:133 Cs:137 Sm:153 Ho:166
+    Lu:177 Re:186,188 Ir:192 Au:198 Hg:203 Tl:201 Po:210 At:211 Bi:213 Ra:223,226 Ac:225 Th:232 U:235,238 Pu:239 Am:241
     """
 )
 _NON_METALS = frozenset(
@@ -92,10 +99,17 @@ def _alternatives(symbols: Iterable[str]) -> str:
 _ELEMENT = _alternatives(_ELEMENTS)
 _ANION = _alternatives(_ANIONS)
 _METAL = _alternatives([*(symbol for symbol in _ELEMENTS if symbol not in _NON_METALS), "NH4"])
-_CHARGE = r"[(\[]?(?:\d?[+-]|[+-]\d|\+{2,3}|-{2,3})[)\]]?"
-_ION = re.compile(rf"(?P<anion>{_ANION})[(\[]?\d?-{{1,3}}\d?[)\]]?|(?P<cation>{_ELEMENT}|NH4){_CHARGE}")
-_SYMBOL = re.compile(rf"(?P<isotope>[(\[]?\d{{1,3}}m?[)\]]?)?(?P<element>{_ELEMENT})(?:\((?:I{{1,3}}|I?V|VI)\))?")
-_SALT = re.compile(rf"(?P<metal>{_METAL})\d?(?:(?P<anion>{_ANION})\d?|\((?P<group>{_ANION})\)\d)")
+_POSITIVE = r"[(\[]?(?:\d?\+|\+\d|\+{2,3})[)\]]?"
+_NEGATIVE = r"[(\[]?\d?-{1,3}[)\]]?"
+_ION = re.compile(
+    rf"(?P<cation>{_ELEMENT}|NH4){_POSITIVE}|(?P<halide>F|I)[(\[]?-[)\]]?"
+    rf"|(?P<anion>{_alternatives(symbol for symbol in _ANIONS if len(symbol) > 1)}){_NEGATIVE}"
+)
+_SYMBOL = re.compile(rf"(?P<element>{_ELEMENT})(?:\((?:I{{1,3}}|I?V|VI)\))?")
+_ISOTOPE = re.compile(rf"[(\[]?(?P<mass>\d{{2,3}}m?)[)\]]?(?P<element>{_ELEMENT})")
+# A salt of two capital letters alone is more often a short form of something else.
+_SALT = re.compile(rf"(?=.*[a-z0-9])(?P<metal>{_METAL})\d?(?:(?P<anion>{_ANION})\d?|\((?P<group>{_ANION})\)\d)")
+_SPACE_BEFORE_CHARGE = re.compile(r" (?=[(\[]?\d?[+-]{1,3}[)\]]?$)")
 _AMINO_ACID = re.compile(rf"(?:[DL]-)?(?P<code>{_alternatives(_AMINO_ACIDS)})")
 
 
@@ -103,23 +117,30 @@ def formula_name(text: str) -> str | None:
     """Return the name of what a formula stands for, or None if the text is no formula that is known here.
 
     Case counts: "Co" is cobalt, "CO" carbon monoxide. Charge, oxidation state and mass number are left out.
+    Deuterium and tritium are other concepts than hydrogen, so "3H" has no name.
     """
     if len(text) > MAX_LENGTH:
         return None
-    formula = unicodedata.normalize("NFKC", text).replace("\N{MINUS SIGN}", "-").replace(" ", "")
+    formula = unicodedata.normalize("NFKC", text).replace("\N{MINUS SIGN}", "-").replace("\N{EN DASH}", "-")
+    formula = _SPACE_BEFORE_CHARGE.sub("", formula)
     return _COMPOUNDS.get(formula) or _element(formula) or _ion(formula) or _salt(formula) or _amino_acid(formula)
 
 
 def _element(formula: str) -> str | None:
-    found = _SYMBOL.fullmatch(formula)
-    return _ELEMENTS[found["element"]] if found else None
+    if found := _SYMBOL.fullmatch(formula):
+        return _ELEMENTS[found["element"]]
+    found = _ISOTOPE.fullmatch(formula)
+    if found and found["mass"] in _ISOTOPES.get(found["element"], "").split(","):
+        return _ELEMENTS[found["element"]]
+    return None
 
 
 def _ion(formula: str) -> str | None:
     found = _ION.fullmatch(formula)
     if not found:
         return None
-    return _ANIONS[found["anion"]] if found["anion"] else _cation(found["cation"])
+    anion = found["anion"] or found["halide"]
+    return _ANIONS[anion] if anion else _cation(found["cation"])
 
 
 def _salt(formula: str) -> str | None:

@@ -127,6 +127,7 @@ class LinkerTrainer:
         )
         self.reencode_every = self.reencode_every or len(documents)
         self._gold = list(documents)
+        self._reranker = None
         if self.settings.reranker:
             check_lightgbm()
             check_not_names(documents, self.linker.kb)
@@ -214,6 +215,7 @@ class LinkerTrainer:
         self._weights, _ = self._adam((id(self), "weights"), self._weights, self._gradient)
         self._weights[0] = max(self._weights[0], 0)
         self._gradient = np.zeros_like(self._weights)
+        self.linker.reranker = None
         self.linker.stored_parameters = self.linker.stored_parameters._replace(sparse_weight=self.sparse_weight)
         self.steps += 1
 

@@ -13,7 +13,7 @@ from ..errors import Errors, SapbertError, TrainingDataError, Warnings
 from ..files import ScratchFolder
 from ..kb.knowledge_base import KnowledgeBase
 from ..linking.linker import Linker, MentionQuery
-from ..linking.rerank_features import N_FEATURES, CandidateFeatures, WordRarity, shortlist
+from ..linking.rerank_features import N_FEATURES, CandidateFeatures, DocumentEvidence, WordRarity, shortlist
 from ..linking.reranker import Reranker, choose
 from ..linking.storage import with_mentions
 from ..linking.trees import Trees
@@ -189,7 +189,7 @@ def _ranked(linker: Linker, documents: Sequence[AnnotatedDocument]) -> list[Rank
 
 
 def mention_queries(document: AnnotatedDocument) -> list[MentionQuery]:
-    """Return the gold mentions as the pipeline looks them up, with long forms and composite splits."""
+    """Return the gold mentions with their long forms and composite splits, by the rules for English."""
     occurrences = find_occurrences(document.text, find_definitions(document.text))
     queries = []
     for mention in document.mentions:
@@ -226,7 +226,8 @@ def ranking_data(
     for document, place in zip(documents, places, strict=True):
         lists = [shortlist(one.part.candidates) for one in document.parts]
         ids = features.kb.ids_of(list({one.concept_id for candidates in lists for one in candidates}))
-        rows.append(features([one.part for one in document.parts], document.text))
+        parts = [one.part for one in document.parts]
+        rows.append(features(parts, DocumentEvidence.of(parts, document.text)))
         right += [
             np.array([not one.gold.isdisjoint(ids[candidate.concept_id]) for candidate in candidates], dtype=bool)
             for one, candidates in zip(document.parts, lists, strict=True)

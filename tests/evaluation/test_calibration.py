@@ -347,6 +347,12 @@ def test_links_are_judged_that_a_reranker_of_other_documents_chose(numbered, num
     assert {folds[one.doc_id] for one in found.mentions if one.parts[0].reasons} == {0}
 
 
+def test_a_linker_that_does_not_rerank_gets_no_reranker(numbered, numbered_documents):
+    numbered.get_pipe("sapbert_linker").selection.rerank = False
+    with pytest.raises(SapbertError, match="E354"):
+        calibrate(numbered, numbered_documents, rerank=True)
+
+
 def test_the_reranker_stays_without_the_option(numbered, numbered_documents):
     pytest.importorskip("lightgbm")
     calibrate(numbered, numbered_documents, rerank=True)

@@ -9,14 +9,20 @@ from spacy_sapbert.linking.rerank_features import (
     GAP,
     N_FEATURES,
     CandidateFeatures,
+    DocumentEvidence,
     WordRarity,
     compare,
-    linked_texts,
     shortlist,
 )
 from spacy_sapbert.types import Candidate, LinkedPart
 
 RARITY = WordRarity.in_names(["breast cancer", "cancer of the skin", "cancers", "skin"])
+
+
+def rows_of(kb, parts, text):
+    return CandidateFeatures(kb, RARITY)(parts, DocumentEvidence.of(parts, text))
+
+
 NAMES = [name for names in FEATURES.values() for name in names]
 
 
@@ -106,7 +112,7 @@ def test_letters():
 def test_what_is_known_of_candidates(small_kb):
     first = Candidate("D001943", 0.9, "Breast Neoplasms", 0.8, 0.7, 0.5, 2.5)
     second = Candidate("D010051", 0.7, "ovarian cancer", 0.75, 0.9)
-    rows = CandidateFeatures(small_kb, RARITY)([part("breast tumor", first, second)], "A breast tumor.")
+    rows = rows_of(small_kb, [part("breast tumor", first, second)], "A breast tumor.")
     assert rows.shape == (2, N_FEATURES)
     assert column(rows, "score") == [0.9, 0.7]
     assert column(rows, "score_lead") == pytest.approx([0.2, -0.2])
@@ -123,7 +129,7 @@ def test_what_is_known_of_candidates(small_kb):
 
 def test_equal_values_lead_by_nothing_and_a_single_candidate_by_one(small_kb):
     pair = [Candidate("D003139", 0.9, "cold"), Candidate("D003080", 0.9, "cold")]
-    rows = CandidateFeatures(small_kb, RARITY)([part("cold", *pair), part("Cold", pair[0])], "")
+    rows = rows_of(small_kb, [part("cold", *pair), part("Cold", pair[0])], "")
     assert column(rows, "score_lead") == [0, 0, 1]
     assert column(rows, "same_name") == [2, 2, 1]
 
@@ -131,16 +137,16 @@ def test_equal_values_lead_by_nothing_and_a_single_candidate_by_one(small_kb):
 def test_the_document_speaks_for_concepts_of_other_texts(small_kb):
     cancer, breast = Candidate("D009369", 0.9, "cancer"), Candidate("D001943", 0.8, "breast cancer")
     parts = [part("cancer", cancer, breast), part("Cancer", cancer), part("carcinoma of breast", breast)]
-    rows = CandidateFeatures(small_kb, RARITY)(parts, "Cancer. This carcinoma of breast is a cancer.")
+    rows = rows_of(small_kb, parts, "Cancer. This carcinoma of breast is a cancer.")
     assert column(rows, "elsewhere") == [0, 1, 0, 0]
     assert column(rows, "words_elsewhere") == [0, 1, 0, 1]
-    assert linked_texts(parts) == {
+    assert DocumentEvidence.of(parts, "").linked == {
         "D009369": {"cancer": "cancer"},
         "D001943": {"carcinoma of breast": "carcinoma of breast"},
     }
 
 
 def test_texts_without_candidates_have_no_rows(small_kb):
-    assert CandidateFeatures(small_kb, RARITY)([part("x")], "x").shape == (0, N_FEATURES)
-    rows = CandidateFeatures(small_kb, RARITY)([part("x"), part("cold", Candidate("D003139", 0.9, "cold"))], "x")
+    assert rows_of(small_kb, [part("x")], "x").shape == (0, N_FEATURES)
+    rows = rows_of(small_kb, [part("x"), part("cold", Candidate("D003139", 0.9, "cold"))], "x")
     assert column(rows, "score") == [0.9]

@@ -1,10 +1,13 @@
 """Reranker: what it chooses, says and saves."""
 
+import time
+
 import numpy as np
 import pytest
 
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.linking.linker import Linker, MentionQuery
+from spacy_sapbert.linking.parameters import THRESHOLD
 from spacy_sapbert.linking.rerank_features import FEATURES, CandidateFeatures, WordRarity
 from spacy_sapbert.linking.reranker import RERANKER_FILE, Reranker, choose
 from spacy_sapbert.linking.storage import open_generator
@@ -67,6 +70,22 @@ def test_each_group_is_said_in_words(features, feature, above, said):
     assert found.reasons[1] == said
 
 
+@pytest.mark.slow
+def test_the_time_is_linear(features):
+    reranker = prefers("words_elsewhere", 0.5)
+
+    def seconds(n):
+        words = [f"w{number}" for number in range(n)]
+        parts = [PART._replace(text=f"cancer {word}") for word in words]
+        started = time.process_time()
+        found = reranker.rerank(parts, f"breast {' '.join(words)}", features)
+        assert all(part.reasons for part in found)
+        return time.process_time() - started
+
+    seconds(100)
+    assert seconds(4000) < 12 * max(seconds(1000), 0.05)
+
+
 def test_nothing_changes_without_a_reason(features):
     assert prefers("words_elsewhere", 0.5).rerank([PART, PART], "A cancer.", features) == [PART, PART]
     assert Reranker.undecided().rerank([PART], "A cancer of the breast.", features) == [PART]
@@ -104,12 +123,45 @@ def test_a_linker_reranks_if_its_settings_say_so(small_kb):
     assert linker.links(link(linker))[0].concept_id == "D009369"
 
 
-def test_a_candidate_below_the_threshold_is_not_linked(small_kb):
+def test_a_chosen_candidate_below_the_threshold_is_not_linked(small_kb):
     linker = Linker(open_generator(small_kb, None, sparse=True))
     linker.settings.threshold = 0.99
     with linker.reranking(prefers("words_elsewhere", 0.5)):
-        (found,) = linker.links(link(linker))
-    assert (found.concept_id, found.reasons) == ("D009369", ())
+        parts = link(linker)
+        (found,) = linker.links(parts)
+        assert linker.kb_ents(parts) == []
+    assert (found.concept_id, found.reasons) == (None, ())
+    assert found.rejected.concept_id == "D001943"
+    assert found.reason.startswith("the score of the chosen candidate 0.")
+    assert linker.links(link(linker))[0].concept_id == "D009369"
+
+
+def test_what_was_overruled_comes_after_what_was_chosen(small_kb):
+    linker = Linker(open_generator(small_kb, None, sparse=True))
+    linker.settings.threshold = 0.1
+    whole = LinkedPart("cold", None, (Candidate("D003139", 0.95, "cold"),))
+    chosen = PART._replace(candidates=(BREAST, CANCER), reasons=("instead",))
+    ids = [concept_id for concept_id, _ in linker.kb_ents((chosen, whole))]
+    assert ids == ["D003139", "D001943", "D009369"]
+
+
+def test_a_calibration_holds_with_the_reranker_only(small_kb):
+    linker = Linker(open_generator(small_kb, None, sparse=True))
+    fitted = {"threshold": 0.3, "probabilities": ((0.0, 0.0), (1.0, 1.0)), "sparse_share": 1.0, "reranked": True}
+    linker.stored_parameters = linker.stored_parameters._replace(**fitted)
+    linker.reranker = prefers("names", 2.0)
+    assert linker.threshold == 0.3
+    linker.settings.selection.rerank = False
+    assert linker.threshold == THRESHOLD
+    linker.settings.selection.rerank = True
+    linker.reranker = None
+    assert linker.parameters.probabilities is None
+
+
+def test_each_document_needs_its_text(small_kb):
+    linker = Linker(open_generator(small_kb, None, sparse=True))
+    with linker.reranking(Reranker.undecided()), pytest.raises(ValueError, match="shorter"):
+        linker.link([[], []], ["one"])
 
 
 # --- saving

@@ -67,6 +67,8 @@ def test_without_rows_there_is_no_prediction():
         ({"thresholds": np.zeros((2, 2))}, "fit together"),
         ({"values": np.full((2, 7), np.inf)}, "no number"),
         ({"values": np.zeros((2, 6))}, "fit together"),
+        ({"features": np.zeros((2, 3))}, "wrong type"),
+        ({"values": np.zeros((2, 7), np.int64)}, "wrong type"),
     ],
 )
 def test_damaged_trees_are_refused(damage, reason):

@@ -12,6 +12,7 @@ from spacy_sapbert.corpora.docs import to_doc
 from spacy_sapbert.corpora.examples import mention_corpus
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.errors import SapbertError, TrainingDataError
+from spacy_sapbert.linking.reranker import Reranker
 from spacy_sapbert.training import linker_trainer
 from spacy_sapbert.types import AnnotatedDocument, Mention
 from spacy_sapbert.vectors.faiss_index import FaissVectors
@@ -401,6 +402,24 @@ def test_a_reranker_is_trained_when_the_linker_is_saved(reranking, numbered, tmp
     assert link.reasons
     copied = pickle.loads(pickle.dumps(again))
     assert linker_of(copied).linker.reranker is not None
+
+
+def test_a_reranker_of_calibrate_is_saved_until_training_goes_on(make, corpus, tmp_path):
+    nlp = make()
+    train(nlp, corpus, steps=1)
+    linker_of(nlp).linker.reranker = Reranker.undecided()
+    nlp.to_disk(tmp_path / "one")
+    assert linker_of(spacy.load(tmp_path / "one")).linker.reranker is not None
+    train(nlp, corpus, steps=1)
+    nlp.to_disk(tmp_path / "two")
+    assert linker_of(spacy.load(tmp_path / "two")).linker.reranker is None
+
+
+def test_another_vocabulary_drops_the_reranker(make, kb):
+    nlp = make()
+    linker_of(nlp).linker.reranker = Reranker.undecided()
+    linker_of(nlp).set_kb(kb)
+    assert linker_of(nlp).linker.reranker is None
 
 
 def test_with_too_little_text_the_encoder_is_saved_without_a_reranker(make, corpus, tmp_path):

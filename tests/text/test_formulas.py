@@ -23,6 +23,9 @@ from spacy_sapbert.text.formulas import MAX_LENGTH, formula_name
         ("K(+)", "potassium"),
         ("Cl-", "chloride"),
         ("SO4(2−)", "sulfate"),
+        ("Cl–", "chloride"),
+        ("Mg 2+", "magnesium"),
+        ("I-", "iodide"),
         ("HCO3-", "bicarbonate"),
         ("NH4+", "ammonium"),
         # salts and other compounds
@@ -32,6 +35,7 @@ from spacy_sapbert.text.formulas import MAX_LENGTH, formula_name
         ("KMnO4", "potassium permanganate"),
         ("H2O2", "hydrogen peroxide"),
         ("CCl4", "carbon tetrachloride"),
+        ("KI", "potassium iodide"),
         # case counts
         ("Co", "cobalt"),
         ("CO", "carbon monoxide"),
@@ -44,9 +48,13 @@ def test_formulas_have_names(formula, name):
     assert formula_name(formula) == name
 
 
-@pytest.mark.parametrize(
-    "text", ["", "na", "DOX", "AZT", "Nausea", "Cancer", "NaX", "Ca3+-", "2", "+", "H5N1", "T-cell"]
-)
+NO_FORMULAS = ["", "na", "Nausea", "Cancer", "NaX", "Ca3+-", "2", "+", "H5N1", "T-cell", "Na-", "O2-", "Co I", "3H"]
+DRUGS = ["DOX", "AZT", "S-1", "W-7", "H-7", "C-3", "K-2"]
+SHORT_FORMS = ["KS", "US", "VI", "UI", "HF", "K S"]
+RIBOSOMES = ["16S", "18S", "28S", "40S", "5S", "2B"]
+
+
+@pytest.mark.parametrize("text", [*NO_FORMULAS, *DRUGS, *SHORT_FORMS, *RIBOSOMES])
 def test_other_texts_have_none(text):
     assert formula_name(text) is None
 
