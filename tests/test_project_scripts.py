@@ -199,6 +199,7 @@ def test_a_table_of_names_that_was_cut_off_is_told(tmp_path):
     assert not (tmp_path / "out.tsv").exists()
 
 
+@pytest.mark.slow
 def test_corpora_are_split_by_ids(tmp_path):
     docs = []
     for doc_id in ("1", "2", "3", "4"):
@@ -243,6 +244,7 @@ def test_cleaning_leaves_assets(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["assets", "project.yml"]
 
 
+@pytest.mark.slow
 def test_word_vectors_know_pieces_of_words(tmp_path, small_kb):
     pytest.importorskip("floret")
     # floret needs some thousands of words to learn anything

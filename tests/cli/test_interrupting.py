@@ -93,6 +93,7 @@ def whole(linking_folder, tmp_path_factory):
     return source, (folder / "out.tsv").read_bytes(), summary
 
 
+@pytest.mark.slow
 def test_a_run_that_is_killed(whole, linking_folder, tmp_path):
     source, wanted, summary = whole
     output = tmp_path / "out.tsv"
@@ -131,7 +132,7 @@ def test_a_run_that_is_killed_at_twenty_random_moments(whole, n_process, linking
     ("number", "n_process"),
     [
         (signal.SIGINT, 1),
-        (signal.SIGTERM, 2),
+        pytest.param(signal.SIGTERM, 2, marks=pytest.mark.slow),
         pytest.param(signal.SIGTERM, 1, marks=pytest.mark.slow),
         pytest.param(signal.SIGINT, 2, marks=pytest.mark.slow),
     ],

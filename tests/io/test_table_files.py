@@ -107,6 +107,7 @@ def test_a_quotation_mark_that_is_not_closed_is_reported(read, told):
     assert "line 3: the text from here to line 4 is not a row" in told()
 
 
+@pytest.mark.slow
 def test_a_cell_of_a_hundred_megabytes_is_read(read, problems):
     size = 100_000_000
     (document,) = read("a.csv", b'id,text\nx,"' + b"flu " * (size // 4) + b'"\n')

@@ -201,6 +201,7 @@ def test_a_damaged_knowledge_base(small_kb, tmp_path):
         pass
 
 
+@pytest.mark.slow
 def test_two_releases_of_the_disease_ontology(data_dir, tmp_path, difference):
     """The release of 2016 against itself with edits, whose effect is known."""
     path = data_dir / "vocabularies/doid/doid-2016-03-04.obo.gz"
