@@ -2,8 +2,8 @@
 
 Diseases are linked to MEDIC and chemicals to those of MeSH: to the vocabulary alone, and with the training mentions as
 names. The linker is untrained and knows how often the training set has each concept (μ 0.1). The reranker is trained on
-the training set of the corpus, on that of the other corpus, or on both. Accuracy is that of covered gold mentions, each
-± the standard error over documents. "cv" is cross-validated over the training documents, in texts with a choice.
+the training set of the corpus, or on that of the other corpus. Accuracy is that of covered gold mentions, each ± the
+standard error over documents. "cv" is cross-validated over the training documents, in texts with a choice.
 
     python benchmarks/reranking.py [--data FOLDER] [--encoder NAME|FOLDER]
 """
