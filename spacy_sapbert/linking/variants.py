@@ -7,7 +7,10 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from ..text.formulas import formula_name
+from ..text.languages import ENGLISH, LanguageRules
 from ..text.normalize import biosyn
+from ..text.undefined_forms import likely_long_forms
+from ..text.words import is_acronym
 from ..types import Candidate, LinkedPart
 
 # The score of a composite split is lowered by this for each more plausible split. Fitted on the training parts of
@@ -27,6 +30,7 @@ class MentionVariants(NamedTuple):
         composite_splits: The single mentions of a composite, the most plausible split first.
         name: The name of the vocabulary that `concept_matcher` found here.
         corrections: The spelling corrections of these texts.
+        likely_long_form: Another mention of the document that fits a short form which the document does not define.
     """
 
     text: str
@@ -34,16 +38,47 @@ class MentionVariants(NamedTuple):
     composite_splits: Sequence[tuple[str, ...]] = ()
     name: str | None = None
     corrections: Mapping[str, str] = MappingProxyType({})
+    likely_long_form: str | None = None
 
     def texts(self, *, formulas: bool = True) -> list[str]:
         """Return all texts that `VariantSelector.select` looks up, with or without the names of formulas."""
-        whole = [text for text in (self.text, self.long_form, self.name) if text is not None]
+        forms = (self.text, self.long_form, self.likely_long_form, self.name)
+        whole = [text for text in forms if text is not None]
         texts = [*whole, *(part for split in self.composite_splits for part in split), *self.corrections.values()]
         return [*texts, *filter(None, map(self.formula_of, texts))] if formulas else texts
 
     def formula_of(self, text: str) -> str | None:
         """Return the name of a chemical formula. A short form that the document defines is none."""
         return formula_name(text) if self.long_form is None else None
+
+
+def with_likely_long_forms(
+    mentions: Sequence[tuple[MentionVariants, str]], rules: LanguageRules = ENGLISH
+) -> list[MentionVariants]:
+    """Return the variants of a document's mentions, each short form without a definition with its likely long form.
+
+    That is the text of another mention with the same label, such as "acute liver failure" for "ALF".
+
+    Args:
+        mentions: The variants and the label of each mention.
+        rules: The rules of the language.
+    """
+    labels = {label for one, label in mentions if _is_undefined(one)}
+    found = {label: _likely_long_forms([one for one, of in mentions if of == label], rules) for label in labels}
+    return [
+        one._replace(likely_long_form=found[label].get(one.text)) if _is_undefined(one) else one
+        for one, label in mentions
+    ]
+
+
+def _likely_long_forms(mentions: Sequence[MentionVariants], rules: LanguageRules) -> dict[str, str]:
+    short_forms = [one.text for one in mentions if _is_undefined(one)]
+    return likely_long_forms(short_forms, (one.text for one in mentions if not is_acronym(one.text)), rules)
+
+
+def _is_undefined(mention: MentionVariants) -> bool:
+    """Return whether a mention is a short form that the document does not define."""
+    return mention.long_form is None and is_acronym(mention.text)
 
 
 class VariantSelector(NamedTuple):
@@ -93,6 +128,9 @@ class VariantSelector(NamedTuple):
         if variants.long_form is not None:
             long = self._part(variants.long_form, variants.long_form, variants, look_up)
             whole = whole if _score(whole) > _score(long) + self.short_form_margin else long
+        elif variants.likely_long_form is not None and not _is_name(whole):
+            long = self._part(variants.likely_long_form, variants.likely_long_form, variants, look_up)
+            whole = long if _score(long) > _score(whole) else whole
         if variants.name is None:
             return whole
         named = whole._replace(candidates=tuple(look_up(variants.name)))
@@ -109,6 +147,12 @@ class VariantSelector(NamedTuple):
         right = variants.corrections[text]
         corrected = LinkedPart(right, long_form, tuple(look_up(right)))
         return corrected if _score(corrected) > _score(written) + self.spelling_margin else written
+
+
+def _is_name(part: LinkedPart) -> bool:
+    """Return whether the text of a part is a name of one of its candidates."""
+    form = biosyn(part.text)
+    return any(biosyn(one.name) == form for one in part.candidates)
 
 
 def _score(part: LinkedPart) -> float:

@@ -40,7 +40,7 @@ def set_kb_ids(doc: Doc, kb_ids: List[str], spans_key: Optional[str]) -> None:
 
 def variants_of(doc: Doc, spans_key: Optional[str], *, resolve_abbreviations: bool = True) -> List["MentionVariants"]:
     """Return the variants of each mention that earlier components found."""
-    from ..linking.variants import MentionVariants
+    from ..linking.variants import MentionVariants, with_likely_long_forms
 
     occurrences = get_abbreviation_occurrences(doc) if resolve_abbreviations else []
     text = doc.text if occurrences else ""  # spaCy builds the text on each access
@@ -51,5 +51,5 @@ def variants_of(doc: Doc, spans_key: Optional[str], *, resolve_abbreviations: bo
         expanded = expand(text, mention.start_char, mention.end_char, occurrences, rules) if occurrences else written
         long_form = expanded if expanded != written else None
         splits, name, corrections = get_composite_splits(mention), get_matched_name(mention), get_corrections(mention)
-        found.append(MentionVariants(written, long_form, splits, name, corrections))
-    return found
+        found.append((MentionVariants(written, long_form, splits, name, corrections), mention.label_))
+    return with_likely_long_forms(found, rules) if resolve_abbreviations else [one for one, _ in found]

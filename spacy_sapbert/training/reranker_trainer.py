@@ -17,7 +17,7 @@ from ..linking.rerank_features import N_FEATURES, CandidateFeatures, DocumentEvi
 from ..linking.reranker import Reranker, choose
 from ..linking.storage import with_mentions
 from ..linking.trees import Trees
-from ..linking.variants import MentionVariants
+from ..linking.variants import MentionVariants, with_likely_long_forms
 from ..metrics.linking_accuracy import gold_concepts
 from ..text.abbreviations import expand, find_definitions, find_occurrences
 from ..text.composites import composite_splits
@@ -191,14 +191,15 @@ def _ranked(linker: Linker, documents: Sequence[AnnotatedDocument]) -> list[Rank
 def mention_queries(document: AnnotatedDocument) -> list[MentionQuery]:
     """Return the gold mentions with their long forms and composite splits, by the rules for English."""
     occurrences = find_occurrences(document.text, find_definitions(document.text))
-    queries = []
+    found = []
     for mention in document.mentions:
         expanded = expand(document.text, mention.start, mention.end, occurrences)
         forms = dict.fromkeys((expanded, mention.text))
         splits = list(dict.fromkeys(split for form in forms for split in composite_splits(form)))
         long_form = expanded if expanded != mention.text else None
-        queries.append(MentionQuery(MentionVariants(mention.text, long_form, splits), mention.label))
-    return queries
+        found.append((MentionVariants(mention.text, long_form, splits), mention.label))
+    labels = [label for _, label in found]
+    return list(map(MentionQuery, with_likely_long_forms(found), labels))
 
 
 def gold_parts(

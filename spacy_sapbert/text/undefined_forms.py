@@ -1,0 +1,53 @@
+"""Find the long form of a short form that a document uses without defining it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from .languages import ENGLISH, LanguageRules
+from .long_forms import find_long_form
+
+# Of the strategies of Ab3P, those with at least this estimated precision.
+MIN_PRECISION = 0.9
+# Texts that start with the same letter. This bounds the work on a document with very many of them.
+MOST_TEXTS = 64
+
+
+def likely_long_forms(
+    short_forms: Iterable[str], texts: Iterable[str], rules: LanguageRules = ENGLISH
+) -> dict[str, str]:
+    """Return for each short form the text that fits it best: "acute liver failure" for "ALF".
+
+    A text fits if it would be the long form in a definition. Among several, the one with the most precise strategy is
+    taken, and the first one of these.
+
+    Args:
+        short_forms: Short forms without a definition.
+        texts: Possible long forms, in the order of the document.
+        rules: The rules of the language.
+
+    Returns:
+        The long forms, by short form. Short forms without a fitting text are left out.
+    """
+    starting: dict[str, list[str]] = {}
+    for text in dict.fromkeys(texts):
+        of_letter = starting.setdefault(_first_letter(text), [])
+        if len(of_letter) < MOST_TEXTS:
+            of_letter.append(text)
+    found = {}
+    for short in dict.fromkeys(short_forms):
+        precisions = {text: _fit(short, text, rules) for text in starting.get(_first_letter(short), ())}
+        best = max(precisions, key=precisions.__getitem__, default=None)
+        if best is not None and precisions[best]:
+            found[short] = best
+    return found
+
+
+def _fit(short: str, text: str, rules: LanguageRules) -> float:
+    """Return the estimated precision of a whole text as the long form, or 0 if it does not fit."""
+    found = find_long_form(short, text, MIN_PRECISION, rules)
+    return found.precision if found and found.start == 0 else 0.0
+
+
+def _first_letter(text: str) -> str:
+    return next(filter(str.isalnum, text.casefold()), "")
