@@ -10,8 +10,9 @@ from spacy.tokens import Doc
 
 from ..types import SCORE_DIGITS
 from .concept_set import ConceptSet
+from .phrases import Characters
 from .signal_weights import SignalWeights
-from .signals.signal import Characters, Signal, View
+from .signals.signal import Signal, View
 from .training_counts import DocumentCounts
 
 CANDIDATES = 60  # of each signal

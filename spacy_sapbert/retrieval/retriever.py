@@ -27,8 +27,10 @@ from ..vectors.storage import VECTORS_FOLDER
 from ..vectors.stored import COMPRESSION
 from .concept_set import ConceptSet
 from .concept_vectors import ConceptVectors
+from .mention_model import MentionModel
 from .ranker import ConceptRanker, RankedConcept
 from .settings import RetrieverSettings
+from .phrases import Characters
 from .signal_weights import SignalWeights
 from .signals.document import DocumentSignal, EncodeDocuments
 from .signals.mentions import MentionsSignal
@@ -36,7 +38,7 @@ from .signals.near_names import LikelyNames, NearNames
 from .signals.phrases import PhrasesSignal
 from .signals.prior import PriorSignal
 from .signals.sentences import SentencesSignal
-from .signals.signal import Characters, Signal
+from .signals.signal import Signal
 from .training_counts import TrainingCounts
 
 NAMES_FOR_A_SENTENCE = 200
@@ -65,6 +67,7 @@ class Retriever:
         encode_documents: A function that encodes documents instead of `document_encoder`.
         labels: The ids that select the concepts; None for all of the vocabulary.
         counts: Counts from annotated documents.
+        mention_model: Estimates from these counts how likely a phrase is a mention.
         stored_weights: The fitted weights of the signals.
     """
 
@@ -81,6 +84,7 @@ class Retriever:
     encode_documents: EncodeDocuments | None = None
     labels: list[str] | None = None
     counts: TrainingCounts | None = None
+    mention_model: MentionModel | None = None
     stored_weights: SignalWeights | None = None
     _ranker: ConceptRanker | None = field(default=None, init=False)
     _filtered: tuple[frozenset[str], Retriever] | None = field(default=None, init=False)
@@ -193,7 +197,7 @@ class Retriever:
             "sentences": lambda: SentencesSignal(
                 NearNames(_required(self.name_vectors), self.concepts, NAMES_FOR_A_SENTENCE)
             ),
-            "phrases": lambda: PhrasesSignal(self._names_of_phrases(), self.counts),
+            "phrases": lambda: PhrasesSignal(self._names_of_phrases(), self.counts, self.mention_model),
             "mentions": lambda: MentionsSignal(self.concepts, self.spans_key),
             "prior": lambda: PriorSignal(self.concepts, self.counts),
         }
@@ -212,9 +216,9 @@ class Retriever:
 
     # --- what training changes
 
-    def set_counts(self, counts: TrainingCounts) -> None:
-        """Set the counts from annotated documents."""
-        self.counts = counts
+    def set_counts(self, counts: TrainingCounts, mention_model: MentionModel | None = None) -> None:
+        """Set the counts from annotated documents, and the mention model that uses them."""
+        self.counts, self.mention_model = counts, mention_model
         self._discard_signals()
 
     def add_training_mentions(self, documents: Iterable[AnnotatedDocument]) -> None:

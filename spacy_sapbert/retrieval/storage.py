@@ -23,6 +23,7 @@ from ..vectors.ngram_index import cached_ngram_index, open_ngram_index, save_ngr
 from ..vectors.storage import FLAT, open_index, save_index
 from .concept_set import ConceptSet
 from .concept_vectors import ConceptVectors, cached_concept_vectors
+from .mention_model import MentionModel
 from .retriever import FEW_NAMES, Retriever
 from .settings import ConceptVectorSettings
 from .signal_weights import SignalWeights
@@ -91,7 +92,8 @@ def with_vocabulary(
     _open_vectors(other, types, index, vectors or ConceptVectorSettings(), "the pipeline's own")
     if retriever.document_encoder and retriever.document_encoder.encoder is not retriever.encoder:
         other.document_encoder = retriever.document_encoder
-    other.counts, other.stored_weights = retriever.counts, retriever.stored_weights
+    other.counts, other.mention_model = retriever.counts, retriever.mention_model
+    other.stored_weights = retriever.stored_weights
     return other
 
 
@@ -145,6 +147,7 @@ def save_retriever(retriever: Retriever, folder: Path, assets: AssetWriter, inde
         save_encoder(retriever.document_encoder.encoder, assets, DOCUMENT_ENCODER)
     fitted = {
         "counts": retriever.counts.as_json() if retriever.counts else None,
+        "mention_model": retriever.mention_model._asdict() if retriever.mention_model else None,
         "weights": retriever.stored_weights._asdict() if retriever.stored_weights else None,
     }
     with replacing(folder / FITTED_FILE) as temporary:
@@ -211,8 +214,9 @@ def load_retriever(
 def _load_fitted(retriever: Retriever, path: Path) -> None:
     try:
         fitted: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        counts, weights = fitted["counts"], fitted["weights"]
+        counts, mention_model, weights = (fitted[name] for name in ("counts", "mention_model", "weights"))
         retriever.counts = TrainingCounts(**counts) if counts else None
+        retriever.mention_model = MentionModel.from_json(mention_model) if mention_model else None
         retriever.stored_weights = SignalWeights.from_json(weights) if weights else None
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise SapbertError(Errors.E306.format(path=path, reason=repr(error))) from error

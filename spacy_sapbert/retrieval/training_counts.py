@@ -1,13 +1,71 @@
-"""Counts from annotated documents: how often annotators mark concepts and texts."""
+"""Counts from annotated documents: how often annotators mark concepts, texts and words."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple
 
-ADDED = 3.0  # pseudo-occurrences of each text, annotated at the average rate
+from spacy.tokens import Doc
+
+from ..text.normalize import lower
+from ..types import Mention
+from .phrases import phrases, words_of
+
+ADDED = 3.0  # pseudo-occurrences of each text or word, annotated at the average rate
+
+
+class WordCounts(NamedTuple):
+    """How often words occur, and how often annotators mark them.
+
+    Attributes:
+        seen: All occurrences.
+        inside: Occurrences inside a mention.
+        first: Occurrences at the beginning of a mention.
+        last: Occurrences at the end of a mention.
+    """
+
+    seen: Counter[str]
+    inside: Counter[str]
+    first: Counter[str]
+    last: Counter[str]
+
+    @classmethod
+    def of(cls, text: str, mentions: Iterable[tuple[int, int]]) -> WordCounts:
+        """Count the words of a document.
+
+        Args:
+            text: The document.
+            mentions: The character offsets of its mentions. Those that cut a word are left out.
+        """
+        words = words_of(text)
+        starts = {word.start: place for place, word in enumerate(words)}
+        ends = {word.end: place for place, word in enumerate(words)}
+        found = {(starts[start], ends[end]) for start, end in mentions if start in starts and end in ends}
+        changes = Counter(first for first, _ in found)
+        changes.subtract(last + 1 for _, last in found)
+        marked = accumulate(changes[place] for place in range(len(words)))
+        return cls(
+            Counter(word.text for word in words),
+            Counter(word.text for word, n in zip(words, marked, strict=True) if n),
+            Counter(words[first].text for first, _ in found),
+            Counter(words[last].text for _, last in found),
+        )
+
+    def add(self, other: WordCounts) -> None:
+        """Add the counts of another document."""
+        for mine, more in zip(self, other, strict=True):
+            mine.update(more)
+
+    @classmethod
+    def none(cls) -> WordCounts:
+        """Return new counts of no document."""
+        return cls(Counter(), Counter(), Counter(), Counter())
+
+
+NO_WORDS = WordCounts.none()
 
 
 class DocumentCounts(NamedTuple):
@@ -17,14 +75,26 @@ class DocumentCounts(NamedTuple):
         concepts: The ids annotated in it.
         texts: How often each text occurs that may be a mention.
         marked: How often each of these texts is annotated.
+        words: The counts of its words.
     """
 
     concepts: frozenset[str]
     texts: Counter[str]
     marked: Counter[str]
+    words: WordCounts = NO_WORDS
 
 
 NOTHING = DocumentCounts(frozenset(), Counter(), Counter())
+
+
+def count_document(doc: Doc, mentions: Sequence[Mention]) -> DocumentCounts:
+    """Count one annotated document. Mentions without an id do not count."""
+    mentions = [mention for mention in mentions if mention.ids]
+    texts = Counter({phrase.text: len(phrase.spans) for phrase in phrases(doc)})
+    marked = Counter(lower(mention.text) for mention in mentions)
+    texts |= marked  # a mention may be longer than a phrase, or end with a stop word
+    words = WordCounts.of(doc.text, [(mention.start, mention.end) for mention in mentions])
+    return DocumentCounts(frozenset(id for mention in mentions for id in mention.ids), texts, marked, words)
 
 
 class TrainingCounts:
@@ -35,15 +105,22 @@ class TrainingCounts:
         texts: See `DocumentCounts`.
         marked: See `DocumentCounts`.
         share: The share of possible mentions that are annotated.
+        words: See `DocumentCounts`.
     """
 
     def __init__(
-        self, concepts: Mapping[str, int], texts: Mapping[str, int], marked: Mapping[str, int], share: float
+        self,
+        concepts: Mapping[str, int],
+        texts: Mapping[str, int],
+        marked: Mapping[str, int],
+        share: float,
+        words: Sequence[Mapping[str, int]] = (),
     ) -> None:
         self.concepts = concepts
         self.texts = texts
         self.marked = marked
         self.share = share
+        self.words = WordCounts(*map(Counter, words)) if words else WordCounts.none()
 
     @classmethod
     def of(cls, documents: Iterable[DocumentCounts]) -> TrainingCounts:
@@ -54,12 +131,14 @@ class TrainingCounts:
         concepts: Counter[str] = Counter()
         texts: Counter[str] = Counter()
         marked: Counter[str] = Counter()
+        words = WordCounts.none()
         for document in documents:
             concepts.update(document.concepts)
             texts.update(document.texts)
             marked.update(document.marked)
+            words.add(document.words)
         share = (marked.total() + 1) / (texts.total() + 2)
-        return cls(concepts, {text: n for text, n in texts.items() if n > 1 or marked[text]}, +marked, share)
+        return cls(concepts, {text: n for text, n in texts.items() if n > 1 or marked[text]}, +marked, share, words)
 
     def documents_with(self, ids: Iterable[str], own: DocumentCounts = NOTHING) -> int:
         """Return the number of other documents in which a concept with these ids is annotated."""
@@ -77,13 +156,21 @@ class TrainingCounts:
         """
         marked = max(0, self.marked.get(text, 0) - own.marked[text])
         share = (marked + ADDED * self.share) / (self.occurrences(text, own) + ADDED)
-        return _log_odds(share) - _log_odds(self.share)
+        return log_odds(share) - log_odds(self.share)
+
+    def known(self, text: str, own: DocumentCounts = NOTHING) -> tuple[float, bool]:
+        """Return `log_odds` of a text, and whether it occurs in other documents."""
+        if text not in self.texts and text not in self.marked:
+            return 0.0, False
+        return self.log_odds(text, own), self.occurrences(text, own) > 0
 
     def as_json(self) -> dict[str, Any]:
         """Return the counts as JSON has them."""
-        return {name: value if name == "share" else dict(value) for name, value in vars(self).items()}
+        maps = {name: dict(getattr(self, name)) for name in ("concepts", "texts", "marked")}
+        return {**maps, "share": self.share, "words": list(map(dict, self.words))}
 
 
-def _log_odds(share: float) -> float:
+def log_odds(share: float) -> float:
+    """Return the log odds of a share, within bounds."""
     share = min(max(share, 1e-4), 1 - 1e-3)
     return math.log(share / (1 - share))

@@ -16,11 +16,12 @@ from ..corpora.docs import WEIGHT, from_doc, is_augmented
 from ..encoders.thinc_layer import DocumentModel, document_model
 from ..errors import Errors, TrainingDataError, Warnings
 from ..kb.ids import some_ids
+from ..retrieval.mention_model import MentionModel, phrase_features
+from ..retrieval.phrases import phrases
 from ..retrieval.ranker import Candidates
 from ..retrieval.retriever import Retriever
 from ..retrieval.signal_weights import SignalWeights
-from ..retrieval.signals.phrases import count_document
-from ..retrieval.training_counts import DocumentCounts, TrainingCounts
+from ..retrieval.training_counts import DocumentCounts, TrainingCounts, count_document
 from ..text.hashing import hash64
 from ..types import AnnotatedDocument
 from .document_loss import DocumentLoss
@@ -123,10 +124,23 @@ class RetrieverTrainer:
         self.held_out = {}
         self._upstream = upstream
         manual = [(doc, document) for doc, document in documents if not is_augmented(doc)]
-        self._counts = {_key(doc): _count(doc, document) for doc, document in manual}
-        self.retriever.set_counts(TrainingCounts.of(self._counts.values()))
+        self._counts = {_key(doc): count_document(doc, document.mentions) for doc, document in manual}
+        counts = TrainingCounts.of(self._counts.values())
+        model = self._fit_mention_model(manual, counts) if "phrases" in self.retriever.signals else None
+        self.retriever.set_counts(counts, model)
         if self.settings.add_training_mentions:
             self.retriever.add_training_mentions(document for _, document in manual)
+
+    def _fit_mention_model(
+        self, documents: Sequence[tuple[Doc, AnnotatedDocument]], counts: TrainingCounts
+    ) -> MentionModel | None:
+        """Fit how likely phrases are mentions. The counts of a document leave out its own."""
+        features, is_mention = [], []
+        for doc, document in documents:
+            found, own = phrases(doc), self._counts[_key(doc)]
+            features.append(phrase_features(document.text, found, counts, own))
+            is_mention.append(np.array([own.marked[one.text] > 0 for one in found], dtype=bool))
+        return MentionModel.fit(np.concatenate(features), np.concatenate(is_mention))
 
     def training_documents(self, examples: Sequence[Example]) -> list[TrainingDocument]:
         """Select the documents to train on. Held-out documents are kept, to weigh the signals.
@@ -146,7 +160,8 @@ class RetrieverTrainer:
         return documents
 
     def _is_held_out(self, key: int) -> bool:
-        return hash64(f"{self.settings.seed} {key}") / 2**64 < self.settings.held_out
+        """Return whether a document fits the weights. All do if there is no encoder to train."""
+        return self.model is None or hash64(f"{self.settings.seed} {key}") / 2**64 < self.settings.held_out
 
     def _weight(self, reference: Doc) -> float:
         if is_augmented(reference) and self.settings.augmented_weight is not None:
@@ -240,8 +255,3 @@ class RetrieverTrainer:
 
 def _key(doc: Doc) -> int:
     return hash64(doc.text)
-
-
-def _count(doc: Doc, document: AnnotatedDocument) -> DocumentCounts:
-    mentions = [mention for mention in document.mentions if mention.ids]
-    return count_document(doc, [one.text for one in mentions], [one_id for one in mentions for one_id in one.ids])

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from spacy_sapbert.linking.variants import MentionVariants, VariantSelector
+from spacy_sapbert.linking.variants import MentionVariants, VariantSelector, with_likely_long_forms
 from spacy_sapbert.types import Candidate, LinkedPart
 
 
@@ -46,6 +46,37 @@ def test_the_vocabulary_must_have_the_name_of_a_formula():
     assert part.text == "sodium"
     (part,) = VariantSelector(0.0, 0.0, formulas=False).select(MentionVariants("Na"), candidates.__getitem__)
     assert part.text == "Na"
+
+
+def likely(*mentions):
+    found = with_likely_long_forms([(MentionVariants(*variants), label) for label, *variants in mentions])
+    return [one.likely_long_form for one in found]
+
+
+def test_the_likely_long_form_of_an_undefined_short_form():
+    failure = ("Disease", "acute liver failure")
+    assert likely(("Disease", "ALF"), failure, ("Disease", "fever")) == ["acute liver failure", None, None]
+    assert likely(failure, ("Gene", "ALF")) == [None, None]  # another label
+    assert likely(failure, ("Disease", "ALF", "alfalfa fever")) == [None, None]  # the document defines it
+    assert likely(("Disease", "ALF"), ("Disease", "ALIF")) == [None, None]  # no long form either
+    assert likely() == []
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        ({"ALF": ("ALP", 0.5), "acute liver failure": ("Liver Failure", 0.9)}, "acute liver failure"),
+        ({"ALF": ("Alf", 0.7), "acute liver failure": ("Liver Failure", 0.9)}, "ALF"),  # a name of the vocabulary
+        ({"ALF": ("ALP", 0.5), "acute liver failure": ("Liver Failure", 0.5)}, "ALF"),
+        ({"acute liver failure": ("Liver Failure", 0.3)}, "acute liver failure"),
+    ],
+)
+def test_a_likely_long_form_does_not_replace_a_name(found, expected):
+    variants = MentionVariants("ALF", likely_long_form="acute liver failure")
+    candidates = {text: [Candidate("D1", score, name)] for text, (name, score) in found.items()}
+    (part,) = VariantSelector(0.1, 0.0).select(variants, lambda text: candidates.get(text, []))
+    assert part.text == expected
+    assert part.long_form == (None if expected == "ALF" else expected)
 
 
 def test_a_defined_short_form_is_no_formula():

@@ -300,6 +300,15 @@ def test_long_forms_can_be_left_out(nlp, linker, mark):
     assert (ent._.links[0].text, ent._.links[0].long_form) == ("MV patients", None)
 
 
+def test_another_mention_may_be_the_long_form(nlp, linker, mark):
+    text = "Cystic fibrosis is not rare. CyF is"
+    short = nlp(mark(nlp, text, "Cystic fibrosis", "CyF")).ents[1]
+    assert (short.kb_id_, short._.links[0].text, short._.links[0].long_form) == ("D003550", *["Cystic fibrosis"] * 2)
+    assert nlp(mark(nlp, text, "CyF")).ents[0]._.links[0].long_form is None
+    linker.resolve_abbreviations = False
+    assert nlp(mark(nlp, text, "Cystic fibrosis", "CyF")).ents[1]._.links[0].long_form is None
+
+
 def test_a_better_short_form_is_linked(nlp, linker, mark):
     linker.selection.short_form_margin = 0.1
     doc = mark(nlp, "ALL", "ALL")

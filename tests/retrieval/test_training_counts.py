@@ -1,11 +1,14 @@
+import json
 import math
 from collections import Counter
 
 import pytest
+import spacy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacy_sapbert.retrieval.training_counts import DocumentCounts, TrainingCounts
+from spacy_sapbert.retrieval.training_counts import DocumentCounts, TrainingCounts, WordCounts, count_document
+from spacy_sapbert.types import Mention
 
 WORDS = ["cold", "fits", "cancer", "the", "of"]
 
@@ -57,4 +60,34 @@ def test_a_document_can_be_left_out(given_documents):
 @given(st.lists(documents(), min_size=1, max_size=3))
 def test_counts_survive_as_json(given_documents):
     summed = TrainingCounts.of(given_documents)
-    assert vars(TrainingCounts(**summed.as_json())) == vars(summed)
+    assert vars(TrainingCounts(**json.loads(json.dumps(summed.as_json())))) == vars(summed)
+
+
+# --- words
+
+
+def test_words_by_hand():
+    text = "Cold fits and cold feet. A cold"
+    counted = WordCounts.of(text, [(0, 9), (5, 9), (14, 23), (15, 23), (14, 22), (0, 9)])
+    assert counted.seen == {"cold": 3, "fits": 1, "and": 1, "feet": 1, "a": 1}
+    assert counted.inside == {"cold": 2, "fits": 1, "feet": 1}  # the mentions that cut a word do not count
+    assert counted.first == {"cold": 2, "fits": 1}
+    assert counted.last == {"fits": 2, "feet": 1}
+
+
+def test_a_document_is_counted():
+    text = "Cold. A cold and fits of the"
+    spans = [(0, 4, "D1"), (8, 12, "D2"), (17, 28, "D1"), (6, 7, "")]
+    mentions = [Mention(start, end, text[start:end], "Disease", (id,) if id else ()) for start, end, id in spans]
+    counted = count_document(spacy.blank("en").make_doc(text), mentions)
+    assert counted.concepts == {"D1", "D2"}
+    assert counted.texts == {"cold": 2, "cold and fits": 1, "fits": 1, "fits of the": 1}
+    assert counted.marked == {"cold": 2, "fits of the": 1}
+    assert counted.words.inside == {"cold": 2, "fits": 1, "of": 1, "the": 1}
+
+
+def test_known_texts():
+    summed = TrainingCounts.of([counts("", "cold cold fits", "cold")])
+    assert summed.known("cold") == (summed.log_odds("cold"), True)
+    assert summed.known("cold", counts("", "cold cold", "cold")) == (pytest.approx(0.0), False)
+    assert summed.known("other") == (0.0, False)

@@ -168,7 +168,7 @@ def test_what_is_annotated_is_counted_and_becomes_names(trained, concept_phrases
 def test_signals_are_weighed_on_documents_held_out(trained):
     retriever = trained.retriever
     weights = retriever.weights
-    assert weights.signals == (("phrases", 13), ("document", 2), ("prior", 2))
+    assert weights.signals == (("phrases", 16), ("document", 2), ("prior", 2))
     assert retriever.threshold == weights.threshold
     n_held_out = len(trained.held_out)
     assert 0 < n_held_out < 16

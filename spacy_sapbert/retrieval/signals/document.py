@@ -8,8 +8,9 @@ import numpy as np
 from spacy.tokens import Doc
 
 from ..concept_vectors import ConceptVectors
+from ..phrases import Characters
 from ..training_counts import DocumentCounts
-from .signal import Characters, View
+from .signal import View
 
 # returns the unit vectors of the segments of each document, float32, shape (segments, dim)
 EncodeDocuments = Callable[[Sequence[Doc]], list[np.ndarray]]

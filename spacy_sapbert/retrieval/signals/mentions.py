@@ -8,9 +8,9 @@ import numpy as np
 from spacy.tokens import Doc, Span
 
 from ..concept_set import ConceptSet
+from ..phrases import Characters, end_of_beginning
 from ..training_counts import DocumentCounts
-from .phrases import end_of_beginning
-from .signal import Characters, View
+from .signal import View
 
 LINK_WEIGHT = 0.8  # the feature `linked` of a single mention that is linked with a score of 1
 

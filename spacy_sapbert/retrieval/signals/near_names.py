@@ -47,16 +47,12 @@ class NearNames:
                 cosines, rows = self._nearest(vectors[part])
                 for text, *pair in zip(missing[part], rows, cosines, strict=True):
                     near[text] = self._cache[text] = pair[0], pair[1]
-        self._drop_oldest()
+        _drop_oldest(self._cache)
         return near
 
     def forget(self) -> None:
         """Forget the names of earlier texts."""
         self._cache.clear()
-
-    def _drop_oldest(self) -> None:
-        for text in list(self._cache)[: max(0, len(self._cache) - CACHE_SIZE)]:
-            self._cache.pop(text, None)  # another thread may have removed it already
 
     def _nearest(self, queries: np.ndarray) -> Near:
         cosines, rows = self.vectors.nearest(queries, self.n, self.concepts.names)
@@ -106,6 +102,11 @@ class LikelyNames(NearNames):
     def __init__(self, vectors: Index, concepts: ConceptSet, ngrams: NgramIndex, n: int = 10) -> None:
         super().__init__(vectors, concepts, n)
         self.ngrams = ngrams
+        self._found: dict[str, Near] = {}
+
+    def forget(self) -> None:
+        super().forget()
+        self._found.clear()
 
     def find(self, texts: Iterable[str], likely: Collection[str]) -> dict[str, Near]:
         """Return the rows and cosines of near names, as a call does, for texts that have any.
@@ -115,17 +116,17 @@ class LikelyNames(NearNames):
             likely: Those that are searched for. Of any other text, only names that equal it are found.
         """
         unique = list(dict.fromkeys(texts))
-        near = {text: found for text in unique if (found := self._cache.get(text)) is not None}
+        near = {text: found for text in unique if (found := self._found.get(text)) is not None}
         missing = [text for text in unique if text not in near]
         if missing:
             searched = [text in likely for text in missing]
             rows, cosines = self._find(missing, np.array(searched))
             for text, is_likely, *pair in zip(missing, searched, rows, cosines, strict=True):
                 if pair[0][0] >= 0:
-                    near[text] = self._cache[text] = pair[0], pair[1]
+                    near[text] = self._found[text] = pair[0], pair[1]
                 elif is_likely:
-                    self._cache[text] = NONE
-        self._drop_oldest()
+                    self._found[text] = NONE
+        _drop_oldest(self._found)
         return {text: pair for text, pair in near.items() if pair is not NONE}
 
     def _find(self, texts: Sequence[str], likely: np.ndarray) -> Near:
@@ -161,6 +162,11 @@ class LikelyNames(NearNames):
         best[0][which[kept], places[kept]] = rows[kept]
         best[1][which[kept], places[kept]] = cosines[kept]
         return best
+
+
+def _drop_oldest(cache: dict[str, Near]) -> None:
+    for text in list(cache)[: max(0, len(cache) - CACHE_SIZE)]:
+        cache.pop(text, None)  # another thread may have removed it already
 
 
 def _unique_pairs(which: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

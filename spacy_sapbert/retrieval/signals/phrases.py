@@ -2,135 +2,40 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate
-from typing import NamedTuple
+from types import MappingProxyType
 
 import numpy as np
 from spacy.lang.en.stop_words import STOP_WORDS
 from spacy.tokens import Doc
 
-from ...text.composites import composite_splits
 from ...text.normalize import lower
+from ..mention_model import MentionModel, phrase_features
+from ..phrases import SEPARATORS, Characters, Phrase, phrases
 from ..training_counts import NOTHING, DocumentCounts, TrainingCounts
 from .near_names import LikelyNames, Near, NearNames
-from .signal import Characters, View
+from .signal import View
 
-LONGEST = 6  # words
-LONGEST_COMPOSITE = 10
-ENDS = frozenset(".;:!?")
 OCCURRENCE = 0.85  # above this cosine, a phrase counts as an occurrence of the name
 NAME = 0.95  # above this cosine, a phrase counts as a name, and shorter phrases inside it count less
 EQUAL = 1e-6  # cosines with a smaller difference are equal
 INSIDE = 0.1  # subtracted from the similarity of a phrase that is always inside longer names
-_CONNECTOR = re.compile(r"\b(?:and|or|nor)\b|/")
-BEGINNING = 25  # words: the most in the beginning of a document, such as its title
 IS_NAME = 1 - EQUAL * 100  # above this cosine, a phrase equals the name
 # What is searched for in a large vocabulary. The limits were set on training documents, see docs/results.md.
 LONGEST_LIKELY = 5  # words
+LIKELY = 0.02  # a phrase that is a mention with at least this probability is always searched for
 REFUTED = 3  # occurrences in training documents without annotation
 _INNER_WORDS = frozenset({"of", "the"})  # other stop words inside a phrase separate two phrases
-_SEPARATORS = frozenset(',()%=<>"')
-# A composite has no other stop words than these inside, and no separator but the comma.
-_IN_COMPOSITES = frozenset(
-    ("of", "the", "and", "or", "nor", "as", "well", "but", "not", "also", "both", "either", "neither")
-)
-_BARRIERS = (STOP_WORDS - _IN_COMPOSITES) | (_SEPARATORS - {","})
-
-
-class Phrase(NamedTuple):
-    """A text and its occurrences in a document.
-
-    Attributes:
-        text: The lower-case text.
-        spans: The character offsets `start, end` of the occurrences.
-        in_beginning: Whether the first occurrence is in the title or the first sentence.
-    """
-
-    text: str
-    spans: list[Characters]
-    in_beginning: bool
-
-
-def phrases(doc: Doc) -> list[Phrase]:
-    """Return all phrases of a document: runs of one to `LONGEST` words within a clause, in lower case.
-
-    The first and the last word are not stop words. The parts of composites are phrases, too.
-    """
-    text = doc.text
-    found: dict[str, list[Characters]] = {}
-    joined = []
-    form_of = _forms(text)
-    for start, end, is_phrase, is_joined in _runs(doc):
-        if is_joined:
-            joined.append((start, end))
-        if is_phrase:
-            form = form_of(start, end)
-            if len(form) > 1 and not form.isdigit():
-                found.setdefault(form, []).append((start, end))
-    for form, span in _composite_parts(text, joined).items():
-        found.setdefault(form, [span])
-    limit = end_of_beginning(doc)
-    return [Phrase(form, spans, spans[0][0] < limit) for form, spans in found.items()]
-
-
-def _forms(text: str) -> Callable[[int, int], str]:
-    """Return a function that gives the lower-case form of a part of a text."""
-    lowered = text.lower()
-    if len(lowered) == len(text) and " ".join(lowered.split()) == lowered:
-        return lambda start, end: lowered[start:end]  # much faster, since the text as a whole has this form
-    return lambda start, end: lower(text[start:end])
-
-
-def _runs(doc: Doc) -> Iterator[tuple[int, int, bool, bool]]:
-    """Yield each run of words that can be a phrase or a composite: its characters, and which of both it can be."""
-    tokens = [(token.text, token.idx) for token in doc]
-    texts = [one for one, _ in tokens]
-    starts = [start for _, start in tokens]
-    stops = [start + len(one) for one, start in tokens]
-    outer = [any(map(str.isalnum, one)) and one.lower() not in STOP_WORDS for one in texts]
-    clauses = list(accumulate(one in ENDS or one.isspace() for one in texts))
-    # the number of connectors before each token, the last one for the end of the document
-    joints = [0, *accumulate(_CONNECTOR.search(one) is not None for one in texts)]
-    barriers = list(accumulate(one.lower() in _BARRIERS for one in texts))
-    words = [place for place, is_outer in enumerate(outer) if is_outer]
-    for number, first in enumerate(words):
-        for last in words[number : number + LONGEST_COMPOSITE]:
-            length = last - first + 1
-            if length > LONGEST_COMPOSITE or clauses[last] != clauses[first]:
-                break
-            is_joined = joints[last + 1] > joints[first] and barriers[last] == barriers[first]
-            yield starts[first], stops[last], length <= LONGEST, is_joined
-
-
-def _composite_parts(text: str, runs: Iterable[Characters]) -> dict[str, Characters]:
-    """Return the parts of possible composites, such as "brain and lung cancer", with the shortest run of each part."""
-    parts: dict[str, Characters] = {}
-    for start, end in sorted(runs, key=lambda run: (run[1] - run[0], run)):
-        for split in composite_splits(text[start:end], max_splits=1):
-            for part in map(lower, split):
-                if part.count(" ") < LONGEST:
-                    parts.setdefault(part, (start, end))
-    return parts
-
-
-def end_of_beginning(doc: Doc) -> int:
-    """Return the character offset of the end of the title or the first sentence."""
-    for token in doc:
-        if (token.text in ENDS and token.i > 2) or token.i == BEGINNING:
-            return token.idx
-    return len(doc.text)
 
 
 def _is_plain(text: str) -> bool:
     """Return whether a phrase is short, and has only separators inside that names often have."""
     words = text.split()
     inner = STOP_WORDS.intersection(words[1:-1])
-    return len(words) <= LONGEST_LIKELY and inner <= _INNER_WORDS and _SEPARATORS.isdisjoint(text)
+    return len(words) <= LONGEST_LIKELY and inner <= _INNER_WORDS and SEPARATORS.isdisjoint(text)
 
 
 class PhrasesSignal:
@@ -144,35 +49,53 @@ class PhrasesSignal:
     Args:
         near_names: The search for the nearest names.
         counts: How often texts are annotated in the training data.
+        mention_model: Estimates how likely a phrase is a mention; None without training.
     """
 
     name = "phrases"
     features: tuple[str, ...] = (
         "likeness", "near", "nearer", "a name", "often", "in the beginning",
         "marked", "known", "a name but unknown", "often and marked", "words", "length", "inside another",
+        "a mention", "a near mention", "near mentions",
     )  # fmt: skip
     threshold = 0.93
 
-    def __init__(self, near_names: NearNames, counts: TrainingCounts | None = None) -> None:
+    def __init__(
+        self, near_names: NearNames, counts: TrainingCounts | None = None, mention_model: MentionModel | None = None
+    ) -> None:
         self.near_names = near_names
         self.counts = counts
+        self.mention_model = mention_model
 
     def read(self, docs: Sequence[Doc], own: Sequence[DocumentCounts] | None = None) -> list[View]:
         left_out = self._left_out(own) if own else [frozenset()] * len(docs)
         known = own or [NOTHING] * len(docs)
-        near = self._near([phrases(doc) for doc in docs], known)
+        found = [phrases(doc) for doc in docs]
+        likely = [self._mentions(*one) for one in zip(docs, found, known, strict=True)]
+        near = self._near(found, likely, known)
         return [
             PhraseView(
                 [phrase for phrase, _ in of_doc],
                 self.near_names.matching_entries([pair for _, pair in of_doc], without),
                 self.counts,
                 counts,
+                mentions,
             )
-            for of_doc, without, counts in zip(near, left_out, known, strict=True)
+            for of_doc, without, counts, mentions in zip(near, left_out, known, likely, strict=True)
         ]
 
+    def _mentions(self, doc: Doc, found: Sequence[Phrase], own: DocumentCounts) -> dict[str, float]:
+        """Return how likely each phrase is a mention, by its text. Without training, that is unknown."""
+        if self.mention_model is None or self.counts is None:
+            return {}
+        probabilities = self.mention_model.probabilities(phrase_features(doc.text, found, self.counts, own))
+        return dict(zip((one.text for one in found), probabilities.tolist(), strict=True))
+
     def _near(
-        self, found: Sequence[Sequence[Phrase]], own: Sequence[DocumentCounts]
+        self,
+        found: Sequence[Sequence[Phrase]],
+        likely: Sequence[Mapping[str, float]],
+        own: Sequence[DocumentCounts],
     ) -> list[list[tuple[Phrase, Near]]]:
         """Return for each document the phrases that have near names, with these."""
         texts = [one.text for of_doc in found for one in of_doc]
@@ -180,18 +103,21 @@ class PhrasesSignal:
             near = self.near_names(texts)
             return [[(one, near[one.text]) for one in of_doc] for of_doc in found]
         plain = set(filter(_is_plain, dict.fromkeys(texts)))
-        likely = [
+        alike = [
             {one.text for one in of_doc if one.text in plain and not self._is_refuted(one.text, counts)}
             for of_doc, counts in zip(found, own, strict=True)
         ]
-        near = self.near_names.find(texts, frozenset().union(*likely))
+        mentions = [{text for text, p in of_doc.items() if p > LIKELY} for of_doc in likely]
+        near_mentions = self.near_names(frozenset().union(*mentions))
+        near = self.near_names.find(texts, frozenset().union(*alike))
         return [
             [
                 (one, pair)
                 for one in of_doc
-                if (pair := near.get(one.text)) and (one.text in searched or pair[1][0] > IS_NAME)
+                if (pair := near_mentions[one.text] if one.text in searched else near.get(one.text))
+                and (one.text in some or one.text in searched or pair[1][0] > IS_NAME)
             ]
-            for of_doc, searched in zip(found, likely, strict=True)
+            for of_doc, some, searched in zip(found, alike, mentions, strict=True)
         ]
 
     def _is_refuted(self, text: str, own: DocumentCounts) -> bool:
@@ -225,6 +151,7 @@ class PhraseView:
             and the cosine (float32).
         counts: How often texts are annotated in the training data.
         own: The counts of this document, if it belongs to the training data.
+        mentions: How likely phrases are mentions, by their text. Phrases that are not known have 0.
     """
 
     def __init__(
@@ -233,10 +160,12 @@ class PhraseView:
         pairs: tuple[np.ndarray, np.ndarray, np.ndarray],
         counts: TrainingCounts | None,
         own: DocumentCounts,
+        mentions: Mapping[str, float] = MappingProxyType({}),
     ) -> None:
         self._phrases = found
         self._counts = counts
         self._own = own
+        self._mentions = np.array([mentions.get(one.text, 0.0) for one in found])
         phrase, place, cosine = pairs
         highest = np.zeros(len(found), dtype=np.float32)
         np.maximum.at(highest, phrase, cosine)
@@ -294,6 +223,8 @@ class PhraseView:
         marked = np.maximum.reduceat(np.where(used, marked[phrase], -np.inf), starts)
         known = np.maximum.reduceat(used * known[phrase], starts)
         first = [self._phrases[i].text for i in phrase[starts].tolist()]
+        mention = self._mentions[phrase] * self._votes
+        near_mention = mention * np.clip(2 * self._cosine - 1, 0, 1)
         return np.stack(
             [
                 likeness,
@@ -309,6 +240,9 @@ class PhraseView:
                 [len(text.split()) for text in first],
                 np.log([len(text) for text in first]),
                 np.where(occurs, share, 0.0),
+                np.maximum.reduceat(mention, starts),
+                np.maximum.reduceat(near_mention, starts),
+                np.log1p(np.add.reduceat(near_mention * spans[phrase], starts)),
             ],
             axis=1,
         )
@@ -341,17 +275,3 @@ def _without_overlaps(spans: Iterable[Characters]) -> list[Characters]:
             by_place.insert(place, (start, end))
             apart.append((start, end))
     return apart
-
-
-def count_document(doc: Doc, mentions: Sequence[str], concepts: Sequence[str]) -> DocumentCounts:
-    """Count one annotated document.
-
-    Args:
-        doc: The document.
-        mentions: The annotated texts.
-        concepts: The annotated ids.
-    """
-    texts = Counter({phrase.text: len(phrase.spans) for phrase in phrases(doc)})
-    marked = Counter(map(lower, mentions))
-    texts |= marked  # a mention may be longer than a phrase, or end with a stop word
-    return DocumentCounts(frozenset(concepts), texts, marked)

@@ -9,8 +9,9 @@ import numpy as np
 from spacy.tokens import Doc
 
 from ..concept_set import ConceptSet
+from ..phrases import Characters
 from ..training_counts import NOTHING, DocumentCounts, TrainingCounts
-from .signal import Characters, View
+from .signal import View
 
 
 class PriorSignal:

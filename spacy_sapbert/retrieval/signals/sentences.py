@@ -8,9 +8,10 @@ import numpy as np
 from spacy.tokens import Doc
 
 from ...encoders.segments import sentences
+from ..phrases import Characters
 from ..training_counts import DocumentCounts
 from .near_names import NearNames
-from .signal import Characters, View
+from .signal import View
 
 
 class SentencesSignal:

@@ -8,9 +8,8 @@ from typing import Protocol
 import numpy as np
 from spacy.tokens import Doc
 
+from ..phrases import Characters
 from ..training_counts import DocumentCounts
-
-Characters = tuple[int, int]
 
 
 class View(Protocol):

@@ -3,24 +3,21 @@ from collections import Counter
 import numpy as np
 import pytest
 import spacy
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_sapbert.kb.mentions import add_training_mentions
 from spacy_sapbert.retrieval.concept_set import ConceptSet
+from spacy_sapbert.retrieval.mention_model import FEATURES as MENTION_FEATURES
 from spacy_sapbert.retrieval.signals.near_names import LikelyNames, NearNames
 from spacy_sapbert.retrieval.signals.phrases import (
-    LONGEST,
     REFUTED,
     PhrasesSignal,
     _is_plain,
     _NameSpans,
     _without_overlaps,
-    count_document,
-    end_of_beginning,
-    phrases,
 )
-from spacy_sapbert.retrieval.training_counts import DocumentCounts, TrainingCounts
+from spacy_sapbert.retrieval.training_counts import DocumentCounts, TrainingCounts, count_document
 from spacy_sapbert.types import AnnotatedDocument, Mention
 
 NLP = spacy.blank("en")
@@ -42,80 +39,6 @@ def read(index, concepts, text, counts=None, own=None):
 def features(view, concepts, concept_id):
     row = view.features(np.array(concepts.places_of(concept_id)))[0]
     return {name: float(row[place]) for name, place in FEATURES.items()}
-
-
-def forms(text):
-    return {phrase.text: phrase.spans for phrase in phrases(NLP.make_doc(text))}
-
-
-# --- phrases
-
-
-def test_phrases_by_hand():
-    found = forms("Colds of the lung. In 12 Men: X colds")
-    assert found == {
-        "colds": [(0, 5), (32, 37)],
-        "colds of the lung": [(0, 17)],
-        "lung": [(13, 17)],
-        "12 men": [(22, 28)],  # "12" is a number, "x" a letter
-        "men": [(25, 28)],
-        "x colds": [(30, 37)],
-    }
-
-
-def test_phrases_stay_in_their_clause():
-    assert set(forms("cold; fits, (of) men\n\nlung")) == {
-        "cold", "fits", "fits, (of) men", "men", "lung",
-    }  # fmt: skip
-
-
-@pytest.mark.parametrize("text", ["", ".", "the of", " \n", "12", "x of"])
-def test_nothing_but_stop_words_and_numbers(text):
-    assert phrases(NLP.make_doc(text)) == []
-
-
-@settings(max_examples=50)
-@given(st.lists(st.sampled_from(["cold", "Fits", "the", ",", ".", "12", "x", "\n"]), max_size=25))
-def test_phrases_are_short_runs_of_the_text(words):
-    doc = NLP.make_doc(" ".join(words))
-    for phrase in phrases(doc):
-        assert {doc.text[start:end].lower() for start, end in phrase.spans} == {phrase.text}
-        assert all(1 <= len(doc.char_span(*span)) <= LONGEST for span in phrase.spans)
-        assert phrase.spans == sorted(set(phrase.spans))
-        assert phrase.text.split()[0] not in ("the", ",")
-        assert "." not in phrase.text
-
-
-@pytest.mark.parametrize(
-    ("text", "end"), [("Dr. A cold was seen. Fits", 19), ("cold " * 40, 125), ("cold fits", 9), ("", 0)]
-)
-def test_the_beginning(text, end):
-    assert end_of_beginning(NLP.make_doc(text)) == end
-
-
-def test_what_is_in_the_beginning():
-    found = {phrase.text: phrase.in_beginning for phrase in phrases(NLP.make_doc("Men had a cold. Fits, cold"))}
-    assert (found["cold"], found["fits"]) == (True, False)
-
-
-def test_parts_of_composites():
-    text = "Breast and ovarian cancer, breast and ovarian cancer"
-    found = forms(text)
-    assert found["breast cancer"] == [(0, 25)]  # at the shortest run that it is a part of
-    assert found["ovarian cancer"] == [(11, 25), (38, 52)]  # which stands there as it is
-
-
-@pytest.mark.parametrize(
-    ("text", "parts"),
-    [
-        ("Kidney, liver and lung cancer", {"kidney cancer", "liver cancer"}),
-        ("both breast and ovarian cancer", {"breast cancer"}),
-        ("brain pain in renal and liver disease", {"renal disease"}),  # not "brain pain in liver disease"
-        ("brain cancer (rare) and lung disease", set()),
-    ],
-)
-def test_no_composite_across_what_separates_phrases(text, parts):
-    assert {form for form in forms(text) if form not in text.lower()} == parts
 
 
 # --- views
@@ -155,6 +78,9 @@ def test_features_by_hand(table_index, concepts):
             "words": 1.0,
             "length": np.log(4),
             "inside another": 0.0,
+            "a mention": 0.0,  # without a mention model
+            "a near mention": 0.0,
+            "near mentions": 0.0,
         }
     )
     unlike = features(read(table_index(TABLE), concepts, "winter"), concepts, "D003080")
@@ -237,15 +163,30 @@ def test_what_annotators_never_mark_is_not_searched_for(table_index, concepts, n
     assert found(TrainingCounts({}, more, {"common colds": 1}, 0.1), own) & wanted == {"cold"}
 
 
+class Likely:
+    """A mention model for which phrases of two words are mentions."""
+
+    def probabilities(self, features):
+        return np.where(features[:, MENTION_FEATURES.index("words")] == 2, 0.8, 0.01)
+
+
+def test_what_is_likely_a_mention_is_searched_for(table_index, concepts, ngrams):
+    table = {"grim chills": {"cold": 0.9}, "shivers": {"fits": 0.9}}  # no name has similar n-grams
+
+    def view(model):
+        signal = PhrasesSignal(LikelyNames(table_index(table), concepts, ngrams), TrainingCounts({}, {}, {}, 0.1), model)
+        return signal.read([NLP.make_doc("Grim chills. Grim chills; shivers")])[0]
+
+    assert {phrase.text for phrase in view(None)._phrases} == set()
+    found = view(Likely())
+    assert {phrase.text for phrase in found._phrases} == {"grim chills"}
+    seen = features(found, concepts, "D003139")
+    assert seen["a mention"] == pytest.approx(0.8)
+    assert seen["a near mention"] == pytest.approx(0.8 * 0.8)
+    assert seen["near mentions"] == pytest.approx(np.log(1 + 2 * 0.8 * 0.8))
+
+
 # --- what the training data knows from the document itself
-
-
-def test_count_document():
-    doc = NLP.make_doc("Cold. A cold and fits of the")
-    counted = count_document(doc, ["cold", "Cold", "fits of the"], ["D1", "D2", "D1"])
-    assert counted.concepts == {"D1", "D2"}
-    assert counted.texts == {"cold": 2, "cold and fits": 1, "fits": 1, "fits of the": 1}
-    assert counted.marked == {"cold": 2, "fits of the": 1}
 
 
 def test_names_that_come_from_the_document_alone_are_left_out(small_kb, table_index, tmp_path):
@@ -263,7 +204,7 @@ def test_names_that_come_from_the_document_alone_are_left_out(small_kb, table_in
     kb = add_training_mentions(small_kb, documents, "training", tmp_path / "joined.kb")
     concepts = ConceptSet(kb)
     index = type(table_index(TABLE))(kb, {"sniffles": {"Sniffles": 1.0}, "grippe": {"grippe": 1.0}})
-    own = [count_document(NLP.make_doc(text), found, ["D003139"]) for text, found in zip(texts, mentions, strict=True)]
+    own = [count_document(NLP.make_doc(one.text), one.mentions) for one in documents]
     counts = TrainingCounts.of(own)
 
     def names(text, own=None):

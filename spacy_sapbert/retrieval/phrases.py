@@ -1,0 +1,126 @@
+"""The phrases of a document: runs of words that may be mentions of concepts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from itertools import accumulate
+from typing import NamedTuple
+
+from spacy.lang.en.stop_words import STOP_WORDS
+from spacy.tokens import Doc
+
+from ..text.composites import composite_splits
+from ..text.normalize import lower
+
+Characters = tuple[int, int]
+
+LONGEST = 6  # words
+LONGEST_COMPOSITE = 10
+ENDS = frozenset(".;:!?")
+BEGINNING = 25  # words: the most in the beginning of a document, such as its title
+SEPARATORS = frozenset(',()%=<>"')
+_WORD = re.compile(r"[^\W_]+")
+_CONNECTOR = re.compile(r"\b(?:and|or|nor)\b|/")
+# A composite has no other stop words than these inside, and no separator but the comma.
+_IN_COMPOSITES = frozenset(
+    ("of", "the", "and", "or", "nor", "as", "well", "but", "not", "also", "both", "either", "neither")
+)
+_BARRIERS = (STOP_WORDS - _IN_COMPOSITES) | (SEPARATORS - {","})
+
+
+class Word(NamedTuple):
+    """A word of a text: its lower-case form and its character offsets."""
+
+    text: str
+    start: int
+    end: int
+
+
+class Phrase(NamedTuple):
+    """A text and its occurrences in a document.
+
+    Attributes:
+        text: The lower-case text.
+        spans: The character offsets `start, end` of the occurrences.
+        in_beginning: Whether the first occurrence is in the title or the first sentence.
+    """
+
+    text: str
+    spans: list[Characters]
+    in_beginning: bool
+
+
+def phrases(doc: Doc) -> list[Phrase]:
+    """Return all phrases of a document: runs of one to `LONGEST` words within a clause, in lower case.
+
+    The first and the last word are not stop words. The parts of composites are phrases, too.
+    """
+    text = doc.text
+    found: dict[str, list[Characters]] = {}
+    joined = []
+    form_of = _forms(text)
+    for start, end, is_phrase, is_joined in _runs(doc):
+        if is_joined:
+            joined.append((start, end))
+        if is_phrase:
+            form = form_of(start, end)
+            if len(form) > 1 and not form.isdigit():
+                found.setdefault(form, []).append((start, end))
+    for form, span in _composite_parts(text, joined).items():
+        found.setdefault(form, [span])
+    limit = end_of_beginning(doc)
+    return [Phrase(form, spans, spans[0][0] < limit) for form, spans in found.items()]
+
+
+def words_of(text: str) -> list[Word]:
+    """Return the words of a text: runs of letters and digits, so that no tokenizer matters."""
+    return [Word(found[0].lower(), found.start(), found.end()) for found in _WORD.finditer(text)]
+
+
+def _forms(text: str) -> Callable[[int, int], str]:
+    """Return a function that gives the lower-case form of a part of a text."""
+    lowered = text.lower()
+    if len(lowered) == len(text) and " ".join(lowered.split()) == lowered:
+        return lambda start, end: lowered[start:end]  # much faster, since the text as a whole has this form
+    return lambda start, end: lower(text[start:end])
+
+
+def _runs(doc: Doc) -> Iterator[tuple[int, int, bool, bool]]:
+    """Yield each run of words that can be a phrase or a composite: its characters, and which of both it can be."""
+    tokens = [(token.text, token.idx) for token in doc]
+    texts = [one for one, _ in tokens]
+    starts = [start for _, start in tokens]
+    stops = [start + len(one) for one, start in tokens]
+    outer = [any(map(str.isalnum, one)) and one.lower() not in STOP_WORDS for one in texts]
+    clauses = list(accumulate(one in ENDS or one.isspace() for one in texts))
+    # the number of connectors before each token, the last one for the end of the document
+    joints = [0, *accumulate(_CONNECTOR.search(one) is not None for one in texts)]
+    barriers = list(accumulate(one.lower() in _BARRIERS for one in texts))
+    words = [place for place, is_outer in enumerate(outer) if is_outer]
+    for number, first in enumerate(words):
+        for last in words[number : number + LONGEST_COMPOSITE]:
+            length = last - first + 1
+            if length > LONGEST_COMPOSITE or clauses[last] != clauses[first]:
+                break
+            is_joined = joints[last + 1] > joints[first] and barriers[last] == barriers[first]
+            yield starts[first], stops[last], length <= LONGEST, is_joined
+
+
+def _composite_parts(text: str, runs: Iterable[Characters]) -> dict[str, Characters]:
+    """Return the parts of possible composites, such as "brain and lung cancer", with the shortest run of each part."""
+    parts: dict[str, Characters] = {}
+    for start, end in sorted(runs, key=lambda run: (run[1] - run[0], run)):
+        for split in composite_splits(text[start:end], max_splits=1):
+            for part in map(lower, split):
+                if part.count(" ") < LONGEST:
+                    parts.setdefault(part, (start, end))
+    return parts
+
+
+def end_of_beginning(doc: Doc) -> int:
+    """Return the character offset of the end of the title or the first sentence."""
+    for token in doc:
+        if (token.text in ENDS and token.i > 2) or token.i == BEGINNING:
+            return token.idx
+    return len(doc.text)
