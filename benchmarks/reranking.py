@@ -15,7 +15,7 @@ import json
 import os
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -25,9 +25,9 @@ from linking import CORPORA, build, read
 
 from spacy_sapbert.corpora.reader import read_corpus
 from spacy_sapbert.encoders.transformer import open_encoder
-from spacy_sapbert.evaluation.calibration import count_concepts
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
-from spacy_sapbert.linking.linker import Linker
+from spacy_sapbert.linking.linker import Linker, MentionQuery
+from spacy_sapbert.linking.prior import count_concepts
 from spacy_sapbert.linking.rerank_features import FEATURES, CandidateFeatures, WordRarity
 from spacy_sapbert.linking.reranker import Reranker
 from spacy_sapbert.linking.storage import open_generator
@@ -48,6 +48,7 @@ OUTSIDE = "corpora/biored/BioRED_TrainDev.PubTator.gz"
 OUTSIDE_IDS = "splits/biored_outside.txt"
 
 Documents = list[AnnotatedDocument]
+Queries = Callable[[AnnotatedDocument], list[MentionQuery]]
 
 
 class Measured(NamedTuple):
@@ -91,10 +92,16 @@ def prepare(kbs: tuple[Path, Path], train: Documents, encoder: str, names: bool)
     return Trained(linkers[names], data, folds, rarity)
 
 
-def measure(linker: Linker, documents: Documents, reranker: Reranker | None, prior: float = PRIOR) -> Measured:
+def measure(
+    linker: Linker,
+    documents: Documents,
+    reranker: Reranker | None,
+    prior: float = PRIOR,
+    queries: Queries = mention_queries,
+) -> Measured:
     kb, sums = linker.kb, []
     with linker.reranking(reranker), linker.weighing(linker.stored_parameters.annotated or {}, prior):
-        linked = linker.link(list(map(mention_queries, documents)), [document.text for document in documents])
+        linked = linker.link(list(map(queries, documents)), [document.text for document in documents])
     for document, mentions in zip(documents, linked, strict=True):
         counts: Counter[str] = Counter()
         for mention, parts in zip(document.mentions, mentions, strict=True):

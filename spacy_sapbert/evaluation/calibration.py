@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -15,29 +14,19 @@ from spacy.language import Language
 from ..corpora.mention_types import has_type, types_of
 from ..errors import Errors, SapbertError
 from ..linking.parameters import LinkerParameters
-from ..linking.rerank_features import CandidateFeatures, WordRarity
-from ..linking.reranker import Reranker
+from ..linking.prior import count_concepts
+from ..linking.settings import CandidateSettings
 from ..metrics.calibration import brier_score, calibration_error, reliability, risk_points, risks, threshold_curve
 from ..metrics.counts import f1_score, mean, percent
 from ..metrics.linking_accuracy import gold_concepts, lenient_at, strict_at
-from ..training.reranker_settings import RerankerTraining
-from ..training.reranker_trainer import (
-    FittedReranker,
-    RankedDocument,
-    check_lightgbm,
-    check_not_names,
-    fit_reranker,
-    folds_of,
-    gold_parts,
-    ranking_data,
-)
+from ..training.reranker_trainer import FittedReranker, check_lightgbm, check_not_names
 from ..types import AnnotatedDocument
 from .coverage import warn_of_unknown_ids, with_known_ids
 from .linking import LinkedMention, find_linker, link_gold_mentions
+from .reranking import Documents, Follow, rerank_by_others
 
 if TYPE_CHECKING:
     from ..linking.linker import Linker
-from ..linking.settings import CandidateSettings
 
 SPARSE_WEIGHTS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.2, 1.6)
 PRIOR_WEIGHTS = (0.0, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.15, 0.2, 0.3)
@@ -46,8 +35,6 @@ KEPT_TEXTS = 30_000  # candidates do not depend on μ, so they are cached; about
 LEAST_LINKS = 20
 SIGMOID_POINTS = 201
 
-Documents = Sequence[AnnotatedDocument]
-Follow = Callable[[Documents, str], Iterable[AnnotatedDocument]]
 Link = Callable[[Documents, str], Iterable[LinkedMention]]
 Points = tuple[tuple[float, float], ...]
 
@@ -168,7 +155,7 @@ def calibrate(
         settings.sparse_weight = weight = _best_weight(weights, values["sparse_weight"])
         priors = _try_priors(nlp, fitting, follow) if prior else {values["prior_weight"]: weights[weight]}
         prior_weight = _best_weight(priors, None)
-        reranked = _fit_reranker(nlp, fitting, prior_weight, prior, seed, follow) if rerank else None
+        reranked = rerank_by_others(nlp, fitting, prior_weight if prior else None, seed, follow) if rerank else None
     counts = count_concepts(fitting) if prior else linker.stored_parameters.annotated
     judged = judge(reranked.mentions, linker) if reranked else priors[prior_weight]
     _check_kinds(judged, "fitted")
@@ -306,45 +293,6 @@ def link_by_others(
         yield from linked
 
 
-class _Reranked(NamedTuple):
-    """A fitted reranker, and the linked mentions, each reranked without its own document."""
-
-    fitted: FittedReranker
-    mentions: list[LinkedMention]
-
-
-def _fit_reranker(
-    nlp: Language, documents: Documents, prior_weight: float, prior: bool, seed: int, follow: Follow
-) -> _Reranked:
-    """Train a reranker on documents. The counts of the prior leave out the documents of a fold."""
-    linker, settings = find_linker(nlp).linker, RerankerTraining(seed=seed)
-    folds = folds_of([document.doc_id for document in documents], settings)
-    mentions: list[list[LinkedMention]] = [[] for _ in documents]
-    with linker.reranking(Reranker.undecided()):
-        for fold in range(settings.folds):
-            places = np.flatnonzero(folds == fold).tolist()
-            others = [document for document, of in zip(documents, folds, strict=True) if of != fold]
-            known = linker.weighing(count_concepts(others), prior_weight) if prior else nullcontext()
-            with known:
-                what = f"documents linked for the reranker, part {fold + 1} of {settings.folds}"
-                for place, document in zip(places, follow([documents[place] for place in places], what), strict=True):
-                    mentions[place] = list(link_gold_mentions(nlp, [document]))
-    kb = linker.kb
-    ranked = [
-        RankedDocument(one.doc_id, one.text, gold_parts([of.mention for of in linked], [of.parts for of in linked], kb))
-        for one, linked in zip(documents, mentions, strict=True)
-    ]
-    rarity = WordRarity.in_names(kb.names())
-    features = CandidateFeatures(kb, rarity)
-    fitted = fit_reranker([ranking_data(ranked, range(len(ranked)), features)], folds, rarity, settings)
-    found = []
-    for document, linked, fold in zip(documents, mentions, folds.tolist(), strict=True):
-        reranker = fitted.of_folds[fold] if fitted.reranker else Reranker.undecided()
-        parts = iter(reranker.rerank([part for one in linked for part in one.parts], document.text, features))
-        found += [one._replace(parts=tuple(islice(parts, len(one.parts)))) for one in linked]
-    return _Reranked(fitted, found)
-
-
 def _described(fitted: FittedReranker) -> dict[str, Any]:
     return {
         "texts": fitted.texts,
@@ -352,11 +300,6 @@ def _described(fitted: FittedReranker) -> dict[str, Any]:
         "after": fitted.right_after if fitted.reranker else fitted.right_before,
         "margin": fitted.reranker.margin if fitted.reranker else None,
     }
-
-
-def count_concepts(documents: Iterable[AnnotatedDocument]) -> Counter[str]:
-    """Count the mentions of each concept id in documents."""
-    return Counter(id for document in documents for mention in document.mentions for id in mention.ids)
 
 
 def _best_weight(tried: Tried, present: float | None) -> float:

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 
 from ..kb.knowledge_base import KnowledgeBase
-from ..types import SCORE_DIGITS, Candidate
+from ..types import SCORE_DIGITS, AnnotatedDocument, Candidate
 
 CACHED_PRIORS = 1 << 16
+
+
+def count_concepts(documents: Iterable[AnnotatedDocument]) -> Counter[str]:
+    """Count the mentions of each concept id in documents."""
+    return Counter(id for document in documents for mention in document.mentions for id in mention.ids)
 
 
 class ConceptPrior:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -82,36 +83,46 @@ def phrase_features(
         counts: The counts of the training documents.
         own: Those of this document, if it is one of them. They do not count.
     """
-    words = words_of(text)
-    starts = {word.start: place for place, word in enumerate(words)}
-    ends = {word.end: place for place, word in enumerate(words)}
-    odds = _WordOdds(counts.words, own.words)
-    of_words = [odds.of(word.text) for word in words]
-    joined = [
-        text[word.end : following.start].isspace() for word, following in zip(words, words[1:], strict=False)
-    ]
-    rows = []
-    for phrase in found:
-        start, end = phrase.spans[0]
-        first, last = starts.get(start, 0), ends.get(end, len(words) - 1)
-        is_run = len(phrase.text) == end - start  # not a part of a composite
-        inside = of_words[first : last + 1] if is_run else [odds.of(word.text) for word in words_of(phrase.text)]
-        before = words[first - 1].text if first and joined[first - 1] else ""
-        after = words[last + 1].text if last < len(joined) and joined[last] else ""
-        rows.append(
-            (
-                *_features_of_words(inside),
-                odds.of(before).inside if before else 0.0,
-                odds.of(after).inside if after else 0.0,
-                not before,
-                not after,
-                before in STOP_WORDS,
-                after in STOP_WORDS,
-                math.log1p(len(phrase.spans)),
-                *counts.known(phrase.text, own),
-            )
-        )
+    reader = _PhraseReader(text, counts, own)
+    rows = list(map(reader.features, found))
     return np.array(rows, dtype=np.float64).reshape(len(rows), len(FEATURES))
+
+
+class _PhraseReader:
+    """Computes the features of the phrases of one text."""
+
+    def __init__(self, text: str, counts: TrainingCounts, own: DocumentCounts) -> None:
+        self._counts, self._own = counts, own
+        self._odds = _WordOdds(counts.words, own.words)
+        self._words = words_of(text)
+        self._starts = {word.start: place for place, word in enumerate(self._words)}
+        self._ends = {word.end: place for place, word in enumerate(self._words)}
+        self._of_words = [self._odds.of(word.text) for word in self._words]
+        # whether nothing but blanks is between a word and the next one
+        self._adjacent = [text[one.end : following.start].isspace() for one, following in pairwise(self._words)]
+
+    def features(self, phrase: Phrase) -> tuple[float, ...]:
+        start, end = phrase.spans[0]
+        first, last = self._starts.get(start, 0), self._ends.get(end, len(self._words) - 1)
+        is_run = len(phrase.text) == end - start  # otherwise it is a part of a composite
+        words = self._of_words[first : last + 1] if is_run else list(map(self._odds.of, _texts(phrase.text)))
+        before = self._words[first - 1].text if first and self._adjacent[first - 1] else ""
+        after = self._words[last + 1].text if last < len(self._adjacent) and self._adjacent[last] else ""
+        return (
+            *_features_of_words(words),
+            self._odds.of(before).inside if before else 0.0,
+            self._odds.of(after).inside if after else 0.0,
+            not before,
+            not after,
+            before in STOP_WORDS,
+            after in STOP_WORDS,
+            math.log1p(len(phrase.spans)),
+            *self._counts.known(phrase.text, self._own),
+        )
+
+
+def _texts(text: str) -> list[str]:
+    return [word.text for word in words_of(text)]
 
 
 class _Odds(NamedTuple):
@@ -157,9 +168,9 @@ class _WordOdds:
             seen, inside, first, last = (
                 max(0, here[word] - there[word]) for here, there in zip(self._counts, self._own, strict=True)
             )
-            odds = [
+            of_inside, of_first, of_last = (
                 log_odds((n + ADDED * share) / (seen + ADDED)) - log_odds(share)
                 for n, share in zip((inside, first, last), self._shares, strict=True)
-            ]
-            self._known[word] = _Odds(*odds, seen) if seen else _UNKNOWN
+            )
+            self._known[word] = _Odds(of_inside, of_first, of_last, seen) if seen else _UNKNOWN
         return self._known[word]

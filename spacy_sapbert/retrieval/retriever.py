@@ -28,9 +28,9 @@ from ..vectors.stored import COMPRESSION
 from .concept_set import ConceptSet
 from .concept_vectors import ConceptVectors
 from .mention_model import MentionModel
+from .phrases import Characters
 from .ranker import ConceptRanker, RankedConcept
 from .settings import RetrieverSettings
-from .phrases import Characters
 from .signal_weights import SignalWeights
 from .signals.document import DocumentSignal, EncodeDocuments
 from .signals.mentions import MentionsSignal

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -13,6 +12,7 @@ from ..errors import Errors, SapbertError, TrainingDataError, Warnings
 from ..files import ScratchFolder
 from ..kb.knowledge_base import KnowledgeBase
 from ..linking.linker import Linker, MentionQuery
+from ..linking.prior import count_concepts
 from ..linking.rerank_features import N_FEATURES, CandidateFeatures, DocumentEvidence, WordRarity, shortlist
 from ..linking.reranker import Reranker, choose
 from ..linking.storage import with_mentions
@@ -171,8 +171,7 @@ def cross_fitted(
             generator = with_mentions(linker.generator, others, folder) if add_mentions else linker.generator
             of_fold = Linker(generator, linker.settings, linker.stored_parameters)
             if linker.stored_parameters.annotated:
-                counts = Counter(id for one in others for mention in one.mentions for id in mention.ids)
-                of_fold.stored_parameters = linker.stored_parameters._replace(annotated=counts)
+                of_fold.stored_parameters = linker.stored_parameters._replace(annotated=count_concepts(others))
             yield inside, _ranked(of_fold, [documents[place] for place in inside]), of_fold.kb
 
 

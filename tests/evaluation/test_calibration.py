@@ -12,7 +12,6 @@ from spacy_sapbert.evaluation.calibration import (
     SPARSE_WEIGHTS,
     Judged,
     _best_weight,
-    _fit_reranker,
     calibrate,
     fit_probabilities,
     fit_threshold,
@@ -22,11 +21,8 @@ from spacy_sapbert.evaluation.calibration import (
 )
 from spacy_sapbert.evaluation.linking import link_gold_mentions
 from spacy_sapbert.linking.parameters import THRESHOLD, LinkerParameters
-from spacy_sapbert.linking.rerank_features import FEATURES, WordRarity
-from spacy_sapbert.linking.reranker import Reranker
-from spacy_sapbert.linking.trees import Trees
 from spacy_sapbert.pipeline.component_settings import settings_of
-from spacy_sapbert.training.reranker_trainer import MARGINS, FittedReranker, mention_queries
+from spacy_sapbert.training.reranker_trainer import MARGINS, mention_queries
 from spacy_sapbert.types import AnnotatedDocument, Mention
 
 
@@ -329,22 +325,6 @@ def test_a_reranker_is_trained_and_saved(numbered, numbered_documents, tmp_path)
     linked = linker.link(queries, ["x"])
     assert again.link(queries, ["x"]) == linked
     assert linked[0][0][0].reasons
-
-
-def test_links_are_judged_that_a_reranker_of_other_documents_chose(numbered, numbered_documents, monkeypatch):
-    place = [name for names in FEATURES.values() for name in names].index("place")
-    rating = Trees(np.full((1, 1), place, np.int32), np.full((1, 1), 0.5), np.array([[0.0, 0.0, 1.0]]))
-    second = Reranker(rating, 0.0, WordRarity({}, 1.0))  # prefers the second candidate
-
-    def fitted(data, folds, rarity, settings):
-        of_folds = [second, *[Reranker.undecided()] * (settings.folds - 1)]
-        return FittedReranker(second, tuple(of_folds), folds, 0, 0, 0)
-
-    monkeypatch.setattr("spacy_sapbert.evaluation.calibration.fit_reranker", fitted)
-    found = _fit_reranker(numbered, numbered_documents, 0.0, False, 0, lambda documents, what: documents)
-    folds = {one.doc_id: fold for one, fold in zip(numbered_documents, found.fitted.folds.tolist(), strict=True)}
-    assert [one.mention for one in found.mentions] == [one for of in numbered_documents for one in of.mentions]
-    assert {folds[one.doc_id] for one in found.mentions if one.parts[0].reasons} == {0}
 
 
 def test_a_linker_that_does_not_rerank_gets_no_reranker(numbered, numbered_documents):

@@ -89,7 +89,9 @@ def test_what_is_like_a_mention_is_more_likely():
     model = MentionModel.fit(np.concatenate(rows), np.array(right))
     text = "Authors saw heart anomalies"
     found = phrases(NLP.make_doc(text))
-    likely = dict(zip((one.text for one in found), model.probabilities(phrase_features(text, found, counts)), strict=True))
+    likely = dict(
+        zip((one.text for one in found), model.probabilities(phrase_features(text, found, counts)), strict=True)
+    )
     assert max(likely, key=likely.__getitem__) == "heart anomalies"
     assert MentionModel.from_json(model._asdict()) == model
     with pytest.raises(ValueError, match="weights"):

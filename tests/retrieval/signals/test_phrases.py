@@ -174,7 +174,9 @@ def test_what_is_likely_a_mention_is_searched_for(table_index, concepts, ngrams)
     table = {"grim chills": {"cold": 0.9}, "shivers": {"fits": 0.9}}  # no name has similar n-grams
 
     def view(model):
-        signal = PhrasesSignal(LikelyNames(table_index(table), concepts, ngrams), TrainingCounts({}, {}, {}, 0.1), model)
+        signal = PhrasesSignal(
+            LikelyNames(table_index(table), concepts, ngrams), TrainingCounts({}, {}, {}, 0.1), model
+        )
         return signal.read([NLP.make_doc("Grim chills. Grim chills; shivers")])[0]
 
     assert {phrase.text for phrase in view(None)._phrases} == set()

@@ -1,0 +1,103 @@
+"""Train a reranker for the linker of a pipeline, and link the same documents as if they were new."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+from spacy.language import Language
+
+from ..linking.prior import count_concepts
+from ..linking.rerank_features import CandidateFeatures, WordRarity
+from ..linking.reranker import Reranker
+from ..training.reranker_settings import RerankerTraining
+from ..training.reranker_trainer import (
+    FittedReranker,
+    RankedDocument,
+    fit_reranker,
+    folds_of,
+    gold_parts,
+    ranking_data,
+)
+from ..types import AnnotatedDocument
+from .linking import LinkedMention, find_linker, link_gold_mentions
+
+Documents = Sequence[AnnotatedDocument]
+Follow = Callable[[Documents, str], Iterable[AnnotatedDocument]]
+
+
+class Reranked(NamedTuple):
+    """A fitted reranker, and linked mentions.
+
+    Attributes:
+        fitted: The reranker.
+        mentions: The mentions of the training documents. Each was reranked by a reranker of other documents.
+    """
+
+    fitted: FittedReranker
+    mentions: list[LinkedMention]
+
+
+def rerank_by_others(
+    nlp: Language, documents: Documents, prior_weight: float | None, seed: int, follow: Follow
+) -> Reranked:
+    """Train a reranker on documents, by folds. The linker does not change.
+
+    Args:
+        nlp: The pipeline.
+        documents: Documents with gold ids. Documents with the same id count as one.
+        prior_weight: The weight μ of annotation counts, which leave out the documents of a fold. None keeps the counts
+            of the linker.
+        seed: The seed of the folds.
+        follow: See `calibrate`.
+    """
+    kb, settings = find_linker(nlp).linker.kb, RerankerTraining(seed=seed)
+    folds = folds_of([document.doc_id for document in documents], settings)
+    mentions = _link_folds(nlp, documents, folds, prior_weight, follow)
+    ranked = [
+        RankedDocument(one.doc_id, one.text, gold_parts([of.mention for of in linked], [of.parts for of in linked], kb))
+        for one, linked in zip(documents, mentions, strict=True)
+    ]
+    rarity = WordRarity.in_names(kb.names())
+    features = CandidateFeatures(kb, rarity)
+    fitted = fit_reranker([ranking_data(ranked, range(len(ranked)), features)], folds, rarity, settings)
+    rerankers = fitted.of_folds if fitted.reranker else [Reranker.undecided()] * settings.folds
+    found = [
+        one
+        for document, linked, fold in zip(documents, mentions, folds.tolist(), strict=True)
+        for one in _reranked(linked, document.text, rerankers[fold], features)
+    ]
+    return Reranked(fitted, found)
+
+
+def _link_folds(
+    nlp: Language, documents: Documents, folds: np.ndarray, prior_weight: float | None, follow: Follow
+) -> list[list[LinkedMention]]:
+    """Return the linked mentions of each document, not reranked."""
+    linker = find_linker(nlp).linker
+    mentions: list[list[LinkedMention]] = [[] for _ in documents]
+    n_folds = int(folds.max(initial=-1)) + 1
+    with linker.reranking(Reranker.undecided()):
+        for fold in range(n_folds):
+            places = np.flatnonzero(folds == fold).tolist()
+            others = [document for document, of in zip(documents, folds, strict=True) if of != fold]
+            inside = follow(
+                [documents[place] for place in places],
+                f"documents linked for the reranker, part {fold + 1} of {n_folds}",
+            )
+            counted = nullcontext() if prior_weight is None else linker.weighing(count_concepts(others), prior_weight)
+            with counted:
+                for place, document in zip(places, inside, strict=True):
+                    mentions[place] = list(link_gold_mentions(nlp, [document]))
+    return mentions
+
+
+def _reranked(
+    linked: Sequence[LinkedMention], text: str, reranker: Reranker, features: CandidateFeatures
+) -> Iterator[LinkedMention]:
+    parts = iter(reranker.rerank([part for one in linked for part in one.parts], text, features))
+    for one in linked:
+        yield one._replace(parts=tuple(islice(parts, len(one.parts))))
