@@ -5,14 +5,15 @@ This is BioSyn's protocol (Sung et al. 2020, section 4.1).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import permutations
 from pathlib import Path
 
 from ..text.abbreviations import expand, find_definitions, find_occurrences
 from ..text.composites import composite_splits
 from ..text.normalize import biosyn
-from ..types import AnnotatedDocument, Mention, Name
+from ..types import AnnotatedDocument, Mention, Name, Record
 from .build import KnowledgeBaseBuilder, new_knowledge_base
 from .export import stream_records
 from .knowledge_base import KnowledgeBase
@@ -51,16 +52,33 @@ def add_mentions(builder: KnowledgeBaseBuilder, documents: Iterable[AnnotatedDoc
 
 
 def add_training_mentions(
-    kb: KnowledgeBase, documents: Iterable[AnnotatedDocument], source: str, path: Path
+    kb: KnowledgeBase,
+    documents: Iterable[AnnotatedDocument],
+    source: str,
+    path: Path,
+    *,
+    new_ids: Collection[str] = (),
 ) -> KnowledgeBase:
     """Write a copy of a knowledge base in which the mentions of documents are names; see `add_mentions`.
+
+    Args:
+        kb: The knowledge base.
+        documents: The annotated documents.
+        source: The `source` of the new names.
+        path: Where to write.
+        new_ids: Ids that become concepts if they are annotated but not in the vocabulary. Other unknown ids are left
+            out.
 
     Returns:
         The new knowledge base. The key "mentions" of its `meta` counts the mentions.
     """
+    documents = list(documents)
     with new_knowledge_base(path) as builder:
         for record in stream_records(kb):
-            builder.add(record._replace(names=tuple(name for name in record.names if name.scope != SCOPE)))
+            names = tuple(name for name in record.names if name.scope != SCOPE)
+            builder.add(record._replace(names=names or record.names))  # a concept may have no other names
+        for record in _new_records(documents, {one for one in new_ids if not kb.find_id(one)}, source):
+            builder.add(record)
         for concept, annotations, *name in kb.query(_ANNOTATED):
             builder.add_annotations(concept, Name(*name), annotations)
         add_mentions(builder, documents, source)
@@ -68,6 +86,21 @@ def add_training_mentions(
         meta["mentions"] = dict(sorted((+builder.counts).items()))
         builder.finish(meta, StopNameRules.from_json(kb.meta["stop_names"]))
     return KnowledgeBase(path)
+
+
+def _new_records(documents: Iterable[AnnotatedDocument], ids: set[str], source: str) -> Iterator[Record]:
+    """Yield a record for each annotated id of these. Its names are its mentions, the most frequent first."""
+    texts: dict[str, Counter[str]] = {}
+    labels: dict[str, Counter[str]] = {}
+    for document in documents:
+        for mention in document.mentions:
+            for concept_id in ids.intersection(mention.ids):
+                texts.setdefault(concept_id, Counter())[" ".join(mention.text.split())] += 1
+                labels.setdefault(concept_id, Counter())[mention.label] += 1
+    for concept_id, of_concept in texts.items():
+        names = [Name(text, SCOPE, source) for text, _ in of_concept.most_common()]
+        ((label, _),) = labels[concept_id].most_common(1)
+        yield Record(concept_id, tuple(names), types=(label,) if label else ())
 
 
 def _name_id_pairs(builder: KnowledgeBaseBuilder, mention: Mention, expanded: str) -> Iterator[tuple[str, str]]:

@@ -93,7 +93,7 @@ class _PhraseReader:
 
     def __init__(self, text: str, counts: TrainingCounts, own: DocumentCounts) -> None:
         self._counts, self._own = counts, own
-        self._odds = _WordOdds(counts.words, own.words)
+        self._odds = _WordOdds(counts, own.words)
         self._words = words_of(text)
         self._starts = {word.start: place for place, word in enumerate(self._words)}
         self._ends = {word.end: place for place, word in enumerate(self._words)}
@@ -157,9 +157,8 @@ _UNKNOWN = _Odds(0.0, 0.0, 0.0, 0)
 class _WordOdds:
     """The `_Odds` of words, by other documents than one."""
 
-    def __init__(self, counts: WordCounts, own: WordCounts) -> None:
-        self._counts, self._own = counts, own
-        self._shares = [(marked.total() + 1) / (counts.seen.total() + 2) for marked in counts[1:]]
+    def __init__(self, counts: TrainingCounts, own: WordCounts) -> None:
+        self._counts, self._own, self._shares = counts.words, own, counts.word_shares
         self._known: dict[str, _Odds] = {}
 
     def of(self, word: str) -> _Odds:

@@ -66,6 +66,7 @@ class Retriever:
         document_encoder: The document encoder, for "document". It may be trained.
         encode_documents: A function that encodes documents instead of `document_encoder`.
         labels: The ids that select the concepts; None for all of the vocabulary.
+        types: The types that select the concepts; empty for all.
         counts: Counts from annotated documents.
         mention_model: Estimates from these counts how likely a phrase is a mention.
         stored_weights: The fitted weights of the signals.
@@ -83,6 +84,7 @@ class Retriever:
     document_encoder: DocumentEncoder | None = None
     encode_documents: EncodeDocuments | None = None
     labels: list[str] | None = None
+    types: Sequence[str] = ()
     counts: TrainingCounts | None = None
     mention_model: MentionModel | None = None
     stored_weights: SignalWeights | None = None
@@ -224,11 +226,15 @@ class Retriever:
     def add_training_mentions(self, documents: Iterable[AnnotatedDocument]) -> None:
         """Add the mentions of annotated documents to the names. They replace mentions that were added before.
 
-        The vectors of the concepts do not change.
+        Annotated labels that the vocabulary lacks become concepts, unless the concepts have vectors. Those do not
+        change.
         """
         folder = self._folder()
         self._kb_without_training = self._kb_without_training or self.kb
-        knowledge_base = add_training_mentions(self._kb_without_training, documents, TRAINING_SOURCE, folder / KB_FILE)
+        new_ids = () if self.concept_vectors else self.labels or ()
+        knowledge_base = add_training_mentions(
+            self._kb_without_training, documents, TRAINING_SOURCE, folder / KB_FILE, new_ids=new_ids
+        )
         if self.name_vectors and self.encoder:
             local = self.name_vectors if isinstance(self.name_vectors, NameVectors) else None
             known, compression = ([local.known], local.compression) if local else ([], COMPRESSION)
@@ -236,7 +242,7 @@ class Retriever:
                 knowledge_base, self.encoder, folder / VECTORS_FOLDER, known=known, compression=compression
             )
             self.name_vectors = NameVectors(folder / VECTORS_FOLDER, knowledge_base, self.encoder)
-        self.concepts = ConceptSet(knowledge_base, self.concepts.ids)
+        self.concepts = ConceptSet(knowledge_base, self.labels, self.types)
         self.ngrams = self._new_ngrams(folder / NGRAMS_FOLDER) if self.needs_ngrams else None
         self._discard_signals()
 

@@ -61,7 +61,7 @@ def open_retriever(
         SapbertError: E642 none of the labels is a concept of the vocabulary.
     """
     ids = None if labels is None else read_labels(labels)
-    retriever = Retriever(ConceptSet(kb, ids, types), signals, encoder=encoder, labels=ids)
+    retriever = Retriever(ConceptSet(kb, ids, types), signals, encoder=encoder, labels=ids, types=types)
     _open_vectors(retriever, types, index, vectors or ConceptVectorSettings(), labels)
     return retriever
 
@@ -87,7 +87,11 @@ def with_vocabulary(
         SapbertError: E642 none of the labels is a concept of the vocabulary.
     """
     other = Retriever(
-        ConceptSet(kb, retriever.labels, types), retriever.signals, encoder=retriever.encoder, labels=retriever.labels
+        ConceptSet(kb, retriever.labels, types),
+        retriever.signals,
+        encoder=retriever.encoder,
+        labels=retriever.labels,
+        types=types,
     )
     _open_vectors(other, types, index, vectors or ConceptVectorSettings(), "the pipeline's own")
     if retriever.document_encoder and retriever.document_encoder.encoder is not retriever.encoder:
@@ -192,7 +196,8 @@ def load_retriever(
     vectors = vectors or ConceptVectorSettings()
     kb = open_saved_knowledge_base(assets)
     ids = read_labels(folder / LABELS_FILE) if (folder / LABELS_FILE).is_file() else None
-    retriever = Retriever(ConceptSet(kb, ids, types), signals, labels=ids, exact_limit=_exact_limit(index))
+    concepts = ConceptSet(kb, ids, types)
+    retriever = Retriever(concepts, signals, labels=ids, types=types, exact_limit=_exact_limit(index))
     if ENCODER_FOLDER in assets:
         encoder = retriever.encoder = open_encoder(str(assets[ENCODER_FOLDER]), device=device)
         assert encoder is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -121,6 +122,13 @@ class TrainingCounts:
         self.marked = marked
         self.share = share
         self.words = WordCounts(*map(Counter, words)) if words else WordCounts.none()
+
+    @cached_property
+    def word_shares(self) -> tuple[float, float, float]:
+        """The shares of words that are inside a mention, its first and its last word."""
+        n = self.words.seen.total() + 2
+        inside, first, last = ((marked.total() + 1) / n for marked in self.words[1:])
+        return inside, first, last
 
     @classmethod
     def of(cls, documents: Iterable[DocumentCounts]) -> TrainingCounts:

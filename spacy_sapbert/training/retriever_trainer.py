@@ -23,7 +23,7 @@ from ..retrieval.retriever import Retriever
 from ..retrieval.signal_weights import SignalWeights
 from ..retrieval.training_counts import DocumentCounts, TrainingCounts, count_document
 from ..text.hashing import hash64
-from ..types import AnnotatedDocument
+from ..types import AnnotatedDocument, Mention
 from .document_loss import DocumentLoss
 from .retriever_settings import ConceptRetrieval
 
@@ -69,7 +69,7 @@ class RetrieverTrainer:
     """Trains the document encoder of a retriever, and fits the weights of its signals.
 
     The vectors of the concepts and their encoder do not change. `refresh` weighs the signals on documents that are held
-    out of the training.
+    out of the training of the encoder. If no encoder is trained, these are all documents.
 
     Args:
         retriever: The retriever to train.
@@ -124,17 +124,23 @@ class RetrieverTrainer:
         self.held_out = {}
         self._upstream = upstream
         manual = [(doc, document) for doc, document in documents if not is_augmented(doc)]
-        self._counts = {_key(doc): count_document(doc, document.mentions) for doc, document in manual}
-        counts = TrainingCounts.of(self._counts.values())
-        model = self._fit_mention_model(manual, counts) if "phrases" in self.retriever.signals else None
-        self.retriever.set_counts(counts, model)
         if self.settings.add_training_mentions:
             self.retriever.add_training_mentions(document for _, document in manual)
+        self._counts = {_key(doc): count_document(doc, self._mentions(document)) for doc, document in manual}
+        counts = TrainingCounts.of(self._counts.values())
+        self.retriever.set_counts(counts, self._fit_mention_model(manual, counts))
+
+    def _mentions(self, document: AnnotatedDocument) -> list[Mention]:
+        """Return the mentions of concepts that can be predicted."""
+        places_of = self.retriever.concepts.places_of
+        return [mention for mention in document.mentions if any(places_of(one) for one in mention.ids)]
 
     def _fit_mention_model(
         self, documents: Sequence[tuple[Doc, AnnotatedDocument]], counts: TrainingCounts
     ) -> MentionModel | None:
-        """Fit how likely phrases are mentions. The counts of a document leave out its own."""
+        """Fit how likely phrases are mentions, if this matters. The counts of a document leave out its own."""
+        if not documents or "phrases" not in self.retriever.signals:
+            return None
         features, is_mention = [], []
         for doc, document in documents:
             found, own = phrases(doc), self._counts[_key(doc)]
