@@ -210,3 +210,31 @@ def test_names_that_only_a_corpus_has(small_kb, tmp_path):
     assert small_kb.annotated_only() == []
     joined = add_training_mentions(small_kb, SECOND[1], "second", tmp_path / "joined.kb")
     assert [joined.name(row) for row in joined.annotated_only()] == ["mammary tumour"]
+
+
+def test_new_ids_become_concepts(small_kb, tmp_path):
+    text = "Grippe, grippe, the grippe, cold"
+    found = [
+        ("Grippe", "N1"),
+        ("grippe", "N1"),
+        ("grippe", "N1"),
+        ("the grippe", "N1"),
+        ("cold", "N2"),
+        ("cold", "D003139"),
+    ]
+    documents = [document(text, *found)]
+    kb = add_training_mentions(small_kb, documents, "training", tmp_path / "new.kb", new_ids=["N1", "D003139", "N9"])
+    assert len(kb) == len(small_kb) + 1
+    assert kb.find_name("the grippe") == ("N1",)
+    assert (kb.find_id("N2"), kb.find_id("N9")) == ((), ())  # neither was wanted and annotated
+    summary = kb.summaries_of(["N1"])["N1"]
+    assert (summary.preferred, summary.annotations) == ("grippe", 4)
+    assert kb.annotated_only() != []
+
+
+def test_new_concepts_stay_when_mentions_are_added_again(small_kb, tmp_path):
+    documents = [document("grippe", ("grippe", "N1"))]
+    kb = add_training_mentions(small_kb, documents, "training", tmp_path / "new.kb", new_ids=["N1"])
+    again = add_training_mentions(kb, documents, "training", tmp_path / "again.kb")
+    assert list(again.concept_ids()) == list(kb.concept_ids())
+    assert again.summaries_of(["N1"])["N1"].annotations == 2

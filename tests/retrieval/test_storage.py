@@ -9,6 +9,8 @@ from spacy_sapbert.encoders.ngrams import TEXT_NORMALIZER
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.retrieval import storage
+from spacy_sapbert.retrieval.mention_model import FEATURES as MENTION_FEATURES
+from spacy_sapbert.retrieval.mention_model import MentionModel
 from spacy_sapbert.retrieval.settings import ConceptVectorSettings
 from spacy_sapbert.retrieval.signal_weights import SignalWeights
 from spacy_sapbert.retrieval.storage import DOCUMENT_ENCODER, FITTED_FILE, open_retriever
@@ -53,11 +55,14 @@ def test_labels_and_types_choose_the_concepts(retriever):
 
 
 def test_what_was_saved_ranks_as_before(retriever, tmp_path):
-    retriever.counts = TrainingCounts({"D003550": 3}, {"cold": 2}, {"cold": 1}, 0.2)
+    words = [{"cold": 4}, {"cold": 2}, {"cold": 1}, {"cold": 1}]
+    model = MentionModel((0.5,) * len(MENTION_FEATURES), -1.0)
+    retriever.set_counts(TrainingCounts({"D003550": 3}, {"cold": 2}, {"cold": 1}, 0.2, words), model)
     saved = save(retriever, tmp_path / "saved")
     again = load_retriever(saved, SIGNALS, types=["Disease"], device="cpu")
     assert ranked(again) == ranked(retriever)
-    assert vars(again.counts) == vars(retriever.counts)
+    assert again.counts.as_json() == retriever.counts.as_json()
+    assert again.mention_model == model
     assert again.stored_weights is None
     assert again.labels == retriever.labels
     assert DOCUMENT_ENCODER not in saved

@@ -209,6 +209,31 @@ def test_mentions_need_not_become_names(make, examples):
     assert trainer.retriever.kb.find_name("Sticky lungs") == ()
 
 
+def test_labels_without_a_name_are_learned(make, examples):
+    text = "Grippe and cold. Nobody knew the cause of grippe"
+    mentions = [Mention(0, 6, "Grippe", "Disease", ("N1",)), Mention(42, 48, "grippe", "Disease", ("N1",))]
+    given = [*examples, *examples_of([AnnotatedDocument("new", text, tuple(mentions))])]
+    for signals, known in ((["phrases", "prior"], True), (["phrases", "document"], False)):
+        trainer = make(signals)
+        trainer.retriever.labels = [*trainer.retriever.concepts.ids, "N1"]
+        train(trainer, given, steps=1)
+        assert bool(trainer.retriever.concepts.places_of("N1")) == known  # no vector can be added
+        assert ("N1" in trainer.retriever.counts.concepts) == known
+
+
+def test_the_mention_model_is_fitted_for_phrases_alone(make, examples):
+    for signals, fitted in ((["phrases"], True), (["document"], False)):
+        trainer = make(signals)
+        train(trainer, examples, steps=1)
+        assert (trainer.retriever.mention_model is not None) == fitted
+
+
+def test_all_documents_weigh_the_signals_if_no_encoder_is_trained(make, examples):
+    trainer = make(["phrases", "prior"], held_out=0.0)
+    train(trainer, examples, steps=1)
+    assert len(trainer.held_out) == len(examples)
+
+
 def test_augmented_documents_are_weighted_and_never_held_out(make, retrieval_documents):
     losses = {}
     for weight in (None, 0.0, 0.5):
