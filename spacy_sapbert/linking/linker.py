@@ -188,7 +188,7 @@ class Linker:
     ) -> Link:
         linked = next(self._linked(part), None)
         best = linked or next(iter(part.candidates), None)
-        is_first = bool(linked) and linked is part.candidates[0]
+        is_first = best is not None and best is part.candidates[0]
         next_best = next((candidate for candidate in part.candidates if candidate is not best), None)
         return Link(
             part.text,
@@ -199,7 +199,7 @@ class Linker:
             is_split,
             None if linked else self._why_not_linked(part, label),
             probability(best.score) if best else None,
-            part.tie if is_first else None,
+            part.tie if linked and is_first else None,
             _alternative(next_best, probability),
             None if linked else _alternative(best, probability),
             reasons=part.reasons if is_first else (),

@@ -5,10 +5,9 @@
 import math
 from typing import Any
 
-from ..errors import Errors, SapbertError
 from .candidate_losses import CandidateLoss
 from .reranker_settings import RerankerTraining
-from .setting_checks import check_counts
+from .setting_checks import check_counts, check_rules
 
 
 class BioSyn:
@@ -77,15 +76,14 @@ class BioSyn:
         self.add_training_mentions = add_training_mentions
         self.reranker = reranker
         check_counts(k=k, reencode_every=reencode_every, trained_layers=trained_layers)
-        for name, holds, wanted in (
+        check_rules(
+            self,
             ("dense_share", 0 <= dense_share <= 1, "from 0 to 1"),
             ("sparse_weight", sparse_weight is None or sparse_weight >= 0, "0 or more"),
             ("temperature", temperature > 0, "above 0"),
             ("prior_weight", 0 <= prior_weight < math.inf, "0 or more"),
             ("score_learning_rate", score_learning_rate >= 0, "0 or more"),
-        ):
-            if not holds:
-                raise SapbertError(Errors.E335.format(name=name, value=getattr(self, name), wanted=wanted))
+        )
 
     @property
     def described(self) -> dict[str, Any]:

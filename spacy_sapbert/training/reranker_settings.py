@@ -2,8 +2,7 @@
 
 # no postponed annotations here: spaCy could not check the settings of a registered class
 
-from ..errors import Errors, SapbertError
-from .setting_checks import check_counts
+from .setting_checks import check_counts, check_rules
 
 
 class RerankerTraining:
@@ -42,11 +41,10 @@ class RerankerTraining:
         self.folds = folds
         self.seed = seed
         check_counts(trees=trees, leaves=leaves, depth=depth, least_in_leaf=least_in_leaf, folds=folds)
-        for name, holds, wanted in (
+        check_rules(
+            self,
             ("folds", folds >= 2, "at least 2"),
             ("leaves", leaves >= 2, "at least 2"),
             ("depth", depth <= 10, "at most 10"),
             ("learning_rate", learning_rate > 0, "above 0"),
-        ):
-            if not holds:
-                raise SapbertError(Errors.E335.format(name=name, value=getattr(self, name), wanted=wanted))
+        )

@@ -2,8 +2,7 @@
 
 # no postponed annotations here: spaCy could not check the settings of a registered class
 
-from ..errors import Errors, SapbertError
-from .setting_checks import check_counts
+from .setting_checks import check_counts, check_rules
 
 
 class ConceptRetrieval:
@@ -49,12 +48,11 @@ class ConceptRetrieval:
         self.add_training_mentions = add_training_mentions
         self.seed = seed
         check_counts(trained_layers=trained_layers)
-        for name, holds, wanted in (
+        check_rules(
+            self,
             ("temperature", temperature > 0, "above 0"),
             ("hard", hard >= 0, "0 or more"),
             ("random", random >= 0 and hard + random > 0, "0 or more, and above 0 if hard is 0"),
             ("augmented_weight", augmented_weight is None or augmented_weight >= 0, "null, or 0 or more"),
             ("held_out", 0 <= held_out < 1, "from 0 to less than 1"),
-        ):
-            if not holds:
-                raise SapbertError(Errors.E335.format(name=name, value=getattr(self, name), wanted=wanted))
+        )

@@ -130,7 +130,8 @@ def test_a_chosen_candidate_below_the_threshold_is_not_linked(small_kb):
         parts = link(linker)
         (found,) = linker.links(parts)
         assert linker.kb_ents(parts) == []
-    assert (found.concept_id, found.reasons) == (None, ())
+    assert (found.concept_id, found.tie) == (None, None)
+    assert found.reasons[0].startswith("instead of D009369")  # why it was chosen before it was rejected
     assert found.rejected.concept_id == "D001943"
     assert found.reason.startswith("the score of the chosen candidate 0.")
     assert linker.links(link(linker))[0].concept_id == "D009369"
