@@ -128,15 +128,9 @@ def test_a_run_that_is_killed_at_twenty_random_moments(whole, n_process, linking
     assert os.listdir(tmp_path) == ["out.tsv"]
 
 
-@pytest.mark.parametrize(
-    ("number", "n_process"),
-    [
-        (signal.SIGINT, 1),
-        pytest.param(signal.SIGTERM, 2, marks=pytest.mark.slow),
-        pytest.param(signal.SIGTERM, 1, marks=pytest.mark.slow),
-        pytest.param(signal.SIGINT, 2, marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("n_process", [1, 2])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_run_says_how_to_go_on(number, n_process, whole, linking_folder, tmp_path):
     source, wanted, summary = whole
     output = tmp_path / "out.tsv"
@@ -179,6 +173,7 @@ def test_an_interruption_before_the_first_document(linking_folder, tmp_path):
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.slow
 def test_other_commands_leave_no_half_file(linking_folder, tmp_path):
     output = tmp_path / "new.tsv"
     command = [

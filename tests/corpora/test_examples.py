@@ -92,6 +92,7 @@ def test_a_corpus_of_another_format_is_told_with_the_command_that_converts_it(
     assert command.endswith(f"--split-tokens{options}")
 
 
+@pytest.mark.slow
 def test_spacy_train_ends_with_one_line_instead_of_a_traceback(tmp_path):
     (tmp_path / "my.tsv").write_text("flu\tD1\n")
     config = Path(__file__).parents[2] / "configs" / "linker.cfg"
