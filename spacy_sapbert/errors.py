@@ -511,6 +511,19 @@ class Errors:
         "[E354] A reranker cannot be trained, because the linker would not use it. Set `selection.rerank` of the linker to "
         "true, or leave out --rerank."
     )
+    E371 = "[E371] A correction cannot have {name} {value!r}. Wanted: {wanted}."
+    E372 = (
+        "[E372] Cannot read the corrections in {path}: {reason}. Give a file that `spacy-sapbert review` made. If it is "
+        "damaged, restore it from a copy."
+    )
+    E373 = (
+        "[E373] The corrections in {path} have format {version}, and this version of spacy-sapbert reads format {known}. "
+        "Install a newer version."
+    )
+    E374 = (
+        "[E374] Cannot write the corrections to {path}: {reason}. Nothing was changed. Check that the file is yours to "
+        "write, that the disk has space, and that no other program locks the file."
+    )
     E363 = (
         "[E363] The network of the typed_ner has its labels already ({labels}), so that '{label}' cannot be added. Train "
         "it again with all labels."
@@ -826,6 +839,10 @@ class Warnings:
     W415 = (
         "[W415] The reranker was left out, since it does not help by cross-validation. By the scores alone, the first "
         "candidate is right for {right} of {texts} texts. Give more annotated documents."
+    )
+    W417 = (
+        "[W417] The corrections in {path} have {unknown} of {total} concepts that the vocabulary lacks, such as {first}. "
+        "They have no effect. The vocabulary may be another one, or another release."
     )
     W416 = "[W416] The linker was saved without a reranker. {reason}"
     W414 = (

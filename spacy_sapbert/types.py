@@ -107,7 +107,8 @@ class LinkedPart(NamedTuple):
         candidates: Candidates before any threshold, best first.
         tie: Why the first candidate takes precedence over others. These have the same score, or their names are equally
             similar to the text. None if there are no such candidates.
-        reasons: Why a reranker put the first candidate before the most similar one. Empty if it did not.
+        reasons: Why a reranker put the first candidate before the most similar one, or what a person decided. Empty
+            otherwise.
     """
 
     text: str

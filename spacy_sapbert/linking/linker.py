@@ -206,6 +206,8 @@ class Linker:
         )
 
     def _why_not_linked(self, part: LinkedPart, label: str) -> str:
+        if not part.candidates and part.reasons:
+            return "; ".join(part.reasons)
         if not part.candidates:
             wanted = self.filter_of(label)._asdict().items()
             asked = " and ".join(f"{what} {', '.join(values)}" for what, values in wanted if values)

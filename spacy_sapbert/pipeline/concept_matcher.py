@@ -18,9 +18,11 @@ from ..text.words import word_keys
 from .attributes import get_abbreviation_occurrences, register, set_matched_name
 from .base import FolderPipe
 from .component_settings import check_setting, language_rules, warn_of_language
+from .corrections_setting import CorrectionsSetting
 from .external_assets import INSIDE, check_storage
 
 if TYPE_CHECKING:
+    from ..corrections.decisions import Decisions
     from ..kb.filters import FilterMask
     from ..kb.knowledge_base import KnowledgeBase
     from ..linking.approximate_names import ApproximateNames
@@ -41,6 +43,7 @@ CACHED_LABELS = 1 << 14
         "sources": [],
         "min_length": 3,
         "stop_names": None,
+        "corrections": None,
         "overwrite_ents": False,
         "composites": True,
         "approximate": None,
@@ -61,6 +64,7 @@ def make_concept_matcher(
     sources: List[str],
     min_length: int,
     stop_names: Optional[List[str]],
+    corrections: Optional[str],
     overwrite_ents: bool,
     composites: bool,
     approximate: Optional[float],
@@ -82,6 +86,7 @@ def make_concept_matcher(
         sources=sources,
         min_length=min_length,
         stop_names=stop_names,
+        corrections=corrections,
         overwrite_ents=overwrite_ents,
         composites=composites,
         approximate=approximate,
@@ -113,6 +118,8 @@ class ConceptMatcher(FolderPipe):
         min_length: The least number of characters of a name.
         stop_names: Names that are never marked alone, regardless of case and number. None takes the general names of
             the language, such as "disease".
+        corrections: A file of corrections. Texts that are no mentions are not marked, and those that were added are.
+            None has no corrections.
         overwrite_ents: Whether a match replaces entities that it overlaps.
         composites: Mark "breast and ovarian cancer" as one mention if all its single mentions are names.
         approximate: Also find what is not quite a name: a misspelling, another ending, modifiers inside, a short form
@@ -144,6 +151,7 @@ class ConceptMatcher(FolderPipe):
         sources: Sequence[str] = (),
         min_length: int = 3,
         stop_names: Optional[Sequence[str]] = None,
+        corrections: Optional[str] = None,
         overwrite_ents: bool = False,
         composites: bool = True,
         approximate: Optional[float] = None,
@@ -163,6 +171,8 @@ class ConceptMatcher(FolderPipe):
         self.min_length = min_length
         self.stop_names = None if stop_names is None else list(stop_names)
         self.overwrite_ents = overwrite_ents
+        self._corrections = corrections
+        self._corrections_setting = CorrectionsSetting(corrections)
         self.composites = composites
         self.approximate = approximate
         self.modifiers = modifiers
@@ -187,7 +197,7 @@ class ConceptMatcher(FolderPipe):
 
     def __call__(self, doc: Doc) -> Doc:
         """Mark the names in one document."""
-        spans = self._spans(doc)
+        spans = self._corrected(doc, self._spans(doc)) if self._corrections_setting else self._spans(doc)
         if self.spans_key is not None:
             doc.spans[self.spans_key] = spans
             return doc
@@ -196,6 +206,24 @@ class ConceptMatcher(FolderPipe):
         occupied = {token for span in first for token in range(span.start, span.end)}
         doc.ents = first + [span for span in second if occupied.isdisjoint(range(span.start, span.end))]
         return doc
+
+    def _corrected(self, doc: Doc, spans: List[Span]) -> List[Span]:
+        """Return the spans as the corrections decide: without texts that are none, and with those that were added."""
+        from ..corrections.correction import document_key
+
+        text = doc.text
+        decisions, key = self._corrections_setting.decisions(self.kb), document_key(text)
+        kept = {(one.start, one.end, one.label_): one for one in spans if not _is_none(one, decisions, key)}
+        for one in decisions.added(key, text):
+            span = doc.char_span(one.start, one.end, label=one.label or "CONCEPT", alignment_mode="expand")
+            if span is not None:
+                kept.setdefault((span.start, span.end, span.label_), span)
+        return list(kept.values())
+
+    def set_corrections(self, corrections: Optional[str]) -> None:
+        """Obey the corrections of a file from now on, as it is at the next use. None has no corrections."""
+        self._corrections = corrections
+        self._corrections_setting = CorrectionsSetting(corrections)
 
     def score(self, examples: Iterable[Example], **settings: Any) -> Dict[str, Any]:
         """Return the measures of the `scorer`. Empty if the spans are not entities."""
@@ -373,6 +401,7 @@ class ConceptMatcher(FolderPipe):
             from ..vectors.ngram_index import save_ngram_index
 
             save_ngram_index(self.approximate_names.ngrams, assets)
+        self._corrections_setting.save(assets)
 
     def _load(self, folder: Path, assets: Mapping[str, Path]) -> None:
         from ..encoders.lexical_model import NGRAMS_FOLDER
@@ -383,6 +412,12 @@ class ConceptMatcher(FolderPipe):
         # the keys of another language do not fit, if the setting was changed
         same = matcher.rules is self._rules
         self._use(matcher if same else NameMatcher.cached(matcher.kb, self._rules), assets.get(NGRAMS_FOLDER))
+        self._corrections_setting = self._corrections_setting.saved(assets)
+
+
+def _is_none(span: Span, decisions: "Decisions", document: str) -> bool:
+    """Return whether a person decided that a span is no mention."""
+    return decisions.of(document, span.start_char, span.end_char, span.text, span.label_).is_no_mention
 
 
 def _adds_letters(span: Span, start: int, end: int) -> bool:

@@ -21,6 +21,7 @@ from ..types import NIL, LinkedPart
 from .attributes import register, set_kb_ents, set_links
 from .base import BatchedPipe
 from .component_settings import check_setting, refuse_foreign, shared_setting
+from .corrections_setting import CorrectionsSetting
 from .external_assets import INSIDE, check_storage
 from .gold_mentions import gold_ids, place_of, with_gold_mentions
 from .linking_scorer import score_links
@@ -60,6 +61,7 @@ _in_use: "WeakSet[SapbertLinker]" = WeakSet()
         "sources": [],
         "label_types": {},
         "resolve_abbreviations": True,
+        "corrections": None,
         "filter_for_definitions": False,
         "no_definition_threshold": _DEFAULTS.no_definition_threshold,
         "candidates": CandidateSettings().as_dict(),
@@ -87,6 +89,7 @@ def make_sapbert_linker(
     sources: List[str],
     label_types: Dict[str, List[str]],
     resolve_abbreviations: bool,
+    corrections: Optional[str],
     filter_for_definitions: bool,
     no_definition_threshold: float,
     candidates: Dict[str, Any],
@@ -119,6 +122,7 @@ def make_sapbert_linker(
         sources=sources,
         label_types=label_types,
         resolve_abbreviations=resolve_abbreviations,
+        corrections=corrections,
         filter_for_definitions=filter_for_definitions,
         no_definition_threshold=no_definition_threshold,
         candidates=candidates,
@@ -161,6 +165,7 @@ class SapbertLinker(BatchedPipe):
         sources: Only names from these sources. An empty list allows all.
         label_types: Types for mentions with a label, instead of `types`.
         resolve_abbreviations: Expand the short forms that `abbreviation_resolver` found.
+        corrections: A file of corrections, which decide what a mention is linked to. None has no corrections.
         filter_for_definitions: Whether a concept without a definition needs a score of `no_definition_threshold`.
         no_definition_threshold: That score.
         candidates: Expert settings, see `linking.settings.CandidateSettings`.
@@ -202,6 +207,7 @@ class SapbertLinker(BatchedPipe):
         sources: Sequence[str] = (),
         label_types: Optional[Dict[str, List[str]]] = None,
         resolve_abbreviations: bool = True,
+        corrections: Optional[str] = None,
         filter_for_definitions: bool = False,
         no_definition_threshold: float = _DEFAULTS.no_definition_threshold,
         candidates: Optional[Dict[str, Any]] = None,
@@ -221,6 +227,8 @@ class SapbertLinker(BatchedPipe):
         self.spans_key = spans_key
         self.display_language = language_tag(display_language)
         self.resolve_abbreviations = resolve_abbreviations
+        self._corrections = corrections
+        self._corrections_setting = CorrectionsSetting(corrections)
         self.training = training
         self.scorer = scorer
         self._vectors = VectorSettings.read(name, "vectors", vectors or {})
@@ -303,7 +311,27 @@ class SapbertLinker(BatchedPipe):
         queries = [self._queries(doc) for doc in docs]
         if not any(queries):
             return [[] for _ in docs]
-        return self.linker.link(queries, [doc.text for doc in docs] if self.linker.reranks else ())
+        linked = self.linker.link(queries, [doc.text for doc in docs] if self.linker.reranks else ())
+        if not self._corrections_setting:
+            return linked
+        return [self._corrected(doc, parts) for doc, parts in zip(docs, linked)]
+
+    def _corrected(self, doc: Doc, linked: List[Parts]) -> List[Parts]:
+        """Return the parts of the mentions of a document as the corrections decide."""
+        from ..corrections.correction import document_key
+        from ..linking.corrected import corrected
+
+        kb = self.linker.kb
+        decisions, key = self._corrections_setting.decisions(kb), document_key(doc.text)
+        return [
+            corrected(parts, one.text, decisions.of(key, one.start_char, one.end_char, one.text, one.label_), kb)
+            for one, parts in zip(mentions_of(doc, self.spans_key), linked)
+        ]
+
+    def set_corrections(self, corrections: Optional[str]) -> None:
+        """Obey the corrections of a file from now on, as it is at the next use. None has no corrections."""
+        self._corrections = corrections
+        self._corrections_setting = CorrectionsSetting(corrections)
 
     def set_annotations(self, docs: Sequence[Doc], predictions: Sequence[Sequence[Parts]]) -> None:
         """Write `kb_id_`, `_.kb_ents` and `_.links` of each mention."""
@@ -477,6 +505,7 @@ class SapbertLinker(BatchedPipe):
         linker.stored_parameters.save(folder)
         if reranker:
             reranker.save(folder)
+        self._corrections_setting.save(assets)
 
     def _load(self, folder: Path, assets: Mapping[str, Path]) -> None:
         from ..linking.parameters import LinkerParameters
@@ -495,6 +524,7 @@ class SapbertLinker(BatchedPipe):
         self._use(generator)
         assert self._linker is not None
         self._linker.stored_parameters, self._linker.reranker = parameters, reranker
+        self._corrections_setting = self._corrections_setting.saved(assets)
 
 
 def linkers_of(vocab: Vocab) -> List[SapbertLinker]:

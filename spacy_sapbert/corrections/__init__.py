@@ -1,0 +1,1 @@
+"""Corrections of links: a user's decisions, in one file, that linker and matcher obey."""

@@ -1,0 +1,85 @@
+"""`Correction`: what a person decided about a mention."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import NamedTuple
+
+from ..errors import Errors, SapbertError
+from ..text.words import is_acronym
+
+ACCEPT, REPLACE, REJECT, NO_MENTION, ADD = ACTIONS = ("accept", "replace", "reject", "no_mention", "add")
+OCCURRENCE, CORPUS, EVERYWHERE = SCOPES = ("occurrence", "corpus", "everywhere")
+"""Where a correction holds, the narrowest first: this place, this text in the documents of the corpus, or this text."""
+_DECIDING = frozenset({ACCEPT, REPLACE, ADD})
+_KEY_LENGTH = 32  # hexadecimal digits
+
+
+class Correction(NamedTuple):
+    """A decision about a mention.
+
+    Attributes:
+        action: "accept" the concepts, "replace" them by others, "reject" them, "no_mention": the text is none, or "add"
+            a mention that was missed.
+        scope: "occurrence", "corpus" or "everywhere".
+        document: The `document_key` of the document in which it was decided.
+        start: The first character of the mention.
+        end: The position after its last character.
+        text: The text of the mention.
+        concept_ids: The concepts that were accepted, chosen or rejected; several for a composite. Empty for
+            "no_mention", and for an added mention without a concept.
+        label: The label of the mention. A correction with a label holds for mentions with this label only.
+        author: Who decided.
+        date: When, in UTC, such as "2026-11-23T18:00:00Z".
+        comment: A remark for people.
+    """
+
+    action: str
+    scope: str
+    document: str
+    start: int
+    end: int
+    text: str
+    concept_ids: tuple[str, ...] = ()
+    label: str = ""
+    author: str = ""
+    date: str = ""
+    comment: str = ""
+
+    @property
+    def decides(self) -> bool:
+        """Whether it says which concepts are right."""
+        return self.action in _DECIDING
+
+    def check(self) -> None:
+        """Check the values.
+
+        Raises:
+            SapbertError: E371 one of them cannot be.
+        """
+        rules = (
+            ("action", self.action, self.action in ACTIONS, f"one of {', '.join(ACTIONS)}"),
+            ("scope", self.scope, self.scope in SCOPES, f"one of {', '.join(SCOPES)}"),
+            ("text", self.text, bool(self.text.strip()), "a text"),
+            ("end", self.end, 0 <= self.start < self.end, "a position after the start"),
+            ("concept_ids", self.concept_ids, self._has_concepts(), "some ids, but none for no_mention"),
+        )
+        for name, value, holds, wanted in rules:
+            if not holds:
+                raise SapbertError(Errors.E371.format(name=name, value=value, wanted=wanted))
+
+    def _has_concepts(self) -> bool:
+        if self.action in (ADD, NO_MENTION):
+            return self.action == ADD or not self.concept_ids
+        return bool(self.concept_ids) and all(self.concept_ids)
+
+
+def document_key(text: str) -> str:
+    """Return the key of a document: it changes with the text."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_KEY_LENGTH]
+
+
+def text_key(text: str) -> str:
+    """Return the form in which texts of mentions count as the same. Short forms keep their case."""
+    folded = " ".join(text.split())
+    return folded if is_acronym(folded) else folded.casefold()

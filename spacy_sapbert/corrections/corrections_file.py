@@ -1,0 +1,224 @@
+"""`CorrectionsFile`: corrections in one SQLite file, which several windows may write at once."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import NamedTuple
+
+from ..errors import Errors, SapbertError
+from .correction import Correction, document_key
+from .decisions import Decisions
+
+FORMAT = 1
+APPLICATION_ID = 0x73617043  # of our files, as SQLite stores it in their header
+PATIENCE = 10.0  # seconds to wait for another window that writes
+_SCHEMA = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE documents (key TEXT PRIMARY KEY, doc_id TEXT NOT NULL, text TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE corpora (document TEXT, corpus TEXT, PRIMARY KEY (document, corpus)) WITHOUT ROWID;
+CREATE TABLE corrections (
+    id INTEGER PRIMARY KEY, action TEXT NOT NULL, scope TEXT NOT NULL, document TEXT NOT NULL, start INTEGER NOT NULL,
+    "end" INTEGER NOT NULL, text TEXT NOT NULL, concept_ids TEXT NOT NULL, label TEXT NOT NULL, author TEXT NOT NULL,
+    date TEXT NOT NULL, comment TEXT NOT NULL, undone TEXT NOT NULL
+);
+"""
+_COLUMNS = ", ".join(f'"{name}"' for name in Correction._fields)
+_PRAGMAS = ("PRAGMA user_version", "PRAGMA application_id")
+_KINDS = "SELECT name, type FROM sqlite_master WHERE name NOT LIKE 'sqlite_%' ORDER BY name"
+_TABLES = ("corpora", "corrections", "documents", "meta")
+
+
+class ReviewedDocument(NamedTuple):
+    """A document with corrections.
+
+    Attributes:
+        key: Its `document_key`.
+        doc_id: Its id in the corpus.
+        text: Its text.
+    """
+
+    key: str
+    doc_id: str
+    text: str
+
+
+class CorrectionsFile:
+    """A file of corrections. Each write is complete at once, and survives the end of the process.
+
+    Nothing is deleted: an undone correction stays in the file, with the time when it was undone.
+
+    Args:
+        path: The file.
+        create: Whether to make the file if it does not exist.
+
+    Raises:
+        SapbertError: E372 the file does not exist, or is no file of corrections; E373 a newer version made it.
+    """
+
+    def __init__(self, path: Path | str, *, create: bool = False) -> None:
+        self.path = Path(path)
+        if create and (not self.path.exists() or self.path.stat().st_size == 0):
+            with self._writing() as db:
+                self._make(db)
+        with self._reading():
+            pass  # checks the file
+
+    def __repr__(self) -> str:
+        return f"CorrectionsFile({self.path})"
+
+    # --- writing
+
+    def add(self, corrections: Iterable[Correction]) -> list[int]:
+        """Write corrections, all or none. Those without a date get the present time.
+
+        Returns:
+            Their numbers.
+
+        Raises:
+            SapbertError: E371 a correction cannot be, E374 the file cannot be written.
+        """
+        dated = [one if one.date else one._replace(date=_now()) for one in corrections]
+        for one in dated:
+            one.check()
+        rows = [tuple({**one._asdict(), "concept_ids": json.dumps(one.concept_ids)}.values()) for one in dated]
+        marks = ", ".join("?" * len(Correction._fields))
+        with self._writing() as db:
+            insert = f"INSERT INTO corrections ({_COLUMNS}, undone) VALUES ({marks}, '')"
+            return [int(db.execute(insert, row).lastrowid or 0) for row in rows]
+
+    def undo(self, number: int) -> bool:
+        """Undo a correction.
+
+        Returns:
+            Whether there was one with this number that was not undone before.
+
+        Raises:
+            SapbertError: E374 the file cannot be written.
+        """
+        with self._writing() as db:
+            update = "UPDATE corrections SET undone = ? WHERE id = ? AND undone = ''"
+            return db.execute(update, (_now(), number)).rowcount == 1
+
+    def add_documents(self, documents: Iterable[tuple[str, str]], corpus: str) -> None:
+        """Write the documents of a corpus: pairs of an id and a text. Known documents stay.
+
+        Raises:
+            SapbertError: E374 the file cannot be written.
+        """
+        with self._writing() as db:
+            for doc_id, text in documents:
+                key = document_key(text)
+                db.execute("INSERT OR IGNORE INTO documents VALUES (?, ?, ?)", (key, doc_id, text))
+                db.execute("INSERT OR IGNORE INTO corpora VALUES (?, ?)", (key, corpus))
+
+    # --- reading
+
+    def corrections(self) -> dict[int, Correction]:
+        """Return the corrections that were not undone, by number, in the order in which they were made."""
+        with self._reading() as db:
+            rows = db.execute(f"SELECT id, {_COLUMNS} FROM corrections WHERE undone = '' ORDER BY id").fetchall()
+        return {number: self._correction(values) for number, *values in rows}
+
+    def documents(self) -> Iterator[ReviewedDocument]:
+        """Yield the documents, sorted by key."""
+        with self._reading() as db:
+            yield from map(ReviewedDocument._make, db.execute("SELECT key, doc_id, text FROM documents ORDER BY key"))
+
+    def decisions(self) -> Decisions:
+        """Return what the corrections decide."""
+        corpora: dict[str, list[str]] = {}
+        with self._reading() as db:
+            for document, corpus in db.execute("SELECT document, corpus FROM corpora ORDER BY document, corpus"):
+                corpora.setdefault(document, []).append(corpus)
+        found: Mapping[str, Collection[str]] = corpora
+        return Decisions(self.corrections().values(), found)
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of what the corrections decide."""
+        with self._reading() as db:
+            corpora = db.execute("SELECT document, corpus FROM corpora ORDER BY document, corpus").fetchall()
+        content = json.dumps([list(self.corrections().values()), corpora])
+        return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
+
+    def copy(self, path: Path) -> None:
+        """Write what the corrections decide to a new file, without the texts of the documents."""
+        with self._reading() as db:
+            corpora = db.execute("SELECT document, corpus FROM corpora ORDER BY document, corpus").fetchall()
+        new = CorrectionsFile(path, create=True)
+        new.add(self.corrections().values())
+        with new._writing() as db:
+            db.executemany("INSERT INTO corpora VALUES (?, ?)", corpora)
+
+    def _correction(self, values: Sequence[object]) -> Correction:
+        fields = dict(zip(Correction._fields, values, strict=True))
+        try:
+            ids = json.loads(str(fields["concept_ids"]))
+            found = Correction(**{**fields, "concept_ids": tuple(map(str, ids))})  # type: ignore[arg-type]
+            found.check()
+        except (SapbertError, TypeError, ValueError) as error:
+            raise SapbertError(Errors.E372.format(path=self.path, reason=error)) from error
+        return found
+
+    # --- the file
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        try:
+            # autocommit mode, so that BEGIN IMMEDIATE takes the lock before anything is read
+            with closing(sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None)) as db:
+                db.execute("PRAGMA synchronous = FULL")
+                db.execute("PRAGMA trusted_schema = OFF")
+                db.execute("BEGIN IMMEDIATE")
+                try:
+                    yield db
+                except BaseException:
+                    db.execute("ROLLBACK")
+                    raise
+                db.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise SapbertError(Errors.E374.format(path=self.path, reason=error)) from error
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        try:
+            address = f"{self.path.resolve().as_uri()}?mode=ro"
+            with closing(sqlite3.connect(address, uri=True, timeout=PATIENCE)) as db:
+                db.execute("PRAGMA trusted_schema = OFF")
+                self._check(db)
+                yield db
+        except sqlite3.Error as error:
+            raise SapbertError(Errors.E372.format(path=self.path, reason=error)) from error
+
+    def _check(self, db: sqlite3.Connection) -> None:
+        (version,), (application,) = (
+            db.execute(f"PRAGMA {of}").fetchone() for of in ("user_version", "application_id")
+        )
+        if application != APPLICATION_ID:
+            raise SapbertError(Errors.E372.format(path=self.path, reason="it is no file of corrections"))
+        if version != FORMAT:
+            raise SapbertError(Errors.E373.format(path=self.path, version=version, known=FORMAT))
+        kinds = db.execute(
+            "SELECT name, type FROM sqlite_master WHERE name NOT LIKE 'sqlite_%' ORDER BY name"
+        ).fetchall()
+        if kinds != [(name, "table") for name in _TABLES]:
+            raise SapbertError(Errors.E372.format(path=self.path, reason="its tables are not those of corrections"))
+
+    @staticmethod
+    def _make(db: sqlite3.Connection) -> None:
+        if db.execute("SELECT count(*) FROM sqlite_master").fetchone() != (0,):
+            return  # another window was faster
+        for statement in filter(str.strip, _SCHEMA.split(";")):
+            db.execute(statement)
+        db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        db.execute(f"PRAGMA user_version = {FORMAT}")
+
+
+def _now() -> str:
+    return datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")

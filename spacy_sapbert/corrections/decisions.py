@@ -1,0 +1,129 @@
+"""`Decisions`: what corrections decide about the mentions of a document."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import NamedTuple
+
+from .correction import ADD, CORPUS, NO_MENTION, OCCURRENCE, REJECT, SCOPES, Correction, text_key
+
+
+class Decision(NamedTuple):
+    """What holds for a mention.
+
+    Attributes:
+        correction: The correction that decides; None if only concepts were rejected.
+        rejected: The concepts that were rejected, unless the correction has chosen them since.
+    """
+
+    correction: Correction | None
+    rejected: frozenset[str]
+
+    @property
+    def concept_ids(self) -> tuple[str, ...] | None:
+        """The concepts that were decided; None if they are open."""
+        return self.correction.concept_ids if self.correction and self.correction.decides else None
+
+    @property
+    def is_no_mention(self) -> bool:
+        """Whether the text is no mention."""
+        return self.correction is not None and self.correction.action == NO_MENTION
+
+
+NOTHING = Decision(None, frozenset())
+
+
+class Decisions:
+    """Finds what holds for a mention.
+
+    A narrower scope takes precedence over a wider one, and a later correction over an earlier one. Several rejections
+    add up, until the same concept is accepted or chosen in the same scope.
+
+    Args:
+        corrections: The corrections, in the order in which they were made.
+        corpora: The corpora that each document is in, by its key. A correction for a corpus holds in all documents that
+            share a corpus with its own.
+    """
+
+    def __init__(self, corrections: Iterable[Correction], corpora: Mapping[str, Collection[str]]) -> None:
+        self._corpora = corpora
+        self._found: dict[tuple[object, ...], list[Correction]] = {}
+        self._added: dict[str, list[Correction]] = {}
+        for one in corrections:
+            for place in self._places_of(one):
+                self._found.setdefault((one.scope, place, text_key(one.text)), []).append(one)
+            if one.action == ADD:
+                self._added.setdefault(one.document, []).append(one)
+
+    def __len__(self) -> int:
+        return len({id(one) for found in self._found.values() for one in found})
+
+    def of(self, document: str, start: int, end: int, text: str, label: str = "") -> Decision:
+        """Return what holds for a mention.
+
+        Args:
+            document: The key of its document.
+            start: Its first character.
+            end: The position after its last character.
+            text: Its text.
+            label: Its label.
+        """
+        key = text_key(text)
+        rejected: frozenset[str] = frozenset()
+        for scope, places in zip(SCOPES, self._scopes_of(document, start, end), strict=True):
+            found = [one for place in places for one in self._found.get((scope, place, key), ()) if _fits(one, label)]
+            decision = _latest(found)
+            rejected |= decision.rejected
+            if decision.correction is not None:
+                return decision._replace(rejected=rejected.difference(decision.correction.concept_ids))
+        return Decision(None, rejected)
+
+    def added(self, document: str, text: str) -> list[Correction]:
+        """Return the mentions that were added to a document, and still fit its text.
+
+        Args:
+            document: The key of the document.
+            text: Its text.
+        """
+        found = {(one.start, one.end, one.label): one for one in self._added.get(document, ())}
+        kept = (one for one in found.values() if text[one.start : one.end] == one.text)
+        return [one for one in kept if not self.of(document, one.start, one.end, one.text, one.label).is_no_mention]
+
+    def texts(self) -> dict[str, Correction]:
+        """Return the texts that are mentions everywhere, with the last correction that says so."""
+        return {
+            one.text: one
+            for (scope, _, _), found in self._found.items()
+            if scope == SCOPES[-1]
+            for one in found[-1:]
+            if one.decides
+        }
+
+    def _places_of(self, one: Correction) -> list[object]:
+        """Return the places of the scope of a correction."""
+        if one.scope == OCCURRENCE:
+            return [(one.document, one.start, one.end)]
+        return list(self._corpora.get(one.document, ())) if one.scope == CORPUS else [None]
+
+    def _scopes_of(self, document: str, start: int, end: int) -> tuple[Collection[object], ...]:
+        """Return the places of each scope that a mention is in."""
+        return [(document, start, end)], self._corpora.get(document, ()), [None]
+
+
+def _fits(one: Correction, label: str) -> bool:
+    return not one.label or not label or one.label == label
+
+
+def _latest(found: Iterable[Correction]) -> Decision:
+    """Return what corrections of one scope decide together."""
+    correction: Correction | None = None
+    rejected: set[str] = set()
+    for one in found:
+        if one.action == REJECT:
+            rejected.update(one.concept_ids)
+            if correction and not rejected.isdisjoint(correction.concept_ids):
+                correction = None
+        else:
+            correction = one
+            rejected.difference_update(one.concept_ids)
+    return Decision(correction, frozenset(rejected))

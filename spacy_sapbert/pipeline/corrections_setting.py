@@ -1,0 +1,65 @@
+"""The setting `corrections` of components: a file that is opened at the first use, and saved with the pipeline."""
+
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Mapping, Optional
+
+from ..assets import AssetWriter
+from ..errors import Warnings
+
+if TYPE_CHECKING:
+    from ..corrections.corrections_file import CorrectionsFile
+    from ..corrections.decisions import Decisions
+    from ..kb.knowledge_base import KnowledgeBase
+
+CORRECTIONS = "corrections"
+"""The role of the corrections among the assets of a component."""
+
+
+class CorrectionsSetting:
+    """The corrections of a component, if it has any.
+
+    Args:
+        path: The file, or None.
+    """
+
+    def __init__(self, path: Optional[str]) -> None:
+        self._path = path
+        self._decisions: Optional[Decisions] = None
+
+    def __bool__(self) -> bool:
+        return self._path is not None
+
+    def decisions(self, kb: "KnowledgeBase") -> "Decisions":
+        """Return what the corrections decide. The file is read once.
+
+        Args:
+            kb: The vocabulary of the component. W417 tells of concepts that it lacks.
+        """
+        if self._decisions is None:
+            self._decisions = self._file.decisions()
+            wanted = {one for each in self._file.corrections().values() for one in each.concept_ids}
+            unknown = sorted(one for one in wanted if not kb.find_id(one))
+            if unknown:
+                message = Warnings.W417.format(
+                    path=self._path, unknown=len(unknown), total=len(wanted), first=unknown[0]
+                )
+                warnings.warn(message, stacklevel=2)
+        return self._decisions
+
+    def save(self, assets: AssetWriter) -> None:
+        """Add the corrections to the assets of a component, without the texts of the documents."""
+        if self:
+            file = self._file
+            assets.add(CORRECTIONS, "corrections", file.fingerprint, file.copy, suffix=".db")
+
+    def saved(self, assets: Mapping[str, Path]) -> "CorrectionsSetting":
+        """Return the corrections among the assets of a component. Without any, nothing changes."""
+        return CorrectionsSetting(str(assets[CORRECTIONS])) if CORRECTIONS in assets else self
+
+    @property
+    def _file(self) -> "CorrectionsFile":
+        from ..corrections.corrections_file import CorrectionsFile
+
+        assert self._path is not None
+        return CorrectionsFile(self._path)

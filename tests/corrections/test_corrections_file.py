@@ -1,0 +1,171 @@
+import os
+import sqlite3
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from spacy_sapbert.corrections import corrections_file
+from spacy_sapbert.corrections.correction import Correction, document_key
+from spacy_sapbert.corrections.corrections_file import CorrectionsFile
+from spacy_sapbert.errors import SapbertError
+
+TEXT = "cold and flu"
+KEY = document_key(TEXT)
+COLD = Correction("accept", "occurrence", KEY, 0, 4, "cold", ("D1", "D2"), "Disease", "me", "2026-01-01T00:00:00Z", "?")
+
+
+@pytest.fixture
+def file(tmp_path):
+    return CorrectionsFile(tmp_path / "c.db", create=True)
+
+
+def test_what_is_written_is_read(file):
+    flu = COLD._replace(text="flu", start=9, end=12)
+    assert file.add([COLD, flu]) == [1, 2]
+    assert CorrectionsFile(file.path).corrections() == {1: COLD, 2: flu}
+    assert CorrectionsFile(file.path, create=True).corrections() == {1: COLD, 2: flu}  # it stays
+    assert repr(file).endswith("c.db)")
+
+
+def test_the_present_time_is_added(file):
+    file.add([COLD._replace(date="")])
+    (found,) = file.corrections().values()
+    assert len(found.date) == len(COLD.date)
+    assert found.date > COLD.date
+
+
+def test_undone(file):
+    number, other = file.add([COLD, COLD._replace(text="Cold")])
+    assert file.undo(number)
+    assert not file.undo(number)
+    assert not file.undo(99)
+    assert list(file.corrections()) == [other]
+
+
+def test_documents_and_decisions(file):
+    file.add_documents([("1", TEXT), ("2", "a cold")], "notes")
+    file.add_documents([("1", TEXT)], "again")
+    file.add([COLD._replace(scope="corpus")])
+    assert {one.doc_id: one.text for one in file.documents()} == {"1": TEXT, "2": "a cold"}
+    decisions = file.decisions()
+    assert decisions.of(document_key("a cold"), 2, 6, "cold").concept_ids == ("D1", "D2")
+    assert decisions.of(document_key("other"), 2, 6, "cold").concept_ids is None
+
+
+def test_all_or_none_are_written(file):
+    with pytest.raises(SapbertError, match="E371"):
+        file.add([COLD, COLD._replace(action="?")])
+    assert file.corrections() == {}
+
+
+def test_several_windows_write_at_once(file):
+    def write(name):
+        one = CorrectionsFile(file.path)
+        return [number for _ in range(20) for number in one.add([COLD._replace(author=name)])]
+
+    with ThreadPoolExecutor(4) as pool:
+        numbers = [number for found in pool.map(write, "abcd") for number in found]
+    assert sorted(numbers) == list(range(1, 81))
+    assert len(file.corrections()) == 80
+
+
+def test_a_killed_window_leaves_what_was_complete(file):
+    script = (
+        "import os, sys\n"
+        "from spacy_sapbert.corrections.corrections_file import CorrectionsFile\n"
+        "from spacy_sapbert.corrections.correction import Correction\n"
+        f"file = CorrectionsFile({str(file.path)!r})\n"
+        f"file.add([Correction('no_mention', 'occurrence', {KEY!r}, 0, 4, 'cold')])\n"
+        "with file._writing() as db:\n"
+        '    db.execute("DELETE FROM corrections")\n'
+        "    os._exit(9)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], check=False)
+    assert done.returncode == 9
+    assert [one.action for one in file.corrections().values()] == ["no_mention"]
+    assert file.add([COLD]) == [2]
+
+
+# --- bad files
+
+
+def test_no_file(tmp_path):
+    with pytest.raises(SapbertError, match="E372"):
+        CorrectionsFile(tmp_path / "none.db")
+    assert os.listdir(tmp_path) == []
+    with pytest.raises(SapbertError, match="E374"):
+        CorrectionsFile(tmp_path / "none" / "c.db", create=True)
+
+
+@pytest.mark.parametrize("content", [b"", b"no database at all" * 99, b"SQLite format 3\0" + b"\0" * 99])
+def test_a_file_that_is_none(tmp_path, content):
+    path = tmp_path / "c.db"
+    path.write_bytes(content)
+    with pytest.raises(SapbertError, match="E372"):
+        CorrectionsFile(path)
+    assert path.read_bytes() == content
+
+
+def test_another_database(tmp_path):
+    with sqlite3.connect(tmp_path / "c.db") as db:
+        db.execute("CREATE TABLE corrections (id)")
+    with pytest.raises(SapbertError, match=r"E372.*no file of corrections"):
+        CorrectionsFile(tmp_path / "c.db", create=True)
+
+
+def test_a_newer_version(file, monkeypatch):
+    with sqlite3.connect(file.path) as db:
+        db.execute(f"PRAGMA user_version = {corrections_file.FORMAT + 1}")
+    with pytest.raises(SapbertError, match=r"E373.*format 2.*reads format 1"):
+        CorrectionsFile(file.path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "CREATE VIEW extra AS SELECT 1",
+        "DROP TABLE corpora",
+        "CREATE TRIGGER act AFTER INSERT ON corrections BEGIN DELETE FROM corrections; END",
+    ],
+)
+def test_tables_that_were_changed(file, change):
+    with sqlite3.connect(file.path) as db:
+        db.execute(change)
+    with pytest.raises(SapbertError, match=r"E372.*its tables"):
+        file.corrections()
+
+
+@pytest.mark.parametrize("column", ["action", "scope", "concept_ids"])
+def test_values_that_were_changed(file, column):
+    file.add([COLD])
+    with sqlite3.connect(file.path) as db:
+        db.execute(f"UPDATE corrections SET {column} = '5'")
+    with pytest.raises(SapbertError, match="E372"):
+        file.corrections()
+
+
+def test_a_file_that_is_cut_off(file):
+    file.add([COLD._replace(comment="x" * 9000)])
+    content = file.path.read_bytes()
+    file.path.write_bytes(content[: len(content) - 4096])
+    with pytest.raises(SapbertError, match="E372"):
+        file.corrections()
+
+
+def test_a_locked_file(file, monkeypatch):
+    monkeypatch.setattr(corrections_file, "PATIENCE", 0.1)
+    with sqlite3.connect(file.path, isolation_level=None) as db:
+        db.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(SapbertError, match=r"E374.*locked"):
+            file.add([COLD])
+        db.execute("ROLLBACK")
+    assert file.add([COLD]) == [1]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everything")
+def test_a_file_that_is_read_only(file):
+    file.path.chmod(0o400)
+    with pytest.raises(SapbertError, match="E374"):
+        file.add([COLD])
