@@ -6,7 +6,8 @@ This is BioSyn's protocol (Sung et al. 2020, section 4.1).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import permutations
 from pathlib import Path
 
@@ -26,7 +27,12 @@ _ANNOTATED = (
     "SELECT s.concept, s.annotations, n.text, s.scope, s.source, s.language FROM synonyms s "
     "JOIN names n ON n.row = s.name WHERE s.annotations > 0 ORDER BY s.name, s.concept, s.source, s.language"
 )
+Order = Callable[[Sequence[str], Sequence[str]], Sequence[str]]
 MAX_PERMUTED = 4  # parts of a composite: with more, there are too many orders of ids to try
+
+
+def _as_annotated(parts: Sequence[str], ids: Sequence[str]) -> Sequence[str]:
+    return ids
 
 
 def add_mentions(builder: KnowledgeBaseBuilder, documents: Iterable[AnnotatedDocument], source: str) -> None:
@@ -41,14 +47,23 @@ def add_mentions(builder: KnowledgeBaseBuilder, documents: Iterable[AnnotatedDoc
         source: The `source` of the new names.
     """
     for document in documents:
-        occurrences = find_occurrences(document.text, find_definitions(document.text))
-        for mention in document.mentions:
-            if not mention.ids:
-                builder.counts["mentions without an id"] += 1
-            for text, concept_id in _name_id_pairs(
-                builder, mention, expand(document.text, mention.start, mention.end, occurrences)
-            ):
-                builder.add_mention(concept_id, Name(" ".join(text.split()), SCOPE, source))
+        builder.counts += Counter({"mentions without an id": sum(not one.ids for one in document.mentions)})
+        for text, concept_id in mention_names(document, partial(_in_order_of_parts, builder)):
+            builder.add_mention(concept_id, Name(text, SCOPE, source))
+
+
+def mention_names(document: AnnotatedDocument, in_order: Order = _as_annotated) -> Iterator[tuple[str, str]]:
+    """Yield the names that the mentions of a document become, each with the id that it belongs to.
+
+    Args:
+        document: The annotated document.
+        in_order: Takes the parts of a composite and as many ids, and returns the ids in the order of the parts.
+    """
+    occurrences = find_occurrences(document.text, find_definitions(document.text))
+    for mention in document.mentions:
+        expanded = expand(document.text, mention.start, mention.end, occurrences)
+        for text, concept_id in _name_id_pairs(mention, expanded, in_order):
+            yield " ".join(text.split()), concept_id
 
 
 def add_training_mentions(
@@ -58,6 +73,7 @@ def add_training_mentions(
     path: Path,
     *,
     new_ids: Collection[str] = (),
+    new_types: Sequence[str] = (),
 ) -> KnowledgeBase:
     """Write a copy of a knowledge base in which the mentions of documents are names; see `add_mentions`.
 
@@ -68,6 +84,8 @@ def add_training_mentions(
         path: Where to write.
         new_ids: Ids that become concepts if they are annotated but not in the vocabulary. Other unknown ids are left
             out.
+        new_types: The types of these concepts. If the label of their mentions is one of them, it is the only one. If
+            there are none, the label is the type.
 
     Returns:
         The new knowledge base. The key "mentions" of its `meta` counts the mentions.
@@ -77,7 +95,7 @@ def add_training_mentions(
         for record in stream_records(kb):
             names = tuple(name for name in record.names if name.scope != SCOPE)
             builder.add(record._replace(names=names or record.names))  # a concept may have no other names
-        for record in _new_records(documents, {one for one in new_ids if not kb.find_id(one)}, source):
+        for record in _new_records(documents, {one for one in new_ids if not kb.find_id(one)}, new_types, source):
             builder.add(record)
         for concept, annotations, *name in kb.query(_ANNOTATED):
             builder.add_annotations(concept, Name(*name), annotations)
@@ -88,26 +106,31 @@ def add_training_mentions(
     return KnowledgeBase(path)
 
 
-def _new_records(documents: Iterable[AnnotatedDocument], ids: set[str], source: str) -> Iterator[Record]:
+def _new_records(
+    documents: Iterable[AnnotatedDocument], ids: set[str], types: Sequence[str], source: str
+) -> Iterator[Record]:
     """Yield a record for each annotated id of these. Its names are its mentions, the most frequent first."""
-    texts: dict[str, Counter[str]] = {}
+    names: dict[str, Counter[str]] = {}
     labels: dict[str, Counter[str]] = {}
     for document in documents:
+        for text, concept_id in mention_names(document):
+            if concept_id in ids:
+                names.setdefault(concept_id, Counter())[text] += 1
         for mention in document.mentions:
-            for concept_id in ids.intersection(mention.ids):
-                texts.setdefault(concept_id, Counter())[" ".join(mention.text.split())] += 1
+            for concept_id in mention.ids:
                 labels.setdefault(concept_id, Counter())[mention.label] += 1
-    for concept_id, of_concept in texts.items():
-        names = [Name(text, SCOPE, source) for text, _ in of_concept.most_common()]
+    for concept_id, of_concept in names.items():
+        texts = [Name(text, SCOPE, source) for text, _ in of_concept.most_common()]
         ((label, _),) = labels[concept_id].most_common(1)
-        yield Record(concept_id, tuple(names), types=(label,) if label else ())
+        fitting = (label,) if label in types or not types else tuple(types)
+        yield Record(concept_id, tuple(texts), types=tuple(filter(None, fitting)))
 
 
-def _name_id_pairs(builder: KnowledgeBaseBuilder, mention: Mention, expanded: str) -> Iterator[tuple[str, str]]:
+def _name_id_pairs(mention: Mention, expanded: str, in_order: Order) -> Iterator[tuple[str, str]]:
     """Yield each name of a mention with the id that it belongs to."""
     for parts in (mention.parts, *composite_splits(expanded)):
         if len(parts) == len(mention.ids) > 1:
-            yield from zip(parts, _in_order_of_parts(builder, parts, mention.ids), strict=True)
+            yield from zip(parts, in_order(parts, mention.ids), strict=True)
             return
     for concept_id in mention.ids:
         yield expanded, concept_id

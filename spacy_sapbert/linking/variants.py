@@ -63,8 +63,10 @@ def with_likely_long_forms(
         mentions: The variants and the label of each mention.
         rules: The rules of the language.
     """
-    labels = {label for one, label in mentions if _is_undefined(one)}
-    found = {label: _likely_long_forms([one for one, of in mentions if of == label], rules) for label in labels}
+    by_label: dict[str, list[MentionVariants]] = {}
+    for one, label in mentions:
+        by_label.setdefault(label, []).append(one)
+    found = {label: _likely_long_forms(of_label, rules) for label, of_label in by_label.items()}
     return [
         one._replace(likely_long_form=found[label].get(one.text)) if _is_undefined(one) else one
         for one, label in mentions
@@ -73,6 +75,8 @@ def with_likely_long_forms(
 
 def _likely_long_forms(mentions: Sequence[MentionVariants], rules: LanguageRules) -> dict[str, str]:
     short_forms = [one.text for one in mentions if _is_undefined(one)]
+    if not short_forms:
+        return {}
     return likely_long_forms(short_forms, (one.text for one in mentions if not is_acronym(one.text)), rules)
 
 
@@ -128,7 +132,7 @@ class VariantSelector(NamedTuple):
         if variants.long_form is not None:
             long = self._part(variants.long_form, variants.long_form, variants, look_up)
             whole = whole if _score(whole) > _score(long) + self.short_form_margin else long
-        elif variants.likely_long_form is not None and not _is_name(whole):
+        elif variants.likely_long_form is not None and not _is_name(variants.text, look_up(variants.text)):
             long = self._part(variants.likely_long_form, variants.likely_long_form, variants, look_up)
             whole = long if _score(long) > _score(whole) else whole
         if variants.name is None:
@@ -149,10 +153,10 @@ class VariantSelector(NamedTuple):
         return corrected if _score(corrected) > _score(written) + self.spelling_margin else written
 
 
-def _is_name(part: LinkedPart) -> bool:
-    """Return whether the text of a part is a name of one of its candidates."""
-    form = biosyn(part.text)
-    return any(biosyn(one.name) == form for one in part.candidates)
+def _is_name(text: str, candidates: Sequence[Candidate]) -> bool:
+    """Return whether a text is a name of one of its candidates."""
+    form = biosyn(text)
+    return any(biosyn(one.name) == form for one in candidates)
 
 
 def _score(part: LinkedPart) -> float:

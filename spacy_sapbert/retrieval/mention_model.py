@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from spacy.lang.en.stop_words import STOP_WORDS
 
-from .phrases import Phrase, words_of
+from .phrases import Phrase, WordIndex, words_of
 from .training_counts import ADDED, NOTHING, DocumentCounts, TrainingCounts, WordCounts, log_odds
 
 FEATURES = (
@@ -19,6 +18,7 @@ FEATURES = (
     "often", "marked", "known",
 )  # fmt: skip
 """The names of the features. The first six, "before" and "after" are log odds that annotators mark a word."""
+MOST_ODDS = 30.0  # log odds: more would not change a probability
 STRENGTH = 1.0  # inverse regularization strength: scikit-learn's C
 
 
@@ -56,7 +56,7 @@ class MentionModel(NamedTuple):
 
     def probabilities(self, features: np.ndarray) -> np.ndarray:
         """Return the probability that each phrase is a mention: float64, shape (phrases,)."""
-        odds = features @ np.array(self.weights) + self.bias
+        odds = (features @ np.array(self.weights) + self.bias).clip(-MOST_ODDS, MOST_ODDS)
         return np.asarray(1 / (1 + np.exp(-odds)))
 
     @classmethod
@@ -94,20 +94,15 @@ class _PhraseReader:
     def __init__(self, text: str, counts: TrainingCounts, own: DocumentCounts) -> None:
         self._counts, self._own = counts, own
         self._odds = _WordOdds(counts, own.words)
-        self._words = words_of(text)
-        self._starts = {word.start: place for place, word in enumerate(self._words)}
-        self._ends = {word.end: place for place, word in enumerate(self._words)}
-        self._of_words = [self._odds.of(word.text) for word in self._words]
-        # whether nothing but blanks is between a word and the next one
-        self._adjacent = [text[one.end : following.start].isspace() for one, following in pairwise(self._words)]
+        self._index = WordIndex(text)
+        self._of_words = [self._odds.of(word.text) for word in self._index.words]
 
     def features(self, phrase: Phrase) -> tuple[float, ...]:
         start, end = phrase.spans[0]
-        first, last = self._starts.get(start, 0), self._ends.get(end, len(self._words) - 1)
         is_run = len(phrase.text) == end - start  # otherwise it is a part of a composite
-        words = self._of_words[first : last + 1] if is_run else list(map(self._odds.of, _texts(phrase.text)))
-        before = self._words[first - 1].text if first and self._adjacent[first - 1] else ""
-        after = self._words[last + 1].text if last < len(self._adjacent) and self._adjacent[last] else ""
+        inside = self._index.inside(start, end)
+        words = self._of_words[inside] if is_run else [self._odds.of(word.text) for word in words_of(phrase.text)]
+        before, after = self._index.before(start), self._index.after(end)
         return (
             *_features_of_words(words),
             self._odds.of(before).inside if before else 0.0,
@@ -119,10 +114,6 @@ class _PhraseReader:
             math.log1p(len(phrase.spans)),
             *self._counts.known(phrase.text, self._own),
         )
-
-
-def _texts(text: str) -> list[str]:
-    return [word.text for word in words_of(text)]
 
 
 class _Odds(NamedTuple):

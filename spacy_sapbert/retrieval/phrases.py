@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate
 from typing import NamedTuple
@@ -76,6 +77,41 @@ def phrases(doc: Doc) -> list[Phrase]:
 def words_of(text: str) -> list[Word]:
     """Return the words of a text: runs of letters and digits, so that no tokenizer matters."""
     return [Word(found[0].lower(), found.start(), found.end()) for found in _WORD.finditer(text)]
+
+
+class WordIndex:
+    """The words of a text, found by their offsets.
+
+    Attributes:
+        words: The words, in the order of the text.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.words = words_of(text)
+        self._text = text
+        self._starts = [word.start for word in self.words]
+        self._ends = [word.end for word in self.words]
+
+    def inside(self, start: int, end: int) -> slice:
+        """Return the places of the words that are wholly inside a part of the text."""
+        first = bisect_left(self._starts, start)
+        return slice(first, max(first, bisect_right(self._ends, end)))
+
+    def are_cut(self, start: int, end: int) -> bool:
+        """Return whether an end of a part of the text is inside a word."""
+        first, last = bisect_right(self._ends, start), bisect_left(self._starts, end) - 1
+        return first <= last and (self._starts[first] < start or self._ends[last] > end)
+
+    def before(self, start: int) -> str:
+        """Return the word before a position, or "" if anything but blanks is between."""
+        place = bisect_right(self._ends, start) - 1
+        return self.words[place].text if place >= 0 and self._text[self._ends[place] : start].isspace() else ""
+
+    def after(self, end: int) -> str:
+        """Return the word after a position, or "" if anything but blanks is between."""
+        place = bisect_left(self._starts, end)
+        found = place < len(self.words) and self._text[end : self._starts[place]].isspace()
+        return self.words[place].text if found else ""
 
 
 def _forms(text: str) -> Callable[[int, int], str]:

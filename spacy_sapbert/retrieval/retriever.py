@@ -233,7 +233,12 @@ class Retriever:
         self._kb_without_training = self._kb_without_training or self.kb
         new_ids = () if self.concept_vectors else self.labels or ()
         knowledge_base = add_training_mentions(
-            self._kb_without_training, documents, TRAINING_SOURCE, folder / KB_FILE, new_ids=new_ids
+            self._kb_without_training,
+            documents,
+            TRAINING_SOURCE,
+            folder / KB_FILE,
+            new_ids=new_ids,
+            new_types=self.types,
         )
         if self.name_vectors and self.encoder:
             local = self.name_vectors if isinstance(self.name_vectors, NameVectors) else None

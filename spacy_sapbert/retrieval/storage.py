@@ -219,12 +219,21 @@ def load_retriever(
 def _load_fitted(retriever: Retriever, path: Path) -> None:
     try:
         fitted: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        counts, mention_model, weights = (fitted[name] for name in ("counts", "mention_model", "weights"))
+        counts, mention_model, weights = fitted["counts"], fitted.get("mention_model"), fitted["weights"]
         retriever.counts = TrainingCounts(**counts) if counts else None
         retriever.mention_model = MentionModel.from_json(mention_model) if mention_model else None
         retriever.stored_weights = SignalWeights.from_json(weights) if weights else None
+        _check_weights(retriever)
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise SapbertError(Errors.E306.format(path=path, reason=repr(error))) from error
+
+
+def _check_weights(retriever: Retriever) -> None:
+    """Check that the weights are those of the present features. Weights of other signals are no error."""
+    present = retriever.ranker.n_features
+    stored = dict(retriever.stored_weights.signals) if retriever.stored_weights else present
+    if stored.keys() == present.keys() and stored != present:
+        raise ValueError("its weights are those of another version of spacy-sapbert; train it again")
 
 
 def _with_length(encoder: TransformerEncoder, length: int) -> TransformerEncoder:

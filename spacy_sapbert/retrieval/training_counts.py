@@ -11,10 +11,12 @@ from typing import Any, NamedTuple
 
 from spacy.tokens import Doc
 
+from ..kb.mentions import mention_names
 from ..text.normalize import lower
-from ..types import Mention
-from .phrases import phrases, words_of
+from ..types import AnnotatedDocument
+from .phrases import WordIndex, phrases
 
+FEWEST = 2  # occurrences of a text that is never annotated: those with fewer are very many
 ADDED = 3.0  # pseudo-occurrences of each text or word, annotated at the average rate
 
 
@@ -39,12 +41,12 @@ class WordCounts(NamedTuple):
 
         Args:
             text: The document.
-            mentions: The character offsets of its mentions. Those that cut a word are left out.
+            mentions: The character offsets of its mentions. Those that cut a word do not count.
         """
-        words = words_of(text)
-        starts = {word.start: place for place, word in enumerate(words)}
-        ends = {word.end: place for place, word in enumerate(words)}
-        found = {(starts[start], ends[end]) for start, end in mentions if start in starts and end in ends}
+        index = WordIndex(text)
+        words = index.words
+        parts = {index.inside(*offsets).indices(len(words))[:2] for offsets in mentions if not index.are_cut(*offsets)}
+        found = [(start, end - 1) for start, end in sorted(parts) if start < end]
         changes = Counter(first for first, _ in found)
         changes.subtract(last + 1 for _, last in found)
         marked = accumulate(changes[place] for place in range(len(words)))
@@ -77,25 +79,28 @@ class DocumentCounts(NamedTuple):
         texts: How often each text occurs that may be a mention.
         marked: How often each of these texts is annotated.
         words: The counts of its words.
+        names: The lower-case names that its mentions can become: expanded, and the parts of composites.
     """
 
     concepts: frozenset[str]
     texts: Counter[str]
     marked: Counter[str]
     words: WordCounts = NO_WORDS
+    names: frozenset[str] = frozenset()
 
 
 NOTHING = DocumentCounts(frozenset(), Counter(), Counter())
 
 
-def count_document(doc: Doc, mentions: Sequence[Mention]) -> DocumentCounts:
+def count_document(doc: Doc, document: AnnotatedDocument) -> DocumentCounts:
     """Count one annotated document. Mentions without an id do not count."""
-    mentions = [mention for mention in mentions if mention.ids]
+    mentions = [mention for mention in document.mentions if mention.ids]
     texts = Counter({phrase.text: len(phrase.spans) for phrase in phrases(doc)})
     marked = Counter(lower(mention.text) for mention in mentions)
     texts |= marked  # a mention may be longer than a phrase, or end with a stop word
     words = WordCounts.of(doc.text, [(mention.start, mention.end) for mention in mentions])
-    return DocumentCounts(frozenset(id for mention in mentions for id in mention.ids), texts, marked, words)
+    names = frozenset(lower(name) for name, _ in mention_names(document))
+    return DocumentCounts(frozenset(id for mention in mentions for id in mention.ids), texts, marked, words, names)
 
 
 class TrainingCounts:
@@ -122,6 +127,7 @@ class TrainingCounts:
         self.marked = marked
         self.share = share
         self.words = WordCounts(*map(Counter, words)) if words else WordCounts.none()
+        self.names: Counter[str] = Counter()  # the documents with each name, known during training only
 
     @cached_property
     def word_shares(self) -> tuple[float, float, float]:
@@ -139,14 +145,19 @@ class TrainingCounts:
         concepts: Counter[str] = Counter()
         texts: Counter[str] = Counter()
         marked: Counter[str] = Counter()
+        names: Counter[str] = Counter()
         words = WordCounts.none()
         for document in documents:
             concepts.update(document.concepts)
             texts.update(document.texts)
             marked.update(document.marked)
+            names.update(document.names)
             words.add(document.words)
         share = (marked.total() + 1) / (texts.total() + 2)
-        return cls(concepts, {text: n for text, n in texts.items() if n > 1 or marked[text]}, +marked, share, words)
+        kept = {text: n for text, n in texts.items() if n >= FEWEST or marked[text]}
+        summed = cls(concepts, kept, +marked, share, words)
+        summed.names = names
+        return summed
 
     def documents_with(self, ids: Iterable[str], own: DocumentCounts = NOTHING) -> int:
         """Return the number of other documents in which a concept with these ids is annotated."""
@@ -167,10 +178,15 @@ class TrainingCounts:
         return log_odds(share) - log_odds(self.share)
 
     def known(self, text: str, own: DocumentCounts = NOTHING) -> tuple[float, bool]:
-        """Return `log_odds` of a text, and whether it occurs in other documents."""
+        """Return `log_odds` of a text, and whether it is known from other documents.
+
+        A text that occurs once and is not annotated is unknown, since not all of these are kept.
+        """
         if text not in self.texts and text not in self.marked:
             return 0.0, False
-        return self.log_odds(text, own), self.occurrences(text, own) > 0
+        is_marked = self.marked.get(text, 0) > own.marked[text]
+        n = self.occurrences(text, own)
+        return (self.log_odds(text, own), n > 0) if is_marked or n >= FEWEST else (0.0, False)
 
     def as_json(self) -> dict[str, Any]:
         """Return the counts as JSON has them."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from .abbreviations import MAX_CHARS
 from .languages import ENGLISH, LanguageRules
 from .long_forms import find_long_form
+from .words import word_keys
 
 # Of the strategies of Ab3P, those with at least this estimated precision.
 MIN_PRECISION = 0.9
@@ -18,8 +20,8 @@ def likely_long_forms(
 ) -> dict[str, str]:
     """Return for each short form the text that fits it best: "acute liver failure" for "ALF".
 
-    A text fits if it would be the long form in a definition. Among several, the one with the most precise strategy is
-    taken, and the first one of these.
+    A text fits if it would be the long form in a definition, and begins with the same letter. Among several, the one
+    with the most precise strategy is taken. If there are several of these with other words, none is taken.
 
     Args:
         short_forms: Short forms without a definition.
@@ -31,15 +33,18 @@ def likely_long_forms(
     """
     starting: dict[str, list[str]] = {}
     for text in dict.fromkeys(texts):
+        if len(text) > MAX_CHARS:
+            continue
         of_letter = starting.setdefault(_first_letter(text), [])
         if len(of_letter) < MOST_TEXTS:
             of_letter.append(text)
     found = {}
     for short in dict.fromkeys(short_forms):
         precisions = {text: _fit(short, text, rules) for text in starting.get(_first_letter(short), ())}
-        best = max(precisions, key=precisions.__getitem__, default=None)
-        if best is not None and precisions[best]:
-            found[short] = best
+        highest = max(precisions.values(), default=0.0)
+        best = [text for text, precision in precisions.items() if precision == highest > 0]
+        if len(set(map(word_keys, best))) == 1:
+            found[short] = best[0]
     return found
 
 

@@ -23,7 +23,7 @@ from ..retrieval.retriever import Retriever
 from ..retrieval.signal_weights import SignalWeights
 from ..retrieval.training_counts import DocumentCounts, TrainingCounts, count_document
 from ..text.hashing import hash64
-from ..types import AnnotatedDocument, Mention
+from ..types import AnnotatedDocument
 from .document_loss import DocumentLoss
 from .retriever_settings import ConceptRetrieval
 
@@ -117,23 +117,27 @@ class RetrieverTrainer:
             TrainingDataError: E645 no document is annotated with a concept that can be predicted.
         """
         documents = [(reference, from_doc(reference)) for reference in references]
-        if not any(self._places(document) for _, document in documents):
-            ids = [one for _, document in documents for mention in document.mentions for one in mention.ids]
-            some, known = some_ids(ids), some_ids(self.retriever.kb.concept_ids())
-            raise TrainingDataError(Errors.E645.format(documents=len(documents), ids=len(ids), some=some, known=known))
-        self.held_out = {}
-        self._upstream = upstream
         manual = [(doc, document) for doc, document in documents if not is_augmented(doc)]
         if self.settings.add_training_mentions:
             self.retriever.add_training_mentions(document for _, document in manual)
-        self._counts = {_key(doc): count_document(doc, self._mentions(document)) for doc, document in manual}
+        self._check_concepts([document for _, document in documents])
+        self.held_out = {}
+        self._upstream = upstream
+        self._counts = {_key(doc): count_document(doc, self._predictable(document)) for doc, document in manual}
         counts = TrainingCounts.of(self._counts.values())
         self.retriever.set_counts(counts, self._fit_mention_model(manual, counts))
 
-    def _mentions(self, document: AnnotatedDocument) -> list[Mention]:
-        """Return the mentions of concepts that can be predicted."""
+    def _check_concepts(self, documents: Sequence[AnnotatedDocument]) -> None:
+        if not any(map(self._places, documents)):
+            ids = [one for document in documents for mention in document.mentions for one in mention.ids]
+            some, known = some_ids(ids), some_ids(self.retriever.kb.concept_ids())
+            raise TrainingDataError(Errors.E645.format(documents=len(documents), ids=len(ids), some=some, known=known))
+
+    def _predictable(self, document: AnnotatedDocument) -> AnnotatedDocument:
+        """Return a document with the mentions of concepts that can be predicted."""
         places_of = self.retriever.concepts.places_of
-        return [mention for mention in document.mentions if any(places_of(one) for one in mention.ids)]
+        kept = (mention for mention in document.mentions if any(places_of(one) for one in mention.ids))
+        return document._replace(mentions=tuple(kept))
 
     def _fit_mention_model(
         self, documents: Sequence[tuple[Doc, AnnotatedDocument]], counts: TrainingCounts
@@ -154,11 +158,12 @@ class RetrieverTrainer:
         Returns:
             The documents. All of them if a shared model has to read them, none without a model.
         """
-        self._is_stale = True
+        self._is_stale |= self.model is not None or "mentions" in self.retriever.signals
         documents = []
         for example in examples:
             key, places = _key(example.reference), self._places(from_doc(example.reference))
             if key in self._counts and self._is_held_out(key):
+                self._is_stale |= key not in self.held_out
                 self.held_out[key] = HeldOutDocument(example.predicted, self._counts[key], places)
                 places = ()
             if self.model is not None and (places or self._is_shared):

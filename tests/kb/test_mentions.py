@@ -238,3 +238,21 @@ def test_new_concepts_stay_when_mentions_are_added_again(small_kb, tmp_path):
     again = add_training_mentions(kb, documents, "training", tmp_path / "again.kb")
     assert list(again.concept_ids()) == list(kb.concept_ids())
     assert again.summaries_of(["N1"])["N1"].annotations == 2
+
+
+def test_names_and_order_of_new_concepts(small_kb, tmp_path):
+    text = "Acute liver failure (ALF), breast and ovarian pox"
+    found = [("breast and ovarian pox", "N2|N1"), ("ALF", "N4"), ("Acute liver failure", "N4|N3")]
+    kb = add_training_mentions(
+        small_kb, [document(text, *found)], "training", tmp_path / "new.kb", new_ids=["N1", "N2", "N3", "N4"]
+    )
+    assert list(kb.concept_ids())[len(small_kb) :] == ["N2", "N1", "N4", "N3"]  # as annotated
+    assert [kb.find_name(name) for name in ("breast pox", "ovarian pox", "ALF")] == [("N2",), ("N1",), ()]
+    assert kb.summaries_of(["N4"])["N4"].preferred == "Acute liver failure"
+
+
+@pytest.mark.parametrize(("types", "expected"), [((), "Disease"), (("X", "Disease"), "Disease"), (("X",), "X")])
+def test_types_of_new_concepts(small_kb, tmp_path, types, expected):
+    documents = [document("grippe", ("grippe", "N1"))]
+    kb = add_training_mentions(small_kb, documents, "t", tmp_path / "new.kb", new_ids=["N1"], new_types=types)
+    assert kb.summaries_of(["N1"])["N1"].types == (expected,)

@@ -79,6 +79,14 @@ def test_a_likely_long_form_does_not_replace_a_name(found, expected):
     assert part.long_form == (None if expected == "ALF" else expected)
 
 
+def test_a_correction_of_a_short_form_does_not_hide_the_long_form():
+    variants = MentionVariants("ALF", corrections={"ALF": "ALP"}, likely_long_form="acute liver failure")
+    names = {"ALF": ("x", 0.1), "ALP": ("ALP", 0.5), "acute liver failure": ("Liver Failure", 0.9)}
+    candidates = {text: [Candidate("D1", score, name)] for text, (name, score) in names.items()}
+    (part,) = VariantSelector(0.1, 0.0).select(variants, candidates.__getitem__)
+    assert part.text == "acute liver failure"
+
+
 def test_a_defined_short_form_is_no_formula():
     assert select({"As": 0.5, "arsenic": 1.0, "spondylitis": 0.45}, MentionVariants("As", "spondylitis")) == [
         "spondylitis"

@@ -1,4 +1,5 @@
 import math
+import warnings
 from collections import Counter
 
 import numpy as np
@@ -6,16 +7,16 @@ import pytest
 import spacy
 
 from spacy_sapbert.retrieval.mention_model import FEATURES, MentionModel, phrase_features
-from spacy_sapbert.retrieval.phrases import phrases
+from spacy_sapbert.retrieval.phrases import Phrase, phrases
 from spacy_sapbert.retrieval.training_counts import TrainingCounts, count_document
-from spacy_sapbert.types import Mention
+from spacy_sapbert.types import AnnotatedDocument, Mention
 
 NLP = spacy.blank("en")
 
 
 def counted(text, *mentions):
     found = [Mention(text.index(one), text.index(one) + len(one), one, "Disease", ("D1",)) for one in mentions]
-    return count_document(NLP.make_doc(text), found)
+    return count_document(NLP.make_doc(text), AnnotatedDocument("1", text, tuple(found)))
 
 
 def features_of(text, counts, **own):
@@ -54,6 +55,31 @@ def test_neighbors():
     mice = features_of("anomalies mice", TrainingCounts.of(TRAINING))
     assert mice["mice"]["before"] == mice["anomalies"]["highest"]
     assert mice["anomalies"]["after"] == mice["mice"]["highest"] < 0
+
+
+def test_signs_at_the_ends_of_phrases():
+    seen = features_of("Loss of Na+ in mice, vitamin D. mice", TrainingCounts.of(TRAINING))
+    assert {text: seen[text]["words"] for text in ("na+", "loss of na+", "mice")} == {
+        "na+": 1,
+        "loss of na+": 3,
+        "mice": 1,
+    }
+    assert seen["na+"]["after a stop word"] == seen["na+"]["before a stop word"] == 1
+    signs = phrase_features("x", [Phrase("++", [(0, 1)], in_beginning=True)], TrainingCounts.of(TRAINING))
+    assert np.isfinite(signs).all()
+
+
+def test_the_work_grows_with_the_text():
+    """Each phrase has few words, also where its ends are no ends of words."""
+    words = [features_of(" ".join(f"ion{i}x+" for i in range(n)), TrainingCounts.of([])) for n in (20, 40)]
+    assert max(one["words"] for of_text in words for one in of_text.values()) <= 6
+
+
+def test_probabilities_stay_finite():
+    model = MentionModel((1e6,) * len(FEATURES), 0.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert model.probabilities(np.full((1, len(FEATURES)), -1.0))[0] < 1e-12
 
 
 def test_parts_of_composites_have_their_own_words():

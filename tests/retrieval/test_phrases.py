@@ -3,7 +3,7 @@ import spacy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacy_sapbert.retrieval.phrases import LONGEST, Word, end_of_beginning, phrases, words_of
+from spacy_sapbert.retrieval.phrases import LONGEST, Word, WordIndex, end_of_beginning, phrases, words_of
 
 NLP = spacy.blank("en")
 
@@ -34,6 +34,25 @@ def test_phrases_stay_in_their_clause():
     assert set(forms("cold; fits, (of) men\n\nlung")) == {
         "cold", "fits", "fits, (of) men", "men", "lung",
     }  # fmt: skip
+
+
+def test_words_inside_and_next_to_a_part():
+    text = "Loss of Na+, in (mice)"
+    index = WordIndex(text)
+    start = text.index("Na")
+
+    def inside(start, end):
+        return [word.text for word in index.words[index.inside(start, end)]]
+
+    assert inside(start, start + 3) == ["na"]
+    assert inside(0, len(text)) == ["loss", "of", "na", "in", "mice"]
+    assert inside(1, 4) == inside(4, 5) == inside(start + 2, start + 3) == []
+    assert (index.before(start), index.after(start + 3)) == ("of", "")
+    assert (index.before(0), index.after(len(text))) == ("", "")
+    assert (index.before(text.index("(")), index.before(text.index("mice"))) == ("in", "")
+    assert [index.are_cut(*span) for span in ((0, 4), (1, 4), (0, 3), (1, 3), (4, 5), (start, start + 3))] == [
+        False, True, True, True, False, False,
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", ["", ".", "the of", " \n", "12", "x of"])

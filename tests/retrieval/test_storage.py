@@ -135,9 +135,37 @@ def test_nothing_can_be_named(small_kb, tmp_path):
         open_retriever(small_kb, None, ["prior"], labels=tmp_path / "labels.txt", types=["Chemical"])
 
 
-@pytest.mark.parametrize("damage", [{"counts": 3}, {"counts": None, "weights": {"signals": []}}, []])
+EMPTY = {"counts": None, "mention_model": None, "weights": None}
+COUNTS = {"concepts": {}, "texts": {}, "marked": {}, "share": 0.1}
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        [],
+        {"counts": 3},
+        {**EMPTY, "counts": {**COUNTS, "words": [1, 2]}},
+        {**EMPTY, "mention_model": {"weights": [1.0], "bias": 0.0}},
+        {**EMPTY, "weights": {"signals": []}},
+    ],
+)
 def test_a_damaged_file(small_kb, tmp_path, damage):
     saved = save(open_retriever(small_kb, None, ["prior"]), tmp_path)
     (tmp_path / FITTED_FILE).write_text(json.dumps(damage))
     with pytest.raises(SapbertError, match=rf"E306.*{FITTED_FILE}"):
         load_retriever(saved, ["prior"])
+
+
+def test_a_retriever_without_a_mention_model(small_kb, tmp_path):
+    saved = save(open_retriever(small_kb, None, ["prior"]), tmp_path)
+    (tmp_path / FITTED_FILE).write_text(json.dumps({"counts": None, "weights": None}))
+    assert load_retriever(saved, ["prior"]).mention_model is None
+
+
+def test_weights_of_other_features(small_kb, tmp_path):
+    retriever = open_retriever(small_kb, None, ["prior"])
+    retriever.stored_weights = SignalWeights((("prior", 9),), (1.0,) * 9, (0.5,) * 9, -1.0, 0.4)
+    saved = save(retriever, tmp_path)
+    with pytest.raises(SapbertError, match=r"E306.*another version.*train it again"):
+        load_retriever(saved, ["prior"])
+    assert load_retriever(saved, ["mentions"]).weights is None  # other signals than those of the training

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_sapbert.retrieval.training_counts import DocumentCounts, TrainingCounts, WordCounts, count_document
-from spacy_sapbert.types import Mention
+from spacy_sapbert.types import AnnotatedDocument, Mention
 
 WORDS = ["cold", "fits", "cancer", "the", "of"]
 
@@ -75,11 +75,29 @@ def test_words_by_hand():
     assert counted.last == {"fits": 2, "feet": 1}
 
 
+def test_signs_at_the_ends_of_mentions():
+    text = "(+)-naloxone and Na+ and Ca(2+), co-factor"
+    spans = [(0, 12), (17, 20), (25, 31), (36, 42), (33, 37)]
+    counted = WordCounts.of(text, spans)
+    assert counted.inside == {"naloxone": 1, "na": 1, "ca": 1, "2": 1, "factor": 1}
+    assert counted.first == {"naloxone": 1, "na": 1, "ca": 1, "factor": 1}
+    assert WordCounts.of("++", [(0, 2)]).inside == {}
+
+
+def test_names_that_mentions_become():
+    text = "Acute liver failure (ALF), breast and ovarian cancer"
+    spans = [(0, 19, ("N3",)), (21, 24, ("N3",)), (27, 52, ("N1", "N2"))]
+    mentions = tuple(Mention(start, end, text[start:end], "Disease", ids) for start, end, ids in spans)
+    counted = count_document(spacy.blank("en").make_doc(text), AnnotatedDocument("1", text, mentions))
+    assert counted.names == {"acute liver failure", "breast cancer", "ovarian cancer"}
+    assert TrainingCounts.of([counted, counted]).names == dict.fromkeys(counted.names, 2)
+
+
 def test_a_document_is_counted():
     text = "Cold. A cold and fits of the"
     spans = [(0, 4, "D1"), (8, 12, "D2"), (17, 28, "D1"), (6, 7, "")]
     mentions = [Mention(start, end, text[start:end], "Disease", (id,) if id else ()) for start, end, id in spans]
-    counted = count_document(spacy.blank("en").make_doc(text), mentions)
+    counted = count_document(spacy.blank("en").make_doc(text), AnnotatedDocument("1", text, tuple(mentions)))
     assert counted.concepts == {"D1", "D2"}
     assert counted.texts == {"cold": 2, "cold and fits": 1, "fits": 1, "fits of the": 1}
     assert counted.marked == {"cold": 2, "fits of the": 1}
@@ -89,5 +107,6 @@ def test_a_document_is_counted():
 def test_known_texts():
     summed = TrainingCounts.of([counts("", "cold cold fits", "cold")])
     assert summed.known("cold") == (summed.log_odds("cold"), True)
+    assert summed.known("fits") == (0.0, False)  # once and not annotated
     assert summed.known("cold", counts("", "cold cold", "cold")) == (pytest.approx(0.0), False)
     assert summed.known("other") == (0.0, False)

@@ -37,11 +37,21 @@ def test_a_text_that_does_not_fit(short, text):
     assert likely_long_forms([short], [text]) == {}
 
 
-def test_the_most_precise_strategy_then_the_first_text():
+def test_the_most_precise_strategy():
     assert likely_long_forms(["ALF"], ["acute nonliver failure", "acute liver failure"]) == {
         "ALF": "acute liver failure"
     }
-    assert likely_long_forms(["ALF"], ["acute lung failure", "acute liver failure"]) == {"ALF": "acute lung failure"}
+    assert likely_long_forms(["ALF"], ["Acute liver failures", "acute liver failure"]) == {
+        "ALF": "Acute liver failures"
+    }
+
+
+def test_several_texts_fit_equally_well():
+    assert likely_long_forms(["PD"], ["panic disorder", "Parkinson disease"]) == {}
+
+
+def test_a_long_text_is_no_long_form():
+    assert likely_long_forms(["ALF"], ["acute liver failure" + " of" * 100]) == {}
 
 
 def test_the_rules_of_the_language():

@@ -221,6 +221,37 @@ def test_labels_without_a_name_are_learned(make, examples):
         assert ("N1" in trainer.retriever.counts.concepts) == known
 
 
+def test_all_labels_may_be_learned(make):
+    given = examples_of([AnnotatedDocument("1", "Grippe", (Mention(0, 6, "Grippe", "Disease", ("N1",)),))])
+    trainer = make(["phrases", "prior"])
+    trainer.retriever.labels = ["D003139", "N1"]
+    train(trainer, given, steps=1)
+    assert trainer.retriever.concepts.ids == ["D003139", "N1"]
+
+
+def test_names_from_the_document_alone_do_not_count_for_it(make):
+    text = "Acute liver failure (ALF), breast and ovarian pox"
+    spans = [(21, 24, ("D003139",)), (27, 49, ("D009369", "D001943"))]
+    mentions = tuple(Mention(start, end, text[start:end], "Disease", ids) for start, end, ids in spans)
+    trainer = make(["phrases"])
+    train(trainer, examples_of([AnnotatedDocument("1", text, mentions)]), steps=0)
+    retriever = trainer.retriever
+    (signal,) = retriever.ranker.signals
+    (own,) = trainer._counts.values()
+    left_out = {retriever.kb.name(row).lower() for row in signal._left_out([own])[0]}
+    assert left_out == {"acute liver failure", "breast pox", "ovarian pox"}
+
+
+def test_the_signals_are_weighed_once_without_an_encoder(make, examples):
+    trainer = make(["phrases", "prior"])
+    train(trainer, examples, steps=1)
+    trainer.refresh()
+    weights = trainer.retriever.stored_weights
+    step(trainer, examples, Adam(0.1))
+    trainer.refresh()
+    assert trainer.retriever.stored_weights is weights  # nothing new was seen
+
+
 def test_the_mention_model_is_fitted_for_phrases_alone(make, examples):
     for signals, fitted in ((["phrases"], True), (["document"], False)):
         trainer = make(signals)

@@ -103,21 +103,25 @@ class PhrasesSignal:
             near = self.near_names(texts)
             return [[(one, near[one.text]) for one in of_doc] for of_doc in found]
         plain = set(filter(_is_plain, dict.fromkeys(texts)))
-        alike = [
+        searched = [
             {one.text for one in of_doc if one.text in plain and not self._is_refuted(one.text, counts)}
             for of_doc, counts in zip(found, own, strict=True)
         ]
-        mentions = [{text for text, p in of_doc.items() if p > LIKELY} for of_doc in likely]
-        near_mentions = self.near_names(frozenset().union(*mentions))
-        near = self.near_names.find(texts, frozenset().union(*alike))
+        mentions = [{text: None for text, p in of_doc.items() if p > LIKELY} for of_doc in likely]
+        others = [
+            one.text for of_doc, some in zip(found, mentions, strict=True) for one in of_doc if one.text not in some
+        ]
+        # in the order of the text, since vectors differ in the last digits if texts are encoded in another order
+        near_mentions = self.near_names(dict.fromkeys(text for of_doc in mentions for text in of_doc))
+        near = self.near_names.find(others, frozenset().union(*searched))
         return [
             [
                 (one, pair)
                 for one in of_doc
-                if (pair := near_mentions[one.text] if one.text in searched else near.get(one.text))
-                and (one.text in some or one.text in searched or pair[1][0] > IS_NAME)
+                if (pair := near_mentions[one.text] if one.text in some else near.get(one.text))
+                and (one.text in some or one.text in of_names or pair[1][0] > IS_NAME)
             ]
-            for of_doc, some, searched in zip(found, alike, mentions, strict=True)
+            for of_doc, of_names, some in zip(found, searched, mentions, strict=True)
         ]
 
     def _is_refuted(self, text: str, own: DocumentCounts) -> bool:
@@ -128,8 +132,8 @@ class PhrasesSignal:
 
     def _left_out(self, own: Sequence[DocumentCounts]) -> list[frozenset[int]]:
         """Return for each document the rows of the names that the vocabulary has from this document only."""
-        marked = self.counts.marked if self.counts else {}
-        alone = ([text for text, n in one.marked.items() if marked.get(text, 0) <= n] for one in own)
+        names: Mapping[str, int] = self.counts.names if self.counts else {}
+        alone = ([name for name in one.names if names.get(name, 0) <= 1] for one in own)
         return [frozenset(row for text in texts for row in self._annotated.get(text, ())) for texts in alone]
 
     @cached_property
@@ -212,8 +216,7 @@ class PhraseView:
             inside[i] = sum(map(names.contain_longer, one.spans))
             early[i] = one.in_beginning
             if self._counts is not None:
-                marked[i] = self._counts.log_odds(one.text, self._own)
-                known[i] = self._counts.occurrences(one.text, self._own) > 0
+                marked[i], known[i] = self._counts.known(one.text, self._own)
         share = np.add.reduceat(used * inside[phrase], starts) / np.add.reduceat(used * spans[phrase], starts)
         occurs, votes = self._occurs[starts], self._votes[starts]
         often = np.where(occurs, np.log1p(np.add.reduceat(used * spans[phrase], starts)), 0.0)

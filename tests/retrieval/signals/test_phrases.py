@@ -206,7 +206,7 @@ def test_names_that_come_from_the_document_alone_are_left_out(small_kb, table_in
     kb = add_training_mentions(small_kb, documents, "training", tmp_path / "joined.kb")
     concepts = ConceptSet(kb)
     index = type(table_index(TABLE))(kb, {"sniffles": {"Sniffles": 1.0}, "grippe": {"grippe": 1.0}})
-    own = [count_document(NLP.make_doc(one.text), one.mentions) for one in documents]
+    own = [count_document(NLP.make_doc(one.text), one) for one in documents]
     counts = TrainingCounts.of(own)
 
     def names(text, own=None):
