@@ -89,16 +89,6 @@ class Decisions:
         kept = (one for one in found.values() if text[one.start : one.end] == one.text)
         return [one for one in kept if not self.of(document, one.start, one.end, one.text, one.label).is_no_mention]
 
-    def texts(self) -> dict[str, Correction]:
-        """Return the texts that are mentions everywhere, with the last correction that says so."""
-        return {
-            one.text: one
-            for (scope, _, _), found in self._found.items()
-            if scope == SCOPES[-1]
-            for one in found[-1:]
-            if one.decides
-        }
-
     def _places_of(self, one: Correction) -> list[object]:
         """Return the places of the scope of a correction."""
         if one.scope == OCCURRENCE:
