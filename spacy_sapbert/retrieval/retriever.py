@@ -41,6 +41,10 @@ from .signals.sentences import SentencesSignal
 from .signals.signal import Signal
 from .training_counts import TrainingCounts
 
+N_FEATURES = {
+    one.name: len(one.features) for one in (DocumentSignal, SentencesSignal, PhrasesSignal, MentionsSignal, PriorSignal)
+}
+"""The number of features of each signal."""
 NAMES_FOR_A_SENTENCE = 200
 FEW_NAMES = 5000
 """Every phrase is compared with all names of a vocabulary of at most this size."""

@@ -24,7 +24,7 @@ from ..vectors.storage import FLAT, open_index, save_index
 from .concept_set import ConceptSet
 from .concept_vectors import ConceptVectors, cached_concept_vectors
 from .mention_model import MentionModel
-from .retriever import FEW_NAMES, Retriever
+from .retriever import FEW_NAMES, N_FEATURES, Retriever
 from .settings import ConceptVectorSettings
 from .signal_weights import SignalWeights
 from .signals import OF_NAMES
@@ -223,16 +223,15 @@ def _load_fitted(retriever: Retriever, path: Path) -> None:
         retriever.counts = TrainingCounts(**counts) if counts else None
         retriever.mention_model = MentionModel.from_json(mention_model) if mention_model else None
         retriever.stored_weights = SignalWeights.from_json(weights) if weights else None
-        _check_weights(retriever)
+        if retriever.stored_weights:
+            _check_weights(retriever.stored_weights)
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise SapbertError(Errors.E306.format(path=path, reason=repr(error))) from error
 
 
-def _check_weights(retriever: Retriever) -> None:
-    """Check that the weights are those of the present features. Weights of other signals are no error."""
-    present = retriever.ranker.n_features
-    stored = dict(retriever.stored_weights.signals) if retriever.stored_weights else present
-    if stored.keys() == present.keys() and stored != present:
+def _check_weights(weights: SignalWeights) -> None:
+    """Check that weights have the features of the present signals."""
+    if any(N_FEATURES.get(name) != n for name, n in weights.signals):
         raise ValueError("its weights are those of another version of spacy-sapbert; train it again")
 
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from thinc.api import Optimizer
     from thinc.types import Floats2d
 
+MOST_DOCUMENTS = 5000  # that fit the mention model: those of a larger corpus would need much memory
 BATCH = 32  # documents that are read together to weigh the signals
 
 
@@ -146,7 +147,7 @@ class RetrieverTrainer:
         if not documents or "phrases" not in self.retriever.signals:
             return None
         features, is_mention = [], []
-        for doc, document in documents:
+        for doc, document in documents[:: -(-len(documents) // MOST_DOCUMENTS)]:
             found, own = phrases(doc), self._counts[_key(doc)]
             features.append(phrase_features(document.text, found, counts, own))
             is_mention.append(np.array([own.marked[one.text] > 0 for one in found], dtype=bool))

@@ -596,7 +596,7 @@ def test_what_was_trained_survives(trained, make_trainable, tmp_path, copy, retr
         again = pickle.loads(pickle.dumps(trained))
     assert rankings(again, retrieval_documents) == rankings(trained, retrieval_documents)
     assert retriever_of(again).retriever.threshold == retriever_of(trained).retriever.threshold
-    assert vars(retriever_of(again).retriever.counts) == vars(retriever_of(trained).retriever.counts)
+    assert retriever_of(again).retriever.counts.as_json() == retriever_of(trained).retriever.counts.as_json()
     assert [doc.user_data for doc in again.pipe(["Jerks"])] == [doc.user_data for doc in trained.pipe(["Jerks"])]
 
 

@@ -13,6 +13,7 @@ from spacy_sapbert.retrieval.mention_model import FEATURES as MENTION_FEATURES
 from spacy_sapbert.retrieval.mention_model import MentionModel
 from spacy_sapbert.retrieval.settings import ConceptVectorSettings
 from spacy_sapbert.retrieval.signal_weights import SignalWeights
+from spacy_sapbert.retrieval.signals.phrases import PhrasesSignal
 from spacy_sapbert.retrieval.storage import DOCUMENT_ENCODER, FITTED_FILE, open_retriever
 from spacy_sapbert.retrieval.training_counts import TrainingCounts
 from spacy_sapbert.types import AnnotatedDocument, Mention
@@ -70,7 +71,8 @@ def test_what_was_saved_ranks_as_before(retriever, tmp_path):
 
 
 def test_an_encoder_of_documents_is_saved_where_it_is_another(retriever, tmp_path):
-    weights = SignalWeights((("phrases", 13),), (1.0,) * 13, (0.5,) * 13, -1.0, 0.4)
+    n = len(PhrasesSignal.features)
+    weights = SignalWeights((("phrases", n),), (1.0,) * n, (0.5,) * n, -1.0, 0.4)
     retriever.stored_weights = weights
     retriever.separate_document_encoder().encoder.model.embeddings.word_embeddings.weight.data += 0.5
     saved = save(retriever, tmp_path / "saved")
@@ -168,4 +170,3 @@ def test_weights_of_other_features(small_kb, tmp_path):
     saved = save(retriever, tmp_path)
     with pytest.raises(SapbertError, match=r"E306.*another version.*train it again"):
         load_retriever(saved, ["prior"])
-    assert load_retriever(saved, ["mentions"]).weights is None  # other signals than those of the training

@@ -98,22 +98,29 @@ class PhrasesSignal:
         own: Sequence[DocumentCounts],
     ) -> list[list[tuple[Phrase, Near]]]:
         """Return for each document the phrases that have near names, with these."""
-        texts = [one.text for of_doc in found for one in of_doc]
-        if not isinstance(self.near_names, LikelyNames):
-            near = self.near_names(texts)
-            return [[(one, near[one.text]) for one in of_doc] for of_doc in found]
-        plain = set(filter(_is_plain, dict.fromkeys(texts)))
+        if isinstance(self.near_names, LikelyNames):
+            return self._near_likely(self.near_names, found, likely, own)
+        near = self.near_names(one.text for of_doc in found for one in of_doc)
+        return [[(one, near[one.text]) for one in of_doc] for of_doc in found]
+
+    def _near_likely(
+        self,
+        names: LikelyNames,
+        found: Sequence[Sequence[Phrase]],
+        likely: Sequence[Mapping[str, float]],
+        own: Sequence[DocumentCounts],
+    ) -> list[list[tuple[Phrase, Near]]]:
+        """Return the phrases with near names. Likely mentions are compared with all names, others with names alike."""
+        mentions = [{text for text, p in of_doc.items() if p > LIKELY} for of_doc in likely]
+        others = [[one for one in of_doc if one.text not in some] for of_doc, some in zip(found, mentions, strict=True)]
         searched = [
-            {one.text for one in of_doc if one.text in plain and not self._is_refuted(one.text, counts)}
-            for of_doc, counts in zip(found, own, strict=True)
-        ]
-        mentions = [{text: None for text, p in of_doc.items() if p > LIKELY} for of_doc in likely]
-        others = [
-            one.text for of_doc, some in zip(found, mentions, strict=True) for one in of_doc if one.text not in some
+            {one.text for one in of_doc if _is_plain(one.text) and not self._is_refuted(one.text, counts)}
+            for of_doc, counts in zip(others, own, strict=True)
         ]
         # in the order of the text, since vectors differ in the last digits if texts are encoded in another order
-        near_mentions = self.near_names(dict.fromkeys(text for of_doc in mentions for text in of_doc))
-        near = self.near_names.find(others, frozenset().union(*searched))
+        pairs = zip(found, mentions, strict=True)
+        near_mentions = names(one.text for of_doc, some in pairs for one in of_doc if one.text in some)
+        near = names.find((one.text for of_doc in others for one in of_doc), frozenset().union(*searched))
         return [
             [
                 (one, pair)
