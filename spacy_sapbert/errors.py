@@ -513,7 +513,7 @@ class Errors:
     )
     E371 = "[E371] A correction cannot have {name} {value!r}. Wanted: {wanted}."
     E372 = (
-        "[E372] Cannot read the corrections in {path}: {reason}. Give a file that `spacy-sapbert review` made. If it is "
+        "[E372] Cannot read the corrections in {path}: {reason}. Give a file that `CorrectionsFile` made. If it is "
         "damaged, restore it from a copy."
     )
     E373 = (

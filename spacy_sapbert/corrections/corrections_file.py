@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from datetime import datetime, timezone
 from pathlib import Path
@@ -16,10 +16,9 @@ from .correction import Correction, document_key
 from .decisions import Decisions
 
 FORMAT = 1
-APPLICATION_ID = 0x73617043  # of our files, as SQLite stores it in their header
+APPLICATION_ID = 0x73617043  # in the header of the file, so that no other database is taken for corrections
 PATIENCE = 10.0  # seconds to wait for another window that writes
 _SCHEMA = """
-CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE documents (key TEXT PRIMARY KEY, doc_id TEXT NOT NULL, text TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE corpora (document TEXT, corpus TEXT, PRIMARY KEY (document, corpus)) WITHOUT ROWID;
 CREATE TABLE corrections (
@@ -29,9 +28,7 @@ CREATE TABLE corrections (
 );
 """
 _COLUMNS = ", ".join(f'"{name}"' for name in Correction._fields)
-_PRAGMAS = ("PRAGMA user_version", "PRAGMA application_id")
-_KINDS = "SELECT name, type FROM sqlite_master WHERE name NOT LIKE 'sqlite_%' ORDER BY name"
-_TABLES = ("corpora", "corrections", "documents", "meta")
+_TABLES = ("corpora", "corrections", "documents")
 
 
 class ReviewedDocument(NamedTuple):
@@ -133,28 +130,27 @@ class CorrectionsFile:
     def decisions(self) -> Decisions:
         """Return what the corrections decide."""
         corpora: dict[str, list[str]] = {}
-        with self._reading() as db:
-            for document, corpus in db.execute("SELECT document, corpus FROM corpora ORDER BY document, corpus"):
-                corpora.setdefault(document, []).append(corpus)
-        found: Mapping[str, Collection[str]] = corpora
-        return Decisions(self.corrections().values(), found)
+        for document, corpus in self._corpora():
+            corpora.setdefault(document, []).append(corpus)
+        return Decisions(self.corrections().values(), corpora)
 
     @property
     def fingerprint(self) -> str:
         """A hash of what the corrections decide."""
-        with self._reading() as db:
-            corpora = db.execute("SELECT document, corpus FROM corpora ORDER BY document, corpus").fetchall()
-        content = json.dumps([list(self.corrections().values()), corpora])
+        content = json.dumps([list(self.corrections().values()), self._corpora()])
         return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
 
     def copy(self, path: Path) -> None:
         """Write what the corrections decide to a new file, without the texts of the documents."""
-        with self._reading() as db:
-            corpora = db.execute("SELECT document, corpus FROM corpora ORDER BY document, corpus").fetchall()
         new = CorrectionsFile(path, create=True)
         new.add(self.corrections().values())
         with new._writing() as db:
-            db.executemany("INSERT INTO corpora VALUES (?, ?)", corpora)
+            db.executemany("INSERT INTO corpora VALUES (?, ?)", self._corpora())
+
+    def _corpora(self) -> list[tuple[str, str]]:
+        """Return the pairs of a document and a corpus that it is in."""
+        with self._reading() as db:
+            return db.execute("SELECT document, corpus FROM corpora ORDER BY document, corpus").fetchall()
 
     def _correction(self, values: Sequence[object]) -> Correction:
         fields = dict(zip(Correction._fields, values, strict=True))

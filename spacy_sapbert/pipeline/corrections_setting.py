@@ -37,8 +37,9 @@ class CorrectionsSetting:
             kb: The vocabulary of the component. W417 tells of concepts that it lacks.
         """
         if self._decisions is None:
-            self._decisions = self._file.decisions()
-            wanted = {one for each in self._file.corrections().values() for one in each.concept_ids}
+            file = self._file
+            self._decisions = file.decisions()
+            wanted = {one for each in file.corrections().values() for one in each.concept_ids}
             unknown = sorted(one for one in wanted if not kb.find_id(one))
             if unknown:
                 message = Warnings.W417.format(

@@ -303,13 +303,6 @@ def test_both_methods_say_what_is_likely(nlp, method):
 # --- a reranker
 
 
-@pytest.fixture
-def numbered(numbered_kb):
-    nlp = spacy.blank("en")
-    nlp.add_pipe("sapbert_linker", config={"kb": str(numbered_kb.path), "encoder": "none"})
-    return nlp
-
-
 def test_a_reranker_is_trained_and_saved(numbered, numbered_documents, tmp_path):
     pytest.importorskip("lightgbm")
     result = calibrate(numbered, numbered_documents, rerank=True)

@@ -1,19 +1,11 @@
 import numpy as np
 import pytest
-import spacy
 
 from spacy_sapbert.evaluation.reranking import rerank_by_others
 from spacy_sapbert.linking.rerank_features import FEATURES, WordRarity
 from spacy_sapbert.linking.reranker import Reranker
 from spacy_sapbert.linking.trees import Trees
 from spacy_sapbert.training.reranker_trainer import FittedReranker
-
-
-@pytest.fixture
-def numbered(numbered_kb):
-    nlp = spacy.blank("en")
-    nlp.add_pipe("sapbert_linker", config={"kb": str(numbered_kb.path), "encoder": "none"})
-    return nlp
 
 
 def test_links_are_judged_that_a_reranker_of_other_documents_chose(numbered, numbered_documents, monkeypatch):
