@@ -13,12 +13,14 @@ from ..kb.code_systems import CodeSystems
 from ..kb.knowledge_base import KnowledgeBase
 from ..pipeline.mentions import mentions_of
 from .addresses import concept_url
+from .labels import LabelColors, display_label
 from .records import doc_record
 from .tables import NOT_LOOKED_UP
 
 TITLE = "Linked documents"
-_N_COLORS = 8
-_STYLE = (Path(__file__).parent / "page.css").read_text(encoding="utf8")
+LOOK = (Path(__file__).parent / "look.css").read_text(encoding="utf8")
+"""The style that all pages share."""
+_STYLE = LOOK + (Path(__file__).parent / "page.css").read_text(encoding="utf8")
 _HEAD = """<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -78,7 +80,7 @@ def render_page(
 def html_pieces(records: Iterable[Mapping[str, Any]], title: str = TITLE) -> Iterator[str]:
     """Yield an HTML page of records in pieces, one per record."""
     yield _HEAD.format(title=escape(title), style=_STYLE)
-    colors: dict[str, str] = {}  # a label keeps its color on the whole page
+    colors = LabelColors()
     for number, record in enumerate(records, start=1):
         heading = escape(record["id"] or f"Document {number}")
         marks = [_mark(f"d{number}m{row}", entity, colors) for row, entity in enumerate(record["entities"], start=1)]
@@ -87,8 +89,8 @@ def html_pieces(records: Iterable[Mapping[str, Any]], title: str = TITLE) -> Ite
     yield _TAIL
 
 
-def _mark(anchor: str, entity: Entity, colors: dict[str, str]) -> _Mark:
-    color = colors.setdefault(entity["label"], f"c{len(colors) % _N_COLORS}")
+def _mark(anchor: str, entity: Entity, colors: LabelColors) -> _Mark:
+    color = f"c{colors[entity['label']]}"
     return _Mark(entity, anchor, color if any(link["concept_id"] for link in entity["links"]) else f"{color} nil")
 
 
@@ -133,7 +135,11 @@ def _flags(mark: _Mark) -> str:
 
 def _legend(marks: Sequence[_Mark]) -> str:
     labels = {mark.entity["label"]: mark.color.split()[0] for mark in marks}
-    shown = [f'<span><i class="swatch {color}"></i>{escape(label)}</span>' for label, color in labels.items() if label]
+    shown = [
+        f'<span><i class="swatch {color}"></i>{escape(display_label(label))}</span>'
+        for label, color in labels.items()
+        if label
+    ]
     if any(mark.color.endswith("nil") for mark in marks):
         shown.append('<span><i class="swatch nil"></i>not linked</span>')
     return f'<p class="legend">{"".join(shown)}</p>\n' if shown else ""
@@ -167,7 +173,8 @@ def _mention_cell(mark: _Mark, link: Link | None) -> str:
 
 
 def _label_cell(mark: _Mark, link: Link | None) -> str:
-    return escape(mark.entity["label"])
+    label = mark.entity["label"]
+    return escape(display_label(label)) if label else ""
 
 
 def _assertion_cell(mark: _Mark, link: Link | None) -> str:

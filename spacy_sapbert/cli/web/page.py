@@ -15,6 +15,8 @@ from spacy.tokens import Span
 from spacy.util import filter_spans
 
 from ...io.addresses import concept_url
+from ...io.html import LOOK
+from ...io.labels import LabelColors, display_label
 from ...io.pipelines import LinkedDocument
 from ...kb.knowledge_base import KnowledgeBase
 from ...pipeline.attributes import get_abbreviation_occurrences, get_composite_splits, get_kb_ents, get_links
@@ -22,9 +24,8 @@ from ...text.abbreviations import AbbreviationOccurrence
 from ...types import Concept, Link
 
 _FOLDER = Path(__file__).parent
-_STYLE = (_FOLDER / "page.css").read_text(encoding="utf8")
+_STYLE = LOOK + (_FOLDER / "page.css").read_text(encoding="utf8")
 _SCRIPT = (_FOLDER / "page.js").read_text(encoding="utf8")
-_N_COLORS = 8
 
 
 def _hash(source: str) -> str:
@@ -91,7 +92,7 @@ class Page:
     def __init__(self, kb: KnowledgeBase, name: str, max_chars: int) -> None:
         self.kb = kb
         self.about = {"name": name, "concepts": len(kb), "max_chars": max_chars}
-        self._colors: dict[str, int] = {}  # a label keeps its color from one text to the next
+        self._colors = LabelColors()  # a label keeps its color from one text to the next
         environment = Environment(
             loader=FileSystemLoader(_FOLDER),
             autoescape=True,
@@ -99,6 +100,7 @@ class Page:
             trim_blocks=True,
             lstrip_blocks=True,
         )
+        environment.filters["display_label"] = display_label
         environment.globals.update(style=Markup(_STYLE), script=Markup(_SCRIPT))
         self._template = environment.get_template("page.html")
 
@@ -131,7 +133,7 @@ class Page:
         others = [self._shown(*found) for found in get_kb_ents(mention) if found[0] not in taken]
         chosen = tuple(link.text for link in links if link.split)
         composite_splits = [split for split in get_composite_splits(mention) if split != chosen]
-        color = self._colors.setdefault(mention.label_, len(self._colors) % _N_COLORS)
+        color = self._colors[mention.label_]
         return Card(number, mention, color, parts, others, _occurrences(mention), chosen, composite_splits)
 
     def _shown(self, concept_id: str, score: float | None) -> Shown:
