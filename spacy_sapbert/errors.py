@@ -524,6 +524,23 @@ class Errors:
         "[E374] Cannot write the corrections to {path}: {reason}. Nothing was changed. Check that the file is yours to "
         "write, that the disk has space, and that no other program locks the file."
     )
+    E375 = (
+        "[E375] Line {line} of {path} is no linked document: {reason}. Give the JSON lines that `spacy-sapbert link` wrote, "
+        "or a pipeline and documents."
+    )
+    E376 = "[E376] The vocabulary has no concept {id!r}. Search for it by its name, and choose one of the results."
+    E377 = (
+        "[E377] The corrections in {path} were made for another vocabulary: it has none of their {n} concepts, such as "
+        "{example}. Give the pipeline with their vocabulary, or another file of corrections."
+    )
+    E378 = (
+        "[E378] There is nothing to review: {source} has no mention in these documents. Check the vocabulary of the "
+        "pipeline, or add a component that finds mentions."
+    )
+    E379 = (
+        "[E379] Give a pipeline and documents: `spacy-sapbert review PIPELINE NOTES`. Or give the JSON lines that `link` "
+        "wrote, with their pipeline: `spacy-sapbert review LINKS.jsonl --pipeline PIPELINE`."
+    )
     E363 = (
         "[E363] The network of the typed_ner has its labels already ({labels}), so that '{label}' cannot be added. Train "
         "it again with all labels."

@@ -19,7 +19,7 @@ ROOT = PACKAGE.name
 LAYERS = (
     {"__main__"},
     {"cli"},
-    {"evaluation", "augmentation", "io"},
+    {"evaluation", "augmentation", "io", "review"},
     {"pipeline"},
     {"training"},
     {"linking", "retrieval", "tagging"},

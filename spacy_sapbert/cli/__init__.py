@@ -25,6 +25,7 @@ from .link import link
 from .mine import mine
 from .pairs import pairs
 from .pretrain import OVERRIDES, pretrain
+from .review import review
 from .serve import serve
 
 _INTERRUPTED = (
@@ -40,7 +41,7 @@ _HELP = "Link biomedical text to UMLS, MeSH or your own vocabulary."
 _PANELS: dict[str, dict[str, Any]] = {
     "Start": {"demo": demo},
     "Vocabulary": {"kb": kb, "discover": discover},
-    "Pipelines": {"assemble": assemble, "calibrate": calibrate, "link": link, "serve": serve},
+    "Pipelines": {"assemble": assemble, "calibrate": calibrate, "link": link, "review": review, "serve": serve},
     "Training": {
         "init": init,
         "convert": convert,
@@ -66,7 +67,7 @@ class _Commands(TyperGroup):
                 typer.secho(str(error), fg="red", err=True)
                 raise typer.Exit(1) from error
             except KeyboardInterrupt:
-                if ctx.invoked_subcommand != "serve":  # there it is the way to stop
+                if ctx.invoked_subcommand not in ("serve", "review"):  # there it is the way to stop
                     hint = _HINTS.get(ctx.invoked_subcommand, "")
                     typer.echo(_INTERRUPTED.format(command=command_line(sys.argv[1:]), hint=hint), err=True)
                 raise typer.Exit(interruption.status) from None

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
+from ..corrections.corrections_file import CorrectionsFile
 from ..errors import Errors, SapbertError
 from ..files import is_special
 from ..io.documents import InputDocument, Problems, ReadOptions, read_documents
@@ -51,6 +52,7 @@ Sources = Sequence[tuple[Path, ReadOptions]]
 _TO_HELP = "Format of the output. Default: by the ending of the file; jsonl for standard output."
 _OUTPUT_HELP = "File to write. Default: standard output."
 _RESUME_HELP = "Go on with an interrupted run, if there is one."
+_CORRECTIONS_HELP = "File of corrections to obey, see `review`. It replaces that of the pipeline."
 _RESTART_HELP = "Throw an interrupted run away, and begin again."
 
 
@@ -72,6 +74,7 @@ def link(
     gold: Gold = False,
     join_passages: JoinPassages = True,
     display_language: DisplayLanguage = None,
+    corrections: Annotated[Path | None, typer.Option(help=_CORRECTIONS_HELP)] = None,
     also: Also = None,
     mapping: CodeMapping = None,
     predicates: Predicates = None,
@@ -91,7 +94,7 @@ def link(
         check_parquet(output)  # before hours of work
     adding = CodeOptions.checked(also, mapping, predicates)
     problems = Problems(stderr_console(), strict=strict)
-    run = _Run(pipeline, inputs, sources, problems, batch_size, n_process, display_language, adding)
+    run = _Run(pipeline, inputs, sources, problems, batch_size, n_process, display_language, adding, corrections)
     if output is None or is_special(output):
         if resume or restart:
             raise SapbertError(Errors.E565.format(option="--resume" if resume else "--restart"))
@@ -116,6 +119,7 @@ class _Run:
         n_process: int,
         display_language: str | None,
         adding: CodeOptions | None,
+        corrections: Path | None,
     ) -> None:
         self.problems = problems
         self.console: Console = problems.console
@@ -126,6 +130,7 @@ class _Run:
         self._n_process = n_process
         self._display_language = display_language
         self._adding = adding
+        self._corrections = CorrectionsFile(corrections) if corrections else None
 
     def stream(self, format: OutputFormat, output: Path | None) -> Counter[str]:
         """Write each document as soon as it is linked."""
@@ -201,7 +206,10 @@ class _Run:
         from ..io.pipelines import LinkingPipeline
 
         given = any(options.gold or options.format is InputFormat.names for _, options in self._sources)
-        return LinkingPipeline(self._pipeline, self.problems, given=given)
+        linking = LinkingPipeline(self._pipeline, self.problems, given=given)
+        if self._corrections:
+            linking.set_corrections(str(self._corrections.path))
+        return linking
 
     def _records(self, linking: LinkingPipeline) -> Callable[[LinkedDocument], Record]:
         """Return the function that makes the record of a document."""
@@ -222,6 +230,7 @@ class _Run:
         return {
             **({"display language": language} if language else {}),
             **(self._adding.identity() if self._adding else {}),
+            **({"corrections": self._corrections.fingerprint} if self._corrections else {}),
         }
 
     def _documents(self) -> Iterator[InputDocument]:

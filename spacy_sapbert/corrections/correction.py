@@ -74,6 +74,31 @@ class Correction(NamedTuple):
         return bool(self.concept_ids) and all(self.concept_ids)
 
 
+class ProposedLink(NamedTuple):
+    """What a pipeline made of a mention, before anyone corrected it.
+
+    Attributes:
+        document: The `document_key` of the document.
+        start: The first character of the mention.
+        end: The position after its last character.
+        text: The text of the mention.
+        label: Its label.
+        concept_ids: The linked concepts; several for a composite, none if the mention is not linked.
+        probability: The lowest probability of its parts; None if the linker is not calibrated. Without a link, it is
+            that of the best candidate.
+        score: The lowest score of its parts; None if there is no candidate.
+    """
+
+    document: str
+    start: int
+    end: int
+    text: str
+    label: str = ""
+    concept_ids: tuple[str, ...] = ()
+    probability: float | None = None
+    score: float | None = None
+
+
 def document_key(text: str) -> str:
     """Return the key of a document: it changes with the text."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_KEY_LENGTH]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import secrets
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -12,15 +13,21 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import Errors, SapbertError
-from .correction import Correction, document_key
+from .correction import Correction, ProposedLink, document_key
 from .decisions import Decisions
 
 FORMAT = 1
 APPLICATION_ID = 0x73617043  # in the header of the file, so that no other database is taken for corrections
+_SECRET_BYTES = 18
 PATIENCE = 10.0  # seconds to wait for another window that writes
 _SCHEMA = """
 CREATE TABLE documents (key TEXT PRIMARY KEY, doc_id TEXT NOT NULL, text TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE corpora (document TEXT, corpus TEXT, PRIMARY KEY (document, corpus)) WITHOUT ROWID;
+CREATE TABLE links (
+    document TEXT, start INTEGER, "end" INTEGER, text TEXT NOT NULL, label TEXT, concept_ids TEXT NOT NULL,
+    probability REAL, score REAL, PRIMARY KEY (document, start, "end", label)
+) WITHOUT ROWID;
+CREATE TABLE secret (value TEXT NOT NULL);
 CREATE TABLE corrections (
     id INTEGER PRIMARY KEY, action TEXT NOT NULL, scope TEXT NOT NULL, document TEXT NOT NULL, start INTEGER NOT NULL,
     "end" INTEGER NOT NULL, text TEXT NOT NULL, concept_ids TEXT NOT NULL, label TEXT NOT NULL, author TEXT NOT NULL,
@@ -28,7 +35,8 @@ CREATE TABLE corrections (
 );
 """
 _COLUMNS = ", ".join(f'"{name}"' for name in Correction._fields)
-_TABLES = ("corpora", "corrections", "documents")
+_LINK_COLUMNS = ", ".join(f'"{name}"' for name in ProposedLink._fields)
+_TABLES = ("corpora", "corrections", "documents", "links", "secret")
 
 
 class ReviewedDocument(NamedTuple):
@@ -71,6 +79,15 @@ class CorrectionsFile:
 
     # --- writing
 
+    def check_writable(self) -> None:
+        """Check that corrections can be written, before long work.
+
+        Raises:
+            SapbertError: E374 they cannot.
+        """
+        with self._writing() as db:
+            db.execute("UPDATE secret SET value = value")
+
     def add(self, corrections: Iterable[Correction]) -> list[int]:
         """Write corrections, all or none. Those without a date get the present time.
 
@@ -102,17 +119,39 @@ class CorrectionsFile:
             update = "UPDATE corrections SET undone = ? WHERE id = ? AND undone = ''"
             return db.execute(update, (_now(), number)).rowcount == 1
 
-    def add_documents(self, documents: Iterable[tuple[str, str]], corpus: str) -> None:
+    def add_documents(self, documents: Iterable[tuple[str, str]], corpus: str) -> list[str]:
         """Write the documents of a corpus: pairs of an id and a text. Known documents stay.
+
+        Returns:
+            The keys of the documents.
 
         Raises:
             SapbertError: E374 the file cannot be written.
         """
+        rows = [(document_key(text), doc_id, text) for doc_id, text in documents]
+        keys = [key for key, _, _ in rows]
         with self._writing() as db:
-            for doc_id, text in documents:
-                key = document_key(text)
-                db.execute("INSERT OR IGNORE INTO documents VALUES (?, ?, ?)", (key, doc_id, text))
-                db.execute("INSERT OR IGNORE INTO corpora VALUES (?, ?)", (key, corpus))
+            db.executemany("INSERT OR IGNORE INTO documents VALUES (?, ?, ?)", rows)
+            db.executemany("INSERT OR IGNORE INTO corpora VALUES (?, ?)", ((key, corpus) for key in keys))
+        return keys
+
+    def set_links(self, documents: Iterable[str], links: Iterable[ProposedLink]) -> None:
+        """Write what a pipeline made of the mentions of documents, instead of what is known of these documents.
+
+        Args:
+            documents: The keys of the documents.
+            links: Their mentions.
+
+        Raises:
+            SapbertError: E374 the file cannot be written.
+        """
+        marks = ", ".join("?" * len(ProposedLink._fields))
+        with self._writing() as db:
+            db.executemany("DELETE FROM links WHERE document = ?", ((key,) for key in documents))
+            db.executemany(
+                f"INSERT OR REPLACE INTO links ({_LINK_COLUMNS}) VALUES ({marks})",
+                (one._replace(concept_ids=json.dumps(one.concept_ids)) for one in links),  # type: ignore[arg-type]
+            )
 
     # --- reading
 
@@ -127,12 +166,38 @@ class CorrectionsFile:
         with self._reading() as db:
             yield from map(ReviewedDocument._make, db.execute("SELECT key, doc_id, text FROM documents ORDER BY key"))
 
-    def decisions(self) -> Decisions:
-        """Return what the corrections decide."""
+    def links(self) -> Iterator[ProposedLink]:
+        """Yield what a pipeline made of the mentions, sorted by document and place."""
+        with self._reading() as db:
+            for document, start, end, text, label, ids, *values in db.execute(
+                f'SELECT {_LINK_COLUMNS} FROM links ORDER BY document, start, "end", label'
+            ):
+                yield ProposedLink(document, start, end, text, label, tuple(json.loads(ids)), *values)
+
+    def corpora(self) -> dict[str, list[str]]:
+        """Return the corpora that each document is in, by its key."""
         corpora: dict[str, list[str]] = {}
         for document, corpus in self._corpora():
             corpora.setdefault(document, []).append(corpus)
-        return Decisions(self.corrections().values(), corpora)
+        return corpora
+
+    def decisions(self) -> Decisions:
+        """Return what the corrections decide."""
+        return Decisions(self.corrections().values(), self.corpora())
+
+    @property
+    def state(self) -> tuple[int, int]:
+        """Two counts that change with every correction and every undo, so that another window's are noticed."""
+        with self._reading() as db:
+            made, left = db.execute("SELECT count(*), count(*) FILTER (WHERE undone = '') FROM corrections").fetchone()
+        return made, left
+
+    @property
+    def secret(self) -> str:
+        """A random text that only readers of the file know. It protects the page for reviews."""
+        with self._reading() as db:
+            (value,) = db.execute("SELECT value FROM secret").fetchone()
+        return str(value)
 
     @property
     def fingerprint(self) -> str:
@@ -212,6 +277,7 @@ class CorrectionsFile:
             return  # another window was faster
         for statement in filter(str.strip, _SCHEMA.split(";")):
             db.execute(statement)
+        db.execute("INSERT INTO secret VALUES (?)", (secrets.token_urlsafe(_SECRET_BYTES),))
         db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         db.execute(f"PRAGMA user_version = {FORMAT}")
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import chain
 from typing import NamedTuple
 
+from ..text.words import word_columns
 from .correction import ADD, CORPUS, NO_MENTION, OCCURRENCE, REJECT, SCOPES, Correction, text_key
 
 
@@ -33,6 +35,29 @@ class Decision(NamedTuple):
 NOTHING = Decision(None, frozenset())
 
 
+class Added(NamedTuple):
+    """A mention that was missed.
+
+    Attributes:
+        start: The first character of the mention.
+        end: The position after its last character.
+        label: Its label; empty if nobody gave one.
+    """
+
+    start: int
+    end: int
+    label: str
+
+
+class _Phrase(NamedTuple):
+    """An added text, as words in lower case, with the number of characters before and after them."""
+
+    words: tuple[str, ...]
+    before: int
+    after: int
+    label: str
+
+
 class Decisions:
     """Finds what holds for a mention.
 
@@ -49,11 +74,13 @@ class Decisions:
         self._corpora = corpora
         self._found: dict[tuple[object, ...], list[Correction]] = {}
         self._added: dict[str, list[Correction]] = {}
+        self._phrases: dict[str, dict[_Phrase, None]] = {}
         for one in corrections:
             for place in self._places_of(one):
                 self._found.setdefault((one.scope, place, text_key(one.text)), []).append(one)
             if one.action == ADD:
                 self._added.setdefault(one.document, []).append(one)
+                self._add_phrase(one)
 
     def __len__(self) -> int:
         return len({id(one) for found in self._found.values() for one in found})
@@ -78,16 +105,43 @@ class Decisions:
                 return decision._replace(rejected=rejected.difference(decision.correction.concept_ids))
         return Decision(None, rejected)
 
-    def added(self, document: str, text: str) -> list[Correction]:
-        """Return the mentions that were added to a document, and still fit its text.
+    def added(self, document: str, text: str) -> list[Added]:
+        """Return the mentions of a document that were missed: those added to it, and other places with an added text.
+
+        The scope of the correction says in which documents its text is a mention.
 
         Args:
             document: The key of the document.
             text: Its text.
         """
-        found = {(one.start, one.end, one.label): one for one in self._added.get(document, ())}
-        kept = (one for one in found.values() if text[one.start : one.end] == one.text)
-        return [one for one in kept if not self.of(document, one.start, one.end, one.text, one.label).is_no_mention]
+        here = (Added(one.start, one.end, one.label) for one in self._added.get(document, ()) if _fits_text(one, text))
+        found = dict.fromkeys(chain(here, self._repeated(text)))
+        return sorted(place for place in found if self._is_mention(document, text, place))
+
+    def _is_mention(self, document: str, text: str, place: Added) -> bool:
+        found = self.of(document, place.start, place.end, text[place.start : place.end], place.label)
+        return found.correction is not None and not found.is_no_mention
+
+    def _add_phrase(self, one: Correction) -> None:
+        columns = word_columns(one.text)
+        if one.scope != OCCURRENCE and columns.written:
+            words = tuple(map(str.casefold, columns.written))
+            phrase = _Phrase(words, columns.starts[0], len(one.text) - columns.ends[-1], one.label)
+            self._phrases.setdefault(words[0], {})[phrase] = None
+
+    def _repeated(self, text: str) -> Iterator[Added]:
+        """Yield the places where the words of an added text stand, in linear time."""
+        if not self._phrases:
+            return
+        columns = word_columns(text)
+        folded = list(map(str.casefold, columns.written))
+        for first, word in enumerate(folded):
+            for phrase in self._phrases.get(word, ()):
+                last = first + len(phrase.words)
+                if tuple(folded[first:last]) == phrase.words:
+                    start, end = columns.starts[first] - phrase.before, columns.ends[last - 1] + phrase.after
+                    if start >= 0 and end <= len(text):
+                        yield Added(start, end, phrase.label)
 
     def _places_of(self, one: Correction) -> list[object]:
         """Return the places of the scope of a correction."""
@@ -98,6 +152,10 @@ class Decisions:
     def _scopes_of(self, document: str, start: int, end: int) -> tuple[Collection[object], ...]:
         """Return the places of each scope that a mention is in."""
         return [(document, start, end)], self._corpora.get(document, ()), [None]
+
+
+def _fits_text(one: Correction, text: str) -> bool:
+    return text[one.start : one.end] == one.text
 
 
 def _fits(one: Correction, label: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from itertools import islice, takewhile
 from pathlib import Path
@@ -23,7 +23,7 @@ from ..pipeline.factories import ASSERTION, GENE_SPECIES, LINKER, MATCHER, PREPA
 from ..pipeline.gold_mentions import GOLD_SPANS, gold_doc
 from ..pipeline.mentions import mentions_of
 from ..pipeline.tokenizer import BoundedTokenizer
-from ..types import AnnotatedDocument
+from ..types import AnnotatedDocument, Candidate
 from .documents import InputDocument, Problems, sound
 
 # the components that run on given mentions
@@ -153,6 +153,16 @@ class LinkingPipeline:
     def display_language(self) -> str:
         """The language in which the last linker shows preferred names; see its setting."""
         return cast(str, self._linkers()[-1].display_language)
+
+    def candidates(self, text: str, k: int) -> Sequence[Candidate]:
+        """Return the k best candidates of the last linker for a text, with any score."""
+        found: Sequence[Candidate] = self._linkers()[-1].linker.generator([text], k)[0]
+        return found
+
+    def set_corrections(self, path: str | None) -> None:
+        """Set the corrections that all components obey, which replace the pipeline's own. None has no corrections."""
+        for name in self._names(frozenset({LINKER, MATCHER})):
+            cast(Any, self.nlp.get_pipe(name)).set_corrections(path)
 
     def set_threshold(self, threshold: float) -> None:
         """Set the threshold of all linkers, which replaces the pipeline's own."""

@@ -197,28 +197,29 @@ class ConceptMatcher(FolderPipe):
 
     def __call__(self, doc: Doc) -> Doc:
         """Mark the names in one document."""
-        spans = self._corrected(doc, self._spans(doc)) if self._corrections_setting else self._spans(doc)
+        spans, added = self._spans(doc), []
+        if self._corrections_setting:
+            spans, added = self._corrected(doc, spans)
         if self.spans_key is not None:
-            doc.spans[self.spans_key] = spans
+            spans += added
+            doc.spans[self.spans_key] = list({(span.start, span.end, span.label_): span for span in spans}.values())
             return doc
-        existing, matched = list(doc.ents), filter_spans(spans)
-        first, second = (matched, existing) if self.overwrite_ents else (existing, matched)
-        occupied = {token for span in first for token in range(span.start, span.end)}
-        doc.ents = first + [span for span in second if occupied.isdisjoint(range(span.start, span.end))]
+        layers = (spans, doc.ents) if self.overwrite_ents else (doc.ents, spans)
+        doc.ents = _without_overlaps(added, *layers)
         return doc
 
-    def _corrected(self, doc: Doc, spans: List[Span]) -> List[Span]:
-        """Return the spans as the corrections decide: without texts that are none, and with those that were added."""
+    def _corrected(self, doc: Doc, spans: List[Span]) -> Tuple[List[Span], List[Span]]:
+        """Return the spans without texts that are no mentions, and the mentions that were added."""
         from ..corrections.correction import document_key
 
         text = doc.text
         decisions, key = self._corrections_setting.decisions(self.kb), document_key(text)
-        kept = {(one.start, one.end, one.label_): one for one in spans if not _is_none(one, decisions, key)}
-        for one in decisions.added(key, text):
-            span = doc.char_span(one.start, one.end, label=one.label or "CONCEPT", alignment_mode="expand")
-            if span is not None:
-                kept.setdefault((span.start, span.end, span.label_), span)
-        return list(kept.values())
+        kept = [span for span in spans if not _is_none(span, decisions, key)]
+        added = [
+            doc.char_span(one.start, one.end, label=one.label or "CONCEPT", alignment_mode="expand")
+            for one in decisions.added(key, text)
+        ]
+        return kept, [span for span in added if span is not None]
 
     def set_corrections(self, corrections: Optional[str]) -> None:
         """Obey the corrections of a file from now on, as it is at the next use. None has no corrections."""
@@ -413,6 +414,17 @@ class ConceptMatcher(FolderPipe):
         same = matcher.rules is self._rules
         self._use(matcher if same else NameMatcher.cached(matcher.kb, self._rules), assets.get(NGRAMS_FOLDER))
         self._corrections_setting = self._corrections_setting.saved(assets)
+
+
+def _without_overlaps(*layers: Sequence[Span]) -> List[Span]:
+    """Return spans that do not overlap. An earlier layer takes precedence, and within a layer the longest span."""
+    kept: List[Span] = []
+    occupied: Set[int] = set()
+    for layer in layers:
+        fitting = [span for span in filter_spans(layer) if occupied.isdisjoint(range(span.start, span.end))]
+        kept += fitting
+        occupied.update(token for span in fitting for token in range(span.start, span.end))
+    return kept
 
 
 def _is_none(span: Span, decisions: "Decisions", document: str) -> bool:

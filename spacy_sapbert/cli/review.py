@@ -1,0 +1,312 @@
+"""Define `spacy-sapbert review`: the review page, and what becomes of the corrections."""
+
+from __future__ import annotations
+
+import getpass
+import webbrowser
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import closing, suppress
+from enum import Enum
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+from typer.core import TyperGroup
+
+from ..errors import Errors, SapbertError
+from ..files import open_output
+from ..io.documents import Problems, ReadOptions, read_documents
+from ..io.formats import OutputFormat, output_format
+from ..io.totals import total_documents
+from .inputs import (
+    BatchSize,
+    Encoding,
+    Format,
+    Gold,
+    IdColumn,
+    JoinPassages,
+    NProcess,
+    Strict,
+    TextColumn,
+    TitleColumn,
+    with_formats,
+)
+from .progress import show, show_values, stderr_console, table_of_numbers, track
+
+if TYPE_CHECKING:
+    from ..io.pipelines import LinkingPipeline
+    from ..review.mentions import Record
+
+PAGE = "page"
+_SECONDS_TO_END = 3
+_SOURCE_HELP = "Pipeline that links the documents: a folder or package. Or the JSON lines that `link` wrote."
+_PIPELINE_HELP = "With the JSON lines of `link`: the pipeline that made them. The page searches its vocabulary."
+
+
+class _PageByDefault(TyperGroup):
+    """Takes `review SOURCE …` for `review page SOURCE …`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        is_help = args[:1] in (["--help"], [])
+        if not is_help and args[0] not in self.commands:
+            args = [PAGE, *args]
+        return super().parse_args(ctx, args)
+
+
+review = typer.Typer(
+    cls=_PageByDefault,
+    no_args_is_help=True,
+    help="Review links in the browser. `review SOURCE …` is short for `review page SOURCE …`.",
+)
+
+Corrections = Annotated[Path, typer.Argument(help="File of corrections.", show_default=False)]
+
+
+class Order(str, Enum):
+    """The orders of the page, which are the values of `--order`."""
+
+    expected_errors = "expected-errors"
+    probability = "probability"
+    frequency = "frequency"
+    document = "document"
+
+
+@review.command(PAGE)
+def page(
+    source: Annotated[str, typer.Argument(help=_SOURCE_HELP, show_default=False)],
+    inputs: Annotated[list[Path] | None, typer.Argument(help="Documents to link: files or folders.")] = None,
+    corrections: Annotated[
+        Path, typer.Option("--corrections", "-c", help="File of corrections. It is created if it does not exist.")
+    ] = Path("corrections.db"),
+    pipeline: Annotated[str | None, typer.Option(help=_PIPELINE_HELP)] = None,
+    corpus: Annotated[
+        str | None,
+        typer.Option(help="Name of the corpus. Default: that of the first input."),
+    ] = None,
+    author: Annotated[str | None, typer.Option(help="Name of the reviewer. Default: the user name.")] = None,
+    order: Annotated[Order, typer.Option(help="Which texts come first.")] = Order.expected_errors,
+    blind: Annotated[bool, typer.Option("--blind", help="Hide what other reviewers decided.")] = False,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on. 0 chooses a free port.")] = 5001,
+    browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
+    format: Format = None,
+    strict: Strict = False,
+    batch_size: BatchSize = None,
+    n_process: NProcess = 1,
+    text_column: TextColumn = None,
+    id_column: IdColumn = None,
+    title_column: TitleColumn = None,
+    encoding: Encoding = None,
+    gold: Gold = False,
+    join_passages: JoinPassages = True,
+) -> None:
+    """Open a page with the links that a person should look at first.
+
+    Each decision is in the file of corrections at once. Stop with Ctrl+C, and start again at any time.
+    The command needs the extra `web` of spacy-sapbert.
+    """
+    try:
+        import uvicorn
+
+        from .web.listening import address_of, is_local, listen
+        from .web.review_app import make_review_app
+        from .web.safety import LOCAL_HOSTS
+    except ModuleNotFoundError as error:
+        raise SapbertError(Errors.E542.format(module=error.name, extra="web")) from error
+    from ..corrections.corrections_file import CorrectionsFile
+    from ..review.queue import ORDERS
+    from ..review.session import ReviewSession
+
+    console = stderr_console()
+    reading = ReadOptions(format, text_column, id_column, title_column, encoding, gold, join_passages)
+    file = CorrectionsFile(corrections, create=True)
+    file.check_writable()
+    with listen(host, port) as listening:
+        problems = Problems(console, strict=strict)
+        linking, records = _linked(source, inputs or [], pipeline, reading, problems, batch_size, n_process)
+        session = ReviewSession(
+            file,
+            linking,
+            records,
+            corpus=corpus or _corpus_name(source, inputs or []),
+            author=author if author is not None else _user(),
+            blind=blind,
+            order=ORDERS[order.value],
+        )
+        if not session.queue.mentions:
+            raise SapbertError(Errors.E378.format(source=source))
+        address = f"{address_of(listening, host)}/{file.secret}/"
+        progress = session.queue.progress
+        console.print(f"{progress.mentions:,} mentions, {progress.decided:,} of them decided in {corrections}")
+        console.print(f"{address} shows the page. Press Ctrl+C to stop.", soft_wrap=True)
+        if browser:
+            webbrowser.open(address)
+        app = make_review_app(session, hosts=[*LOCAL_HOSTS, host] if is_local(host) else ["*"])
+        config = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False)
+        config.timeout_graceful_shutdown = _SECONDS_TO_END
+        with suppress(KeyboardInterrupt):
+            uvicorn.Server(config).run(sockets=[listening])
+
+
+@review.command("export")
+def export(
+    corrections: Corrections,
+    output: Annotated[
+        Path, typer.Argument(help="Corpus to write: .spacy, .pubtator, .xml (BioC) or .json.", show_default=False)
+    ],
+    names: Annotated[
+        Path | None, typer.Option(help="Table of names to write, which `kb build` reads with the vocabulary.")
+    ] = None,
+    complete: Annotated[
+        bool, typer.Option("--complete", help="Only documents without an undecided mention, to train an NER.")
+    ] = False,
+    lang: Annotated[str, typer.Option(help="Language of the tokenizer for .spacy, such as en.")] = "en",
+) -> None:
+    """Export corrections as training data: the decided mentions of the reviewed documents."""
+    from ..corrections.corrections_file import CorrectionsFile
+    from ..review.export import name_lines, reviewed_documents
+
+    file = CorrectionsFile(corrections)
+    counts: Counter[str] = Counter()
+    _write_corpus(reviewed_documents(file, counts, complete=complete), output, lang)
+    show_values({"file": str(output), **counts})
+    if names:
+        of_names: Counter[str] = Counter()
+        with open_output(names) as write:
+            for line in name_lines(file, of_names):
+                write(line)
+        show_values({"file": str(names), **of_names})
+
+
+@review.command("report")
+def report(corrections: Corrections) -> None:
+    """Show the precision of links by probability, the most corrected concepts, and how far reviewers agree."""
+    from ..corrections.corrections_file import CorrectionsFile
+    from ..review.report import review_report
+
+    result = review_report(CorrectionsFile(corrections))
+    for table in _report_tables(result):
+        stderr_console().print(table)
+    show(_summary_table(result), result)
+
+
+# --- the page
+
+
+def _linked(
+    source: str,
+    inputs: list[Path],
+    pipeline: str | None,
+    reading: ReadOptions,
+    problems: Problems,
+    batch_size: int | None,
+    n_process: int,
+) -> tuple[LinkingPipeline, Iterable[Record]]:
+    """Return the pipeline and the records to review.
+
+    Raises:
+        SapbertError: E379 documents or the pipeline are missing.
+    """
+    from ..io.pipelines import LinkingPipeline
+    from ..review.mentions import read_links
+
+    is_links = Path(source).is_file()
+    if is_links != (pipeline is not None) or is_links == bool(inputs):
+        raise SapbertError(Errors.E379)
+    if pipeline is not None:
+        return LinkingPipeline(pipeline, problems), read_links(Path(source))
+    sources = with_formats(inputs, reading.format, reading)
+    linking = LinkingPipeline(source, problems, given=reading.gold)
+    linking.set_corrections(None)  # the page shows what the linker thinks, and what was decided
+    return linking, _records(linking, sources, problems, batch_size, n_process)
+
+
+def _records(
+    linking: LinkingPipeline,
+    sources: list[tuple[Path, ReadOptions]],
+    problems: Problems,
+    batch_size: int | None,
+    n_process: int,
+) -> Iterator[Record]:
+    from ..io.records import record_of
+
+    documents = chain.from_iterable(read_documents(path, options, problems) for path, options in sources)
+    with closing(linking(documents, batch_size=batch_size, n_process=n_process, short_lived=True)) as linked:
+        for item in track(linked, problems.console, total=total_documents(sources)):
+            yield record_of(item, linking.kb, language=linking.display_language)
+
+
+def _corpus_name(source: str, inputs: list[Path]) -> str:
+    return inputs[0].resolve().name if inputs else Path(source).resolve().name
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):  # a container can have a user without a name
+        return ""
+
+
+# --- the report
+
+
+def _write_corpus(documents: Iterator[Any], output: Path, lang: str) -> None:
+    """Write a corpus in the format of the file name.
+
+    Raises:
+        SapbertError: E551 the ending shows no format of a corpus. E507 the file cannot be written.
+    """
+    from ..review.export import mention_records
+
+    if output.suffix == ".spacy":
+        import spacy
+
+        from ..corpora.docbin import write_docbin
+        from ..corpora.docs import to_doc
+
+        nlp = spacy.blank(lang)
+        write_docbin((to_doc(nlp, document, split_tokens=True) for document in documents), output)
+        return
+    from ..io.outputs import write_records
+
+    format = output_format(output)
+    if format not in (OutputFormat.pubtator, OutputFormat.bioc, OutputFormat.biocjson):
+        raise SapbertError(Errors.E551.format(path=output, endings=".spacy, .pubtator, .xml, .json"))
+    write_records(mention_records(documents), format, output)
+
+
+def _report_tables(result: dict[str, Any]) -> Iterator[Table]:
+    table = table_of_numbers("probability", "links", "right", "95 % interval")
+    for row in result["precision"]:
+        band, interval = f"{row['from']:.2f} to {row['to']:.2f}", f"{row['low']:.1f}–{row['high']:.1f}"
+        table.add_row(band, f"{row['n']:,}", f"{row['p']:.1f}", interval)
+    yield table
+    table = Table("most corrected", "wrong", "links", "instead")
+    for row in result["most_corrected"]:
+        instead = ", ".join(f"{concept} ({n})" for concept, n in row["instead"].items())
+        table.add_row(escape(row["id"]), f"{row['wrong']:,}", f"{row['links']:,}", escape(instead))
+    yield table
+    if result["agreement"]:
+        table = Table("reviewers", "texts", "agree", "kappa")
+        for row in result["agreement"]:
+            values = (f"{row['texts']:,}", _or_dash(row["agree"], 1), _or_dash(row["kappa"], 2))
+            table.add_row(escape(" and ".join(row["reviewers"])), *values)
+        yield table
+
+
+def _summary_table(result: dict[str, Any]) -> Table:
+    table = table_of_numbers("corrections", "")
+    for of, counts in result["corrections"].items():
+        for name, n in counts.items():
+            table.add_row(escape(f"{of} {name}"), f"{n:,}")
+    table.add_row("mentions", f"{result['mentions']:,}")
+    table.add_row("decided", f"{result['decided']:,}")
+    return table
+
+
+def _or_dash(value: float | None, digits: int) -> str:
+    return "–" if value is None else f"{value:.{digits}f}"

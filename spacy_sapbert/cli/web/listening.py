@@ -1,0 +1,38 @@
+"""Listen on an address of this machine."""
+
+from __future__ import annotations
+
+import socket
+from ipaddress import ip_address
+
+from ...errors import Errors, SapbertError
+
+
+def is_local(host: str) -> bool:
+    """Return whether only this machine can reach a host."""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:  # a host name
+        return False
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Open a socket that listens on an address.
+
+    Raises:
+        SapbertError: E550 there is no such address, or the port is in use.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family)
+    except (OSError, UnicodeError) as error:  # UnicodeError: not a valid host name
+        reason = getattr(error, "strerror", None) or error
+        raise SapbertError(Errors.E550.format(host=host, port=port, reason=reason)) from error
+
+
+def address_of(listening: socket.socket, host: str) -> str:
+    """Return the address of a server for a browser."""
+    port = listening.getsockname()[1]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

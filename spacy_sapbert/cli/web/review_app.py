@@ -1,0 +1,187 @@
+"""Define the server of the review page: the page, and what it asks for as JSON."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from fastapi import APIRouter, FastAPI, HTTPException, Request
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+from pydantic import BaseModel, Field
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.responses import HTMLResponse, JSONResponse
+
+from ...errors import SapbertError
+from ...io.html import LOOK
+from ...io.labels import display_label
+from ...review.session import ReviewSession
+from .page import _hash
+from .safety import CSP, LOCAL_HOSTS, StrictHeaders
+
+_FOLDER = Path(__file__).parent
+_STYLE = LOOK + (_FOLDER / "review.css").read_text(encoding="utf8")
+_SCRIPT = (_FOLDER / "review.js").read_text(encoding="utf8")
+POLICY = (
+    f"default-src 'none'; style-src {_hash(_STYLE)}; script-src {_hash(_SCRIPT)}; connect-src 'self'; img-src data:; "
+    "form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
+)
+"""The Content-Security-Policy of the page, which allows only its own style and script, and questions to this server."""
+MAX_IDS, MAX_COMMENT, MAX_QUERY = 20, 500, 200
+Result = TypeVar("Result")
+
+
+class Decision(BaseModel):
+    """A decision about the mention on the page.
+
+    Attributes:
+        seen: The correction that the page showed; None if the mention was open.
+    """
+
+    action: Literal["accept", "reject", "replace", "no_mention"]
+    concept_ids: list[str] = Field(default=[], max_length=MAX_IDS)
+    scope: Literal["occurrence", "corpus", "everywhere"]
+    comment: str = Field(default="", max_length=MAX_COMMENT)
+    seen: int | None = None
+
+
+class Addition(BaseModel):
+    """A mention that was missed."""
+
+    document: str
+    start: int = Field(ge=0)
+    end: int = Field(ge=1)
+    concept_ids: list[str] = Field(default=[], max_length=MAX_IDS)
+    label: str = ""
+    scope: Literal["occurrence", "corpus", "everywhere"]
+    comment: str = Field(default="", max_length=MAX_COMMENT)
+
+
+def make_review_app(session: ReviewSession, *, hosts: Sequence[str] = LOCAL_HOSTS) -> FastAPI:
+    """Create the server of a review. All its addresses begin with the secret of the corrections file.
+
+    Args:
+        session: The review.
+        hosts: The host names that requests may use; `["*"]` allows any.
+    """
+    app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
+    app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts), www_redirect=False)
+    app.add_middleware(StrictHeaders)
+    app.include_router(_Pages(session).router)
+    app.add_exception_handler(SapbertError, _refuse)
+    return app
+
+
+async def _refuse(request: Request, error: Exception) -> JSONResponse:
+    return JSONResponse({"error": str(error)}, 400)
+
+
+class _Pages:
+    """The answers of the server. One thread works on the session, so that it needs no locks."""
+
+    def __init__(self, session: ReviewSession) -> None:
+        self.session = session
+        self._secret = session.file.secret
+        self._worker = ThreadPoolExecutor(max_workers=1)
+        labels = [(label, display_label(label), session.color(label)) for label in session.labels]
+        self._page = _render(labels=labels, author=session.author)
+        self.router = APIRouter(prefix="/{secret}")
+        for path, method, answer in (
+            ("/", "GET", self.page),
+            ("/next", "GET", self.next),
+            ("/mentions/{number}", "GET", self.mention),
+            ("/mentions/{number}/decision", "POST", self.decide),
+            ("/additions", "POST", self.add),
+            ("/undo/{number}", "POST", self.undo),
+            ("/search", "GET", self.search),
+            ("/concepts", "GET", self.concept),
+        ):
+            self.router.add_api_route(path, answer, methods=[method])
+
+    async def page(self, secret: str) -> HTMLResponse:
+        self._check(secret)
+        return HTMLResponse(self._page, headers={CSP: POLICY})
+
+    async def next(self, secret: str, window: str, later: int | None = None) -> dict[str, Any]:
+        self._check(secret, later)
+        return await self._work(lambda: self._next(window, later))
+
+    async def mention(self, secret: str, number: int, window: str) -> dict[str, Any]:
+        self._check(secret, number)
+        return await self._work(lambda: self._shown(number, window))
+
+    async def decide(self, secret: str, number: int, window: str, sent: Decision) -> Any:
+        self._check(secret, number)
+        return await self._work(lambda: self._decide(number, window, sent))
+
+    async def add(self, secret: str, number: int, window: str, sent: Addition) -> dict[str, Any]:
+        self._check(secret, number)
+
+        def add() -> dict[str, Any]:
+            made = self.session.add(**sent.model_dump())
+            return {"correction": self.session.correction(made), **self._shown(number, window)}
+
+        return await self._work(add)
+
+    async def undo(self, secret: str, number: int, window: str) -> dict[str, Any]:
+        self._check(secret)
+
+        def undo() -> dict[str, Any]:
+            mention = self.session.mention_of(number)
+            undone = self.session.undo(number)
+            answer = self._next(window) if mention is None else self._shown(mention, window)
+            return {"undone": undone, **answer}
+
+        return await self._work(undo)
+
+    async def search(self, secret: str, text: str, by: Literal["name", "meaning"]) -> dict[str, Any]:
+        self._check(secret)
+        found = await self._work(lambda: self.session.search(text[:MAX_QUERY], by_meaning=by == "meaning"))
+        return {"concepts": found}
+
+    async def concept(self, secret: str, id: str) -> dict[str, Any]:
+        self._check(secret)
+        return await self._work(lambda: self.session.concept(id))
+
+    def _check(self, secret: str, number: int | None = 0) -> None:
+        """Check the address.
+
+        Raises:
+            HTTPException: 404 the secret is wrong, or there is no such mention.
+        """
+        is_known = number is None or 0 <= number < len(self.session.queue.mentions)
+        if not hmac.compare_digest(secret.encode(), self._secret.encode()) or not is_known:
+            raise HTTPException(404)
+
+    async def _work(self, work: Callable[[], Result]) -> Result:
+        return await asyncio.get_running_loop().run_in_executor(self._worker, work)
+
+    def _next(self, window: str, later: int | None = None) -> dict[str, Any]:
+        number = self.session.next(window, later=later)
+        if number is None:
+            return {"view": None, "progress": self.session.progress()}
+        return self._shown(number, window)
+
+    def _shown(self, number: int, window: str) -> dict[str, Any]:
+        return {"view": self.session.view(number, window), "progress": self.session.progress()}
+
+    def _decide(self, number: int, window: str, sent: Decision) -> Any:
+        present = self.session.view(number, window)["decision"]
+        if present and present["number"] != sent.seen:
+            by = present["author"] or "Another window"
+            error = f"{by} has decided this mention meanwhile. Look at it again with K, or decide once more."
+            return JSONResponse({"error": error, **self._shown(number, window)}, 409)
+        made = self.session.decide(
+            number, sent.action, concept_ids=sent.concept_ids, scope=sent.scope, comment=sent.comment
+        )
+        return {"correction": self.session.correction(made), **self._next(window)}
+
+
+def _render(**values: Any) -> str:
+    environment = Environment(loader=FileSystemLoader(_FOLDER), autoescape=True, undefined=StrictUndefined)
+    environment.globals.update(style=Markup(_STYLE), script=Markup(_SCRIPT))
+    return environment.get_template("review.html").render(**values)

@@ -1,0 +1,1 @@
+"""Review links: what a person should look at first, and what becomes of the corrections."""

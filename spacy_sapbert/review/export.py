@@ -1,0 +1,119 @@
+"""Export corrections: as an annotated corpus for training, and as names for `kb build`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from ..corrections.correction import NO_MENTION, OCCURRENCE, Correction, ProposedLink, text_key
+from ..corrections.corrections_file import CorrectionsFile
+from ..corrections.decisions import Decisions
+from ..text.words import is_acronym
+from ..types import AnnotatedDocument, Mention
+from .queue import decision_of
+
+DEFAULT_LABEL = "CONCEPT"
+"""The label of an added mention to which nobody gave one."""
+_HEADINGS = ("keep", "name", "id", "matched_name", "similarity", "occurrences")
+
+
+def reviewed_documents(
+    file: CorrectionsFile, counts: Counter[str], *, complete: bool = False
+) -> Iterator[AnnotatedDocument]:
+    """Yield the documents with corrections as a corpus. Its mentions are those that were decided.
+
+    A mention whose concepts were only rejected is one without a concept.
+
+    Args:
+        file: The corrections.
+        counts: Takes the counts of documents, mentions and undecided mentions.
+        complete: Leave out documents with an undecided mention, which an NER would learn to overlook.
+    """
+    decisions = file.decisions()
+    links: dict[str, list[ProposedLink]] = {}
+    for link in file.links():
+        links.setdefault(link.document, []).append(link)
+    for document in file.documents():
+        mentions, undecided = _mentions(document.key, document.text, links.get(document.key, []), decisions)
+        if not mentions and undecided == len(links.get(document.key, [])):
+            counts["documents without a correction"] += 1
+        elif complete and undecided:
+            counts["incomplete documents left out"] += 1
+        else:
+            counts.update({"documents": 1, "mentions": len(mentions), "undecided mentions left out": undecided})
+            yield AnnotatedDocument(document.doc_id, document.text, tuple(sorted(mentions)))
+
+
+def _mentions(key: str, text: str, links: list[ProposedLink], decisions: Decisions) -> tuple[list[Mention], int]:
+    """Return the decided mentions of a document, and the number of undecided ones."""
+    found: dict[tuple[int, int], Mention] = {}
+    undecided = 0
+    for link in links:
+        decision = decision_of(link, decisions)
+        if decision is None:
+            undecided += 1
+        elif not decision.is_no_mention:
+            ids = decision.concept_ids or ()
+            found[link.start, link.end] = Mention(link.start, link.end, link.text, link.label, ids)
+    for start, end, label in decisions.added(key, text):
+        decision = decisions.of(key, start, end, text[start:end], label)
+        ids = decision.concept_ids or ()
+        found.setdefault((start, end), Mention(start, end, text[start:end], label or DEFAULT_LABEL, ids))
+    return list(found.values()), undecided
+
+
+def mention_records(documents: Iterator[AnnotatedDocument]) -> Iterator[dict[str, Any]]:
+    """Yield documents as records for `io.outputs.write_records`, with the decided concepts as links."""
+    for document in documents:
+        entities = [
+            {
+                "start": one.start,
+                "end": one.end,
+                "text": one.text,
+                "label": one.label,
+                "assertion": [],
+                "kb_id": "|".join(one.ids),
+                "kb_ents": [],
+                "links": [{"concept_id": each, "split": False, "text": one.text} for each in one.ids],
+            }
+            for one in document.mentions
+        ]
+        yield {"id": document.doc_id, "text": document.text, "entities": entities, "abbreviations": []}
+
+
+def name_lines(file: CorrectionsFile, counts: Counter[str]) -> Iterator[str]:
+    """Yield the lines of a table of names, tab-separated, which `kb build` reads with the sources of the vocabulary.
+
+    A text becomes a name if one concept was decided for it, and the same everywhere. Short forms become names only if a
+    correction holds everywhere, since they mean different things in different documents.
+
+    Args:
+        file: The corrections.
+        counts: Takes the counts of names, and of texts that are left out.
+    """
+    by_text: dict[str, list[Correction]] = {}
+    for one in file.corrections().values():
+        by_text.setdefault(text_key(one.text), []).append(one)
+    yield "\t".join(_HEADINGS) + "\n"
+    for corrections in by_text.values():
+        reason = _reason_against(corrections)
+        counts[reason or "names"] += 1
+        if not reason:
+            last = [one for one in corrections if one.decides][-1]
+            name = " ".join(last.text.split())
+            yield "\t".join(("y", name, last.concept_ids[0], "", "", str(len(corrections)))) + "\n"
+
+
+def _reason_against(corrections: list[Correction]) -> str:
+    """Return why a text does not become a name; empty if it does."""
+    decided = {one.concept_ids for one in corrections if one.decides and one.concept_ids}
+    if not decided:
+        return "texts without a decided concept"
+    if len(decided) > 1 or any(one.action == NO_MENTION and one.scope != OCCURRENCE for one in corrections):
+        return "texts with different decisions"
+    if len(next(iter(decided))) > 1:
+        return "composites"
+    if is_acronym(corrections[0].text) and all(one.scope == OCCURRENCE or not one.decides for one in corrections):
+        return "short forms that were decided at single places"
+    return ""
