@@ -128,7 +128,7 @@ def draw_risk_coverage(curves: Mapping[str, Measured]) -> Figure:
             *zip(*sorted(points.items()), strict=True), label=f"{label}: {counted(measured.links, 'link')}", **style
         )
         if measured.risk is not None:
-            _threshold_point(panel, label, measured, curve_style(number))
+            _threshold_point(panel, label, measured, measured.risk, curve_style(number))
     shares_from_0_to_1(panel, "x")
     panel.set(xlabel="coverage: share of the links that are kept", ylabel="risk: share of them that are wrong")
     panel.set_ylim(bottom=0)
@@ -136,9 +136,7 @@ def draw_risk_coverage(curves: Mapping[str, Measured]) -> Figure:
     return figure
 
 
-def _threshold_point(panel: Axes, label: str, measured: Measured, style: Mapping[str, Any]) -> None:
-    name = (
-        f"threshold {label}: score {measured.threshold:.3f}, coverage {measured.coverage:.3f}, risk {measured.risk:.3f}"
-    )
+def _threshold_point(panel: Axes, label: str, measured: Measured, risk: float, style: Mapping[str, Any]) -> None:
+    name = f"threshold {label}: score {measured.threshold:.3f}, coverage {measured.coverage:.3f}, risk {risk:.3f}"
     looks = {**style, "linestyle": "", "markersize": 10, "markerfacecolor": "white", "markeredgewidth": 2, "zorder": 4}
-    panel.plot([measured.coverage], [measured.risk], label=name, **looks)
+    panel.plot([measured.coverage], [risk], label=name, **looks)

@@ -31,7 +31,7 @@ COLORS = (ORANGE, BLUE, BLACK, VERMILLION, SKY, GREEN, PURPLE)
 MARKERS = "os^DvPX*p<>dh"
 _LINES: tuple[Any, ...] = ("-", "--", ":", "-.", (0, (5, 1)), (0, (1, 1)), (0, (3, 1, 1, 1, 1, 1)))
 _WIDEST, _THINNEST, _STEP = 3.0, 1.2, 0.6  # of lines, in points
-_LARGEST, _SMALLEST = 8.0, 4.0  # markers, in points
+_LARGEST, _SMALLEST, _SHRINK = 9.0, 4.0, 2.2  # markers, in points
 
 STYLE: dict[str, Any] = {
     "figure.constrained_layout.use": True,
@@ -87,7 +87,7 @@ def curve_style(number: int) -> dict[str, Any]:
         "linestyle": _LINES[number % len(_LINES)],
         "linewidth": max(_THINNEST, _WIDEST - _STEP * number),
         "marker": MARKERS[number % len(MARKERS)],
-        "markersize": max(_SMALLEST, _LARGEST - 1.5 * number),
+        "markersize": max(_SMALLEST, _LARGEST - _SHRINK * number),
         "zorder": 3 + number / 100,
         "clip_on": False,
     }
@@ -99,10 +99,9 @@ def shares_from_0_to_1(panel: Axes, axes: str = "xy") -> None:
         panel.set(**{f"{axis}lim": (-0.03, 1.03), f"{axis}ticks": [0, 0.2, 0.4, 0.6, 0.8, 1]})
 
 
-def legend_above(figure: Figure, *panels: Axes, columns: int = 2) -> None:
-    """Put one legend above all panels, where it covers nothing."""
-    entries = [panel.get_legend_handles_labels() for panel in panels]
-    handles, labels = ([one for entry in entries for one in entry[part]] for part in (0, 1))
+def legend_above(figure: Figure, panel: Axes, columns: int = 2) -> None:
+    """Put the legend of one panel above all panels, where it covers nothing."""
+    handles, labels = panel.get_legend_handles_labels()
     if handles:
         figure.legend(handles, labels, loc="outside upper center", ncols=columns)
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 MOST_PAIRS_OF_A_HEAT_MAP = 40
 _CHARACTERS = 30
-_TITLE = 80  # characters of a line
+_TITLE = 68  # characters of a line
 _PERPLEXITY = 30  # scikit-learn's default
 
 
@@ -30,7 +30,7 @@ _PERPLEXITY = 30  # scikit-learn's default
 def draw_histograms(separations: Mapping[str, Separation]) -> Figure:
     """Draw the distributions of cosines of synonyms and of names of different concepts.
 
-    A dashed line shows the threshold of equal error rates, with its value.
+    A dashed line shows the threshold of equal error rates, with its value and this rate.
 
     Args:
         separations: The separations, by the label of the encoder.
@@ -47,9 +47,9 @@ def draw_histograms(separations: Mapping[str, Separation]) -> Figure:
         panel.stairs(100 * negatives, bounds, fill=True, color=ORANGE, alpha=0.6, label="different concepts")
         looks = {"edgecolor": BLUE, "facecolor": "none", "hatch": "////", "linewidth": 1.8}
         panel.stairs(100 * positives, bounds, fill=True, label="synonyms", **looks)
-        error = _equal_error_line(panel, separation)
+        _equal_error_line(panel, separation)
         n = counted(len(separation.positives), "pair"), counted(int(separation.below[-1]), "pair")
-        title = f"{wrapped(label, _TITLE)}\n{n[0]} of synonyms, {n[1]} of different concepts; equal error rate {error}"
+        title = f"{wrapped(label, _TITLE)}\n{n[0]} of synonyms, {n[1]} of different concepts"
         panel.set_title(title, loc="left", pad=18)
         panel.set(ylabel="% of the pairs")
     legend_above(figure, panels[0], columns=3)
@@ -58,13 +58,13 @@ def draw_histograms(separations: Mapping[str, Separation]) -> Figure:
     return figure
 
 
-def _equal_error_line(panel: Axes, separation: Separation) -> str:
-    """Mark the threshold, write its value above the panel, and return the error rate in words."""
+def _equal_error_line(panel: Axes, separation: Separation) -> None:
+    """Mark the threshold, and write its value and the error rate above the panel."""
     threshold, error = equal_error(separation)
     panel.axvline(threshold, color="black", linestyle="--", linewidth=1.2, label="threshold of equal error rates")
-    looks = {"textcoords": "offset points", "ha": "center", "va": "bottom"}
-    panel.annotate(f"{threshold:.3f}", (threshold, 1), xytext=(0, 2), xycoords=("data", "axes fraction"), **looks)
-    return f"{100 * error:.1f} %"
+    looks: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "va": "bottom"}
+    text = f"{threshold:.3f}: error rate {100 * error:.1f} %"
+    panel.annotate(text, (threshold, 1), xytext=(0, 2), xycoords=("data", "axes fraction"), **looks)
 
 
 def check_heat_map(pairs: NamePairs) -> None:

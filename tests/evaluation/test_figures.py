@@ -1,4 +1,5 @@
 import sys
+from itertools import pairwise
 
 import matplotlib
 import pytest
@@ -67,7 +68,7 @@ def test_curves_differ_in_more_than_color():
     assert curve_style(50)["linewidth"] > 1
     assert styles[1]["color"] == BLUE
     levels = [lightness(color) for color in COLORS[:4]]
-    assert all(abs(one - other) > 0.2 for one, other in zip(levels, levels[1:], strict=False))
+    assert all(abs(one - other) > 0.2 for one, other in pairwise(levels))
 
 
 def test_shares_have_ticks_and_room_at_both_ends():
