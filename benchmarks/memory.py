@@ -29,7 +29,7 @@ import spacy
 from rich.console import Console
 from spacy.language import Language
 
-from spacy_sapbert.evaluation.figures import curve_style, in_style, legend_above, new_figure, save_figure
+from spacy_sapbert.evaluation.figures import check_ending, curve_style, in_style, legend_above, new_figure, save_figure
 from spacy_sapbert.io.documents import Problems, ReadOptions, read_documents
 from spacy_sapbert.io.formats import input_format
 
@@ -135,6 +135,8 @@ def main() -> None:
     parser.add_argument("--figure", type=Path)
     args = parser.parse_args()
 
+    if args.figure:
+        check_ending(args.figure)  # before hours of work
     nlp = spacy.load(args.pipeline, exclude=args.without)
     stream = texts(sentences(args.texts), args.seed)
     list(nlp.pipe(islice(stream, 10)))  # opens everything

@@ -60,7 +60,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from peers import ONE_THREAD
 
-from spacy_sapbert.evaluation.figures import curve_style, in_style, legend_above, new_figure, save_figure
+from spacy_sapbert.evaluation.figures import check_ending, curve_style, in_style, legend_above, new_figure, save_figure
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
@@ -781,6 +781,8 @@ def main() -> None:
         step, job = arguments.step
         print(json.dumps(STEPS[step](Job(*json.loads(job)))))
         return
+    if arguments.figure:
+        check_ending(arguments.figure)  # before hours of work
     with TemporaryDirectory() as temporary:
         folder = (arguments.folder or Path(temporary)).resolve()
         results = {}

@@ -402,14 +402,13 @@ def _measured(judged: Judged, linker: Linker) -> dict[str, Any]:
     scores, right, fitted = judged.scores, judged.right, linker.parameters
     calibrated = [fitted.probability(score) for score in scores]
     probabilities = scores if fitted.probabilities is None else np.array(calibrated, dtype=float)
+    at_threshold = linker.threshold if fitted.probabilities is None else fitted.probability(linker.threshold)
     table, curve = reliability(probabilities, right), risks(scores, right)
     return {
         "links": len(scores),
         **_accuracies(judged),
         **_at_threshold(judged, linker.threshold),
-        "threshold_probability": linker.threshold
-        if fitted.probabilities is None
-        else fitted.probability(linker.threshold),
+        "threshold_probability": at_threshold,
         "ece": calibration_error(table),
         "brier": brier_score(probabilities, right),
         "risk_coverage_area": float(curve.mean()),
