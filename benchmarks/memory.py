@@ -23,14 +23,18 @@ from collections.abc import Iterator
 from contextlib import nullcontext
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import spacy
 from rich.console import Console
 from spacy.language import Language
 
+from spacy_sapbert.evaluation.figures import check_ending, curve_style, in_style, legend_above, new_figure, save_figure
 from spacy_sapbert.io.documents import Problems, ReadOptions, read_documents
 from spacy_sapbert.io.formats import input_format
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 SENTENCES = 9  # in a document, as in an abstract
 NEW_WORDS = 3  # in a document, as in PubMed after a million abstracts
@@ -100,21 +104,22 @@ def growth(curve: list[dict[str, Any]]) -> float:
     return round(1000 * (second[-1]["private_mb"] - second[0]["private_mb"]) / max(documents, 1), 3)
 
 
-def draw(results: list[dict[str, Any]], path: Path) -> None:
-    import matplotlib
-
-    matplotlib.use("svg")
-    matplotlib.rcParams["svg.hashsalt"] = path.stem  # the same curve gives the same file
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(figsize=(6, 3.5))
-    for result in results:
-        label = "with memory zones" if result["zones"] else "without memory zones"
+@in_style()
+def draw(results: list[dict[str, Any]]) -> Figure:
+    """Draw the private memory of each run over the number of documents."""
+    figure = new_figure(7, 4)
+    panel = figure.subplots()
+    for number, result in enumerate(results):
         curve = result["curve"]
-        axes.plot([point["documents"] for point in curve], [point["private_mb"] for point in curve], label=label)
-    axes.set(xlabel="documents", ylabel="private memory (MB)", ylim=(0, None))
-    axes.legend()
-    figure.savefig(path, metadata={"Date": None}, bbox_inches="tight")
+        zones = "with memory zones" if result["zones"] else "without memory zones"
+        label = f"{zones}: {curve[-1]['documents']:,} documents"
+        memory_by_documents = zip(*((point["documents"], point["private_mb"]) for point in curve), strict=True)
+        panel.plot(*memory_by_documents, label=label, **curve_style(number), markevery=5)
+    panel.set(xlabel="documents", ylabel="private memory (MB)")
+    panel.set_ylim(bottom=0)
+    panel.xaxis.set_major_formatter("{x:,.0f}")
+    legend_above(figure, panel)
+    return figure
 
 
 def main() -> None:
@@ -130,6 +135,8 @@ def main() -> None:
     parser.add_argument("--figure", type=Path)
     args = parser.parse_args()
 
+    if args.figure:
+        check_ending(args.figure)  # before hours of work
     nlp = spacy.load(args.pipeline, exclude=args.without)
     stream = texts(sentences(args.texts), args.seed)
     list(nlp.pipe(islice(stream, 10)))  # opens everything
@@ -137,7 +144,7 @@ def main() -> None:
     result = {"zones": args.zones, "components": nlp.pipe_names, "mb_per_1000": growth(curve), "curve": curve}
     print(json.dumps(result, indent=2))
     if args.figure:
-        draw([result, *(json.loads(path.read_text()) for path in args.against)], args.figure)
+        save_figure(draw([result, *(json.loads(path.read_text()) for path in args.against)]), args.figure)
 
 
 if __name__ == "__main__":

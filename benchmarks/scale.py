@@ -55,15 +55,19 @@ from collections.abc import Callable, Iterator
 from itertools import islice, product
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from peers import ONE_THREAD
 
+from spacy_sapbert.evaluation.figures import check_ending, curve_style, in_style, legend_above, new_figure, save_figure
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
 from spacy_sapbert.types import Candidate, Name, Record
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 CHUNK = 10_000  # concepts per chunk; a chunk depends only on the seed and its number
 N_WORDS = 60_000
@@ -89,6 +93,8 @@ EXACT_NAMES = 1000  # of which the best concepts are taken
 SAME = 2e-5  # scores are rounded
 KINDS = {"ngrams": "none", "encoder": "starter"}
 """The encoder of each linker."""
+LINKERS = {"ngrams": "n-grams", "encoder": "n-grams and encoder"}
+"""The label of each linker in the figure."""
 
 # Files of the development data: format and options of the reader; by default, it guesses them.
 _PAIRS = {"columns": {"name": "1", "id": "2"}}
@@ -720,38 +726,32 @@ def measure(job: Job, labels: list[str]) -> dict[str, Any]:
 # --- the figure
 
 
-def draw(results: dict[str, dict[str, Any]], path: Path) -> None:
+@in_style()
+def draw(results: dict[str, dict[str, Any]]) -> Figure:
     """Draw milliseconds and memory over the number of names."""
-    import matplotlib
-
-    matplotlib.use("svg")
-    matplotlib.rcParams["svg.hashsalt"] = path.stem  # the same results give the same file
-    from matplotlib import pyplot
-
-    figure, (times, memory) = pyplot.subplots(1, 2, figsize=(9, 3.8))
-    labels = {"ngrams": "n-grams", "encoder": "n-grams and encoder"}
+    figure = new_figure(9, 4.6)
+    times, memory = figure.subplots(1, 2)
     made_up = sorted(
         (one for label, one in results.items() if label != "open" and "exact" in one),
         key=lambda one: one["build"]["names"],
     )
-    for kind, color in (("ngrams", "tab:blue"), ("encoder", "tab:orange")):
-        for exact, line, symbol in ((False, "-", "o"), (True, "--", "s")):
-            label = f"exact search, {labels[kind]}" if exact else labels[kind]
-            for axes, value in ((times, _milliseconds), (memory, _megabytes)):
-                points = [(one["build"]["names"], value(one, kind, exact)) for one in made_up]
-                axes.plot(*np.array(points).reshape(-1, 2).T, line + symbol, color=color, label=label)
-                if "exact" in results.get("open", {}):
-                    point = results["open"]["build"]["names"], value(results["open"], kind, exact)
-                    name = "open names" if kind == "ngrams" and not exact else None
-                    axes.plot(*point, symbol, color=color, markerfacecolor="white", label=name)
-    for axes, what in ((times, "processor time per text (ms)"), (memory, "own memory (MB)")):
-        axes.set(xscale="log", yscale="log", xlabel="names", ylabel=what)
-        axes.grid(alpha=0.3)
+    for number, (kind, exact) in enumerate(product(LINKERS, (False, True))):
+        label = f"exact search, {LINKERS[kind]}" if exact else LINKERS[kind]
+        for panel, value in ((times, _milliseconds), (memory, _megabytes)):
+            style = curve_style(number)
+            points = [(one["build"]["names"], value(one, kind, exact)) for one in made_up]
+            panel.plot(*np.array(points).reshape(-1, 2).T, label=label, **style)
+            if "exact" in results.get("open", {}):
+                point = results["open"]["build"]["names"], value(results["open"], kind, exact)
+                name = None if number else "open names (hollow markers)"
+                hollow = {"linestyle": "", "markerfacecolor": "white", "markeredgewidth": 1.5, "zorder": 4}
+                panel.plot(*point, label=name, **{**style, **hollow})
+    for panel, what in ((times, "processor time per text (ms)"), (memory, "own memory (MB)")):
+        panel.set(xscale="log", yscale="log", xlabel="number of names", ylabel=what)
     times.set(ylim=(1, 1000))
     memory.set(ylim=(100, 10_000))
-    figure.tight_layout()
-    figure.legend(*times.get_legend_handles_labels(), loc="upper center", bbox_to_anchor=(0.5, 0), ncols=3)
-    figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None, bbox_inches="tight")
+    legend_above(figure, times, columns=3)
+    return figure
 
 
 def _milliseconds(result: dict[str, Any], kind: str, exact: bool) -> float:
@@ -781,6 +781,8 @@ def main() -> None:
         step, job = arguments.step
         print(json.dumps(STEPS[step](Job(*json.loads(job)))))
         return
+    if arguments.figure:
+        check_ending(arguments.figure)  # before hours of work
     with TemporaryDirectory() as temporary:
         folder = (arguments.folder or Path(temporary)).resolve()
         results = {}
@@ -792,7 +794,7 @@ def main() -> None:
             results[label] = measure(job, steps(arguments, job))
     print(json.dumps(results, indent=2))
     if arguments.figure:
-        draw(results, arguments.figure)
+        save_figure(draw(results), arguments.figure)
 
 
 if __name__ == "__main__":

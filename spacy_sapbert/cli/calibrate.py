@@ -11,7 +11,6 @@ import typer
 from rich.table import Table
 
 from ..corpora.reader import FORMATS
-from ..errors import Errors, SapbertError
 from ..types import AnnotatedDocument
 from .corpora import Ids, read_documents
 from .inputs import JoinPassages
@@ -24,6 +23,7 @@ _MEASURES = {
     "p": "precision of links",
     "r": "recall of links",
     "f1": "F1 of links",
+    "coverage": "links above the threshold (%)",
     "ece": "calibration error",
     "brier": "Brier score",
     "risk_coverage_area": "area under risk–coverage",
@@ -72,7 +72,8 @@ def calibrate(
     ] = 0.3,
     seed: Annotated[int, typer.Option(min=0, help="Seed for drawing these documents.")] = 0,
     plots: Annotated[
-        Path | None, typer.Option(help="Folder for plots of reliability and of risk against coverage.")
+        Path | None,
+        typer.Option(help="Folder for plots of reliability and of risk against coverage, each as .svg and .png."),
     ] = None,
 ) -> None:
     """Fit the threshold and the probabilities of links on an annotated corpus.
@@ -81,11 +82,12 @@ def calibrate(
     with the fitted values.
     """
     from ..evaluation import calibration
+    from ..evaluation.figures import prepare_folder
     from ..io.pipelines import load_pipeline
 
     check_output(output)  # before minutes of work
     if plots:
-        _prepare(plots)
+        prepare_folder(plots)
     console = stderr_console()
 
     def follow(documents: Sequence[AnnotatedDocument], what: str) -> Iterable[AnnotatedDocument]:
@@ -111,27 +113,13 @@ def calibrate(
     show(_table(result), result)
 
 
-def _prepare(plots: Path) -> None:
-    """Create the folder for the plots.
-
-    Raises:
-        SapbertError: E507 the folder cannot be created. E542 matplotlib is not installed.
-    """
-    from ..evaluation.plots import check_matplotlib
-
-    check_matplotlib()
-    try:
-        plots.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise SapbertError(Errors.E507.format(path=plots, reason=error.strerror)) from error
-
-
 def _draw(result: Mapping[str, Any], plots: Path) -> None:
-    from ..evaluation.plots import plot_reliability, plot_risk_coverage
+    from ..evaluation.calibration_plots import draw_reliability, draw_risk_coverage, measured_in
+    from ..evaluation.figures import save_both
 
-    measured = {when: result[when] for when in ("before", "after")}
-    plot_reliability({when: one["reliability"] for when, one in measured.items()}, plots / "reliability.svg")
-    plot_risk_coverage({when: one["risk_coverage"] for when, one in measured.items()}, plots / "risk-coverage.svg")
+    curves = measured_in(result)
+    save_both(draw_reliability(curves), plots / "reliability")
+    save_both(draw_risk_coverage(curves), plots / "risk-coverage")
 
 
 def _reliability_table(rows: Sequence[Mapping[str, Any]]) -> Table:
@@ -147,7 +135,7 @@ def _table(result: Mapping[str, Any]) -> Table:
         table.add_row(label, *(f"{result[name][when]:g}" for when in ("before", "after")))
     for name, label in _MEASURES.items():
         values = (result[when][name] for when in ("before", "after"))
-        digits = 2 if name in ("lenient", "strict", "p", "r", "f1") else 4
+        digits = 2 if name in ("lenient", "strict", "p", "r", "f1", "coverage") else 4
         table.add_row(label, *("–" if value is None else f"{value:.{digits}f}" for value in values))
     counts = result["documents"]
     table.caption = f"fitted on {counts['fitted']:,} documents, measured on {counts['held_out']:,}"

@@ -108,12 +108,15 @@ def training(
 ) -> None:
     """Show the training of a linker: the measures of each epoch, and candidates of chosen mentions."""
     from ..evaluation.candidate_log import best, by_epoch, read_candidate_log
-    from ..evaluation.plots import plot_linking_scores
+    from ..evaluation.figures import check_ending, save_figure
+    from ..evaluation.training_plots import draw_linking_scores
 
+    if plot:
+        check_ending(plot)
     lines = read_candidate_log(log)
     epochs = by_epoch(lines)
     if plot:
-        plot_linking_scores(lines, plot)
+        save_figure(draw_linking_scores(lines), plot)
     for mention in epochs[-1]["candidates"]:
         stderr_console().print(_candidates_table(mention, epochs))
     top = {name: value for name, value in best(lines).items() if name != "candidates"}

@@ -88,7 +88,7 @@ def _pictures(
             for a heat map. `read_name_pairs` can raise further errors.
     """
     from ..evaluation import separation_plots
-    from ..evaluation.plots import check_matplotlib
+    from ..evaluation.figures import check_matplotlib, prepare_folder, save_both
     from ..evaluation.separation import cosines_of_pairs, read_name_pairs
 
     check_matplotlib()
@@ -96,20 +96,17 @@ def _pictures(
     names = separation_plots.names_of_largest_concepts(read_name_pairs(clusters), n_clusters) if clusters else None
     if few:
         separation_plots.check_heat_map(few)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise SapbertError(Errors.E507.format(path=folder, reason=error.strerror)) from error
+    prepare_folder(folder)
 
     def draw(encoders: Mapping[str, TransformerEncoder], separations: Mapping[str, Separation]) -> None:
-        separation_plots.plot_histograms(separations, folder)
+        save_both(separation_plots.draw_histograms(separations), folder / "separation")
         if few:
             cosines = {label: cosines_of_pairs(encoder, few) for label, encoder in encoders.items()}
-            separation_plots.plot_heat_maps(few, cosines, folder)
+            save_both(separation_plots.draw_heat_maps(few, cosines), folder / "heat_map")
         if names:
             texts = [name for some in names.values() for name in some]
             vectors = {label: encoder.encode(texts) for label, encoder in encoders.items()}
-            separation_plots.plot_clusters(names, vectors, folder)
+            save_both(separation_plots.draw_clusters(names, vectors), folder / "clusters")
 
     return draw
 

@@ -13,7 +13,7 @@ from .progress import show_values
 
 SECTION = "pretrain"
 CONFIG_FILE = "config.cfg"
-CURVE_FILE = "curve.svg"
+CURVE = "curve"
 # let typer pass on overrides such as --paths.pairs
 OVERRIDES = {"allow_extra_args": True, "ignore_unknown_options": True}
 
@@ -36,7 +36,8 @@ def pretrain(
 
     To override a setting, give it as with `spacy train`: --paths.pairs pairs.txt --pretrain.batcher.size 512.
     """
-    from ..evaluation.plots import plot_learning_curve
+    from ..evaluation.figures import save_both
+    from ..evaluation.training_plots import draw_learning_curve
     from ..training.checkpoints import has_checkpoint
     from ..training.logs import LOG_FILE, read_log
 
@@ -50,7 +51,7 @@ def pretrain(
     if not run.processes.is_first:
         return
     if (output / LOG_FILE).is_file():  # a user's own logger may write another file
-        plot_learning_curve(read_log(output / LOG_FILE), output / CURVE_FILE)
+        save_both(draw_learning_curve(read_log(output / LOG_FILE)), output / CURVE)
     show_values(result)
 
 

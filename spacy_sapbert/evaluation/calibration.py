@@ -118,7 +118,8 @@ def calibrate(
         first `before` and `after` by cross-validation, and the `margin`. `sparse_weight`,
         `prior_weight` and `threshold` each have `before` and `after`. The measures `before` and `after` are those of
         the held-out documents. `lenient` and `strict` accuracy are percentages, and so are `p`, `r` and `f1` of links
-        at the threshold. `ece` (expected calibration error), `brier`, `risk_coverage_area`, `reliability` and
+        at the threshold, and `coverage`, the share of links above it. `threshold_probability` is the probability of a
+        link at the threshold. `ece` (expected calibration error), `brier`, `risk_coverage_area`, `reliability` and
         `risk_coverage` range from 0 to 1. Before probabilities are fitted, scores serve as probabilities.
 
     Raises:
@@ -401,11 +402,13 @@ def _measured(judged: Judged, linker: Linker) -> dict[str, Any]:
     scores, right, fitted = judged.scores, judged.right, linker.parameters
     calibrated = [fitted.probability(score) for score in scores]
     probabilities = scores if fitted.probabilities is None else np.array(calibrated, dtype=float)
+    at_threshold = linker.threshold if fitted.probabilities is None else fitted.probability(linker.threshold)
     table, curve = reliability(probabilities, right), risks(scores, right)
     return {
         "links": len(scores),
         **_accuracies(judged),
         **_at_threshold(judged, linker.threshold),
+        "threshold_probability": at_threshold,
         "ece": calibration_error(table),
         "brier": brier_score(probabilities, right),
         "risk_coverage_area": float(curve.mean()),
@@ -418,4 +421,5 @@ def _at_threshold(judged: Judged, threshold: float) -> dict[str, float | None]:
     precision = mean(judged.right[judged.scores > threshold])
     recall = mean(judged.found > threshold)
     f1 = f1_score(precision or 0.0, recall or 0.0)  # a threshold above all links has no precision, but its F1 is 0
-    return {"p": percent(precision), "r": percent(recall), "f1": percent(f1)}
+    coverage = mean(judged.scores > threshold)
+    return {"p": percent(precision), "r": percent(recall), "f1": percent(f1), "coverage": percent(coverage)}

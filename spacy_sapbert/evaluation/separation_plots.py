@@ -1,4 +1,4 @@
-"""Plot how well encoders separate synonyms from other names: histograms, heat maps and clusters, as SVG and PNG.
+"""Draw how well encoders separate synonyms from other names: histograms, heat maps and clusters.
 
 Every picture has one panel per encoder, for example to compare an encoder before and after training.
 """
@@ -7,49 +7,64 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import Errors, SapbertError
 from ..metrics.separation import Separation, equal_error, histograms
-from .plots import save_figure
+from .figures import BLUE, COLORS, MARKERS, ORANGE, counted, in_style, legend_above, new_figure, wrapped
 from .separation import NamePairs
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 MOST_PAIRS_OF_A_HEAT_MAP = 40
 _CHARACTERS = 30
+_TITLE = 68  # characters of a line
 _PERPLEXITY = 30  # scikit-learn's default
 
 
-def plot_histograms(separations: Mapping[str, Separation], folder: Path) -> None:
-    """Draw the distributions of cosines of synonyms and of names of different concepts, as `separation.svg` and `.png`.
+@in_style()
+def draw_histograms(separations: Mapping[str, Separation]) -> Figure:
+    """Draw the distributions of cosines of synonyms and of names of different concepts.
 
-    A dashed line shows the threshold of equal error rates.
+    A dashed line shows the threshold of equal error rates, with its value and this rate.
 
     Args:
         separations: The separations, by the label of the encoder.
-        folder: The folder to write to.
 
     Raises:
-        SapbertError: E507 a file cannot be written.
+        SapbertError: E542 matplotlib is not installed.
     """
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7, 1 + 2 * len(separations)), layout="constrained")
+    figure = new_figure(7, 1 + 2.6 * len(separations))
     panels = figure.subplots(len(separations), 1, sharex=True, squeeze=False)[:, 0]
     lowest = 0.0
     for panel, (label, separation) in zip(panels, separations.items(), strict=True):
         bounds, positives, negatives = histograms(separation)
         lowest = min(lowest, bounds[np.flatnonzero(positives + negatives)[0]])
-        panel.stairs(100 * negatives, bounds, fill=True, alpha=0.5, color="tab:orange", label="different concepts")
-        panel.stairs(100 * positives, bounds, fill=True, alpha=0.5, color="tab:blue", label="synonyms")
-        panel.axvline(equal_error(separation)[0], color="gray", linestyle="--")
-        panel.set(title=label, ylabel="% of the pairs")
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
+        panel.stairs(100 * negatives, bounds, fill=True, color=ORANGE, alpha=0.6, label="different concepts")
+        looks = {"edgecolor": BLUE, "facecolor": "none", "hatch": "////", "linewidth": 1.8}
+        panel.stairs(100 * positives, bounds, fill=True, label="synonyms", **looks)
+        _equal_error_line(panel, separation)
+        n = counted(len(separation.positives), "pair"), counted(int(separation.below[-1]), "pair")
+        title = f"{wrapped(label, _TITLE)}\n{n[0]} of synonyms, {n[1]} of different concepts"
+        panel.set_title(title, loc="left", pad=18)
+        panel.set(ylabel="% of the pairs")
+    legend_above(figure, panels[0], columns=3)
     panels[-1].set_xlabel("cosine")
-    panels[-1].set_xlim(lowest, 1)
-    _save_both(figure, folder / "separation")
+    panels[-1].set_xlim(lowest - 0.02, 1.02)
+    return figure
+
+
+def _equal_error_line(panel: Axes, separation: Separation) -> None:
+    """Mark the threshold, and write its value and the error rate above the panel."""
+    threshold, error = equal_error(separation)
+    panel.axvline(threshold, color="black", linestyle="--", linewidth=1.2, label="threshold of equal error rates")
+    looks: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "va": "bottom"}
+    text = f"{threshold:.3f}: error rate {100 * error:.1f} %"
+    panel.annotate(text, (threshold, 1), xytext=(0, 2), xycoords=("data", "axes fraction"), **looks)
 
 
 def check_heat_map(pairs: NamePairs) -> None:
@@ -62,33 +77,30 @@ def check_heat_map(pairs: NamePairs) -> None:
         raise SapbertError(Errors.E546.format(pairs=len(pairs.left), most=MOST_PAIRS_OF_A_HEAT_MAP))
 
 
-def plot_heat_maps(pairs: NamePairs, cosines: Mapping[str, np.ndarray], folder: Path) -> None:
-    """Draw the cosines of all left names with all right names of a few pairs, as `heat_map.svg` and `.png`.
-
-    Synonyms are on the diagonal.
+@in_style()
+def draw_heat_maps(pairs: NamePairs, cosines: Mapping[str, np.ndarray]) -> Figure:
+    """Draw the cosines of all left names with all right names of a few pairs. Synonyms are on the diagonal.
 
     Args:
         pairs: The pairs to draw.
         cosines: Cosines by the label of the encoder, float32, shape (n, n); one row per left name.
-        folder: The folder to write to.
 
     Raises:
-        SapbertError: E507 a file cannot be written.
+        SapbertError: E542 matplotlib is not installed.
     """
-    from matplotlib.figure import Figure
-
     n, places = len(cosines), range(len(pairs.left))
     side = 1.5 + 0.3 * len(pairs.left)
-    figure = Figure(figsize=(3 + n * side, 2 + side), layout="constrained")
+    figure = new_figure(3 + n * side, 2.5 + side)
     panels = figure.subplots(1, n, sharey=True, squeeze=False)[0]
     least = min(0.0, *(float(values.min()) for values in cosines.values()))
     for panel, (label, values) in zip(panels, cosines.items(), strict=True):
-        image = panel.imshow(values, vmin=least, vmax=1, cmap="viridis")
-        panel.set_title(label)
+        image = panel.imshow(values, vmin=least, vmax=1, cmap="viridis")  # lightness rises with the cosine
+        panel.grid(False)
+        panel.set_title(f"{wrapped(label, round(8 * side))}\n{counted(len(pairs.left), 'pair')}", loc="left")
         panel.set_xticks(places, labels=list(map(_short, pairs.right)), rotation=45, ha="right", rotation_mode="anchor")
     panels[0].set_yticks(places, labels=list(map(_short, pairs.left)))
     figure.colorbar(image, ax=list(panels), label="cosine", shrink=0.7)
-    _save_both(figure, folder / "heat_map")
+    return figure
 
 
 def names_of_largest_concepts(pairs: NamePairs, n: int) -> dict[str, list[str]]:
@@ -103,32 +115,41 @@ def names_of_largest_concepts(pairs: NamePairs, n: int) -> dict[str, list[str]]:
     return {concept_id: list(names[concept_id]) for concept_id, _ in largest}
 
 
-def plot_clusters(names: Mapping[str, Sequence[str]], vectors: Mapping[str, np.ndarray], folder: Path) -> None:
-    """Draw the names of some concepts in two dimensions, with one color per concept, as `clusters.svg` and `.png`.
+@in_style()
+def draw_clusters(names: Mapping[str, Sequence[str]], vectors: Mapping[str, np.ndarray]) -> Figure:
+    """Draw the names of some concepts in two dimensions, with one color and marker per concept.
 
     t-SNE (van der Maaten and Hinton 2008) draws similar names close together, as in figure 1 of SapBERT (Liu et al.
-    2021). The distances between clusters mean little.
+    2021). The distances between clusters mean little. The legend has the first name and the number of names of each
+    concept.
 
     Args:
         names: The names of two or more concepts, by id.
         vectors: Vectors by the label of the encoder, float32, one row per name.
-        folder: The folder to write to.
 
     Raises:
-        SapbertError: E507 a file cannot be written.
+        SapbertError: E542 matplotlib is not installed.
     """
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(3 + 5 * len(vectors), 5), layout="constrained")
+    figure = new_figure(3 + 5 * len(vectors), max(5, 1 + 0.25 * len(names)))
     panels = figure.subplots(1, len(vectors), squeeze=False)[0]
     ends = np.cumsum([len(some) for some in names.values()])
     for panel, (label, matrix) in zip(panels, vectors.items(), strict=True):
         for number, (some, points) in enumerate(zip(names.values(), np.split(_flat(matrix), ends[:-1]), strict=True)):
-            marker = "o^sv"[number // 10 % 4]  # there are only ten colors
-            panel.scatter(*points.T, s=20, color=f"C{number}", marker=marker, label=_short(some[0]))
-        panel.set(title=label, xticks=[], yticks=[])
+            panel.scatter(*points.T, label=f"{_short(some[0])} ({len(some):,})", **_dots(number))
+        title = f"{wrapped(label, _TITLE // 2)}\n{counted(int(ends[-1]), 'name')} of {counted(len(names), 'concept')}"
+        panel.set_title(title, loc="left")
+        panel.set(xticks=[], yticks=[])
+        panel.spines[:].set_visible(True)
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside right upper", fontsize="small")
-    _save_both(figure, folder / "clusters")
+    return figure
+
+
+def _dots(number: int) -> dict[str, Any]:
+    """Return the look of a concept's points. Markers that come again are hollow."""
+    color, hollow = COLORS[number % len(COLORS)], number // len(MARKERS) % 2
+    face, edge = ("none", color) if hollow else (color, "white")
+    looks = {"marker": MARKERS[number % len(MARKERS)], "facecolor": face, "edgecolor": edge}
+    return {**looks, "s": 36, "alpha": 0.8, "linewidth": 1.4 if hollow else 0.4, "zorder": 3}
 
 
 def _flat(vectors: np.ndarray) -> np.ndarray:
@@ -142,8 +163,3 @@ def _flat(vectors: np.ndarray) -> np.ndarray:
 
 def _short(name: str) -> str:
     return name if len(name) <= _CHARACTERS else name[: _CHARACTERS - 1] + "…"
-
-
-def _save_both(figure: Any, path: Path) -> None:
-    for ending in (".svg", ".png"):
-        save_figure(figure, path.with_suffix(ending))

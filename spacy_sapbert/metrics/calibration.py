@@ -8,6 +8,7 @@ import numpy as np
 
 BINS = 10
 COVERAGES = 20
+Z_95 = 1.959964  # of the standard normal distribution
 
 
 class Curve(NamedTuple):
@@ -67,6 +68,25 @@ def reliability(probabilities: np.ndarray, right: np.ndarray, bins: int = BINS) 
         {"mean": float(probabilities[one].mean()), "right": float(right[one].mean()), "n": int(one.sum())}
         for one in members
     ]
+
+
+def wilson_interval(share: np.ndarray, n: np.ndarray, z: float = Z_95) -> tuple[np.ndarray, np.ndarray]:
+    """Return the lowest and highest plausible share of right links, by the score interval of Wilson (1927).
+
+    The formula is that of Brown, Cai and DasGupta (2001, equation 4). It takes links as independent. Links of one
+    document are not, so true intervals are somewhat wider.
+
+    Args:
+        share: The observed shares, from 0 to 1, float64, shape (bins,).
+        n: The number of links of each, above 0, int64, shape (bins,).
+        z: The quantile of the normal distribution; the default gives 95 % intervals.
+
+    Returns:
+        Two arrays from 0 to 1, float64, shape (bins,).
+    """
+    center = (share + z**2 / (2 * n)) / (1 + z**2 / n)
+    half = z * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2)) / (1 + z**2 / n)
+    return np.clip(center - half, 0, 1), np.clip(center + half, 0, 1)
 
 
 def calibration_error(table: list[dict[str, Any]]) -> float:

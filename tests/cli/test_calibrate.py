@@ -46,8 +46,13 @@ def test_a_calibrated_pipeline_is_saved(command, dense_folder, corpus, tmp_path)
     assert "fitted on 28 documents, measured on 12" in finished.err
     linker = spacy.load(output).get_pipe("sapbert_linker").linker
     assert linker.threshold == result["threshold"]["after"]
-    for name in ("reliability.svg", "risk-coverage.svg"):
-        assert ElementTree.fromstring((plots / name).read_bytes()).tag.endswith("svg")
+    for name in ("reliability", "risk-coverage"):
+        svg = (plots / f"{name}.svg").read_bytes()
+        assert ElementTree.fromstring(svg).tag.endswith("svg")
+        assert b"<!-- after: 60 links -->" in svg
+        assert (plots / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+    assert 0 < result["after"]["coverage"] <= 100
+    assert 0 <= result["after"]["threshold_probability"] <= 1
     again = command("calibrate", dense_folder, corpus, "-o", output, "--type", "Disease", "--plots", tmp_path / "2")
     assert again.out == finished.out
     for path in plots.iterdir():

@@ -74,7 +74,7 @@ def test_a_config_makes_an_encoder(command, arguments, tmp_path):
     assert re.search(r"step 4: loss \d\.\d{4}, \d+ pairs/s, [\d,]+ mined pairs, 0 minutes left", done.err)
     assert TransformerEncoder(str(output / "model-last")).encode(["cold"]).shape == (1, 32)
     assert {path.name for path in output.iterdir()} == {
-        "checkpoint-8", "config.cfg", "curve.svg", "log.jsonl", "model-last",
+        "checkpoint-8", "config.cfg", "curve.png", "curve.svg", "log.jsonl", "model-last",
     }  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from spacy_sapbert.metrics.calibration import (
     risk_points,
     risks,
     threshold_curve,
+    wilson_interval,
 )
 
 
@@ -72,3 +73,14 @@ def test_no_measure_depends_on_the_order_of_links(some, random):
         assert risks(scores, right)[-1] == pytest.approx(1 - right.mean())
         measured.append((calibration_error(table), brier_score(scores, right), risks(scores, right).mean()))
     assert measured[0] == pytest.approx(measured[1])
+
+
+def test_wilson_intervals_are_those_of_scipy():
+    binomtest = pytest.importorskip("scipy.stats").binomtest
+    right, n = np.array([0, 5, 30, 8]), np.array([4, 8, 30, 1000])
+    low, high = wilson_interval(right / n, n)
+    expected = [
+        binomtest(k, of).proportion_ci(method="wilson") for k, of in zip(right.tolist(), n.tolist(), strict=True)
+    ]
+    assert low == pytest.approx([one.low for one in expected], abs=1e-6)
+    assert high == pytest.approx([one.high for one in expected], abs=1e-6)
