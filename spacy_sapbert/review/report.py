@@ -7,9 +7,12 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations, pairwise
 from typing import Any
 
+import numpy as np
+
 from ..corrections.correction import ProposedLink, text_key
 from ..corrections.corrections_file import CorrectionsFile
 from ..corrections.decisions import Decision, Decisions
+from ..metrics.calibration import wilson_interval
 from ..metrics.counts import percent, ratio
 from .queue import decision_of
 
@@ -51,21 +54,22 @@ def review_report(file: CorrectionsFile) -> dict[str, Any]:
 
 
 def _precision(decided: Sequence[tuple[ProposedLink, Decision]]) -> list[dict[str, Any]]:
-    """Return the share of right links in bands of probability, with Wilson's 95 % interval (Wilson 1927).
+    """Return the share of right links in bands of probability, with its 95 % interval.
 
     A linker without calibration has no probabilities. Then the bands are those of the score.
     """
     rows = []
     for low, high in pairwise(BANDS):
+        is_last = high == BANDS[-1]
         right = [
             _outcome(found) == _ids(link.concept_ids)
             for link, found in decided
-            if link.concept_ids and low <= _sureness(link) and (_sureness(link) < high or high == BANDS[-1])
+            if link.concept_ids and low <= _sureness(link) and (_sureness(link) < high or is_last)
         ]
         if right:
-            interval = binomtest(sum(right), len(right)).proportion_ci(method="wilson")
-            ends = {"low": percent(interval.low), "high": percent(interval.high)}
-            rows.append({"from": low, "to": high, "n": len(right), "p": percent(ratio(sum(right), len(right))), **ends})
+            share, n = np.array([np.mean(right)]), np.array([len(right)])
+            least, most = (percent(float(end[0])) for end in wilson_interval(share, n))
+            rows.append({"from": low, "to": high, "n": len(right), "p": percent(share[0]), "low": least, "high": most})
     return rows
 
 
