@@ -70,7 +70,7 @@ def test_a_mention_that_is_pointed_at_clicked_or_focused_shows_its_card(page):
     page.find_element("css selector", "[aria-label='Next mention']").click()
     assert shown(page) == ["breast and ovarian cancer Disease"]
     assert "Ovarian Neoplasms" in page.find_element("css selector", ".card.current").text
-    assert "4 of 5" in page.find_element("css selector", "nav").text
+    assert "4 of 5" in page.find_element("css selector", ".steps").text
 
 
 def test_the_keyboard_leads_into_the_card_and_back(page):
