@@ -109,8 +109,9 @@ def _section(number: int, heading: str, record: Mapping[str, Any], colors: Label
 
 def _contents(headings: Sequence[str]) -> str:
     """Return the list of all documents. It is at the end, since the page is written as a stream."""
-    items = "".join(f'<li><a href="#d{number}">{heading}</a></li>\n' for number, heading in enumerate(headings, start=1))
-    return f'<nav id="contents" aria-labelledby="documents">\n<h2 id="documents">Documents</h2>\n<ol>\n{items}</ol>\n</nav>\n'
+    items = [f'<li><a href="#d{number}">{heading}</a></li>\n' for number, heading in enumerate(headings, start=1)]
+    title = '<h2 id="documents">Documents</h2>'
+    return f'<nav id="contents" aria-labelledby="documents">\n{title}\n<ol>\n{"".join(items)}</ol>\n</nav>\n'
 
 
 def _mark(anchor: str, entity: Entity, colors: LabelColors) -> _Mark:

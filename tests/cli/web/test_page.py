@@ -57,10 +57,7 @@ def test_an_abbreviation_is_explained(show):
 
 def test_a_composite_is_explained(show):
     (card,) = show("breast and ovarian cancer")
-    assert (
-        "Split into breast cancer + ovarian cancer . The parts fit the vocabulary better than the whole."
-        in card
-    )
+    assert "Split into breast cancer + ovarian cancer . The parts fit the vocabulary better than the whole." in card
     assert "Other possible splits: breast + ovarian cancer ." in card
     assert "breast cancer → Breast Neoplasms D001943 · Disease" in card
     assert "Concept Matched name Score Breast Neoplasms D001943 breast cancer 1.00" in card
@@ -104,7 +101,9 @@ def test_what_the_vocabulary_says_is_on_the_card(tmp_path, web_nlp):
     html = page.render("", linked(web_nlp, "x", Link("x", "D000002", 0.9, "name 1")))
     (card,) = words(html)
     assert "name 0 D000002 · Disease or Syndrome word" in card
-    assert "Synonyms name 1 , name 2 , name 3 2 more name 4 , name 5 Parents the parent Other codes DOID:9 , ICD10" in card
+    assert (
+        "Synonyms name 1 , name 2 , name 3 2 more name 4 , name 5 Parents the parent Other codes DOID:9 , ICD10" in card
+    )
     assert 'href="https://meshb.nlm.nih.gov/record/ui?ui=D000001"' in html
     assert "… more" in card
 
@@ -180,7 +179,9 @@ def test_nothing_hostile_becomes_markup(page, web_nlp, linking):
 
 def test_no_link_runs_a_script(page, web_nlp):
     bad = "javascript:alert(1)"
-    html = page.render("", linked(web_nlp, "x", Link("x", bad, 1.0, bad), kb_ents=[(bad, 1.0), ("data:text/html,x", 0.9)]))
+    html = page.render(
+        "", linked(web_nlp, "x", Link("x", bad, 1.0, bad), kb_ents=[(bad, 1.0), ("data:text/html,x", 0.9)])
+    )
     assert set(re.findall(r"href=\"([^#\"]*)", html)) == {"data:,", ""}  # the empty icon, and links to cards
 
 
@@ -193,6 +194,6 @@ def test_marks_of_direction_stay_inside_their_text(page, web_nlp):
 
 
 def test_nothing_hostile_becomes_an_event_handler(page, web_nlp):
-    bad = "x\" onmouseover=\"alert(1)\" onfocus='alert(2)' autofocus"
+    bad = 'x" onmouseover="alert(1)" onfocus=\'alert(2)\' autofocus'
     html = page.render(bad, linked(web_nlp, bad, Link(bad, f"OMIM:{bad}", 1.0, bad, bad, tie=bad), label=bad))
     assert not re.findall(r"<[^>]*\s(?:on\w+|autofocus)\b[^>]*>", re.sub(r"<script>.*</script>", "", html, flags=re.S))
