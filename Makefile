@@ -63,7 +63,7 @@ docs: .venv/ready
 
 # needs Debian's packages chromium and chromium-driver
 screenshot: .venv/ready
-	$(BIN)/python scripts/screenshot.py docs/serve.png
+	$(BIN)/python scripts/screenshot.py docs/screens
 
 clean:
 	rm -rf .venv build dist site *.egg-info

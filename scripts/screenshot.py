@@ -1,8 +1,9 @@
-"""Take the picture of the page of `spacy-sapbert serve` that docs/linking.md shows.
+"""Take the pictures of all pages that the documentation shows.
 
-    python scripts/screenshot.py docs/serve.png
+    python scripts/screenshot.py docs/screens
 
-It needs Chromium with its driver (Debian: apt-get install chromium chromium-driver) and selenium.
+It needs Chromium with its driver (Debian: apt-get install chromium chromium-driver) and selenium. To add a picture, add
+a row to `PICTURES`; to add a page, write a function that opens it.
 """
 
 from __future__ import annotations
@@ -11,12 +12,16 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
+
+WIDE, NARROW = (1280, 800), (390, 844)
+COMPOSITE = "breast and ovarian cancer"
 
 
 def missing_browser() -> bool:
@@ -40,11 +45,18 @@ def open_browser(width: int, height: int) -> Iterator[Any]:
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     browser = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
     try:
-        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
-        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        set_screen(browser, width, height)
         yield browser
     finally:
         browser.quit()
+
+
+def set_screen(browser: Any, width: int, height: int, *, dark: bool = False) -> None:
+    """Give the browser a screen of this size, in light or in dark mode."""
+    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
 
 
 @contextmanager
@@ -59,14 +71,71 @@ def serving() -> Iterator[str]:
             server.terminate()
 
 
+class Pages(NamedTuple):
+    """The addresses of the pages."""
+
+    serve: str
+    demo: str
+
+
+@contextmanager
+def opened_pages() -> Iterator[Pages]:
+    """Yield the addresses of all pages, while they can be reached."""
+    with tempfile.TemporaryDirectory() as folder, serving() as address:
+        page = Path(folder) / "demo.html"
+        command = [sys.executable, "-m", "spacy_sapbert", "demo", "--output", str(page)]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        yield Pages(address, page.as_uri())
+
+
+# Each function opens a page, and prepares what a picture shows.
+
+
+def text(browser: Any, pages: Pages) -> None:
+    browser.get(pages.serve)
+
+
+def card(browser: Any, pages: Pages) -> None:
+    browser.get(pages.serve)
+    browser.find_element("link text", COMPOSITE).click()
+
+
+def table(browser: Any, pages: Pages) -> None:
+    browser.get(pages.demo)
+
+
+class Picture(NamedTuple):
+    """A picture: what it shows, on which screen."""
+
+    prepare: Callable[[Any, Pages], None]
+    screen: tuple[int, int]
+    dark: bool = False
+
+
+PICTURES = {
+    "serve-1280": Picture(card, WIDE),
+    "serve-1280-dark": Picture(card, WIDE, dark=True),
+    "serve-390": Picture(text, NARROW),
+    "serve-390-card": Picture(card, NARROW),
+    "serve-390-card-dark": Picture(card, NARROW, dark=True),
+    "demo-1280": Picture(table, WIDE),
+    "demo-1280-dark": Picture(table, WIDE, dark=True),
+    "demo-390": Picture(table, NARROW),
+    "demo-390-dark": Picture(table, NARROW, dark=True),
+}
+
+
 def main(
-    output: Annotated[Path, typer.Argument(help="PNG file to write.")],
-    mention: Annotated[str, typer.Option(help="Mention with its card open.")] = "breast and ovarian cancer",
+    folder: Annotated[Path, typer.Argument(help="Folder of the PNG files to write.")] = Path("docs/screens"),
+    only: Annotated[str, typer.Option(help="Take only the pictures with names that start like this.")] = "",
 ) -> None:
-    with serving() as address, open_browser(1160, 840) as browser:
-        browser.get(address)
-        browser.find_element("link text", mention).click()
-        browser.save_screenshot(str(output))
+    folder.mkdir(parents=True, exist_ok=True)
+    with opened_pages() as pages, open_browser(*WIDE) as browser:
+        for name, picture in PICTURES.items():
+            if name.startswith(only):
+                set_screen(browser, *picture.screen, dark=picture.dark)
+                picture.prepare(browser, pages)
+                browser.save_screenshot(str(folder / f"{name}.png"))
 
 
 if __name__ == "__main__":

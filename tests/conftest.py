@@ -1,5 +1,6 @@
 """Fixtures for all tests."""
 
+import importlib.util
 import json
 import os
 import pickle
@@ -8,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import pytest
@@ -385,3 +387,55 @@ def web_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[WebServer]:
     server = WebServer()
     yield server
     server.close()
+
+
+# --- pages in a browser
+
+LEAST_CONTRAST = 4.5  # of WCAG's level AA
+
+
+@pytest.fixture(scope="session")
+def screenshots() -> ModuleType:
+    """The script that opens the browser."""
+    pytest.importorskip("selenium")
+    spec = importlib.util.spec_from_file_location("screenshot", Path(__file__).parents[1] / "scripts" / "screenshot.py")
+    assert spec
+    assert spec.loader
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    return script
+
+
+@pytest.fixture(scope="session")
+def browser(screenshots: ModuleType) -> Iterator[Any]:
+    """A browser without a window."""
+    if screenshots.missing_browser():
+        pytest.skip("Chromium is not here; with Debian: apt-get install chromium chromium-driver")
+    with screenshots.open_browser(1200, 800) as opened:
+        yield opened
+
+
+@pytest.fixture
+def screen(browser: Any, screenshots: ModuleType) -> Iterator[Callable[..., None]]:
+    """A function that sets width and height of the screen, and dark mode."""
+
+    def give(width: int, height: int, *, dark: bool = False) -> None:
+        screenshots.set_screen(browser, width, height, dark=dark)
+
+    yield give
+    give(1200, 800)
+
+
+@pytest.fixture
+def faults(browser: Any) -> Callable[[], list[str]]:
+    """A function that returns what keeps people from using the page: serious faults by axe, and low contrast."""
+    contrast = (Path(__file__).parent / "contrast.js").read_text(encoding="utf8")
+    axe = pytest.importorskip("axe_core_python.selenium").Axe()
+
+    def find() -> list[str]:
+        violations = axe.run(browser)["violations"]
+        serious = [one for one in violations if one["impact"] in ("serious", "critical")]
+        told = [f"{one['id']}: {[node['html'][:120] for node in one['nodes'][:3]]}" for one in serious]
+        return told + list(browser.execute_script(contrast, LEAST_CONTRAST))
+
+    return find

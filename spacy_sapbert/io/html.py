@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from html import escape
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,7 +14,7 @@ from ..kb.code_systems import CodeSystems
 from ..kb.knowledge_base import KnowledgeBase
 from ..pipeline.mentions import mentions_of
 from .addresses import concept_url
-from .labels import LabelColors, display_label
+from .labels import LabelColors, display_label, display_type
 from .records import doc_record
 from .tables import NOT_LOOKED_UP
 
@@ -33,9 +34,13 @@ _HEAD = """<!DOCTYPE html>
 {style}</style>
 </head>
 <body>
+<header>
 <h1>{title}</h1>
 """
 _TAIL = "</body>\n</html>\n"
+_TO_CONTENTS = '<p class="jump"><a href="#contents">List of documents</a></p>\n'
+
+_IN_TEXT = "t"  # ends the anchor of a mention in the text; that of its row has no ending
 
 Entity = Mapping[str, Any]
 Link = Mapping[str, Any]
@@ -81,12 +86,32 @@ def html_pieces(records: Iterable[Mapping[str, Any]], title: str = TITLE) -> Ite
     """Yield an HTML page of records in pieces, one per record."""
     yield _HEAD.format(title=escape(title), style=_STYLE)
     colors = LabelColors()
-    for number, record in enumerate(records, start=1):
-        heading = escape(record["id"] or f"Document {number}")
-        marks = [_mark(f"d{number}m{row}", entity, colors) for row, entity in enumerate(record["entities"], start=1)]
-        table = _legend(marks) + _table(marks) if marks else "<p>No mention was found.</p>\n"
-        yield f"<section>\n<h2>{heading}</h2>\n{_text(record['text'], marks)}{table}</section>\n"
-    yield _TAIL
+    # the second record shows whether there are several; all of them may be too many to keep
+    first, rest = _first_two(records)
+    yield f"{_TO_CONTENTS if len(first) > 1 else ''}</header>\n<main>\n"
+    headings = []
+    for number, record in enumerate(chain(first, rest), start=1):
+        headings.append(escape(record["id"] or f"Document {number}"))
+        yield _section(number, headings[-1], record, colors)
+    yield "</main>\n" + (_contents(headings) if len(headings) > 1 else "") + _TAIL
+
+
+def _first_two(records: Iterable[Mapping[str, Any]]) -> tuple[list[Mapping[str, Any]], Iterator[Mapping[str, Any]]]:
+    rest = iter(records)
+    return list(islice(rest, 2)), rest
+
+
+def _section(number: int, heading: str, record: Mapping[str, Any], colors: LabelColors) -> str:
+    marks = [_mark(f"d{number}m{row}", entity, colors) for row, entity in enumerate(record["entities"], start=1)]
+    table = _legend(marks) + _table(marks, heading) if marks else "<p>No mention was found.</p>\n"
+    return f'<section id="d{number}">\n<h2>{heading}</h2>\n{_text(record["text"], marks)}{table}</section>\n'
+
+
+def _contents(headings: Sequence[str]) -> str:
+    """Return the list of all documents. It is at the end, since the page is written as a stream."""
+    items = [f'<li><a href="#d{number}">{heading}</a></li>\n' for number, heading in enumerate(headings, start=1)]
+    title = '<h2 id="documents">Documents</h2>'
+    return f'<nav id="contents" aria-labelledby="documents">\n{title}\n<ol>\n{"".join(items)}</ol>\n</nav>\n'
 
 
 def _mark(anchor: str, entity: Entity, colors: LabelColors) -> _Mark:
@@ -101,7 +126,7 @@ def _text(text: str, marks: Sequence[_Mark]) -> str:
     for mark in drawn:
         pieces += [escape(text[end : mark.entity["start"]]), _anchor(mark)]
         end = mark.entity["end"]
-    shown = f'<p class="text">{"".join(pieces)}{escape(text[end:])}</p>\n'
+    shown = f'<p class="text" dir="auto">{"".join(pieces)}{escape(text[end:])}</p>\n'
     anchors = {mark.anchor for mark in drawn}
     inner = [mark for mark in marks if mark.anchor not in anchors]
     return shown + (f'<p class="inner">Inside other mentions: {" ".join(map(_anchor, inner))}</p>\n' if inner else "")
@@ -123,10 +148,10 @@ def _longest(marks: Sequence[_Mark]) -> list[_Mark]:
 def _anchor(mark: _Mark) -> str:
     names = (link["preferred_name"] or link["concept_id"] for link in mark.entity["links"])
     tip = " + ".join(dict.fromkeys(name or "not linked" for name in names)) or NOT_LOOKED_UP
-    text = escape(mark.entity["text"])
     flags = _flags(mark)
     shown = f' data-assertion="{escape(flags)}"' if flags else ""
-    return f'<a class="mention {mark.color}" href="#{mark.anchor}" title="{escape(tip)}"{shown}>{text}</a>'
+    place = f'id="{mark.anchor}{_IN_TEXT}" href="#{mark.anchor}"'
+    return f'<a class="mention {mark.color}" {place} title="{escape(tip)}"{shown}>{_bdi(mark.entity["text"])}</a>'
 
 
 def _flags(mark: _Mark) -> str:
@@ -136,7 +161,7 @@ def _flags(mark: _Mark) -> str:
 def _legend(marks: Sequence[_Mark]) -> str:
     labels = {mark.entity["label"]: mark.color.split()[0] for mark in marks}
     shown = [
-        f'<span><i class="swatch {color}"></i>{escape(display_label(label))}</span>'
+        f'<span><i class="swatch {color}"></i>{_bdi(display_label(label))}</span>'
         for label, color in labels.items()
         if label
     ]
@@ -145,13 +170,13 @@ def _legend(marks: Sequence[_Mark]) -> str:
     return f'<p class="legend">{"".join(shown)}</p>\n' if shown else ""
 
 
-def _table(marks: Sequence[_Mark]) -> str:
+def _table(marks: Sequence[_Mark], heading: str) -> str:
     """Return the table of all links. A column without values is left out."""
     rows = [(mark, link) for mark in marks for link in mark.entity["links"] or [None]]
     cells = [[cell(mark, link) for cell in _CELLS.values()] for mark, link in rows]
     used = [any(column) for column in zip(*cells, strict=True)]
     names = [name for name, kept in zip(_CELLS, used, strict=True) if kept]
-    head = "".join(f"<th>{name}</th>" for name in names)
+    head = "".join(f'<th scope="col">{name}</th>' for name in names)
     body = []
     anchored: set[str] = set()
     for (mark, _), of_row in zip(rows, cells, strict=True):
@@ -159,7 +184,8 @@ def _table(marks: Sequence[_Mark]) -> str:
         anchor = "" if mark.anchor in anchored else f' id="{mark.anchor}"'
         anchored.add(mark.anchor)
         body.append(f"<tr{anchor}>{''.join(map(_cell, names, kept))}</tr>\n")
-    return f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{''.join(body)}</tbody>\n</table>\n"
+    caption = f"<caption>Links of {heading}</caption>\n"
+    return f"<table>\n{caption}<thead><tr>{head}</tr></thead>\n<tbody>\n{''.join(body)}</tbody>\n</table>\n"
 
 
 def _cell(name: str, content: str) -> str:
@@ -169,7 +195,8 @@ def _cell(name: str, content: str) -> str:
 
 def _mention_cell(mark: _Mark, link: Link | None) -> str:
     part = f"<small>{escape(link['text'])}</small>" if link and link["split"] else ""
-    return f'<a class="mention {mark.color}">{escape(mark.entity["text"])}</a>{part}'
+    back = f'href="#{mark.anchor}{_IN_TEXT}" title="Show it in the text"'
+    return f'<a class="mention {mark.color}" {back}>{_bdi(mark.entity["text"])}</a>{part}'
 
 
 def _label_cell(mark: _Mark, link: Link | None) -> str:
@@ -184,8 +211,8 @@ def _assertion_cell(mark: _Mark, link: Link | None) -> str:
 def _concept_cell(mark: _Mark, link: Link | None) -> str:
     if not link or not link["concept_id"]:
         return "not linked"
-    types = "".join(f" · {escape(type)}" for type in link["types"])
-    return f"{escape(link['preferred_name'] or '')}<small>{_linked_id(link['concept_id'])}{types}</small>"
+    types = "".join(f" · {_bdi(display_type(type))}" for type in link["types"])
+    return f"{_bdi(link['preferred_name'] or '')}<small>{_linked_id(link['concept_id'])}{types}</small>"
 
 
 def _codes_cell(mark: _Mark, link: Link | None) -> str:
@@ -245,13 +272,18 @@ _NUMBERS = ("Score", "Probability")
 def _other(other: Mapping[str, Any] | None) -> str:
     if not other:
         return ""
-    name = escape(other["preferred_name"] or other["name"])
+    name = _bdi(other["preferred_name"] or other["name"])
     return f"{name} ({_linked_id(other['concept_id'])}) {_number(other['score'])}"
 
 
 def _linked_id(concept_id: str) -> str:
     url = concept_url(concept_id)
-    return f'<a href="{escape(url)}">{escape(concept_id)}</a>' if url else escape(concept_id)
+    return f'<a href="{escape(url)}">{_bdi(concept_id)}</a>' if url else _bdi(concept_id)
+
+
+def _bdi(text: str) -> str:
+    """Return a text whose marks of direction change nothing around it."""
+    return f"<bdi>{escape(text)}</bdi>"
 
 
 def _number(value: float | None) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+from ..kb.semantic_type_tree import semantic_type_tree
+
 N_COLORS = 8
 """How many colors `look.css` has."""
 _LONGEST_ACRONYM = 4  # in letters; longer words in capitals are words
@@ -18,6 +20,12 @@ def display_label(label: str) -> str:
         return label.strip()
     apart = "".join(f"{one} " if one.islower() and other.isupper() else one for one, other in pairwise(f"{label} "))
     return " ".join(map(_word, apart.replace("_", " ").replace("-", " ").split())) or "No label"
+
+
+def display_type(type: str) -> str:
+    """Return a semantic type as words: the name of a type of the UMLS for its id ("T047"), and others as labels are."""
+    node = semantic_type_tree().type_id_to_node.get(type)
+    return node.full_name if node else display_label(type)
 
 
 def _word(word: str) -> str:

@@ -1,3 +1,4 @@
+import re
 from html import escape
 from html.parser import HTMLParser
 
@@ -10,6 +11,7 @@ from spacy.tokens import Span
 from spacy_sapbert.io.addresses import concept_url
 from spacy_sapbert.io.html import render_page
 from spacy_sapbert.kb.build import build_knowledge_base
+from spacy_sapbert.kb.prefixes import prefixes
 from spacy_sapbert.pipeline.attributes import set_assertion, set_links
 from spacy_sapbert.types import Alternative, Link, Name, Record
 
@@ -18,16 +20,20 @@ EVIL = "<script>alert('1')</script>\"'><img src=x onerror=alert(1)>&lt;{0}"
 ATTRIBUTES = {
     "html": {"lang"},
     "meta": {"charset", "name", "content", "http-equiv"},
-    "a": {"class", "data-assertion", "href", "title"},
-    "p": {"class"},
+    "a": {"class", "data-assertion", "href", "id", "title"},
+    "p": {"class", "dir"},
+    "section": {"id"},
+    "h2": {"id"},
+    "nav": {"id", "aria-labelledby"},
+    "th": {"scope"},
     "i": {"class"},
     "tr": {"id"},
     "td": {"data-name", "class"},
     "span": {"title"},
 }
 PLAIN = {
-    *("head", "title", "style", "body", "h1", "h2", "section", "p", "div", "small", "span"),
-    *("table", "thead", "tbody", "tr", "th"),
+    *("head", "title", "style", "body", "header", "main", "h1", "p", "div", "small", "span", "bdi", "ol", "li"),
+    *("table", "caption", "thead", "tbody", "tr"),
 }
 
 
@@ -87,8 +93,7 @@ def test_page_of_a_composite_mention(small_kb):
     ]
     doc = linked("breast cancer and ovary thing", links=links, doc_id="42")
     parsed = check(render_page([doc], small_kb, "My page"))
-    assert parsed.texts["title"] == parsed.texts["h1"]
-    assert [text.strip() for text in parsed.texts["h1"]] == ["My page"]
+    assert [text.strip() for text in parsed.texts["title"] + parsed.texts["h1"]] == ["My page"] * 2
     assert [text.strip() for text in parsed.texts["h2"]] == ["42"]
     assert [cell.strip() for cell in parsed.cells] == [
         *(
@@ -103,7 +108,9 @@ def test_page_of_a_composite_mention(small_kb):
     ]
     assert parsed.addresses == [
         "#d1m1",
+        "#d1m1t",
         "https://meshb.nlm.nih.gov/record/ui?ui=D001943",
+        "#d1m1t",
         "https://meshb.nlm.nih.gov/record/ui?ui=D010051",
     ]
     # a column without values is left out
@@ -121,8 +128,25 @@ def test_marks_lead_to_the_row_of_the_table_and_show_the_names(small_kb):
     links = [Link("a", "D001943", 1.0, "a", None, True), Link("b", "D010051", 1.0, "b", None, True)]
     doc = linked("a and b", kb_id="D001943|D010051", links=links)
     page = render_page([linked("x"), doc], small_kb, "t")
-    assert '<a class="mention c0" href="#d2m1" title="Breast Neoplasms + Ovarian Neoplasms">a and b</a>' in page
+    mark = '<a class="mention c0" id="d2m1t" href="#d2m1" title="Breast Neoplasms + Ovarian Neoplasms">'
+    assert f"{mark}<bdi>a and b</bdi></a>" in page
     assert page.count('id="d2m1"') == 1
+    assert page.count('href="#d2m1t"') == 2  # each of the two rows leads back to the text
+
+
+def test_several_documents_have_a_list_of_contents(small_kb):
+    docs = [linked("x", doc_id=f"<{number}>") for number in range(3)]
+    page = check(render_page(docs, small_kb, "t"))
+    assert [address for address in page.addresses if re.fullmatch(r"#(contents|d\d)", address)] == [
+        *("#contents", "#d1", "#d2", "#d3")
+    ]
+    assert "contents" not in render_page(docs[:1], small_kb, "t")
+
+
+def test_semantic_types_are_shown_as_words(tmp_path):
+    kb = build_knowledge_base([Record("C0000001", (Name("x", "preferred", "S"),), types=("T047",))], tmp_path / "x.kb")
+    page = check(render_page([linked("x", links=[Link("x", "C0000001", 1.0, "x")])], kb, "t"))
+    assert page.cells[2] == "xC0000001 · Disease or Syndrome"
 
 
 def test_long_form_and_long_name_are_shown(small_kb):
@@ -136,8 +160,8 @@ def test_overlapping_mentions_are_all_marked_and_in_the_table(small_kb):
     doc.spans["all"] = [Span(doc, 0, 2, "A"), Span(doc, 0, 3, "B")]
     page = render_page([doc], small_kb, "t", spans_key="all")
     text, _, inner = page.partition("Inside other mentions: ")
-    assert ">breast cancer patients</a></p>" in text
-    assert inner.startswith('<a class="mention c0 nil" href="#d1m1"')
+    assert ">breast cancer patients</bdi></a></p>" in text
+    assert inner.startswith('<a class="mention c0 nil" id="d1m1t" href="#d1m1"')
     assert [cell for cell in check(page).cells if cell.strip() in ("A", "B")] == ["A", "B"]
 
 
@@ -180,6 +204,19 @@ def test_the_flags_of_a_mention_are_shown(small_kb):
 def test_no_string_becomes_markup(small_kb, text, label, kb_id, name):
     links = [Link(text, kb_id, 0.5, name, name, True, name)]
     check(render_page([linked(text, label, kb_id, links, name)], small_kb, name))
+
+
+def test_marks_of_direction_stay_inside_their_text(evil_kb):
+    turned = "\u202eabc\u2066"
+    link = Link(turned, f"OMIM:{turned}", 1.0, turned, runner_up=Alternative(turned, 0.5, turned))
+    page = render_page([linked(f"{turned} x", links=[link])], evil_kb, "t")
+    inline = re.findall(rf"(<\w+)[^<>]*>[^<>]*{turned}", page)
+    assert set(inline) <= {"<bdi", "<small", "<div"}  # the latter two are blocks
+
+
+def test_no_page_of_a_concept_runs_a_script():
+    pages = [concept_url(f"{prefix}:javascript:alert(1)") for prefix in prefixes().pages]
+    assert all(page.startswith(("https://", "http://")) for page in pages)
 
 
 @pytest.mark.parametrize(

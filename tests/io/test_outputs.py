@@ -194,7 +194,7 @@ def test_every_code_is_in_every_output(some):
     ]
     told = [value for infons in annotations for name, value in infons.items() if name.startswith("codes_")]
     assert sorted(told) == sorted(cell for cells in wanted for cell in cells if cell)
-    assert written(some, "html").count("<th>Codes</th>") == sum(
+    assert written(some, "html").count(">Codes</th>") == sum(
         any(link["codes"] for entity in record["entities"] for link in entity["links"]) for record in some
     )
 

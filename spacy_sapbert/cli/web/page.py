@@ -7,25 +7,22 @@ from base64 import b64encode
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
-from spacy.tokens import Span
 from spacy.util import filter_spans
 
-from ...io.addresses import concept_url
 from ...io.html import LOOK
 from ...io.labels import LabelColors, display_label
 from ...io.pipelines import LinkedDocument
 from ...kb.knowledge_base import KnowledgeBase
-from ...pipeline.attributes import get_abbreviation_occurrences, get_composite_splits, get_kb_ents, get_links
-from ...text.abbreviations import AbbreviationOccurrence
-from ...types import Concept, Link
+from .cards import Card, CardMaker
 
 _FOLDER = Path(__file__).parent
 _STYLE = LOOK + (_FOLDER / "page.css").read_text(encoding="utf8")
 _SCRIPT = (_FOLDER / "page.js").read_text(encoding="utf8")
+_BEGINNING = 120
+"""How many characters of a long definition are shown at first."""
 
 
 def _hash(source: str) -> str:
@@ -37,47 +34,6 @@ POLICY = (
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 """The Content-Security-Policy of the page, which allows only its own style and script."""
-
-
-class Shown(NamedTuple):
-    """A concept on a card.
-
-    Attributes:
-        concept: The concept. If the vocabulary lacks it, its id is its name.
-        url: The concept's web page; None for an id of an unknown vocabulary.
-        score: The score of the concept, if any.
-    """
-
-    concept: Concept
-    url: str | None
-    score: float | None
-
-
-class Card(NamedTuple):
-    """The card of a mention.
-
-    Attributes:
-        number: The number of the mention, from 1.
-        color: The color of the label, from 0.
-        parts: The links of the mention, each with its concept; None if the part is not linked.
-        others: Other concepts above the threshold, best first.
-        occurrences: The abbreviation occurrences in the mention.
-        chosen: The parts of the chosen split; empty if the mention was not split.
-        composite_splits: The other possible splits, most likely first.
-    """
-
-    number: int
-    mention: Span
-    color: int
-    parts: list[tuple[Link, Shown | None]]
-    others: list[Shown]
-    occurrences: list[AbbreviationOccurrence]
-    chosen: tuple[str, ...]
-    composite_splits: list[tuple[str, ...]]
-
-    @property
-    def linked(self) -> bool:
-        return any(concept for _, concept in self.parts)
 
 
 class Page:
@@ -100,7 +56,7 @@ class Page:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        environment.filters["display_label"] = display_label
+        environment.filters.update(display_label=display_label, halves=_halves)
         environment.globals.update(style=Markup(_STYLE), script=Markup(_SCRIPT))
         self._template = environment.get_template("page.html")
 
@@ -112,42 +68,29 @@ class Page:
             item: The linked document to show below the form, if any.
             message: An error message, if any.
         """
-        cards = [self._card(number, mention) for number, mention in enumerate(item.mentions, start=1)] if item else []
+        make = CardMaker(self.kb)
+        mentions = item.mentions if item else []
+        cards = [make(number, one, self._colors[one.label_]) for number, one in enumerate(mentions, start=1)]
         pieces = list(_pieces(item.doc.text, cards)) if item else []
         marked = {card.number for _, card in pieces if card}
         return self._template.render(
             about=self.about,
             text=text,
             message=message,
-            linked=item is not None,
+            linked_text=item is not None,
             pieces=pieces,
             cards=cards,
             unmarked=[card for card in cards if card.number not in marked],
             labels=Counter((card.mention.label_, card.color) for card in cards),
         )
 
-    def _card(self, number: int, mention: Span) -> Card:
-        links = get_links(mention)
-        parts = [(link, self._shown(link.concept_id, link.score) if link.concept_id else None) for link in links]
-        taken = {link.concept_id for link in links}
-        others = [self._shown(*found) for found in get_kb_ents(mention) if found[0] not in taken]
-        chosen = tuple(link.text for link in links if link.split)
-        composite_splits = [split for split in get_composite_splits(mention) if split != chosen]
-        color = self._colors[mention.label_]
-        return Card(number, mention, color, parts, others, _occurrences(mention), chosen, composite_splits)
 
-    def _shown(self, concept_id: str, score: float | None) -> Shown:
-        concept = self.kb.get(concept_id) or Concept(concept_id, concept_id)
-        return Shown(concept, concept_url(concept_id), score)
-
-
-def _occurrences(mention: Span) -> list[AbbreviationOccurrence]:
-    start, end = mention.start_char, mention.end_char
-    return [
-        occurrence
-        for occurrence in get_abbreviation_occurrences(mention.doc)
-        if start <= occurrence.start and occurrence.end <= end
-    ]
+def _halves(text: str) -> tuple[str, str]:
+    """Return the beginning of a long text, up to a blank, and the rest. The rest of a short text is empty."""
+    if len(text) <= 1.5 * _BEGINNING:
+        return text, ""
+    end = text.rfind(" ", 0, _BEGINNING)
+    return (text[:end], text[end:]) if end > 0 else (text[:_BEGINNING], text[_BEGINNING:])
 
 
 def _pieces(text: str, cards: Sequence[Card]) -> Iterator[tuple[str, Card | None]]:

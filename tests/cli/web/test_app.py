@@ -39,7 +39,7 @@ def test_the_page_begins_with_an_example(ask):
     assert status == 200
     assert headers["Content-Type"] == "text/html; charset=utf-8"
     assert "&lt;tiny&gt;, 16 concepts" in page
-    assert '<a class="mention c0" href="#m1">breast and ovarian cancer</a>' in page
+    assert '<a class="mention c0" href="#m1"><bdi>breast and ovarian cancer</bdi></a>' in page
 
 
 def test_a_text_is_linked(ask):

@@ -1,8 +1,6 @@
 """The page in a real browser, where there is one."""
 
-import importlib.util
 import json
-from pathlib import Path
 
 import pytest
 
@@ -13,20 +11,11 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.expected_conditions import staleness_of
 from selenium.webdriver.support.ui import WebDriverWait
 
-SCRIPT = Path(__file__).parents[3] / "scripts" / "screenshot.py"
+from spacy_sapbert.cli.web.page import Page
+from spacy_sapbert.io.documents import InputDocument
+
 REQUEST = "Network.requestWillBeSent"
 TEXT = "A boy with cystic fibrosis (CF).\nA cold, breast and ovarian cancer & a zebra."
-
-
-@pytest.fixture(scope="module")
-def browser():
-    spec = importlib.util.spec_from_file_location("screenshot", SCRIPT)
-    script = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(script)
-    if script.missing_browser():
-        pytest.skip("Chromium is not here; with Debian: apt-get install chromium chromium-driver")
-    with script.open_browser(1200, 800) as opened:
-        yield opened
 
 
 def link(browser, port):
@@ -43,7 +32,10 @@ def link(browser, port):
 
 
 @pytest.fixture
-def page(browser, port):
+def page(screen, browser, port):
+    screen(1200, 800)
+    for log in ("performance", "browser"):
+        browser.get_log(log)  # forgets what other tests did
     link(browser, port)
     return browser
 
@@ -70,7 +62,7 @@ def test_a_mention_that_is_pointed_at_clicked_or_focused_shows_its_card(page):
     page.find_element("css selector", "[aria-label='Next mention']").click()
     assert shown(page) == ["breast and ovarian cancer Disease"]
     assert "Ovarian Neoplasms" in page.find_element("css selector", ".card.current").text
-    assert "4 of 5" in page.find_element("css selector", "nav").text
+    assert "4 of 5" in page.find_element("css selector", ".steps").text
 
 
 def test_the_keyboard_leads_into_the_card_and_back(page):
@@ -89,15 +81,72 @@ def test_nothing_is_asked_of_others_and_nothing_is_wrong(page, port):
     assert page.get_log("browser") == []
 
 
-@pytest.mark.parametrize("width", [360, 1200])
-def test_nothing_stands_out_at_the_side(page, width):
-    page.execute_cdp_cmd(
-        "Emulation.setDeviceMetricsOverride", {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": False}
-    )
-    assert page.execute_script("return document.documentElement.scrollWidth") == width
+@pytest.fixture
+def phone(screen, browser, port):
+    """The page on a narrow screen."""
+    screen(390, 844)
+    link(browser, port)
+    return browser
 
 
-def test_without_scripts_all_cards_stand_below_each_other(browser, port):
+def test_on_a_narrow_screen_the_card_is_a_sheet(phone):
+    assert shown(phone) == []
+    sheet = phone.find_element("css selector", ".cards")
+    tapped = mention(phone, "cold")
+    tapped.click()
+    assert shown(phone) == ["cold Disease"]
+    assert tapped.get_attribute("aria-expanded") == "true"
+    assert tapped.rect["y"] + tapped.rect["height"] - phone.execute_script("return scrollY") <= sheet.rect["y"]
+    phone.find_element("css selector", "[aria-label='Close the card']").click()
+    assert shown(phone) == []
+    assert phone.switch_to.active_element == tapped
+    tapped.click()
+    phone.switch_to.active_element.send_keys(Keys.ESCAPE)
+    assert (shown(phone), phone.switch_to.active_element) == ([], tapped)
+    tapped.click()
+    phone.find_element("css selector", ".legend").click()
+    assert (shown(phone), tapped.get_attribute("aria-expanded")) == ([], "false")
+
+
+def test_keys_lead_from_mention_to_mention(page):
+    mention(page, "CF").send_keys("n")
+    assert page.switch_to.active_element.text == "cold"
+    page.switch_to.active_element.send_keys(Keys.ARROW_RIGHT)
+    assert page.switch_to.active_element.text == "breast and ovarian cancer"
+    page.switch_to.active_element.send_keys("p", Keys.ARROW_LEFT, "p", "p")
+    assert page.switch_to.active_element.text == "zebra"
+    assert shown(page) == ["zebra Disease"]
+
+
+def test_a_new_result_is_announced(page):
+    status = page.find_element("css selector", "[role=status]")
+    WebDriverWait(page, 10).until(lambda _: status.text == "5 mentions, 4 linked")
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_everyone_can_use_the_page(screen, browser, port, faults, width, dark):
+    screen(width, 800, dark=dark)
+    link(browser, port)
+    for text in ("breast and ovarian cancer", "zebra"):
+        browser.execute_script("arguments[0].click()", mention(browser, text))
+        assert faults() == []
+        assert browser.execute_script("return document.documentElement.scrollWidth") == width
+
+
+def test_of_many_mentions_only_one_card_is_laid_out(browser, port, linking, tmp_path):
+    text = "A cold, a zebra and CF. " * 167
+    item = next(linking([InputDocument("", text, "")]))
+    page = tmp_path / "many.html"
+    page.write_text(Page(linking.kb, "many", len(text)).render(text, item), encoding="utf8")
+    browser.get(page.as_uri())
+    browser.find_elements("css selector", ".mention")[400].click()
+    laid_out = "return [...document.querySelectorAll('.card')].map((card) => card.offsetHeight > 0)"
+    assert [place for place, seen in enumerate(browser.execute_script(laid_out)) if seen] == [400]
+
+
+def test_without_scripts_all_cards_stand_below_each_other(screen, browser, port):
+    screen(1200, 800)
     browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
     try:
         link(browser, port)

@@ -6,11 +6,13 @@ from html import unescape
 import pytest
 from spacy.tokens import Span
 
+from spacy_sapbert.cli.web.cards import reasons_of
 from spacy_sapbert.cli.web.page import Page
 from spacy_sapbert.io.documents import InputDocument
 from spacy_sapbert.io.pipelines import LinkedDocument
+from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.pipeline.attributes import set_assertion, set_composite_splits, set_kb_ents, set_links
-from spacy_sapbert.types import Link
+from spacy_sapbert.types import Alternative, Link, Name, Record
 
 EVIL = "<script>alert('1')</script>\"'>"
 
@@ -55,28 +57,55 @@ def test_an_abbreviation_is_explained(show):
 
 def test_a_composite_is_explained(show):
     (card,) = show("breast and ovarian cancer")
-    assert (
-        "Split into breast cancer + ovarian cancer . The parts match the vocabulary better than the whole mention."
-        in card
-    )
+    assert "Split into breast cancer + ovarian cancer . The parts fit the vocabulary better than the whole." in card
     assert "Other possible splits: breast + ovarian cancer ." in card
-    assert "breast cancer Breast Neoplasms D001943 · Disease Score 1.00 Matched name breast cancer" in card
-    assert "ovarian cancer Ovarian Neoplasms D010051" in card
+    assert "breast cancer → Breast Neoplasms D001943 · Disease" in card
+    assert "Concept Matched name Score Breast Neoplasms D001943 breast cancer 1.00" in card
+    assert "ovarian cancer → Ovarian Neoplasms D010051" in card
 
 
 def test_what_is_not_linked_says_why(show, page, linking):
     (card,) = show("zebra")
-    assert card.startswith("zebra Disease Not linked best score 0.")
-    assert "Nearest name" in card
+    assert card.startswith("zebra Disease Not linked Best score 0.")
+    assert "Candidates Concept Matched name Score" in card
     html = page.render("", next(linking([InputDocument("", "a zebra with a cold", "")])))
-    assert '<a class="mention c0 nil" href="#m1">zebra</a>' in html
+    assert '<a class="mention c0 nil" href="#m1"><bdi>zebra</bdi></a>' in html
     assert "not linked 1" in html
 
 
-def test_a_tie_and_other_candidates_are_shown(show):
+def test_the_first_candidate_and_the_next_are_compared(show):
     (card,) = show("cold")
-    assert "Reason for the choice same score as" in card
-    assert "Other candidates Cold Temperature D003080 1.00" in card or "Other candidates Common Cold" in card
+    assert "cold D003080 cold 1.00 Common Cold D003139 cold 1.00" in card
+    assert card.endswith("Same score as D003139; chosen because this is its preferred name.")
+
+
+@pytest.mark.parametrize(
+    ("other", "why"),
+    [
+        (0.5, "Chosen because its name fits best: 0.90 against 0.50."),
+        (0.8999, "Both fit almost equally well. The difference of the scores is only 0.00010."),
+        (0.9, "Both have the same score."),
+    ],
+)
+def test_the_scores_are_compared_in_words(other, why):
+    link = Link("CF", "D003550", 0.9, "CF", runner_up=Alternative("X:1", other, "x"))
+    assert list(reasons_of(link)) == [why]
+    assert list(reasons_of(link._replace(reasons=("its number fits",)))) == ["Its number fits."]
+
+
+def test_what_the_vocabulary_says_is_on_the_card(tmp_path, web_nlp):
+    names = tuple(Name(f"name {row}", "exact", "S") for row in range(6))
+    child = Record("D000002", names, ("DOID:9",), ("T047",), "word " * 60, ("D000001",), ("ICD10CM:C50",))
+    parent = Record("D000001", (Name("the parent", "preferred", "S"),))
+    page = Page(build_knowledge_base([parent, child], tmp_path / "x.kb"), "x", 100)
+    html = page.render("", linked(web_nlp, "x", Link("x", "D000002", 0.9, "name 1")))
+    (card,) = words(html)
+    assert "name 0 D000002 · Disease or Syndrome word" in card
+    assert (
+        "Synonyms name 1 , name 2 , name 3 2 more name 4 , name 5 Parents the parent Other codes DOID:9 , ICD10" in card
+    )
+    assert 'href="https://meshb.nlm.nih.gov/record/ui?ui=D000001"' in html
+    assert "… more" in card
 
 
 def test_a_mention_that_was_not_split(page, web_nlp):
@@ -88,21 +117,19 @@ def test_flags_of_a_mention_are_shown(page, web_nlp):
     item = linked(web_nlp, "CF", Link("CF", "D003550", 0.9, "CF"))
     assert "Flagged" not in words(page.render("", item))[0]
     set_assertion(item.mentions[0], ["negated", "family"])
-    assert "Flagged as negated, family." in words(page.render("", item))[0]
+    assert "Flagged as negated, family ." in words(page.render("", item))[0]
 
 
 def test_a_calibrated_probability_is_shown(page, web_nlp):
     html = page.render("", linked(web_nlp, "CF", Link("CF", "D003550", 0.9, "CF", probability=0.75)))
-    assert "Probability 0.75" in words(html)[0]
-    assert '<rect width="75.0"' in html
+    assert words(html)[0].endswith("Score Prob. Cystic Fibrosis D003550 CF 0.90 0.75")
 
 
 def test_concepts_that_the_vocabulary_does_not_have_are_shown_by_their_ids(page, web_nlp):
     item = linked(web_nlp, "x", Link("x", "X:1", 1.5, "x"), kb_ents=[("X:1", 1.5), ("HP:9", -0.5)])
     html = page.render("", item)
-    assert "x Disease X:1 X:1 Score 1.50 Matched name x Other candidates HP:9 HP:9 -0.50" in words(html)[0]
+    assert "x Disease X:1 X:1 Candidates Concept Matched name Score X:1 x 1.50 HP:9 HP:9 -0.50" in words(html)[0]
     assert re.findall(r'href="(http[^"]*)', html) == ["https://hpo.jax.org/browse/term/HP:9"]
-    assert re.findall(r'<rect width="([^"]*)"', html) == ["100.0", "0.0"]
 
 
 def test_links_lead_to_the_site_of_the_vocabulary(page, linking):
@@ -114,17 +141,17 @@ def test_mentions_that_overlap_all_have_a_card(page, web_nlp):
     doc = web_nlp.make_doc("breast cancer patients")
     mentions = [Span(doc, 0, 2, "A"), Span(doc, 0, 3, "B")]
     html = page.render("", LinkedDocument(InputDocument("", doc.text, ""), doc, mentions))
-    assert '<p class="text"><a class="mention c1 nil" href="#m2">breast cancer patients</a></p>' in html
-    assert (
-        '<p class="unmarked">Inside other mentions: <a class="mention c0 nil" href="#m1">breast cancer</a></p>' in html
-    )
+    whole = '<a class="mention c1 nil" href="#m2"><bdi>breast cancer patients</bdi></a>'
+    inner = '<a class="mention c0 nil" href="#m1"><bdi>breast cancer</bdi></a>'
+    assert f'<p class="text" dir="auto">{whole}</p>' in html
+    assert f'<p class="unmarked">Inside other mentions: {inner}</p>' in html
 
 
 def test_a_text_without_mentions(page, web_nlp):
     doc = web_nlp.make_doc("nothing\n& more")
     html = page.render(doc.text, LinkedDocument(InputDocument("", doc.text, ""), doc, []))
     assert "No mention was found." in html
-    assert '<p class="text">nothing\n&amp; more</p>' in html
+    assert '<p class="text" dir="auto">nothing\n&amp; more</p>' in html
 
 
 def test_a_label_keeps_its_color(page, web_nlp):
@@ -148,3 +175,25 @@ def test_nothing_hostile_becomes_markup(page, web_nlp, linking):
         assert "alert(&#39;1&#39;)" in html
         assert html.count("<script>") == html.count("</script>") == scripts == 1
         assert "alert('1')" not in html
+
+
+def test_no_link_runs_a_script(page, web_nlp):
+    bad = "javascript:alert(1)"
+    html = page.render(
+        "", linked(web_nlp, "x", Link("x", bad, 1.0, bad), kb_ents=[(bad, 1.0), ("data:text/html,x", 0.9)])
+    )
+    assert set(re.findall(r"href=\"([^#\"]*)", html)) == {"data:,", ""}  # the empty icon, and links to cards
+
+
+def test_marks_of_direction_stay_inside_their_text(page, web_nlp):
+    turned = "\u202eabc\u2066"
+    link = Link(turned, turned, 1.0, turned, turned, True, runner_up=Alternative(turned, 0.5, turned))
+    others = {"kb_ents": [("X:1", 0.9)], "composite_splits": [(turned, "x")], "label": turned}
+    html = page.render("", linked(web_nlp, f"{turned} x", link, **others))
+    assert set(re.findall(rf"(<\w+)[^<>]*>[^<>]*{turned}", html)) == {"<bdi"}
+
+
+def test_nothing_hostile_becomes_an_event_handler(page, web_nlp):
+    bad = 'x" onmouseover="alert(1)" onfocus=\'alert(2)\' autofocus'
+    html = page.render(bad, linked(web_nlp, bad, Link(bad, f"OMIM:{bad}", 1.0, bad, bad, tie=bad), label=bad))
+    assert not re.findall(r"<[^>]*\s(?:on\w+|autofocus)\b[^>]*>", re.sub(r"<script>.*</script>", "", html, flags=re.S))
