@@ -60,9 +60,9 @@ def set_screen(browser: Any, width: int, height: int, *, dark: bool = False) -> 
 
 
 @contextmanager
-def serving() -> Iterator[str]:
-    """Yield the address of `spacy-sapbert serve` with the pipeline of `demo`."""
-    command = [sys.executable, "-m", "spacy_sapbert", "serve", "--port", "0"]
+def serving(*command: str) -> Iterator[str]:
+    """Yield the address of a server that a command of `spacy-sapbert` starts."""
+    command = (sys.executable, "-m", "spacy_sapbert", *command, "--port", "0")
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
         assert server.stderr is not None
         try:
@@ -76,16 +76,30 @@ class Pages(NamedTuple):
 
     serve: str
     demo: str
+    review: str
 
 
 @contextmanager
 def opened_pages() -> Iterator[Pages]:
     """Yield the addresses of all pages, while they can be reached."""
-    with tempfile.TemporaryDirectory() as folder, serving() as address:
-        page = Path(folder) / "demo.html"
-        command = [sys.executable, "-m", "spacy_sapbert", "demo", "--output", str(page)]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-        yield Pages(address, page.as_uri())
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        page, pipeline, notes = folder / "demo.html", folder / "pipeline", folder / "notes"
+        for command in (["demo", "--output", str(page)], ["assemble", "--output", str(pipeline)]):
+            subprocess.run([sys.executable, "-m", "spacy_sapbert", *command], check=True, stdout=subprocess.DEVNULL)
+        write_notes(notes)
+        review = ("review", str(pipeline), str(notes), "-c", str(folder / "c.db"), "--no-browser", "--author", "Ann")
+        with serving("serve") as served, serving(*review) as reviewed:
+            yield Pages(served, page.as_uri(), reviewed)
+
+
+def write_notes(folder: Path) -> None:
+    """Write notes for the review, from the text of `demo`."""
+    from spacy_sapbert.cli.demo import TEXT
+
+    folder.mkdir()
+    for number, sentence in enumerate(TEXT.split(". "), start=1):
+        (folder / f"note-{number}.txt").write_text(f"{sentence}.\n{TEXT}\n", encoding="utf8")
 
 
 # Each function opens a page, and prepares what a picture shows.
@@ -102,6 +116,23 @@ def card(browser: Any, pages: Pages) -> None:
 
 def table(browser: Any, pages: Pages) -> None:
     browser.get(pages.demo)
+
+
+def decision(browser: Any, pages: Pages) -> None:
+    browser.get(pages.review)
+    wait_for(browser, "#text .current")
+
+
+def search(browser: Any, pages: Pages) -> None:
+    decision(browser, pages)
+    browser.find_element("css selector", "[data-do=replace]").click()
+    wait_for(browser, "#found li")
+
+
+def wait_for(browser: Any, css: str) -> None:
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    WebDriverWait(browser, 20).until(lambda _: browser.find_elements("css selector", css))
 
 
 class Picture(NamedTuple):
@@ -122,6 +153,11 @@ PICTURES = {
     "demo-1280-dark": Picture(table, WIDE, dark=True),
     "demo-390": Picture(table, NARROW),
     "demo-390-dark": Picture(table, NARROW, dark=True),
+    "review-1280": Picture(decision, WIDE),
+    "review-1280-dark": Picture(decision, WIDE, dark=True),
+    "review-1280-search": Picture(search, WIDE),
+    "review-390": Picture(decision, NARROW),
+    "review-390-dark": Picture(decision, NARROW, dark=True),
 }
 
 

@@ -1,7 +1,5 @@
 """A review in a real browser, with the keyboard: 30 links, a killed server, two windows, and a narrow screen."""
 
-import importlib.util
-import json
 import signal
 import socket
 import subprocess
@@ -9,7 +7,6 @@ import sys
 import threading
 from contextlib import contextmanager
 from itertools import product
-from pathlib import Path
 
 import pytest
 import spacy
@@ -30,25 +27,11 @@ from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.review.session import ReviewSession
 from spacy_sapbert.types import Name, Record
 
-SCRIPT = Path(__file__).parents[3] / "scripts" / "screenshot.py"
-GREEK = (
-    "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi omicron pi rho sigma tau upsilon phi"
-)
+GREEK = "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi omicron pi rho sigma tau upsilon phi"
 NAMES = [f"{word} fever" for word in f"{GREEK} chi psi omega aleph beth gimel daleth waw zayin heth yodh".split()]
 EVIL = "<img src=x onerror=alert(1)>"
 MISSED = "river blindness"
 N = 30
-
-
-@pytest.fixture(scope="module")
-def browser():
-    spec = importlib.util.spec_from_file_location("screenshot", SCRIPT)
-    script = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(script)
-    if script.missing_browser():
-        pytest.skip("Chromium is not here; with Debian: apt-get install chromium chromium-driver")
-    with script.open_browser(1280, 900) as opened:
-        yield opened
 
 
 @pytest.fixture(scope="module")
@@ -221,33 +204,22 @@ def test_a_missed_mention_is_marked_with_the_keyboard(browser, wait, press, page
     assert [ent.kb_id_ for ent in nlp(f"Another one with {MISSED.title()}.").ents] == ["X:32"]
 
 
-def test_every_screen_and_everybody(browser, wait, press, page):
-    axe = pytest.importorskip("axe_core_python.selenium").Axe()
+def test_every_screen_and_everybody(browser, wait, press, page, screen, faults):
     # the policy of the page allows no script but its own
     browser.execute_cdp_cmd("Page.setBypassCSP", {"enabled": True})
     try:
-        for width, scheme in product((390, 1280), ("light", "dark")):
-            show_in(browser, width, scheme)
+        for width, dark in product((390, 1280), (False, True)):
+            screen(width, 800, dark=dark)
             browser.get(page)
             wait(lambda: text_of(browser, "#mention"))
             for key in ("", "f", "?"):  # the page, the search, the keys
                 press(key)
                 wait(lambda key=key: bool(browser.find_elements("css selector", "dialog[open]")) == bool(key))
                 assert browser.execute_script("return document.documentElement.scrollWidth") == width
-                violations = axe.run(browser)["violations"]
-                serious = [one for one in violations if one["impact"] in ("serious", "critical")]
-                assert serious == [], json.dumps(serious, indent=1)[:3000]
+                assert faults() == []
                 press(Keys.ESCAPE)
                 wait(lambda: not browser.find_elements("css selector", "dialog[open]"))
             press("a")
             wait(lambda: "accepted" in text_of(browser, "#said"))
     finally:
         browser.execute_cdp_cmd("Page.setBypassCSP", {"enabled": False})
-        show_in(browser, 1280, "light")
-
-
-def show_in(browser, width, scheme):
-    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-    media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
