@@ -1,0 +1,103 @@
+"""Protect a server and the people who use it: strict headers, a check of the host name, and a token."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from base64 import b64decode, b64encode
+from collections.abc import Collection
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+LOCAL_HOSTS = ("localhost", "127.0.0.1", "[::1]", "[")
+"""The host names of this machine. Starlette before 1.8 reads an IPv6 address as the last one."""
+CSP = "Content-Security-Policy"
+_HEADERS = {
+    CSP: "default-src 'none'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+_CHALLENGES = ('Basic realm="spacy-sapbert", charset="UTF-8"', 'Bearer realm="spacy-sapbert"')
+_NO_TOKEN = (
+    "This server needs a token. Send it as 'Authorization: Bearer TOKEN'. A browser takes it as the password, with any "
+    "user name."
+)
+
+
+def style_policy(style: str) -> str:
+    """Return a Content-Security-Policy that allows one style, and the empty icon of the page.
+
+    Args:
+        style: The text of the `<style>` element.
+    """
+    digest = b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    return _HEADERS[CSP].replace(
+        "default-src 'none'", f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:"
+    )
+
+
+class StrictHeaders:
+    """Adds headers that let a browser only show an answer. A page can bring a policy of its own.
+
+    Args:
+        app: The application.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        await self.app(scope, receive, send_with_headers)
+
+
+class TokenCheck:
+    """Refuses requests without the token.
+
+    Programs send it as a bearer token. Browsers ask for a user name and a password, and send it as the password.
+
+    Args:
+        app: The application.
+        token: The token.
+        open_paths: The paths that need no token.
+    """
+
+    def __init__(self, app: ASGIApp, token: str, open_paths: Collection[str]) -> None:
+        self.app = app
+        self._token = token.encode()
+        self._open_paths = frozenset(open_paths)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["path"] in self._open_paths or self._allows(scope):
+            await self.app(scope, receive, send)
+            return
+        answer = JSONResponse({"error": _NO_TOKEN}, 401)
+        for challenge in _CHALLENGES:
+            answer.headers.append("WWW-Authenticate", challenge)
+        await answer(scope, receive, send)
+
+    def _allows(self, scope: Scope) -> bool:
+        # in constant time, so that the time does not show how much of the token was right
+        return hmac.compare_digest(_sent_token(Headers(scope=scope).get("Authorization", "")), self._token)
+
+
+def _sent_token(header: str) -> bytes:
+    scheme, _, value = header.partition(" ")
+    if scheme.lower() == "bearer":
+        return value.strip().encode()
+    if scheme.lower() != "basic":
+        return b""
+    try:
+        return b64decode(value.strip(), validate=True).partition(b":")[2]
+    except ValueError:
+        return b""
