@@ -2,7 +2,7 @@
 
     python benchmarks/serving.py CORPUS [--pipeline PIPELINE] [--seconds 5] [--workers 1 2] [--clients 1 8 32]
 
-CORPUS is a file that `spacy-sapbert link` can read, such as a PubTator file. Its texts are sent to `spacy-sapbert serve`
+CORPUS is a file that `spacy-sapbert link` can read, such as PubTator. Its texts are sent to `spacy-sapbert serve`
 in a process of its own, for some seconds in each setting, as single texts and in batches. Each client sends its next
 request when the answer has come. The output has for each setting:
 
