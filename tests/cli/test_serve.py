@@ -84,6 +84,13 @@ def test_a_signal_ends_it_in_good_order(command, end, number):
     assert command("serve", "--port", 0).status == 0
 
 
+def test_no_answer_waits_for_the_client(command, end):
+    options = []
+    end(lambda server: options.append(server.servers[0].sockets[0].getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)))
+    command("serve", "--port", 0)
+    assert options == [1]
+
+
 def test_a_port_in_use(command):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

@@ -1,10 +1,12 @@
 """The server as other programs meet it."""
 
 import json
+import re
 import socket
 import threading
 import time
-from dataclasses import replace
+from dataclasses import fields, replace
+from pathlib import Path
 from typing import get_args
 from urllib.parse import urlencode
 
@@ -300,14 +302,14 @@ def test_a_request_whose_client_leaves_is_not_linked(serving, busy):
 
 def keys(model, value, path=""):
     """YIELDS: each key of a JSON value that its model does not have."""
-    fields = model.model_fields
+    known = model.model_fields
     for name, inner in value.items():
-        if name not in fields:
+        if name not in known:
             yield f"{path}.{name}"
             continue
         kinds = [
             kind
-            for kind in (fields[name].annotation, *get_args(fields[name].annotation))
+            for kind in (known[name].annotation, *get_args(known[name].annotation))
             if hasattr(kind, "model_fields")
         ]
         for item in inner if isinstance(inner, list) else [inner]:
@@ -332,3 +334,22 @@ def test_the_openapi_description(ask):
     assert batch["requestBody"]["content"]["application/json"]["schema"]["maxItems"] == 4
     models = [json.loads(body)["components"]["schemas"][name] for name in ("Record", "Link", "Entity", "Health")]
     assert all("description" in field for model in models for field in model["properties"].values())
+
+
+def test_the_page_on_serving(serving):
+    page = (Path(__file__).parents[3] / "docs" / "serving.md").read_text(encoding="utf8")
+    (code,) = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    namespace = {}
+    exec(code, namespace)
+    server = serving(token="0123456789abcdef")
+    found = namespace["link"](f"http://127.0.0.1:{server.port}", ["a cold", ""], "0123456789abcdef")
+    assert [set(found[0]) > {"id", "text", "entities"}, set(found[1])] == [True, {"error"}]
+    rows = dict(re.findall(r"^\| `--([a-z-]+)` \| .*? \| ([\d,]+) \|", page, flags=re.MULTILINE))
+    defaults = {field.name.replace("_", "-"): field.default for field in fields(Limits)}
+    assert {name: float(value.replace(",", "")) for name, value in rows.items()} == defaults
+    addresses = set(re.findall(r"`(?:GET|POST) (/\w*(?:\.json)?)`", page))
+    assert addresses == {"/", "/link", "/batch", "/docs", "/openapi.json", "/health", "/ready", "/metrics"}
+    status, _, metrics = server.ask("GET", "/metrics", Authorization="Bearer 0123456789abcdef")
+    names = set(re.findall(r"`(spacy_sapbert_\w+)`", page))
+    assert status == 200
+    assert {name for name in names if f"# TYPE {name}" not in metrics} == set()

@@ -97,6 +97,37 @@ def test_nothing_stands_out_at_the_side(page, width):
     assert page.execute_script("return document.documentElement.scrollWidth") == width
 
 
+def test_the_page_of_the_endpoints_has_its_style_and_asks_nothing_of_others(browser, port):
+    browser.get_log("performance")
+    browser.get_log("browser")
+    browser.get(f"http://127.0.0.1:{port}/docs")
+    assert browser.find_element("css selector", "h1").text.startswith("Endpoints of spacy-sapbert")
+    assert browser.find_element("css selector", "table").value_of_css_property("border-collapse") == "collapse"
+    messages = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
+    asked = {message["params"]["request"]["url"] for message in messages if message["method"] == REQUEST}
+    assert asked <= {f"http://127.0.0.1:{port}/docs", "data:,"}
+    assert browser.get_log("browser") == []
+
+
+@pytest.mark.parametrize("width", [360, 1200])
+def test_wide_tables_of_the_endpoints_scroll(browser, port, width):
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride", {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": False}
+    )
+    browser.get(f"http://127.0.0.1:{port}/docs")
+    assert browser.execute_script("return document.documentElement.scrollWidth") == width
+
+
+def test_the_page_of_the_endpoints_is_accessible(browser, port):
+    axe_core_python = pytest.importorskip("axe_core_python")
+    browser.get(f"http://127.0.0.1:{port}/docs")
+    source = (Path(axe_core_python.__file__).parent / "axe.min.js").read_text(encoding="utf8")
+    browser.execute_cdp_cmd("Runtime.evaluate", {"expression": source})  # which no policy forbids
+    run = "axe.run().then(found => JSON.stringify(found.violations.map(rule => rule.id)))"
+    answer = browser.execute_cdp_cmd("Runtime.evaluate", {"expression": run, "awaitPromise": True})
+    assert json.loads(answer["result"]["value"]) == []
+
+
 def test_without_scripts_all_cards_stand_below_each_other(browser, port):
     browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
     try:
