@@ -66,7 +66,9 @@ class Metrics:
 def forget_dead_workers() -> None:
     """Leave out the queues of workers that have died. Call it when a worker starts, which may replace one."""
     folder = os.environ.get(METRICS_FOLDER)
-    for file in Path(folder).glob("gauge_*.db") if folder else ():
+    if folder is None or os.name == "nt":  # Windows has no signal that only asks whether a process lives
+        return
+    for file in Path(folder).glob("gauge_*.db"):
         process = int(file.stem.rpartition("_")[2])
         try:
             os.kill(process, 0)
