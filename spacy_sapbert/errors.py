@@ -741,6 +741,11 @@ class Errors:
         "{corpus}. The vocabulary has ids such as {known}. Use a vocabulary with the ids of the corpus."
     )
     E573 = "[E573] The file {path} already exists. Choose another name, or use --force to replace it."
+    E574 = (
+        "[E574] Cannot use the token of {place} ({reason}). Give at least {shortest} characters, for example those that "
+        "`openssl rand -hex 32` prints."
+    )
+    E575 = "[E575] A worker process cannot start, so the server ends. The message above shows the reason."
     # concepts of documents
     E631 = (
         "[E631] The pipeline has no concept_retriever, so it predicts no concepts of documents. Its components are: "

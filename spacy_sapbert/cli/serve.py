@@ -1,89 +1,89 @@
-"""Define `spacy-sapbert serve`, which starts a web page that links texts."""
+"""Define `spacy-sapbert serve`, which links texts for a browser and for other programs."""
 
 from __future__ import annotations
 
-import socket
-from contextlib import suppress
-from ipaddress import ip_address
+import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ..errors import Errors, SapbertError
-from ..io.documents import Problems
-from .progress import stderr_console
+from .options import grouped
+from .web.limits import Limits
+from .web.logs import LogFormat, announcer
 
-_SECONDS_TO_END = 3  # after Ctrl+C, for a text that is being linked
-_WARNING = (
-    "Anyone who can reach {host} can now link texts here. There is no password and no encryption. To serve only this "
-    "machine, use the default host 127.0.0.1."
+TOKEN = "SPACY_SAPBERT_TOKEN"
+"""The environment variable of the token."""
+_SHORTEST_TOKEN = 16
+_NO_TOKEN = (
+    "Anyone who can reach {host} can now link texts here. There is no password. To ask for one, use --token-file. To "
+    "serve only this machine, use the default host 127.0.0.1."
 )
+_NO_ENCRYPTION = "Texts and the token are sent without encryption. Put a server with TLS before this one."
 
 
+@grouped
 def serve(
+    limits: Limits,
     pipeline: Annotated[
         str | None,
         typer.Argument(help="Folder or package of a pipeline with a sapbert_linker. Default: the pipeline of `demo`."),
     ] = None,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on. 0 chooses a free port.")] = 5000,
-    max_chars: Annotated[int, typer.Option(min=1, help="Maximum length of a text, in characters.")] = 10_000,
+    workers: Annotated[int, typer.Option(min=1, help="Number of processes that link at the same time.")] = 1,
+    token_file: Annotated[
+        Path | None,
+        typer.Option(help=f"File with a token that requests need. Default: the environment variable {TOKEN}, if set."),
+    ] = None,
+    log: Annotated[LogFormat, typer.Option(help="Format of the log of requests, on standard error.")] = LogFormat.text,
 ) -> None:
-    """Start a web page that shows what a pipeline links, and why.
+    """Start a server that shows what a pipeline links, and why.
 
-    POST /link reads a JSON object with a text, and returns the same as `link --to jsonl`.
-    GET /health shows that the server is running.
+    The page is for a browser. Programs send POST /link with a text, or POST /batch with a list of texts.
+    They get the same as from `link --to jsonl`. GET /docs describes all endpoints.
+
     The command needs the extra `web` of spacy-sapbert.
     """
     try:
-        import uvicorn
-
-        from .web.app import LOCAL_HOSTS, make_app
+        from .web.listening import address_of, is_local, listen
+        from .web.safety import LOCAL_HOSTS
+        from .web.server import Settings, run_here, run_workers
     except ModuleNotFoundError as error:
         raise SapbertError(Errors.E542.format(module=error.name, extra="web")) from error
-    from ..io.pipelines import LinkingPipeline
-    from .demo import demo_pipeline
-
-    console = stderr_console()
-    local = _is_local(host)
+    local = is_local(host)
+    token = _read_token(token_file)
+    name = Path(pipeline).resolve().name if pipeline else "demo"  # visitors must not see the path
+    hosts = (*LOCAL_HOSTS, host) if local else ("*",)
+    settings = Settings(pipeline, name, hosts, token, limits, log)
+    say = announcer(log)
     # first, so that a port in use is reported before the vocabulary is read
-    with _listen(host, port) as listening:
-        linking = LinkingPipeline(pipeline or demo_pipeline(), Problems(console))
-        name = Path(pipeline).resolve().name if pipeline else "demo"  # visitors must not see the path
-        app = make_app(linking, name=name, max_chars=max_chars, hosts=[*LOCAL_HOSTS, host] if local else ["*"])
+    with listen(host, port) as listening:
         if not local:
-            console.print(_WARNING.format(host=host))
-        console.print(f"{_address(listening, host)} shows the page. Press Ctrl+C to stop.")
-        config = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False)
-        config.timeout_graceful_shutdown = _SECONDS_TO_END
-        with suppress(KeyboardInterrupt):
-            uvicorn.Server(config).run(sockets=[listening])
+            say(_NO_ENCRYPTION if token else _NO_TOKEN.format(host=host))
+        address = address_of(listening, host)
+        if workers == 1:
+            run_here(settings, listening, lambda: say(f"{address} shows the page. Press Ctrl+C to stop."))
+        else:
+            say(f"{address} shows the page once a worker is ready. Press Ctrl+C to stop.")
+            run_workers(settings, listening, workers)
 
 
-def _is_local(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:  # a host name
-        return False
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    """Open a socket that listens on an address.
+def _read_token(path: Path | None) -> str | None:
+    """Return the token that requests need, if there is one.
 
     Raises:
-        SapbertError: E550 there is no such address, or the port is in use.
+        SapbertError: E574 it cannot be read, or is too short.
     """
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    if path is None and TOKEN not in os.environ:
+        return None
     try:
-        return socket.create_server((host, port), family=family)
-    except (OSError, UnicodeError) as error:  # UnicodeError: not a valid host name
-        reason = getattr(error, "strerror", None) or error
-        raise SapbertError(Errors.E550.format(host=host, port=port, reason=reason)) from error
-
-
-def _address(listening: socket.socket, host: str) -> str:
-    port = listening.getsockname()[1]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+        token = (path.read_text(encoding="utf8") if path else os.environ[TOKEN]).strip()
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8"
+        raise SapbertError(Errors.E574.format(place=path, reason=reason, shortest=_SHORTEST_TOKEN)) from error
+    if len(token) < _SHORTEST_TOKEN or not token.isascii() or not token.isprintable() or " " in token:
+        reason = "it must be one word of ASCII characters, and not too short"
+        raise SapbertError(Errors.E574.format(place=path or TOKEN, reason=reason, shortest=_SHORTEST_TOKEN))
+    return token

@@ -63,18 +63,31 @@ def read_jsonl(source: DocumentSource, options: ReadOptions) -> Iterator[InputDo
 
 
 def json_document(raw: str | bytes, name: str, place: str, options: ReadOptions) -> InputDocument:
+    """Read a document from the text of a JSON object, see `value_document`.
+
+    Raises:
+        BrokenRecord: The text is not such an object.
+    """
+    try:
+        value = parse_json(raw)
+    except ValueError as error:
+        raise _not_json(error) from error
+    return value_document(value, name, place, options)
+
+
+def value_document(value: object, name: str, place: str, options: ReadOptions) -> InputDocument:
     """Read a document from a JSON object.
 
     Args:
-        raw: The JSON text.
+        value: The JSON value.
         name: The id of the document, if the object has none.
         place: The file and line of the document, for messages.
         options: How to read it.
 
     Raises:
-        BrokenRecord: The text is not such an object.
+        BrokenRecord: The value is not such an object.
     """
-    record = _json_object(raw)
+    record = _record(value)
     text_key, id_key = options.text_column or TEXT, options.id_column or ID
     title_key = options.title_column or TITLE
     text = _string(record, text_key)
@@ -91,15 +104,18 @@ def with_title(title: str, text: str) -> str:
     return " ".join(part for part in (title, text) if part)
 
 
-def _json_object(raw: str | bytes) -> dict[str, Any]:
+def _record(value: object) -> dict[str, Any]:
     try:
-        record = parse_json(raw)
-        check_writable(record, allow_nan=False)
+        check_writable(value, allow_nan=False)
     except ValueError as error:
-        raise BrokenRecord(f"this is not JSON in Unicode ({error})") from error
-    if not isinstance(record, dict):
+        raise _not_json(error) from error
+    if not isinstance(value, dict):
         raise BrokenRecord("this is not a JSON object")
-    return record
+    return value
+
+
+def _not_json(error: ValueError) -> BrokenRecord:
+    return BrokenRecord(f"this is not JSON in Unicode ({error})")
 
 
 def _string(record: Mapping[str, Any], key: str) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-from base64 import b64encode
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -17,22 +15,14 @@ from ...io.labels import LabelColors, display_label
 from ...io.pipelines import LinkedDocument
 from ...kb.knowledge_base import KnowledgeBase
 from .cards import Card, CardMaker
+from .safety import page_policy
 
 _FOLDER = Path(__file__).parent
 _STYLE = LOOK + (_FOLDER / "page.css").read_text(encoding="utf8")
 _SCRIPT = (_FOLDER / "page.js").read_text(encoding="utf8")
 _BEGINNING = 120
 """How many characters of a long definition are shown at first."""
-
-
-def _hash(source: str) -> str:
-    return f"'sha256-{b64encode(hashlib.sha256(source.encode()).digest()).decode()}'"
-
-
-POLICY = (
-    f"default-src 'none'; style-src {_hash(_STYLE)}; script-src {_hash(_SCRIPT)}; img-src data:; "
-    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-)
+POLICY = page_policy(_STYLE, _SCRIPT, others="form-action 'self'")
 """The Content-Security-Policy of the page, which allows only its own style and script."""
 
 

@@ -154,7 +154,7 @@ function row(one, number) {
   const types = one.types.length ? ` · ${one.types.join(", ")}` : "";
   const matched = one.matched && one.matched !== one.name ? ` · ${one.matched}` : "";
   return [
-    element("kbd", { textContent: number }),
+    number ? element("kbd", { textContent: number }) : element("span"),
     element("span", {}, isolated(one.name), element("small", {}, isolated(`${one.id}${types}${matched}`))),
     element("span", { className: "score", textContent: one.score.toFixed(2) }),
   ];
@@ -183,7 +183,9 @@ function piece(one) {
   const classes = `mention c${one.color} ${one.state}${one.linked === false ? " nil" : ""}`;
   if (one.number === undefined) return element("span", { className: classes }, isolated(one.text));
   const isCurrent = one.number === view.number;
-  const button = element("button", { type: "button", className: isCurrent ? `${classes} current` : classes }, isolated(one.text));
+  // no <button>, which would not wrap as the words of a text do
+  const button = element("span", { className: isCurrent ? `${classes} current` : classes }, isolated(one.text));
+  button.setAttribute("role", "button");
   if (isCurrent) button.setAttribute("aria-current", "true");
   button.tabIndex = -1; // the text is one stop of the Tab key
   button.addEventListener("click", () => { if (!hasSelection()) go(one.number); });

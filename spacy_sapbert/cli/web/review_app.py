@@ -20,16 +20,12 @@ from ...errors import SapbertError
 from ...io.html import LOOK
 from ...io.labels import display_label
 from ...review.session import ReviewSession
-from .page import _hash
-from .safety import CSP, LOCAL_HOSTS, StrictHeaders
+from .safety import CSP, LOCAL_HOSTS, StrictHeaders, page_policy
 
 _FOLDER = Path(__file__).parent
 _STYLE = LOOK + (_FOLDER / "review.css").read_text(encoding="utf8")
 _SCRIPT = (_FOLDER / "review.js").read_text(encoding="utf8")
-POLICY = (
-    f"default-src 'none'; style-src {_hash(_STYLE)}; script-src {_hash(_SCRIPT)}; connect-src 'self'; img-src data:; "
-    "form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
-)
+POLICY = page_policy(_STYLE, _SCRIPT, others="form-action 'none'; connect-src 'self'")
 """The Content-Security-Policy of the page, which allows only its own style and script, and questions to this server."""
 MAX_IDS, MAX_COMMENT, MAX_QUERY = 20, 500, 200
 Result = TypeVar("Result")

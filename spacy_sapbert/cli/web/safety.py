@@ -28,16 +28,23 @@ _NO_TOKEN = (
 )
 
 
-def style_policy(style: str) -> str:
-    """Return a Content-Security-Policy that allows one style, and the empty icon of the page.
+def page_policy(style: str, script: str = "", *, others: str = "form-action 'none'") -> str:
+    """Return a Content-Security-Policy that allows a page its own style and script, and its empty icon.
 
     Args:
         style: The text of the `<style>` element.
+        script: The text of the `<script>` element, if there is one.
+        others: Further directives.
     """
-    digest = b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    return _HEADERS[CSP].replace(
-        "default-src 'none'", f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:"
+    scripts = f"script-src {_hash(script)}; " if script else ""
+    return (
+        f"default-src 'none'; style-src {_hash(style)}; {scripts}img-src data:; base-uri 'none'; "
+        f"frame-ancestors 'none'; {others}"
     )
+
+
+def _hash(source: str) -> str:
+    return f"'sha256-{b64encode(hashlib.sha256(source.encode()).digest()).decode()}'"
 
 
 class StrictHeaders:

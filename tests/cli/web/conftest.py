@@ -3,6 +3,9 @@
 import io
 import socket
 import threading
+import time
+from contextlib import ExitStack
+from http.client import HTTPConnection
 
 import pytest
 import spacy
@@ -10,14 +13,18 @@ import uvicorn
 from rich.console import Console
 from spacy.language import Language
 
-from spacy_sapbert.cli.web.app import make_app
+from spacy_sapbert.cli.web.app import Site
+from spacy_sapbert.cli.web.limits import Limits
+from spacy_sapbert.cli.web.logs import LogFormat
+from spacy_sapbert.cli.web.safety import LOCAL_HOSTS
+from spacy_sapbert.cli.web.server import Config, Settings
 from spacy_sapbert.io.documents import Problems
 from spacy_sapbert.io.pipelines import LinkingPipeline
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.types import Name, Record
 
 EVIL = "<script>alert('1')</script>\"'>"
-MAX_CHARS = 1000
+SMALL = Limits(max_chars=1000, max_texts=4, max_bytes=13_000, read_timeout=0.5)
 MENTIONS = ["breast cancer", "breast and ovarian cancer", "cystic fibrosis", "CF", "zebra", "hostile", "cold"]
 
 
@@ -53,17 +60,79 @@ def web_nlp(web_kb):
 
 @pytest.fixture(scope="session")
 def linking(web_nlp):
-    return LinkingPipeline(web_nlp, Problems(Console(file=io.StringIO())))
+    return LinkingPipeline(web_nlp, Problems(Console(file=io.StringIO(), soft_wrap=True)))
+
+
+class Running:
+    """A server in a thread."""
+
+    def __init__(self, linking, limits=SMALL, token=None, load=None):
+        self.site = Site(load or (lambda: linking), "<tiny>", limits)
+        self.loads_first = load is None
+        settings = Settings(None, "<tiny>", LOCAL_HOSTS, token, limits, LogFormat.none)
+        self.server = uvicorn.Server(Config(settings.app(self.site), settings))
+        self.listening = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listening.getsockname()[1]
+        self.thread = threading.Thread(target=self.server.run, kwargs={"sockets": [self.listening]})
+
+    def __enter__(self):
+        self.thread.start()
+        while not (self.site.linking if self.loads_first else self.server.started):
+            time.sleep(0.01)
+        return self
+
+    def __exit__(self, *_):
+        self.server.should_exit = True
+        self.thread.join()
+        self.listening.close()
+
+    def ask(self, method, path, body=None, **headers):
+        """Send a request. RETURNS: status, headers and body of the answer."""
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=30)
+        chunked = body is not None and not isinstance(body, (str, bytes))
+        connection.request(method, path, body, headers, encode_chunked=chunked)
+        answer = connection.getresponse()
+        body = answer.read().decode()
+        connection.close()
+        return answer.status, answer.headers, body
 
 
 @pytest.fixture(scope="module")  # the server needs the clock, which tests of other modules replace
-def port(linking):
+def running(linking):
+    with Running(linking) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def port(running):
     """The port of a server on 127.0.0.1."""
-    app = make_app(linking, name="<tiny>", max_chars=MAX_CHARS)
-    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False))
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
-        thread.start()
-        yield listening.getsockname()[1]
-        server.should_exit = True
-        thread.join()
+    return running.port
+
+
+@pytest.fixture
+def ask(running):
+    return running.ask
+
+
+@pytest.fixture
+def serving(linking):
+    """A function that starts a server with other settings."""
+    with ExitStack() as stack:
+        yield lambda **settings: stack.enter_context(Running(linking, **settings))
+
+
+@pytest.fixture
+def busy(linking, monkeypatch):
+    """Events: the pipeline has begun with a text, and it may go on."""
+    started, go_on = threading.Event(), threading.Event()
+
+    def wait(doc):
+        if "slow" in doc.text:
+            started.set()
+            assert go_on.wait(30)
+        return doc
+
+    monkeypatch.setattr(linking.nlp, "_components", [("wait", wait), *linking.nlp._components])
+    monkeypatch.setitem(linking.nlp._pipe_meta, "wait", linking.nlp.get_pipe_meta("test_web_failing"))
+    yield started, go_on
+    go_on.set()

@@ -1,33 +1,27 @@
 """The server as other programs meet it."""
 
 import json
+import re
 import socket
 import threading
-from http.client import HTTPConnection
+import time
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import get_args
 from urllib.parse import urlencode
 
 import pytest
+from fastapi.openapi.models import OpenAPI
 
+from spacy_sapbert.cli.web.limits import Limits
+from spacy_sapbert.cli.web.models import Record
+from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.io.documents import ReadOptions
 from spacy_sapbert.io.formats import InputFormat
 from spacy_sapbert.io.records import record_of
-from spacy_sapbert.io.text_files import json_document
+from spacy_sapbert.io.text_files import json_document, value_document
 
-
-@pytest.fixture
-def ask(port):
-    """A function that sends a request, and gives status, headers and body of the answer."""
-
-    def send(method, path, body=None, **headers):
-        connection = HTTPConnection("127.0.0.1", port, timeout=30)
-        chunked = body is not None and not isinstance(body, (str, bytes))
-        connection.request(method, path, body, headers, encode_chunked=chunked)
-        answer = connection.getresponse()
-        body = answer.read().decode()
-        connection.close()
-        return answer.status, answer.headers, body
-
-    return send
+SMALL = Limits(max_chars=1000, max_texts=4, max_bytes=13_000)
 
 
 def form(text):
@@ -113,14 +107,17 @@ def chunks(n):
         yield b"x" * 10_000
 
 
-@pytest.mark.parametrize("path", ["/", "/link"])
-@pytest.mark.parametrize(
-    "make_body",
-    [lambda path: chunks(3), lambda path: form("x" * 1001) if path == "/" else json.dumps({"text": "x" * 1001})],
-    ids=["without a length", "one character too many"],
-)
-def test_what_is_too_long_is_refused(ask, path, make_body):
-    status, _, answer = ask("POST", path, make_body(path))
+@pytest.mark.parametrize("path", ["/", "/link", "/batch"])
+@pytest.mark.parametrize("body", [chunks, lambda n: b"x" * 10_000 * n], ids=["without a length", "with a length"])
+def test_a_request_that_is_too_long_is_refused(ask, path, body):
+    status, _, answer = ask("POST", path, body(3))
+    assert status == 413
+    assert "at most 13,000 bytes" in answer
+
+
+@pytest.mark.parametrize(("path", "write"), [("/", form), ("/link", lambda text: json.dumps({"text": text}))])
+def test_a_text_that_is_too_long_is_refused(ask, path, write):
+    status, _, answer = ask("POST", path, write("x" * 1001))
     assert status == 413
     assert "at most 1,000 characters" in answer
 
@@ -150,18 +147,10 @@ def test_a_request_that_is_broken_off_is_no_failure(ask, port, caplog):
     assert "Traceback" not in caplog.text
 
 
-def test_it_answers_while_the_pipeline_is_busy(ask, linking, monkeypatch):
-    started, go_on = threading.Event(), threading.Event()
-
-    def wait(doc):
-        started.set()
-        assert go_on.wait(30)
-        return doc
-
-    monkeypatch.setattr(linking.nlp, "_components", [("wait", wait), *linking.nlp._components])
-    monkeypatch.setitem(linking.nlp._pipe_meta, "wait", linking.nlp.get_pipe_meta("test_web_failing"))
+def test_it_answers_while_the_pipeline_is_busy(ask, busy):
+    started, go_on = busy
     answers = []
-    asking = threading.Thread(target=lambda: answers.append(ask("POST", "/", form("a cold"))[0]))
+    asking = threading.Thread(target=lambda: answers.append(ask("POST", "/", form("a slow cold"))[0]))
     asking.start()
     assert started.wait(30)
     status, _, body = ask("GET", "/health")
@@ -177,3 +166,190 @@ def test_it_answers_while_the_pipeline_is_busy(ask, linking, monkeypatch):
 )
 def test_only_names_of_this_machine_are_answered(ask, host, status):
     assert ask("GET", "/health", Host=host)[0] == status
+
+
+def test_a_batch_gives_a_record_or_a_reason_for_each_text(ask, linking):
+    sent = [
+        {"id": "a", "text": "Cystic fibrosis (CF)."},
+        {"text": 5},
+        "no object",
+        {"text": "\ud800"},
+        {"id": "b", "text": "explode"},
+        {"id": 7, "text": "a cold", "year": 1},
+        {"text": "x" * 1001},
+    ]
+    for part in (sent[:4], sent[4:]):
+        status, _, body = ask("POST", "/batch", json.dumps(part))
+        answers = json.loads(body)
+        assert status == 200
+        for value, answer in zip(part, answers, strict=True):
+            if "error" in answer:
+                continue
+            document = value_document(value, "", "", ReadOptions(InputFormat.jsonl))
+            (item,) = linking([document])
+            assert answer == json.loads(json.dumps(record_of(item, linking.kb)))
+    assert [answer.get("id") for answer in answers] == ["b", "7", None]
+    assert "The pipeline failed" in answers[0]["error"]
+    assert "at most 1,000 characters" in answers[2]["error"]
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "told"),
+    [
+        ("{}", 400, "not a list"),
+        ("[", 400, "not JSON"),
+        (json.dumps([{"text": "a"}] * 5), 413, "The batch has 5 texts. The server accepts at most 4."),
+    ],
+)
+def test_what_is_no_batch_is_refused(ask, body, status, told):
+    found, _, answer = ask("POST", "/batch", body)
+    assert found == status
+    assert told in json.loads(answer)["error"]
+
+
+def test_an_empty_batch(ask):
+    assert ask("POST", "/batch", "[]")[::2] == (200, "[]")
+
+
+def test_an_error_of_the_pipeline_does_not_end_the_server(ask, linking, monkeypatch):
+    def fail(*_, **__):
+        raise SapbertError("[E999] the encoder is gone")
+
+    monkeypatch.setattr(linking.nlp, "pipe", fail)
+    status, _, body = ask("POST", "/batch", '[{"text": "a cold"}, {"text": "CF"}]')
+    assert status == 200
+    assert [set(answer) for answer in json.loads(body)] == [{"id", "error"}] * 2
+    assert "the encoder is gone" not in body
+
+
+def test_it_is_not_ready_before_its_pipeline_is_loaded(serving, linking):
+    go_on = threading.Event()
+    server = serving(load=lambda: go_on.wait(30) and linking)
+    starting = {"status": "starting", "pipeline": "<tiny>", "concepts": None}
+    status, _, body = server.ask("GET", "/health")
+    assert (status, json.loads(body)) == (200, starting)
+    assert server.ask("HEAD", "/ready")[0] == 503
+    for method, path, body in (("GET", "/", None), ("POST", "/", form("a")), ("POST", "/link", '{"text": "a"}')):
+        status, headers, _ = server.ask(method, path, body)
+        assert (status, headers["Retry-After"]) == (503, "2")
+    go_on.set()
+    while server.ask("GET", "/ready")[0] != 200:
+        time.sleep(0.01)
+    server.site.stopping = True
+    assert (server.ask("GET", "/ready")[0], server.ask("GET", "/health")[0]) == (503, 200)
+
+
+def test_a_path_that_is_not_there(ask):
+    status, _, body = ask("GET", "/none")
+    assert (status, json.loads(body)) == (404, {"error": "Not Found"})
+    assert ask("GET", "/link")[0] == 405
+
+
+def test_too_many_requests_wait(serving, busy):
+    started, go_on = busy
+    server = serving(limits=replace(SMALL, max_waiting=1))
+    answers = []
+
+    def ask():
+        answers.append(server.ask("POST", "/link", '{"text": "slow"}'))
+
+    asking = [threading.Thread(target=ask) for _ in range(4)]
+    asking[0].start()
+    assert started.wait(30)
+    for thread in asking[1:]:
+        thread.start()
+    while len(answers) < 2:  # one is linked and one waits
+        time.sleep(0.01)
+    go_on.set()
+    for thread in asking:
+        thread.join()
+    assert [status for status, _, _ in answers] == [503, 503, 200, 200]
+    assert answers[0][1]["Retry-After"] == "2"
+    assert "Too many requests wait (1)" in answers[0][2]
+
+
+def test_a_request_that_takes_too_long(serving, busy):
+    _, go_on = busy
+    server = serving(limits=replace(SMALL, timeout=0.2, max_waiting=1))
+    slow = json.dumps([{"text": "slow"}] * 4)
+    statuses = [server.ask("POST", "/batch", slow)[0] for _ in range(2)]
+    assert statuses == [504, 504]
+    assert "queue_length 1.0" in server.ask("GET", "/metrics")[2]  # the second never began
+    go_on.set()
+    while "queue_length 0.0" not in server.ask("GET", "/metrics")[2]:
+        time.sleep(0.01)
+    assert server.ask("POST", "/link", '{"text": "a cold"}')[0] == 200
+
+
+def test_a_request_whose_client_leaves_is_not_linked(serving, busy):
+    started, go_on = busy
+    server = serving()
+    begun = threading.Thread(target=lambda: server.ask("POST", "/link", '{"text": "slow"}'))
+    begun.start()
+    assert started.wait(30)
+    with socket.create_connection(("127.0.0.1", server.port)) as connection:
+        connection.sendall(b'POST /link HTTP/1.1\r\nHost: localhost\r\nContent-Length: 14\r\n\r\n{"text": "CF"}')
+        while "queue_length 2.0" not in server.ask("GET", "/metrics")[2]:
+            time.sleep(0.01)
+    while "queue_length 1.0" not in server.ask("GET", "/metrics")[2]:
+        time.sleep(0.01)
+    go_on.set()
+    begun.join()
+    time.sleep(0.05)  # requests are counted after the answers
+    assert 'path="/link",status="499"} 1.0' in server.ask("GET", "/metrics")[2]
+    assert "texts_total 1.0" in server.ask("GET", "/metrics")[2]
+
+
+def keys(model, value, path=""):
+    """YIELDS: each key of a JSON value that its model does not have."""
+    known = model.model_fields
+    for name, inner in value.items():
+        if name not in known:
+            yield f"{path}.{name}"
+            continue
+        kinds = [
+            kind
+            for kind in (known[name].annotation, *get_args(known[name].annotation))
+            if hasattr(kind, "model_fields")
+        ]
+        for item in inner if isinstance(inner, list) else [inner]:
+            if kinds and isinstance(item, dict):
+                yield from keys(kinds[0], item, f"{path}.{name}")
+
+
+def test_records_are_as_they_are_described(ask):
+    text = "Cystic fibrosis (CF), breast and ovarian cancer, a zebra and a cold."
+    _, _, body = ask("POST", "/link", json.dumps({"id": 1, "title": "CF", "text": text, "year": 1}))
+    record = json.loads(body)
+    assert Record.model_validate(record).entities[0].links[0].concept_id == "D003550"
+    assert list(keys(Record, record)) == []
+
+
+def test_the_openapi_description(ask):
+    status, headers, body = ask("GET", "/openapi.json")
+    assert (status, headers["Content-Type"]) == (200, "application/json")
+    described = OpenAPI.model_validate_json(body)
+    assert set(described.paths) == {"/link", "/batch", "/health", "/ready", "/metrics"}
+    batch = json.loads(body)["paths"]["/batch"]["post"]
+    assert batch["requestBody"]["content"]["application/json"]["schema"]["maxItems"] == 4
+    models = [json.loads(body)["components"]["schemas"][name] for name in ("Record", "Link", "Entity", "Health")]
+    assert all("description" in field for model in models for field in model["properties"].values())
+
+
+def test_the_page_on_serving(serving):
+    page = (Path(__file__).parents[3] / "docs" / "serving.md").read_text(encoding="utf8")
+    (code,) = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    namespace = {}
+    exec(code, namespace)
+    server = serving(token="0123456789abcdef")
+    found = namespace["link"](f"http://127.0.0.1:{server.port}", ["a cold", ""], "0123456789abcdef")
+    assert [set(found[0]) > {"id", "text", "entities"}, set(found[1])] == [True, {"error"}]
+    rows = dict(re.findall(r"^\| `--([a-z-]+)` \| .*? \| ([\d,]+) \|", page, flags=re.MULTILINE))
+    defaults = {field.name.replace("_", "-"): field.default for field in fields(Limits)}
+    assert {name: float(value.replace(",", "")) for name, value in rows.items()} == defaults
+    addresses = set(re.findall(r"`(?:GET|POST) (/\w*(?:\.json)?)`", page))
+    assert addresses == {"/", "/link", "/batch", "/docs", "/openapi.json", "/health", "/ready", "/metrics"}
+    status, _, metrics = server.ask("GET", "/metrics", Authorization="Bearer 0123456789abcdef")
+    names = set(re.findall(r"`(spacy_sapbert_\w+)`", page))
+    assert status == 200
+    assert {name for name in names if f"# TYPE {name}" not in metrics} == set()
