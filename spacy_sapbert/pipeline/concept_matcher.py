@@ -197,9 +197,8 @@ class ConceptMatcher(FolderPipe):
 
     def __call__(self, doc: Doc) -> Doc:
         """Mark the names in one document."""
-        spans, added = self._spans(doc), []
-        if self._corrections_setting:
-            spans, added = self._corrected(doc, spans)
+        spans = self._spans(doc)
+        spans, added = self._corrected(doc, spans) if self._corrections_setting else (spans, [])
         if self.spans_key is not None:
             spans += added
             doc.spans[self.spans_key] = list({(span.start, span.end, span.label_): span for span in spans}.values())

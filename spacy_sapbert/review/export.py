@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from ..corrections.correction import NO_MENTION, OCCURRENCE, Correction, ProposedLink, text_key
+from ..corrections.correction import EVERYWHERE, NO_MENTION, OCCURRENCE, Correction, ProposedLink, text_key
 from ..corrections.corrections_file import CorrectionsFile
 from ..corrections.decisions import Decisions
 from ..text.words import is_acronym
@@ -114,6 +114,6 @@ def _reason_against(corrections: list[Correction]) -> str:
         return "texts with different decisions"
     if len(next(iter(decided))) > 1:
         return "composites"
-    if is_acronym(corrections[0].text) and all(one.scope == OCCURRENCE or not one.decides for one in corrections):
-        return "short forms that were decided at single places"
+    if is_acronym(corrections[0].text) and not any(one.scope == EVERYWHERE and one.decides for one in corrections):
+        return "short forms that were not decided everywhere"
     return ""

@@ -24,6 +24,8 @@ EXAMPLES = 6
 RECENT = 8
 SYNONYMS = 6
 FOUND = 12
+MOST_NAMES = 500_000
+"""In larger vocabularies, a search for words takes too long while typing. There, n-grams find names."""
 REACH = 6000
 """The most characters of a document that are shown on each side of a mention."""
 LEASE = 600.0
@@ -285,7 +287,7 @@ class ReviewSession:
         """Return the concepts that fit a text, best first: those with an id or a name like it, or those like it."""
         if not text.strip():
             return []
-        if by_meaning:
+        if by_meaning or self.kb.n_names > MOST_NAMES:
             found = [(one.concept_id, one.score, one.name) for one in self._candidates(text, FOUND)]
         else:
             ids = ((concept_id, 1.0, concept_id) for concept_id in self.kb.find_id(text.strip()))

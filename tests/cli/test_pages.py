@@ -3,6 +3,7 @@
 Their files and models are made up here. A name of the model hub or of an installed model is the path of a folder, too.
 """
 
+import csv
 import re
 import shutil
 from pathlib import Path
@@ -14,6 +15,8 @@ import yaml
 
 import spacy_sapbert
 from spacy_sapbert.corpora.docbin import read_docbin
+from spacy_sapbert.corrections.correction import Correction, document_key
+from spacy_sapbert.corrections.corrections_file import CorrectionsFile
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 
 ROOT = Path(__file__).parents[2]
@@ -73,6 +76,34 @@ def test_assertion(tmp_path, monkeypatch, run_page):
     monkeypatch.chdir(tmp_path)
     run_page("assertion")
     assert spacy.load("PIPELINE").pipe_names[-2:] == ["sentencizer", "assertion_detector"]
+
+
+def test_corrections(tmp_path, monkeypatch, run_page):
+    monkeypatch.chdir(tmp_path)
+    run_page("corrections")
+    assert [one.text for doc in read_docbin(Path("reviewed.spacy")) for one in doc.ents] == ["heart attack"]
+    assert Path("names.tsv").read_text().splitlines()[1].startswith("y\theart attack\tD003324")
+
+
+def test_tutorial_review(tmp_path, monkeypatch, run_page):
+    monkeypatch.chdir(tmp_path)
+    text = "A boy with acute heart failure and a weak heart."
+    Path("notes").mkdir()
+    Path("notes/1.txt").write_text(text)
+    terms = {"DOID:4": "disease", "DOID:6000": "congestive heart failure", "DOID:114": "heart disease"}
+    names = {"DOID:6000": 'synonym: "heart failure" EXACT []\n'}
+    stanzas = [f"\n[Term]\nid: {one}\nname: {name}\n{names.get(one, '')}" for one, name in terms.items()]
+    Path("doid.obo").write_text("format-version: 1.2\n" + "".join(stanzas))
+    start = text.index("weak heart")
+    place = (document_key(text), start, start + len("weak heart"), "weak heart")
+    file = CorrectionsFile("corrections.db", create=True)
+    file.add_documents([("1.txt", text)], "notes")
+    file.add([Correction("add", "corpus", *place, ("DOID:114",), author="Ann")])
+    run_page("tutorial-review")
+    rows = {row["text"]: row["concept_id"] for row in csv.DictReader(Path("links.csv").open())}
+    assert rows == {"heart failure": "DOID:6000", "weak heart": "DOID:114"}
+    ents = spacy.load("better_linker")("The weak heart of another boy.").ents
+    assert [(ent.text, ent.kb_id_) for ent in ents] == [("weak heart", "DOID:114")]
 
 
 @pytest.mark.usefixtures("place")
