@@ -19,6 +19,8 @@ from .decisions import Decisions
 FORMAT = 1
 APPLICATION_ID = 0x73617043  # in the header of the file, so that no other database is taken for corrections
 _SECRET_BYTES = 18
+_LARGEST = (1 << 63) - 1  # number in SQLite
+_AT_ONCE = 500  # documents in memory
 PATIENCE = 10.0  # seconds to wait for another window that writes
 _SCHEMA = """
 CREATE TABLE documents (key TEXT PRIMARY KEY, doc_id TEXT NOT NULL, text TEXT NOT NULL) WITHOUT ROWID;
@@ -115,6 +117,8 @@ class CorrectionsFile:
         Raises:
             SapbertError: E374 the file cannot be written.
         """
+        if abs(number) > _LARGEST:
+            return False
         with self._writing() as db:
             update = "UPDATE corrections SET undone = ? WHERE id = ? AND undone = ''"
             return db.execute(update, (_now(), number)).rowcount == 1
@@ -162,9 +166,16 @@ class CorrectionsFile:
         return {number: self._correction(values) for number, *values in rows}
 
     def documents(self) -> Iterator[ReviewedDocument]:
-        """Yield the documents, sorted by key."""
-        with self._reading() as db:
-            yield from map(ReviewedDocument._make, db.execute("SELECT key, doc_id, text FROM documents ORDER BY key"))
+        """Yield the documents, sorted by key. Others may write to the file meanwhile."""
+        query = f"SELECT key, doc_id, text FROM documents WHERE key > ? ORDER BY key LIMIT {_AT_ONCE}"
+        last = ""
+        while True:
+            with self._reading() as db:
+                found = db.execute(query, (last,)).fetchall()
+            yield from map(ReviewedDocument._make, found)
+            if len(found) < _AT_ONCE:
+                return
+            last = found[-1][0]
 
     def links(self) -> Iterator[ProposedLink]:
         """Yield what a pipeline made of the mentions, sorted by document and place."""
@@ -243,15 +254,17 @@ class CorrectionsFile:
                     db.execute("ROLLBACK")
                     raise
                 db.execute("COMMIT")
-        except sqlite3.Error as error:
+        except (sqlite3.Error, OverflowError, UnicodeEncodeError) as error:  # a huge number, half a character
             raise SapbertError(Errors.E374.format(path=self.path, reason=error)) from error
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
         try:
-            address = f"{self.path.resolve().as_uri()}?mode=ro"
+            # not "ro", with which SQLite cannot take back what a killed window left unfinished
+            address = f"{self.path.resolve().as_uri()}?mode=rw"
             with closing(sqlite3.connect(address, uri=True, timeout=PATIENCE)) as db:
                 db.execute("PRAGMA trusted_schema = OFF")
+                db.execute("PRAGMA query_only = ON")
                 self._check(db)
                 yield db
         except sqlite3.Error as error:

@@ -95,15 +95,22 @@ class Decisions:
             text: Its text.
             label: Its label.
         """
-        key = text_key(text)
         rejected: frozenset[str] = frozenset()
-        for scope, places in zip(SCOPES, self._scopes_of(document, start, end), strict=True):
-            found = [one for place in places for one in self._found.get((scope, place, key), ()) if _fits(one, label)]
+        for found in self.corrections_of(document, start, end, text, label):
             decision = _latest(found)
+            one = decision.correction
+            if one is not None and rejected.isdisjoint(one.concept_ids):
+                return Decision(one, rejected | decision.rejected)
             rejected |= decision.rejected
-            if decision.correction is not None:
-                return decision._replace(rejected=rejected.difference(decision.correction.concept_ids))
         return Decision(None, rejected)
+
+    def corrections_of(
+        self, document: str, start: int, end: int, text: str, label: str = ""
+    ) -> Iterator[list[Correction]]:
+        """Yield the corrections of each scope that apply to a mention, the narrowest scope first. See `of`."""
+        key = text_key(text)
+        for scope, places in zip(SCOPES, self._scopes_of(document, start, end), strict=True):
+            yield [one for place in places for one in self._found.get((scope, place, key), ()) if _fits(one, label)]
 
     def added(self, document: str, text: str) -> list[Added]:
         """Return the mentions of a document that were missed: those added to it, and other places with an added text.
@@ -119,8 +126,10 @@ class Decisions:
         return sorted(place for place in found if self._is_mention(document, text, place))
 
     def _is_mention(self, document: str, text: str, place: Added) -> bool:
-        found = self.of(document, place.start, place.end, text[place.start : place.end], place.label)
-        return found.correction is not None and not found.is_no_mention
+        """Return whether an added text is still a mention: it is, also if its concept was rejected since."""
+        scopes = self.corrections_of(document, place.start, place.end, text[place.start : place.end], place.label)
+        said = ([one.action for one in found if one.action != REJECT] for found in scopes)
+        return next((actions[-1] != NO_MENTION for actions in said if actions), False)
 
     def _add_phrase(self, one: Correction) -> None:
         columns = word_columns(one.text)

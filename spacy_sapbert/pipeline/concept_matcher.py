@@ -214,11 +214,15 @@ class ConceptMatcher(FolderPipe):
         text = doc.text
         decisions, key = self._corrections_setting.decisions(self.kb), document_key(text)
         kept = [span for span in spans if not _is_none(span, decisions, key)]
-        added = [
-            doc.char_span(one.start, one.end, label=one.label or "CONCEPT", alignment_mode="expand")
-            for one in decisions.added(key, text)
-        ]
-        return kept, [span for span in added if span is not None]
+        # a mention that is known keeps what is known of it, unless the correction has another label
+        known = {(span.start, span.end): span for span in (*kept, *(doc.ents if self.spans_key is None else ()))}
+        added = []
+        for one in decisions.added(key, text):
+            span = doc.char_span(one.start, one.end, label=one.label or "CONCEPT", alignment_mode="expand")
+            if span is not None:
+                same = known.get((span.start, span.end), span)
+                added.append(same if one.label in ("", same.label_) else span)
+        return kept, added
 
     def set_corrections(self, corrections: Optional[str]) -> None:
         """Obey the corrections of a file from now on, as it is at the next use. None has no corrections."""

@@ -92,28 +92,33 @@ def name_lines(file: CorrectionsFile, counts: Counter[str]) -> Iterator[str]:
         file: The corrections.
         counts: Takes the counts of names, and of texts that are left out.
     """
+    decisions = file.decisions()
     by_text: dict[str, list[Correction]] = {}
     for one in file.corrections().values():
         by_text.setdefault(text_key(one.text), []).append(one)
     yield "\t".join(_HEADINGS) + "\n"
     for corrections in by_text.values():
-        reason = _reason_against(corrections)
+        reason = _reason_against(corrections, decisions)
         counts[reason or "names"] += 1
         if not reason:
-            last = [one for one in corrections if one.decides][-1]
+            last = [one for one in corrections if one.decides and one.concept_ids][-1]
             name = " ".join(last.text.split())
             yield "\t".join(("y", name, last.concept_ids[0], "", "", str(len(corrections)))) + "\n"
 
 
-def _reason_against(corrections: list[Correction]) -> str:
+def _reason_against(corrections: list[Correction], decisions: Decisions) -> str:
     """Return why a text does not become a name; empty if it does."""
     decided = {one.concept_ids for one in corrections if one.decides and one.concept_ids}
     if not decided:
         return "texts without a decided concept"
     if len(decided) > 1 or any(one.action == NO_MENTION and one.scope != OCCURRENCE for one in corrections):
         return "texts with different decisions"
-    if len(next(iter(decided))) > 1:
+    (ids,) = decided
+    if any(not decisions.of(*one[2:6], one.label).rejected.isdisjoint(ids) for one in corrections):
+        return "texts with different decisions"
+    if len(ids) > 1:
         return "composites"
-    if is_acronym(corrections[0].text) and not any(one.scope == EVERYWHERE and one.decides for one in corrections):
+    is_short = is_acronym(" ".join(corrections[0].text.split()))
+    if is_short and not any(one.scope == EVERYWHERE and one.decides and one.concept_ids for one in corrections):
         return "short forms that were not decided everywhere"
     return ""

@@ -75,14 +75,30 @@ def read_links(path: Path) -> Iterator[Record]:
                 yield _record(path, number, line)
 
 
+def _check(link: ProposedLink, text: str) -> None:
+    """Check the values of a mention.
+
+    Raises:
+        TypeError: One of them has another type.
+        ValueError: The mention is not in the text.
+    """
+    if not all(isinstance(one, str) for one in (link.text, link.label, *link.concept_ids)):
+        raise TypeError("a text, label or id is no text")
+    if not all(isinstance(one, (int, float)) for one in (link.probability or 0, link.score or 0)):
+        raise TypeError("a probability or score is no number")
+    if not link.text or link.start < 0 or text[link.start : link.end] != link.text:
+        raise ValueError(f"the text has no {link.text!r} at {link.start}")
+    text.encode()  # half a character, which no file can have
+
+
 def _record(path: Path, number: int, line: str) -> Record:
     try:
         record = parse_json(line)
         for name, kind in _NEEDED.items():
             if not isinstance(record[name], kind):
                 raise TypeError(f"{name} is no {kind.__name__}")
-        for _ in review_mentions(record):
-            pass  # has all that it needs
+        for one in review_mentions(record):
+            _check(one.link, record["text"])
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         reason = f"there is no {error}" if isinstance(error, KeyError) else str(error)
         raise SapbertError(Errors.E375.format(path=path, line=number, reason=reason)) from error

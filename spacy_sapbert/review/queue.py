@@ -96,6 +96,7 @@ class ReviewQueue:
             key: len({self.mentions[number].link.label for number in numbers}) for key, numbers in self._numbers.items()
         }
         self._corrections: dict[int, Correction] = {}
+        self._corpora: Mapping[str, Collection[str]] = {}
         self._decisions = Decisions([], {})
         self._decided: dict[int, Decision] = {}
         self._disagreeing: list[int] = []
@@ -113,7 +114,9 @@ class ReviewQueue:
             for number, one in before.items()
             if number not in after
         }
-        self._corrections = dict(corrections)
+        if corpora != self._corpora:  # corrections can hold in other documents now
+            changed = set(self._numbers)
+        self._corrections, self._corpora = dict(corrections), corpora
         self._decisions = Decisions(corrections.values(), corpora)
         for key in changed:
             for number in self._numbers.get(key, ()):

@@ -75,7 +75,7 @@ def _precision(decided: Sequence[tuple[ProposedLink, Decision]]) -> list[dict[st
 
 def _sureness(link: ProposedLink) -> float:
     sureness = link.score if link.probability is None else link.probability
-    return sureness or 0.0
+    return max(sureness or 0.0, 0.0)
 
 
 def _most_corrected(decided: Sequence[tuple[ProposedLink, Decision]]) -> list[dict[str, Any]]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
-from ..corrections.correction import ACCEPT, ADD, CORPUS, REJECT, REPLACE, Correction
+from ..corrections.correction import ACCEPT, ADD, CORPUS, REJECT, REPLACE, Correction, ProposedLink
 from ..corrections.corrections_file import CorrectionsFile
 from ..corrections.decisions import Decision, Decisions
 from ..errors import Errors, SapbertError
@@ -198,7 +198,8 @@ class ReviewSession:
         Raises:
             SapbertError: As for `decide`; E371 also for a place outside the text.
         """
-        text = self._texts.get(document, "")[max(start, 0) : max(end, 0)]
+        whole = self._texts.get(document, "")
+        text = whole[start:end] if 0 <= start < end <= len(whole) else ""
         return self._write(ADD, scope, document, start, end, text, self._known(concept_ids), label, comment)
 
     def undo(self, number: int) -> bool:
@@ -272,7 +273,7 @@ class ReviewSession:
             "links": [self._link(link) for link in one.entity["links"]],
             "candidates": self._alternatives(one),
             "linked": list(one.link.concept_ids),
-            "decision": self._decision(self.queue.decision(number)),
+            "decision": self._decision(one.link, self.queue.decision(number)),
             "disagrees": self.queue.disagrees(number),
             **self._pieces(one, number),
         }
@@ -397,16 +398,15 @@ class ReviewSession:
         mark = {"number": number, "color": self._colors[link.label], "state": state, "linked": bool(link.concept_ids)}
         return link.start, link.end, mark
 
-    def _decision(self, decision: Decision | None) -> dict[str, Any] | None:
-        """Return the correction that decided a mention."""
+    def _decision(self, link: ProposedLink, decision: Decision | None) -> dict[str, Any] | None:
+        """Return the correction that decided a mention; the latest one, if several rejected its concepts."""
         if decision is None:
             return None
-        matching = (
-            (number, one)
-            for number, one in reversed(self._corrections.items())
-            if one is decision.correction
-            or (decision.correction is None and one.action == REJECT and decision.rejected.issuperset(one.concept_ids))
-        )
+        deciding = {id(decision.correction)}
+        if decision.correction is None:
+            applying = chain.from_iterable(self._decisions.corrections_of(*link[:5]))
+            deciding = {id(one) for one in applying if one.action == REJECT}
+        matching = ((number, one) for number, one in reversed(self._corrections.items()) if id(one) in deciding)
         return next((self._said(number, one) for number, one in matching), None)
 
     def _said(self, number: int, one: Correction) -> dict[str, Any]:

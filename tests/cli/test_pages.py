@@ -100,7 +100,8 @@ def test_tutorial_review(tmp_path, monkeypatch, run_page):
     file.add_documents([("1.txt", text)], "notes")
     file.add([Correction("add", "corpus", *place, ("DOID:114",), author="Ann")])
     run_page("tutorial-review")
-    rows = {row["text"]: row["concept_id"] for row in csv.DictReader(Path("links.csv").open())}
+    lines = Path("links.csv").read_text().splitlines()
+    rows = {row["text"]: row["concept_id"] for row in csv.DictReader(lines)}
     assert rows == {"heart failure": "DOID:6000", "weak heart": "DOID:114"}
     ents = spacy.load("better_linker")("The weak heart of another boy.").ents
     assert [(ent.text, ent.kb_id_) for ent in ents] == [("weak heart", "DOID:114")]

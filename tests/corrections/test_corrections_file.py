@@ -1,4 +1,5 @@
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -7,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from spacy_sapbert.corrections import corrections_file
-from spacy_sapbert.corrections.correction import Correction, document_key
+from spacy_sapbert.corrections.correction import Correction, ProposedLink, document_key
 from spacy_sapbert.corrections.corrections_file import CorrectionsFile
 from spacy_sapbert.errors import SapbertError
 
@@ -169,3 +170,108 @@ def test_a_file_that_is_read_only(file):
     file.path.chmod(0o400)
     with pytest.raises(SapbertError, match="E374"):
         file.add([COLD])
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everything")
+def test_a_folder_that_is_read_only(file):
+    file.path.parent.chmod(0o500)
+    try:
+        with pytest.raises(SapbertError, match="E374"):
+            file.check_writable()
+        assert file.corrections() == {}
+    finally:
+        file.path.parent.chmod(0o700)
+
+
+def test_checking_whether_it_can_be_written(file, monkeypatch):
+    file.check_writable()
+    monkeypatch.setattr(corrections_file, "PATIENCE", 0.05)
+    with sqlite3.connect(file.path, isolation_level=None) as db:
+        db.execute("BEGIN IMMEDIATE")
+        with pytest.raises(SapbertError, match=r"E374.*locked"):
+            file.check_writable()
+        assert file.corrections() == {}  # it can be read
+        db.execute("ROLLBACK")
+    file.check_writable()
+    assert file.state == (0, 0)
+
+
+def test_a_window_was_killed_in_the_middle_of_a_write(file, tmp_path):
+    file.add([COLD._replace(comment="y" * 500)] * 300)
+    (tmp_path / "left").mkdir()
+    db = sqlite3.connect(file.path, isolation_level=None)
+    db.execute("PRAGMA cache_size = 1")  # so that it writes before the end
+    db.execute("BEGIN IMMEDIATE")
+    db.execute("UPDATE corrections SET comment = 'z'")
+    for path in tmp_path.glob("c.db*"):
+        shutil.copy(path, tmp_path / "left")
+    db.execute("ROLLBACK")
+    db.close()
+    assert (tmp_path / "left" / "c.db-journal").exists()
+    left = CorrectionsFile(tmp_path / "left" / "c.db")
+    assert {one.comment for one in left.corrections().values()} == {"y" * 500}
+
+
+def test_documents_can_be_read_while_others_write(file, monkeypatch):
+    monkeypatch.setattr(corrections_file, "PATIENCE", 0.05)
+    monkeypatch.setattr(corrections_file, "_AT_ONCE", 2)
+    keys = file.add_documents([(str(number), f"text {number}") for number in range(5)], "notes")
+    found = []
+    for one in file.documents():
+        found.append(one.key)
+        file.add([COLD])
+    assert found == sorted(keys)
+    assert len(file.corrections()) == 5
+
+
+def test_links(file):
+    one = ProposedLink(KEY, 9, 12, "flu", "Disease", ("D1", "D2"), 0.25, 0.5)
+    other = ProposedLink(KEY, 0, 4, "cold")
+    file.set_links([KEY, "k2"], [one, other, one._replace(document="k2")])
+    assert list(file.links()) == [other, one, one._replace(document="k2")]
+    file.set_links([KEY], [other])  # the other document keeps its own
+    assert list(file.links()) == [other, one._replace(document="k2")]
+    file.set_links([KEY, "k2"], [])
+    assert list(file.links()) == []
+
+
+def test_the_secret(file, tmp_path):
+    other = CorrectionsFile(tmp_path / "other.db", create=True)
+    file.add([COLD])
+    assert file.secret == CorrectionsFile(file.path, create=True).secret != other.secret
+    assert len(file.secret) == 24
+    file.copy(tmp_path / "copy.db")
+    assert CorrectionsFile(tmp_path / "copy.db").secret != file.secret
+
+
+def test_the_state_changes_with_each_correction_of_any_window(file):
+    other, states = CorrectionsFile(file.path), [file.state]
+    for change in (
+        lambda: other.add([COLD]),
+        lambda: file.add([COLD]),
+        lambda: other.undo(1),
+        lambda: other.add([COLD]),
+        lambda: file.undo(2),
+    ):
+        change()
+        states.append(file.state)
+    assert len(set(states)) == len(states)
+    assert not file.undo(2)
+    assert file.state == other.state == states[-1]
+
+
+def test_values_that_cannot_be_written(file):
+    for wrong in ({"text": "a\ud800"}, {"end": 10**30}):
+        with pytest.raises(SapbertError, match="E374"):
+            file.add([COLD, COLD._replace(**wrong)])
+    with pytest.raises(SapbertError, match="E374"):
+        file.add_documents([("1", "a\ud800")], "notes")
+    assert not file.undo(10**30)
+    assert file.corrections() == {}
+
+
+@pytest.mark.parametrize("name", ["a?mode=memory.db", "a#b.db", "a%41.db", "ä b.db"])
+def test_names_with_signs_of_an_address(tmp_path, name):
+    CorrectionsFile(tmp_path / name, create=True).add([COLD])
+    assert os.listdir(tmp_path) == [name]
+    assert len(CorrectionsFile(tmp_path / name).corrections()) == 1

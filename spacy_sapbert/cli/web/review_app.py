@@ -7,14 +7,16 @@ import hmac
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, cast
 
 from fastapi import APIRouter, FastAPI, HTTPException, Request
+from fastapi.exceptions import RequestValidationError
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from pydantic import BaseModel, Field
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import HTMLResponse, JSONResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ...errors import SapbertError
 from ...io.html import LOOK
@@ -65,15 +67,42 @@ def make_review_app(session: ReviewSession, *, hosts: Sequence[str] = LOCAL_HOST
         hosts: The host names that requests may use; `["*"]` allows any.
     """
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
+    pages = _Pages(session)
+    app.include_router(pages.router)
+    app.add_middleware(_SecretCheck, secret=session.file.secret)
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts), www_redirect=False)
     app.add_middleware(StrictHeaders)
-    app.include_router(_Pages(session).router)
     app.add_exception_handler(SapbertError, _refuse)
+    app.add_exception_handler(RequestValidationError, _refuse_malformed)
     return app
+
+
+class _SecretCheck:
+    """Knows no address that does not begin with the secret, before anything else of a request is read."""
+
+    def __init__(self, app: ASGIApp, secret: str) -> None:
+        self.app = app
+        self._secret = secret.encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan" or hmac.compare_digest(_first_part(scope["path"]), self._secret):
+            await self.app(scope, receive, send)
+        else:
+            await JSONResponse({"error": "Not Found"}, 404)(scope, receive, send)
+
+
+def _first_part(path: str) -> bytes:
+    return path.split("/")[1].encode("utf-8", "surrogatepass") if "/" in path else b""
 
 
 async def _refuse(request: Request, error: Exception) -> JSONResponse:
     return JSONResponse({"error": str(error)}, 400)
+
+
+async def _refuse_malformed(request: Request, error: Exception) -> JSONResponse:
+    # without the values, which may be none that JSON can hold
+    places = {".".join(map(str, one["loc"])) for one in cast(RequestValidationError, error).errors()}
+    return JSONResponse({"error": f"The request is malformed: {sorted(places)!a}"}, 422)
 
 
 class _Pages:
@@ -81,7 +110,6 @@ class _Pages:
 
     def __init__(self, session: ReviewSession) -> None:
         self.session = session
-        self._secret = session.file.secret
         self._worker = ThreadPoolExecutor(max_workers=1)
         labels = [(label, display_label(label), session.color(label)) for label in session.labels]
         self._page = _render(labels=labels, author=session.author)
@@ -98,24 +126,23 @@ class _Pages:
         ):
             self.router.add_api_route(path, answer, methods=[method])
 
-    async def page(self, secret: str) -> HTMLResponse:
-        self._check(secret)
+    async def page(self) -> HTMLResponse:
         return HTMLResponse(self._page, headers={CSP: POLICY})
 
-    async def next(self, secret: str, window: str, later: int | None = None) -> dict[str, Any]:
-        self._check(secret, later)
+    async def next(self, window: str, later: int | None = None) -> dict[str, Any]:
+        self._check(later)
         return await self._work(lambda: self._next(window, later))
 
-    async def mention(self, secret: str, number: int, window: str) -> dict[str, Any]:
-        self._check(secret, number)
+    async def mention(self, number: int, window: str) -> dict[str, Any]:
+        self._check(number)
         return await self._work(lambda: self._shown(number, window))
 
-    async def decide(self, secret: str, number: int, window: str, sent: Decision) -> Any:
-        self._check(secret, number)
+    async def decide(self, number: int, window: str, sent: Decision) -> Any:
+        self._check(number)
         return await self._work(lambda: self._decide(number, window, sent))
 
-    async def add(self, secret: str, number: int, window: str, sent: Addition) -> dict[str, Any]:
-        self._check(secret, number)
+    async def add(self, number: int, window: str, sent: Addition) -> dict[str, Any]:
+        self._check(number)
 
         def add() -> dict[str, Any]:
             made = self.session.add(**sent.model_dump())
@@ -123,8 +150,7 @@ class _Pages:
 
         return await self._work(add)
 
-    async def undo(self, secret: str, number: int, window: str) -> dict[str, Any]:
-        self._check(secret)
+    async def undo(self, number: int, window: str) -> dict[str, Any]:
 
         def undo() -> dict[str, Any]:
             mention = self.session.mention_of(number)
@@ -134,23 +160,20 @@ class _Pages:
 
         return await self._work(undo)
 
-    async def search(self, secret: str, text: str, by: Literal["name", "meaning"]) -> dict[str, Any]:
-        self._check(secret)
+    async def search(self, text: str, by: Literal["name", "meaning"]) -> dict[str, Any]:
         found = await self._work(lambda: self.session.search(text[:MAX_QUERY], by_meaning=by == "meaning"))
         return {"concepts": found}
 
-    async def concept(self, secret: str, id: str) -> dict[str, Any]:
-        self._check(secret)
+    async def concept(self, id: str) -> dict[str, Any]:
         return await self._work(lambda: self.session.concept(id))
 
-    def _check(self, secret: str, number: int | None = 0) -> None:
-        """Check the address.
+    def _check(self, number: int | None) -> None:
+        """Check that there is such a mention.
 
         Raises:
-            HTTPException: 404 the secret is wrong, or there is no such mention.
+            HTTPException: 404 there is none.
         """
-        is_known = number is None or 0 <= number < len(self.session.queue.mentions)
-        if not hmac.compare_digest(secret.encode(), self._secret.encode()) or not is_known:
+        if number is not None and not 0 <= number < len(self.session.queue.mentions):
             raise HTTPException(404)
 
     async def _work(self, work: Callable[[], Result]) -> Result:
