@@ -29,7 +29,7 @@ from spacy_sapbert.corpora.document_ids import DocumentIds
 from spacy_sapbert.corpora.reader import read_corpus
 from spacy_sapbert.corrections.correction import Correction, document_key
 from spacy_sapbert.corrections.corrections_file import CorrectionsFile
-from spacy_sapbert.corrections.decisions import Decisions
+from spacy_sapbert.corrections.decisions import Added, Decisions
 from spacy_sapbert.io.documents import InputDocument, Problems
 from spacy_sapbert.io.pipelines import LinkingPipeline
 from spacy_sapbert.io.records import record_of
@@ -75,14 +75,16 @@ class Documents:
         rows = {key: row for row, key in enumerate(self.texts)}
         counts = np.zeros((len(rows), 1, 3))
         predicted: Gold = {}
-        for one in self.mentions:
-            ids = decided_ids(one, decisions)
+        added = {key: decisions.added(key, text) for key, text in self.texts.items()}
+        for mention in self.mentions:
+            link = mention.link
+            ids = decided_ids(mention, decisions, added[link.document])
             if ids:
-                predicted[one.link.document, one.link.start, one.link.end] = ids
+                predicted[link.document, link.start, link.end] = ids
         for key, text in self.texts.items():
-            for added in decisions.added(key, text):
-                found = decisions.of(key, added.start, added.end, text[added.start : added.end], added.label)
-                predicted[key, added.start, added.end] = tuple(sorted(found.concept_ids or ()))
+            for one in added[key]:
+                found = decisions.of(key, one.start, one.end, text[one.start : one.end], one.label)
+                predicted[key, one.start, one.end] = tuple(sorted(found.concept_ids or ()))
         for place, ids in predicted.items():
             counts[rows[place[0]], 0] += (self.gold.get(place) == ids, 1, 0)
         for place, ids in self.gold.items():
@@ -90,8 +92,8 @@ class Documents:
         return counts
 
 
-def decided_ids(mention: ReviewMention, decisions: Decisions) -> tuple[str, ...]:
-    found = decision_of(mention.link, decisions)
+def decided_ids(mention: ReviewMention, decisions: Decisions, added: Sequence[Added]) -> tuple[str, ...]:
+    found = decision_of(mention.link, decisions, added)
     if found is None:
         return tuple(sorted(mention.link.concept_ids))
     if found.is_no_mention:
@@ -118,8 +120,8 @@ class Reviewer:
         place = (link.document, link.start, link.end)
         gold = self.documents.gold.get(place)
         if gold is None:
-            yield Correction("no_mention", scope, *place, link.text)
-            yield from self._others(mention, scope)
+            longer = list(self._others(mention, scope))
+            yield from longer or [Correction("no_mention", scope, *place, link.text)]
         elif not gold:
             if mention.best:
                 yield Correction("reject", scope, *place, link.text, mention.best)
@@ -235,10 +237,10 @@ def main() -> None:
     reviewer = Reviewer(reviewed, partial(scope_of, policy=args.scope))
     orders = {**ORDERS, **{f"random-{seed}": shuffled(seed) for seed in range(3)}}
     made: dict[str, dict[int, Correction]] = {name: {} for name in orders}
-    result: dict[str, Any] = {
-        name: review(ReviewQueue(reviewed.mentions, order), reviewer, args.corrections, measure, made[name])
-        for name, order in orders.items()
-    }
+    result: dict[str, Any] = {}
+    for name, order in orders.items():
+        queue = ReviewQueue(reviewed.mentions, order, reviewed.texts)
+        result[name] = review(queue, reviewer, args.corrections, measure, made[name])
     if args.retrain:
         for name in ("expected-errors", "random-0"):
             again = retrained(args, reviewed, made[name], linking)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from ..corrections.correction import EVERYWHERE, NO_MENTION, OCCURRENCE, Correction, ProposedLink, text_key
+from ..corrections.correction import ADD, EVERYWHERE, NO_MENTION, OCCURRENCE, Correction, ProposedLink, text_key
 from ..corrections.corrections_file import CorrectionsFile
 from ..corrections.decisions import Decisions
 from ..text.words import is_acronym
@@ -31,12 +31,18 @@ def reviewed_documents(
         complete: Leave out documents with an undecided mention, which an NER would learn to overlook.
     """
     decisions = file.decisions()
-    links: dict[str, list[ProposedLink]] = {}
+    links: dict[str, dict[tuple[int, int], ProposedLink]] = {}
+    # a correction from Python can be about a mention that no pipeline has proposed
+    for one in file.corrections().values():
+        if one.action != ADD:
+            corrected = ProposedLink(one.document, one.start, one.end, one.text, one.label)
+            links.setdefault(one.document, {})[one.start, one.end] = corrected
     for link in file.links():
-        links.setdefault(link.document, []).append(link)
+        links.setdefault(link.document, {})[link.start, link.end] = link
     for document in file.documents():
-        mentions, undecided = _mentions(document.key, document.text, links.get(document.key, []), decisions)
-        if not mentions and undecided == len(links.get(document.key, [])):
+        known = [link for link in links.get(document.key, {}).values() if _fits(link, document.text)]
+        mentions, undecided = _mentions(document.key, document.text, known, decisions)
+        if not mentions and undecided == len(known):
             counts["documents without a correction"] += 1
         elif complete and undecided:
             counts["incomplete documents left out"] += 1
@@ -49,18 +55,23 @@ def _mentions(key: str, text: str, links: list[ProposedLink], decisions: Decisio
     """Return the decided mentions of a document, and the number of undecided ones."""
     found: dict[tuple[int, int], Mention] = {}
     undecided = 0
+    added = decisions.added(key, text)
     for link in links:
-        decision = decision_of(link, decisions)
+        decision = decision_of(link, decisions, added)
         if decision is None:
             undecided += 1
         elif not decision.is_no_mention:
             ids = decision.concept_ids or ()
-            found[link.start, link.end] = Mention(link.start, link.end, link.text, link.label, ids)
-    for start, end, label in decisions.added(key, text):
+            found[link.start, link.end] = Mention(link.start, link.end, link.text, link.label or DEFAULT_LABEL, ids)
+    for start, end, label in added:
         decision = decisions.of(key, start, end, text[start:end], label)
         ids = decision.concept_ids or ()
         found.setdefault((start, end), Mention(start, end, text[start:end], label or DEFAULT_LABEL, ids))
     return list(found.values()), undecided
+
+
+def _fits(link: ProposedLink, text: str) -> bool:
+    return text[link.start : link.end] == link.text
 
 
 def mention_records(documents: Iterator[AnnotatedDocument]) -> Iterator[dict[str, Any]]:

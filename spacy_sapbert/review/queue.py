@@ -6,11 +6,13 @@ from collections.abc import Callable, Collection, Container, Iterable, Mapping, 
 from itertools import chain
 from typing import NamedTuple
 
-from ..corrections.correction import Correction, ProposedLink, text_key
-from ..corrections.decisions import Decision, Decisions
+from ..corrections.correction import ADD, NO_MENTION, OCCURRENCE, Correction, ProposedLink, text_key
+from ..corrections.decisions import Added, Decision, Decisions
 from .mentions import ReviewMention
 
 Group = Sequence[ReviewMention]
+COVERED = Decision(Correction(NO_MENTION, OCCURRENCE, "", 0, 1, "an added mention takes its place"), frozenset())
+"""What holds for a mention that an added one overlaps."""
 LEAST_DOUBT = 0.01
 """No link is surer than this, so that frequent texts come before rare ones among links that seem sure."""
 UNLINKED_DOUBT = 0.5
@@ -80,14 +82,24 @@ class ReviewQueue:
     Args:
         mentions: The mentions, in the order of the documents.
         order: Where a group stands; the least value comes first.
+        texts: The texts of the documents, by key. An added mention takes the place of those that it overlaps.
     """
 
-    def __init__(self, mentions: Iterable[ReviewMention], order: Callable[[Group], float] = by_expected_errors) -> None:
+    def __init__(
+        self,
+        mentions: Iterable[ReviewMention],
+        order: Callable[[Group], float] = by_expected_errors,
+        texts: Mapping[str, str] | None = None,
+    ) -> None:
         self.mentions = list(mentions)
+        self._texts = dict(texts or {})
+        self._added: dict[str, list[Added]] = {}
+        self._of_document: dict[str, list[int]] = {}
         self._numbers: dict[str, list[int]] = {}
         groups: dict[tuple[object, ...], list[int]] = {}
         for number, one in enumerate(self.mentions):
             self._numbers.setdefault(one.text_key, []).append(number)
+            self._of_document.setdefault(one.link.document, []).append(number)
             groups.setdefault((one.text_key, one.link.label, one.best), []).append(number)
         self._group_of = {number: numbers for numbers in groups.values() for number in numbers}
         ranked = sorted(groups.values(), key=lambda numbers: order([self.mentions[number] for number in numbers]))
@@ -114,13 +126,18 @@ class ReviewQueue:
             for number, one in before.items()
             if number not in after
         }
+        additions = [*self._corrections.values(), *corrections.values()]
+        added = changed.intersection(text_key(one.text) for one in additions if one.action == ADD)
+        documents = self._with_one_of(added)
         if corpora != self._corpora:  # corrections can hold in other documents now
-            changed = set(self._numbers)
+            changed, documents = set(self._numbers), set(self._texts)
         self._corrections, self._corpora = dict(corrections), corpora
         self._decisions = Decisions(corrections.values(), corpora)
-        for key in changed:
-            for number in self._numbers.get(key, ()):
-                self._decide(number)
+        for key in documents:
+            self._added[key] = self._decisions.added(key, self._texts[key])
+        numbers = {number for key in changed for number in self._numbers.get(key, ())}
+        for number in numbers.union(*(self._of_document.get(key, ()) for key in documents)):
+            self._decide(number)
         chosen: dict[str, set[tuple[str, ...]]] = {}
         for one in corrections.values():
             if one.decides:
@@ -153,6 +170,10 @@ class ReviewQueue:
         """Return the numbers of all mentions with the same text, label and concepts, in the order of the documents."""
         return self._group_of[number]
 
+    def of_document(self, document: str) -> Sequence[int]:
+        """Return the numbers of the mentions of a document, by its key."""
+        return self._of_document.get(document, ())
+
     def needs_label(self, number: int) -> bool:
         """Return whether the text has several labels, so that a correction must name the label that it holds for."""
         return self._labels[self.mentions[number].text_key] > 1
@@ -163,19 +184,36 @@ class ReviewQueue:
         open_groups = {id(self._group_of[number]) for number in self._order if number not in self._decided}
         return Progress(len(self._decided), len(self.mentions), len(open_groups))
 
+    def _with_one_of(self, keys: Collection[str]) -> set[str]:
+        """Return the keys of the documents that can contain one of these texts."""
+        if not keys:
+            return set()
+        wanted = [key.casefold() for key in keys]
+        folded = ((document, " ".join(text.split()).casefold()) for document, text in self._texts.items())
+        return {document for document, text in folded if any(key in text for key in wanted)}
+
     def _decide(self, number: int) -> None:
-        found = decision_of(self.mentions[number].link, self._decisions)
+        link = self.mentions[number].link
+        found = decision_of(link, self._decisions, self._added.get(link.document, ()))
         if found:
             self._decided[number] = found
         else:
             self._decided.pop(number, None)
 
 
-def decision_of(link: ProposedLink, decisions: Decisions) -> Decision | None:
+def decision_of(link: ProposedLink, decisions: Decisions, added: Iterable[Added] = ()) -> Decision | None:
     """Return what decisions say about a mention; None if they leave it open.
 
     A mention is also decided if all its concepts were rejected. Without a link, the best candidate is one of them.
+
+    Args:
+        link: The mention.
+        decisions: The decisions.
+        added: The mentions that were added to its document. One that overlaps this mention takes its place.
     """
+    place = link.start, link.end
+    if any(one.start < link.end and link.start < one.end and (one.start, one.end) != place for one in added):
+        return COVERED
     found = decisions.of(link.document, link.start, link.end, link.text, link.label)
     is_rejected = bool(found.rejected) and found.rejected.issuperset(link.concept_ids)
     return found if found.correction or is_rejected else None

@@ -34,7 +34,9 @@ def review_report(file: CorrectionsFile) -> dict[str, Any]:
     corrections = list(file.corrections().values())
     corpora = file.corpora()
     decisions = Decisions(corrections, corpora)
-    decided = [(link, found) for link in file.links() if (found := decision_of(link, decisions))]
+    added = {one.key: decisions.added(one.key, one.text) for one in file.documents()}
+    found = ((link, decision_of(link, decisions, added.get(link.document, ()))) for link in file.links())
+    decided = [(link, decision) for link, decision in found if decision]
     authors = sorted({one.author for one in corrections})
     by_author = {author: Decisions((one for one in corrections if one.author == author), corpora) for author in authors}
     return {

@@ -17,7 +17,7 @@ from ..io.pipelines import LinkingPipeline
 from ..io.records import snippet
 from ..kb.search import search_names
 from .mentions import Record, ReviewMention, review_mentions
-from .queue import Group, ReviewQueue, by_expected_errors
+from .queue import COVERED, Group, ReviewQueue, by_expected_errors
 
 CANDIDATES = 9  # one digit key each
 EXAMPLES = 6
@@ -70,10 +70,7 @@ class ReviewSession:
         self._later: dict[str, set[int]] = {}
         self._state: tuple[int, int] | None = None
         mentions = list(self._read(records, corpus))
-        self.queue = ReviewQueue(mentions, order)
-        self._of_document: dict[str, list[int]] = {}
-        for number, one in enumerate(mentions):
-            self._of_document.setdefault(one.link.document, []).append(number)
+        self.queue = ReviewQueue(mentions, order, self._texts)
         self.labels = sorted({one.link.label for one in mentions if one.link.label})
         self._check_vocabulary()
         self.refresh()
@@ -213,7 +210,7 @@ class ReviewSession:
     def mention_of(self, number: int) -> int | None:
         """Return the mention that a correction was made at; None if there is none at its place, or no correction."""
         one = self._corrections.get(number)
-        found = self._of_document.get(one.document, ()) if one else ()
+        found = self.queue.of_document(one.document) if one else ()
         links = ((other, self.queue.mentions[other].link) for other in found)
         return next((other for other, link in links if one and (link.start, link.end) == (one.start, one.end)), None)
 
@@ -376,7 +373,7 @@ class ReviewSession:
     def _marks(self, one: ReviewMention, number: int) -> list[tuple[int, int, dict[str, Any]]]:
         """Return the marks of a document that do not overlap: this mention first, then the longest, by place."""
         link = one.link
-        others = sorted(self._of_document[link.document], key=lambda other: self._place(other, number))
+        others = sorted(self.queue.of_document(link.document), key=lambda other: self._place(other, number))
         marks = [self._mark(other) for other in others]
         added = self._decisions.added(link.document, self._texts[link.document])
         marks += [(each.start, each.end, {"color": self._colors[each.label], "state": "added"}) for each in added]
@@ -402,6 +399,8 @@ class ReviewSession:
         """Return the correction that decided a mention; the latest one, if several rejected its concepts."""
         if decision is None:
             return None
+        if decision is COVERED:
+            return {"number": None, "action": "covered"}
         deciding = {id(decision.correction)}
         if decision.correction is None:
             applying = chain.from_iterable(self._decisions.corrections_of(*link[:5]))

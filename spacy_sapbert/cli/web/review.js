@@ -91,8 +91,9 @@ function showProgress(progress) {
 }
 
 function described(one) {
-  const words = { accept: "accepted", replace: "replaced", reject: "rejected", no_mention: "not a mention", add: "added" };
+  const words = { accept: "accepted", replace: "replaced", reject: "rejected", no_mention: "not a mention", add: "added", covered: "an added mention takes its place" };
   const concepts = one.concepts.map((concept) => `${concept.name} (${concept.id})`).join(" + ");
+  if (one.action === "covered") return words.covered;
   const by = one.author ? ` by ${one.author}` : "";
   const where = { occurrence: "this place", corpus: "these documents", everywhere: "everywhere" }[one.scope];
   const when = new Date(one.date).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" });
