@@ -16,7 +16,7 @@ from .queue import decision_of
 
 DEFAULT_LABEL = "CONCEPT"
 """The label of an added mention to which nobody gave one."""
-_NO_LINK = {
+_NO_LINK: dict[str, Any] = {
     **dict.fromkeys(("name", "preferred_name", "score", "probability", "long_form", "reason", "tie"), None),
     **dict.fromkeys(("runner_up", "rejected"), None),
     "types": [],
