@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 PAGE = "page"
 _SECONDS_TO_END = 3
+_CORPORA = (OutputFormat.pubtator, OutputFormat.bioc, OutputFormat.biocjson)
 _SOURCE_HELP = "Pipeline that links the documents: a folder or package. Or the JSON lines that `link` wrote."
 _PIPELINE_HELP = "With the JSON lines of `link`: the pipeline that made them. The page searches its vocabulary."
 
@@ -123,6 +124,7 @@ def page(
 
     console = stderr_console()
     reading = ReadOptions(format, text_column, id_column, title_column, encoding, gold, join_passages)
+    _check_source(source, inputs or [], pipeline)
     file = CorrectionsFile(corrections, create=True)
     file.check_writable()
     with listen(host, port) as listening:
@@ -197,6 +199,17 @@ def report(corrections: Corrections) -> None:
 # --- the page
 
 
+def _check_source(source: str, inputs: list[Path], pipeline: str | None) -> None:
+    """Check the arguments, before a file is made.
+
+    Raises:
+        SapbertError: E379 documents or the pipeline are missing.
+    """
+    is_links = Path(source).is_file()
+    if is_links != (pipeline is not None) or is_links == bool(inputs):
+        raise SapbertError(Errors.E379)
+
+
 def _linked(
     source: str,
     inputs: list[Path],
@@ -206,17 +219,10 @@ def _linked(
     batch_size: int | None,
     n_process: int,
 ) -> tuple[LinkingPipeline, Iterable[Record]]:
-    """Return the pipeline and the records to review.
-
-    Raises:
-        SapbertError: E379 documents or the pipeline are missing.
-    """
+    """Return the pipeline and the records to review."""
     from ..io.pipelines import LinkingPipeline
     from ..review.mentions import read_links
 
-    is_links = Path(source).is_file()
-    if is_links != (pipeline is not None) or is_links == bool(inputs):
-        raise SapbertError(Errors.E379)
     if pipeline is not None:
         return LinkingPipeline(pipeline, problems), read_links(Path(source))
     sources = with_formats(inputs, reading.format, reading)
@@ -273,9 +279,10 @@ def _write_corpus(documents: Iterator[Any], output: Path, lang: str) -> None:
         return
     from ..io.outputs import write_records
 
-    format = output_format(output)
-    if format not in (OutputFormat.pubtator, OutputFormat.bioc, OutputFormat.biocjson):
-        raise SapbertError(Errors.E551.format(path=output, endings=".spacy, .pubtator, .xml, .json"))
+    format = OutputFormat.biocjson if output.suffix == ".json" else output_format(output)
+    if format not in _CORPORA:
+        formats = ", ".join(one.value for one in _CORPORA)
+        raise SapbertError(Errors.E551.format(path=output, endings=".spacy, .pubtator, .xml, .json", formats=formats))
     write_records(mention_records(documents), format, output)
 
 

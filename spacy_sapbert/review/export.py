@@ -9,12 +9,21 @@ from typing import Any
 from ..corrections.correction import ADD, EVERYWHERE, NO_MENTION, OCCURRENCE, Correction, ProposedLink, text_key
 from ..corrections.corrections_file import CorrectionsFile
 from ..corrections.decisions import Decisions
+from ..io.records import snippet
 from ..text.words import is_acronym
 from ..types import AnnotatedDocument, Mention
 from .queue import decision_of
 
 DEFAULT_LABEL = "CONCEPT"
 """The label of an added mention to which nobody gave one."""
+_NO_LINK: dict[str, Any] = {
+    **dict.fromkeys(("name", "preferred_name", "score", "probability", "long_form", "reason", "tie"), None),
+    **dict.fromkeys(("runner_up", "rejected"), None),
+    "types": [],
+    "reasons": [],
+    "split": False,
+}
+"""The values of a link that a decision does not have."""
 _HEADINGS = ("keep", "name", "id", "matched_name", "similarity", "occurrences")
 
 
@@ -83,10 +92,11 @@ def mention_records(documents: Iterator[AnnotatedDocument]) -> Iterator[dict[str
                 "end": one.end,
                 "text": one.text,
                 "label": one.label,
+                "snippet": snippet(document.text, one.start, one.end),
                 "assertion": [],
                 "kb_id": "|".join(one.ids),
                 "kb_ents": [],
-                "links": [{"concept_id": each, "split": False, "text": one.text} for each in one.ids],
+                "links": [{**_NO_LINK, "concept_id": each, "text": one.text} for each in one.ids],
             }
             for one in document.mentions
         ]

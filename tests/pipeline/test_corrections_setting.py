@@ -113,3 +113,50 @@ def test_a_damaged_file_is_told(make, file):
         db.execute("UPDATE corrections SET action = 'x'")
     with pytest.raises(Exception, match="E372"):
         linked(make(file.path))
+
+
+def test_an_added_mention_wins_over_a_longer_match(make, file):
+    text = "A common cold."
+    assert linked(make(None), text) == {"common cold": "D003139"}
+    file.add([correction("add", "cold", "D003080", of=text, label="Phenomenon")])
+    assert linked(make(file.path), text) == {"cold": "D003080"}
+
+
+def with_entity(nlp, text, start, end, label):
+    doc = nlp.make_doc(text)
+    doc.ents = [doc.char_span(start, end, label=label)]
+    return [(ent.text, ent.label_, ent.kb_id_) for ent in nlp(doc).ents]
+
+
+def test_an_added_mention_wins_over_an_entity(make, file):
+    text = "He has bad flu."
+    file.add([correction("add", "flu", "D009369", of=text, label="Disease")])
+    assert with_entity(make(file.path), text, 7, 14, "Entity") == [("flu", "Disease", "D009369")]
+    assert with_entity(make(file.path), text, 11, 14, "Entity") == [("flu", "Disease", "D009369")]
+
+
+def test_an_added_mention_without_a_label_keeps_that_of_the_entity(make, file):
+    text = "He has bad flu."
+    file.add([correction("add", "flu", "D009369", of=text)])
+    assert with_entity(make(file.path), text, 11, 14, "Entity") == [("flu", "Entity", "D009369")]
+    assert with_entity(make(file.path), text, 7, 14, "Entity") == [("flu", "CONCEPT", "D009369")]
+
+
+def test_an_added_text_is_marked_everywhere(make, file):
+    file.add([correction("add", "flu", "D009369", scope="everywhere", label="Disease")])
+    nlp = make(file.path)
+    assert linked(nlp, "A Flu, not influenza; (flu)") == {"Flu": "D009369", "flu": "D009369"}
+    file.add([correction("no_mention", "flu", scope="everywhere")])
+    assert linked(make(file.path), "A flu") == {}
+
+
+def test_added_mentions_in_a_span_group(make, file):
+    text = "A common cold."
+    file.add([correction("add", "cold", "D003080", of=text, scope="everywhere", label="Phenomenon")])
+    nlp = make(file.path)
+    for name in nlp.pipe_names:
+        nlp.get_pipe(name).spans_key = "mine"
+    for each in (text, "The common cold"):
+        doc = nlp(each)
+        found = {(span.text, span.label_) for span in doc.spans["mine"]}
+        assert found >= {("common cold", "Disease"), ("cold", "Phenomenon")}

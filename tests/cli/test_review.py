@@ -1,0 +1,134 @@
+import json
+
+import pytest
+
+from spacy_sapbert.corrections.correction import Correction, ProposedLink, document_key
+from spacy_sapbert.corrections.corrections_file import CorrectionsFile
+from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.kb.build import build_knowledge_base
+from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
+
+TEXT = "Cystic fibrosis and aspirin."
+KEY = document_key(TEXT)
+CHANGED = Correction("replace", "everywhere", KEY, 20, 27, "aspirin", ("D009020",), author="[b]Ann")
+
+
+@pytest.fixture
+def file(tmp_path):
+    file = CorrectionsFile(tmp_path / "c.db", create=True)
+    file.add_documents([("1", TEXT)], "notes")
+    file.set_links([KEY], [ProposedLink(KEY, 20, 27, "aspirin", "Entity", ("D001241",), 0.9, 0.9)])
+    file.add([CHANGED])
+    return file
+
+
+@pytest.fixture
+def notes(tmp_path):
+    path = tmp_path / "notes.txt"
+    path.write_text(TEXT)
+    return path
+
+
+def ids(path):
+    (record,) = map(json.loads, path.read_text().splitlines())
+    return {entity["text"]: entity["kb_id"] for entity in record["entities"]}
+
+
+def test_help(command):
+    finished = command("review", "--help")
+    assert finished.status == 0
+    assert all(name in finished.out.decode() for name in ("page", "export", "report"))
+
+
+def test_export(command, file, tmp_path):
+    names = tmp_path / "names.tsv"
+    finished = command("review", "export", file.path, tmp_path / "c.pubtator", "--names", names)
+    assert finished.status == 0, finished.err
+    assert "1\t20\t27\taspirin\tEntity\tD009020" in (tmp_path / "c.pubtator").read_text()
+    report = ReadReport()
+    records = list(read_vocabulary(names, "discovered", report=report))
+    assert [(one.concept_id, [name.text for name in one.names]) for one in records] == [("D009020", ["aspirin"])]
+
+
+def test_names_in_a_knowledge_base(command, file, tmp_path, small_vocabulary):
+    names = tmp_path / "names.tsv"
+    assert command("review", "export", file.path, tmp_path / "c.spacy", "--names", names).status == 0
+    added = list(read_vocabulary(names, "discovered", report=ReadReport()))
+    kb = build_knowledge_base([*small_vocabulary, *added], tmp_path / "new.kb")
+    assert "aspirin" in kb.get("D009020").aliases
+
+
+def test_exports_that_cannot_be(command, file, tmp_path):
+    assert "E551" in command("review", "export", file.path, tmp_path / "c.tsv").err
+    assert "E551" in command("review", "export", file.path, tmp_path / "corpus").err
+    assert "E372" in command("review", "export", tmp_path / "none.db", tmp_path / "c.spacy").err
+    assert not (tmp_path / "none.db").exists()
+
+
+def test_report(command, file):
+    finished = command("review", "report", file.path)
+    assert finished.status == 0, finished.err
+    assert json.loads(finished.out)["most_corrected"][0]["instead"] == {"D009020": 1}
+    assert "D001241" in finished.err
+
+
+@pytest.mark.parametrize("given", ["pipeline", "links", "links and documents", "pipeline twice", "nothing"])
+def test_missing_documents_or_pipeline(command, linking_folder, notes, tmp_path, given):
+    arguments = {
+        "pipeline": [linking_folder],
+        "links": [notes],
+        "links and documents": [notes, notes, "--pipeline", linking_folder],
+        "pipeline twice": [linking_folder, notes, "--pipeline", linking_folder],
+        "nothing": [tmp_path / "none.jsonl"],
+    }[given]
+    finished = command("review", *arguments, "-c", tmp_path / "c.db", "--port", 0, "--no-browser")
+    assert (finished.status, "E379" in finished.err) == (1, True)
+    assert not (tmp_path / "c.db").exists()
+
+
+def test_a_broken_line(command, linking_folder, tmp_path):
+    links = tmp_path / "links.jsonl"
+    links.write_text('{"id": "1", "text": "a", "entities": []}\n{"id": "2"}\n')
+    finished = command(
+        "review", links, "--pipeline", linking_folder, "-c", tmp_path / "c.db", "--port", 0, "--no-browser"
+    )
+    assert "E375] Line 2 of" in " ".join(finished.err.split())
+
+
+def test_nothing_to_review(command, linking_folder, tmp_path):
+    (tmp_path / "notes.txt").write_text("Nothing.")
+    finished = command(
+        "review", linking_folder, tmp_path / "notes.txt", "-c", tmp_path / "c.db", "--port", 0, "--no-browser"
+    )
+    assert (finished.status, "E378" in finished.err) == (1, True)
+
+
+def test_link_obeys_corrections(command, file, linking_folder, notes, tmp_path):
+    output = tmp_path / "links.jsonl"
+    assert command("link", linking_folder, notes, "-o", output).status == 0
+    assert ids(output)["aspirin"] == "D001241"
+    finished = command("link", linking_folder, notes, "-o", output, "--corrections", file.path)
+    assert finished.status == 0, finished.err
+    assert ids(output)["aspirin"] == "D009020"
+    finished = command("link", linking_folder, notes, "-o", output, "--corrections", tmp_path / "none.db")
+    assert (finished.status, "E372" in finished.err) == (1, True)
+
+
+def test_a_run_goes_on_with_the_same_corrections_only(command, file, linking_folder, notes, tmp_path, monkeypatch):
+    notes.write_text(f"{TEXT}\n{TEXT}\n")
+    output = tmp_path / "links.jsonl"
+    reading = ["--format", "lines", "--batch-size", "1"]
+    arguments = ["link", linking_folder, notes, *reading, "-o", output, "--corrections", file.path]
+
+    def full(*_, **__):
+        raise SapbertError("[E507] no room")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("spacy_sapbert.io.outputs.write_records", full)
+        assert "E507" in command(*arguments).err
+    number = file.add([CHANGED])[0]
+    other = command(*arguments, "--resume")
+    assert (other.status, "corrections" in other.err) == (1, True)
+    file.undo(number)
+    assert command(*arguments, "--resume").status == 0
+    assert output.read_text().count('"kb_id": "D009020"') == 2
