@@ -49,6 +49,7 @@ class Documents:
     """Documents with their gold mentions and links."""
 
     def __init__(self, linking: LinkingPipeline, documents: Sequence[AnnotatedDocument], type: str | None) -> None:
+        self.documents = documents
         self.texts = {document_key(one.text): one.text for one in documents}
         find = linking.kb.find_id
         self.gold: Gold = {}
@@ -166,15 +167,31 @@ def review(
     return measured
 
 
+def written(reviewed: Documents, corrections: dict[int, Correction], path: Path) -> CorrectionsFile:
+    """A file with the corrections."""
+    file = CorrectionsFile(path, create=True)
+    file.add_documents(((key, text) for key, text in reviewed.texts.items()), CORPUS)
+    file.set_links(reviewed.texts, (one.link for one in reviewed.mentions))
+    file.add(corrections.values())
+    return file
+
+
+def obeyed(
+    args: argparse.Namespace, reviewed: Documents, corrections: dict[int, Correction], linking: LinkingPipeline
+) -> np.ndarray:
+    """The counts of a pipeline that reads the corrections, which should be those of the reviewer."""
+    with TemporaryDirectory() as folder:
+        again = LinkingPipeline(args.pipeline, linking.problems, given=args.gold)
+        again.set_corrections(str(written(reviewed, corrections, Path(folder) / "corrections.db").path))
+        return Documents(again, reviewed.documents, args.type).counts(Decisions([], {}))
+
+
 def retrained(
     args: argparse.Namespace, reviewed: Documents, corrections: dict[int, Correction], linking: LinkingPipeline
 ) -> LinkingPipeline:
     """A linker whose vocabulary has the decided mentions as names, as BioSyn's protocol adds those of training data."""
     with TemporaryDirectory() as folder:
-        file = CorrectionsFile(Path(folder) / "corrections.db", create=True)
-        file.add_documents(((key, text) for key, text in reviewed.texts.items()), CORPUS)
-        file.set_links(reviewed.texts, (one.link for one in reviewed.mentions))
-        file.add(corrections.values())
+        file = written(reviewed, corrections, Path(folder) / "corrections.db")
         documents = list(reviewed_documents(file, Counter()))
     kb = add_training_mentions(linking.kb, documents, TRAINING_SOURCE, Path(mkdtemp()) / "names.kb")
     again = LinkingPipeline(args.pipeline, linking.problems, given=args.gold)
@@ -241,6 +258,10 @@ def main() -> None:
     for name, order in orders.items():
         queue = ReviewQueue(reviewed.mentions, order, reviewed.texts)
         result[name] = review(queue, reviewer, args.corrections, measure, made[name])
+    best = made["expected-errors"]
+    result["expected-errors"]["obeyed"] = {
+        "reviewed": with_interval(obeyed(args, reviewed, best, linking), before["reviewed"])
+    }
     if args.retrain:
         for name in ("expected-errors", "random-0"):
             again = retrained(args, reviewed, made[name], linking)
