@@ -69,10 +69,10 @@ class ReviewSession:
         self._windows: dict[str, tuple[int, float]] = {}
         self._later: dict[str, set[int]] = {}
         self._state: tuple[int, int] | None = None
+        self._check_vocabulary()  # before minutes of linking
         mentions = list(self._read(records, corpus))
         self.queue = ReviewQueue(mentions, order, self._texts)
         self.labels = sorted({one.link.label for one in mentions if one.link.label})
-        self._check_vocabulary()
         self.refresh()
 
     def _read(self, records: Iterable[Record], corpus: str) -> Iterator[ReviewMention]:
@@ -200,8 +200,9 @@ class ReviewSession:
         return self._write(ADD, scope, document, start, end, text, self._known(concept_ids), label, comment)
 
     def undo(self, number: int) -> bool:
-        """Undo a correction. Returns whether there was one to undo."""
-        return self.file.undo(number)
+        """Undo a correction. Returns whether there was one to undo. Those of others are not there in a blind review."""
+        self.refresh()
+        return number in self._corrections and self.file.undo(number)
 
     def correction(self, number: int) -> dict[str, Any]:
         """Return a correction as the page shows it."""

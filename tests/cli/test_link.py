@@ -483,7 +483,7 @@ def test_html_page_of_the_command(command, linking_folder, tmp_path):
     page = command("link", linking_folder, path, "--format", "lines", "--to", "html").out.decode()
     assert page.startswith("<!DOCTYPE html>")
     assert page.endswith("</html>\n")
-    assert 'Aspirin<small><a href="https://meshb.nlm.nih.gov/record/ui?ui=D001241">D001241</a> · Chemical' in page
+    assert 'Aspirin</bdi><small><a href="https://meshb.nlm.nih.gov/record/ui?ui=D001241">' in page
     assert "&lt;b&gt;" in page
     assert "<h2>a.txt:2</h2>" in page
 

@@ -49,6 +49,14 @@ def test_half_a_request_is_closed_and_others_are_answered(connect, running, sent
     answers = {rest(connection).partition(b"\r\n")[0] for connection in connections}
     assert answers == {b"HTTP/1.1 408 Request Timeout"}
     assert 0.4 < time.monotonic() - begun < 5
+    wait_until_closed(running)
+
+
+def wait_until_closed(running):
+    """Wait until the server has forgotten all connections, which it does after the clients have."""
+    deadline = time.monotonic() + 5
+    while running.server.server_state.connections and time.monotonic() < deadline:
+        time.sleep(0.01)
     assert running.server.server_state.connections == set()
 
 
@@ -75,12 +83,9 @@ def test_a_client_that_reads_no_answer_is_closed(running, monkeypatch):
     monkeypatch.setattr(running.site, "_example", page)
     with socket.create_connection(("127.0.0.1", running.port)) as connection:
         connection.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        deadline = time.monotonic() + 5
         while not running.server.server_state.connections:
             time.sleep(0.01)
-        while running.server.server_state.connections and time.monotonic() < deadline:
-            time.sleep(0.01)
-        assert running.server.server_state.connections == set()
+        wait_until_closed(running)
 
 
 def test_a_request_is_answered_before_the_server_ends(serving, busy):
