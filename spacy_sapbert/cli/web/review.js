@@ -95,7 +95,7 @@ function described(one) {
   const concepts = one.concepts.map((concept) => `${concept.name} (${concept.id})`).join(" + ");
   if (one.action === "covered") return words.covered;
   const by = one.author ? ` by ${one.author}` : "";
-  const where = { occurrence: "this place", corpus: "these documents", everywhere: "everywhere" }[one.scope];
+  const where = { occurrence: "this place", corpus: "these documents", everywhere: "all documents" }[one.scope];
   const when = new Date(one.date).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" });
   return `${words[one.action]}${concepts && `: ${concepts}`}${by}, ${when}, for ${where}${one.comment && ` – ${one.comment}`}`;
 }
