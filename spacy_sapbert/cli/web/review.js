@@ -91,9 +91,9 @@ function showProgress(progress) {
 }
 
 function described(one) {
-  const words = { accept: "accepted", replace: "replaced", reject: "rejected", no_mention: "not a mention", add: "added", covered: "an added mention takes its place" };
+  const words = { accept: "accepted", replace: "replaced", reject: "rejected", no_mention: "not a mention", add: "added" };
+  if (one.action === "covered") return "an added mention takes its place";
   const concepts = one.concepts.map((concept) => `${concept.name} (${concept.id})`).join(" + ");
-  if (one.action === "covered") return words.covered;
   const by = one.author ? ` by ${one.author}` : "";
   const where = { occurrence: "this place", corpus: "these documents", everywhere: "everywhere" }[one.scope];
   const when = new Date(one.date).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" });
@@ -108,7 +108,7 @@ function correction(one) {
 }
 
 function showState() {
-  const mentions = view.mentions === 1 ? "1 mention" : `${view.mentions} mentions in ${view.documents} documents`;
+  const mentions = view.mentions === 1 ? "1 mention" : `${view.mentions} mentions in ${view.documents} document${view.documents === 1 ? "" : "s"}`;
   $("state").className = view.decision ? "decided" : view.disagrees ? "disagrees" : "";
   $("state").replaceChildren(
     view.decision ? isolated(`Decided: ${described(view.decision)}`)
@@ -256,11 +256,11 @@ document.addEventListener("click", (event) => {
 
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
-  if (marking) return markingKey(event);
   if (event.target.matches("input, select, textarea")) {
     if (event.key === "Escape" || (event.key === "Enter" && event.target.id === "comment")) event.target.blur();
     return;
   }
+  if (marking) return markingKey(event);
   const name = keys[event.key.toLowerCase()];
   const digit = /^[1-9]$/.test(event.key) && view?.candidates[event.key - 1];
   if (name) act(name);
@@ -372,17 +372,24 @@ function showChosen() {
 
 let waiting;
 let asked = 0;
+let isSearching = false; // while the results are those of an earlier text
+let taking = null; // whether the concept for several was meant, if Enter was pressed before the answer came
 function search() {
   clearTimeout(waiting);
+  const mine = (asked += 1);
+  isSearching = true;
+  taking = null;
   waiting = setTimeout(async () => {
-    const mine = (asked += 1);
     const by = document.querySelector("[name=by]:checked").value;
     try {
       const answer = await ask(`search?by=${by}&text=${encodeURIComponent($("query").value)}`);
       if (mine !== asked) return; // an earlier answer came later
+      isSearching = false;
       results = answer.concepts;
       showResults(0);
+      if (taking !== null) take(0, taking);
     } catch (error) {
+      taking = null;
       $("preview").textContent = error.message;
     }
   }, 120);
@@ -419,6 +426,7 @@ function preview() {
 }
 
 function take(index, several) {
+  taking = null;
   const one = results[index];
   if (several && one) {
     chosen.push(one);
@@ -448,6 +456,7 @@ $("query").addEventListener("input", search);
 $("query").addEventListener("keydown", (event) => {
   if (event.key === "ArrowDown") showResults(active + 1);
   else if (event.key === "ArrowUp") showResults(active - 1);
+  else if (event.key === "Enter" && isSearching) taking = event.shiftKey;
   else if (event.key === "Enter") take(active, event.shiftKey);
   else if (event.key.toLowerCase() === "m" && event.ctrlKey) {
     const [byName, byMeaning] = document.querySelectorAll("[name=by]");
@@ -457,7 +466,11 @@ $("query").addEventListener("keydown", (event) => {
   event.preventDefault();
 });
 for (const choice of document.querySelectorAll("[name=by]")) choice.addEventListener("change", search);
-$("search").addEventListener("close", () => { if (view) $("card").focus(); });
+$("search").addEventListener("close", () => {
+  clearTimeout(waiting);
+  asked += 1; // an answer that is still to come takes no concept
+  if (view) $("card").focus();
+});
 
 $("scope").value = localStorage.scope || "corpus";
 $("scope").addEventListener("change", () => { localStorage.scope = $("scope").value; });
