@@ -513,7 +513,7 @@ class Errors:
     )
     E371 = "[E371] A correction cannot have {name} {value!r}. Wanted: {wanted}."
     E372 = (
-        "[E372] Cannot read the corrections in {path}: {reason}. Give a file that `CorrectionsFile` made. If it is "
+        "[E372] Cannot read the corrections in {path}: {reason}. Give a file that `spacy-sapbert review` made. If it is "
         "damaged, restore it from a copy."
     )
     E373 = (
@@ -540,6 +540,11 @@ class Errors:
     E379 = (
         "[E379] Give a pipeline and documents: `spacy-sapbert review PIPELINE NOTES`. Or give the JSON lines that `link` "
         "wrote, with their pipeline: `spacy-sapbert review LINKS.jsonl --pipeline PIPELINE`."
+    )
+    E380 = "[E380] The ending of {path} shows no format of a corpus. Give the file one of these endings: {endings}."
+    E381 = (
+        "[E381] There is nothing to export: {path} has no decided mention, or --complete left out all documents ({left_out}). "
+        "Decide some mentions with `spacy-sapbert review`."
     )
     E363 = (
         "[E363] The network of the typed_ner has its labels already ({labels}), so that '{label}' cannot be added. Train "

@@ -18,9 +18,9 @@ from rich.table import Table
 from typer.core import TyperGroup
 
 from ..errors import Errors, SapbertError
-from ..files import open_output
+from ..files import open_output, without_gz
 from ..io.documents import Problems, ReadOptions, read_documents
-from ..io.formats import OutputFormat, output_format
+from ..io.formats import OutputFormat
 from ..io.totals import total_documents
 from .inputs import (
     BatchSize,
@@ -40,10 +40,12 @@ from .progress import show, show_values, stderr_console, table_of_numbers, track
 if TYPE_CHECKING:
     from ..io.pipelines import LinkingPipeline
     from ..review.mentions import Record
+    from ..types import AnnotatedDocument
 
 PAGE = "page"
 _SECONDS_TO_END = 3
-_CORPORA = (OutputFormat.pubtator, OutputFormat.bioc, OutputFormat.biocjson)
+_CORPORA = {".pubtator": OutputFormat.pubtator, ".xml": OutputFormat.bioc, ".json": OutputFormat.biocjson}
+_ENDINGS = ", ".join([".spacy", *_CORPORA])
 _SOURCE_HELP = "Pipeline that links the documents: a folder or package. Or the JSON lines that `link` wrote."
 _PIPELINE_HELP = "With the JSON lines of `link`: the pipeline that made them. The page searches its vocabulary."
 
@@ -143,7 +145,7 @@ def page(
             raise SapbertError(Errors.E378.format(source=source))
         address = f"{address_of(listening, host)}/{file.secret}/"
         progress = session.queue.progress
-        console.print(f"{progress.mentions:,} mentions, {progress.decided:,} of them decided in {corrections}")
+        console.print(f"mentions: {progress.mentions:,}; decided in {corrections}: {progress.decided:,}")
         console.print(f"{address} shows the page. Press Ctrl+C to stop.", soft_wrap=True)
         if browser:
             webbrowser.open(address)
@@ -174,7 +176,10 @@ def export(
 
     file = CorrectionsFile(corrections)
     counts: Counter[str] = Counter()
-    _write_corpus(reviewed_documents(file, counts, complete=complete), output, lang)
+    documents = list(reviewed_documents(file, counts, complete=complete))
+    if not documents:
+        raise SapbertError(Errors.E381.format(path=corrections, left_out=counts["incomplete documents left out"]))
+    _write_corpus(documents, output, lang)
     show_values({"file": str(output), **counts})
     if names:
         of_names: Counter[str] = Counter()
@@ -260,11 +265,11 @@ def _user() -> str:
 # --- the report
 
 
-def _write_corpus(documents: Iterator[Any], output: Path, lang: str) -> None:
+def _write_corpus(documents: list[AnnotatedDocument], output: Path, lang: str) -> None:
     """Write a corpus in the format of the file name.
 
     Raises:
-        SapbertError: E551 the ending shows no format of a corpus. E507 the file cannot be written.
+        SapbertError: E380 the ending shows no format of a corpus. E507 the file cannot be written.
     """
     from ..review.export import mention_records
 
@@ -279,10 +284,9 @@ def _write_corpus(documents: Iterator[Any], output: Path, lang: str) -> None:
         return
     from ..io.outputs import write_records
 
-    format = OutputFormat.biocjson if output.suffix == ".json" else output_format(output)
-    if format not in _CORPORA:
-        formats = ", ".join(one.value for one in _CORPORA)
-        raise SapbertError(Errors.E551.format(path=output, endings=".spacy, .pubtator, .xml, .json", formats=formats))
+    format = _CORPORA.get(without_gz(output).suffix.lower())
+    if format is None:
+        raise SapbertError(Errors.E380.format(path=output, endings=_ENDINGS))
     write_records(mention_records(documents), format, output)
 
 

@@ -268,7 +268,8 @@ class CorrectionsFile:
                 self._check(db)
                 yield db
         except sqlite3.Error as error:
-            raise SapbertError(Errors.E372.format(path=self.path, reason=error)) from error
+            reason = error if self.path.exists() else "there is no such file"
+            raise SapbertError(Errors.E372.format(path=self.path, reason=reason)) from error
 
     def _check(self, db: sqlite3.Connection) -> None:
         (version,), (application,) = (

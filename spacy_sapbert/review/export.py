@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ..corrections.correction import ADD, EVERYWHERE, NO_MENTION, OCCURRENCE, Correction, ProposedLink, text_key
@@ -83,7 +83,7 @@ def _fits(link: ProposedLink, text: str) -> bool:
     return text[link.start : link.end] == link.text
 
 
-def mention_records(documents: Iterator[AnnotatedDocument]) -> Iterator[dict[str, Any]]:
+def mention_records(documents: Iterable[AnnotatedDocument]) -> Iterator[dict[str, Any]]:
     """Yield documents as records for `io.outputs.write_records`, with the decided concepts as links."""
     for document in documents:
         entities = [

@@ -79,13 +79,12 @@ def _check(link: ProposedLink, text: str) -> None:
     """Check the values of a mention.
 
     Raises:
-        TypeError: One of them has another type.
-        ValueError: The mention is not in the text.
+        ValueError: One of them has another type, or the mention is not in the text.
     """
     if not all(isinstance(one, str) for one in (link.text, link.label, *link.concept_ids)):
-        raise TypeError("a text, label or id is no text")
+        raise ValueError("a text, label or id is no text")
     if not all(isinstance(one, (int, float)) for one in (link.probability or 0, link.score or 0)):
-        raise TypeError("a probability or score is no number")
+        raise ValueError("a probability or score is no number")
     if not link.text or link.start < 0 or text[link.start : link.end] != link.text:
         raise ValueError(f"the text has no {link.text!r} at {link.start}")
     text.encode()  # half a character, which no file can have
@@ -96,10 +95,16 @@ def _record(path: Path, number: int, line: str) -> Record:
         record = parse_json(line)
         for name, kind in _NEEDED.items():
             if not isinstance(record[name], kind):
-                raise TypeError(f"{name} is no {kind.__name__}")
+                raise ValueError(f"{name} is no {kind.__name__}")
         for one in review_mentions(record):
             _check(one.link, record["text"])
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-        reason = f"there is no {error}" if isinstance(error, KeyError) else str(error)
+            if not all(isinstance(link["text"], str) for link in one.entity["links"]):
+                raise ValueError("the text of a link is no text")
+    except KeyError as error:
+        raise SapbertError(Errors.E375.format(path=path, line=number, reason=f"there is no {error}")) from error
+    except ValueError as error:
+        raise SapbertError(Errors.E375.format(path=path, line=number, reason=error)) from error
+    except (TypeError, AttributeError, IndexError) as error:
+        reason = "a value has the wrong type"
         raise SapbertError(Errors.E375.format(path=path, line=number, reason=reason)) from error
     return dict(record)

@@ -69,7 +69,7 @@ class ReviewSession:
         self._windows: dict[str, tuple[int, float]] = {}
         self._later: dict[str, set[int]] = {}
         self._state: tuple[int, int] | None = None
-        self._check_vocabulary()  # before minutes of linking
+        self._check_vocabulary()  # first, so that links to another vocabulary do not replace those in the file
         mentions = list(self._read(records, corpus))
         self.queue = ReviewQueue(mentions, order, self._texts)
         self.labels = sorted({one.link.label for one in mentions if one.link.label})

@@ -59,8 +59,8 @@ def test_names_in_a_knowledge_base(command, file, tmp_path, small_vocabulary):
 
 
 def test_exports_that_cannot_be(command, file, tmp_path):
-    assert "E551" in command("review", "export", file.path, tmp_path / "c.tsv").err
-    assert "E551" in command("review", "export", file.path, tmp_path / "corpus").err
+    assert "E380" in command("review", "export", file.path, tmp_path / "c.tsv").err
+    assert "E380" in command("review", "export", file.path, tmp_path / "corpus").err
     assert "E372" in command("review", "export", tmp_path / "none.db", tmp_path / "c.spacy").err
     assert not (tmp_path / "none.db").exists()
 
@@ -132,3 +132,10 @@ def test_a_run_goes_on_with_the_same_corrections_only(command, file, linking_fol
     file.undo(number)
     assert command(*arguments, "--resume").status == 0
     assert output.read_text().count('"kb_id": "D009020"') == 2
+
+
+def test_nothing_to_export_is_told(command, tmp_path):
+    file = CorrectionsFile(tmp_path / "c.db", create=True)
+    assert "E381" in command("review", "export", file.path, tmp_path / "corpus.spacy").err
+    assert "there is no such file" in command("review", "report", tmp_path / "other.db").err
+    assert not (tmp_path / "corpus.spacy").exists()

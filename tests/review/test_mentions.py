@@ -11,7 +11,7 @@ TEXT = "cold flu"
 
 def link(concept_id, rejected=None, score=0.5, probability=None):
     other = rejected and {"concept_id": rejected}
-    return {"concept_id": concept_id, "rejected": other, "score": score, "probability": probability}
+    return {"text": "cold", "concept_id": concept_id, "rejected": other, "score": score, "probability": probability}
 
 
 def record(*links, text=TEXT, **changed):
@@ -58,7 +58,9 @@ def test_mentions_without_a_link():
         (json.dumps(record(link("D1"), end=99)), "the text has no"),
         (json.dumps(record(link("D1"), start=4, text="")), "the text has no"),
         (json.dumps(record(link("D1", score="0.5"))), "no number"),
+        (json.dumps(record(link("D1"), link("D1", score="0.5"))), "wrong type"),
         (json.dumps(record(link(5))), "no text"),
+        (json.dumps(record(link("D1") | {"text": None})), "no text"),
         (json.dumps(record(link("D1"), label=None)), "no text"),
         (json.dumps(record(link("D1") | {"rejected": {"name": "x"}})), "there is no 'concept_id'"),
         (json.dumps(record(link("D1"), text="cold \ud800")), "E375"),

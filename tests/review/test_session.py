@@ -138,6 +138,7 @@ def test_another_vocabulary(start, file):
     file.add([Correction("accept", "everywhere", "k", 0, 4, "cold", ("X9",))])
     with pytest.raises(SapbertError, match=r"E377.*1 concepts.*X9"):
         start("cold")
+    assert not list(file.links())
     file.add([Correction("accept", "everywhere", "k", 0, 4, "cold", ("D003139",))])
     start("cold")
 

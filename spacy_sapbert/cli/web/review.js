@@ -91,9 +91,9 @@ function showProgress(progress) {
 }
 
 function described(one) {
-  const words = { accept: "accepted", replace: "replaced", reject: "rejected", no_mention: "not a mention", add: "added", covered: "an added mention takes its place" };
+  const words = { accept: "accepted", replace: "replaced", reject: "rejected", no_mention: "not a mention", add: "added" };
+  if (one.action === "covered") return "an added mention takes its place";
   const concepts = one.concepts.map((concept) => `${concept.name} (${concept.id})`).join(" + ");
-  if (one.action === "covered") return words.covered;
   const by = one.author ? ` by ${one.author}` : "";
   const where = { occurrence: "this place", corpus: "these documents", everywhere: "all documents" }[one.scope];
   const when = new Date(one.date).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" });
@@ -108,7 +108,7 @@ function correction(one) {
 }
 
 function showState() {
-  const mentions = view.mentions === 1 ? "1 mention" : `${view.mentions} mentions in ${view.documents} documents`;
+  const mentions = view.mentions === 1 ? "1 mention" : `${view.mentions} mentions in ${view.documents} document${view.documents === 1 ? "" : "s"}`;
   $("state").className = view.decision ? "decided" : view.disagrees ? "disagrees" : "";
   $("state").replaceChildren(
     view.decision ? isolated(`Decided: ${described(view.decision)}`)
@@ -163,7 +163,7 @@ function row(one, number) {
 
 function candidate(one, index) {
   const button = element("button", { type: "button" }, ...row(one, String(index + 1)));
-  button.addEventListener("click", () => decide("replace", [one.id]));
+  button.addEventListener("click", () => decide("replace", [one.id]).then(() => $("card").focus()));
   return element("li", {}, button);
 }
 
@@ -256,11 +256,11 @@ document.addEventListener("click", (event) => {
 
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
-  if (marking) return markingKey(event);
   if (event.target.matches("input, select, textarea")) {
     if (event.key === "Escape" || (event.key === "Enter" && event.target.id === "comment")) event.target.blur();
     return;
   }
+  if (marking) return markingKey(event);
   const name = keys[event.key.toLowerCase()];
   const digit = /^[1-9]$/.test(event.key) && view?.candidates[event.key - 1];
   if (name) act(name);
@@ -276,9 +276,12 @@ document.addEventListener("keydown", (event) => {
 // Python counts characters, and JavaScript counts UTF-16 units.
 const characters = (text) => [...text].length;
 
+const shownText = () => view.pieces.map((one) => one.text).join("");
+const wordsOf = (text) => [...text.matchAll(/[\p{L}\p{N}]+/gu)].map((word) => [word.index, word.index + word[0].length]);
+
 function startMarking() {
-  const text = view.pieces.map((one) => one.text).join("");
-  const words = [...text.matchAll(/[\p{L}\p{N}]+/gu)].map((word) => [word.index, word.index + word[0].length]);
+  const text = shownText();
+  const words = wordsOf(text);
   if (!words.length) return;
   const at = view.pieces.slice(0, view.pieces.findIndex((one) => one.number === view.number)).map((one) => one.text).join("").length;
   const first = Math.max(0, words.findIndex(([, end]) => end > at));
@@ -313,6 +316,8 @@ function markingKey(event) {
 }
 
 function finishMarking() {
+  clearTimeout(ending);
+  if (!marking) return;
   const [start, end] = marking.place;
   const before = view.start + characters(marking.text.slice(0, start));
   const text = marking.text.slice(start, end);
@@ -328,26 +333,34 @@ function stopMarking() {
 
 const hasSelection = () => String(getSelection()).trim() !== "";
 
-// a text that was chosen with the pointer
+// A text that is chosen with the pointer, widened to whole words. A press on "Mark it" can end the selection first.
+let ending;
 document.addEventListener("selectionchange", () => {
-  const selection = getSelection();
-  if (!view || document.querySelector("dialog[open]") || !hasSelection()) return;
-  const range = selection.getRangeAt(0);
-  if (!$("text").contains(range.startContainer) || !$("text").contains(range.endContainer)) return;
+  if (!view || document.querySelector("dialog[open]")) return;
+  clearTimeout(ending);
+  const place = hasSelection() && selectedPlace(getSelection().getRangeAt(0));
+  if (!place) {
+    if (marking?.byPointer) ending = setTimeout(stopMarking, 400);
+    return;
+  }
+  const text = shownText();
+  marking = { text, words: [place], anchor: 0, focus: 0, place, byPointer: true };
+  $("marking").hidden = false;
+  $("marked").textContent = `Chosen: ${text.slice(...place)}`;
+});
+$("marking").addEventListener("mousedown", (event) => event.preventDefault());
+
+function selectedPlace(range) {
+  if (!$("text").contains(range.startContainer) || !$("text").contains(range.endContainer)) return null;
   const before = document.createRange();
   before.selectNodeContents($("text"));
   before.setEnd(range.startContainer, range.startOffset);
-  const text = view.pieces.map((one) => one.text).join("");
-  const shift = view.is_cut[0] && !marking ? 2 : 0; // the dots before the text
-  const from = String(before).length - shift;
-  const chosenText = String(range);
-  const start = from + chosenText.length - chosenText.trimStart().length;
-  const end = start + chosenText.trim().length;
-  if (start < 0 || text.slice(start, end) !== chosenText.trim()) return;
-  marking = { text, words: [[start, end]], anchor: 0, focus: 0, place: [start, end] };
-  $("marking").hidden = false;
-  $("marked").textContent = `Chosen: ${chosenText.trim()}`;
-});
+  const dots = view.is_cut[0] && !marking?.words[1] ? 2 : 0; // before the text, unless words are chosen with keys
+  const start = String(before).length - dots;
+  const end = start + String(range).length;
+  const words = wordsOf(shownText()).filter((word) => word[0] < end && word[1] > start);
+  return words.length ? [words[0][0], words.at(-1)[1]] : null;
+}
 
 // --- search
 
@@ -372,17 +385,24 @@ function showChosen() {
 
 let waiting;
 let asked = 0;
+let isSearching = false; // while the results are those of an earlier text
+let taking = null; // whether the concept for several was meant, if Enter was pressed before the answer came
 function search() {
   clearTimeout(waiting);
+  const mine = (asked += 1);
+  isSearching = true;
+  taking = null;
   waiting = setTimeout(async () => {
-    const mine = (asked += 1);
     const by = document.querySelector("[name=by]:checked").value;
     try {
       const answer = await ask(`search?by=${by}&text=${encodeURIComponent($("query").value)}`);
       if (mine !== asked) return; // an earlier answer came later
+      isSearching = false;
       results = answer.concepts;
       showResults(0);
+      if (taking !== null) take(0, taking);
     } catch (error) {
+      taking = null;
       $("preview").textContent = error.message;
     }
   }, 120);
@@ -419,6 +439,7 @@ function preview() {
 }
 
 function take(index, several) {
+  taking = null;
   const one = results[index];
   if (several && one) {
     chosen.push(one);
@@ -448,6 +469,7 @@ $("query").addEventListener("input", search);
 $("query").addEventListener("keydown", (event) => {
   if (event.key === "ArrowDown") showResults(active + 1);
   else if (event.key === "ArrowUp") showResults(active - 1);
+  else if (event.key === "Enter" && isSearching) taking = event.shiftKey;
   else if (event.key === "Enter") take(active, event.shiftKey);
   else if (event.key.toLowerCase() === "m" && event.ctrlKey) {
     const [byName, byMeaning] = document.querySelectorAll("[name=by]");
@@ -457,7 +479,11 @@ $("query").addEventListener("keydown", (event) => {
   event.preventDefault();
 });
 for (const choice of document.querySelectorAll("[name=by]")) choice.addEventListener("change", search);
-$("search").addEventListener("close", () => { if (view) $("card").focus(); });
+$("search").addEventListener("close", () => {
+  clearTimeout(waiting);
+  asked += 1; // an answer that is still to come takes no concept
+  if (view) $("card").focus();
+});
 
 $("scope").value = localStorage.scope || "corpus";
 $("scope").addEventListener("change", () => { localStorage.scope = $("scope").value; });

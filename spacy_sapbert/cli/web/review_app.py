@@ -191,7 +191,7 @@ class _Pages:
     def _decide(self, number: int, window: str, sent: Decision) -> Any:
         present = self.session.view(number, window)["decision"]
         if present and present["number"] != sent.seen:
-            by = present["author"] or "Another window"
+            by = present.get("author") or "Another window"
             error = f"{by} has decided this mention meanwhile. Look at it again with K, or decide once more."
             return JSONResponse({"error": error, **self._shown(number, window)}, 409)
         made = self.session.decide(

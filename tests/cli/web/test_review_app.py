@@ -175,6 +175,15 @@ def test_what_another_window_decided_is_not_overwritten(ask, session):
     assert session.file.state == (2, 2)
 
 
+def test_an_added_mention_took_the_place_of_a_decided_one(ask, session):
+    made = session.decide(0, "accept", scope="occurrence")
+    session.add(session.queue.mentions[0].link.document, 0, 6, scope="occurrence")
+    answer = ask("POST", ANY, json={**DECISION, "seen": made})
+    assert answer.status_code == 409
+    assert answer.json()["error"].startswith("Another window has decided")
+    assert answer.json()["view"]["decision"] == {"number": None, "action": "covered"}
+
+
 def test_hostile_texts_stay_texts(ask):
     page = ask("GET", "")
     assert page.headers["Content-Type"] == "text/html; charset=utf-8"

@@ -204,6 +204,49 @@ def test_a_missed_mention_is_marked_with_the_keyboard(browser, wait, press, page
     assert [ent.kb_id_ for ent in nlp(f"Another one with {MISSED.title()}.").ents] == ["X:32"]
 
 
+def test_enter_takes_the_concept_of_the_typed_text(browser, wait, press, page, tmp_path):
+    press("f")
+    wait(lambda: text_of(browser, "#found"))
+    query = browser.find_element("id", "query")
+    query.clear()
+    query.send_keys("onchoc", Keys.ENTER)  # before there is an answer
+    wait(lambda: "replaced" in text_of(browser, "#said"))
+    (one,) = CorrectionsFile(tmp_path / "c.db").corrections().values()
+    assert one.concept_ids == ("X:32",)
+
+
+def test_a_marked_text_that_contains_the_mention(browser, wait, press, page, tmp_path):
+    shown = text_of(browser, "#mention")
+    press("m")
+    ActionChains(browser).key_down(Keys.SHIFT).send_keys(Keys.ARROW_RIGHT * 2).key_up(Keys.SHIFT).perform()
+    comment = browser.find_element("id", "comment")
+    comment.send_keys("xy", Keys.ARROW_LEFT, "z")  # its keys are not those of marking
+    assert comment.get_property("value") == "xzy"
+    browser.find_element("css selector", "[data-do=mark-done]").click()
+    wait(lambda: browser.find_element("id", "search").get_property("open"))
+    browser.find_element("css selector", "[data-do=search-done]").click()
+    wait(lambda: text_of(browser, "#state") == "Decided: an added mention takes its place")
+    assert text_of(browser, "#said").startswith(f"{shown} ")
+    (one,) = CorrectionsFile(tmp_path / "c.db").corrections().values()
+    assert one.comment == "xzy"
+
+
+def test_a_selection_is_widened_to_words_and_ends_the_marking(browser, wait, press, page):
+    select = """
+        const walker = document.createTreeWalker(document.getElementById("text"), NodeFilter.SHOW_TEXT);
+        while (walker.nextNode()) {
+          const at = walker.currentNode.data.indexOf("iver blind");
+          if (at >= 0) getSelection().setBaseAndExtent(walker.currentNode, at, walker.currentNode, at + 10);
+        }
+    """
+    browser.execute_script(select)
+    wait(lambda: text_of(browser, "#marked") == f"Chosen: {MISSED}")
+    browser.execute_script("getSelection().removeAllRanges()")
+    wait(lambda: not browser.find_element("id", "marking").is_displayed())
+    press("a")
+    wait(lambda: decided(browser))
+
+
 def test_every_screen_and_everybody(browser, wait, press, page, screen, faults):
     # the policy of the page allows no script but its own
     browser.execute_cdp_cmd("Page.setBypassCSP", {"enabled": True})
