@@ -47,6 +47,7 @@ _SECONDS_TO_END = 3
 _CORPORA = {".pubtator": OutputFormat.pubtator, ".xml": OutputFormat.bioc, ".json": OutputFormat.biocjson}
 _ENDINGS = ", ".join([".spacy", *_CORPORA])
 _SOURCE_HELP = "Pipeline that links the documents: a folder or package. Or the JSON lines that `link` wrote."
+_NO_ENCRYPTION = "Others can reach this page if they know its address. Notes are sent without encryption."
 _PIPELINE_HELP = "With the JSON lines of `link`: the pipeline that made them. The page searches its vocabulary."
 
 
@@ -147,6 +148,8 @@ def page(
         progress = session.queue.progress
         console.print(f"mentions: {progress.mentions:,}; decided in {corrections}: {progress.decided:,}")
         console.print(f"{address} shows the page. Press Ctrl+C to stop.", soft_wrap=True)
+        if not is_local(host):
+            console.print(_NO_ENCRYPTION)
         if browser:
             webbrowser.open(address)
         app = make_review_app(session, hosts=[*LOCAL_HOSTS, host] if is_local(host) else ["*"])
