@@ -35,7 +35,8 @@ def test_every_step_is_known():
 def test_what_is_copied_is_there_and_not_ignored():
     ignored = (ROOT / ".dockerignore").read_text().splitlines()
     copied = {name for step in of("COPY") if "--from" not in step for name in shlex.split(step)[:-1]}
-    assert all((ROOT / name).exists() for name in copied)
+    # the tests of the wheel run without the sources of the package
+    assert all((ROOT / name).exists() for name in copied - {"spacy_sapbert"})
     assert ignored[1] == "*"
     assert {line[1:] for line in ignored if line.startswith("!")} == copied
 
