@@ -34,7 +34,7 @@ from spacy_sapbert.io.documents import InputDocument, Problems
 from spacy_sapbert.io.pipelines import LinkingPipeline
 from spacy_sapbert.io.records import record_of
 from spacy_sapbert.kb.mentions import TRAINING_SOURCE, add_training_mentions
-from spacy_sapbert.metrics.bootstrap import _draws, _f1, f1_of_all
+from spacy_sapbert.metrics.bootstrap import f1_of_all, resample_f1
 from spacy_sapbert.review.export import reviewed_documents
 from spacy_sapbert.review.mentions import ReviewMention, review_mentions
 from spacy_sapbert.review.queue import ORDERS, ReviewQueue, decision_of
@@ -208,7 +208,7 @@ def shuffled(seed: int) -> Callable[[Any], float]:
 
 def with_interval(counts: np.ndarray, before: np.ndarray) -> dict[str, float]:
     """RETURNS: F1, and the gain with its interval."""
-    gains = np.concatenate([_f1(draws, counts) - _f1(draws, before) for draws in _draws(len(counts), 2000, 0)])[:, 0]
+    gains = resample_f1(before, counts, resamples=2000)[:, 0]
     low, high = np.percentile(gains, [2.5, 97.5])
     f1 = float(f1_of_all(counts)[0])
     return {

@@ -372,12 +372,14 @@ class ReviewSession:
         return {"pieces": pieces, "start": first, "is_cut": [first > 0, last < len(text)]}
 
     def _marks(self, one: ReviewMention, number: int) -> list[tuple[int, int, dict[str, Any]]]:
-        """Return the marks of a document that do not overlap: this mention first, then the longest, by place."""
+        """Return the marks of a document that do not overlap: this mention first, added ones, then the longest."""
         link = one.link
         others = sorted(self.queue.of_document(link.document), key=lambda other: self._place(other, number))
-        marks = [self._mark(other) for other in others]
+        this, *rest = [self._mark(other) for other in others]
         added = self._decisions.added(link.document, self._texts[link.document])
+        marks = [this]
         marks += [(each.start, each.end, {"color": self._colors[each.label], "state": "added"}) for each in added]
+        marks += rest
         kept: dict[int, tuple[int, int, dict[str, Any]]] = {}
         taken: set[int] = set()
         for start, end, mark in marks:

@@ -172,6 +172,13 @@ def test_overlapping_mentions_are_marked_once(start):
     assert pieces(shown(session, 0)) == ["breast and ovarian cancer"]
 
 
+def test_an_added_mention_is_marked_before_those_that_it_overlaps(start):
+    text = "cold, then severe cystic fibrosis"
+    session = start(text)
+    session.add(document_key(text), 11, 33, scope="occurrence")
+    assert pieces(shown(session, 0)) == ["cold", "severe cystic fibrosis"]
+
+
 @pytest.mark.parametrize(
     "text", ["", " ", "!!!", '"', "*", "cold OR NOT", "'; DROP", "\0", "\U0001f600", "<b>", "x" * 999]
 )

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
-
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
 
 from ...io.html import LOOK
 from .safety import page_policy
+from .templates import FOLDER, open_template
 
-_FOLDER = Path(__file__).parent
-_STYLE = LOOK + (_FOLDER / "api.css").read_text(encoding="utf8")
+_STYLE = LOOK + (FOLDER / "api.css").read_text(encoding="utf8")
 _MODELS = "#/components/schemas/"
 API_POLICY = page_policy(_STYLE)
 """The Content-Security-Policy of the page."""
@@ -52,17 +48,8 @@ def render_api(openapi: Schema) -> str:
     Args:
         openapi: The OpenAPI description.
     """
-    environment = Environment(
-        loader=FileSystemLoader(_FOLDER),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    template = environment.get_template("api.html")
     models = {name: (schema.get("description", ""), _fields(schema)) for name, schema in _models(openapi)}
-    return template.render(
-        style=Markup(_STYLE),
+    return open_template("api.html", style=_STYLE).render(
         info=openapi["info"],
         endpoints=list(_endpoints(openapi)),
         models=models,

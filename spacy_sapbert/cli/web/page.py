@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
 from spacy.util import filter_spans
 
 from ...io.html import LOOK
@@ -16,10 +13,10 @@ from ...io.pipelines import LinkedDocument
 from ...kb.knowledge_base import KnowledgeBase
 from .cards import Card, CardMaker
 from .safety import page_policy
+from .templates import FOLDER, open_template
 
-_FOLDER = Path(__file__).parent
-_STYLE = LOOK + (_FOLDER / "page.css").read_text(encoding="utf8")
-_SCRIPT = (_FOLDER / "page.js").read_text(encoding="utf8")
+_STYLE = LOOK + (FOLDER / "page.css").read_text(encoding="utf8")
+_SCRIPT = (FOLDER / "page.js").read_text(encoding="utf8")
 _BEGINNING = 120
 """How many characters of a long definition are shown at first."""
 POLICY = page_policy(_STYLE, _SCRIPT, others="form-action 'self'")
@@ -39,16 +36,9 @@ class Page:
         self.kb = kb
         self.about = {"name": name, "concepts": len(kb), "max_chars": max_chars}
         self._colors = LabelColors()  # a label keeps its color from one text to the next
-        environment = Environment(
-            loader=FileSystemLoader(_FOLDER),
-            autoescape=True,
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
+        self._template = open_template(
+            "page.html", style=_STYLE, script=_SCRIPT, display_label=display_label, halves=_halves
         )
-        environment.filters.update(display_label=display_label, halves=_halves)
-        environment.globals.update(style=Markup(_STYLE), script=Markup(_SCRIPT))
-        self._template = environment.get_template("page.html")
 
     def render(self, text: str, item: LinkedDocument | None = None, message: str | None = None) -> str:
         """Return the page as HTML.

@@ -6,13 +6,10 @@ import asyncio
 import hmac
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any, Literal, TypeVar, cast
 
 from fastapi import APIRouter, FastAPI, HTTPException, Request
 from fastapi.exceptions import RequestValidationError
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
 from pydantic import BaseModel, Field
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import HTMLResponse, JSONResponse
@@ -23,10 +20,10 @@ from ...io.html import LOOK
 from ...io.labels import display_label
 from ...review.session import ReviewSession
 from .safety import CSP, LOCAL_HOSTS, StrictHeaders, page_policy
+from .templates import FOLDER, open_template
 
-_FOLDER = Path(__file__).parent
-_STYLE = LOOK + (_FOLDER / "review.css").read_text(encoding="utf8")
-_SCRIPT = (_FOLDER / "review.js").read_text(encoding="utf8")
+_STYLE = LOOK + (FOLDER / "review.css").read_text(encoding="utf8")
+_SCRIPT = (FOLDER / "review.js").read_text(encoding="utf8")
 POLICY = page_policy(_STYLE, _SCRIPT, others="form-action 'none'; connect-src 'self'")
 """The Content-Security-Policy of the page, which allows only its own style and script, and questions to this server."""
 MAX_IDS, MAX_COMMENT, MAX_QUERY = 20, 500, 200
@@ -112,7 +109,8 @@ class _Pages:
         self.session = session
         self._worker = ThreadPoolExecutor(max_workers=1)
         labels = [(label, display_label(label), session.color(label)) for label in session.labels]
-        self._page = _render(labels=labels, author=session.author)
+        template = open_template("review.html", style=_STYLE, script=_SCRIPT)
+        self._page = template.render(labels=labels, author=session.author)
         self.router = APIRouter(prefix="/{secret}")
         for path, method, answer in (
             ("/", "GET", self.page),
@@ -198,9 +196,3 @@ class _Pages:
             number, sent.action, concept_ids=sent.concept_ids, scope=sent.scope, comment=sent.comment
         )
         return {"correction": self.session.correction(made), **self._next(window)}
-
-
-def _render(**values: Any) -> str:
-    environment = Environment(loader=FileSystemLoader(_FOLDER), autoescape=True, undefined=StrictUndefined)
-    environment.globals.update(style=Markup(_STYLE), script=Markup(_SCRIPT))
-    return environment.get_template("review.html").render(**values)
