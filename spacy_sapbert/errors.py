@@ -751,6 +751,23 @@ class Errors:
         "`openssl rand -hex 32` prints."
     )
     E575 = "[E575] A worker process cannot start, so the server ends. The message above shows the reason."
+    E566 = (
+        "[E566] Two inputs would write the same file, {name}.parquet. Give the folder that contains both, or rename one of "
+        "them."
+    )
+    E567 = (
+        "[E567] {path} is in the output folder, but no run has made it. Choose another folder for the links, or move the "
+        "file."
+    )
+    E568 = (
+        "[E568] {engine} cannot start, or cannot be reached at {address} ({reason}). Check the address with --address. "
+        "Spark needs Java."
+    )
+    E569 = (
+        "[E569] {n} of {total} partitions have no links: {names}. The reasons are listed above. Start the same command "
+        "again to link only these."
+    )
+    E559 = "[E559] {option} cannot be combined with --engine: {reason}."
     # concepts of documents
     E631 = (
         "[E631] The pipeline has no concept_retriever, so it predicts no concepts of documents. Its components are: "

@@ -40,6 +40,8 @@ from .inputs import (
     with_formats,
 )
 from .interrupting import Interruption, command_line
+from .link_corpus import EngineOptions, check_engine, link_corpus
+from .options import grouped
 from .progress import stderr_console, track
 
 if TYPE_CHECKING:
@@ -56,9 +58,11 @@ _CORRECTIONS_HELP = "File of corrections to obey, see `review`. It replaces that
 _RESTART_HELP = "Throw an interrupted run away, and begin again."
 
 
+@grouped
 def link(
     pipeline: Pipeline,
     inputs: Inputs,
+    corpus: EngineOptions,
     format: Format = None,
     to: Annotated[OutputFormat | None, typer.Option(help=_TO_HELP)] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help=_OUTPUT_HELP)] = None,
@@ -84,16 +88,33 @@ def link(
     Offsets count the characters of the title and the text, which are joined by a blank.
     Broken records are reported, counted and left out.
     With --output, an interrupted run keeps the finished documents. Start it again with --resume.
+    With --engine, the output is a folder, and a rerun links only what is missing.
     """
+    if corpus.engine:
+        others = {"--resume": resume, "--restart": restart, "--batch-size": batch_size}
+        folder = check_engine(output, to, inputs, others)
     reading = ReadOptions(format, text_column, id_column, title_column, encoding, gold, join_passages)
     sources = with_formats(inputs, format, reading)
+    adding = CodeOptions.checked(also, mapping, predicates)
+    problems = Problems(stderr_console(), strict=strict)
+    if corpus.engine:
+        link_corpus(
+            pipeline,
+            sources,
+            folder,
+            corpus,
+            problems,
+            workers=n_process,
+            language=display_language,
+            adding=adding,
+            corrections=corrections,
+        )
+        return
     if resume and restart:
         raise typer.BadParameter("give either --resume or --restart", param_hint="--restart")
     to = to or output_format(output)
     if to is OutputFormat.parquet:
         check_parquet(output)  # before hours of work
-    adding = CodeOptions.checked(also, mapping, predicates)
-    problems = Problems(stderr_console(), strict=strict)
     run = _Run(pipeline, inputs, sources, problems, batch_size, n_process, display_language, adding, corrections)
     if output is None or is_special(output):
         if resume or restart:

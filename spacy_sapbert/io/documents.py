@@ -57,7 +57,7 @@ def read_documents(path: Path, options: ReadOptions, problems: Problems) -> Iter
     if path.is_dir():
         documents = _read_folder(path, options, problems)
     else:
-        documents = _read_file(path, "stdin" if path == STDIN else path.name, options, problems)
+        documents = read_file(path, "stdin" if path == STDIN else path.name, options, problems)
     for document in documents:
         problems.check_id(document)
         yield document
@@ -101,7 +101,15 @@ def fault(text: str, max_length: int) -> str | None:
     return None
 
 
-def _read_file(path: Path, name: str, options: ReadOptions, problems: Problems) -> Iterator[InputDocument]:
+def read_file(path: Path, name: str, options: ReadOptions, problems: Problems) -> Iterator[InputDocument]:
+    """Read one file as `read_documents` does.
+
+    Args:
+        path: The file; `-` is standard input.
+        name: The id of its only document, and the beginning of the ids of documents without an id.
+        options: How to read it.
+        problems: Reports broken records.
+    """
     source = DocumentSource(path, name=in_unicode(name), problems=problems, encoding=options.encoding or "")
     format = options.format or input_format(path)
     documents = _READERS[format](source, options)
@@ -121,30 +129,53 @@ def _joined(records: Iterable[InputDocument], counts: PassageCounts) -> Iterator
         yield first._replace(text=text, mentions=given, passages=passages)
 
 
-def _read_folder(folder: Path, options: ReadOptions, problems: Problems) -> Iterator[InputDocument]:
+def files_to_read(path: Path, options: ReadOptions, problems: Problems) -> Iterator[tuple[Path, str, ReadOptions]]:
+    """Yield the files of an input, each with its name and with options that have its format.
+
+    The files of a folder are those of a known format, in the order of `files_of`. Others are counted and reported.
+
+    Args:
+        path: A file or a folder; `-` is standard input.
+        options: How to read the input.
+        problems: Reports files of a folder that are left out.
+    """
+    if not path.is_dir():
+        yield path, "stdin" if path == STDIN else path.name, options
+        return
     unknown: Counter[str] = Counter()
     without_mentions = 0
-    for path in files_of(folder, lambda skipped, reason: problems.report(in_unicode(str(skipped)), reason)):
-        format = options.format or suffix_format(path)
-        if format is None:
-            unknown[without_gz(path).suffix.lower() or "no ending"] += 1
-            continue
+    for file in files_of(path, lambda skipped, reason: problems.report(in_unicode(str(skipped)), reason)):
         try:
-            if options.format is None:
-                format = input_format(path)
-            if options.gold and format not in ANNOTATED:
-                without_mentions += 1
-                continue
-            name = path.relative_to(folder).as_posix()
-            yield from _read_file(path, name, options._replace(format=format), problems)
+            format = options.format or (input_format(file) if suffix_format(file) else None)
+        except SapbertError as error:
+            _report_file(file, error, problems)
+            continue
+        if format is None:
+            unknown[without_gz(file).suffix.lower() or "no ending"] += 1
+        elif options.gold and format not in ANNOTATED:
+            without_mentions += 1
+        else:
+            yield file, file.relative_to(path).as_posix(), options._replace(format=format)
+    _show_skipped(path, unknown, without_mentions, problems)
+
+
+def _read_folder(folder: Path, options: ReadOptions, problems: Problems) -> Iterator[InputDocument]:
+    other: Counter[str] = Counter()
+    for path, name, chosen in files_to_read(folder, options, problems):
+        try:
+            yield from read_file(path, name, chosen, problems)
         except SapbertError as error:
             if str(error).startswith(_NOT_BIOC):
-                unknown[f"{without_gz(path).suffix.lower()} that is not BioC"] += 1
-            elif problems.strict:
-                raise
+                other[f"{without_gz(path).suffix.lower()} that is not BioC"] += 1
             else:
-                problems.report(in_unicode(str(path)), str(error).removesuffix("."))
-    _show_skipped(folder, unknown, without_mentions, problems)
+                _report_file(path, error, problems)
+    _show_skipped(folder, other, 0, problems)
+
+
+def _report_file(path: Path, error: SapbertError, problems: Problems) -> None:
+    if problems.strict:
+        raise error
+    problems.report(in_unicode(str(path)), str(error).removesuffix("."))
 
 
 def _show_skipped(folder: Path, unknown: Counter[str], without_mentions: int, problems: Problems) -> None:

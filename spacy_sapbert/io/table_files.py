@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from textwrap import shorten
@@ -12,11 +13,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import Errors, SapbertError
 from .annotated_files import require_file
-from .sources import DocumentSource, InputDocument, ReadOptions, in_unicode
+from .sources import DocumentSource, InputDocument, Problems, ReadOptions, in_unicode
 from .text_files import ID, TEXT, TITLE, with_title
 
 if TYPE_CHECKING:
-    from pyarrow import Schema
+    from pyarrow import RecordBatch, Schema
     from pyarrow.parquet import ParquetFile
 
 MAX_CELL = 1 << 28
@@ -188,12 +189,30 @@ def read_parquet(source: DocumentSource, options: ReadOptions) -> Iterator[Input
     """
     require_file(source, "parquet")
     with open_parquet(source.path) as file:
-        schema = file.schema_arrow
-        columns = _find_columns(source, options, schema.names)
-        _check_types(source, schema, columns)
-        for number, row in enumerate(_parquet_rows(source, file, _readable(schema)), start=1):
-            values = {name: _json_value(value) for name, value in row.items()}
-            yield _document(source, columns, values, number, "row")
+        yield from _arrow_documents(source, options, file.schema_arrow, partial(_parquet_rows, source, file))
+
+
+def batch_documents(batch: RecordBatch, options: ReadOptions, problems: Problems) -> Iterator[InputDocument]:
+    """Read the rows of an Arrow record batch, as those of a Parquet file.
+
+    Raises:
+        SapbertError: E134 a column is missing, E137 it has the wrong type, E139 it is there twice.
+    """
+    source = DocumentSource(Path("batch"), name="batch", problems=problems)
+    yield from _arrow_documents(source, options, batch.schema, lambda names: batch.select(names).to_pylist())
+
+
+def _arrow_documents(
+    source: DocumentSource,
+    options: ReadOptions,
+    schema: Schema,
+    rows: Callable[[list[str]], Iterable[dict[str, Any]]],
+) -> Iterator[InputDocument]:
+    columns = _find_columns(source, options, schema.names)
+    _check_types(source, schema, columns)
+    for number, row in enumerate(rows(_readable(schema)), start=1):
+        values = {name: _json_value(value) for name, value in row.items()}
+        yield _document(source, columns, values, number, "row")
 
 
 def open_parquet(path: Path) -> ParquetFile:

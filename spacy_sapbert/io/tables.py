@@ -122,10 +122,10 @@ def write_parquet(records: Iterable[Mapping[str, Any]], path: Path | None) -> No
     """
     path = check_parquet(path)
     import pyarrow
-    import pyarrow.parquet as parquet
+    from pyarrow import parquet
 
     columns, records = columns_of(records)
-    schema = _schema(pyarrow, columns)
+    schema = arrow_schema(columns)
     rows = table_rows(records)
     with replacing(path) as temporary, parquet.ParquetWriter(temporary, schema) as writer:
         while group := list(islice(rows, ROWS_PER_GROUP)):
@@ -147,6 +147,14 @@ def check_parquet(path: Path | None) -> Path:
     except ImportError as error:
         raise SapbertError(Errors.E542.format(module="pyarrow", extra="parquet")) from error
     return path
+
+
+def arrow_schema(columns: Mapping[str, type]) -> pyarrow.Schema:
+    """Return the Arrow schema of columns, given by their types in Python."""
+    import pyarrow
+
+    types = {str: pyarrow.string(), int: pyarrow.int64(), float: pyarrow.float64(), bool: pyarrow.bool_()}
+    return pyarrow.schema([(name, types[of_column]) for name, of_column in columns.items()])
 
 
 def escaped(text: str) -> str:
@@ -244,8 +252,3 @@ def _no_link(entity: Mapping[str, Any]) -> Row:
 
 def _rounded(number: float | None) -> float | None:
     return None if number is None else round(number, SCORE_DIGITS)
-
-
-def _schema(pyarrow: Any, columns: Mapping[str, type]) -> pyarrow.Schema:
-    types = {str: pyarrow.string(), int: pyarrow.int64(), float: pyarrow.float64(), bool: pyarrow.bool_()}
-    return pyarrow.schema([(name, types[of_column]) for name, of_column in columns.items()])

@@ -1,0 +1,146 @@
+"""Define the options of `spacy-sapbert link --engine`, which links a corpus in partitions."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+import typer
+from rich.console import Console
+
+from ..corrections.corrections_file import CorrectionsFile
+from ..errors import Errors, SapbertError
+from ..io.documents import Problems, ReadOptions
+from ..io.engines.engine import Engine
+from ..io.formats import STDIN, InputFormat, OutputFormat
+from ..kb.code_systems import CodeSystems
+from ..kb.knowledge_base import KnowledgeBase
+from .code_options import CodeOptions
+from .progress import track
+
+if TYPE_CHECKING:
+    from ..io.engines.corpus_run import CorpusRun
+    from ..io.engines.partition_work import PartitionResult
+
+_SHOWN = 10
+
+
+@dataclass(frozen=True)
+class EngineOptions:
+    """How to link a corpus in partitions."""
+
+    PANEL: ClassVar[str] = "Corpus in partitions"
+
+    engine: Annotated[
+        Engine | None,
+        typer.Option(
+            help="Link each file of the input to a Parquet file in the folder --output: here, on Ray or on Spark."
+        ),
+    ] = None
+    address: Annotated[
+        str | None, typer.Option(help="Address of the Ray cluster, or Spark master. Default: this machine.")
+    ] = None
+    time_limit: Annotated[
+        float,
+        typer.Option(min=1, help="Seconds for documents that are linked together, plus one per 1,000 characters."),
+    ] = 60.0
+    max_characters: Annotated[int, typer.Option(min=1, help="Longer documents fail.")] = 1_000_000
+
+
+def check_engine(
+    output: Path | None, to: OutputFormat | None, inputs: Sequence[Path], others: Mapping[str, object]
+) -> Path:
+    """Check the options of `link` that do not fit to an engine, and return the output folder.
+
+    Args:
+        output: The given output.
+        to: The given format.
+        inputs: The inputs.
+        others: The values of options that have no effect.
+
+    Raises:
+        SapbertError: E542 pyarrow is not installed. E559 an option does not fit.
+    """
+    if output is None or output.is_file():
+        raise SapbertError(Errors.E559.format(option="--output", reason="it needs a folder, which may be new"))
+    if to not in (None, OutputFormat.parquet):
+        raise SapbertError(Errors.E559.format(option="--to", reason="the links are Parquet files"))
+    if STDIN in inputs:
+        raise SapbertError(Errors.E559.format(option="-", reason="a rerun could not read standard input again"))
+    for option, value in others.items():
+        if value:
+            raise SapbertError(Errors.E559.format(option=option, reason="a rerun always goes on with what is missing"))
+    if not find_spec("pyarrow"):
+        raise SapbertError(Errors.E542.format(module="pyarrow", extra="parquet"))
+    return output
+
+
+def link_corpus(
+    pipeline: str,
+    sources: Sequence[tuple[Path, ReadOptions]],
+    output: Path,
+    options: EngineOptions,
+    problems: Problems,
+    *,
+    workers: int,
+    language: str | None,
+    adding: CodeOptions | None,
+    corrections: Path | None,
+) -> None:
+    """Link a corpus in partitions, show the progress, and end with status 1 if a partition has no links."""
+    from ..io.engines.corpus_linker import LinkSettings
+    from ..io.engines.corpus_run import CorpusRun
+
+    file = CorrectionsFile(corrections) if corrections else None
+    settings = LinkSettings(
+        str(Path(pipeline).resolve()) if Path(pipeline).exists() else pipeline,
+        given=any(one.gold or one.format is InputFormat.names for _, one in sources),
+        corrections=str(file.path.resolve()) if file else None,
+        language=language,
+        codes=partial(_open_codes, adding) if adding else None,
+        max_characters=options.max_characters,
+        seconds=options.time_limit,
+    )
+    shown: dict[str, Any] = {
+        **({"display language": language} if language else {}),
+        **(adding.identity() if adding else {}),
+        **({"corrections": file.fingerprint} if file else {}),
+    }
+    assert options.engine
+    run = options.engine.runner(workers, options.address)
+    console, started, done = problems.console, time.monotonic(), Counter[str]()
+    with CorpusRun(settings, sources, output, problems, shown) as corpus:
+        total = len(corpus.partitions)
+        for result in track(corpus(run), console, "partitions", total=total):
+            _report(result, console)
+            done.update(new=bool(result.seconds), old=not result.seconds and not result.problem)
+    _summarize(corpus, done, time.monotonic() - started, console)
+
+
+def _open_codes(adding: CodeOptions, kb: KnowledgeBase) -> CodeSystems:
+    return adding.open(kb, Console(quiet=True))
+
+
+def _report(result: PartitionResult, console: Console) -> None:
+    for line in result.reports:
+        console.print(f"{result.name}: {line}")
+    if result.problem:
+        console.print(f"{result.name}: {result.problem}; no links")
+
+
+def _summarize(corpus: CorpusRun, done: Counter[str], seconds: float, console: Console) -> None:
+    counts, aside = corpus.counts(), corpus.set_aside()
+    found = f"{counts['documents']:,} documents, {counts['mentions']:,} mentions, {counts['linked']:,} of them linked"
+    console.print(f"{found}; {counts['failures']:,} documents failed; {counts['broken']:,} broken records left out")
+    removed = f"; {corpus.removed:,} of files that are gone were removed" if corpus.removed else ""
+    partitions = f"{done['new']:,} partitions linked, {done['old']:,} were done before{removed}"
+    console.print(f"{partitions}; {seconds:,.0f} seconds")
+    if aside:
+        names = ", ".join(result.name for result in aside[:_SHOWN]) + (", …" if len(aside) > _SHOWN else "")
+        raise SapbertError(Errors.E569.format(n=len(aside), total=len(corpus.partitions), names=names))

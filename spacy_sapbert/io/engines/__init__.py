@@ -1,0 +1,1 @@
+"""Link a corpus in partitions: in processes of this machine, on Ray and on Spark."""

@@ -1,0 +1,86 @@
+"""The engine of one machine: each worker is a process that loads the pipeline once.
+
+A process that dies takes no other with it, so each worker is an executor of its own. The processes share the
+files of the pipeline in memory, since they map them. No document goes from one process to another.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from itertools import chain
+
+from .partition_work import PartitionResult, PartitionWork
+from .partitions import Partition
+
+_SECONDS_BETWEEN_LOOKS = 1.0
+
+
+def run_local(work: PartitionWork, partitions: Sequence[Partition], workers: int) -> Iterator[PartitionResult]:
+    """Link partitions in processes of this machine.
+
+    Args:
+        work: What a process does with a partition.
+        partitions: The partitions.
+        workers: The number of processes.
+
+    Yields:
+        The results, in the order in which the partitions end.
+    """
+    waiting: Iterator[Partition] = iter(partitions)
+    running: dict[Future[PartitionResult], tuple[ProcessPoolExecutor, Partition]] = {}
+    executors = [_executor(workers) for _ in range(min(workers, len(partitions)))]
+    try:
+        for executor, partition in zip(executors, waiting):  # noqa: B905 - there can be more partitions
+            running[executor.submit(work, partition)] = executor, partition
+        while running:
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                executor, partition = running.pop(future)
+                try:
+                    yield future.result()
+                except BrokenProcessPool:  # it is tried again, until the work says that it had all its tries
+                    executor.shutdown()
+                    executors[executors.index(executor)] = executor = _executor(workers)
+                    waiting = chain([partition], waiting)
+                following = next(waiting, None)
+                if following:
+                    running[executor.submit(work, following)] = executor, following
+    finally:
+        for executor in executors:
+            for process in list((executor._processes or {}).values()):
+                process.terminate()
+            executor.shutdown(wait=True, cancel_futures=True)
+
+
+def _executor(workers: int) -> ProcessPoolExecutor:
+    # a forked process would inherit the threads of torch, and hang
+    context = multiprocessing.get_context("spawn")
+    threads = max(1, (os.cpu_count() or 1) // workers)
+    return ProcessPoolExecutor(1, mp_context=context, initializer=start_worker, initargs=(threads, os.getpid()))
+
+
+def start_worker(threads: int, parent: int) -> None:
+    """Prepare a process: bound its threads, and end it when its parent ends, however that ends.
+
+    Args:
+        threads: The number of threads that torch and faiss may use.
+        parent: The number of the parent process.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes of a terminal; the parent ends this one
+    for name, setting in (("torch", "set_num_threads"), ("faiss", "omp_set_num_threads")):
+        if name in sys.modules:  # spaCy imports torch
+            getattr(sys.modules[name], setting)(threads)
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+
+
+def _end_with(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(_SECONDS_BETWEEN_LOOKS)
+    os._exit(1)
