@@ -120,7 +120,7 @@ class CorpusLinker:
 
     def __call__(self, documents: Iterable[InputDocument]) -> Iterator[RecordBatch]:
         """Link documents as a stream, see `link_batches`."""
-        for chunk in _chunks(documents):
+        for chunk in _chunks(documents, self.settings.max_characters):
             rows = [
                 row
                 for document, result in zip(chunk, self._link(chunk), strict=True)
@@ -139,9 +139,10 @@ class CorpusLinker:
 
     def _link(self, documents: Sequence[InputDocument]) -> list[Record | str]:
         """Return the record of each document, or why it failed."""
+        if len(documents) == 1 and len(documents[0].text) > self.settings.max_characters:
+            most = f"at most {self.settings.max_characters:,} are allowed"
+            return [f"the text has {len(documents[0].text):,} characters, and {most}"]
         characters = sum(len(document.text) for document in documents)
-        if len(documents) == 1 and characters > self.settings.max_characters:
-            return [f"the text has {characters:,} characters, and at most {self.settings.max_characters:,} are allowed"]
         loaded = self._load()
         limit = self.settings.seconds + characters / CHARACTERS_PER_SECOND
         try:
@@ -196,13 +197,14 @@ class _Failures(Problems):
         return taken
 
 
-def _chunks(documents: Iterable[InputDocument]) -> Iterator[list[InputDocument]]:
-    """Yield documents that are linked together, in order. A document with very many characters is alone."""
+def _chunks(documents: Iterable[InputDocument], max_characters: int) -> Iterator[list[InputDocument]]:
+    """Yield documents that are linked together, in order. A document that is too long is alone."""
+    most = min(max_characters, CHARACTERS_PER_BATCH)
     chunk: list[InputDocument] = []
     characters = 0
     for document in documents:
         size = len(document.text)
-        if chunk and (len(chunk) == DOCUMENTS_PER_BATCH or characters + size > CHARACTERS_PER_BATCH):
+        if chunk and (len(chunk) == DOCUMENTS_PER_BATCH or characters + size > most):
             yield chunk
             chunk, characters = [], 0
         chunk.append(document)

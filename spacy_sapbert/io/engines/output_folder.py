@@ -25,7 +25,8 @@ from ..folders import files_of
 if TYPE_CHECKING:
     from pyarrow import RecordBatch, Schema
 
-MANIFEST = "manifest.json"
+MANIFEST = "_manifest.json"
+"""Readers of Parquet folders leave out names that begin with `_`."""
 TRIES = 3
 """How often a partition is tried in one run, if its process ends each time."""
 _TRIES_FOLDER = ".tries"

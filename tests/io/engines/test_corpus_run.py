@@ -1,0 +1,210 @@
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pyarrow.dataset
+import pyarrow.parquet as parquet
+import pytest
+from filelock import FileLock
+
+from spacy_sapbert.errors import Errors, SapbertError
+from spacy_sapbert.files import LOCK_FILE
+from spacy_sapbert.io.engines import partition_work
+from spacy_sapbert.io.engines.engine import Engine
+from spacy_sapbert.io.engines.output_folder import MANIFEST, TRIES
+from spacy_sapbert.io.engines.partition_work import PartitionResult
+
+NAMES = ["0.jsonl", "1.jsonl", "2.jsonl"]
+
+
+def rows(folder):
+    return pyarrow.dataset.dataset(folder).to_table().to_pylist()
+
+
+def manifest(folder):
+    return json.loads((folder / MANIFEST).read_text())
+
+
+@pytest.fixture
+def out(tmp_path):
+    return tmp_path / "out"
+
+
+@pytest.fixture
+def expected(link_all, tmp_path):
+    """The rows of a run without an interruption."""
+    link_all(output=tmp_path / "expected")
+    return rows(tmp_path / "expected")
+
+
+def test_each_partition_becomes_a_file(link_all, out):
+    linked, run = link_all()
+    assert linked == NAMES
+    assert sorted(path.name for path in out.glob("*.parquet")) == [f"{name}.parquet" for name in NAMES]
+    found = rows(out)
+    assert len({row["doc_id"] for row in found}) == 12
+    assert {row["year"] for row in found} == {2000, 2001, 2002, 2003}
+    mentions = {(row["doc_id"], row["start"]) for row in found if row["start"] is not None}
+    linked_mentions = {(row["doc_id"], row["start"]) for row in found if row["concept_id"] not in (None, "NIL")}
+    counts = {"documents": 12, "mentions": len(mentions), "linked": len(linked_mentions)}
+    assert +run.counts() == counts
+    told = manifest(out)
+    assert told["complete"] is True
+    assert +Counter(told["counts"]) == counts
+    assert list(told["partitions"]) == NAMES
+    assert told["made with"]["settings"]["vocabulary"]
+
+
+def test_a_rerun_does_only_what_is_missing_or_was_made_with_something_else(link_all, out, corpus, expected):
+    assert link_all()[0] == NAMES
+    assert link_all()[0] == []
+    (out / "1.jsonl.parquet").unlink()
+    assert link_all()[0] == ["1.jsonl"]
+    damaged = out / "2.jsonl.parquet"
+    damaged.write_bytes(damaged.read_bytes()[:-20])
+    assert link_all()[0] == ["2.jsonl"]
+    assert rows(out) == expected
+    (corpus / "0.jsonl").write_text('{"id": "new", "text": "New aspirin."}\n')
+    assert link_all()[0] == ["0.jsonl"]
+    assert {row["doc_id"] for row in rows(out)} & {"new", "0-0", "1-0"} == {"new", "1-0"}
+    assert link_all(max_characters=500)[0] == NAMES
+    assert link_all(max_characters=500, shown={"corrections": "x"})[0] == NAMES
+
+
+def test_links_of_files_that_are_gone_are_removed(link_all, out, corpus):
+    link_all()
+    (corpus / "1.jsonl").unlink()
+    linked, run = link_all()
+    assert (linked, run.removed) == ([], 1)
+    assert not (out / "1.jsonl.parquet").exists()
+    assert run.counts()["documents"] == 8
+
+
+def test_a_table_of_someone_else_stays(link_all, out, tmp_path):
+    out.mkdir()
+    parquet.write_table(pyarrow.table({"a": [1]}), out / "mine.parquet")
+    with pytest.raises(SapbertError, match=r"E567.*mine\.parquet"):
+        link_all()
+    (out / "mine.parquet").rename(out / "0.jsonl.parquet")
+    with pytest.raises(SapbertError, match="E567"):
+        link_all()
+    assert parquet.read_table(out / "0.jsonl.parquet").to_pylist() == [{"a": 1}]
+
+
+def test_documents_that_were_replaced_since_go_without_linking_again(open_run, out, monkeypatch):
+    with open_run() as run:
+        list(run(lambda work, found: map(work, found)))
+    before = rows(out)
+    monkeypatch.setattr(partition_work, "linker_of", lambda settings: pytest.fail("it links again"))
+    gone = frozenset({"1-0", "1-1"})
+    with open_run() as run:
+        run.partitions = [one._replace(left_out=gone) if one.name == "1.jsonl" else one for one in run.partitions]
+        list(run(lambda work, found: map(work, found)))
+        assert run.counts()["documents"] == 10
+    assert rows(out) == [row for row in before if row["doc_id"] not in gone]
+
+
+def test_two_runs_do_not_share_a_folder(link_all, out):
+    out.mkdir()
+    with FileLock(out / f".{LOCK_FILE}"), pytest.raises(SapbertError, match="E562"):
+        link_all()
+
+
+def test_a_full_disk_ends_the_run_and_keeps_what_is_done(link_all, out, monkeypatch, expected):
+    link_file = partition_work.PartitionWork._write
+
+    def fill(self, partition, problems):
+        if partition.name == "1.jsonl":
+            raise SapbertError(Errors.E507.format(path="x", reason=os.strerror(errno.ENOSPC)))
+        return link_file(self, partition, problems)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(partition_work.PartitionWork, "_write", fill)
+        with pytest.raises(SapbertError, match="E507"):
+            link_all()
+    assert manifest(out)["complete"] is False
+    assert link_all()[0] == ["1.jsonl", "2.jsonl"]
+    assert rows(out) == expected
+
+
+def test_a_partition_that_ends_its_process_each_time_is_set_aside(link_all, out, expected):
+    def dying(work, found):
+        """An engine that tries again for ever."""
+        for partition in found:
+            while partition.name == "1.jsonl" and work.output.begin_try(partition.name):
+                pass
+            yield work(partition)
+
+    linked, run = link_all(dying)
+    assert linked == ["0.jsonl", "2.jsonl"]
+    (aside,) = run.set_aside()
+    assert (aside.name, aside.problem) == ("1.jsonl", f"its process ended at each of {TRIES} tries")
+    assert manifest(out)["set aside"] == {"1.jsonl": aside.problem}
+    assert manifest(out)["complete"] is False
+    assert link_all()[0] == ["1.jsonl"]  # the next run tries it again
+    assert rows(out) == expected
+
+
+def test_an_older_file_of_a_partition_that_is_set_aside_goes(link_all, out):
+    link_all()
+    link_all(lambda work, found: [PartitionResult(one.name, Counter(), problem="x") for one in found], seconds=7)
+    assert not list(out.glob("*.parquet"))
+
+
+COMMAND = [sys.executable, "-m", "spacy_sapbert", "link"]
+
+
+def workers_of(process):
+    """RETURNS (list[int]): the processes below a process that link."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parent = int(path.read_text().rpartition(")")[2].split()[1])
+            line = (path.parent / "cmdline").read_bytes()
+        except (OSError, ValueError):
+            continue
+        if parent == process and b"spawn_main" in line:
+            found.append(int(path.parent.name))
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="it looks for processes in /proc")
+def test_killed_workers_and_drivers_change_nothing(linking_folder, corpus, out, tmp_path):
+    """The command is killed, then its workers are. The links are those of an undisturbed run, row for row."""
+    for number in range(3, 8):
+        (corpus / f"{number}.jsonl").write_text((corpus / "0.jsonl").read_text() * 1500)
+    options = ["--engine", "local", "--n-process", "2"]
+    whole = tmp_path / "whole"
+    command = [*COMMAND, str(linking_folder), str(corpus), *options]
+    subprocess.run([*command, "-o", str(whole)], check=True, capture_output=True)
+
+    def wait_for(condition, process):
+        while process.poll() is None and not condition():
+            time.sleep(0.01)
+
+    with subprocess.Popen([*command, "-o", str(out)], stderr=subprocess.DEVNULL) as driver:
+        wait_for(lambda: any(out.glob("*.parquet")), driver)
+        driver.kill()
+    with subprocess.Popen([*command, "-o", str(out)], stderr=subprocess.PIPE) as driver:
+        wait_for(lambda: workers_of(driver.pid), driver)
+        for worker in workers_of(driver.pid)[:1]:
+            os.kill(worker, signal.SIGKILL)
+        driver.communicate()
+    assert driver.returncode == 0
+    assert rows(out) == rows(whole)
+    assert manifest(out)["complete"] is True
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["ray", "spark"])
+def test_engines_give_the_same_links(engine, open_run, link_all, out, expected):
+    pytest.importorskip({"ray": "ray", "spark": "pyspark"}[engine])
+    with open_run() as run:
+        assert sorted(one.name for one in run(Engine(engine).runner(2)) if not one.problem) == NAMES
+    assert rows(out) == expected
