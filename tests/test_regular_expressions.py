@@ -423,7 +423,8 @@ def _call(name: str, text: str) -> None:
     module, _, attribute = name.rpartition(".")
     method = PATTERNS[name][0]
     pattern = getattr(_module(module), attribute)
-    done = getattr(pattern, method)(*(("", text) if method in ("sub", "subn") else (text,)))
+    given = text.encode() if isinstance(pattern.pattern, bytes) else text
+    done = getattr(pattern, method)(*(("", given) if method in ("sub", "subn") else (given,)))
     if method == "finditer":
         for _ in done:
             pass

@@ -181,13 +181,12 @@ def _read_file(
 ) -> Iterator[InputDocument]:
     source = DocumentSource(path, name=in_unicode(name), problems=problems, encoding=options.encoding or "")
     format = options.format or input_format(path)
-    read = _READERS[format]
     if format is InputFormat.pubmed:
         documents = read_pubmed(source, left_out.get(path, ()))
     elif format in ARCHIVED and is_archive(path):
-        documents = _read_archive(source, format, lambda member: read(member, options))
+        documents = _read_archive(source, format, options)
     else:
-        documents = read(source, options)
+        documents = _READERS[format](source, options)
     return _joined(documents, problems.passages) if options.join_passages and format in PASSAGES else documents
 
 
@@ -214,9 +213,7 @@ class _PackedFile(DocumentSource):
             yield self.content
 
 
-def _read_archive(
-    source: DocumentSource, format: InputFormat, read: Callable[[DocumentSource], Iterator[InputDocument]]
-) -> Iterator[InputDocument]:
+def _read_archive(source: DocumentSource, format: InputFormat, options: ReadOptions) -> Iterator[InputDocument]:
     found = others = 0
     for packed in files_in(source.path, ARCHIVED[format]):
         if packed.content is None:
@@ -235,7 +232,7 @@ def _read_archive(
             archive=source.path,
         )
         try:
-            for document in read(opened):
+            for document in _READERS[format](opened, options):
                 found += 1
                 yield document
         except SapbertError as error:

@@ -246,7 +246,7 @@ _FILE_BITS, _VERSION_BITS = 25, 8
 _FILE_AT = 1  # the last bit shows a deletion
 _VERSION_AT = _FILE_AT + _FILE_BITS
 _PMID_AT = _VERSION_AT + _VERSION_BITS
-_BLOCK = 1 << 20
+_BLOCK = 1 << 20  # keys
 
 
 def _older(found: Sequence[FilePmids]) -> NDArray[np.uint64]:
@@ -282,7 +282,7 @@ def pmids_of(path: Path) -> FilePmids:
     scan = _Scan()
     try:
         with open_unpacked(path) as handle:
-            while chunk := handle.read(_BLOCK):
+            while chunk := handle.read(_CHUNK):
                 scan.feed(chunk)
             scan.feed(b"", is_last=True)
     except (SapbertError, OSError, expat.ExpatError, LookupError, ValueError):
@@ -312,6 +312,7 @@ def _newest(events: Sequence[tuple[int, int, int]]) -> FilePmids:
 
 _MARK = re.compile(rb"<(?:Pubmed(?:Book)?Article|DeleteCitation)[\s/>]")
 _LONGEST_MARK = len("<PubmedBookArticle>")
+_CHUNK = 1 << 16  # as for documents: of a damaged file, both see the same part
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _ASCII = bytes(range(32, 127))
 
