@@ -768,6 +768,11 @@ class Errors:
         "again to link only these."
     )
     E559 = "[E559] {option} cannot be combined with --engine: {reason}."
+    E580 = "[E580] {path} is damaged, or is not a tar archive ({reason}). Download the file again."
+    E581 = (
+        "[E581] The archive {path} contains no article of the format {format}. Articles are files that end in {endings}. "
+        "Give the format with --format, or unpack the archive."
+    )
     # concepts of documents
     E631 = (
         "[E631] The pipeline has no concept_retriever, so it predicts no concepts of documents. Its components are: "

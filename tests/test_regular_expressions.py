@@ -52,6 +52,8 @@ PATTERNS: dict[str, tuple[str, list[tuple[str, str, str]]]] = {
     "augmentation.metamap._BRAT_CONCEPT": ("fullmatch", [("N1\tReference T1 ", "a", ""), ("N", "1", "x")]),
     "augmentation.search._WORD": ("finditer", [("", "a", "!"), ("", "a ", "")]),
     "io.formats.PUBTATOR_TITLE": ("fullmatch", [("", "a", ""), ("a|t|", "|t|", "")]),
+    "io.pubmed._NUMBER": ("findall", [("", "1", ""), ("", "1 ", "")]),
+    "io.pubmed._MARK": ("finditer", [("", "<Pubmed", ""), ("", "<PubmedArticle ", ""), ("<DeleteCitation", "n", "")]),
     "corpora.med1250._PMID": ("fullmatch", [("", " ", "x"), ("", "1", "x"), ("1", " ", "x")]),
     "corpora.med1250._PAIR": ("match", [("", " ", "")]),
     "corpora.pubtator._HEAD": ("fullmatch", [("", "a", ""), ("", "a|", "")]),
@@ -421,7 +423,8 @@ def _call(name: str, text: str) -> None:
     module, _, attribute = name.rpartition(".")
     method = PATTERNS[name][0]
     pattern = getattr(_module(module), attribute)
-    done = getattr(pattern, method)(*(("", text) if method in ("sub", "subn") else (text,)))
+    given = text.encode() if isinstance(pattern.pattern, bytes) else text
+    done = getattr(pattern, method)(*(("", given) if method in ("sub", "subn") else (given,)))
     if method == "finditer":
         for _ in done:
             pass

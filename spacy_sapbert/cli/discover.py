@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator
 from contextlib import closing
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,7 +12,7 @@ import typer
 
 from ..errors import Errors, SapbertError
 from ..files import open_output
-from ..io.documents import Problems, ReadOptions, read_documents
+from ..io.documents import Problems, ReadOptions, read_all
 from ..io.formats import InputFormat
 from ..io.totals import total_documents
 from ..types import NIL
@@ -91,7 +90,7 @@ def discover(
         _check_finds_new_names(linking, pipeline)
     if similarity is not None:
         linking.set_threshold(similarity)
-    documents = chain.from_iterable(read_documents(path, options, problems) for path, options in sources)
+    documents = read_all(sources, problems)
     counts: Counter[str] = Counter()
     with open_output(output) as write:
         discovery = Discovery(linking.kb)

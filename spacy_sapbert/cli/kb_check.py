@@ -5,13 +5,12 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..io.documents import Problems, read_documents
+from ..io.documents import Problems, read_all
 from ..io.sources import ReadOptions
 from ..io.totals import total_documents
 from . import kb_tables
@@ -69,7 +68,7 @@ def _count(kb: KnowledgeBase, sources: list[tuple[Path, ReadOptions]]) -> NameCo
 
     console = stderr_console()
     problems = Problems(console)
-    documents = chain.from_iterable(read_documents(path, options, problems) for path, options in sources)
+    documents = read_all(sources, problems)
     total = total_documents(sources) if console.is_terminal else None
     texts = (document.text for document in track(documents, console, total=total))
     counts = count_names(kb, NameMatcher.cached(kb), texts)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
-from itertools import chain, takewhile
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,7 +17,7 @@ from rich.console import Console
 from ..corrections.corrections_file import CorrectionsFile
 from ..errors import Errors, SapbertError
 from ..files import is_special
-from ..io.documents import InputDocument, Problems, ReadOptions, read_documents
+from ..io.documents import InputDocument, Problems, ReadOptions, read_all
 from ..io.formats import InputFormat, OutputFormat, output_format
 from ..io.tables import check_parquet
 from ..io.totals import total_documents
@@ -255,7 +255,7 @@ class _Run:
         }
 
     def _documents(self) -> Iterator[InputDocument]:
-        return chain.from_iterable(read_documents(path, options, self.problems) for path, options in self._sources)
+        return read_all(self._sources, self.problems)
 
     def _linked(
         self, linking: LinkingPipeline, documents: Iterator[InputDocument]

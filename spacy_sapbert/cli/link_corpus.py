@@ -115,7 +115,7 @@ def link_corpus(
     assert options.engine
     run = options.engine.runner(workers, options.address)
     console, started, done = problems.console, time.monotonic(), Counter[str]()
-    with CorpusRun(settings, sources, output, problems, shown) as corpus:
+    with CorpusRun(settings, sources, output, problems, shown, workers) as corpus:
         total = len(corpus.partitions)
         for result in track(corpus(run), console, "partitions", total=total):
             _report(result, console)

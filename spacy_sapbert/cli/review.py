@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import closing, suppress
 from enum import Enum
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,7 +18,7 @@ from typer.core import TyperGroup
 
 from ..errors import Errors, SapbertError
 from ..files import open_output, without_gz
-from ..io.documents import Problems, ReadOptions, read_documents
+from ..io.documents import Problems, ReadOptions, read_all
 from ..io.formats import OutputFormat
 from ..io.totals import total_documents
 from .inputs import (
@@ -248,7 +247,7 @@ def _records(
 ) -> Iterator[Record]:
     from ..io.records import record_of
 
-    documents = chain.from_iterable(read_documents(path, options, problems) for path, options in sources)
+    documents = read_all(sources, problems)
     with closing(linking(documents, batch_size=batch_size, n_process=n_process, short_lived=True)) as linked:
         for item in track(linked, problems.console, total=total_documents(sources)):
             yield record_of(item, linking.kb, language=linking.display_language)

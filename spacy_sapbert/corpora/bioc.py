@@ -35,6 +35,17 @@ _ID_INFONS = {
     "ncbi taxonomy": "NCBITaxon",
 }
 _WIDEST_GAP = 100
+# the type of a first passage that is a title; PMC's has the type "front" and the section type "TITLE"
+_TITLES = frozenset({"title", "front", "TITLE"})
+# keys of infons of the first passage in the BioC of PMC and PubTator
+_ABOUT = {
+    "article-id_pmid": "pmid",
+    "article-id_pmc": "pmcid",
+    "article-id_doi": "doi",
+    "journal-title": "journal",
+    "journal": "journal",
+    "license": "license",
+}
 
 
 def read_bioc(source: Source) -> Iterator[AnnotatedDocument]:
@@ -51,16 +62,28 @@ def read_bioc(source: Source) -> Iterator[AnnotatedDocument]:
         SapbertError: E205 if the XML is malformed; E206 if the file contains a DTD or an unknown entity; E207 if the
             root is not `collection`; E217 if the file is JSON, but not BioC.
     """
-    for _, _, document in read_bioc_documents(source):
-        yield document
+    for found in read_bioc_documents(source):
+        yield found.document
 
 
-def read_bioc_documents(source: Source) -> Iterator[tuple[int, str, AnnotatedDocument]]:
-    """Read a BioC file (see `read_bioc`).
+class BiocDocument(NamedTuple):
+    """A document of a BioC file.
 
-    Yields:
-        The line of each document (1 for JSON), its title, and the document. The title is empty unless the text starts
-        with a passage of the type "title" and a blank.
+    Attributes:
+        line: Its line; 1 for JSON.
+        document: The document.
+        meta: What is known of it. "title" is the first passage, if its type is that of a title, or "front" as in PMC.
+            Then the text starts with it and a blank. "year" is a number. "pmid", "pmcid", "doi", "journal" and
+            "license" are as PMC and PubTator give them.
+    """
+
+    line: int
+    document: AnnotatedDocument
+    meta: dict[str, object]
+
+
+def read_bioc_documents(source: Source) -> Iterator[BiocDocument]:
+    """Read a BioC file with what is known of its documents (see `read_bioc`).
 
     Raises:
         SapbertError: See `read_bioc`.
@@ -71,7 +94,7 @@ def read_bioc_documents(source: Source) -> Iterator[tuple[int, str, AnnotatedDoc
         except BrokenRecord as reason:
             source.broken(line, reason)
         else:
-            yield line, _title(element, document.text), document
+            yield BiocDocument(line, document, _meta(element, document.text))
 
 
 def _elements(source: Source) -> Iterator[tuple[int, Element]]:
@@ -83,11 +106,21 @@ def _elements(source: Source) -> Iterator[tuple[int, Element]]:
     return parser.elements(chain([first], chunks))
 
 
-def _title(document: Element, text: str) -> str:
+def _meta(document: Element, text: str) -> dict[str, object]:
     passage = document.find("passage")
-    kinds = {infon.text for infon in passage.findall("infon")} if passage is not None else set()
-    title = (passage.findtext("text") or "") if passage is not None and "title" in kinds else ""
-    return title if text == title or text.startswith(f"{title} ") else ""
+    infons = [*document.findall("infon"), *(passage.findall("infon") if passage is not None else ())]
+    given = {infon.get("key", ""): (infon.text or "").strip() for infon in infons}
+    meta: dict[str, object] = {name: given[key] for key, name in _ABOUT.items() if given.get(key)}
+    if passage is not None and _TITLES.intersection(infon.text for infon in infons):
+        title = passage.findtext("text") or ""
+        if title and (text == title or text.startswith(f"{title} ")):
+            meta = {"title": title, **meta}
+    year = given.get("year", "")
+    if "pmcid" in meta:
+        meta["pmcid"] = f"PMC{str(meta['pmcid']).upper().removeprefix('PMC')}"
+    if len(year) == 4 and year.isascii() and year.isdecimal():
+        meta["year"] = int(year)
+    return meta
 
 
 class _Annotation(NamedTuple):

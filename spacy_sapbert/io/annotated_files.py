@@ -12,9 +12,9 @@ from .sources import DocumentSource, InputDocument, ReadOptions
 
 def read_bioc_file(source: DocumentSource, options: ReadOptions) -> Iterator[InputDocument]:
     """Read BioC, as XML or JSON."""
-    for line, title, document in read_bioc_documents(source):
+    for line, document, meta in read_bioc_documents(source):
         mentions = document.mentions if options.gold else None
-        meta = {"title": title} if title else {}
+        title = str(meta.get("title", ""))
         yield InputDocument(document.doc_id, document.text, source.place(line), title, meta, mentions)
     source.show_moved_passages()
     if options.gold:

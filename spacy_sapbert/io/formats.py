@@ -7,7 +7,9 @@ from enum import Enum
 from pathlib import Path
 
 from ..errors import Errors, SapbertError
-from ..files import open_text, without_gz
+from ..files import open_text, open_unpacked, without_gz
+from ..xml_elements import root_tag
+from .archives import files_in, is_archive
 
 STDIN = Path("-")
 PUBTATOR_TITLE = re.compile(r"[^|\t]+\|t\|(.*)", re.DOTALL)
@@ -24,6 +26,8 @@ class InputFormat(str, Enum):
     parquet = "parquet"
     pubtator = "pubtator"
     bioc = "bioc"
+    pubmed = "pubmed"
+    jats = "jats"
     spacy = "spacy"
     names = "names"
 
@@ -47,6 +51,9 @@ ANNOTATED = (InputFormat.pubtator, InputFormat.bioc, InputFormat.spacy)
 PASSAGES = (InputFormat.pubtator, InputFormat.bioc)
 """The input formats whose files can have a record for each passage of an article."""
 
+ARCHIVED = {InputFormat.jats: (".nxml", ".xml"), InputFormat.bioc: (".xml", ".json")}
+"""The formats that the files of a tar archive can have, with the endings of these files."""
+
 _INPUT_SUFFIXES = {
     ".txt": InputFormat.text,
     ".jsonl": InputFormat.jsonl,
@@ -59,10 +66,18 @@ _INPUT_SUFFIXES = {
     ".xml": InputFormat.bioc,
     ".bioc": InputFormat.bioc,
     ".json": InputFormat.bioc,
+    ".nxml": InputFormat.jats,
+    ".tar": InputFormat.jats,
+    ".tgz": InputFormat.jats,
     ".spacy": InputFormat.spacy,
 }
 INPUT_SUFFIXES = tuple(_INPUT_SUFFIXES)
 """The endings of file names that show a format."""
+_ROOTS = {
+    "PubmedArticleSet": InputFormat.pubmed,
+    **dict.fromkeys(("article", "pmc-articleset", "OAI-PMH"), InputFormat.jats),
+}
+_HEAD_SIZE = 1 << 16
 _OUTPUT_ENDINGS = {
     ".jsonl": OutputFormat.jsonl,
     ".ndjson": OutputFormat.jsonl,
@@ -81,10 +96,11 @@ _OUTPUT_ENDINGS = {
 def input_format(path: Path) -> InputFormat:
     """Return the format that a file name shows.
 
-    PubTator files are often named `.txt`, so the first line decides for such files.
+    PubTator files are often named `.txt`, so the first line decides for such files. For `.xml`, the root element
+    decides, and for an archive its first article.
 
     Raises:
-        SapbertError: E505 the file name shows no format.
+        SapbertError: E505 the file name shows no format. E120, E121, E580 the file cannot be read or unpacked.
     """
     found = suffix_format(path)
     if found is None:
@@ -92,12 +108,44 @@ def input_format(path: Path) -> InputFormat:
         raise SapbertError(Errors.E505.format(path=path, formats=formats))
     if found is InputFormat.text and PUBTATOR_TITLE.match(_first_line(path)):
         return InputFormat.pubtator
-    return found
+    if is_archive(path):
+        return archive_format(path)
+    return xml_format(path) if without_gz(path).suffix.lower() == ".xml" else found
 
 
 def suffix_format(path: Path) -> InputFormat | None:
-    """Return the format that the ending of a file name shows, if any. The file is not read."""
+    """Return the format that the ending of a file name shows, if any. The file is not read.
+
+    Several formats have the ending `.xml`, which stands for BioC here. See `xml_format`.
+    """
     return _INPUT_SUFFIXES.get(without_gz(path).suffix.lower())
+
+
+def xml_format(path: Path) -> InputFormat:
+    """Return the format of an XML file by its root element. Any other root stands for BioC.
+
+    Raises:
+        SapbertError: E120, E121 the file cannot be read or unpacked.
+    """
+    with open_unpacked(path) as handle:
+        return _ROOTS.get(root_tag(handle.read(_HEAD_SIZE)), InputFormat.bioc)
+
+
+def archive_format(path: Path) -> InputFormat:
+    """Return the format of the first article of an archive. Without any, it is JATS.
+
+    Raises:
+        SapbertError: E120, E121, E580 the archive cannot be read or unpacked.
+    """
+    for file in files_in(path, sorted({ending for endings in ARCHIVED.values() for ending in endings})):
+        if file.content is not None:
+            is_json = file.name.lower().endswith(".json")
+            return (
+                InputFormat.bioc
+                if is_json or root_tag(file.content.read(_HEAD_SIZE)) == "collection"
+                else InputFormat.jats
+            )
+    return InputFormat.jats
 
 
 def output_format(path: Path | None) -> OutputFormat:

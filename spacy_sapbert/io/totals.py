@@ -8,8 +8,9 @@ from typing import BinaryIO
 
 from ..errors import SapbertError
 from ..files import open_text, without_gz
+from .archives import is_archive
 from .folders import files_of
-from .formats import STDIN, InputFormat, suffix_format
+from .formats import STDIN, InputFormat, suffix_format, xml_format
 from .sources import ReadOptions
 from .table_files import open_parquet
 
@@ -26,7 +27,8 @@ def total_documents(sources: Sequence[tuple[Path, ReadOptions]]) -> int | None:
         sources: Files and folders, each with its options; `-` is standard input.
 
     Returns:
-        The number; None if it is not known, as for standard input, `.spacy` files and files that cannot be read.
+        The number; None if it is not known, as for standard input, `.spacy` files, archives and
+        files that cannot be read.
     """
     total = 0
     for path, options in sources:
@@ -36,21 +38,26 @@ def total_documents(sources: Sequence[tuple[Path, ReadOptions]]) -> int | None:
             format = options.format or suffix_format(file)
             if format is None:
                 continue
-            count = _count(file, format)
+            count = _count(file, options.format, format)
             if count is None:
                 return None
             total += count
     return total
 
 
-def _count(path: Path, format: InputFormat) -> int | None:
+def _count(path: Path, given: InputFormat | None, format: InputFormat) -> int | None:
     if format is InputFormat.text:
         return 1
+    suffix = without_gz(path).suffix.lower()
+    if is_archive(path):
+        return None
     try:
+        if given is None and suffix == ".xml":
+            format = xml_format(path)
         if format is InputFormat.parquet:
             with open_parquet(path) as file:
                 return int(file.metadata.num_rows)
-        if format not in _COUNTERS or without_gz(path).suffix.lower() == ".json":
+        if format not in _COUNTERS or suffix == ".json":
             return None
         with open_text(path) as handle:
             return _COUNTERS[format](handle.buffer)
@@ -75,12 +82,13 @@ def _count_rows(handle: BinaryIO) -> int:
     return max(0, rows - 1)
 
 
-def _counter(mark: bytes) -> Callable[[BinaryIO], int]:
+def _counter(*marks: bytes) -> Callable[[BinaryIO], int]:
     def count(handle: BinaryIO) -> int:
-        found, end = 0, b""
+        found, ends = 0, [b""] * len(marks)
         for chunk in _chunks(handle):
-            found += (end + chunk).count(mark)
-            end = (end + chunk)[-len(mark) + 1 :]
+            for row, mark in enumerate(marks):
+                found += (ends[row] + chunk).count(mark)
+                ends[row] = (ends[row] + chunk)[-len(mark) + 1 :]
         return found
 
     return count
@@ -99,4 +107,6 @@ _COUNTERS: dict[InputFormat, Callable[[BinaryIO], int]] = {
     InputFormat.csv: _count_rows,
     InputFormat.pubtator: _counter(b"|t|"),
     InputFormat.bioc: _counter(b"<document>"),
+    InputFormat.pubmed: _counter(b"</MedlineCitation>", b"</BookDocument>"),
+    InputFormat.jats: _counter(b"</article>"),
 }

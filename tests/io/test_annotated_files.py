@@ -135,3 +135,55 @@ def test_a_damaged_spacy_file_is_told(read):
 def test_spacy_files_are_not_read_from_standard_input(problems):
     with pytest.raises(SapbertError, match=r"\[E138\] The format spacy"):
         list(read_documents(STDIN, ReadOptions(InputFormat.spacy), problems))
+
+
+PMC_INFONS = {
+    "article-id_pmid": "123",
+    "article-id_pmc": "7654321",
+    "article-id_doi": "10.1/a",
+    "kwd": "flu title",
+    "name_0": "surname:Doe;given-names:A",
+    "section_type": "TITLE",
+    "type": "front",
+    "year": "2019",
+}
+PMC_PASSAGES = [
+    (0, PMC_INFONS, "On flu"),
+    (7, {"section_type": "ABSTRACT", "type": "abstract_title_1"}, "Background"),
+    (18, {"section_type": "ABSTRACT", "type": "abstract"}, "Flu is bad."),
+    (30, {"section_type": "REF", "type": "ref", "year": "1990"}, "Cited"),
+]
+PMC_META = {"title": "On flu", "pmid": "123", "pmcid": "PMC7654321", "doi": "10.1/a", "license": "CC BY", "year": 2019}
+
+
+def test_bioc_xml_of_pmc(read):
+    def infons_xml(infons):
+        return "".join(f'<infon key="{key}">{value}</infon>' for key, value in infons.items())
+
+    passages = "".join(
+        f"<passage>{infons_xml(infons)}<offset>{offset}</offset><text>{text}</text></passage>"
+        for offset, infons, text in PMC_PASSAGES
+    )
+    document = f'<document><id>PMC7654321</id><infon key="license">CC BY</infon>{passages}</document>'
+    head = '<?xml version="1.0" encoding="UTF-8"?><!DOCTYPE collection SYSTEM "BioC.dtd">'
+    (found,) = read("a.xml", f"{head}<collection><source>PMC</source><key>pmc.key</key>{document}</collection>")
+    assert found[:2] == ("PMC7654321", "On flu Background Flu is bad. Cited")
+    assert (found.title, found.meta) == ("On flu", PMC_META)
+
+
+def test_bioc_json_of_pmc(read):
+    passages = [
+        {"offset": offset, "infons": infons, "text": text, "sentences": [], "annotations": [], "relations": []}
+        for offset, infons, text in PMC_PASSAGES
+    ]
+    document = {"id": "PMC7654321", "infons": {"license": "CC BY"}, "passages": passages, "annotations": []}
+    content = [{"source": "PMC", "date": "20250101", "key": "pmc.key", "infons": {}, "documents": [document]}]
+    (found,) = read("a.json", json.dumps(content))
+    assert found[:2] == ("PMC7654321", "On flu Background Flu is bad. Cited")
+    assert (found.title, found.meta) == ("On flu", PMC_META)
+
+
+@pytest.mark.parametrize("year", ["", "in press", "20", "２０２０"])
+def test_a_year_that_is_none_is_left_out(read, year):
+    passage = {"infons": {"type": "title", "year": year}, "offset": 0, "text": "T"}
+    assert read("a.json", json.dumps({"id": 1, "passages": [passage]}))[0].meta == {"title": "T"}

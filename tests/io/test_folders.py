@@ -109,8 +109,8 @@ def test_other_xml_and_json_is_counted_as_an_unknown_format(folder, problems, to
         found = Problems(problems.console, strict=strict)
         assert [document.doc_id for document in read(path, found)] == ["e.txt"]
         assert found.count == 0
-    line = f"{path}: 4 files of no known format left out (2 .json that is not BioC, 2 .xml that is not BioC)\n"
-    assert told() == 2 * line
+    kinds = "2 .json that is not BioC, 2 .xml that is not BioC, PubMed or JATS"
+    assert told() == 2 * f"{path}: 4 files of no known format left out ({kinds})\n"
 
 
 def test_a_file_that_breaks_in_its_middle_keeps_what_was_read(folder, problems, told):

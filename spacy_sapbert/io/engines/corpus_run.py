@@ -38,6 +38,7 @@ class CorpusRun:
         output: The folder of the links.
         problems: Reports what is left out.
         shown: Other settings that change the links, by name.
+        workers: The number of processes that search files of PubMed for newer records.
 
     Attributes:
         partitions: The partitions of the input.
@@ -56,8 +57,9 @@ class CorpusRun:
         output: Path,
         problems: Problems,
         shown: Mapping[str, Any] | None = None,
+        workers: int = 1,
     ) -> None:
-        self.partitions = find_partitions(sources, problems)
+        self.partitions = find_partitions(sources, problems, workers)
         self.results: dict[str, PartitionResult] = {}
         self.removed = 0
         self._output = OutputFolder(output)

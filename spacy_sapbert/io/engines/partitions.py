@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import multiprocessing
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from hashlib import blake2b
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 from ...errors import Errors, SapbertError
-from ..documents import InputDocument, Problems, ReadOptions, files_to_read, read_file
+from ..documents import InputDocument, Problems, ReadOptions, files_to_read, pubmed_files, read_file
+from ..pubmed import FilePmids, pmids_of, superseded
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 FILES_PER_PARTITION = 1000
 BYTES_PER_PARTITION = 1 << 20
@@ -25,11 +33,13 @@ class InputFile(NamedTuple):
         path: Where it is.
         name: Its path relative to the input folder, or its name.
         options: How to read it.
+        replaced: The numbers of the records of PubMed that another one of the same file replaces or deletes.
     """
 
     path: Path
     name: str
     options: ReadOptions
+    replaced: frozenset[int] = frozenset()
 
 
 class UnreadableFile(NamedTuple):
@@ -50,7 +60,7 @@ class Partition(NamedTuple):
     Attributes:
         name: The path of the first file, relative to the input folder. That of the output has `.parquet` after it.
         files: The files.
-        left_out: Ids of documents that a later file replaces.
+        left_out: Ids of documents of PubMed that another file replaces or deletes.
     """
 
     name: str
@@ -65,7 +75,7 @@ class Partition(NamedTuple):
         """
         for file in self.files:
             try:
-                for document in read_file(file.path, file.name, file.options, problems):
+                for document in read_file(file.path, file.name, file.options, problems, {file.path: file.replaced}):
                     problems.check_id(document)
                     if document.doc_id not in self.left_out:
                         yield document
@@ -82,17 +92,22 @@ class Partition(NamedTuple):
         """
         digest = blake2b(digest_size=16)
         for file in self.files:
-            digest.update(repr((file.name, tuple(file.options))).encode(errors="surrogatepass"))
+            digest.update(repr((file.name, tuple(file.options), sorted(file.replaced))).encode(errors="surrogatepass"))
             digest.update(_content(file.path))
         return digest.hexdigest()
 
 
-def find_partitions(sources: Sequence[tuple[Path, ReadOptions]], problems: Problems) -> list[Partition]:
+def find_partitions(
+    sources: Sequence[tuple[Path, ReadOptions]], problems: Problems, workers: int = 1
+) -> list[Partition]:
     """Cut inputs into partitions. Each file is one, but consecutive small files of a folder share one.
+
+    Of records of PubMed in several files, only the newest is kept, see `superseded`.
 
     Args:
         sources: Files and folders with their options.
         problems: Reports files of a folder that are left out.
+        workers: The number of processes that search files of PubMed for newer records.
 
     Raises:
         SapbertError: E566 two partitions have the same name.
@@ -104,7 +119,42 @@ def find_partitions(sources: Sequence[tuple[Path, ReadOptions]], problems: Probl
             if partition.name in found:
                 raise SapbertError(Errors.E566.format(name=partition.name))
             found[partition.name] = partition
-    return list(found.values())
+    return _with_newest_records(list(found.values()), pubmed_files(sources), workers)
+
+
+def _with_newest_records(partitions: list[Partition], paths: Sequence[Path], workers: int) -> list[Partition]:
+    """Tell each partition which records of PubMed it leaves out."""
+    scanned: dict[Path, FilePmids] = {}
+
+    def scan(ordered: Sequence[Path]) -> Iterator[FilePmids]:
+        for path, pmids in zip(ordered, _scans(ordered, workers), strict=True):
+            scanned[path] = pmids
+            yield pmids
+
+    left_out = superseded(paths, scan) if paths else {}
+    return [_leave_out(partition, left_out, scanned) if left_out else partition for partition in partitions]
+
+
+def _scans(paths: Sequence[Path], workers: int) -> Iterator[FilePmids]:
+    if min(workers, len(paths)) == 1:
+        yield from map(pmids_of, paths)
+        return
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(min(workers, len(paths)), mp_context=context) as executor:
+        yield from executor.map(pmids_of, paths)
+
+
+def _leave_out(
+    partition: Partition, left_out: Mapping[Path, NDArray[np.int32]], scanned: Mapping[Path, FilePmids]
+) -> Partition:
+    files, ids = [], set(partition.left_out)
+    for file in partition.files:
+        if file.path in left_out:
+            pmids = scanned[file.path]
+            ids.update(map(str, pmids.pmids[np.isin(pmids.numbers, left_out[file.path])].tolist()))
+            file = file._replace(replaced=frozenset(pmids.replaced.tolist()))
+        files.append(file)
+    return partition._replace(files=tuple(files), left_out=frozenset(ids))
 
 
 def _grouped(files: Iterable[InputFile]) -> Iterator[Partition]:

@@ -110,6 +110,34 @@ def test_documents_that_were_replaced_since_go_without_linking_again(open_run, o
     assert rows(out) == [row for row in before if row["doc_id"] not in gone]
 
 
+ARTICLE = """<PubmedArticle><MedlineCitation><PMID Version="1">{0}</PMID><Article>
+<Journal><JournalIssue><PubDate><Year>2001</Year></PubDate></JournalIssue></Journal>
+<ArticleTitle>{1}</ArticleTitle></Article></MedlineCitation></PubmedArticle>"""
+
+
+def write_pubmed(path, titles, deleted=()):
+    articles = "".join(ARTICLE.format(pmid, title) for pmid, title in titles)
+    gone = "".join(f'<PMID Version="1">{pmid}</PMID>' for pmid in deleted)
+    path.write_text(f"<PubmedArticleSet>{articles}<DeleteCitation>{gone}</DeleteCitation></PubmedArticleSet>")
+
+
+def test_an_update_of_pubmed_links_only_its_own_records(link_all, out, tmp_path):
+    folder = tmp_path / "pubmed"
+    folder.mkdir()
+    old = "Old aspirin."
+    write_pubmed(folder / "pubmed26n0001.xml", [(1, "Once aspirin."), (1, old), (2, old), (3, old)])
+    write_pubmed(folder / "pubmed26n0002.xml", [(4, old)])
+    assert link_all(inputs=folder)[0] == ["pubmed26n0001.xml", "pubmed26n0002.xml"]
+    assert [(row["doc_id"], row["start"]) for row in rows(out)] == [("1", 4), ("2", 4), ("3", 4), ("4", 4)]
+    write_pubmed(folder / "pubmed26n0003.xml", [(2, "A newer aspirin.")], deleted=[3])
+    assert link_all(inputs=folder)[0] == ["pubmed26n0003.xml"]
+    updated = rows(out)
+    assert [(row["doc_id"], row["start"]) for row in updated] == [("1", 4), ("4", 4), ("2", 8)]
+    assert {row["year"] for row in updated} == {2001}
+    link_all(inputs=folder, output=tmp_path / "at once")
+    assert rows(tmp_path / "at once") == updated
+
+
 def test_two_runs_do_not_share_a_folder(link_all, out):
     out.mkdir()
     with FileLock(out / f".{LOCK_FILE}"), pytest.raises(SapbertError, match="E562"):
