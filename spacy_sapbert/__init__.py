@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from .evaluation.pipeline import evaluate_pipeline
     from .io.dataframes import to_dataframe
     from .io.displacy import to_displacy
+    from .io.engines.corpus_linker import link_batches
+    from .io.engines.on_ray import RayLinker
+    from .io.engines.on_spark import spark_linker
     from .kb.build import build_knowledge_base
     from .kb.code_systems import Code, CodeSystems
     from .kb.knowledge_base import KnowledgeBase
@@ -49,6 +52,7 @@ __all__ = [
     "GeneSpeciesDetector",
     "KnowledgeBase",
     "Link",
+    "RayLinker",
     "RepeatedMentions",
     "SapbertError",
     "SapbertLinker",
@@ -60,9 +64,11 @@ __all__ = [
     "evaluate_concepts",
     "evaluate_linking",
     "evaluate_pipeline",
+    "link_batches",
     "load_knowledge_base",
     "read_corpus",
     "read_vocabulary",
+    "spark_linker",
     "to_dataframe",
     "to_displacy",
 ]
@@ -84,6 +90,7 @@ __getattr__ = lazy_names(
         "GeneSpeciesDetector": "pipeline.gene_species",
         "KnowledgeBase": "kb.knowledge_base",
         "Link": "types",
+        "RayLinker": "io.engines.on_ray",
         "RepeatedMentions": "pipeline.repeated_mentions",
         "SapbertError": "errors",
         "SapbertLinker": "pipeline.sapbert_linker",
@@ -94,9 +101,11 @@ __getattr__ = lazy_names(
         "evaluate_concepts": "evaluation.concepts",
         "evaluate_linking": "evaluation.linking",
         "evaluate_pipeline": "evaluation.pipeline",
+        "link_batches": "io.engines.corpus_linker",
         "load_knowledge_base": "kb.storage",
         "read_corpus": "corpora.reader",
         "read_vocabulary": "kb.readers",
+        "spark_linker": "io.engines.on_spark",
         "to_dataframe": "io.dataframes",
         "to_displacy": "io.displacy",
     },

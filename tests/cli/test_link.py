@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import tarfile
 import threading
 from pathlib import Path
 
@@ -320,7 +321,18 @@ def test_the_commands_on_linking_files_run(command, linking_folder, tmp_path, mo
     assert command("convert", "corpus.pubtator", "corpus.spacy").status == 0
     section = LINK_FILES.read_text(encoding="utf8").split("## Link files\n")[1].split("\n## ")[0]
     commands = re.findall(r"`spacy-sapbert (link .*?)`", section)
-    assert len(commands) == 11
+    assert len(commands) == 13
+    title = "<ArticleTitle>aspirin</ArticleTitle>"
+    citation = f"<MedlineCitation><PMID>{{}}</PMID><Article>{title}</Article></MedlineCitation>"
+    for folder, articles in (("baseline", [1]), ("updatefiles", [])):
+        found = "".join(f"<PubmedArticle>{citation.format(pmid)}</PubmedArticle>" for pmid in articles)
+        Path(folder).mkdir()
+        write(Path(folder, "1.xml"), f"<PubmedArticleSet>{found}</PubmedArticleSet>")
+    article = '<article><front><article-meta><article-id pub-id-type="pmc">1</article-id>'
+    article += "<title-group><article-title>aspirin</article-title></title-group></article-meta></front></article>"
+    write(Path("1.nxml"), article)
+    with tarfile.open("oa_comm_xml.tar.gz", "w:gz") as archive:
+        archive.add("1.nxml")
     for line in commands:
         if "parquet" in line:
             parquet = pytest.importorskip("pyarrow.parquet")

@@ -107,6 +107,45 @@ def test_tutorial_review(tmp_path, monkeypatch, run_page):
     assert [(ent.text, ent.kb_id_) for ent in ents] == [("weak heart", "DOID:114")]
 
 
+ABSTRACT = """<PubmedArticle><MedlineCitation><PMID Version="1">{}</PMID><Article><Journal><JournalIssue><PubDate>
+<Year>{}</Year></PubDate></JournalIssue></Journal><ArticleTitle>{}</ArticleTitle></Article></MedlineCitation>
+</PubmedArticle>"""
+
+
+@pytest.fixture
+def pubmed(medic):
+    """Two files of PubMed, and a pipeline without an encoder."""
+    pytest.importorskip("duckdb")
+    Path("pubmed").mkdir()
+    texts = ["Sugar disease.", "Diabetes mellitus.", "Diabetes and a heart attack.", "No finding."]
+    articles = [ABSTRACT.format(n, 2025 if n else 2024, text) for n, text in enumerate(texts)]
+    for number, found in enumerate((articles[:2], articles[2:]), start=1):
+        content = "".join(found)
+        Path(f"pubmed/pubmed26n000{number}.xml").write_text(f"<PubmedArticleSet>{content}</PubmedArticleSet>")
+    nlp = spacy.blank("en")
+    nlp.add_pipe("concept_matcher", config={"kb": "medic.kb"})
+    nlp.add_pipe("sapbert_linker", config={"kb": "medic.kb", "encoder": "none"})
+    nlp.to_disk("medic_linker")
+
+
+@pytest.mark.usefixtures("pubmed")
+def test_corpora_at_scale(run_page):
+    run_page("corpora-at-scale")
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("pubmed")
+def test_ray_and_spark(run_page):
+    pytest.importorskip("ray")
+    pytest.importorskip("pyspark")
+    table, parquet = pytest.importorskip("pyarrow").table, pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(table({"id": ["1"], "text": ["A heart attack."]}), "documents.parquet")
+    run_page("ray-and-spark")
+    for folder in ("links_ray", "links_spark", "links_of_ray_data", "links_of_spark"):
+        found = parquet.read_table(folder).to_pylist()
+        assert "D009203" in {row["concept_id"] for row in found}, folder
+
+
 @pytest.mark.usefixtures("place")
 def test_troubleshooting(run_page):
     run_page("troubleshooting")
