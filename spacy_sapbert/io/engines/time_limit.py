@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import faulthandler
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -33,7 +34,8 @@ def time_limit(seconds: float) -> Iterator[None]:
         yield
         return
     before = signal.signal(signal.SIGALRM, _raise)
-    faulthandler.dump_traceback_later(seconds + GRACE, exit=True)
+    # not sys.stderr, which a notebook replaces by an object without a file
+    faulthandler.dump_traceback_later(seconds + GRACE, exit=True, file=sys.__stderr__)
     try:
         signal.setitimer(signal.ITIMER_REAL, seconds)
         try:
