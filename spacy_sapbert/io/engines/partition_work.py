@@ -103,9 +103,12 @@ class PartitionWork:
     def _write(self, partition: Partition, problems: Problems) -> Counter[str]:
         linker = linker_of(self.settings)
         made = Made(self.run, partition.fingerprint(), partition.left_out, Counter())
-        batches = _counted(_link(linker, partition, problems), made.counts)
-        self.output.write(partition.name, linker.schema, batches, made)
-        made.counts["broken"] = problems.count
+
+        def batches() -> Iterator[RecordBatch]:
+            yield from _counted(_link(linker, partition, problems), made.counts)
+            made.counts["broken"] = problems.count
+
+        self.output.write(partition.name, linker.schema, batches(), made)
         return made.counts
 
     def _remove(self, partition: Partition, made: Made) -> Made:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import faulthandler
 import signal
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 GRACE = 60.0
 """Seconds after which a process ends that does not notice its time limit, since it runs no Python code."""
+_STANDARD_ERROR = 2  # the file itself: a notebook replaces sys.stderr by an object without one
 
 
 class TookTooLong(BaseException):
@@ -34,8 +34,7 @@ def time_limit(seconds: float) -> Iterator[None]:
         yield
         return
     before = signal.signal(signal.SIGALRM, _raise)
-    # not sys.stderr, which a notebook replaces by an object without a file
-    faulthandler.dump_traceback_later(seconds + GRACE, exit=True, file=sys.__stderr__)
+    faulthandler.dump_traceback_later(seconds + GRACE, exit=True, file=_STANDARD_ERROR)
     try:
         signal.setitimer(signal.ITIMER_REAL, seconds)
         try:

@@ -77,6 +77,13 @@ def test_a_rerun_does_only_what_is_missing_or_was_made_with_something_else(link_
     assert link_all(max_characters=500, shown={"corrections": "x"})[0] == NAMES
 
 
+def test_broken_records_are_counted_also_by_a_rerun(link_all, corpus):
+    with (corpus / "0.jsonl").open("a") as file:
+        file.write("broken\n")
+    for _ in range(2):
+        assert link_all()[1].counts()["broken"] == 1
+
+
 def test_links_of_files_that_are_gone_are_removed(link_all, out, corpus):
     link_all()
     (corpus / "1.jsonl").unlink()
