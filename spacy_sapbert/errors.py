@@ -751,6 +751,26 @@ class Errors:
         "`openssl rand -hex 32` prints."
     )
     E575 = "[E575] A worker process cannot start, so the server ends. The message above shows the reason."
+    E590 = (
+        "[E590] There is no Parquet file at {path}. Write one: `spacy-sapbert link PIPELINE DOCUMENTS --output "
+        "links.parquet`."
+    )
+    E591 = (
+        "[E591] {path} is not a table of links: {reason}. Give only files that `spacy-sapbert link` wrote. Move other "
+        "Parquet files out of the folder."
+    )
+    E592 = (
+        "[E592] Cannot count the links in {path} ({reason}). If the file is damaged, write it again. If memory or disk "
+        "is full, choose another --memory, or another folder with TMPDIR."
+    )
+    E593 = (
+        "[E593] No document has a link, so there is nothing to count (files: {files}). Link with another vocabulary, or "
+        "with a lower threshold."
+    )
+    E594 = (
+        "[E594] None of the {links} links is left by --type, --min-probability and --without-negated; {known}. Choose "
+        "less strict filters. For probabilities, calibrate the pipeline."
+    )
     # concepts of documents
     E631 = (
         "[E631] The pipeline has no concept_retriever, so it predicts no concepts of documents. Its components are: "
