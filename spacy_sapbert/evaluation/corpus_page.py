@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 PAGE = "index.html"
 SUMMARY = "summary.json"
-ROWS = 25
+ROWS = 15
 """The number of rows of a table on the page."""
 NO_PICTURES = "matplotlib is not installed, so there are no pictures."
 _ROWS_PER_STEP = 50_000
@@ -65,7 +65,7 @@ _PARTS = {
     "rollup": _Part(
         "Concepts with their descendants",
         "Documents that mention the concept or any concept below it. Each document counts once.",
-        {**_COUNTED, "documents_itself": "Documents of the concept itself"},
+        {"concept_id": "Concept", "documents": "Documents", "documents_itself": "Itself", **_COUNTED},
     ),
     "pairs": _Part(
         "Concepts that occur together",
@@ -97,19 +97,23 @@ _PARTS = {
             "log_ratio": "Log ratio",
         },
     ),
+    "new_names": _Part(
+        "New names",
+        "Linked texts that are not yet names of their concept, for your review.",
+        {
+            "name": "Linked text",
+            "id": "Concept",
+            "matched_name": "Most similar name",
+            "similarity": "Similarity",
+            "documents": "Documents",
+            "example": "Example",
+        },
+    ),
 }
 _PICTURES = {
     "concepts": "Bars: the share of documents with each of the most frequent concepts",
     "pairs": "Matrix: how much more often than by chance two frequent concepts occur together",
     "trends": "Curves: the share of documents by year for the most frequent concepts",
-}
-_NEW_NAMES = {
-    "name": "Linked text",
-    "id": "Concept",
-    "matched_name": "Most similar name",
-    "similarity": "Similarity",
-    "documents": "Documents",
-    "example": "Example",
 }
 _CONCEPTS = {"concept_id": "preferred_name", "concept_a": "name_a", "concept_b": "name_b", "id": "preferred_name"}
 _SHARES = ("share", "share_before", "share_recent")
@@ -126,6 +130,7 @@ dl { display: grid; grid-template-columns: repeat(auto-fill, minmax(9.5rem, 1fr)
 dl div { padding: 0.5rem 0.75rem; background: var(--card); border: 1px solid var(--line); border-radius: 8px; }
 dt { color: var(--soft); font-size: 0.85rem; }
 dd { margin: 0; font-size: 1.2rem; font-variant-numeric: tabular-nums; }
+nav ul { display: flex; flex-wrap: wrap; gap: 0.25rem 1.25rem; margin: 0 0 1rem; padding: 0; list-style: none; }
 .notes { margin: 0 0 1rem; padding-left: 1.25rem; }
 .both { display: grid; grid-template-columns: minmax(0, 1fr) minmax(0, 29rem); gap: 1.5rem; align-items: start; }
 img { display: block; max-width: 100%; height: auto; background: #fff; border-radius: 8px; }
@@ -133,7 +138,7 @@ table { border-collapse: collapse; width: 100%; font-size: 0.92rem; line-height:
 caption { position: absolute; clip-path: inset(50%); width: 1px; height: 1px; overflow: hidden; }
 th, td { text-align: left; vertical-align: top; padding: 0.4rem 0.6rem; border-bottom: 1px solid var(--line); }
 th { color: var(--soft); font-weight: 600; }
-td:first-child { min-width: 11rem; }
+td:not(.number) { min-width: 9rem; overflow-wrap: break-word; }
 .number { text-align: right; font-variant-numeric: tabular-nums; overflow-wrap: normal; }
 @media screen and (prefers-color-scheme: dark) { img { filter: invert(0.9) hue-rotate(180deg); } }
 @media screen and (max-width: 60rem) {
@@ -145,14 +150,12 @@ td:first-child { min-width: 11rem; }
   table, tbody { display: block; background: none; }
   thead, .empty { display: none; }
   tr {
-    display: block; margin: 0 0 0.6rem; padding: 0.35rem 0.8rem; background: var(--card);
-    border: 1px solid var(--line); border-radius: 8px;
+    display: grid; grid-template-columns: 1fr 1fr; gap: 0.1rem 1rem; margin: 0 0 0.5rem; padding: 0.5rem 0.8rem;
+    background: var(--card); border: 1px solid var(--line); border-radius: 8px;
   }
-  td, .number {
-    display: grid; grid-template-columns: 8.5rem minmax(0, 1fr); gap: 0 0.75rem; text-align: left; padding: 0.2rem 0;
-    border-bottom: 0;
-  }
-  td::before { content: attr(data-name); color: var(--soft); font-size: 0.9em; }
+  td { grid-column: 1 / -1; padding: 0; border: 0; }
+  .number { display: flex; justify-content: space-between; gap: 0.5rem; grid-column: auto; }
+  .number::before { content: attr(data-name); color: var(--soft); font-size: 0.85em; text-align: left; }
 }
 @media print { :root { color-scheme: light; } body { max-width: none; padding: 0; } tr { break-inside: avoid; } }
 """
@@ -233,13 +236,13 @@ def render_corpus_page(statistics: CorpusStatistics, pictures: Mapping[str, byte
     if statistics.notes:
         items = "".join(f"<li>{escape(note)}</li>\n" for note in statistics.notes)
         pieces.append(f'<ul class="notes">\n{items}</ul>\n')
-    for name, part in _PARTS.items():
-        if name in statistics.tables:
-            pieces.append(_section(name, part, statistics.tables[name], (pictures or {}).get(part.picture)))
+    tables = dict(statistics.tables)
     if statistics.new_names is not None:
-        text = "Linked texts that are not yet names of their concept, for your review."
-        part = _Part("New names", text, _NEW_NAMES)
-        pieces.append(_section("new_names", part, _new_names_table(statistics.new_names), None))
+        tables["new_names"] = _new_names_table(statistics.new_names)
+    parts = {name: part for name, part in _PARTS.items() if name in tables}
+    links = "".join(f'<li><a href="#{name}">{part.title}</a></li>\n' for name, part in parts.items())
+    pieces.append(f'<nav aria-label="Tables">\n<ul>\n{links}</ul>\n</nav>\n')
+    pieces += [_section(name, part, tables[name], (pictures or {}).get(part.picture)) for name, part in parts.items()]
     return "".join([*pieces, _TAIL])
 
 

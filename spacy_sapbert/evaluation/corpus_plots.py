@@ -38,7 +38,7 @@ def draw_corpus(tables: dict[str, pyarrow.Table]) -> dict[str, Figure]:
     if "concept_years" in tables and tables["years"].num_rows > 1:
         figures["trends"] = draw_trends(tables["concept_years"])
     if tables["pairs"].num_rows:
-        figures["pairs"] = draw_pairs(tables["pairs"], tables["concepts"])
+        figures["pairs"] = draw_pairs(tables["pairs"])
     return figures
 
 
@@ -79,13 +79,15 @@ def draw_trends(concept_years: pyarrow.Table) -> Figure:
 
 
 @in_style()
-def draw_pairs(pairs: pyarrow.Table, concepts: pyarrow.Table) -> Figure:
-    """Draw a matrix of PMI for the concepts in most documents. Pairs in too few documents have no color."""
+def draw_pairs(pairs: pyarrow.Table) -> Figure:
+    """Draw a matrix of PMI for the concepts of the pairs with the largest log-likelihood ratio.
+
+    Pairs in too few documents have no color.
+    """
     from matplotlib.colors import TwoSlopeNorm
 
     rows = pairs.to_pylist()
-    paired = {row[f"concept_{side}"] for row in rows for side in "ab"}
-    names = [row for row in concepts.to_pylist() if row["concept_id"] in paired][:MATRIX]
+    names = _concepts_of(rows)[:MATRIX]
     places = {row["concept_id"]: place for place, row in enumerate(names)}
     values = [[math.nan] * len(names) for _ in names]
     for row in rows:
@@ -104,6 +106,12 @@ def draw_pairs(pairs: pyarrow.Table, concepts: pyarrow.Table) -> Figure:
     figure.colorbar(image, ax=panel, label="PMI: 1 is twice as often as by chance", location="bottom", shrink=0.8)
     panel.set_title(counted(len(names), "concept"), loc="left")
     return figure
+
+
+def _concepts_of(pairs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the id and name of each concept, in the order in which pairs have them first."""
+    names = {row[f"concept_{side}"]: row[f"name_{side}"] for row in pairs for side in "ab"}
+    return [{"concept_id": concept_id, "preferred_name": name} for concept_id, name in names.items()]
 
 
 def _name(row: dict[str, Any]) -> str:

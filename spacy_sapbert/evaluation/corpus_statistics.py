@@ -19,6 +19,7 @@ from ..io.folders import files_of
 from ..kb.hierarchy import ancestors
 from ..kb.knowledge_base import KnowledgeBase
 from ..types import NIL
+from .figures import counted
 
 if TYPE_CHECKING:
     import pyarrow
@@ -397,7 +398,7 @@ FROM parts GROUP BY target
 
 _COUNTED = """
 SELECT c.concept_id, c.preferred_name, c.types, n.documents, round(n.documents / $n, 6) AS share, n.mentions,
-    n.first_year, n.last_year, own.documents AS documents_itself
+    n.first_year, n.last_year, coalesce(own.documents, 0) AS documents_itself
 FROM counts n JOIN concepts c ON c.concept = n.target
 LEFT JOIN counts own ON own.target = n.target AND own.level = $itself
 WHERE n.level = $level ORDER BY n.documents DESC, c.concept_id LIMIT $limit
@@ -441,14 +442,18 @@ measured AS (
         + CASE WHEN k12 > 0 THEN k12 * ln(k12 / (documents_a::DOUBLE * ($n - documents_b) / $n)) ELSE 0 END
         + CASE WHEN k21 > 0 THEN k21 * ln(k21 / (documents_b::DOUBLE * ($n - documents_a) / $n)) ELSE 0 END
         + CASE WHEN k22 > 0 THEN k22 * ln(k22 / (($n - documents_a)::DOUBLE * ($n - documents_b) / $n)) ELSE 0 END
-    ) AS g2 FROM cells)
+    ) AS g2 FROM cells),
+common AS (
+    SELECT s.target AS a, t.target AS b, count(*) AS n FROM seen
+    JOIN targets s USING (concept) JOIN targets t USING (concept)
+    WHERE s.level = $level AND t.level = $level AND s.target < t.target GROUP BY ALL)
 SELECT ca.concept_id AS concept_a, ca.preferred_name AS name_a, cb.concept_id AS concept_b,
     cb.preferred_name AS name_b, documents_a, documents_b, both_documents, round(expected, 4) AS expected,
     round(lift, 4) AS lift, round(log2(lift), 4) AS pmi, round(greatest(g2, 0), 4) AS log_likelihood,
-    (SELECT count(*) FROM targets s JOIN targets t USING (concept) JOIN seen USING (concept)
-        WHERE s.level = $level AND t.level = $level AND s.target = m.a AND t.target = m.b) AS common_descendants
+    coalesce(common.n, 0) AS common_descendants
 FROM measured m JOIN concepts ca ON ca.concept = m.a JOIN concepts cb ON cb.concept = m.b
-ORDER BY CASE WHEN lift >= 1 THEN g2 ELSE -g2 END DESC, concept_a, concept_b LIMIT $limit
+LEFT JOIN common ON common.a = m.a AND common.b = m.b
+ORDER BY common.n IS NOT NULL, CASE WHEN lift >= 1 THEN g2 ELSE -g2 END DESC, concept_a, concept_b LIMIT $limit
 """
 
 _YEARS = """
@@ -508,6 +513,7 @@ class _Corpus:
         self._files = files
         self._settings = settings
         self._kb = kb
+        self._has_hierarchy = False
         self._limit = _ALL_ROWS if settings.limit is None else settings.limit
 
     def measure(self) -> CorpusStatistics:
@@ -521,10 +527,10 @@ class _Corpus:
         self._add_targets()
         n = database.one("SELECT count(*) FROM documents WHERE NOT failed")
         tables = {"concepts": self._count(_ITSELF, n).drop_columns("documents_itself")}
-        if kb:
+        if self._has_hierarchy:
             tables["rollup"] = self._count(_ROLLED_UP, n)
         tables["pairs"] = self._pairs(_ITSELF, n).drop_columns("common_descendants")
-        if kb:
+        if self._has_hierarchy:
             tables["rollup_pairs"] = self._pairs(_ROLLED_UP, n)
         tables |= self._by_year()
         summary = self._summary(n) | ({} if unknown is None else {"concepts_not_in_kb": unknown})
@@ -601,7 +607,8 @@ class _Corpus:
 
     def _add_targets(self) -> None:
         self._database.run("INSERT INTO targets SELECT $level, concept, concept FROM concepts", level=_ITSELF)
-        if self._kb:
+        self._has_hierarchy = bool(self._database.one("SELECT count(*) FROM above"))
+        if self._has_hierarchy:
             self._database.run("INSERT INTO targets SELECT $level, concept, concept FROM concepts", level=_ROLLED_UP)
             sql = (
                 "INSERT INTO targets SELECT $level, c.concept, a.concept FROM above "
@@ -674,11 +681,15 @@ class _Corpus:
         if summary["documents_without_year"] == summary["documents"]:
             notes.append("No document has a year, so there are no tables by year.")
         elif summary["documents_without_year"]:
-            notes.append(f"{summary['documents_without_year']:,} documents have no year. Tables by year lack them.")
+            n = counted(summary["documents_without_year"], "document")
+            notes.append(f"Tables by year lack {n} without a year.")
         if summary["failed_documents"]:
-            notes.append(f"{summary['failed_documents']:,} documents failed. They count nowhere.")
+            n = counted(summary["failed_documents"], "document")
+            notes.append(f"The counts leave out {n} that could not be linked.")
         if summary["links_left_out"]:
-            notes.append(f"The chosen filters leave out {summary['links_left_out']:,} links.")
+            notes.append(f"The filters leave out {counted(summary['links_left_out'], 'link')}.")
+        if self._kb and not self._has_hierarchy:
+            notes.append("The linked concepts have no parents in the knowledge base, so there is no roll-up.")
         if summary.get("concepts_not_in_kb"):
             notes.append(f"The knowledge base lacks {summary['concepts_not_in_kb']:,} of the linked concepts.")
         most = self._settings.pair_concepts
