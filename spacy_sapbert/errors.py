@@ -751,6 +751,7 @@ class Errors:
         "`openssl rand -hex 32` prints."
     )
     E575 = "[E575] A worker process cannot start, so the server ends. The message above shows the reason."
+    E559 = "[E559] {option} cannot be combined with --engine: {reason}."
     E566 = (
         "[E566] Two inputs would write the same file, {name}.parquet. Give the folder that contains both, or rename one of "
         "them."
@@ -767,11 +768,30 @@ class Errors:
         "[E569] {n} of {total} partitions have no links: {names}. The reasons are listed above. Start the same command "
         "again to link only these."
     )
-    E559 = "[E559] {option} cannot be combined with --engine: {reason}."
     E580 = "[E580] {path} is damaged, or is not a tar archive ({reason}). Download the file again."
     E581 = (
         "[E581] The archive {path} contains no article of the format {format}. Articles are files that end in {endings}. "
         "Give the format with --format, or unpack the archive."
+    )
+    E590 = (
+        "[E590] There is no Parquet file at {path}. Write one: `spacy-sapbert link PIPELINE DOCUMENTS --output "
+        "links.parquet`."
+    )
+    E591 = (
+        "[E591] {path} is not a table of links: {reason}. Give only files that `spacy-sapbert link` wrote. Move other "
+        "Parquet files out of the folder."
+    )
+    E592 = (
+        "[E592] Cannot count the links in {path} ({reason}). If the file is damaged, write it again. If memory or disk "
+        "is full, choose another --memory, or another folder with TMPDIR."
+    )
+    E593 = (
+        "[E593] No document has a link, so there is nothing to count (files: {files}). Link with another vocabulary, or "
+        "with a lower threshold."
+    )
+    E594 = (
+        "[E594] None of the {links} links is left by --type, --min-probability and --without-negated; {known}. Choose "
+        "less strict filters. For probabilities, calibrate the pipeline."
     )
     # concepts of documents
     E631 = (

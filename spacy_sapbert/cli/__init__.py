@@ -13,6 +13,7 @@ from .assemble import assemble
 from .augment import augment
 from .calibrate import calibrate
 from .convert import convert
+from .corpus import corpus
 from .demo import demo
 from .discover import discover
 from .encoder import encoder
@@ -41,7 +42,14 @@ _HELP = "Link biomedical text to UMLS, MeSH or your own vocabulary."
 _PANELS: dict[str, dict[str, Any]] = {
     "Start": {"demo": demo},
     "Vocabulary": {"kb": kb, "discover": discover},
-    "Pipelines": {"assemble": assemble, "calibrate": calibrate, "link": link, "review": review, "serve": serve},
+    "Pipelines": {
+        "assemble": assemble,
+        "calibrate": calibrate,
+        "link": link,
+        "corpus": corpus,
+        "review": review,
+        "serve": serve,
+    },
     "Training": {
         "init": init,
         "convert": convert,

@@ -113,6 +113,13 @@ def tsv_pieces(records: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     return _pieces(records, "\t", _one_line)
 
 
+def tsv_line(values: Iterable[Any]) -> str:
+    """Return a line of any TSV table, with its cells as in `tsv_pieces`. None is an empty cell."""
+    buffer = io.StringIO(newline="")
+    csv.writer(buffer, delimiter="\t", lineterminator="\n").writerow([_cell(value, _one_line) for value in values])
+    return buffer.getvalue()
+
+
 def write_parquet(records: Iterable[Mapping[str, Any]], path: Path | None) -> None:
     """Write a Parquet table in groups of rows, so that memory does not grow with the number of records.
 

@@ -86,9 +86,9 @@ class _Group:
         self.first: dict[str, tuple[str, LinkedOccurrence]] = {}
         self.documents = 0
 
-    def add(self, doc_id: str, occurrence: LinkedOccurrence) -> None:
+    def add(self, doc_id: str, occurrence: LinkedOccurrence, n: int = 1) -> None:
         text = " ".join(occurrence.text.split())
-        self.texts[text] += 1
+        self.texts[text] += n
         self.first.setdefault(text, (doc_id, occurrence))
 
     def new_name(self, other_concepts: tuple[str, ...]) -> NewName:
@@ -125,7 +125,7 @@ class Discovery:
         """Add all linked occurrences of one document."""
         seen = set()
         for occurrence in linked_occurrences:
-            kind = self._kind(occurrence)
+            kind = self.kind(occurrence)
             self.counts[kind] += 1
             if kind == "occurrences":
                 key = word_keys(occurrence.text), occurrence.concept_id
@@ -135,7 +135,22 @@ class Discovery:
             self._groups[key].documents += 1
         self.counts["candidates"] = len(self._groups)
 
-    def _kind(self, occurrence: LinkedOccurrence) -> str:
+    def add_counted(self, counted: Iterable[tuple[str, LinkedOccurrence, int]], documents: int) -> None:
+        """Add all texts of one new name that were counted before. `counts` has only the number of candidates then.
+
+        Args:
+            counted: For each text with the same words and concept: its first document, its first occurrence, and how
+                often it was linked. The kind of each is "occurrences".
+            documents: The number of documents with any of the texts.
+        """
+        for doc_id, occurrence, n in counted:
+            group = self._groups[word_keys(occurrence.text), occurrence.concept_id]
+            group.add(doc_id, occurrence, n)
+            group.documents = documents
+        self.counts["candidates"] = len(self._groups)
+
+    def kind(self, occurrence: LinkedOccurrence) -> str:
+        """Return the kind of a linked occurrence, one of those in `counts`."""
         if not word_keys(occurrence.text):
             return "without_words"
         if occurrence.concept_id in self._concepts_with_name(occurrence.text):
