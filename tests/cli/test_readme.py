@@ -43,6 +43,9 @@ RUN_BELOW = {
     "packaging",
     "vocabularies",
     "code-systems",
+    "corpora-at-scale",
+    "corpus-statistics",
+    "ray-and-spark",
 }
 
 
