@@ -750,7 +750,10 @@ class Errors:
         "[E574] Cannot use the token of {place} ({reason}). Give at least {shortest} characters, for example those that "
         "`openssl rand -hex 32` prints."
     )
-    E575 = "[E575] A worker process cannot start, so the server ends. The message above shows the reason."
+    E575 = (
+        "[E575] A worker process cannot start, so this ends. The message above shows the reason. A program that starts "
+        "workers needs `if __name__ == '__main__':` around its calls."
+    )
     E559 = "[E559] {option} cannot be combined with --engine: {reason}."
     E566 = (
         "[E566] Two inputs would write the same file, {name}.parquet. Give the folder that contains both, or rename one of "

@@ -33,6 +33,7 @@ _INTERRUPTED = (
     "Interrupted. No unfinished file is left, and vectors that are complete are kept. {hint}To start again: {command}"
 )
 _HINTS = {
+    "link": "With --engine, partitions that are done are kept. ",
     "kb": "A download of `kb get` goes on where it stopped. ",
     "pretrain": "With --resume, training goes on from its last checkpoint. ",
 }

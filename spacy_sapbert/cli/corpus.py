@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ..errors import Errors, SapbertError
+from .inputs import check_apart
 from .progress import show_values, stderr_console
 
 _HELP = "Show what a corpus of linked documents is about."
@@ -69,7 +69,7 @@ def stats(
     from ..evaluation.figures import check_matplotlib
     from ..kb.storage import load_knowledge_base
 
-    _check_apart(links, output)
+    check_apart(links, output)
     check_folder(output.absolute())
     if plots:
         check_matplotlib()
@@ -91,14 +91,3 @@ def stats(
         stderr_console().print(note)
     rows = {name: table.num_rows for name, table in statistics.tables.items()}
     show_values({**statistics.summary, "rows": rows})
-
-
-def _check_apart(links: Path, output: Path) -> None:
-    """Check that the output neither replaces the links nor becomes part of them.
-
-    Raises:
-        SapbertError: E533 it would.
-    """
-    source, target = links.resolve(), output.resolve()
-    if source.is_relative_to(target) or target.is_relative_to(source):
-        raise SapbertError(Errors.E533.format(reason="--output must be outside the folder of links"))

@@ -55,6 +55,17 @@ Gold = Annotated[
 ]
 
 
+def check_apart(source: Path, output: Path) -> None:
+    """Check that an output folder neither replaces the input nor becomes part of it.
+
+    Raises:
+        SapbertError: E533 it would.
+    """
+    found, target = source.resolve(), output.resolve()
+    if found.is_relative_to(target) or target.is_relative_to(found):
+        raise SapbertError(Errors.E533.format(reason=f"--output must be outside {source}, and {source} outside of it"))
+
+
 def with_formats(
     inputs: Sequence[Path], format: InputFormat | None, options: ReadOptions
 ) -> list[tuple[Path, ReadOptions]]:

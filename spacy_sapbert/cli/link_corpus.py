@@ -6,7 +6,6 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -22,6 +21,7 @@ from ..io.formats import STDIN, InputFormat, OutputFormat
 from ..kb.code_systems import CodeSystems
 from ..kb.knowledge_base import KnowledgeBase
 from .code_options import CodeOptions
+from .inputs import check_apart
 from .progress import track
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def check_engine(
         others: The values of options that have no effect.
 
     Raises:
-        SapbertError: E542 pyarrow is not installed. E559 an option does not fit.
+        SapbertError: E533 input and output overlap. E542 pyarrow is not installed. E559 an option does not fit.
     """
     if output is None or output.is_file():
         raise SapbertError(Errors.E559.format(option="--output", reason="it needs a folder, which may be new"))
@@ -76,6 +76,8 @@ def check_engine(
     for option, value in others.items():
         if value:
             raise SapbertError(Errors.E559.format(option=option, reason="a rerun always goes on with what is missing"))
+    for path in inputs:
+        check_apart(path, output)
     if not find_spec("pyarrow"):
         raise SapbertError(Errors.E542.format(module="pyarrow", extra="parquet"))
     return output
@@ -103,7 +105,7 @@ def link_corpus(
         given=any(one.gold or one.format is InputFormat.names for _, one in sources),
         corrections=str(file.path.resolve()) if file else None,
         language=language,
-        codes=partial(_open_codes, adding) if adding else None,
+        codes=_Codes.of(adding) if adding else None,
         max_characters=options.max_characters,
         seconds=options.time_limit,
     )
@@ -115,7 +117,8 @@ def link_corpus(
     assert options.engine
     run = options.engine.runner(workers, options.address)
     console, started, done = problems.console, time.monotonic(), Counter[str]()
-    with CorpusRun(settings, sources, output, problems, shown, workers) as corpus:
+    inputs = [(path.absolute(), reading) for path, reading in sources]  # processes elsewhere have other working folders
+    with CorpusRun(settings, inputs, output.absolute(), problems, shown, workers) as corpus:
         total = len(corpus.partitions)
         for result in track(corpus(run), console, "partitions", total=total):
             _report(result, console)
@@ -123,8 +126,20 @@ def link_corpus(
     _summarize(corpus, done, time.monotonic() - started, console)
 
 
-def _open_codes(adding: CodeOptions, kb: KnowledgeBase) -> CodeSystems:
-    return adding.open(kb, Console(quiet=True))
+@dataclass(frozen=True)
+class _Codes:
+    """Opens codes in a worker. Equal ones are equal there, too, so that the worker loads the pipeline once."""
+
+    systems: tuple[str, ...]
+    mappings: tuple[Path, ...]
+    predicates: tuple[str, ...]
+
+    @classmethod
+    def of(cls, adding: CodeOptions) -> _Codes:
+        return cls(tuple(adding.systems), tuple(path.absolute() for path in adding.mappings), tuple(adding.predicates))
+
+    def __call__(self, kb: KnowledgeBase) -> CodeSystems:
+        return CodeOptions(self.systems, self.mappings, self.predicates).open(kb, Console(quiet=True))
 
 
 def _report(result: PartitionResult, console: Console) -> None:
@@ -141,6 +156,8 @@ def _summarize(corpus: CorpusRun, done: Counter[str], seconds: float, console: C
     removed = f"; {corpus.removed:,} of files that are gone were removed" if corpus.removed else ""
     partitions = f"{done['new']:,} partitions linked, {done['old']:,} were done before{removed}"
     console.print(f"{partitions}; {seconds:,.0f} seconds")
+    if counts["broken"] and not counts["documents"]:
+        raise SapbertError(Errors.E508.format(n=counts["broken"]))
     if aside:
         names = ", ".join(result.name for result in aside[:_SHOWN]) + (", …" if len(aside) > _SHOWN else "")
         raise SapbertError(Errors.E569.format(n=len(aside), total=len(corpus.partitions), names=names))

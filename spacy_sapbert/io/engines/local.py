@@ -12,11 +12,14 @@ import signal
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from itertools import chain
 
+from ...errors import Errors, SapbertError
+from .output_folder import TRIES
 from .partition_work import PartitionResult, PartitionWork
 from .partitions import Partition
 
@@ -33,9 +36,13 @@ def run_local(work: PartitionWork, partitions: Sequence[Partition], workers: int
 
     Yields:
         The results, in the order in which the partitions end.
+
+    Raises:
+        SapbertError: E575 the processes end before they begin to work.
     """
     waiting: Iterator[Partition] = iter(partitions)
     running: dict[Future[PartitionResult], tuple[ProcessPoolExecutor, Partition]] = {}
+    deaths: Counter[str] = Counter()
     executors = [_executor(workers) for _ in range(min(workers, len(partitions)))]
     try:
         for executor, partition in zip(executors, waiting):  # noqa: B905 - there can be more partitions
@@ -45,9 +52,12 @@ def run_local(work: PartitionWork, partitions: Sequence[Partition], workers: int
                 executor, partition = running.pop(future)
                 try:
                     yield future.result()
-                except BrokenProcessPool:  # it is tried again, until the work says that it had all its tries
+                except BrokenProcessPool as error:
                     executor.shutdown()
                     executors[executors.index(executor)] = executor = _executor(workers)
+                    deaths[partition.name] += 1
+                    if deaths[partition.name] > TRIES:  # it dies before the work can count its tries
+                        raise SapbertError(Errors.E575) from error
                     waiting = chain([partition], waiting)
                 following = next(waiting, None)
                 if following:

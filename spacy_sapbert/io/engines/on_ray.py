@@ -82,15 +82,18 @@ def run_on_ray(
             ray.shutdown()
 
 
-def _run(work: PartitionWork, partition: Partition) -> PartitionResult:
-    return work(partition)
+def _run(work: PartitionWork, partition: Partition) -> PartitionResult | SapbertError:
+    return work.or_error(partition)
 
 
 def _result(ray: Any, result: Any, partition: Partition) -> PartitionResult:
     try:
-        return cast(PartitionResult, ray.get(result))
-    except ray.exceptions.RaySystemError as error:
+        found = ray.get(result)
+    except ray.exceptions.RayError as error:
         return PartitionResult(partition.name, Counter(), problem=f"Ray lost it: {error}")
+    if isinstance(found, SapbertError):
+        raise found
+    return cast(PartitionResult, found)
 
 
 def _start(ray: Any, workers: int, address: str | None) -> None:

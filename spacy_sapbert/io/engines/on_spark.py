@@ -48,7 +48,7 @@ def run_on_spark(
         work: What a task does with a partition.
         partitions: The partitions.
         workers: The most tasks at the same time, on this machine.
-        address: The master of the cluster. None for that of the Spark configuration, or for this machine.
+        address: The master of the cluster. None for this machine.
 
     Yields:
         The results, when the last partition has ended.
@@ -64,9 +64,17 @@ def run_on_spark(
     # after its last try, a partition says that it is set aside
     master = address or f"local[{workers},{TRIES + 1}]"
     builder = SparkSession.builder.appName("spacy-sapbert").config("spark.task.maxFailures", TRIES + 1)
+    started = SparkSession.getActiveSession() is None
     try:
         session = builder.master(master).getOrCreate()
     except (PySparkException, OSError) as error:
         raise SapbertError(Errors.E568.format(engine="Spark", address=master, reason=error)) from error
-    tasks = session.sparkContext.parallelize(partitions, max(1, len(partitions)))
-    yield from tasks.map(work).collect()
+    try:
+        tasks = session.sparkContext.parallelize(partitions, max(1, len(partitions)))
+        for found in tasks.map(work.or_error).collect():
+            if isinstance(found, SapbertError):
+                raise found
+            yield found
+    finally:
+        if started:
+            session.stop()

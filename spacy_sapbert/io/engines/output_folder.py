@@ -12,6 +12,7 @@ import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -69,16 +70,20 @@ class OutputFolder:
         """
         from filelock import FileLock
 
+        lock = FileLock(self.path / f".{LOCK_FILE}", timeout=0)
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            with FileLock(self.path / f".{LOCK_FILE}", timeout=0):
-                shutil.rmtree(self.path / _TRIES_FOLDER, ignore_errors=True)
-                yield
-                shutil.rmtree(self.path / _TRIES_FOLDER, ignore_errors=True)
+            lock.acquire()
         except TimeoutError as error:
             raise SapbertError(Errors.E562.format(path=self.path)) from error
         except OSError as error:
             raise SapbertError(Errors.E507.format(path=self.path, reason=error.strerror or error)) from error
+        try:
+            self._forget_tries()
+            yield
+        finally:
+            self._forget_tries()
+            lock.release()
 
     def file_of(self, name: str) -> Path:
         """Return the Parquet file of a partition."""
@@ -130,15 +135,22 @@ class OutputFolder:
             writer.add_key_value_metadata({_KEY: json.dumps(values)})
 
     def begin_try(self, name: str) -> bool:
-        """Count a try of a partition. Return False if it had all its tries, since its process ended each time."""
+        """Count a try of a partition. Return False if it had all its tries, since its process ended each time.
+
+        Raises:
+            SapbertError: E507 the try cannot be written.
+        """
         file = self._tries(name)
-        file.parent.mkdir(exist_ok=True)
-        with file.open("ab") as handle:
-            if handle.tell() >= TRIES:
-                return False
-            handle.write(b"x")
-            handle.flush()
-            os.fsync(handle.fileno())
+        try:
+            file.parent.mkdir(exist_ok=True)
+            with file.open("ab") as handle:
+                if handle.tell() >= TRIES:
+                    return False
+                handle.write(b"x")
+                handle.flush()
+                os.fsync(handle.fileno())
+        except OSError as error:
+            raise SapbertError(Errors.E507.format(path=file, reason=error.strerror or error)) from error
         return True
 
     def end_try(self, name: str) -> None:
@@ -180,7 +192,10 @@ class OutputFolder:
         return {file.removesuffix(_SUFFIX) for file in files if file.endswith(_SUFFIX)}
 
     def _tries(self, name: str) -> Path:
-        return self.path / _TRIES_FOLDER / name.replace("/", "\\")
+        return self.path / _TRIES_FOLDER / blake2b(name.encode(), digest_size=16).hexdigest()
+
+    def _forget_tries(self) -> None:
+        shutil.rmtree(self.path / _TRIES_FOLDER, ignore_errors=True)
 
 
 def _parsed(raw: bytes) -> Made | None:

@@ -81,7 +81,8 @@ class PartitionWork:
         """Link a partition, and write its file.
 
         Raises:
-            SapbertError: The errors of `link_batches`, E506 and E507. They end a run. Others set the partition aside.
+            SapbertError: The errors of `link_batches`, E506 and E507. They end a run. Other errors set the partition
+                aside.
         """
         started = time.monotonic()
         if not self.output.begin_try(partition.name):
@@ -90,15 +91,22 @@ class PartitionWork:
         try:
             counts = self._write(partition, Problems(Console(file=reports, soft_wrap=True), strict=self.strict))
             problem = ""
-        except OSError as error:
-            counts, problem = Counter(), str(error)
         except SapbertError as error:
             if not str(error).startswith(MAY_WORK_LATER):
                 raise
             counts, problem = Counter(), str(error)
+        except Exception as error:  # readers and components can raise anything
+            counts, problem = Counter(), f"{type(error).__name__}: {error}"
         self.output.end_try(partition.name)
         shown = tuple(reports.getvalue().splitlines()[:_SHOWN])
         return PartitionResult(partition.name, counts, time.monotonic() - started, shown, problem)
+
+    def or_error(self, partition: Partition) -> PartitionResult | SapbertError:
+        """Link a partition, and return the error that ends a run, since some engines change what is raised."""
+        try:
+            return self(partition)
+        except SapbertError as error:
+            return error
 
     def _write(self, partition: Partition, problems: Problems) -> Counter[str]:
         linker = linker_of(self.settings)

@@ -13,7 +13,9 @@ import numpy as np
 
 from ...errors import Errors, SapbertError
 from ..documents import InputDocument, Problems, ReadOptions, files_to_read, pubmed_files, read_file
+from ..formats import InputFormat
 from ..pubmed import FilePmids, pmids_of, superseded
+from ..sources import in_unicode
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -102,7 +104,8 @@ def find_partitions(
 ) -> list[Partition]:
     """Cut inputs into partitions. Each file is one, but consecutive small files of a folder share one.
 
-    Of records of PubMed in several files, only the newest is kept, see `superseded`.
+    A file of PubMed is always one, since another file can replace its records. Of several records with
+    the same PMID, only the newest is kept, see `superseded`.
 
     Args:
         sources: Files and folders with their options.
@@ -114,12 +117,17 @@ def find_partitions(
     """
     found: dict[str, Partition] = {}
     for path, options in sources:
-        files = (InputFile(*file) for file in files_to_read(path, options, problems))
+        files = (
+            InputFile(file, in_unicode(name), chosen) for file, name, chosen in files_to_read(path, options, problems)
+        )
         for partition in _grouped(files) if path.is_dir() else (Partition(file.name, (file,)) for file in files):
             if partition.name in found:
                 raise SapbertError(Errors.E566.format(name=partition.name))
             found[partition.name] = partition
-    return _with_newest_records(list(found.values()), pubmed_files(sources), workers)
+    partitions = _with_newest_records(list(found.values()), pubmed_files(sources), workers)
+    if count := sum(len(partition.left_out) for partition in partitions):
+        problems.console.print(f"{count:,} documents of PubMed left out, since another file replaces or deletes them")
+    return partitions
 
 
 def _with_newest_records(partitions: list[Partition], paths: Sequence[Path], workers: int) -> list[Partition]:
@@ -162,7 +170,9 @@ def _grouped(files: Iterable[InputFile]) -> Iterator[Partition]:
     size = 0
     for file in files:
         of_file = file.path.stat().st_size
-        if group and (len(group) == FILES_PER_PARTITION or size + of_file > BYTES_PER_PARTITION):
+        is_pubmed = InputFormat.pubmed in (file.options.format, *(one.options.format for one in group[:1]))
+        is_full = len(group) == FILES_PER_PARTITION or size + of_file > BYTES_PER_PARTITION
+        if group and (is_full or is_pubmed):
             yield Partition(group[0].name, tuple(group))
             group, size = [], 0
         group.append(file)

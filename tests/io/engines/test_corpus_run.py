@@ -1,6 +1,7 @@
 import errno
 import json
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -190,6 +191,43 @@ def test_an_older_file_of_a_partition_that_is_set_aside_goes(link_all, out):
     link_all()
     link_all(lambda work, found: [PartitionResult(one.name, Counter(), problem="x") for one in found], seconds=7)
     assert not list(out.glob("*.parquet"))
+
+
+def test_an_unexpected_error_sets_a_partition_aside(link_all, out, monkeypatch):
+    link_file = partition_work.PartitionWork._write
+
+    def fail(self, partition, problems):
+        if partition.name == "1.jsonl":
+            raise ZeroDivisionError("a fault")
+        return link_file(self, partition, problems)
+
+    monkeypatch.setattr(partition_work.PartitionWork, "_write", fail)
+    run = link_all()[1]
+    assert {one.name: one.problem for one in run.set_aside()} == {"1.jsonl": "ZeroDivisionError: a fault"}
+    assert {path.name for path in out.glob("*.parquet")} == {"0.jsonl.parquet", "2.jsonl.parquet"}
+
+
+class DiesOnArrival:
+    """Work that ends each process before it begins."""
+
+    def __reduce__(self):
+        return os._exit, (1,)
+
+
+def test_processes_that_cannot_start_end_the_run(open_run):
+    with open_run() as run, pytest.raises(SapbertError, match="E575"):
+        list(Engine.local.runner(2)(DiesOnArrival(), run.partitions))
+
+
+def test_an_error_that_ends_the_run_is_passed_on(link_all, monkeypatch, open_run):
+    def full(self, partition, problems):
+        raise SapbertError(Errors.E507.format(path="x", reason="full"))
+
+    monkeypatch.setattr(partition_work.PartitionWork, "_write", full)
+    with open_run() as run:
+        found = run._work.or_error(run.partitions[0])
+    assert isinstance(found, SapbertError)
+    assert str(pickle.loads(pickle.dumps(found))) == str(found)
 
 
 COMMAND = [sys.executable, "-m", "spacy_sapbert", "link"]

@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,29 @@ def test_small_files_share_a_partition(notes, monkeypatch):
     monkeypatch.setattr(partitions, "BYTES_PER_PARTITION", 20)
     assert list(names(found(notes))) == everything
     assert [one.doc_id for one in contents(found(notes)[2])] == ["sub/c.txt"]
+
+
+def test_a_file_of_pubmed_shares_no_partition(tmp_path):
+    """A newer record must not go with the older one that it replaces."""
+    article = "<PubmedArticle><MedlineCitation><PMID>1</PMID><Article><ArticleTitle>{}</ArticleTitle></Article>"
+    article += "</MedlineCitation></PubmedArticle>"
+    for name, title in {"1.xml": "Old.", "2.xml": "New."}.items():
+        (tmp_path / name).write_text(f"<PubmedArticleSet>{article.format(title)}</PubmedArticleSet>")
+    (tmp_path / "3.txt").write_text("A note.")
+    partitions = found(tmp_path)
+    assert names(partitions) == {"1.xml": ["1.xml"], "2.xml": ["2.xml"], "3.txt": ["3.txt"]}
+    assert [[one.text for one in contents(partition)] for partition in partitions] == [[], ["New."], ["A note."]]
+
+
+def test_a_name_that_is_not_unicode(tmp_path):
+    path = tmp_path / os.fsdecode(b"\xff.txt")
+    try:
+        path.write_text("A note.")
+    except OSError:
+        pytest.skip("the file system allows only Unicode")
+    (partition,) = found(tmp_path)
+    assert partition.name == "\ufffd.txt"
+    assert [one.text for one in contents(partition)] == ["A note."]
 
 
 def test_a_given_file_is_a_partition(notes):
