@@ -5,8 +5,9 @@
 The documents are repeated with other ids until there are enough, and cut into files of 500. Each command runs alone, in
 a process of its own. `seconds` is the clock time of the whole command, with its start and the loading of the pipeline.
 `link_seconds` is the time without them: from the manifest for engines, measured on one document for `link` alone.
-`worker_private_mb` is the most memory of a worker that it shares with no other process and that no file backs
-(Anonymous in smaps_rollup). `base_private_mb` is that of a process that has imported spaCy and torch.
+`worker_private_mb` is the most memory of a worker of the engine `local` that no file backs (Anonymous in smaps_rollup).
+The workers of Ray and Spark are not children of the command, so theirs is not measured. `base_private_mb` is that of
+a process that has imported spaCy and torch.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ def main() -> None:
 
 def write_corpus(sources: list[Path], n: int, folder: Path) -> None:
     """Write documents as JSON lines, repeated with other ids."""
-    lines = (line for path in sources for line in gzip.decompress(path.read_bytes()).decode().splitlines())
+    lines = (line for path in sources for line in gzip.decompress(path.read_bytes()).splitlines())
     texts = [json.loads(line)["text"] for line in lines]
     folder.mkdir()
     rows = [json.dumps({"id": str(number), "text": text}) for number, text in enumerate(islice(cycle(texts), n))]
