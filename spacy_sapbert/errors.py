@@ -751,6 +751,11 @@ class Errors:
         "`openssl rand -hex 32` prints."
     )
     E575 = "[E575] A worker process cannot start, so the server ends. The message above shows the reason."
+    # inputs that are damaged, or made to exhaust memory
+    E585 = (
+        "[E585] The encoder {name} gives vectors that are not numbers, so its weights are damaged. Get the encoder "
+        "again, or train it again with a lower learning rate."
+    )
     # concepts of documents
     E631 = (
         "[E631] The pipeline has no concept_retriever, so it predicts no concepts of documents. Its components are: "
