@@ -33,6 +33,8 @@ MAX_PROBLEMS = 1000
 """The most examples that are kept. A file in the wrong format is broken in every line."""
 
 _GZIP_MAGIC = b"\x1f\x8b"
+# codecs of Python that take text and bytes, but in which nobody writes text
+_NOT_OF_TEXT = ("idna", "punycode", "unicode-escape", "raw-unicode-escape")
 _MAX_DIGITS = 18  # fits into 64 bits
 _DIGITS = re.compile("[0-9]+")
 
@@ -85,11 +87,7 @@ def open_text(path: Path, encoding: str = "utf-8", newline: str | None = None) -
         SapbertError: E120 the file does not exist or cannot be read, E121 the gzip data is damaged or cut off, E122 the
             file is not in that encoding (with the line), E123 the encoding does not exist.
     """
-    try:
-        "".encode(encoding)  # raises for encodings that are not for text
-        text_encoding = "utf-8-sig" if codecs.lookup(encoding).name == "utf-8" else encoding
-    except (LookupError, ValueError) as error:
-        raise SapbertError(Errors.E123.format(path=path, encoding=encoding)) from error
+    text_encoding = "utf-8-sig" if check_encoding(path, encoding) == "utf-8" else encoding
     opened = _open_bytes(path)
     with (
         opened as binary,
@@ -104,6 +102,33 @@ def open_text(path: Path, encoding: str = "utf-8", newline: str | None = None) -
             line = _undecodable_line(path, encoding)
             reason = getattr(error, "reason", error)
             raise SapbertError(Errors.E122.format(path=path, line=line, encoding=encoding, reason=reason)) from error
+
+
+def check_encoding(path: Path, encoding: str, *, of_lines: bool = False) -> str:
+    """Check that text can have an encoding.
+
+    Args:
+        path: The file to read, for messages.
+        encoding: The name of the encoding.
+        of_lines: Whether the bytes of the file are split into lines before they are decoded.
+
+    Returns:
+        The usual name of the encoding.
+
+    Raises:
+        SapbertError: E122 lines cannot be split in this encoding, E123 there is no such encoding for text.
+    """
+    try:
+        name = codecs.lookup(encoding).name
+        newline = "\n".encode(encoding)  # raises for codecs that are not for text
+    except (LookupError, ValueError) as error:
+        raise SapbertError(Errors.E123.format(path=path, encoding=encoding)) from error
+    if name.replace("_", "-") in _NOT_OF_TEXT:
+        raise SapbertError(Errors.E123.format(path=path, encoding=encoding))
+    if of_lines and newline != b"\n":
+        reason = "a file with this format needs an encoding with one byte for a line end"
+        raise SapbertError(Errors.E122.format(path=path, line=1, encoding=encoding, reason=reason))
+    return name
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sized
 from itertools import count
 from pathlib import Path
 
@@ -55,7 +55,7 @@ def read_docbin(path: Path, vocab: Vocab | None = None) -> Iterator[Doc]:
     """
     try:
         doc_bin = DocBin(store_user_data=True).from_disk(path)
-        columns = (doc_bin.spaces, doc_bin.flags, doc_bin.cats, doc_bin.span_groups)
+        columns: tuple[Sized, ...] = (doc_bin.spaces, doc_bin.flags, doc_bin.cats, doc_bin.span_groups)
         if {len(doc_bin), *map(len, columns), len(doc_bin.user_data) or len(doc_bin)} != {len(doc_bin)}:
             raise ValueError("its parts have different numbers of documents")  # spaCy would leave out the last ones
         docs = doc_bin.get_docs(vocab if vocab is not None else Vocab())

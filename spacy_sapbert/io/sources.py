@@ -15,7 +15,7 @@ from rich.console import Console
 from ..corpora.passages import Passage, PassageCounts
 from ..corpora.source import Source
 from ..errors import Errors, SapbertError
-from ..files import open_text
+from ..files import check_encoding, open_text
 from ..types import Mention
 from .formats import STDIN, InputFormat
 
@@ -164,11 +164,13 @@ class DocumentSource(Source):
         """Yield each line with its end, and why it cannot be decoded; empty if it can.
 
         Raises:
-            SapbertError: E133 the text cannot be decoded, and its encoding does not show where the next line starts.
+            SapbertError: E123 there is no such encoding. E133 the text cannot be decoded, and its encoding does not show
+                where the next line starts.
         """
         with self.open() as handle:
             first = handle.readline()
             encoding = self.encoding or _marked(first)
+            check_encoding(self.path, encoding)
             if "\n".encode(encoding) == b"\n":
                 yield from _decode_each(_chain(first, handle), encoding)
             else:
@@ -183,6 +185,7 @@ class DocumentSource(Source):
         with self.open() as handle:
             content = handle.read()
         encoding = self.encoding or _marked(content[:4])
+        check_encoding(self.path, encoding)
         return content.decode(_without_mark(encoding))
 
     def chunks(self) -> Iterator[bytes]:

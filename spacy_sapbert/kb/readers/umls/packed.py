@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import io
+import lzma
+import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -15,6 +17,16 @@ from ....errors import Errors, SapbertError
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _BUFFER = 1 << 20
+# struct and Unicode: the table of contents of an archive is damaged
+_DAMAGE = (
+    EOFError,
+    zlib.error,
+    lzma.LZMAError,
+    gzip.BadGzipFile,
+    zipfile.BadZipFile,
+    struct.error,
+    UnicodeDecodeError,
+)
 
 
 class RrfPart(NamedTuple):
@@ -65,11 +77,13 @@ def readable(path: Path) -> Iterator[None]:
     """Translate errors that occur while a possibly packed file is read."""
     try:
         yield
-    except (EOFError, zlib.error, gzip.BadGzipFile, zipfile.BadZipFile) as error:
+    except _DAMAGE as error:
         raise SapbertError(Errors.E143.format(path=path, reason=error)) from error
     except (NotImplementedError, RuntimeError) as error:  # unknown compression, or a password
         raise SapbertError(Errors.E144.format(path=path, reason=error)) from error
     except OSError as error:
+        if error.errno is None:  # bz2 has no error of its own
+            raise SapbertError(Errors.E143.format(path=path, reason=error)) from error
         raise SapbertError(Errors.E120.format(path=path, reason=error.strerror or error)) from error
 
 
