@@ -164,8 +164,8 @@ class DocumentSource(Source):
         """Yield each line with its end, and why it cannot be decoded; empty if it can.
 
         Raises:
-            SapbertError: E123 there is no such encoding. E133 the text cannot be decoded, and its encoding does not show
-                where the next line starts.
+            SapbertError: E123 there is no such encoding. E133 the text cannot be decoded, and its encoding does not
+                show where the next line starts.
         """
         with self.open() as handle:
             first = handle.readline()
