@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TextIO, cast
 
+from .bounds import bounded
 from .errors import Errors, SapbertError
 
 if TYPE_CHECKING:
@@ -72,23 +73,27 @@ class ProblemReport:
 
 
 @contextmanager
-def open_text(path: Path, encoding: str = "utf-8", newline: str | None = None) -> Iterator[TextIO]:
+def open_text(
+    path: Path, encoding: str = "utf-8", newline: str | None = None, *, lines: bool = True
+) -> Iterator[TextIO]:
     """Open a text file for reading. The first bytes, not the file name, show whether it is gzipped.
 
     Args:
         path: The file.
         encoding: The encoding. With "utf-8", a byte order mark at the start is skipped.
         newline: As for `open`. The csv module needs "".
+        lines: Whether to bound the length of lines. Without it, the caller must not collect lines.
 
     Yields:
         The open file. Errors during reading are translated, too.
 
     Raises:
         SapbertError: E120 the file does not exist or cannot be read, E121 the gzip data is damaged or cut off, E122 the
-            file is not in that encoding (with the line), E123 the encoding does not exist.
+            file is not in that encoding (with the line), E123 the encoding does not exist, E586 a line is too long,
+            E587 the file unpacks to too many bytes.
     """
     text_encoding = "utf-8-sig" if check_encoding(path, encoding) == "utf-8" else encoding
-    opened = _open_bytes(path)
+    opened = _open_bytes(path, lines=lines)
     with (
         opened as binary,
         io.TextIOWrapper(binary, text_encoding, newline=newline) as handle,
@@ -136,9 +141,10 @@ def open_unpacked(path: Path) -> Iterator[BinaryIO]:
     """Open a file for reading bytes. The first bytes, not the file name, show whether it is gzipped.
 
     Raises:
-        SapbertError: E120 the file does not exist or cannot be read, E121 the gzip data is damaged or cut off.
+        SapbertError: E120 the file does not exist or cannot be read, E121 the gzip data is damaged or cut off, E587 the
+            file unpacks to too many bytes.
     """
-    with _open_bytes(path) as binary, _translate_gzip_errors(path):
+    with _open_bytes(path, lines=False) as binary, _translate_gzip_errors(path):
         yield binary
 
 
@@ -154,13 +160,26 @@ def _translate_gzip_errors(path: Path) -> Iterator[None]:
         raise SapbertError(Errors.E121.format(path=path, reason=error)) from error
 
 
-def _open_bytes(path: Path) -> BinaryIO:
+def _open_bytes(path: Path, *, lines: bool = True) -> BinaryIO:
     try:
-        with path.open("rb") as binary:
-            gzipped = binary.read(len(_GZIP_MAGIC)) == _GZIP_MAGIC
-        return gzip.open(path) if gzipped else path.open("rb")  # type: ignore[return-value]
+        binary = path.open("rb")
+        gzipped = binary.peek(len(_GZIP_MAGIC)).startswith(_GZIP_MAGIC)
     except OSError as error:
         raise SapbertError(Errors.E120.format(path=path, reason=error.strerror)) from error
+    if not gzipped:
+        return bounded(path, binary, lines=lines)
+    unpacked = cast(BinaryIO, _GzipReader(fileobj=binary, mode="rb"))
+    return bounded(path, unpacked, binary.tell, lines=lines)
+
+
+class _GzipReader(gzip.GzipFile):
+    """Unpacks a file, and closes it at the end."""
+
+    def close(self) -> None:
+        binary = cast(BinaryIO | None, self.fileobj)
+        super().close()
+        if binary:
+            binary.close()
 
 
 def _undecodable_line(path: Path, encoding: str) -> int:

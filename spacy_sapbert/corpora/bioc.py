@@ -14,6 +14,7 @@ from itertools import chain
 from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
+from ..bounds import join_bounded
 from ..files import parse_int
 from ..kb.ids import decode_id, split_ids
 from ..types import AnnotatedDocument, Mention
@@ -80,7 +81,7 @@ def _elements(source: Source) -> Iterator[tuple[int, Element]]:
     chunks = source.chunks()
     first = next(chunks)
     if first.removeprefix(codecs.BOM_UTF8).lstrip()[:1] in (b"{", b"["):
-        return json_documents(source.path, b"".join([first, *chunks]))
+        return json_documents(source.path, join_bounded(source.path, chain([first], chunks)))
     parser = ElementParser(source.path, "BioC", ("collection", "document"))
     return parser.elements(chain([first], chunks))
 

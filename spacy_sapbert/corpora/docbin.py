@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import zlib
 from collections.abc import Iterable, Iterator, Sized
 from itertools import count
 from pathlib import Path
@@ -10,11 +11,14 @@ from pathlib import Path
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
+from ..bounds import check_ratio
 from ..errors import Errors, SapbertError
 from ..files import replacing
 from ..types import AnnotatedDocument
 from .docs import DOC_ID, WEIGHT, from_doc
 from .source import Source
+
+_CHUNK, _UNPACKED = 1 << 16, 1 << 20
 
 
 def write_docbin(docs: Iterable[Doc], path: Path) -> int:
@@ -53,6 +57,7 @@ def read_docbin(path: Path, vocab: Vocab | None = None) -> Iterator[Doc]:
         SapbertError: E210 if the file cannot be read, is not a complete `.spacy` file, or a document does not fit its
             annotations.
     """
+    _check_packed(path)
     try:
         doc_bin = DocBin(store_user_data=True).from_disk(path)
         columns: tuple[Sized, ...] = (doc_bin.spaces, doc_bin.flags, doc_bin.cats, doc_bin.span_groups)
@@ -70,6 +75,24 @@ def read_docbin(path: Path, vocab: Vocab | None = None) -> Iterator[Doc]:
         except Exception as error:
             raise SapbertError(Errors.E210.format(path=path, reason=f"document {number}: {error}")) from error
         yield doc
+
+
+def _check_packed(path: Path) -> None:
+    """Unpack a file piece by piece, without keeping it: spaCy would unpack it at once, whatever its size.
+
+    Raises:
+        SapbertError: E210 it cannot be read or unpacked, E587 it unpacks to too many bytes.
+    """
+    try:
+        with path.open("rb") as file:
+            unpacking, unpacked = zlib.decompressobj(), 0
+            while packed := file.read(_CHUNK):
+                while packed:
+                    unpacked += len(unpacking.decompress(packed, _UNPACKED))
+                    packed = unpacking.unconsumed_tail
+                    check_ratio(path, unpacked, file.tell())
+    except (OSError, zlib.error) as error:
+        raise SapbertError(Errors.E210.format(path=path, reason=error)) from error
 
 
 def _check(doc: Doc) -> None:

@@ -12,6 +12,7 @@ from typing import BinaryIO, NamedTuple
 
 from rich.console import Console
 
+from ..bounds import bounded, join_bounded
 from ..corpora.passages import Passage, PassageCounts
 from ..corpora.source import Source
 from ..errors import Errors, SapbertError
@@ -182,8 +183,8 @@ class DocumentSource(Source):
         Raises:
             UnicodeError: It cannot be decoded.
         """
-        with self.open() as handle:
-            content = handle.read()
+        with self.open(lines=False) as handle:
+            content = join_bounded(self.path, iter(lambda: handle.read(_CHUNK), b""))
         encoding = self.encoding or _marked(content[:4])
         check_encoding(self.path, encoding)
         return content.decode(_without_mark(encoding))
@@ -191,7 +192,7 @@ class DocumentSource(Source):
     def chunks(self) -> Iterator[bytes]:
         """Yield the unpacked bytes, at most 64 KB at a time, and an empty chunk at the end."""
         chunk = b" "
-        with self.open() as handle:
+        with self.open(lines=False) as handle:
             while chunk:
                 chunk = handle.read(_CHUNK)
                 yield chunk
@@ -210,17 +211,21 @@ class DocumentSource(Source):
             self.problems.console.print(f"{self.file}: {mismatches}; {moved}")
 
     @contextmanager
-    def open(self) -> Iterator[BinaryIO]:
+    def open(self, *, lines: bool = True) -> Iterator[BinaryIO]:
         """Open the unpacked bytes of the file, or standard input.
 
+        Args:
+            lines: Whether to bound the length of lines.
+
         Raises:
-            SapbertError: E120, E121 the file cannot be read or unpacked.
+            SapbertError: E120, E121 the file cannot be read or unpacked, E586, E587 it is made to exhaust memory.
         """
         if self.path == STDIN:
-            yield sys.stdin.buffer
+            stdin = bounded(self.path, sys.stdin.buffer, lines=lines, owned=False)
+            yield stdin
             return
         try:
-            with open_text(self.path) as handle:
+            with open_text(self.path, lines=lines) as handle:
                 yield handle.buffer
         except OSError as error:
             raise SapbertError(Errors.E120.format(path=self.path, reason=error.strerror or error)) from error
