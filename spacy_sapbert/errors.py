@@ -1,7 +1,7 @@
 """Every message a user can meet: a code, the cause, the remedy.
 
 E1xx vocabularies (E133 to E139 inputs of `link`), E2xx corpora, E3xx encoders and indexes, E4xx components,
-E5xx command line and evaluation, E60x and E61x augmentation, E63x and E64x concepts of documents.
+E5xx command line and evaluation (E585 to E589 damaged inputs), E60x and E61x augmentation, E63x and E64x concepts of documents.
 """
 
 from __future__ import annotations
