@@ -13,6 +13,7 @@ import time
 import pytest
 import spacy
 
+from spacy_sapbert.corpora import bioc as bioc_reader
 from spacy_sapbert.corpora.reader import FORMATS, read_corpus
 from spacy_sapbert.corpora.report import Report
 from spacy_sapbert.errors import SapbertError
@@ -22,6 +23,7 @@ from spacy_sapbert.text.composites import composite_splits
 from spacy_sapbert.text.languages import LANGUAGES, rules_of
 from spacy_sapbert.text.normalize import TEXT_NORMALIZERS
 from spacy_sapbert.text.words import word_columns
+from spacy_sapbert.types import Mention
 
 LONGER, MOST = 8, 24
 LEAST = 0.003  # seconds, which the clock measures well
@@ -290,6 +292,20 @@ CORPORA = [
 def test_corpora(tmp_path, format, case, make):
     path = tmp_path / "a.txt"
     assert is_linear(reading(lambda: read_corpus(path, format, report=Report()), path, make))
+
+
+@pytest.mark.parametrize("width", [1, 10**9], ids=["each its own", "all in the first"])
+def test_parts_of_composites(width):
+    """Alone, because reading the XML takes most of the time."""
+
+    def mention(i, length, role):
+        return bioc_reader._Annotation(str(i), Mention(i, i + length, "fever", "Disease"), 1, role)
+
+    def work(n):
+        wholes = [mention(i, width, "CompositeMention") for i in range(n)]
+        bioc_reader._merge_composites([*wholes, *(mention(i, 1, "IndividualMention") for i in range(n))])
+
+    assert is_linear(work)
 
 
 def test_every_reader_of_corpora_has_a_case():
