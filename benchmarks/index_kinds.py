@@ -28,8 +28,8 @@ from typing import Any
 
 import numpy as np
 import spacy
-from spacy.tokens import DocBin
 
+from spacy_sapbert.corpora.docbin import read_docbin
 from spacy_sapbert.encoders.transformer import open_encoder
 from spacy_sapbert.kb.knowledge_base import KnowledgeBase
 from spacy_sapbert.kb.storage import load_knowledge_base
@@ -47,7 +47,7 @@ MEGABYTE = 1 << 20
 def mentions(paths: list[Path], kb: KnowledgeBase, n: int) -> list[str]:
     """Return some mentions that are not names."""
     vocab = spacy.blank("en").vocab
-    docs = (doc for path in paths for doc in DocBin().from_disk(path).get_docs(vocab))
+    docs = (doc for path in paths for doc in read_docbin(path, vocab))
     names = set(map(str.lower, kb.names()))
     texts = sorted({ent.text for doc in docs for ent in doc.ents if ent.text.lower() not in names})
     return random.Random(0).sample(texts, min(n, len(texts)))

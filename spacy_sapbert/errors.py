@@ -1,7 +1,8 @@
 """Every message a user can meet: a code, the cause, the remedy.
 
 E1xx vocabularies (E133 to E139 inputs of `link`), E2xx corpora, E3xx encoders and indexes, E4xx components,
-E5xx command line and evaluation, E60x and E61x augmentation, E63x and E64x concepts of documents.
+E5xx command line and evaluation (E585 to E589 damaged inputs), E60x and E61x augmentation, E63x and E64x concepts of
+documents.
 """
 
 from __future__ import annotations
@@ -796,6 +797,24 @@ class Errors:
         "[E594] None of the {links} links is left by --type, --min-probability and --without-negated; {known}. Choose "
         "less strict filters. For probabilities, calibrate the pipeline."
     )
+    # inputs that are damaged, or made to exhaust memory
+    E585 = (
+        "[E585] The encoder {name} gives vectors that are not numbers, so its weights are damaged. Get the encoder "
+        "again, or train it again with a lower learning rate."
+    )
+    E586 = (
+        "[E586] {path}, line {line}: the line is longer than {limit:,} bytes. Check that this is a file of lines. If it "
+        "is, set the environment variable {variable} to a larger number of bytes."
+    )
+    E587 = (
+        "[E587] {path} unpacks to more than {ratio} times its size, as files do that are made to exhaust memory. If you "
+        "trust the file, unpack it first. Or set the environment variable {variable} to a larger number."
+    )
+    E588 = (
+        "[E588] {path} has a text of more than {limit:,} bytes that must be held in memory. Split the file. Or set the "
+        "environment variable {variable} to a larger number of bytes."
+    )
+    E589 = "[E589] The environment variable {variable} is {given!r}. Set it to a whole number from 1, or remove it."
     # concepts of documents
     E631 = (
         "[E631] The pipeline has no concept_retriever, so it predicts no concepts of documents. Its components are: "

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TextIO, cast
 
+from .bounds import bounded
 from .errors import Errors, SapbertError
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ MAX_PROBLEMS = 1000
 """The most examples that are kept. A file in the wrong format is broken in every line."""
 
 _GZIP_MAGIC = b"\x1f\x8b"
+# codecs of Python that take text and bytes, but in which nobody writes text
+_NOT_OF_TEXT = ("idna", "punycode", "unicode-escape", "raw-unicode-escape")
 _MAX_DIGITS = 18  # fits into 64 bits
 _DIGITS = re.compile("[0-9]+")
 
@@ -70,27 +73,27 @@ class ProblemReport:
 
 
 @contextmanager
-def open_text(path: Path, encoding: str = "utf-8", newline: str | None = None) -> Iterator[TextIO]:
+def open_text(
+    path: Path, encoding: str = "utf-8", newline: str | None = None, *, lines: bool = True
+) -> Iterator[TextIO]:
     """Open a text file for reading. The first bytes, not the file name, show whether it is gzipped.
 
     Args:
         path: The file.
         encoding: The encoding. With "utf-8", a byte order mark at the start is skipped.
         newline: As for `open`. The csv module needs "".
+        lines: Whether to bound the length of lines. Without it, the caller must not collect lines.
 
     Yields:
         The open file. Errors during reading are translated, too.
 
     Raises:
         SapbertError: E120 the file does not exist or cannot be read, E121 the gzip data is damaged or cut off, E122 the
-            file is not in that encoding (with the line), E123 the encoding does not exist.
+            file is not in that encoding (with the line), E123 the encoding does not exist, E586 a line is too long,
+            E587 the file unpacks to too many bytes.
     """
-    try:
-        "".encode(encoding)  # raises for encodings that are not for text
-        text_encoding = "utf-8-sig" if codecs.lookup(encoding).name == "utf-8" else encoding
-    except (LookupError, ValueError) as error:
-        raise SapbertError(Errors.E123.format(path=path, encoding=encoding)) from error
-    opened = _open_bytes(path)
+    text_encoding = "utf-8-sig" if check_encoding(path, encoding) == "utf-8" else encoding
+    opened = _open_bytes(path, lines=lines)
     with (
         opened as binary,
         io.TextIOWrapper(binary, text_encoding, newline=newline) as handle,
@@ -106,14 +109,42 @@ def open_text(path: Path, encoding: str = "utf-8", newline: str | None = None) -
             raise SapbertError(Errors.E122.format(path=path, line=line, encoding=encoding, reason=reason)) from error
 
 
+def check_encoding(path: Path, encoding: str, *, of_lines: bool = False) -> str:
+    """Check that text can have an encoding.
+
+    Args:
+        path: The file to read, for messages.
+        encoding: The name of the encoding.
+        of_lines: Whether the bytes of the file are split into lines before they are decoded.
+
+    Returns:
+        The usual name of the encoding.
+
+    Raises:
+        SapbertError: E122 lines cannot be split in this encoding, E123 there is no such encoding for text.
+    """
+    try:
+        name = codecs.lookup(encoding).name
+        newline = "\n".encode(encoding)  # raises for codecs that are not for text
+    except (LookupError, ValueError) as error:
+        raise SapbertError(Errors.E123.format(path=path, encoding=encoding)) from error
+    if name.replace("_", "-") in _NOT_OF_TEXT:
+        raise SapbertError(Errors.E123.format(path=path, encoding=encoding))
+    if of_lines and newline != b"\n":
+        reason = "a file with this format needs an encoding with one byte for a line end"
+        raise SapbertError(Errors.E122.format(path=path, line=1, encoding=encoding, reason=reason))
+    return name
+
+
 @contextmanager
 def open_unpacked(path: Path) -> Iterator[BinaryIO]:
     """Open a file for reading bytes. The first bytes, not the file name, show whether it is gzipped.
 
     Raises:
-        SapbertError: E120 the file does not exist or cannot be read, E121 the gzip data is damaged or cut off.
+        SapbertError: E120 the file does not exist or cannot be read, E121 the gzip data is damaged or cut off, E587 the
+            file unpacks to too many bytes.
     """
-    with _open_bytes(path) as binary, _translate_gzip_errors(path):
+    with _open_bytes(path, lines=False) as binary, _translate_gzip_errors(path):
         yield binary
 
 
@@ -129,13 +160,26 @@ def _translate_gzip_errors(path: Path) -> Iterator[None]:
         raise SapbertError(Errors.E121.format(path=path, reason=error)) from error
 
 
-def _open_bytes(path: Path) -> BinaryIO:
+def _open_bytes(path: Path, *, lines: bool = True) -> BinaryIO:
     try:
-        with path.open("rb") as binary:
-            gzipped = binary.read(len(_GZIP_MAGIC)) == _GZIP_MAGIC
-        return gzip.open(path) if gzipped else path.open("rb")  # type: ignore[return-value]
+        binary = path.open("rb")
+        gzipped = binary.peek(len(_GZIP_MAGIC)).startswith(_GZIP_MAGIC)
     except OSError as error:
         raise SapbertError(Errors.E120.format(path=path, reason=error.strerror)) from error
+    if not gzipped:
+        return bounded(path, binary, lines=lines)
+    unpacked = cast(BinaryIO, _GzipReader(fileobj=binary, mode="rb"))
+    return bounded(path, unpacked, binary.tell, lines=lines)
+
+
+class _GzipReader(gzip.GzipFile):
+    """Unpacks a file, and closes it at the end."""
+
+    def close(self) -> None:
+        binary = cast(BinaryIO | None, self.fileobj)
+        super().close()
+        if binary:
+            binary.close()
 
 
 def _undecodable_line(path: Path, encoding: str) -> int:

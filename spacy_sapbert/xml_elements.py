@@ -9,6 +9,7 @@ from typing import cast
 from xml.etree.ElementTree import Element, TreeBuilder
 from xml.parsers import expat
 
+from .bounds import check_length
 from .errors import Errors, SapbertError
 
 _BORDER = "\0"  # which XML cannot contain
@@ -129,9 +130,12 @@ class ElementParser:
 
         Raises:
             SapbertError: E205 if the XML is malformed; E206 if the file contains a DTD or an unknown entity; E207 if it
-                has another root.
+                has another root; E588 if an element is too long.
         """
+        held = 0  # bytes since the end of an element; they are held in memory
         for chunk in chunks:
+            held += len(chunk)
+            check_length(self._path, held)
             error = None
             try:
                 self._parser.Parse(chunk, not chunk)
@@ -143,6 +147,7 @@ class ElementParser:
                 reason = f"the encoding that it names cannot be read ({caught}), but UTF-8 can"
                 line = self._parser.CurrentLineNumber
                 raise SapbertError(Errors.E205.format(path=self._path, line=line, reason=reason)) from caught
+            held = 0 if self._ready else held
             yield from self._ready
             self._ready.clear()
             if error:

@@ -141,3 +141,14 @@ def test_the_tutorial_becomes_a_page(hook, tutorial):
     assert f"]({name})" in text
     for cell in tutorial:
         assert "".join(cell["source"]) in text
+
+
+def test_the_tests_that_hold_the_promises_exist():
+    """Each row of the tables of promises names a file of tests, and mostly the tests in it."""
+    root = Path(__file__).parent.parent
+    rows = [line for line in (root / "docs" / "reliability.md").read_text().splitlines() if "`tests/" in line]
+    assert len(rows) > 20
+    for row in rows:
+        (file,) = re.findall(r"`(tests/[a-z_/]+\.py)`", row)
+        defined = set(re.findall(r"^def (test_\w+)", (root / file).read_text(), re.MULTILINE))
+        assert set(re.findall(r"`(test_\w+)`", row)) <= defined, row

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..bounds import read_whole
 from ..corpora.report import Report
 from ..corpora.source import BrokenRecord, Source
 from ..errors import Errors, SapbertError
@@ -72,7 +73,7 @@ def _read_file(path: Path, report: Report) -> Iterator[SourceDocument]:
         raise SapbertError(Errors.E124.format(path=path, formats=formats))
     if suffix == TEXT_SUFFIX:
         with open_text(path) as handle:
-            text = handle.read().strip()
+            text = read_whole(path, handle).strip()
         if text:
             yield SourceDocument(without_gz(path).stem, text, source=path.name)
         else:

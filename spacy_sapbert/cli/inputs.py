@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from ..errors import Errors, SapbertError
+from ..files import check_encoding
 from ..io.documents import check_table
 from ..io.folders import files_of
 from ..io.formats import ANNOTATED, INPUT_SUFFIXES, STDIN, InputFormat, input_format, suffix_format
@@ -107,10 +108,7 @@ def _check_folder(folder: Path, format: InputFormat | None) -> None:
 
 
 def _check_encoding(path: Path, encoding: str | None) -> None:
-    try:
-        "".encode(encoding or "utf-8")  # raises for encodings that are not for text
-    except (LookupError, ValueError) as error:
-        raise SapbertError(Errors.E123.format(path=path, encoding=encoding)) from error
+    check_encoding(path, encoding or "utf-8")
 
 
 def _check_numbers(columns: dict[str, str | None]) -> None:

@@ -7,11 +7,14 @@ bound. JSON is read as a whole, and each document takes the form of the XML.
 from __future__ import annotations
 
 import codecs
+import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from itertools import chain
 from typing import NamedTuple
 from xml.etree.ElementTree import Element
 
+from ..bounds import join_bounded
 from ..files import parse_int
 from ..kb.ids import decode_id, split_ids
 from ..types import AnnotatedDocument, Mention
@@ -101,7 +104,7 @@ def _elements(source: Source) -> Iterator[tuple[int, Element]]:
     chunks = source.chunks()
     first = next(chunks)
     if first.removeprefix(codecs.BOM_UTF8).lstrip()[:1] in (b"{", b"["):
-        return json_documents(source.path, b"".join([first, *chunks]))
+        return json_documents(source.path, join_bounded(source.path, chain([first], chunks)))
     parser = ElementParser(source.path, "BioC", ("collection", "document"))
     return parser.elements(chain([first], chunks))
 
@@ -213,20 +216,49 @@ def _integer(raw: str | None, what: str) -> int:
 
 
 def _merge_composites(annotations: list[_Annotation]) -> list[_Annotation]:
-    """Add the single mentions of a composite, which BC5CDR also annotates, to its `parts`."""
+    """Add the single mentions of a composite, which BC5CDR also annotates, to its `parts`.
+
+    A single mention belongs to the first composite that it is inside of. It takes O(n log n) time.
+    """
     wholes = [item for item in annotations if item.role != "IndividualMention"]
-    for item in annotations:
-        if item.role != "IndividualMention":
-            continue
-        for row, whole in enumerate(wholes):
-            inside = whole.mention.start <= item.mention.start and item.mention.end <= whole.mention.end
-            if inside and whole.role == "CompositeMention":
-                mention = whole.mention._replace(parts=(*whole.mention.parts, item.mention.text))
-                wholes[row] = whole._replace(mention=mention)
-                break
-        else:
+    composites = [(item.mention, row) for row, item in enumerate(wholes) if item.role == "CompositeMention"]
+    singles = [item for item in annotations if item.role == "IndividualMention"]
+    rows = _first_around([item.mention for item in singles], composites)
+    parts: dict[int, list[str]] = {}
+    for item, row in zip(singles, rows, strict=True):
+        if row is None:
             wholes.append(item)
+        else:
+            parts.setdefault(row, []).append(item.mention.text)
+    for row, texts in parts.items():
+        mention = wholes[row].mention
+        wholes[row] = wholes[row]._replace(mention=mention._replace(parts=(*mention.parts, *texts)))
     return wholes
+
+
+def _first_around(inner: list[Mention], outer: list[tuple[Mention, int]]) -> list[int | None]:
+    """Return the lowest number of a mention of `outer` around each mention of `inner`, or None.
+
+    The mentions are taken by their starts. A Fenwick tree over their ends has the lowest number of those that were
+    taken. So it does not compare each mention with each other one.
+    """
+    ends = sorted({-mention.end for mention, _ in outer})
+    lowest = [math.inf] * (len(ends) + 1)
+    waiting = sorted(outer, key=lambda pair: pair[0].start, reverse=True)
+    found: list[int | None] = [None] * len(inner)
+    for place in sorted(range(len(inner)), key=lambda place: inner[place].start):
+        while waiting and waiting[-1][0].start <= inner[place].start:
+            mention, number = waiting.pop()
+            at = bisect_left(ends, -mention.end) + 1
+            while at < len(lowest):
+                lowest[at] = min(lowest[at], number)
+                at += at & -at
+        at, best = bisect_right(ends, -inner[place].end), math.inf
+        while at:
+            best = min(best, lowest[at])
+            at -= at & -at
+        found[place] = None if best == math.inf else int(best)
+    return found
 
 
 def _place_mention(source: Source, line: int, text: str, annotation: _Annotation) -> Mention:

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from ..errors import Errors, SapbertError, Warnings
-from ..files import open_text
+from ..files import check_encoding, open_text
 from ..types import AnnotatedDocument
 from . import askapatient, cometa
 from .bioc import read_bioc
@@ -80,6 +80,7 @@ def read_corpus(
             be guessed; E12x, E205 to E210 or E215 if the file cannot be read.
     """
     path = Path(path)
+    check_encoding(path, encoding or "utf-8")
     format = format or guess_format(path, encoding or "utf-8")
     if format not in _READERS:
         raise SapbertError(Errors.E202.format(format=format, formats=", ".join(FORMATS)))

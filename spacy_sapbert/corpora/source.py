@@ -64,7 +64,7 @@ class Source:
             SapbertError: E120 or E121 if the file cannot be read or unpacked.
         """
         chunk = b" "
-        with open_text(self.path) as handle:
+        with open_text(self.path, lines=False) as handle:
             while chunk:
                 chunk = handle.buffer.read(_CHUNK)
                 yield chunk

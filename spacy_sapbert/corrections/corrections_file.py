@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import Errors, SapbertError
+from ..files import parse_json
 from .correction import Correction, ProposedLink, document_key
 from .decisions import Decisions
 
@@ -183,7 +184,7 @@ class CorrectionsFile:
             for document, start, end, text, label, ids, *values in db.execute(
                 f'SELECT {_LINK_COLUMNS} FROM links ORDER BY document, start, "end", label'
             ):
-                yield ProposedLink(document, start, end, text, label, tuple(json.loads(ids)), *values)
+                yield ProposedLink(document, start, end, text, label, tuple(parse_json(ids)), *values)
 
     def corpora(self) -> dict[str, list[str]]:
         """Return the corpora that each document is in, by its key."""
@@ -231,7 +232,7 @@ class CorrectionsFile:
     def _correction(self, values: Sequence[object]) -> Correction:
         fields = dict(zip(Correction._fields, values, strict=True))
         try:
-            ids = json.loads(str(fields["concept_ids"]))
+            ids = parse_json(str(fields["concept_ids"]))
             found = Correction(**{**fields, "concept_ids": tuple(map(str, ids))})  # type: ignore[arg-type]
             found.check()
         except (SapbertError, TypeError, ValueError) as error:

@@ -15,7 +15,7 @@ from typing import Any
 
 from ..assets import ASSETS_FOLDER
 from ..errors import Errors, SapbertError
-from ..files import replace_folder, replaced_folder, temporary_folder
+from ..files import parse_json, replace_folder, replaced_folder, temporary_folder
 from ..text.normalize import TEXT_NORMALIZERS
 from .adapter import has_adapter, load_adapter, save_adapter
 from .lexical_model import NGRAMS_FOLDER, LexicalModel
@@ -139,7 +139,7 @@ def read_licences(folder: Path) -> dict[str, bytes]:
 
 
 def _read_json(path: Path | None, default: Any) -> Any:
-    return json.loads(path.read_text(encoding="utf-8")) if path else default
+    return parse_json(path.read_text(encoding="utf-8")) if path else default
 
 
 def _pooling(config: Mapping[str, Any], modules: list[dict[str, str]]) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import Errors, SapbertError
+from ..files import parse_json
 from .ngrams import NgramEncoder
 
 NGRAMS_FOLDER = "ngrams"
@@ -42,7 +43,7 @@ class LexicalModel(NamedTuple):
         """
         path = folder / WEIGHTS_FILE
         try:
-            values = json.loads(path.read_text(encoding="utf-8"))
+            values = parse_json(path.read_text(encoding="utf-8"))
             weight, threshold = float(values["sparse_weight"]), float(values["threshold"])
         except (OSError, ValueError, TypeError, KeyError) as error:
             raise SapbertError(Errors.E306.format(path=path, reason=error)) from error

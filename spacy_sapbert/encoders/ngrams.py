@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import operator
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import Errors, SapbertError
+from ..files import parse_json
 from ..text.characters import CODE_POINTS, MAX_SIZE, code_points, ngrams
 from ..text.hashing import hash64
 from ..text.normalize import TEXT_NORMALIZERS
@@ -178,11 +180,20 @@ class NgramEncoder:
             SapbertError: E306 a file is missing or damaged.
         """
         try:
-            settings = json.loads((folder / SETTINGS_FILE).read_text())
+            settings = parse_json((folder / SETTINGS_FILE).read_text())
             idf = np.load(folder / IDF_FILE, allow_pickle=False)
+            if idf.dtype.kind != "f" or not np.isfinite(idf).all():
+                raise ValueError(f"{IDF_FILE} has values that are not numbers")
             if idf.shape != (len(settings["ngrams"]),):
                 raise ValueError(f"{IDF_FILE} does not belong to {SETTINGS_FILE}")
-            return cls(settings["ngrams"], idf, tuple(settings["ngram_range"]), settings["text_normalizer"])
+            if not all(isinstance(ngram, str) for ngram in settings["ngrams"]):
+                raise ValueError("an n-gram is no text")
+            if settings["text_normalizer"] not in TEXT_NORMALIZERS:
+                raise ValueError(f"there is no normal form {settings['text_normalizer']}")
+            shortest, longest = map(operator.index, settings["ngram_range"])
+            return cls(settings["ngrams"], idf, (shortest, longest), settings["text_normalizer"])
+        except SapbertError:
+            raise
         except (OSError, EOFError, ValueError, TypeError, KeyError) as error:
             raise SapbertError(Errors.E306.format(path=folder, reason=error)) from error
 

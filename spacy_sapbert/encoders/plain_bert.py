@@ -6,11 +6,11 @@ transformers.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..files import parse_json
 from .folder import CONFIG_FILE, POOLER, WEIGHT_FILES, reading_folder
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def read_plain_bert(name: str) -> PlainBert | None:
     if not (weights_file.is_file() and (folder / CONFIG_FILE).is_file()) or (folder / _PEFT_FILE).exists():
         return None
     with reading_folder(name):
-        config = json.loads((folder / CONFIG_FILE).read_text(encoding="utf-8"))
+        config = parse_json((folder / CONFIG_FILE).read_text(encoding="utf-8"))
         if not _is_supported(config):
             return None
         with safe_open(weights_file, framework="pt") as file:

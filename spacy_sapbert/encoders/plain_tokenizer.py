@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..files import parse_json
 from .folder import CONFIG_FILE, reading_folder
 
 if TYPE_CHECKING:
@@ -49,10 +49,10 @@ def read_plain_tokenizer(name: str) -> Tokenizer | None:
         return None
     with reading_folder(name):
         text = (folder / _FILE).read_text(encoding="utf-8")
-        settings = json.loads((folder / _SETTINGS_FILE).read_text(encoding="utf-8"))
+        settings = parse_json((folder / _SETTINGS_FILE).read_text(encoding="utf-8"))
         special = folder / _SPECIAL_FILE
         if special.is_file():
-            settings = {**json.loads(special.read_text(encoding="utf-8")), **settings}
+            settings = {**parse_json(special.read_text(encoding="utf-8")), **settings}
         tokenizer = Tokenizer.from_str(text)
         truncation = tokenizer.truncation or {}
         settings.setdefault("truncation_side", truncation.get("direction", "right"))
@@ -63,7 +63,7 @@ def read_plain_tokenizer(name: str) -> Tokenizer | None:
 
 def _is_used_unchanged(tokenizer: Tokenizer, settings: Mapping[str, Any]) -> bool:
     """Return whether transformers would neither change the normalizer nor add tokens, and frames texts as here."""
-    state = json.loads(tokenizer.normalizer.__getstate__()) if tokenizer.normalizer else {}
+    state = parse_json(tokenizer.normalizer.__getstate__()) if tokenizer.normalizer else {}
     added = {str(number): token for number, token in tokenizer.get_added_tokens_decoder().items()}
     contents = {token.content for token in added.values()}
     special = [settings.get(name, default) for name, default in _SPECIAL.items()]

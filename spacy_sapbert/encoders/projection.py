@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import Errors, SapbertError
+from ..files import parse_json
 
 if TYPE_CHECKING:
     from .transformer import TransformerEncoder
@@ -97,7 +98,7 @@ def load_projection(folder: Path) -> Any:
     """
     from safetensors.torch import load_file
 
-    config = json.loads((folder / _CONFIG_FILE).read_text(encoding="utf-8"))
+    config = parse_json((folder / _CONFIG_FILE).read_text(encoding="utf-8"))
     names = {path: name for name, path in ACTIVATIONS.items()}
     projection = _new(config["in_features"], config["out_features"], names[config["activation_function"]])
     projection.load_state_dict(load_file(folder / _WEIGHTS_FILE))

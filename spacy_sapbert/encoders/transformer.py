@@ -214,6 +214,9 @@ class TransformerEncoder:
 
         Returns:
             float32, shape (len(texts), dim): Vectors, of unit length if `l2_normalized`.
+
+        Raises:
+            SapbertError: E585 a vector has values that are not numbers.
         """
         normalize = TEXT_NORMALIZERS[self.text_normalizer]
         forms = [normalize(text) for text in texts]
@@ -224,6 +227,8 @@ class TransformerEncoder:
         pieces = self.tokenize(list(unique))
         for rows in batches_by_length([len(ids) for ids in pieces], self._tokens_per_batch):
             vectors[rows] = self._forward([pieces[row] for row in rows], fast)
+        if not np.isfinite(vectors).all():
+            raise SapbertError(Errors.E585.format(name=self.name))
         return vectors[[unique[form] for form in forms]]
 
     def tokenize(self, forms: Sequence[str]) -> list[list[int]]:

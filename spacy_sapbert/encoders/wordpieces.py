@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import Errors, SapbertError
-from ..files import ScratchFolder
+from ..files import ScratchFolder, parse_json
 
 CONTINUED = "##"
 
@@ -114,7 +114,7 @@ def _cutter(tokenizer: Any) -> Any:
 
 
 def _edit_json(path: Path, change: Any) -> None:
-    content = json.loads(path.read_text(encoding="utf-8"))
+    content = parse_json(path.read_text(encoding="utf-8"))
     change(content)
     path.write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
 

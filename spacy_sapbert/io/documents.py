@@ -216,8 +216,11 @@ class _PackedFile(DocumentSource):
     archive: Path
 
     @contextmanager
-    def open(self) -> Iterator[BinaryIO]:
+    def open(self, *, lines: bool = True) -> Iterator[BinaryIO]:  # noqa: ARG002
         """Open the bytes of the file.
+
+        Args:
+            lines: Without effect, since the size of the file is bounded.
 
         Raises:
             SapbertError: E121 or E580 the archive is damaged.

@@ -25,7 +25,7 @@ import spacy
 from .. import __version__
 from ..assets import ASSETS_FOLDER
 from ..errors import Errors, SapbertError
-from ..files import LOCK_FILE
+from ..files import LOCK_FILE, parse_json
 from .documents import InputDocument, Problems, ReadOptions, fault
 from .formats import STDIN
 from .pipelines import DOCUMENTS_PER_BATCH
@@ -193,7 +193,7 @@ class Journal:
             self._write(identity._asdict())
             return
         with self._lines.open("rb") as file:
-            before = Identity(**json.loads(file.readline()))
+            before = Identity(**parse_json(file.readline()))
         differences = before.differences(Identity(**json.loads(json.dumps(identity._asdict()))))
         if differences:
             raise OtherRun(Errors.E563.format(path=self.path, differences="; ".join(differences)))
@@ -296,7 +296,7 @@ class Journal:
         with self._lines.open("rb") as file:
             file.readline()
             while file.tell() < size:
-                yield json.loads(file.readline())
+                yield parse_json(file.readline())
 
     def _write(self, line: Mapping[str, Any]) -> None:
         assert self._file is not None
@@ -345,7 +345,7 @@ def _parsed(raw: bytes) -> dict[str, Any] | None:
     if not raw.endswith(b"\n"):
         return None
     try:
-        value = json.loads(raw)
+        value = parse_json(raw)
     except ValueError:
         return None
     return value if isinstance(value, dict) else None

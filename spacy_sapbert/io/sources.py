@@ -12,10 +12,11 @@ from typing import BinaryIO, NamedTuple
 
 from rich.console import Console
 
+from ..bounds import bounded, join_bounded
 from ..corpora.passages import Passage, PassageCounts
 from ..corpora.source import Source
 from ..errors import Errors, SapbertError
-from ..files import open_text
+from ..files import check_encoding, open_text
 from ..types import Mention
 from .formats import STDIN, InputFormat
 
@@ -164,11 +165,13 @@ class DocumentSource(Source):
         """Yield each line with its end, and why it cannot be decoded; empty if it can.
 
         Raises:
-            SapbertError: E133 the text cannot be decoded, and its encoding does not show where the next line starts.
+            SapbertError: E123 there is no such encoding. E133 the text cannot be decoded, and its encoding does not
+                show where the next line starts.
         """
         with self.open() as handle:
             first = handle.readline()
             encoding = self.encoding or _marked(first)
+            check_encoding(self.path, encoding)
             if "\n".encode(encoding) == b"\n":
                 yield from _decode_each(_chain(first, handle), encoding)
             else:
@@ -180,15 +183,16 @@ class DocumentSource(Source):
         Raises:
             UnicodeError: It cannot be decoded.
         """
-        with self.open() as handle:
-            content = handle.read()
+        with self.open(lines=False) as handle:
+            content = join_bounded(self.path, iter(lambda: handle.read(_CHUNK), b""))
         encoding = self.encoding or _marked(content[:4])
+        check_encoding(self.path, encoding)
         return content.decode(_without_mark(encoding))
 
     def chunks(self) -> Iterator[bytes]:
         """Yield the unpacked bytes, at most 64 KB at a time, and an empty chunk at the end."""
         chunk = b" "
-        with self.open() as handle:
+        with self.open(lines=False) as handle:
             while chunk:
                 chunk = handle.read(_CHUNK)
                 yield chunk
@@ -207,17 +211,21 @@ class DocumentSource(Source):
             self.problems.console.print(f"{self.file}: {mismatches}; {moved}")
 
     @contextmanager
-    def open(self) -> Iterator[BinaryIO]:
+    def open(self, *, lines: bool = True) -> Iterator[BinaryIO]:
         """Open the unpacked bytes of the file, or standard input.
 
+        Args:
+            lines: Whether to bound the length of lines.
+
         Raises:
-            SapbertError: E120, E121 the file cannot be read or unpacked.
+            SapbertError: E120, E121 the file cannot be read or unpacked, E586, E587 it is made to exhaust memory.
         """
         if self.path == STDIN:
-            yield sys.stdin.buffer
+            stdin = bounded(self.path, sys.stdin.buffer, lines=lines, owned=False)
+            yield stdin
             return
         try:
-            with open_text(self.path) as handle:
+            with open_text(self.path, lines=lines) as handle:
                 yield handle.buffer
         except OSError as error:
             raise SapbertError(Errors.E120.format(path=self.path, reason=error.strerror or error)) from error

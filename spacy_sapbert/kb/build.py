@@ -24,7 +24,8 @@ from ..errors import Errors, SapbertError
 from ..files import remove_leftovers, temporary_folder
 from ..types import Name, Record
 from .arrays import compute_arrays
-from .knowledge_base import FORMAT, INDEXES, SCHEMA, KnowledgeBase
+from .database import FORMAT, INDEXES, SCHEMA
+from .knowledge_base import KnowledgeBase
 from .mapping import EXACT, Equivalents, MappedIds, merge, one_to_one, vocabulary, vocabulary_of
 from .stop_names import StopNameRules
 from .stop_names import stop_names as find_stop_names

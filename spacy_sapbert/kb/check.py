@@ -15,6 +15,7 @@ import numpy as np
 from ..errors import Errors, SapbertError
 from .arrays import compute_arrays
 from .build import TOTALS, fingerprint
+from .database import open_database
 from .knowledge_base import KnowledgeBase
 
 MAX_EXAMPLES = 10
@@ -83,7 +84,7 @@ def check_knowledge_base(kb: KnowledgeBase) -> dict[str, Any]:
         SapbertError: E102 if the file cannot be read.
     """
     try:
-        with closing(sqlite3.connect(kb.uri, uri=True)) as db:
+        with closing(open_database(kb.path)) as db:
             problems = {"file_damage": _file_damage(db)}
             remarks = {}
             if not problems["file_damage"]["count"]:
@@ -109,7 +110,7 @@ def _finding(examples: Iterable[Any]) -> Finding:
 
 
 def _rows(db: sqlite3.Connection, sql: str) -> Finding:
-    return _finding(value for (value,) in db.execute(sql))
+    return _finding(repr(value) if isinstance(value, bytes) else value for (value,) in db.execute(sql))
 
 
 # --- problems
@@ -168,7 +169,11 @@ def _wrong_arrays(db: sqlite3.Connection) -> Finding:
         return _finding(())
     ((n_concepts,),) = db.execute("SELECT count(*) FROM concepts")
     stored = dict(db.execute("SELECT name, data FROM arrays"))
-    return _finding(name for name, data in compute_arrays(db, n_concepts).items() if stored.get(name) != data)
+    try:
+        arrays = compute_arrays(db, n_concepts)
+    except (TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:  # no numbers, or no texts
+        return _finding([f"the tables are damaged ({error})"])
+    return _finding(name for name, data in arrays.items() if stored.get(name) != data)
 
 
 def _dangling(db: sqlite3.Connection) -> bool:
@@ -181,7 +186,7 @@ def _dangling(db: sqlite3.Connection) -> bool:
 
 
 def _remarks(kb: KnowledgeBase, db: sqlite3.Connection) -> dict[str, Finding]:
-    findings = {"names_of_several_concepts": _shared_names(db), "odd_names": _odd_names(kb)}
+    findings = {"names_of_several_concepts": _shared_names(db), "odd_names": _odd_names(db)}
     findings |= {check: _rows(db, sql) for check, sql in _REMARKS.items()}
     shared_ids = findings["ids_of_several_concepts"]
     shared_ids["examples"] = [{"id": one, "concepts": list(kb.find_id(one))} for one in shared_ids["examples"]]
@@ -211,10 +216,9 @@ def _shared_names(db: sqlite3.Connection) -> Finding:
     return {"count": count, "by_source": dict(db.execute(within)), "examples": examples}
 
 
-def _odd_names(kb: KnowledgeBase) -> Finding:
-    return _finding(
-        {"name": text[:MAX_NAME_LENGTH], "why": why} for text in kb.names() for why in [_oddity(text)] if why
-    )
+def _odd_names(db: sqlite3.Connection) -> Finding:
+    names = (str(text) for (text,) in db.execute("SELECT text FROM names ORDER BY row"))
+    return _finding({"name": name[:MAX_NAME_LENGTH], "why": why} for name in names for why in [_oddity(name)] if why)
 
 
 def _oddity(name: str) -> str | None:

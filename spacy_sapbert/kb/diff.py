@@ -13,6 +13,7 @@ from contextlib import closing, contextmanager
 from typing import Any
 
 from ..errors import Errors, SapbertError
+from .database import distrust
 from .knowledge_base import KnowledgeBase
 
 # same_name: the rows of a name that is in both files.
@@ -212,6 +213,7 @@ def compare(old: KnowledgeBase, new: KnowledgeBase) -> Iterator[KnowledgeBaseDif
         # a database without a name is a temporary file, which SQLite deletes with the connection
         with closing(sqlite3.connect("", uri=True, isolation_level=None)) as connection:
             connection.execute("PRAGMA journal_mode = OFF")
+            distrust(connection)
             for side, kb in (("old", old), ("new", new)):
                 connection.execute(f"ATTACH ? AS {side}", (kb.uri,))
             connection.executescript(_PREPARE)

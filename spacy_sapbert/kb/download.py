@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
 from ..errors import Errors, SapbertError
-from ..files import open_output, open_unpacked, parse_int
+from ..files import open_output, open_unpacked, parse_int, parse_json
 
 if TYPE_CHECKING:
     from requests import Response, Session
@@ -164,7 +164,7 @@ class _Transfer:
     def _known(self) -> Origin | None:
         """Return the note on the file or its beginning; None if there is none, or for another address."""
         try:
-            noted: dict[str, Any] = json.loads(self._note.read_text(encoding="utf-8"))
+            noted: dict[str, Any] = parse_json(self._note.read_text(encoding="utf-8"))
             known = Origin(**{**noted, "hosts": tuple(noted["hosts"])})
         except (OSError, ValueError, TypeError, KeyError):
             return None

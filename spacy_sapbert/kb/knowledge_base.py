@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -15,49 +14,23 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import Errors, SapbertError
+from ..files import parse_json
 from ..types import Concept, Name
 from .arrays import IDS, MAP, TIE_RANKS
+from .database import (
+    FORMAT,
+    SCHEMA_QUERY,
+    bound_query,
+    check_file,
+    damaged,
+    file_uri,
+    open_database,
+    schema_problem,
+    stored_schema,
+)
 from .semantic_type_tree import SemanticTypeTree, semantic_type_tree
 
-FORMAT = 4
-
-# Rows count from 0 without gaps, in the order in which concepts and names first appeared. The row of a name is also its
-# row in every matrix of name vectors.
-SCHEMA = """
-CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE concepts (row INTEGER PRIMARY KEY, id TEXT NOT NULL, preferred INTEGER NOT NULL, definition TEXT);
-CREATE TABLE ids (id TEXT, concept INTEGER, PRIMARY KEY (id, concept)) WITHOUT ROWID;
-CREATE TABLE types (concept INTEGER, type TEXT, PRIMARY KEY (concept, type)) WITHOUT ROWID;
-CREATE TABLE parents (concept INTEGER, parent TEXT, PRIMARY KEY (concept, parent)) WITHOUT ROWID;
-CREATE TABLE xrefs (
-    concept INTEGER, xref TEXT,
-    predicate TEXT,  -- how the source relates the two concepts, empty if it does not say so
-    PRIMARY KEY (concept, xref, predicate)
-) WITHOUT ROWID;
-CREATE TABLE names (row INTEGER PRIMARY KEY, text TEXT NOT NULL);
-CREATE TABLE synonyms (
-    name INTEGER, concept INTEGER, source TEXT,
-    language TEXT,  -- empty if it is unknown
-    scope TEXT NOT NULL,
-    annotations INTEGER NOT NULL,  -- how often a corpus annotates the name with the concept
-    PRIMARY KEY (name, concept, source, language)
-) WITHOUT ROWID;
-CREATE TABLE stop_names (name INTEGER PRIMARY KEY, reason TEXT NOT NULL);  -- see stop_names.py
-CREATE TABLE totals (of TEXT, value TEXT, count INTEGER NOT NULL, PRIMARY KEY (of, value)) WITHOUT ROWID;
-CREATE TABLE arrays (name TEXT PRIMARY KEY, data BLOB NOT NULL);  -- see arrays.py
-"""
-
-# Created after the tables are filled: an index that grows with its table costs one search per row.
-INDEXES = (
-    "CREATE UNIQUE INDEX concepts_by_id ON concepts (id)",
-    "CREATE INDEX ids_by_concept ON ids (concept)",
-    "CREATE INDEX xrefs_by_xref ON xrefs (xref)",
-    "CREATE UNIQUE INDEX names_by_text ON names (text)",
-    "CREATE INDEX synonyms_by_concept ON synonyms (concept)",
-)
-
 VALUES_PER_QUERY = 500  # every SQLite allows at least 999
-MAPPED = 2**40  # bytes: SQLite maps at most as much as it was built for
 MOST_LABELS = 100_000  # that are kept in memory
 SHOWN = 3  # entries in the `repr` of a mapping
 
@@ -154,9 +127,8 @@ class KnowledgeBase:
         self._labels: dict[tuple[str, str], ConceptLabel] = {}
         if not self.path.is_file():
             raise SapbertError(Errors.E101.format(path=self.path))
-        self._check_size()
-        if self.meta.get("format") != FORMAT:
-            raise SapbertError(Errors.E103.format(path=self.path, found=self.meta.get("format"), wanted=FORMAT))
+        self._size = check_file(self.path)
+        self._check_content()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return KnowledgeBase, (self.path,)
@@ -177,7 +149,7 @@ class KnowledgeBase:
     @property
     def uri(self) -> str:
         """The URI with which SQLite opens the file read-only."""
-        return f"{self.path.as_uri()}?mode=ro&immutable=1"
+        return file_uri(self.path)
 
     @property
     def fingerprint(self) -> str:
@@ -187,18 +159,20 @@ class KnowledgeBase:
     @cached_property
     def meta(self) -> dict[str, Any]:
         """The metadata of the file: sources, license, counts, settings, rows read and dropped."""
-        return {key: json.loads(value) for key, value in self.query("SELECT key, value FROM meta ORDER BY key")}
+        try:
+            return {key: parse_json(value) for key, value in self.query("SELECT key, value FROM meta ORDER BY key")}
+        except (ValueError, TypeError) as error:
+            raise damaged(self.path, f"its metadata are not JSON: {error}") from error
 
     # --- names
 
     def names(self) -> Iterator[str]:
         """Yield every unique name, in row order."""
-        for (text,) in self._rows("SELECT text FROM names ORDER BY row"):
-            yield text
+        yield from self._column("SELECT row, text FROM names ORDER BY row", self.n_names)
 
     def name(self, row: int) -> str:
         """Return the name in this row."""
-        return str(self._one("SELECT text FROM names WHERE row = ?", row)[0])
+        return self.names_at([row])[0]
 
     def names_at(self, rows: Sequence[int]) -> list[str]:
         """Return the names in these rows, in their order. It is much faster than `name` for each of them.
@@ -207,19 +181,19 @@ class KnowledgeBase:
             IndexError: There is no such row.
         """
         found = dict(self._in_chunks("SELECT row, text FROM names WHERE row IN ({})", rows))
-        return [self._at(found, row) for row in rows]
+        return [self._at(found, row, self.n_names) for row in rows]
 
     def names_of(self, concept_id: str) -> list[Name]:
         """Return all names of a concept, the preferred name first."""
-        return [
-            Name(*row)
-            for row in self.query(
-                "SELECT n.text, s.scope, s.source, s.language FROM concepts c JOIN synonyms s ON s.concept = c.row "
-                "JOIN names n ON n.row = s.name WHERE c.id = ? "
-                "ORDER BY s.name != c.preferred, s.name, s.source, s.language",
-                concept_id,
-            )
-        ]
+        found = self.query(
+            "SELECT n.text, s.scope, s.source, s.language FROM concepts c JOIN synonyms s ON s.concept = c.row "
+            "JOIN names n ON n.row = s.name WHERE c.id = ? "
+            "ORDER BY s.name != c.preferred, s.name, s.source, s.language",
+            concept_id,
+        )
+        if any(text is None for text, *_ in found):
+            raise damaged(self.path, f"the concept {concept_id} has a name without a text")
+        return [Name(*row) for row in found]
 
     def names_of_concepts(self, rows: Sequence[int]) -> list[tuple[str, ...]]:
         """Return the texts of the names of the concepts in these rows, by row of the name, in the order of the rows."""
@@ -239,16 +213,17 @@ class KnowledgeBase:
             "WHERE c.id = ? ORDER BY s.name",
             concept_id,
         )
-        return [row[0] for row in rows]
+        return self._checked_rows((row for (row,) in rows), self.n_names).tolist()
 
     def annotated_only(self) -> list[int]:
         """Return the rows of the names that come only from the mentions of a corpus, not from a vocabulary."""
-        rows = self.query("SELECT name FROM synonyms GROUP BY name HAVING min(scope = 'mention') ORDER BY name")
-        return [row[0] for row in rows]
+        rows = self._rows("SELECT name FROM synonyms GROUP BY name HAVING min(scope = 'mention') ORDER BY name")
+        return self._checked_rows((row for (row,) in rows), self.n_names).tolist()
 
     def stop_name_rows(self) -> np.ndarray:
         """Return the sorted rows of the stop names, which the matcher does not find: int64, shape (n,)."""
-        return np.fromiter((row for (row,) in self._rows("SELECT name FROM stop_names ORDER BY name")), dtype=np.int64)
+        rows = self._rows("SELECT name FROM stop_names ORDER BY name")
+        return self._checked_rows((row for (row,) in rows), self.n_names)
 
     @property
     def n_stop_names(self) -> int:
@@ -257,14 +232,24 @@ class KnowledgeBase:
 
     def stop_name_counts(self) -> dict[str, int]:
         """Return the number of stop names by reason."""
-        return dict(self.query("SELECT reason, count(*) FROM stop_names GROUP BY reason ORDER BY 2 DESC, 1"))
+        return self._counts("SELECT reason, count(*) FROM stop_names GROUP BY reason ORDER BY 2 DESC, 1")
 
     @cached_property
     def name_concepts(self) -> NameConceptMap:
         """The map of names to concepts, loaded at first use. It takes 17 bytes per pair of name and concept."""
-        return NameConceptMap(
-            **{name: np.frombuffer(self._array(name), dtype=of_name) for name, of_name in MAP.items()}
+        arrays = {name: self._array(name, of_name) for name, of_name in MAP.items()}
+        names, concepts, ranks = arrays["names"], arrays["concepts"], arrays["ranks"]
+        sound = (
+            len({len(array) for array in arrays.values()}) == 1
+            and self._are_below(names, self.n_names)
+            and self._are_below(concepts, len(self))
+            and self._are_below(ranks, len(ranks))
+            and bool((names[1:] >= names[:-1]).all())
+            and arrays["preferred"].view(np.uint8).max(initial=0) <= 1
         )
+        if not sound:
+            raise damaged(self.path, "its arrays do not belong together")
+        return NameConceptMap(**arrays)
 
     @cached_property
     def tie_ranks(self) -> np.ndarray:
@@ -276,7 +261,10 @@ class KnowledgeBase:
         Returns:
             An int32 array of shape (concepts,), by concept row. Rank 0 takes precedence over all others.
         """
-        return np.frombuffer(self._array(TIE_RANKS), dtype="<i4")
+        ranks = self._array(TIE_RANKS, "<i4")
+        if len(ranks) != len(self) or not self._are_below(ranks, len(self)):
+            raise damaged(self.path, f"wrong array {TIE_RANKS}")
+        return ranks
 
     def matching_entries(self, types: Sequence[str] = (), sources: Sequence[str] = ()) -> np.ndarray:
         """Find the entries of `name_concepts` that match a filter.
@@ -292,26 +280,26 @@ class KnowledgeBase:
         if types:
             sql = f"SELECT concept FROM types WHERE type IN ({_placeholders(types)})"
             has_type = np.zeros(len(self), dtype=bool)
-            has_type[np.fromiter((row[0] for row in self._rows(sql, *types)), dtype=np.int32)] = True
+            has_type[self._checked_rows((row for (row,) in self._rows(sql, *types)), len(self))] = True
             matching &= has_type[self.name_concepts.concepts]
         if sources:
             sql = f"SELECT name << 32 | concept FROM synonyms WHERE source IN ({_placeholders(sources)})"
-            pairs = np.fromiter((row[0] for row in self._rows(sql, *sources)), dtype=np.int64)
-            has_source = np.zeros_like(matching)
+            pairs = self._checked_rows((pair for (pair,) in self._rows(sql, *sources)), self.n_names << 32)
+            has_source = np.zeros(len(matching) + 1, dtype=bool)  # with a place for a pair that the map lacks
             has_source[np.searchsorted(_pair_key(self.name_concepts), pairs)] = True
-            matching &= has_source
+            matching &= has_source[:-1]
         return matching
 
     # --- concepts
 
     def concept_ids(self) -> Iterator[str]:
         """Yield every primary id, in row order."""
-        for (concept_id,) in self._rows("SELECT id FROM concepts ORDER BY row"):
-            yield concept_id
+        yield from self._column("SELECT row, id FROM concepts ORDER BY row", len(self))
 
     def concept_id(self, row: int) -> str:
         """Return the primary id of the concept in this row."""
-        return str(self._one("SELECT id FROM concepts WHERE row = ?", row)[0])
+        found = dict(self.query("SELECT row, id FROM concepts WHERE row = ?", row))
+        return self._at(found, row, len(self))
 
     def concept_ids_at(self, rows: Sequence[int]) -> list[str]:
         """Return the primary ids of the concepts in these rows, in their order. They are read at the first use.
@@ -322,12 +310,17 @@ class KnowledgeBase:
         wanted = np.array(rows, dtype=np.int64)
         if wanted.min(initial=0) < 0:
             raise IndexError(wanted.min())
-        return [data.decode() for data in self._ids[wanted].tolist()]
+        try:
+            return [data.decode() for data in self._ids[wanted].tolist()]
+        except UnicodeDecodeError as error:
+            raise damaged(self.path, f"wrong array {IDS}") from error
 
     @cached_property
     def _ids(self) -> np.ndarray:
-        data = self._array(IDS)
-        return np.frombuffer(data, dtype=f"S{len(data) // max(len(self), 1)}") if data else np.zeros(0, "S1")
+        data = self._array(IDS, np.uint8)
+        if len(data) % max(len(self), 1) or len(data) < len(self):
+            raise damaged(self.path, f"wrong array {IDS}")
+        return data.view(f"S{len(data) // len(self)}") if len(self) else np.zeros(0, "S1")
 
     def ids(self, concept_id: str) -> tuple[str, ...]:
         """Return the primary id and the alternative ids of the concept with this primary id."""
@@ -358,7 +351,8 @@ class KnowledgeBase:
 
     def concept_rows(self, concept_id: str) -> tuple[int, ...]:
         """Return the rows of the concepts with this primary or alternative id."""
-        return tuple(row[0] for row in self.query("SELECT concept FROM ids WHERE id = ? ORDER BY concept", concept_id))
+        rows = self.query("SELECT concept FROM ids WHERE id = ? ORDER BY concept", concept_id)
+        return tuple(self._checked_rows((row for (row,) in rows), len(self)).tolist())
 
     def find_name(self, text: str) -> tuple[str, ...]:
         """Return the primary ids of the concepts with exactly this name."""
@@ -408,6 +402,8 @@ class KnowledgeBase:
         counting = "SELECT concept, sum(annotations), count(DISTINCT name) FROM synonyms WHERE concept IN ({}) "
         counts = {row: of_row for row, *of_row in self._in_chunks(counting + "GROUP BY concept", rows)}
         types = self.types_at(rows)
+        if any(row not in counts for row in rows):
+            raise damaged(self.path, "a concept has no name")
         return {
             concept_id: ConceptSummary(preferred, of_concept, *counts[row])
             for (concept_id, row, preferred), of_concept in zip(found, types, strict=True)
@@ -466,6 +462,8 @@ class KnowledgeBase:
         found = self.query("SELECT row, definition FROM concepts WHERE id = ?", concept_id)
         for row, definition in found:
             names = list(dict.fromkeys(name.text for name in self.names_of(concept_id)))
+            if not names:
+                raise damaged(self.path, f"the concept {concept_id} has no name")
             return Concept(
                 concept_id,
                 names[0],
@@ -526,7 +524,7 @@ class KnowledgeBase:
         return self._totals("languages")
 
     def _totals(self, of: str) -> dict[str, int]:
-        return dict(self.query("SELECT value, count FROM totals WHERE of = ? ORDER BY value", of))
+        return self._counts("SELECT value, count FROM totals WHERE of = ? ORDER BY value", of)
 
     # --- scispaCy's view
 
@@ -552,11 +550,53 @@ class KnowledgeBase:
         return list(self._rows(sql, *values))
 
     def _rows(self, sql: str, *values: Any) -> Iterator[tuple[Any, ...]]:
-        """Yield the rows of a query one by one: millions of names would not fit into a list."""
+        """Yield the rows of a query one by one: millions of names would not fit into a list.
+
+        Raises:
+            SapbertError: E102 the file is damaged: SQLite says so, a text is no text, or the query does not end.
+        """
+        connection = self._connection()
         try:
-            yield from self._connection().execute(sql, values)
-        except sqlite3.DatabaseError as error:
-            raise SapbertError(Errors.E102.format(path=self.path, reason=error)) from error
+            bound_query(connection, self._size)
+            for row in connection.execute(sql, values):
+                if bytes in map(type, row):  # only arrays are bytes
+                    raise damaged(self.path, "bytes in place of a text")
+                yield row
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # an error of SQLite can hold damaged text
+            reason = "reading did not end" if str(error) == "interrupted" else error
+            raise damaged(self.path, reason) from error
+
+    def _column(self, sql: str, n: int) -> Iterator[str]:
+        """Yield the texts of a query for rows and texts. The rows must count from 0 to n - 1."""
+        rows = -1
+        for rows, (row, text) in enumerate(self._rows(sql)):
+            if row != rows or row >= n or text is None:
+                raise damaged(self.path, f"wrong row {row}")
+            yield text
+        if rows + 1 != n:
+            raise damaged(self.path, f"{n:,} rows expected, but there are {rows + 1:,}")
+
+    def _counts(self, sql: str, *values: Any) -> dict[str, int]:
+        found = dict(self.query(sql, *values))
+        if not all(type(key) is str and type(count) is int for key, count in found.items()):
+            raise damaged(self.path, "a count is no number")
+        return found
+
+    def _checked_rows(self, rows: Iterable[Any], n: int) -> np.ndarray:
+        """Return row numbers as int64, shape (m,), if all are below n."""
+        try:
+            found = np.fromiter(rows, dtype=np.int64)
+        except SapbertError:
+            raise
+        except (TypeError, ValueError, OverflowError) as error:
+            raise damaged(self.path, "a row number is no number") from error
+        if not self._are_below(found, n):
+            raise damaged(self.path, "a row number is too large or negative")
+        return found
+
+    @staticmethod
+    def _are_below(numbers: np.ndarray, n: int) -> bool:
+        return not len(numbers) or bool(numbers.min() >= 0 and numbers.max() < n)
 
     def _in_chunks(self, sql: str, values: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
         """Yield the rows of a query with a list of values, in which `{}` stands for the list."""
@@ -566,21 +606,22 @@ class KnowledgeBase:
             filled = chunk + [None] * (VALUES_PER_QUERY - len(chunk) if first else 0)  # so that SQLite knows the query
             yield from self._rows(sql.format(_placeholders(filled)), *filled)
 
-    def _array(self, name: str) -> bytes:
-        data: bytes = self._one("SELECT data FROM arrays WHERE name = ?", name)[0]
-        return data
+    def _array(self, name: str, dtype: Any) -> np.ndarray:
+        """Return an array of the file, read-only, shape (n,)."""
+        connection = self._connection()
+        try:
+            bound_query(connection, self._size)
+            ((data,),) = connection.execute("SELECT data FROM arrays WHERE name = ?", (name,))
+            return np.frombuffer(data, dtype=dtype)
+        except (sqlite3.DatabaseError, TypeError, ValueError) as error:
+            raise damaged(self.path, f"wrong array {name}") from error
 
-    @staticmethod
-    def _at(found: Mapping[int, str], row: int) -> str:
-        if row not in found:
-            raise IndexError(row)
-        return found[row]
-
-    def _one(self, sql: str, *values: Any) -> tuple[Any, ...]:
-        rows = self.query(sql, *values)
-        if not rows:
-            raise IndexError(values[0])
-        return rows[0]
+    def _at(self, found: Mapping[int, str], row: int, n: int) -> str:
+        if found.get(row) is not None:
+            return found[row]
+        if 0 <= row < n:
+            raise damaged(self.path, f"row {row} is missing")
+        raise IndexError(row)
 
     def _strings(self, sql: str, *values: Any) -> tuple[str, ...]:
         return tuple(row[0] for row in self.query(sql, *values))
@@ -588,23 +629,26 @@ class KnowledgeBase:
     def _connection(self) -> sqlite3.Connection:
         # a SQLite connection must not be shared with a forked process or another thread
         if getattr(self._local, "pid", None) != os.getpid():
-            self._local.connection = sqlite3.connect(self.uri, uri=True)
-            self._local.connection.execute(f"PRAGMA mmap_size = {MAPPED}")
+            self._local.connection = open_database(self.path)
             self._local.pid = os.getpid()
         connection: sqlite3.Connection = self._local.connection
         return connection
 
-    def _check_size(self) -> None:
-        """Compare the file size with the header. SQLite opens a truncated file and fails only much later."""
-        with self.path.open("rb") as file:
-            header = file.read(100)
-        pages = int.from_bytes(header[28:32], "big")
-        page_size = int.from_bytes(header[16:18], "big")
-        page_size = 65536 if page_size == 1 else page_size
-        if not header.startswith(b"SQLite format 3\0"):
-            raise SapbertError(Errors.E102.format(path=self.path, reason="no SQLite header"))
-        if self.path.stat().st_size < pages * page_size:
-            raise SapbertError(Errors.E102.format(path=self.path, reason="the end is missing"))
+    def _check_content(self) -> None:
+        """Check the schema and the metadata. Nothing but tables is read, because a view can hold any query."""
+        found = stored_schema(self.query(SCHEMA_QUERY))
+        if ("table", "meta") not in found:
+            raise damaged(self.path, schema_problem(found))
+        if (version := self.meta.get("format")) != FORMAT:
+            raise SapbertError(Errors.E103.format(path=self.path, found=version, wanted=FORMAT))
+        if problem := schema_problem(found):
+            raise damaged(self.path, problem)
+        for key in ("concepts", "names"):
+            n = self.meta.get(key)
+            if type(n) is not int or not 0 <= n <= self._size:  # each row takes a byte or more
+                raise damaged(self.path, f"its metadata have a wrong number of {key}")
+        if type(self.meta.get("fingerprint")) is not str:
+            raise damaged(self.path, "its metadata have no fingerprint")
 
 
 class _LazyMapping(Mapping[str, Any]):

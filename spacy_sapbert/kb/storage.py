@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from ..assets import ASSETS_FOLDER, KB, AssetWriter
@@ -13,7 +14,8 @@ from ..files import cache_dir
 from ..shared import shared
 from ..starter import VOCABULARY
 from .build import build_knowledge_base
-from .knowledge_base import FORMAT, KnowledgeBase
+from .database import FORMAT
+from .knowledge_base import KnowledgeBase
 from .readers import ReadReport, read_vocabulary
 
 KB_FILE = "concepts.kb"
@@ -48,7 +50,8 @@ def starter_knowledge_base() -> KnowledgeBase:
     digest = hashlib.sha256(VOCABULARY.read_bytes()).hexdigest()
     path = cache_dir() / f"starter-{digest[:16]}-format{FORMAT}.kb"
     if path.is_file():
-        return KnowledgeBase(path)
+        with suppress(SapbertError):  # damaged, so it is made again
+            return KnowledgeBase(path)
     records = read_vocabulary(VOCABULARY, "scispacy", report=ReadReport(), source="starter")
     return build_knowledge_base(records, path, {"title": "spacy-sapbert starter vocabulary", "licence": "MIT"})
 

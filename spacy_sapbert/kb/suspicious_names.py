@@ -9,9 +9,10 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from ..errors import Errors, SapbertError
+from ..errors import SapbertError
 from ..text.common_words import common_nouns, common_words
 from ..text.words import is_acronym, word_keys
+from .database import damaged, open_database
 from .knowledge_base import KnowledgeBase
 from .stop_names import StopNameRules, stop_names
 
@@ -81,7 +82,7 @@ def suspicious_names(kb: KnowledgeBase, others: Iterable[KnowledgeBase] = ()) ->
     folded = {word_keys(word): word for word in sorted(common_words())}
     elsewhere = {name: other.path.name for other in others for name in other.names() if is_acronym(name)}
     try:
-        with closing(sqlite3.connect(kb.uri, uri=True)) as db:
+        with closing(open_database(kb.path)) as db:
             would_stop = dict(stop_names(db, StopNameRules()))
             for (row, name), found in groupby(db.execute(_NAMES), key=itemgetter(0, 1)):
                 ids = tuple(concept_id for _, _, concept_id in found)
@@ -89,8 +90,11 @@ def suspicious_names(kb: KnowledgeBase, others: Iterable[KnowledgeBase] = ()) ->
                 if doubt:
                     severity, rank, why = doubt
                     yield SuspiciousName(severity, rank, name, row, ids, why)
-    except sqlite3.DatabaseError as error:
-        raise SapbertError(Errors.E102.format(path=kb.path, reason=error)) from error
+    except SapbertError:
+        raise
+    except (sqlite3.DatabaseError, AttributeError, TypeError, ValueError, IndexError) as error:
+        # tables that somebody changed can hold other values than texts and rows
+        raise damaged(kb.path, error) from error
 
 
 def _doubt(

@@ -15,13 +15,14 @@ import numpy as np
 
 from .._caching import drop_oldest
 from ..errors import Errors, SapbertError
-from ..files import cache_dir, replacing
+from ..files import cache_dir, parse_json, replacing
 from ..kb.knowledge_base import KnowledgeBase
 from ..text.common_words import common_words
 from ..text.composites import composite_splits
 from ..text.languages import ENGLISH, LanguageRules, rules_of
 from ..text.languages.rules import connector_ends
 from ..text.words import MAX_ACRONYM, WordColumns, acronym_hash, is_acronym, word_columns, word_hashes, written_and_keys
+from ..vectors.stored import read_array
 
 logger = logging.getLogger(__name__)
 
@@ -118,6 +119,7 @@ class NameMatcher:
         self.rules = rules
         self.hashes = np.asarray(hashes)  # a memory map is slow to index
         self.rows = np.asarray(rows)
+        self._folder: Path | None = None  # where they were read from
         self._names: dict[int, _Name] = {}  # names that were found, since most of them occur again
 
     def __repr__(self) -> str:
@@ -265,13 +267,27 @@ class NameMatcher:
         # folders of earlier versions have no manifest; their keys are English
         rules = rules_of(_read_manifest(folder)["language"]) if (folder / MANIFEST_FILE).is_file() else ENGLISH
         try:
-            arrays = [np.load(folder / name, mmap_mode="r", allow_pickle=False) for name in (HASHES_FILE, ROWS_FILE)]
-        except (OSError, EOFError, ValueError) as error:
+            arrays = [read_array(folder / name) for name in (HASHES_FILE, ROWS_FILE)]
+        except (OSError, ValueError) as error:
             raise SapbertError(Errors.E306.format(path=folder, reason=error)) from error
         hashes, rows = arrays
-        if hashes.dtype != np.uint64 or rows.dtype != np.int32 or not len(hashes) == len(rows) <= kb.n_names:
+        if hashes.dtype != np.uint64 or rows.dtype != np.int32 or hashes.shape != rows.shape:
             raise SapbertError(Errors.E306.format(path=folder, reason="the keys of the names do not fit their rows"))
-        return cls(kb, hashes, rows, rules)
+        if hashes.ndim != 1 or len(hashes) > kb.n_names:
+            raise SapbertError(Errors.E306.format(path=folder, reason="it has more keys than there are names"))
+        matcher = cls(kb, hashes, rows, rules)
+        matcher._folder = folder
+        return matcher
+
+    def _check_table(self) -> None:
+        """Check the keys and the rows, before the first use reads all of them anyway.
+
+        Raises:
+            SapbertError: E306 the keys are not sorted, or there is a row that the knowledge base does not have.
+        """
+        in_order = bool((self.hashes[1:] >= self.hashes[:-1]).all())
+        if not in_order or self.rows.min(initial=0) < 0 or self.rows.max(initial=-1) >= self.kb.n_names:
+            raise SapbertError(Errors.E306.format(path=self._folder, reason="the keys of the names are damaged"))
 
     def _windows(self, found: WordColumns) -> list[_Window]:
         """Return the windows with the key of a name, by position. Of those with one start, the longest is first."""
@@ -300,6 +316,7 @@ class NameMatcher:
     @cached_property
     def _bitmap(self) -> tuple[int, np.ndarray]:
         """How far to shift a key, and which of the shifted keys occur, one bit each: 8 to 16 bits per name."""
+        self._check_table()
         n_bits = max(FEWEST_BITS, len(self.hashes).bit_length() + 3)
         shift, size = 64 - n_bits, 1 << min(n_bits, BITS_PER_BLOCK)
         bits = np.zeros(1 << n_bits - 3, dtype=np.uint8)
@@ -378,7 +395,7 @@ def _manifest(kb: KnowledgeBase, rules: LanguageRules) -> dict[str, Any]:
 
 def _read_manifest(folder: Path) -> dict[str, Any]:
     try:
-        manifest: dict[str, Any] = json.loads((folder / MANIFEST_FILE).read_text(encoding="utf-8"))
+        manifest: dict[str, Any] = parse_json((folder / MANIFEST_FILE).read_text(encoding="utf-8"))
         return {"store": manifest["store"], "keys": manifest["keys"], "language": manifest["language"]}
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise SapbertError(Errors.E306.format(path=folder, reason=repr(error))) from error

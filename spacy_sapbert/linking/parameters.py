@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import Errors, SapbertError
+from ..files import parse_json
 
 PARAMETERS_FILE = "parameters.json"
 
@@ -74,7 +75,7 @@ class LinkerParameters(NamedTuple):
         if not path.is_file():
             return cls()
         try:
-            return cls(**json.loads(path.read_text(encoding="utf-8")))._checked()
+            return cls(**parse_json(path.read_text(encoding="utf-8")))._checked()
         except (ValueError, TypeError, AttributeError) as error:
             raise SapbertError(Errors.E306.format(path=path, reason=error)) from error
 

@@ -12,7 +12,7 @@ from spacy.vocab import Vocab
 from ..assets import AssetWriter
 from ..errors import Errors, SapbertError
 from ..files import ScratchFolder
-from .component_folder import check_inside, files_in, is_in_pipeline, read_component, write_component
+from .component_folder import SavedAssets, check_inside, files_in, is_in_pipeline, read_component, write_component
 from .component_settings import settings_of
 from .external_assets import EXTERNAL, INSIDE, check_storage, find_external
 
@@ -98,7 +98,8 @@ class FolderPipe(Pipe):
 
     def _read(self, folder: Path, *, in_pipeline: bool) -> None:
         inside, external = read_component(folder, in_pipeline=in_pipeline)
-        self._load(folder, {**inside, **find_external(external, self.name, getattr(self, "_kb", None))})
+        outside = find_external(external, self.name, getattr(self, "_kb", None))
+        self._load(folder, SavedAssets(folder, {**inside, **outside}))
 
     def __reduce__(self) -> Tuple[Any, ...]:
         return _rebuild, (type(self), self.vocab, self.name, settings_of(self), self.to_bytes())

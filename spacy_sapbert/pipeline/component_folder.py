@@ -8,7 +8,7 @@ import os
 import shutil
 from itertools import chain
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Set, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Set, Tuple
 
 import srsly
 
@@ -39,6 +39,17 @@ class Manifest(NamedTuple):
     files: Dict[str, int]
     assets: Dict[str, str]
     external: Dict[str, ExternalAsset]
+
+
+class SavedAssets(Dict[str, Path]):
+    """The paths of the assets of a component, by role. A role that is missing is an error of its folder: E306."""
+
+    def __init__(self, folder: Path, paths: Mapping[str, Path]) -> None:
+        super().__init__(paths)
+        self._folder = folder
+
+    def __missing__(self, role: str) -> Path:
+        raise SapbertError(Errors.E306.format(path=self._folder, reason=f"{MANIFEST_FILE} has no asset '{role}'"))
 
 
 def is_in_pipeline(folder: Path) -> bool:
@@ -134,20 +145,29 @@ def _read_manifest(folder: Path, *, any_format: bool = False) -> Manifest:
         if found != FORMAT and not any_format:
             raise SapbertError(Errors.E402.format(path=folder, found=found, version=version, wanted=FORMAT))
         if found != FORMAT:
-            return Manifest(dict(manifest["files"]), {}, {})
+            return Manifest(_of_type(manifest["files"], int), {}, {})
         external = {
-            role: ExternalAsset(str(asset["path"]), str(asset["fingerprint"]), dict(asset["files"]))
-            for role, asset in manifest["external"].items()
+            role: ExternalAsset(**_of_type(asset, (str, dict)))._replace(files=_of_type(asset["files"], int))
+            for role, asset in _of_type(manifest["external"], dict).items()
         }
-        return Manifest(dict(manifest["files"]), dict(manifest["assets"]), external)
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        return Manifest(_of_type(manifest["files"], int), _of_type(manifest["assets"], str), external)
+    except SapbertError:
+        raise
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise SapbertError(Errors.E306.format(path=folder, reason=f"{MANIFEST_FILE}: {error!r}")) from error
+
+
+def _of_type(value: Any, wanted: Any) -> Dict[str, Any]:
+    """Return an object of a manifest, if it is one, and its values have the wanted type."""
+    if not isinstance(value, dict) or not all(isinstance(one, wanted) for one in value.values()):
+        raise TypeError(f"{str(value)[:100]} has values of a wrong type")
+    return value
 
 
 def _check_names(names: Iterable[str], *, in_pipeline: bool) -> None:
     for name in names:
         inner = Path(name[len(_OF_PIPELINE) :] if in_pipeline and name.startswith(_OF_PIPELINE) else name)
-        if inner.anchor or ".." in inner.parts:
+        if inner.anchor or ".." in inner.parts or "\0" in name:
             raise SapbertError(Errors.E403.format(name=name))
 
 
@@ -162,7 +182,10 @@ def _sound_manifest(folder: Path) -> Optional[Manifest]:
 
 
 def _has_size(path: Path, size: int) -> bool:
-    return path.is_file() and path.stat().st_size == size
+    try:
+        return path.is_file() and path.stat().st_size == size
+    except OSError:  # such as a name that is too long
+        return False
 
 
 # --- assets

@@ -16,8 +16,9 @@ import numpy as np
 from ..encoders.fork_safety import use_one_thread_after_fork
 from ..encoders.transformer import TransformerEncoder
 from ..errors import Errors, SapbertError
-from ..files import cache_dir, replacing
+from ..files import cache_dir, parse_json, replacing
 from ..vectors.faiss_index import build_index, index_kind, read_index
+from ..vectors.stored import not_numbers, read_array
 from .concept_set import ConceptSet
 from .concept_texts import concept_text, normal_name
 
@@ -47,9 +48,11 @@ class ConceptVectors:
         self.folder = folder
         self.concepts = concepts
         try:
-            manifest = json.loads((folder / MANIFEST_FILE).read_text())
+            manifest = parse_json((folder / MANIFEST_FILE).read_text())
             of_concepts, self.kind = str(manifest["concepts"]), str(manifest["kind"])
-            self.vectors = np.load(folder / VECTORS_FILE, mmap_mode="r", allow_pickle=False)
+            self.vectors = read_array(folder / VECTORS_FILE)
+            if self.vectors.ndim != 2 or self.vectors.dtype != np.float32:
+                raise ValueError(f"{VECTORS_FILE} has no vectors")
         except (OSError, ValueError, TypeError, KeyError) as error:
             raise SapbertError(Errors.E306.format(path=folder, reason=repr(error))) from error
         if of_concepts != _hash(concepts) or len(self.vectors) != len(concepts):
@@ -82,6 +85,8 @@ class ConceptVectors:
             _, places = self._index.search(queries, min(REFINED * n, len(self.vectors)))
             return self._rescore(queries, places, n)
         scores, places = faiss.knn(queries, np.asarray(self.vectors), n, metric=faiss.METRIC_INNER_PRODUCT)
+        if places.min(initial=0) < 0:  # faiss never returns a vector that is not a number
+            raise not_numbers(self.folder)
         return scores, places
 
     def similarities(self, queries: np.ndarray, places: np.ndarray) -> np.ndarray:
@@ -92,6 +97,8 @@ class ConceptVectors:
     def _rescore(self, queries: np.ndarray, places: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the best n of the concepts at `places`, which an index only estimated, as `nearest` does."""
         cosines = np.einsum("qd,qmd->qm", queries, self.vectors[places.clip(min=0)])
+        if np.isnan(cosines).any():
+            raise not_numbers(self.folder)
         cosines[places < 0] = -np.inf
         best = np.argsort(-cosines, axis=1, kind="stable")[:, :n]
         return np.take_along_axis(cosines, best, axis=1), np.take_along_axis(places, best, axis=1)

@@ -15,7 +15,7 @@ from ..encoders.ngrams import TEXT_NORMALIZER
 from ..encoders.storage import save_encoder
 from ..encoders.transformer import ENCODER_FOLDER, TransformerEncoder, open_encoder
 from ..errors import Errors, SapbertError
-from ..files import replacing
+from ..files import parse_json, replacing
 from ..kb.id_lists import read_labels, write_labels
 from ..kb.knowledge_base import KnowledgeBase
 from ..kb.storage import open_saved_knowledge_base, save_knowledge_base
@@ -218,7 +218,7 @@ def load_retriever(
 
 def _load_fitted(retriever: Retriever, path: Path) -> None:
     try:
-        fitted: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        fitted: dict[str, Any] = parse_json(path.read_text(encoding="utf-8"))
         counts, mention_model, weights = fitted["counts"], fitted.get("mention_model"), fitted["weights"]
         retriever.counts = TrainingCounts(**counts) if counts else None
         retriever.mention_model = MentionModel.from_json(mention_model) if mention_model else None

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import Errors, SapbertError
-from ..files import remove_leftovers, temporary_folder
+from ..files import parse_json, remove_leftovers, temporary_folder
 
 if TYPE_CHECKING:
     import torch
@@ -93,7 +93,7 @@ def load_checkpoint(
         raise SapbertError(Errors.E332.format(path=folder))
     newest = found[-1]
     try:
-        state = json.loads((newest / STATE_FILE).read_text())
+        state = parse_json((newest / STATE_FILE).read_text())
         saved_run, position = state["run"], Position(**state["position"])
         weights, moments = load_file(newest / WEIGHTS_FILE), load_file(newest / OPTIMIZER_FILE)
     except Exception as error:

@@ -13,7 +13,7 @@ import numpy as np
 from ..encoders.fork_safety import use_one_thread_after_fork
 from ..encoders.transformer import TransformerEncoder
 from ..errors import Errors, SapbertError
-from ..files import replacing
+from ..files import parse_json, replacing
 from ..kb.knowledge_base import KnowledgeBase
 from ..shared import shared
 from .flat import NAMES_PER_CHUNK, NameVectors, copy_file, vectors_cache
@@ -190,7 +190,7 @@ def description(path: Path) -> Path:
 def _check_description(path: Path, manifest: dict[str, Any]) -> None:
     """Check that an index is complete and belongs to vectors: of a file that is cut off, faiss maps missing pages."""
     try:
-        content = json.loads(description(path).read_text())
+        content = parse_json(description(path).read_text())
         size = path.stat().st_size
         if content["vectors"] != manifest:
             raise ValueError(f"{path.name} belongs to other vectors")

@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import logging
+import math
 import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,13 +20,14 @@ import numpy as np
 from ..assets import fingerprint_of
 from ..encoders.transformer import TransformerEncoder
 from ..errors import Errors, SapbertError
-from ..files import cache_dir, replacing
+from ..files import cache_dir, parse_json, replacing
 from ..kb.knowledge_base import KnowledgeBase
 from ..text.hashing import hash64
 from ..text.normalize import TEXT_NORMALIZERS
 from .index import Index
 from .stored import (
     COMPRESSION,
+    COMPRESSIONS,
     HASHES_FILE,
     ROWS_FILE,
     VECTORS_FILE,
@@ -340,8 +342,13 @@ def _open_known(folder: Path) -> KnownVectors:
         array = read_array(folder / VECTORS_FILE)
         if array.dtype != stored_type(manifest["dim"], manifest["compression"]) or _sample(array) != manifest["sample"]:
             raise ValueError(f"{VECTORS_FILE} does not belong to {MANIFEST_FILE}")
-        return KnownVectors(StoredVectors(array, manifest["dim"]), HashTable.open(folder))
-    except (OSError, ValueError) as error:
+        table = HashTable.open(folder)
+        if len(table) != len(array):
+            raise ValueError(f"{HASHES_FILE} does not belong to {VECTORS_FILE}")
+        return KnownVectors(StoredVectors(array, manifest["dim"], folder), table)
+    except SapbertError:
+        raise
+    except (OSError, ValueError, TypeError) as error:
         raise SapbertError(Errors.E306.format(path=folder, reason=error)) from error
 
 
@@ -364,16 +371,23 @@ def cached_table(kb: KnowledgeBase, kind: str, hashes: Callable[[], np.ndarray])
         if not (folder / ROWS_FILE).is_file():
             HashTable.of(hashes()).save(folder)
     try:
-        return HashTable.open(folder)
+        table = HashTable.open(folder)
+        if len(table) != kb.n_names:
+            raise ValueError(f"{HASHES_FILE} has {len(table)} of {kb.n_names} names")
+        return table
     except (OSError, ValueError) as error:
         raise SapbertError(Errors.E306.format(path=folder, reason=error)) from error
 
 
 def _read_manifest(folder: Path) -> dict[str, Any]:
     try:
-        manifest = json.loads((folder / MANIFEST_FILE).read_text())
+        manifest = parse_json((folder / MANIFEST_FILE).read_text())
         if not isinstance(manifest, dict) or not {"compression", "dim", "longest", "sample"} <= manifest.keys():
             raise ValueError(f"another version made {MANIFEST_FILE}")
+        if manifest["compression"] not in COMPRESSIONS or type(manifest["dim"]) is not int:
+            raise ValueError(f"{MANIFEST_FILE} has values of a wrong type")
+        if not isinstance(manifest["longest"], float | int) or not math.isfinite(manifest["longest"]):
+            raise ValueError("the length of the longest vector is no number")
     except (OSError, ValueError) as error:
         raise SapbertError(Errors.E306.format(path=folder, reason=error)) from error
     return manifest

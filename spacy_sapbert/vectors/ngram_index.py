@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import threading
 from collections.abc import Callable, Sequence
@@ -16,7 +15,7 @@ from ..assets import AssetWriter, fingerprint_of
 from ..encoders.lexical_model import NGRAMS_FOLDER as NGRAMS
 from ..encoders.ngrams import NgramEncoder
 from ..errors import Errors, SapbertError
-from ..files import cache_dir
+from ..files import cache_dir, parse_json
 from ..kb.knowledge_base import KnowledgeBase
 from ..shared import file_states, shared
 from .name_ngrams import NameNgrams, NgramQueries
@@ -31,7 +30,7 @@ from .postings_build import (
     identity,
     new_folder,
 )
-from .stored import read_array
+from .stored import not_numbers, read_array
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -116,7 +115,14 @@ class NgramIndex:
         for start in range(0, len(texts), at_once):
             part = slice(start, start + at_once)
             queries = self.encode(texts[part])
-            scores[part], rows[part] = self._best(queries, propose(queries.forms, 2 * n, mask), n)
+            try:
+                scores[part], rows[part] = self._best(queries, propose(queries.forms, 2 * n, mask), n)
+            except SapbertError:
+                raise
+            except (IndexError, ValueError, MemoryError) as error:  # rows or places that the arrays do not have
+                raise SapbertError(Errors.E306.format(path=self.folder, reason=error)) from error
+        if np.isnan(scores).any():
+            raise not_numbers(self.folder)
         return scores, rows
 
     def _best(self, queries: NgramQueries, rows: np.ndarray, n: int) -> Nearest:
@@ -173,8 +179,10 @@ class NgramIndex:
 
 def _read_manifest(folder: Path) -> dict[str, Any]:
     try:
-        manifest: dict[str, Any] = json.loads((folder / MANIFEST_FILE).read_text(encoding="utf-8"))
-        return {**manifest, "alphabet": str(manifest["alphabet"]), "frequent": str(manifest["frequent"])}
+        manifest: dict[str, Any] = parse_json((folder / MANIFEST_FILE).read_text(encoding="utf-8"))
+        if not all(isinstance(manifest[key], str) for key in ("alphabet", "frequent")):
+            raise ValueError(f"{MANIFEST_FILE} has values of a wrong type")
+        return manifest
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise SapbertError(Errors.E306.format(path=folder, reason=error)) from error
 
@@ -183,6 +191,8 @@ def _open_arrays(folder: Path, n_names: int) -> list[np.ndarray]:
     """Return `ARRAYS`, memory-mapped, after a check of their lengths."""
     try:
         arrays = [read_array(folder / f"{name}.npy") for name in ARRAYS]
+        if any(array.ndim != 1 or array.dtype.kind not in "iuf" for array in arrays):
+            raise ValueError("its arrays are no lists of numbers")
     except (OSError, ValueError) as error:
         raise SapbertError(Errors.E306.format(path=folder, reason=error)) from error
     characters, starts, lengths, grams, postings, posting_starts = arrays
@@ -191,6 +201,8 @@ def _open_arrays(folder: Path, n_names: int) -> list[np.ndarray]:
         raise SapbertError(Errors.E306.format(path=folder, reason="its arrays have other lengths"))
     if (len(characters), len(postings)) != (starts[-1], posting_starts[-1]):
         raise SapbertError(Errors.E306.format(path=folder, reason="its arrays are cut off"))
+    if (np.diff(posting_starts) < 0).any() or posting_starts[0] or starts[0]:
+        raise SapbertError(Errors.E306.format(path=folder, reason="its arrays do not belong together"))
     return arrays
 
 

@@ -139,6 +139,8 @@ class Postings:
             passing = allowed[found]
             which, found, sums = which[passing], found[passing], sums[passing]
         scores = sums / self._lengths[found].clip(min=1)
+        if np.isnan(scores).any():
+            raise ValueError("a length is no number")
         ends = np.searchsorted(which, np.arange(len(rows) + 1)).tolist()
         for text in range(len(rows)):
             part = slice(ends[text], ends[text + 1])
@@ -188,6 +190,8 @@ class Postings:
         weights[texts.indices] = texts.data
         common = np.bincount(names, np.repeat(weights, np.diff(ends)), self.n_names)
         least = SHARE * np.square(self._lengths)
+        if np.isnan(least).any():
+            raise ValueError("a length is no number")
         likely = common >= least * (1 - ROUNDING)
         kept = np.flatnonzero(likely[names])
         rows = np.flatnonzero(likely)

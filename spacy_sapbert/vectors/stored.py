@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import Errors, SapbertError
 from ..files import replacing
 from ..text.characters import slices
 
@@ -29,14 +30,21 @@ class StoredVectors:
     Args:
         array: What `compress` returns for all vectors.
         dim: The dimension of the vectors.
+        folder: The folder of the vectors, for messages.
+
+    Raises:
+        ValueError: The array has another type or shape.
 
     Attributes:
         shape: The number of vectors and their dimension.
         dtype: The type of what is read: float32.
     """
 
-    def __init__(self, array: np.ndarray, dim: int) -> None:
+    def __init__(self, array: np.ndarray, dim: int, folder: Path | None = None) -> None:
+        if array.shape != ((len(array), dim) if array.ndim and array.dtype.names is None else (array.size,)):
+            raise ValueError(f"{VECTORS_FILE} has the shape {array.shape}")
         self._array = array
+        self._folder = folder
         self.shape = len(array), dim
         self.dtype = np.dtype(np.float32)
 
@@ -74,6 +82,8 @@ class StoredVectors:
             for first in range(start, end, ROWS_PER_CHUNK):
                 pairs = order[first : min(first + ROWS_PER_CHUNK, end)]
                 products[pairs] = self._inner(query, self._array[rows[pairs]])
+        if np.isnan(products).any():
+            raise not_numbers(self._folder)
         return products
 
     def similarities(self, queries: np.ndarray, rows: np.ndarray | slice | None = None) -> np.ndarray:
@@ -107,7 +117,10 @@ class StoredVectors:
         found = np.full((len(queries), n), -1, dtype=np.int64)
         for start in range(0, n_rows, ROWS_PER_SEARCH):
             part = slice(start, start + ROWS_PER_SEARCH)
-            scores, places = _highest(self.similarities(queries, part if rows is None else rows[part]), n)
+            similarities = self.similarities(queries, part if rows is None else rows[part])
+            if np.isnan(similarities).any():
+                raise not_numbers(self._folder)
+            scores, places = _highest(similarities, n)
             places = places + start if rows is None else rows[part][places]
             products, found = np.hstack([products, scores]), np.hstack([found, places])
             best = np.argsort(-products, axis=1, kind="stable")[:, :n]
@@ -217,11 +230,17 @@ class HashTable:
     Args:
         hashes: The hashes in rising order, uint64, shape (n,).
         rows: The row of each, in rising order for equal hashes, int32, shape (n,).
+        folder: The folder of the table, for messages.
     """
 
-    def __init__(self, hashes: np.ndarray, rows: np.ndarray) -> None:
+    def __init__(self, hashes: np.ndarray, rows: np.ndarray, folder: Path | None = None) -> None:
         self._hashes = hashes
         self._rows = rows
+        self._folder = folder
+
+    def __len__(self) -> int:
+        """Return the number of hashes."""
+        return len(self._hashes)
 
     @classmethod
     def of(cls, hashes: np.ndarray) -> HashTable:
@@ -234,13 +253,20 @@ class HashTable:
         if not len(self._hashes):
             return np.full(len(hashes), -1, dtype=np.int64)
         places = np.searchsorted(self._hashes, hashes).clip(max=len(self._hashes) - 1)
-        return np.where(self._hashes[places] == hashes, self._rows[places], -1).astype(np.int64)
+        known = self._hashes[places] == hashes
+        return np.where(known, self._checked(self._rows[np.where(known, places, 0)]), -1)
 
     def find_all(self, hashes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return all rows of each hash, as pairs of its index and a row, int64, sorted by index."""
         firsts = np.searchsorted(self._hashes, hashes)
         counts = np.searchsorted(self._hashes, hashes, side="right") - firsts
-        return np.repeat(np.arange(len(hashes)), counts), self._rows[slices(firsts, counts)].astype(np.int64)
+        return np.repeat(np.arange(len(hashes)), counts), self._checked(self._rows[slices(firsts, counts)])
+
+    def _checked(self, rows: np.ndarray) -> np.ndarray:
+        """Return rows that were read as int64. Each row of a sound table is smaller than its length."""
+        if rows.min(initial=0) < 0 or rows.max(initial=0) >= max(len(self._rows), 1):
+            raise SapbertError(Errors.E306.format(path=self._folder, reason=f"{ROWS_FILE} has rows that do not exist"))
+        return rows.astype(np.int64)
 
     def save(self, folder: Path) -> None:
         """Write the table into a folder.
@@ -263,7 +289,12 @@ class HashTable:
         hashes, rows = read_array(folder / HASHES_FILE), read_array(folder / ROWS_FILE)
         if (hashes.dtype, rows.dtype, hashes.shape) != (np.uint64, np.int32, rows.shape) or hashes.ndim != 1:
             raise ValueError(f"{HASHES_FILE} and {ROWS_FILE} do not fit each other")
-        return cls(hashes, rows)
+        return cls(hashes, rows, folder)
+
+
+def not_numbers(folder: Path | None) -> SapbertError:
+    """Return the error for vectors that are not numbers, of which no neighbors can be found."""
+    return SapbertError(Errors.E306.format(path=folder, reason="it has vectors that are not numbers"))
 
 
 def read_array(path: Path) -> np.ndarray:
@@ -277,3 +308,5 @@ def read_array(path: Path) -> np.ndarray:
         return np.load(path, mmap_mode="r", allow_pickle=False).view(np.ndarray)  # without the cost of np.memmap
     except EOFError as error:
         raise ValueError(f"{path.name} is empty") from error
+    except (OverflowError, TypeError, SyntaxError, RecursionError, MemoryError) as error:
+        raise ValueError(f"{path.name} has a damaged header") from error

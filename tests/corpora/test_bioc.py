@@ -6,6 +6,7 @@ import spacy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from spacy_sapbert.corpora.bioc import _Annotation, _merge_composites
 from spacy_sapbert.corpora.docs import from_doc, offsets_of, to_doc
 from spacy_sapbert.corpora.reader import read_corpus
 from spacy_sapbert.corpora.report import Report
@@ -246,3 +247,36 @@ def test_an_offset_that_is_no_number_costs_its_annotation_only(read, offset):
     (document,), report = read(collection(passage(0, "flu", wrong, right)))
     assert [mention[:2] for mention in document.mentions] == [(0, 3)]
     assert report.broken == 1
+
+
+# --- composites and their parts
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 8), st.integers(0, 8), st.sampled_from(["", "CompositeMention", "IndividualMention"])),
+        max_size=12,
+    )
+)
+def test_single_mentions_belong_to_the_first_composite_around_them(spans):
+    """The same as if each single mention was compared with each composite."""
+    items = [
+        _Annotation(str(i), Mention(start, start + length, f"m{i}", "Disease"), 1, role)
+        for i, (start, length, role) in enumerate(spans)
+    ]
+    parts = {item.name: () for item in items if item.role != "IndividualMention"}
+    for item in items:
+        if item.role == "IndividualMention":
+            around = (
+                whole.name
+                for whole in items
+                if whole.role == "CompositeMention"
+                and whole.mention.start <= item.mention.start
+                and item.mention.end <= whole.mention.end
+            )
+            name = next(around, None)
+            if name is None:
+                parts[item.name] = ()
+            else:
+                parts[name] += (item.mention.text,)
+    assert {item.name: item.mention.parts for item in _merge_composites(items)} == parts

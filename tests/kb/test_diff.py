@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -192,8 +193,12 @@ def test_changes_lead_from_the_old_to_the_new(difference, old, new):
 def test_a_damaged_knowledge_base(small_kb, tmp_path):
     damaged = tmp_path / "damaged.kb"
     damaged.write_bytes(small_kb.path.read_bytes())
-    with sqlite3.connect(damaged) as db:
-        db.execute("DROP TABLE parents")
+    with closing(sqlite3.connect(damaged)) as db:
+        ((page,),) = db.execute("SELECT rootpage FROM sqlite_master WHERE name = 'parents'")
+        ((size,),) = db.execute("PRAGMA page_size")
+    content = bytearray(damaged.read_bytes())
+    content[(page - 1) * size : page * size] = b"\xff" * size
+    damaged.write_bytes(content)
     with (
         pytest.raises(SapbertError, match=r"\[E191\].*damaged.kb.*kb check"),
         compare(small_kb, KnowledgeBase(damaged)),

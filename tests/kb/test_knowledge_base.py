@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb import knowledge_base
 from spacy_sapbert.kb.build import build_knowledge_base, new_knowledge_base
+from spacy_sapbert.kb.database import FORMAT, SCHEMA_QUERY
 from spacy_sapbert.kb.ids import is_supplementary
-from spacy_sapbert.kb.knowledge_base import FORMAT, ConceptSummary, KnowledgeBase
+from spacy_sapbert.kb.knowledge_base import ConceptSummary, KnowledgeBase
 from spacy_sapbert.types import Concept, Name, Record
 
 
@@ -315,7 +316,7 @@ def test_opening_reads_nothing_of_the_names(small_kb, monkeypatch):
     query = KnowledgeBase._rows
     monkeypatch.setattr(KnowledgeBase, "_rows", lambda kb, sql, *values: asked.append(sql) or query(kb, sql, *values))
     assert len(KnowledgeBase(small_kb.path)) == 15
-    assert asked == ["SELECT key, value FROM meta ORDER BY key"]
+    assert asked == [SCHEMA_QUERY, "SELECT key, value FROM meta ORDER BY key"]
 
 
 def test_mappings_read_nothing_before_they_are_asked(small_kb, monkeypatch):

@@ -300,6 +300,51 @@ def test_names_that_lead_out_of_the_pipeline(nlp, saved, name, part):
         nlp.get_pipe("concept_matcher").from_disk(saved / "concept_matcher")
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"files": []},
+        {"files": None},
+        {"files": {"a": "1"}},
+        {"files": {"a": None}},
+        {"files": {"a" * 5000: 1}},
+        {"assets": {"kb": 7}},
+        {"assets": ["kb"]},
+        {"assets": {}},
+        {"external": []},
+        {"external": {"kb": 7}},
+        {"external": {"kb": {"path": 7, "fingerprint": "a", "files": {}}}},
+        {"external": {"kb": {"path": "a", "fingerprint": "a", "files": {".": "1"}}}},
+        {"external": {"kb": {"path": "a", "fingerprint": "a", "files": 7}}},
+        {"external": {"kb": {"path": "a", "fingerprint": "a", "files": {}, "more": {}}}},
+        {"external": {"kb": {}}},
+        {"format": [2]},
+    ],
+)
+def test_a_manifest_with_values_of_a_wrong_type(nlp, saved, change):
+    path = saved / "concept_matcher" / MANIFEST_FILE
+    srsly.write_json(path, {**srsly.read_json(path), **change})
+    with pytest.raises(SapbertError, match=r"E306|E402"):
+        nlp.get_pipe("concept_matcher").from_disk(saved / "concept_matcher")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "7", "null", "[" * 100_000, '{"a":' * 100_000, "{", '{"format": 2}', "\udcff"]
+)
+def test_a_manifest_that_is_none(nlp, saved, text):
+    path = saved / "concept_matcher" / MANIFEST_FILE
+    path.write_bytes(text.encode(errors="surrogateescape"))
+    with pytest.raises(SapbertError, match="E306"):
+        nlp.get_pipe("concept_matcher").from_disk(saved / "concept_matcher")
+
+
+def test_a_name_with_a_zero(nlp, saved):
+    path = saved / "concept_matcher" / MANIFEST_FILE
+    srsly.write_json(path, {**srsly.read_json(path), "files": {"a\0b": 1}})
+    with pytest.raises(SapbertError, match="E403"):
+        nlp.get_pipe("concept_matcher").from_disk(saved / "concept_matcher")
+
+
 def test_bytes_may_not_refer_to_a_pipeline(nlp, saved):
     matcher = nlp.get_pipe("concept_matcher")
     files = srsly.msgpack_loads(matcher.to_bytes())

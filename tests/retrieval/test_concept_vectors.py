@@ -67,7 +67,7 @@ def test_concepts_are_encoded_in_parts(concepts, encoder, tmp_path, monkeypatch,
 
 
 def test_vectors_stay_on_disk(packed):
-    assert isinstance(packed.vectors, np.memmap)
+    assert isinstance(packed.vectors.base, np.memmap)
     assert not packed.vectors.flags.writeable
     assert not (packed.folder / INDEX_FILE).exists()
 

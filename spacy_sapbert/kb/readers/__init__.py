@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import Errors, SapbertError
-from ...files import without_gz
+from ...files import check_encoding, without_gz
 from ...types import Record
 from ..languages import language_tag
 from .babelon import read_babelon
@@ -113,6 +113,7 @@ def read_vocabulary(
         raise SapbertError(Errors.E125.format(format=format, formats=_format_list()))
     _check_options(format, options)
     named = source or without_gz(path).stem
+    check_encoding(path, encoding)
     context = ReaderContext(path, named, tuple(types), id_prefix, encoding, strict, report, language_tag(language))
     return _count_records(READERS[format](context, **options), report)
 

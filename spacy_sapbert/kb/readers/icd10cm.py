@@ -53,7 +53,7 @@ def read_icd10cm(context: ReaderContext) -> Iterator[Record]:
         SapbertError: E205 if the XML is malformed; E206 if it contains a DTD or entities; E207 if it is another file.
     """
     context = replace(context, id_prefix=context.id_prefix or "ICD10CM")
-    with open_text(context.path) as file:
+    with open_text(context.path, lines=False) as file:
         chunks = chain(iter(lambda: file.buffer.read(_CHUNK), b""), [b""])
         for _, chapter in ElementParser(context.path, "icd10cm", [ROOT, "chapter"]).elements(chunks):
             yield from _records(context, chapter)

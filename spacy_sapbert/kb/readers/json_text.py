@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, TypeVar
 
+from ...bounds import read_whole
 from ...errors import Errors, SapbertError
 from ...files import parse_json, parse_json_at
 from .context import ReaderContext
@@ -16,8 +17,13 @@ _Kind = TypeVar("_Kind")
 
 
 def read_text(context: ReaderContext) -> str:
+    """Read the whole file.
+
+    Raises:
+        SapbertError: E120 to E123 if it cannot be read; E586 to E588 if it is too long.
+    """
     with context.open() as file:
-        return file.read()
+        return read_whole(context.path, file)
 
 
 def parse(context: ReaderContext, text: str) -> Any:

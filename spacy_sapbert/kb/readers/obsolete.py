@@ -31,18 +31,22 @@ def replaced_ids(obsolete: Mapping[str, Obsolete]) -> dict[str, list[str]]:
         obsolete: The obsolete terms of a file by id. One may replace another.
     """
     replaced: dict[str, list[str]] = defaultdict(list)
+    known: dict[str, str | None] = {}
     for concept_id, term in obsolete.items():
-        replacement = _current_replacement(concept_id, obsolete)
+        replacement = _current_replacement(concept_id, obsolete, known)
         if replacement:
             replaced[replacement] += term.ids
     return dict(replaced)
 
 
-def _current_replacement(concept_id: str, obsolete: Mapping[str, Obsolete]) -> str | None:
-    visited = set()
-    while concept_id in obsolete:
-        if concept_id in visited or len(obsolete[concept_id].replaced_by) != 1:
-            return None
-        visited.add(concept_id)
-        concept_id = obsolete[concept_id].replaced_by[0]
-    return concept_id
+def _current_replacement(concept_id: str, obsolete: Mapping[str, Obsolete], known: dict[str, str | None]) -> str | None:
+    """Return the term at the end of a chain of replacements, and note it in `known` for each term of the chain."""
+    visited: dict[str, None] = {}
+    found: str | None = concept_id
+    while found is not None and found in obsolete and found not in known:
+        only = obsolete[found].replaced_by if len(obsolete[found].replaced_by) == 1 else (None,)
+        visited[found] = None
+        found = None if only[0] in visited else only[0]
+    found = known.get(found, found) if found is not None else None
+    known.update(dict.fromkeys(visited, found))
+    return found

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...errors import Errors, SapbertError
+from ...files import check_encoding
 from ...types import Record
 from .context import ReaderContext
 from .obsolete import Obsolete, replaced_ids
@@ -126,6 +127,7 @@ def read_snomed(
             if a column is missing; E153 if there are only Delta files; E154 if there is no such reference set.
     """
     context = replace(context, id_prefix=context.id_prefix or "SNOMEDCT")
+    check_encoding(context.path, context.encoding, of_lines=True)
     files = _release_files(context.path)
     context.report.bytes_total += sum(file.part.size for file in files)
     with closing(temporary_database()) as database:

@@ -9,6 +9,8 @@ import zipfile
 from itertools import pairwise
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.readers import ReadReport, guess_format, read_vocabulary
@@ -26,10 +28,10 @@ def read(path):
     return records, report.origins[path]
 
 
-def zipped(files):
+def zipped(files, method=zipfile.ZIP_DEFLATED):
     """The bytes of a zip file."""
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(buffer, "w", method) as archive:
         for name, content in files.items():
             archive.writestr(name, content)
     return buffer.getvalue()
@@ -176,6 +178,24 @@ def changed(archive):
     return archive.replace(b"name 4", b"name X")
 
 
+def broken(archive):
+    """The zip file with other packed data of its first member that is long."""
+    info = next(info for info in zipfile.ZipFile(io.BytesIO(archive)).infolist() if "MRCONSO" in info.filename)
+    start = info.header_offset + 30 + len(info.filename) + 12
+    return archive[:start] + b"\xff" * 30 + archive[start + 30 :]
+
+
+def unknown(archive):
+    """The zip file with a compression that nobody knows, in each place that names it."""
+    changed = bytearray(archive)
+    for start, place in ((b"PK\x03\x04", 8), (b"PK\x01\x02", 10)):
+        at = archive.find(start)
+        while at >= 0:
+            changed[at + place] = 77
+            at = archive.find(start, at + 1)
+    return bytes(changed)
+
+
 def stored(files):
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
@@ -203,6 +223,10 @@ def stored(files):
         ({"umls.zip": changed(stored(PLAIN))}, ".", r"E143.*umls.zip/MRCONSO.RRF.*CRC"),
         ({"umls.zip": zipped({"meta.nlm": damaged(NLM)})}, ".", r"E143.*umls.zip"),
         ({"meta.nlm": zipped({"MRCONSO.RRF.gz": damaged(gzip.compress(NAMES))})}, ".", r"E143.*meta.nlm/MRCONSO"),
+        ({"umls.zip": broken(zipped(PLAIN, zipfile.ZIP_LZMA))}, ".", r"E143.*umls.zip/MRCONSO.RRF"),
+        ({"umls.zip": broken(zipped(PLAIN, zipfile.ZIP_BZIP2))}, ".", r"E143.*umls.zip/MRCONSO.RRF"),
+        ({"umls.zip": broken(zipped(PLAIN))}, ".", r"E143.*umls.zip/MRCONSO.RRF"),
+        ({"umls.zip": unknown(zipped(PLAIN))}, ".", r"E144.*umls.zip"),
         ({"umls.zip": encrypted(zipped(PLAIN))}, ".", r"E144.*umls.zip.*password"),
     ],
 )
@@ -210,6 +234,24 @@ def test_what_cannot_be_read(tmp_path, files, path, message):
     write(tmp_path, files)
     with pytest.raises(SapbertError, match=message):
         read(tmp_path / path)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    method=st.sampled_from([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA]),
+    changes=st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 255)), min_size=1, max_size=20),
+)
+def test_a_changed_archive_is_read_or_told(tmp_path, method, changes):
+    archive = bytearray(zipped(PLAIN, method))
+    for place, byte in changes:
+        archive[place % len(archive)] = byte
+    (tmp_path / "umls.zip").write_bytes(archive)
+    try:
+        records = read(tmp_path / "umls.zip")[0]
+    except SapbertError as error:
+        assert "[E1" in str(error)  # noqa: PT017
+    else:
+        assert isinstance(records, list)
 
 
 def test_names_that_lead_out_of_an_archive_lead_nowhere(tmp_path):

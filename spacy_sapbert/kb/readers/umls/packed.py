@@ -4,17 +4,30 @@ from __future__ import annotations
 
 import gzip
 import io
+import lzma
+import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, BinaryIO, NamedTuple, cast
 
+from ....bounds import bounded, check_ratio
 from ....errors import Errors, SapbertError
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _BUFFER = 1 << 20
+# struct and Unicode: the table of contents of an archive is damaged
+_DAMAGE = (
+    EOFError,
+    zlib.error,
+    lzma.LZMAError,
+    gzip.BadGzipFile,
+    zipfile.BadZipFile,
+    struct.error,
+    UnicodeDecodeError,
+)
 
 
 class RrfPart(NamedTuple):
@@ -46,18 +59,26 @@ class RrfPart(NamedTuple):
             The open part. Errors while it is read are translated as well.
 
         Raises:
-            SapbertError: E120 if it cannot be read; E143 if it is damaged; E144 if its compression is unknown.
+            SapbertError: E120 if it cannot be read; E143 if it is damaged; E144 if its compression is unknown; E586 or
+                E587 if it is made to exhaust memory.
         """
         with readable(self.place), ExitStack() as opened:
             size = 0
             packed: IO[bytes] = opened.enter_context(self.path.open("rb"))
             for depth, member in enumerate(self.members):
                 archive = opened.enter_context(inner_zip(packed, size) if depth else zipfile.ZipFile(packed))
-                size = archive.getinfo(member).file_size
+                info = archive.getinfo(member)
+                check_ratio(self.place, info.file_size, min(info.compress_size, size or self.path.stat().st_size))
+                size = info.file_size
                 packed = opened.enter_context(archive.open(member))
-            watched = io.BufferedReader(_WatchedReader(packed, watch), _BUFFER)
+            counted = _WatchedReader(packed, watch)
+            watched = io.BufferedReader(counted, _BUFFER)
             gzipped = watched.peek(len(_GZIP_MAGIC)).startswith(_GZIP_MAGIC)
-            yield io.BufferedReader(gzip.GzipFile(fileobj=watched), _BUFFER) if gzipped else watched
+            if gzipped:
+                unpacked = cast(BinaryIO, gzip.GzipFile(fileobj=watched))
+                yield bounded(self.place, unpacked, lambda: counted.n_bytes)
+            else:
+                yield bounded(self.place, cast(BinaryIO, watched))
 
 
 @contextmanager
@@ -65,11 +86,13 @@ def readable(path: Path) -> Iterator[None]:
     """Translate errors that occur while a possibly packed file is read."""
     try:
         yield
-    except (EOFError, zlib.error, gzip.BadGzipFile, zipfile.BadZipFile) as error:
+    except _DAMAGE as error:
         raise SapbertError(Errors.E143.format(path=path, reason=error)) from error
     except (NotImplementedError, RuntimeError) as error:  # unknown compression, or a password
         raise SapbertError(Errors.E144.format(path=path, reason=error)) from error
     except OSError as error:
+        if error.errno is None:  # bz2 has no error of its own
+            raise SapbertError(Errors.E143.format(path=path, reason=error)) from error
         raise SapbertError(Errors.E120.format(path=path, reason=error.strerror or error)) from error
 
 
@@ -88,6 +111,7 @@ class _WatchedReader(io.RawIOBase):
 
     def __init__(self, packed: IO[bytes], watch: Callable[[bytes], object]) -> None:
         self._packed, self._watch = packed, watch
+        self.n_bytes = 0
 
     def readable(self) -> bool:
         return True
@@ -96,6 +120,7 @@ class _WatchedReader(io.RawIOBase):
         block = self._packed.read(len(buffer))
         buffer[: len(block)] = block
         self._watch(block)
+        self.n_bytes += len(block)
         return len(block)
 
 

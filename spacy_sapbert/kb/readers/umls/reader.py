@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -10,6 +9,7 @@ from itertools import groupby
 from operator import attrgetter
 
 from ....errors import Errors, SapbertError
+from ....files import check_encoding
 from ....types import Name, Record
 from ..context import ReaderContext
 from .atoms import CUI, Atom, AtomReader, AtomSelection, CodeReader, Ranks
@@ -55,10 +55,7 @@ class ReleaseReader:
     """
 
     def __init__(self, context: ReaderContext, settings: UmlsSettings, layout: Layout = UMLS) -> None:
-        try:
-            codecs.lookup(context.encoding)
-        except LookupError as error:
-            raise SapbertError(Errors.E123.format(path=context.path, encoding=context.encoding)) from error
+        check_encoding(context.path, context.encoding, of_lines=True)
         release = find_release(context.path, layout)
         if settings.wanted_types() and "MRSTY" not in release.tables:
             raise SapbertError(Errors.E148.format(path=context.path))

@@ -1,0 +1,132 @@
+"""Names that are no encoding of text, wherever an encoding can be given."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from spacy_sapbert.cli import app
+from spacy_sapbert.corpora.reader import FORMATS, read_corpus
+from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.files import check_encoding, open_text
+from spacy_sapbert.io.documents import read_documents
+from spacy_sapbert.io.formats import InputFormat
+from spacy_sapbert.io.sources import Problems, ReadOptions
+from spacy_sapbert.kb.readers import READERS, ReadReport, read_vocabulary
+
+NONE = [
+    "hex",
+    "rot13",
+    "zlib",
+    "base64",
+    "bz2",
+    "uu",
+    "quopri",
+    "undefined",
+    "idna",
+    "punycode",
+    "unicode_escape",
+    "raw_unicode_escape",
+    "utf-9",
+    "",
+    "a" * 10_000,
+    "utf-8\0",
+    "é",
+    "../utf_8",
+]
+OTHERS = ("umls", "rxnorm", "snomed", "rdf", "icd10cm")  # lines of bytes, or XML, which names its encoding
+TEXT = ["utf-8", "utf-8-sig", "latin-1", "cp1252", "utf-16", "utf-16-le", "utf-32", "utf-7", "shift_jis", "cp037"]
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("D1||fever\n")
+    return path
+
+
+@pytest.mark.parametrize("encoding", NONE)
+def test_no_encoding_of_text(file, encoding):
+    with pytest.raises(SapbertError, match=r"E123.*a\.txt"), open_text(file, encoding):
+        pass
+
+
+@pytest.mark.parametrize("encoding", TEXT)
+def test_encodings_of_text(file, encoding):
+    assert check_encoding(file, encoding)
+    file.write_bytes("Sjogren\nfever\n".encode(encoding))
+    with open_text(file, encoding) as lines:
+        assert list(lines) == ["Sjogren\n", "fever\n"]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
+def test_a_file_without_its_mark(file, encoding):
+    with pytest.raises(SapbertError, match=r"E122.*line 1"), open_text(file, encoding) as lines:
+        list(lines)
+
+
+@pytest.mark.parametrize("format", READERS)
+@pytest.mark.parametrize("encoding", ["hex", "undefined", "idna", "utf-9"])
+def test_vocabularies(file, format, encoding):
+    with pytest.raises(SapbertError, match="E123"):
+        list(read_vocabulary(file, format, encoding=encoding, report=ReadReport()))
+
+
+@pytest.mark.parametrize("format", ["umls", "rxnorm", "snomed"])
+def test_lines_of_bytes_need_an_encoding_that_has_them(file, format):
+    with pytest.raises(SapbertError, match=r"E122.*line end"):
+        list(read_vocabulary(file, format, encoding="utf-16", report=ReadReport()))
+
+
+@pytest.mark.parametrize("format", [format for format in READERS if format not in OTHERS])
+def test_vocabularies_without_their_mark(file, format):
+    with pytest.raises(SapbertError, match="E1"):
+        list(read_vocabulary(file, format, encoding="utf-16", report=ReadReport()))
+
+
+@pytest.mark.parametrize("format", [None, *FORMATS])
+@pytest.mark.parametrize("encoding", ["hex", "undefined", "idna", "utf-9"])
+def test_corpora(file, format, encoding):
+    with pytest.raises(SapbertError, match="E123"):
+        list(read_corpus(file, format, encoding=encoding))
+
+
+TEXT_FORMATS = [
+    InputFormat.text,
+    InputFormat.lines,
+    InputFormat.jsonl,
+    InputFormat.csv,
+    InputFormat.tsv,
+    InputFormat.names,
+]
+
+
+@pytest.mark.parametrize("format", TEXT_FORMATS)
+@pytest.mark.parametrize("encoding", ["hex", "undefined", "idna", "punycode", "utf-9"])
+def test_documents(file, format, encoding):
+    problems = Problems(Console(file=io.StringIO()), strict=True)
+    with pytest.raises(SapbertError, match="E123"):
+        list(read_documents(file, ReadOptions(format, encoding=encoding), problems))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["link", "PIPELINE", "FILE"],
+        ["discover", "PIPELINE", "FILE", "--output", "OUT"],
+        ["review", "PIPELINE", "FILE"],
+        ["kb", "build", "FILE", "--format", "biosyn", "--output", "OUT"],
+        ["convert", "FILE", "OUT"],
+    ],
+    ids=lambda command: command[0],
+)
+@pytest.mark.parametrize("encoding", ["hex", "idna", "undefined"])
+def test_commands(file, tmp_path, linking_nlp, command, encoding):
+    linking_nlp.to_disk(tmp_path / "pipeline")
+    names = {"PIPELINE": str(tmp_path / "pipeline"), "FILE": str(file), "OUT": str(tmp_path / "out.spacy")}
+    result = CliRunner().invoke(app, [*(names.get(part, part) for part in command), "--encoding", encoding])
+    assert result.exit_code
+    assert "E123" in result.output + str(result.exception)

@@ -1,0 +1,386 @@
+"""Every reader and every rule for texts takes time that grows with its input, not with the square of it.
+
+The work is measured as time of the processor, so other programs do not count. Eight times the input may take 24 times
+as long: a linear rule takes 8 times, a quadratic one 64 times. A case that takes longer is measured again.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import time
+
+import pytest
+import spacy
+
+from spacy_sapbert.corpora import bioc as bioc_reader
+from spacy_sapbert.corpora.reader import FORMATS, read_corpus
+from spacy_sapbert.corpora.report import Report
+from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.kb.readers import READERS, ReadReport, read_vocabulary
+from spacy_sapbert.text.abbreviations import expand, find_definitions, find_occurrences
+from spacy_sapbert.text.composites import composite_splits
+from spacy_sapbert.text.languages import LANGUAGES, rules_of
+from spacy_sapbert.text.normalize import TEXT_NORMALIZERS
+from spacy_sapbert.text.words import word_columns
+from spacy_sapbert.types import Mention
+
+LONGER, MOST = 8, 24
+LEAST = 0.003  # seconds, which the clock measures well
+LARGEST = 256_000
+TRIES = 4
+
+
+def seconds(work, n):
+    start = time.process_time()
+    work(n)
+    return time.process_time() - start
+
+
+def is_linear(work):
+    """Measure work that depends on a size. Its time must be less than that of quadratic work."""
+    n = 250
+    while seconds(work, n) < LEAST:
+        n *= 2
+        if n > LARGEST:
+            return True  # too quick to measure, and so not quadratic
+    gc.disable()
+    try:
+        return any(seconds(work, LONGER * n) < MOST * min(seconds(work, n) for _ in range(3)) for _ in range(TRIES))
+    finally:
+        gc.enable()
+
+
+def test_the_measure_itself():
+    def quadratic(n):
+        return sum(1 for _ in range(n) for _ in range(n // 20))
+
+    assert is_linear(lambda n: sum(1 for _ in range(n)))
+    assert not is_linear(quadratic)
+
+
+# --- vocabularies
+
+TERM = "[Term]\nid: D:1\nname: fever\n"
+
+
+def lines(form, first=""):
+    return lambda n: first + "".join(form.format(i=i, j=i + 1) for i in range(n))
+
+
+def obo(old, new):
+    return lambda n: TERM.replace(old, new(n))
+
+
+def graph(nodes, edges=lambda n: []):
+    return lambda n: json.dumps({"graphs": [{"nodes": nodes(n), "edges": edges(n)}]}, indent=1)
+
+
+def node(i, **values):
+    return {"id": f"http://x/D_{i}", "lbl": "fever", "type": "CLASS", **values}
+
+
+def is_a(i):
+    return {"sub": "http://x/D_0", "pred": "is_a", "obj": f"http://x/D_{i}"}
+
+
+MEDIC = "# x\nDiseaseName\tDiseaseID\tAltDiseaseIDs\tDefinition\tParentIDs\tTreeNumbers\tParentTreeNumbers\tSynonyms\n"
+PREFIXES = "@prefix owl: <http://www.w3.org/2002/07/owl#> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .\n"
+ATOM = "|ENG|P|L1|PF|S1|Y|A1||||ABC|PT|X1|name {i}|0|N||\n"
+VOCABULARIES = [
+    ("obo", "blanks in a name", obo("fever", lambda n: "fever" + " " * n + "x")),
+    ("obo", "blanks after a synonym", lambda n: f'{TERM}synonym: "a"{" " * n}"\n'),
+    ("obo", "blanks before a scope", lambda n: f'{TERM}synonym: "a{" " * n}b"{" " * n}EXACT []\n'),
+    ("obo", "blanks after an id", obo("D:1", lambda n: "D:1" + " " * n + "{")),
+    ("obo", "blanks in a reference", lambda n: f"{TERM}xref: A:1{' ' * n}x\nproperty_value: a{' ' * n}b c\n"),
+    ("obo", "a line of blanks", lambda n: TERM + " " * n + "\n"),
+    ("obo", "modifiers", obo("fever", lambda n: "fever {" + 'a="b",' * n)),
+    ("obo", "open modifiers", obo("fever", lambda n: "fever" + ' {a="b' * n)),
+    ("obo", "a long modifier", obo("fever", lambda n: "fever {" + "a" * n)),
+    ("obo", "comments", obo("fever", lambda n: "fever" + " !" * n + "\x0b\x85")),
+    ("obo", "continued lines", obo("fever", lambda n: "fever" + "a\\\n" * n + "x")),
+    ("obo", "backslashes", obo("fever", lambda n: "fever" + "\\" * n)),
+    ("obo", "long ids", lambda n: f"{TERM}alt_id: {'a' * n}\nis_a: {'_' * n}\nxref: {'h' * n}:{':' * n}\n"),
+    ("obo", "long addresses", lambda n: f"{TERM}alt_id: http://{'a_' * n}\nxref: http://{'/' * n}\n"),
+    ("obo", "many ids", lines("alt_id: A:{i}\nis_a: B:{i}\nxref: C:{i}\n", TERM)),
+    ("obo", "many names", lines('synonym: "a{i}" EXACT []\n', TERM)),
+    ("obo", "many terms", lines("[Term]\nid: D:{i}\nname: fever\n")),
+    ("obo", "a chain", lines("[Term]\nid: D:{i}\nname: a\nis_obsolete: true\nreplaced_by: D:{j}\n")),
+    ("obo", "one replacement", lines("[Term]\nid: D:{j}\nname: a\nis_obsolete: true\nreplaced_by: D:0\n", TERM)),
+    ("obograph", "nodes", graph(lambda n: [node(i) for i in range(n)])),
+    ("obograph", "lines of broken nodes", graph(lambda n: [node(i, lbl=7) for i in range(n)])),
+    ("obograph", "lines of equal nodes", graph(lambda n: [node(1, lbl=7) for _ in range(n)])),
+    ("obograph", "lines of long nodes", graph(lambda n: [node(1, lbl=["id"] * n), node(7, lbl=7)])),
+    ("obograph", "keys in a text", graph(lambda n: [node(1, lbl='"id": [ "id": {' * n), {"id": 7, "type": "CLASS"}])),
+    ("obograph", "long ids", graph(lambda n: [node("_" * n), node("/" * n), node("A_1" * n)])),
+    ("obograph", "edges", graph(lambda n: [node(i) for i in range(n)], lambda n: [is_a(i) for i in range(n)])),
+    ("biosyn", "rows", lines("D{i}||a{i}\n")),
+    ("biosyn", "ids of a row", lambda n: "|".join(f"D{i}" for i in range(n)) + "||a\n"),
+    ("biosyn", "bars", lambda n: "|" * n + "\nD1||" + "|" * n),
+    ("biosyn", "blanks", lambda n: f"D1||a{' ' * n}b\nD2{' ' * n}x||b\n"),
+    ("biosyn", "long ids", lambda n: "".join(f"{sign * n}||b\n" for sign in ("1", "A", "_", ":", "/", "OMIM:", "+"))),
+    ("huner", "rows", lines("D{i}\ta{i}\n")),
+    ("medic", "synonyms", lambda n: f"{MEDIC}fever\tMESH:D1\t{'|C1' * n}\td\t{'|D2' * n}\t\t\t{'|a' * n}\n"),
+    ("medic", "rows", lines("a{i}\tMESH:D{i}\t\td\t\t\t\ta\n", MEDIC)),
+    ("ctd", "rows", lines("a{i}\tMESH:D{i}\t\td\t\t\t\ta\n", MEDIC)),
+    ("table", "rows", lines("D{i}\ta{i}\t\n", "id\tname\tsynonyms\n")),
+    ("table", "synonyms", lambda n: "id\tname\tsynonyms\nD1\ta\t" + "|".join(f"a{i}" for i in range(n)) + "\n"),
+    ("table", "quotes", lambda n: "id\tname\tsynonyms\nD1\ta\t" + '"' * n + "\n"),
+    ("discovered", "rows", lines("yes\ta{i}\tD{i}\n", "keep\tname\tid\n")),
+    ("babelon", "rows", lines("D:{i}\trdfs:label\tes\ta{i}\n", "subject_id\tpredicate_id\tlanguage\tlabel\n")),
+    ("loinc", "rows", lines("{i}-1,a{i},b\n", "LOINC_NUM,LONG_COMMON_NAME,COMPONENT\n")),
+    ("meddra", "rows", lines("{i}$a{i}$1$\n")),
+    ("scispacy", "rows", lines('{{"concept_id": "D{i}", "canonical_name": "a", "aliases": ["b"], "types": []}}\n')),
+    (
+        "scispacy",
+        "names",
+        lambda n: json.dumps({"concept_id": "D1", "canonical_name": "a", "aliases": [f"b{i}" for i in range(n)]}),
+    ),
+    (
+        "scispacy",
+        "lines of a list",
+        lambda n: json.dumps(
+            [{"concept_id": f"D{i}", "canonical_name": "a", "aliases": []} for i in range(n)], indent=1
+        ),
+    ),
+    ("json", "lines of a list", lambda n: json.dumps([{"id": f"D{i}", "name": "a"} for i in range(n)], indent=1)),
+    ("umls", "concepts", lines("C{i:07}" + ATOM)),
+    ("umls", "names of a concept", lines("C0000001" + ATOM)),
+    ("umls", "bars", lambda n: "|" * n + "\n"),
+    ("rxnorm", "bars", lambda n: "|" * n + "\n"),
+    ("rdf", "classes", lines('<http://x/D_{i}> a owl:Class ; rdfs:label "a" .\n', PREFIXES)),
+    (
+        "icd10cm",
+        "codes",
+        lambda n: (
+            "<ICD10CM.tabular><chapter><section>"
+            + "".join(f"<diag><name>A{i}</name><desc>a</desc></diag>" for i in range(n))
+            + "</section></chapter></ICD10CM.tabular>"
+        ),
+    ),
+    (
+        "icd10cm",
+        "notes",
+        lambda n: (
+            "<ICD10CM.tabular><chapter><section><diag><name>A1</name><desc>a</desc><inclusionTerm>"
+            + "<note>b</note>" * n
+            + "</inclusionTerm></diag></section></chapter></ICD10CM.tabular>"
+        ),
+    ),
+]
+
+
+def named(cases):
+    return [pytest.param(*case, id=f"{case[0]}: {case[1]}") for case in cases]
+
+
+def reading(read, path, make):
+    def work(n):
+        path.write_text(make(n))
+        try:
+            for _ in read():
+                pass
+        except SapbertError:
+            pass  # the time until the error counts
+
+    return work
+
+
+@pytest.mark.parametrize(("format", "case", "make"), named(VOCABULARIES))
+def test_vocabularies(tmp_path, format, case, make):
+    path = tmp_path / {"umls": "MRCONSO.RRF", "rxnorm": "RXNCONSO.RRF", "rdf": "a.ttl"}.get(format, "a.txt")
+    assert is_linear(reading(lambda: read_vocabulary(path, format, report=ReadReport()), path, make))
+
+
+def test_every_reader_of_vocabularies_has_a_case():
+    # SNOMED CT is a folder of tables, which the reader of UMLS reads line by line as well
+    assert {format for format, *_ in VOCABULARIES} == READERS.keys() - {"snomed"}
+
+
+# --- corpora
+
+
+def pubtator(form, words=lambda n: "fever " * n):
+    return lambda n: f"1|t|Fever.\n1|a|{words(n)}\n" + "".join(form.format(7 + 6 * i, 12 + 6 * i) for i in range(n))
+
+
+def annotation(i, at, text="fever", role=""):
+    infon = f"<infon key='CompositeRole'>{role}</infon>" if role else ""
+    return (
+        f"<annotation id='{i}'><infon key='type'>Disease</infon><infon key='MESH'>D{i}</infon>{infon}"
+        f"<location offset='{at}' length='{len(text)}'/><text>{text}</text></annotation>"
+    )
+
+
+def bioc(annotations):
+    return lambda n: (
+        "<collection><document><id>1</id><passage><offset>0</offset>"
+        f"<text>{'fever ' * n}</text>{''.join(map(annotations, range(n)))}</passage></document></collection>"
+    )
+
+
+def composite_and_part(i):
+    whole = annotation(2 * i, 6 * i, "fever fever", "CompositeMention")
+    return whole + annotation(2 * i + 1, 6 * i, "fever", "IndividualMention")
+
+
+def parts_of_one(n):
+    whole = annotation(0, 0, ("fever " * n).strip(), "CompositeMention")
+    return bioc(lambda i: annotation(i + 1, 6 * i, "fever", "IndividualMention") + (whole if not i else ""))(n)
+
+
+def bioc_json(n):
+    found = [
+        {"id": str(i), "infons": {"type": "Disease"}, "text": "fever", "locations": [{"offset": 6 * i, "length": 5}]}
+        for i in range(n)
+    ]
+    passage = {"offset": 0, "text": "fever " * n, "annotations": found}
+    return json.dumps({"documents": [{"id": "1", "passages": [passage]}]})
+
+
+def tac(n):
+    mentions = "".join(
+        f"<Mention id='M{i}' section='S1' type='AdverseReaction' start='{6 * i}' len='5' str='fever'/>"
+        for i in range(n)
+    )
+    reactions = "".join(
+        f"<Reaction id='AR{i}' str='fever'><Normalization id='N{i}' meddra_pt='fever' meddra_pt_id='1'/></Reaction>"
+        for i in range(n)
+    )
+    return (
+        f"<Label drug='a' track='x'><Text><Section name='s' id='S1'>{'fever ' * n}</Section></Text>"
+        f"<Mentions>{mentions}</Mentions><Relations/><Reactions>{reactions}</Reactions></Label>"
+    )
+
+
+CORPORA = [
+    ("pubtator", "mentions", pubtator("1\t{0}\t{1}\tfever\tDisease\tD1\n")),
+    ("pubtator", "moved mentions", lambda n: pubtator("1\t{0}\t{1}\tfever\tDisease\tD1\n")(n).replace("|a|", "|a| x")),
+    ("pubtator", "wrong mentions", pubtator("1\t{0}\t{1}\tzzzzz\tDisease\tD1\n")),
+    ("pubtator", "equal mentions", pubtator("1\t7\t12\tfever\tDisease\tD1\n")),
+    ("pubtator", "ids", lambda n: "1|t|Fever.\n1|a|x\n1\t0\t5\tFever\tDisease\t" + "|".join(f"D{i}" for i in range(n))),
+    ("pubtator", "documents", lines("{i}|t|Fever.\n{i}|a|x\n{i}\t0\t5\tFever\tDisease\tD1\n\n")),
+    ("pubtator", "bars and tabs", lambda n: "1|t|Fever.\n1|a|x\n" + "|" * n + "\n" + "\t" * n + "\n"),
+    ("ncbi", "documents", lines("{i}|t|Fever.\n{i}|a|x\n{i}\t0\t5\tFever\tDisease\tD1\n\n")),
+    ("bioc", "mentions", bioc(lambda i: annotation(i, 6 * i))),
+    ("bioc", "moved mentions", bioc(lambda i: annotation(i, 6 * i + 1))),
+    ("bioc", "wrong mentions", bioc(lambda i: annotation(i, 6 * i, "zzz"))),
+    ("bioc", "composites", bioc(composite_and_part)),
+    ("bioc", "equal composites", bioc(lambda i: annotation(i, 0, "fever fever", "CompositeMention"))),
+    ("bioc", "parts of one composite", parts_of_one),
+    ("bioc", "single mentions", bioc(lambda i: annotation(i, 6 * i, "fever", "IndividualMention"))),
+    (
+        "bioc",
+        "passages",
+        lambda n: (
+            "<collection><document><id>1</id>"
+            + "".join(f"<passage><offset>{6 * i}</offset><text>fever</text></passage>" for i in range(n))
+            + "</document></collection>"
+        ),
+    ),
+    ("bioc", "JSON", bioc_json),
+    ("tac", "mentions", tac),
+    ("names", "rows", lines("fever {i}\tD{i}\n")),
+    ("names", "a long row", lambda n: "fever " * n + "\t" + "|".join(f"D{i}" for i in range(n)) + "\n"),
+    ("askapatient", "rows", lines("{i}\tfever\tfever\n")),
+    ("cometa-general", "rows", lines("{i}\tfever\t1\t2\n", "ID\tTerm\tGeneral SNOMED ID\tSpecific SNOMED ID\n")),
+    ("cometa-specific", "rows", lines("{i}\tfever\t1\t2\n", "ID\tTerm\tGeneral SNOMED ID\tSpecific SNOMED ID\n")),
+]
+
+
+@pytest.mark.parametrize(("format", "case", "make"), named(CORPORA))
+def test_corpora(tmp_path, format, case, make):
+    path = tmp_path / "a.txt"
+    assert is_linear(reading(lambda: read_corpus(path, format, report=Report()), path, make))
+
+
+@pytest.mark.parametrize("width", [1, 10**9], ids=["each its own", "all in the first"])
+def test_parts_of_composites(width):
+    """Alone, because reading the XML takes most of the time."""
+
+    def mention(i, length, role):
+        return bioc_reader._Annotation(str(i), Mention(i, i + length, "fever", "Disease"), 1, role)
+
+    def work(n):
+        wholes = [mention(i, width, "CompositeMention") for i in range(n)]
+        bioc_reader._merge_composites([*wholes, *(mention(i, 1, "IndividualMention") for i in range(n))])
+
+    assert is_linear(work)
+
+
+def test_every_reader_of_corpora_has_a_case():
+    # a .spacy file is read by spaCy
+    assert {format for format, *_ in CORPORA} == set(FORMATS) - {"docbin"}
+
+
+# --- texts
+
+SHAPES = {
+    "one definition": "heart attack (HA) ",
+    "open brackets": "(",
+    "brackets that cross": "[(",
+    "nested brackets": "(a [b ",
+    "closing brackets": ")]",
+    "words": "a ",
+    "a list": "ABC; ",
+    "capitals": "ABCDEFGHIJ",
+    "blanks": " ",
+    "commas": "A, ",
+    "coordinations": "breast and ovarian cancer ",
+    "slashes": "a/b/",
+    "hyphens": "a-",
+    "sentences": "a. ",
+    "quotes": '"',
+    "Greek": "α-β ",
+    "numbers": "1,2-",
+    "list markers": "(a) (b) (c) ",
+    "line ends": "\n",
+    "and": " and ",
+}
+
+
+def abbreviations(text, rules):
+    occurrences = find_occurrences(text, find_definitions(text, rules=rules))
+    expand(text, 0, len(text), occurrences, rules)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_abbreviations(shape):
+    rules = rules_of("en")
+    assert is_linear(lambda n: abbreviations(SHAPES[shape] * n, rules))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_abbreviations_of_a_language(language):
+    rules = rules_of(language)
+    assert is_linear(lambda n: abbreviations("heart attack (HA) " * n, rules))
+
+
+def test_many_abbreviations():
+    text = "".join(f"heart attack x{i} (HAX{i}) " for i in range(9 * 4000))
+    assert is_linear(lambda n: abbreviations(text[: 20 * n], rules_of("en")))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_composites(shape):
+    assert is_linear(lambda n: composite_splits(SHAPES[shape] * n))
+
+
+@pytest.mark.parametrize("form", TEXT_NORMALIZERS)
+@pytest.mark.parametrize("shape", ["words", "capitals", "blanks", "commas", "Greek", "coordinations"])
+def test_normal_forms(form, shape):
+    assert is_linear(lambda n: TEXT_NORMALIZERS[form](SHAPES[shape] * n))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_words(shape):
+    assert is_linear(lambda n: word_columns(SHAPES[shape] * n))
+
+
+@pytest.mark.parametrize("component", ["abbreviation_resolver", "composite_splitter"])
+@pytest.mark.parametrize("shape", ["one definition", "coordinations", "list markers"])
+def test_components(component, shape):
+    nlp = spacy.blank("en")
+    nlp.max_length = 10**9
+    pipe = nlp.add_pipe(component)
+    assert is_linear(lambda n: pipe(nlp.make_doc(SHAPES[shape] * n)))
