@@ -216,7 +216,7 @@ class _PackedFile(DocumentSource):
     archive: Path
 
     @contextmanager
-    def open(self, *, lines: bool = True) -> Iterator[BinaryIO]:  # noqa: ARG002
+    def open(self, *, lines: bool = True) -> Iterator[BinaryIO]:
         """Open the bytes of the file.
 
         Args:
