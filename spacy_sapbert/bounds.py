@@ -10,7 +10,7 @@ import io
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import BinaryIO, TextIO, cast
+from typing import Any, BinaryIO, TextIO, cast
 
 from .errors import Errors, SapbertError
 
@@ -126,7 +126,8 @@ class _BoundedReader(io.RawIOBase):
     def __init__(
         self, path: Path, stream: BinaryIO, packed: Callable[[], int] | None, *, lines: bool, owned: bool
     ) -> None:
-        self._path, self._stream, self._packed, self._owned = path, stream, packed, owned
+        self._path, self._packed, self._owned = path, packed, owned
+        self._stream: Any = stream  # BinaryIO lacks read1, but all that are given have it
         self._longest = longest_line() if lines else 0
         self._line, self._length, self._unpacked = 1, 0, 0
 
@@ -134,7 +135,8 @@ class _BoundedReader(io.RawIOBase):
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        block = self._stream.read(len(buffer))
+        # one step at a time: what comes before damaged data is read before the damage is told
+        block = self._stream.read1(len(buffer))
         n = len(block)
         buffer[:n] = block
         self._unpacked += n
