@@ -30,8 +30,8 @@ from kill_targets import PROGRAMS, TARGETS, Target, make_inputs
 
 ROOT = Path(__file__).parents[1]
 IMPORTED = (
-    "faiss lightgbm matplotlib.pyplot pyarrow.dataset pyarrow.parquet pytorch_metric_learning sklearn.metrics spacy.cli "
-    "spacy_sapbert.cli spacy_sapbert.pipeline.sapbert_linker torch transformers.models.bert.modeling_bert uvicorn"
+    "faiss lightgbm matplotlib.pyplot pyarrow.dataset pyarrow.parquet pytorch_metric_learning sklearn.metrics spacy.cli"
+    " spacy_sapbert.cli spacy_sapbert.pipeline.sapbert_linker torch transformers.models.bert.modeling_bert uvicorn"
 )
 LOOK_EVERY = 0.002  # seconds
 PATIENCE = 300.0  # seconds for a run, and so many times as long as an undisturbed one:
@@ -41,14 +41,14 @@ MOST_PER_RUN = 3  # kills before a result is compared
 
 
 class Moment(NamedTuple):
-    """When to kill: so many seconds after the start, or after the first change of a file, or at a change of the files."""
+    """When to kill: so many seconds after the start or the first change of a file, or at so many changes."""
 
     after: str
     value: float
 
 
 class Reference(NamedTuple):
-    """An undisturbed run: its files, when the first one changed, how long it worked then, and how often files changed."""
+    """An undisturbed run: its files, the times to their first change and from then to the end, and the changes."""
 
     files: dict[str, str]
     begin: float
@@ -269,13 +269,13 @@ def kill_often(target: Target, inputs: Path, folder: Path, state: dict[str, Any]
         done["equal"] += outcome == "equal"
         done["runs"].append({"seed": seed, "moments": moments, "outcome": outcome})
         if outcome != "equal":
-            print(f"{seed}: {outcome}", flush=True)
+            sys.stderr.write(f"{seed}: {outcome}\n")
             failed = folder / "failed" / seed.replace(" ", "-")
             shutil.rmtree(failed, ignore_errors=True)
             shutil.copytree(place, failed, symlinks=True)
             shutil.copy(place.with_suffix(".log"), failed.with_suffix(".log"))
         save()
-    print(f"{target.name}: {done['kills']} kills, {done['equal']} of {done['results']} results equal", flush=True)
+    sys.stderr.write(f"{target.name}: {done['kills']} kills, {done['equal']} of {done['results']} results equal\n")
 
 
 def main() -> None:

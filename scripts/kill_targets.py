@@ -14,13 +14,13 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.request import Request, urlopen
 
 ROOT = Path(__file__).parents[1]
-N_CONCEPTS, N_SMALL = 20_000, 3000
+N_CONCEPTS, N_SMALL = 8000, 2000
 SECOND_NAMES = ["disease", "syndrome", "deficiency", "fever", "tumor"]
-NOTES, FILES, PADDING = 1500, 6, 1 << 20
+NOTES, FILES, PADDING = 500, 6, 1 << 20
 """The padding is a field that nobody reads. With it, each file is a partition of its own."""
 DECISIONS = 40
 
@@ -72,9 +72,12 @@ class Target(NamedTuple):
 def without_times(path: Path) -> bytes:
     """RETURNS: JSON or lines of JSON without times and speeds."""
     lines = [path.read_text()] if path.suffix == ".json" else path.read_text().splitlines()
-    values = [json.loads(line) for line in lines]
-    measured = ("minutes", "seconds", "pairs_per_second", "time")
-    return json.dumps([{k: v for k, v in one.items() if k not in measured} for one in values]).encode()
+    return json.dumps([json.loads(line, object_hook=_without_times) for line in lines]).encode()
+
+
+def _without_times(value: dict[str, Any]) -> dict[str, Any]:
+    measured = ("minutes", "minutes_left", "pairs_per_s", "seconds")
+    return {key: one for key, one in value.items() if key not in measured}
 
 
 def decisions(path: Path) -> bytes:
@@ -125,7 +128,7 @@ def review(inputs: str) -> None:
     _check_saved(acknowledged)
 
 
-def _ask(address: str, sent: object = None) -> dict:
+def _ask(address: str, sent: object = None) -> dict[str, Any]:
     data = None if sent is None else json.dumps(sent).encode()
     with urlopen(Request(address, data, {"Content-Type": "application/json"})) as answer:
         return json.loads(answer.read())
@@ -142,7 +145,8 @@ def _check_saved(acknowledged: Path) -> None:
 
 PROGRAMS: dict[str, Callable[..., None]] = {"first-use": first_use, "review": review}
 
-_LOG = ((r"\.jsonl$", without_times),)
+_LOG = (("log.jsonl$|state.json$", without_times),)
+_LINK = "spacy_sapbert link {inputs}/pipeline {inputs}/notes.jsonl --output links.tsv --batch-size 8 --resume"
 _CORPUS = "spacy_sapbert link {inputs}/pipeline {inputs}/corpus --output links --n-process 2 --engine "
 _LINKS = (("_manifest.json$", without_times),)
 _PLOTS = (("curve", nothing),)
@@ -150,18 +154,13 @@ _TRAIN = (
     "spacy train {configs}/CONFIG --output model --paths.train {inputs}/train.spacy --paths.dev {inputs}/dev.spacy "
     "--paths.kb {inputs}/small.kb --training.max_steps 20 --training.eval_frequency 10 "
 )
-_LOCKS = r"cache/.*\.lock"
 _ALL = (
     Target(
         "kb-build",
         "spacy_sapbert kb build {inputs}/names.tsv --output names.kb --format table --type Disease --source-name X",
     ),
-    Target("link", "spacy_sapbert link {inputs}/pipeline {inputs}/notes.jsonl --output links.tsv --batch-size 8 --resume"),
-    Target(
-        "link-processes",
-        "spacy_sapbert link {inputs}/pipeline {inputs}/notes.jsonl --output links.tsv --batch-size 8 --resume "
-        "--n-process 2",
-    ),
+    Target("link", _LINK),
+    Target("link-processes", f"{_LINK} --n-process 2"),
     Target("corpus", f"{_CORPUS} local", contents=_LINKS),
     Target("corpus-worker", f"{_CORPUS} local", "worker", contents=_LINKS, most_per_run=2),
     Target("corpus-driver", f"{_CORPUS} local", "driver", contents=_LINKS),
@@ -268,7 +267,7 @@ def _documents(inputs: Path, names: dict[str, list[str]], draw: random.Random) -
     (inputs / "few.jsonl").write_text("".join(lines[: DECISIONS // 4]))
     (inputs / "corpus").mkdir()
     for number in range(FILES):
-        some = [{**one, "padding": ""} for one, _ in notes[number * 200 : (number + 1) * 200]]
+        some = [{**one, "padding": ""} for one, _ in notes[number * 80 : (number + 1) * 80]]
         some[0]["padding"] = "x" * PADDING
         (inputs / "corpus" / f"{number}.jsonl").write_text("".join(json.dumps(one) + "\n" for one in some))
     (inputs / "train.pubtator").write_text("".join(annotated for _, annotated in notes[NOTES : NOTES + 80]))

@@ -1,13 +1,9 @@
 import errno
+import importlib
 import json
 import os
 import pickle
-import signal
-import subprocess
-import sys
-import time
 from collections import Counter
-from pathlib import Path
 
 import pyarrow.dataset
 import pyarrow.parquet as parquet
@@ -230,48 +226,29 @@ def test_an_error_that_ends_the_run_is_passed_on(link_all, monkeypatch, open_run
     assert str(pickle.loads(pickle.dumps(found))) == str(found)
 
 
-COMMAND = [sys.executable, "-m", "spacy_sapbert", "link"]
+DYING = """
+import os, signal
+from collections import Counter
+from pathlib import Path
+from spacy_sapbert.io.engines.partition_work import PartitionResult
+
+def work(partition):
+    died = Path(__file__).with_name(partition.name)
+    if partition.name != "0.jsonl" and not died.exists():
+        died.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return PartitionResult(partition.name, Counter())
+"""
 
 
-def workers_of(process):
-    """RETURNS (list[int]): the processes below a process that link."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            parent = int(path.read_text().rpartition(")")[2].split()[1])
-            line = (path.parent / "cmdline").read_bytes()
-        except (OSError, ValueError):
-            continue
-        if parent == process and b"spawn_main" in line:
-            found.append(int(path.parent.name))
-    return found
-
-
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="it looks for processes in /proc")
-def test_killed_workers_and_drivers_change_nothing(linking_folder, corpus, out, tmp_path):
-    """The command is killed, then its workers are. The links are those of an undisturbed run, row for row."""
-    for number in range(3, 8):
-        (corpus / f"{number}.jsonl").write_text((corpus / "0.jsonl").read_text() * 1500)
-    options = ["--engine", "local", "--n-process", "2"]
-    whole = tmp_path / "whole"
-    command = [*COMMAND, str(linking_folder), str(corpus), *options]
-    subprocess.run([*command, "-o", str(whole)], check=True, capture_output=True)
-
-    def wait_for(condition, process):
-        while process.poll() is None and not condition():
-            time.sleep(0.01)
-
-    with subprocess.Popen([*command, "-o", str(out)], stderr=subprocess.DEVNULL) as driver:
-        wait_for(lambda: any(out.glob("*.parquet")), driver)
-        driver.kill()
-    with subprocess.Popen([*command, "-o", str(out)], stderr=subprocess.PIPE) as driver:
-        wait_for(lambda: workers_of(driver.pid), driver)
-        for worker in workers_of(driver.pid)[:1]:
-            os.kill(worker, signal.SIGKILL)
-        driver.communicate()
-    assert driver.returncode == 0
-    assert rows(out) == rows(whole)
-    assert manifest(out)["complete"] is True
+def test_the_partition_of_a_killed_worker_goes_to_another_one(open_run, tmp_path, monkeypatch):
+    """scripts/kill.py kills workers and drivers at random moments; tests/test_kill.py does this ten times each."""
+    (tmp_path / "dying_work.py").write_text(DYING)
+    monkeypatch.syspath_prepend(tmp_path)  # the processes get this path
+    work = importlib.import_module("dying_work").work
+    with open_run() as run:
+        assert sorted(one.name for one in Engine.local.runner(2)(work, run.partitions)) == NAMES
+    assert {path.name for path in tmp_path.glob("*.jsonl")} == {"1.jsonl", "2.jsonl"}
 
 
 @pytest.mark.slow
