@@ -15,7 +15,7 @@ OLD_CPU = ATEN_CPU_CAPABILITY=default ONEDNN_MAX_CPU_ISA=SSE41 MKL_CBWR=COMPATIB
 NEW_CPU = ONEDNN_MAX_CPU_ISA=DEFAULT OPENBLAS_CORETYPE=Haswell
 ROUGH = DNNL_DEFAULT_FPMATH_MODE=BF16 ONEDNN_DEFAULT_FPMATH_MODE=BF16
 
-.PHONY: demo test test-all test-dist dist wheel-installed trial lint docs screenshot clean
+.PHONY: demo test test-all test-dist dist wheel-installed trial kill lint docs screenshot clean
 
 demo: .venv/ready
 	$(BIN)/spacy-sapbert demo --output demo.html
@@ -52,6 +52,10 @@ SITE_PACKAGES = import sysconfig; print(sysconfig.get_path('purelib'))
 
 trial: .venv/ready
 	$(BIN)/python scripts/trial.py
+
+# make kill KILLS=5 TARGETS="link kb-build"; runs before this one count, see docs/reliability.md
+kill: .venv/ready
+	nice $(BIN)/python scripts/kill.py $(if $(KILLS),--kills $(KILLS)) $(if $(TARGETS),--targets "$(TARGETS)")
 
 lint: .venv/ready
 	$(BIN)/ruff check .
