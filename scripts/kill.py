@@ -304,7 +304,7 @@ def main() -> None:
         if TARGETS[name].is_installed():
             kill_often(TARGETS[name], inputs, folder / "runs", state, given.kills, save)
     if any(state[name]["equal"] < state[name]["results"] for name in chosen if name in state):
-        raise SystemExit("Some results differ. The folder `failed` keeps them.")
+        raise SystemExit("Some results differ. The folder `runs/failed` keeps them.")
 
 
 if __name__ == "__main__":
