@@ -65,7 +65,8 @@ def mutate(data: bytes, others: Sequence[bytes], random: Random, *, suffix: str 
         with suppress(Exception):  # no longer in this format
             return _FORMATS[suffix](data, random)
     for _ in range(random.choice((1, 1, 1, 2, 3, 6))):
-        data = random.choice(_changes_of(data, suffix))(data, others, random)[:LONGEST]
+        with suppress(ValueError, OverflowError, RecursionError):  # a change that cannot be made here
+            data = random.choice(_changes_of(data, suffix))(data, others, random)[:LONGEST]
     return data
 
 

@@ -42,7 +42,7 @@ MOST_MEMORY = 600 << 20
 HANG = 120
 """The most seconds without an end of an input, before its process is ended."""
 _SPACE = 6 << 30
-_CHUNK = 100  # inputs of one target, before the next target has its turn
+_CHUNK = 300  # inputs of one target, before the next target has its turn
 _OPEN_FILES = 40
 _SMALLER = 400  # tries to make the input of a crash smaller
 _CURRENT = struct.Struct("<qq")
@@ -293,6 +293,8 @@ def _warm_up(target: Target, seeds: Sequence[Files], folder: Path) -> None:
     for files in seeds:
         write_input(files, folder)
         target.use(folder)
+    gc.collect()
+    gc.freeze()  # what was loaded stays, so it need not be looked at again
 
 
 def _memory_disk() -> str | None:
@@ -341,8 +343,8 @@ def supervise(run: Run, seconds: float, inputs: int | None, arguments: Sequence[
         if process.returncode == 0:
             return
         index, number = _CURRENT.unpack((run.folder / "current").read_bytes())
-        if index < 0:
-            raise SystemExit(f"The process ended before the first input.\n{reason}")
+        if index < 0 or process.returncode == 1:
+            raise SystemExit("The fuzzer itself failed.")
         target = run.targets[index]
         files = input_of(target, target.seeds(), run.seed, number)
         run.count_of(target)["inputs"] = number + 1

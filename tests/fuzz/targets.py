@@ -87,7 +87,7 @@ def read_annotated(folder: Path, format: str) -> None:
 
 def read_abbreviations(folder: Path) -> None:
     """Read MED1250."""
-    for record in read_med1250(folder / "a.txt", strict=by_input(folder, False, True)):
+    for record in read_med1250(folder / "a.txt", strict=by_input(folder, False, True), report=Report()):
         check_text(record.pmid, record.text, *(one for pair in (*record.pairs, *record.synonyms) for one in pair))
 
 
@@ -118,7 +118,8 @@ def read_inputs(folder: Path, format: InputFormat) -> None:
     """Read documents to link. They can be written, and each has a place."""
     (path,) = folder.iterdir()
     shown = io.StringIO()
-    problems = Problems(Console(file=shown, soft_wrap=True), strict=by_input(folder, False, False, False, True))
+    console = Console(file=shown, markup=False, emoji=False, highlight=False, soft_wrap=True)
+    problems = Problems(console, strict=by_input(folder, False, False, False, True))
     given = None if by_input(folder, 0, 0, 1) and path.suffix != ".txt" else format
     for document in read_documents(path, ReadOptions(given, gold=by_input(folder, 0, 1)), problems):
         check_text(document.doc_id, document.text, document.title, document.place)
