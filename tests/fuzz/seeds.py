@@ -368,3 +368,59 @@ DOCUMENTS: dict[str, list[Files]] = {
     "jats": [*_text("a.nxml", JATS), {"a.tar": _tarred({"PMC1/a.nxml": JATS.encode(), "b.txt": b"x"})}],
     "names": _text("a.tsv", "fever\t1\nrash\t2\n"),
 }
+
+# --- lists and tables of other steps
+
+LISTS: dict[str, list[Files]] = {
+    "mappings": _text(
+        "a.tsv",
+        "# license: CC0\nsubject_id\tsubject_type\tpredicate_id\tpredicate_modifier\tobject_id\n"
+        "DOID:1\t\tskos:exactMatch\t\tUMLS_CUI:C0000001\nDOID:3\t\tskos:closeMatch\tNot\tMESH:D000002\n",
+        "DOID:1\tMESH:D1\nDOID:2\tMESH:D2\n",
+    ),
+    "labels": _text("a.txt", "D001\nOMIM:1\n\n"),
+    "names": _text("a.txt", "# comment\ncold\nFever\n"),
+    "document ids": _text("a.txt", "1\n2\n"),
+    "pairs": _text("train.txt", "D1||fever||febris\nD2||rash || red\n"),
+    "shared names": _text("a.txt", "cold||D1||D2\n"),
+    "triples": _text(
+        "a.tsv", "concept_id\tanchor\tpositive\tnegative\tsimilarity\tnegative_ids\nD1\ta\tb\tc\t0.5000\tD2|D3\n"
+    ),
+    "predictions": _text("a.jsonl", '{"doc_id": "1", "start": 0, "candidates": [["D1", 0.5]]}\n'),
+    "candidate log": _text(
+        "a.jsonl", '{"step": 1, "epoch": 0, "link_acc": 0.5, "link_strict": 0.5, "link_recall": 1, "link_lambda": 0.2, "candidates": {"cold": [{"id": "D1", "name": "a", "score": 0.5}]}}\n'
+    ),
+    "links": _text(
+        "a.jsonl",
+        json.dumps(
+            {"id": "1", "text": "cold flu", "entities": [
+                {"start": 0, "end": 4, "text": "cold", "label": "Disease", "links": [
+                    {"text": "cold", "concept_id": "D1", "rejected": {"concept_id": "D2"}, "score": 0.5,
+                     "probability": None}]}]}
+        ) + "\n",
+    ),
+    "spelling": _text("a.txt", "Brest||breast\n\n smallbowel || small bowel \n"),
+    "search folder": [{"a.txt": b"Fever.\n\nA fever is hot.", "b.jsonl": b'{"id": "1", "title": "t", "text": "A."}\n'}],
+    "mmi": _text(
+        "a.mmi",
+        'a/1.txt|MMI|5.99|Gout|C0018099|[dsyn]|"Gout"-text-0-"Gout"-NN-0,"GOUT"-text-0-"gout"-NN-1|text|0/4;29/4|C05|\n',
+    ),
+    "metamap json": _text(
+        "a.json",
+        json.dumps([{"matchedtext": "Gout", "start": 0, "length": 4, "evlist": [
+            {"score": 0, "start": 0, "length": 4, "conceptinfo": {"cui": "C9", "preferredname": "Gout"}}]}]),
+    ),
+    "brat": _text("a.ann", "T1\tMMLite 0 4\tGout\nN1\tReference T1 UMLS:C0018099\tGout\n"),
+    "answers": [
+        {"search.json": b'{"esearchresult": {"idlist": ["1", "2"]}}', "pubmed.xml": PUBMED.encode(),
+         "pmc.xml": f"<pmc-articleset>{JATS[JATS.index('<article'):]}</pmc-articleset>".encode()}
+    ],
+}  # fmt: skip
+
+WORDS = [
+    *("fever", "breast", "and ovarian", "cancer", "heart attack (HA)", "HA", "type 2", "II", "Ca2+", "α-β", "ZnSO4"),
+    *("carcinoma of the", "non-small", "cell", "BRCA1/2", "p53", "mice", "and", "or", "und", "et", "y", "-", "Duchenne"),
+    *("muscular dystrophy (DMD/BMD)", "ß-", "1,2-", "µg", "no", "history of", "atrial fibrillation", "AF", "aspirin"),
+    *("(a)", "(b)", "(i)", "vs.", "e.g.", "i.e.", "tumours", "Alzheimer's disease", "IL-6", "mg/kg", "5%", "anti-"),
+]
+"""Words that mean something to the rules for texts."""
