@@ -16,9 +16,9 @@ import numpy as np
 from ..encoders.fork_safety import use_one_thread_after_fork
 from ..encoders.transformer import TransformerEncoder
 from ..errors import Errors, SapbertError
-from ..files import cache_dir, parse_json, replacing
+from ..files import cache_dir, parse_json, read_array, replacing
 from ..vectors.faiss_index import build_index, index_kind, read_index
-from ..vectors.stored import not_numbers, read_array
+from ..vectors.stored import not_numbers
 from .concept_set import ConceptSet
 from .concept_texts import concept_text, normal_name
 

@@ -225,7 +225,7 @@ def _load_fitted(retriever: Retriever, path: Path) -> None:
         retriever.stored_weights = SignalWeights.from_json(weights) if weights else None
         if retriever.stored_weights:
             _check_weights(retriever.stored_weights)
-    except (OSError, ValueError, TypeError, KeyError) as error:
+    except (OSError, ValueError, OverflowError, TypeError, KeyError) as error:
         raise SapbertError(Errors.E306.format(path=path, reason=repr(error))) from error
 
 

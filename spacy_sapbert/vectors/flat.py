@@ -20,7 +20,7 @@ import numpy as np
 from ..assets import fingerprint_of
 from ..encoders.transformer import TransformerEncoder
 from ..errors import Errors, SapbertError
-from ..files import cache_dir, parse_json, replacing
+from ..files import cache_dir, parse_json, read_array, replacing
 from ..kb.knowledge_base import KnowledgeBase
 from ..text.hashing import hash64
 from ..text.normalize import TEXT_NORMALIZERS
@@ -34,7 +34,6 @@ from .stored import (
     HashTable,
     StoredVectors,
     compress,
-    read_array,
     stored_type,
 )
 

@@ -15,7 +15,7 @@ from ..assets import AssetWriter, fingerprint_of
 from ..encoders.lexical_model import NGRAMS_FOLDER as NGRAMS
 from ..encoders.ngrams import NgramEncoder
 from ..errors import Errors, SapbertError
-from ..files import cache_dir, parse_json
+from ..files import cache_dir, parse_json, read_array
 from ..kb.knowledge_base import KnowledgeBase
 from ..shared import file_states, shared
 from .name_ngrams import NameNgrams, NgramQueries
@@ -30,7 +30,7 @@ from .postings_build import (
     identity,
     new_folder,
 )
-from .stored import not_numbers, read_array
+from .stored import not_numbers
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

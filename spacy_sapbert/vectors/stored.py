@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import Errors, SapbertError
-from ..files import replacing
+from ..files import read_array, replacing
 from ..text.characters import slices
 
 VECTORS_FILE = "vectors.npy"
@@ -295,18 +295,3 @@ class HashTable:
 def not_numbers(folder: Path | None) -> SapbertError:
     """Return the error for vectors that are not numbers, of which no neighbors can be found."""
     return SapbertError(Errors.E306.format(path=folder, reason="it has vectors that are not numbers"))
-
-
-def read_array(path: Path) -> np.ndarray:
-    """Open an array, memory-mapped.
-
-    Raises:
-        OSError: The file is missing.
-        ValueError: It is damaged.
-    """
-    try:
-        return np.load(path, mmap_mode="r", allow_pickle=False).view(np.ndarray)  # without the cost of np.memmap
-    except EOFError as error:
-        raise ValueError(f"{path.name} is empty") from error
-    except (OverflowError, TypeError, SyntaxError, RecursionError, MemoryError) as error:
-        raise ValueError(f"{path.name} has a damaged header") from error
