@@ -300,7 +300,7 @@ class CorrectionsFile:
                 db.execute("PRAGMA query_only = ON")
                 self._check(db)
                 yield db
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # a name in the schema, or a message about it
             reason = error if self.path.exists() else "there is no such file"
             raise SapbertError(Errors.E372.format(path=self.path, reason=reason)) from error
 

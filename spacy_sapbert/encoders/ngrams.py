@@ -27,7 +27,7 @@ SETTINGS_FILE = "ngrams.json"
 IDF_FILE = "idf.npy"
 TEXT_NORMALIZER = "biosyn+greek"
 NAMES_PER_CHUNK = 100_000
-_LARGEST_IDF = 1e6  # far more than the logarithm of any number of names; the squares of weights must not overflow
+_LEAST_IDF, _LARGEST_IDF = 1e-6, 1e6  # the logarithm of a share plus 1 is between; squares must not be 0 or infinite
 _SPACES = re.compile(r"\s\s+")
 
 
@@ -183,8 +183,8 @@ class NgramEncoder:
         try:
             settings = parse_json((folder / SETTINGS_FILE).read_text())
             idf = np.array(read_array(folder / IDF_FILE))  # a copy, so that the file may be replaced
-            if idf.dtype.kind != "f" or not (np.abs(idf) <= _LARGEST_IDF).all():
-                raise ValueError(f"{IDF_FILE} has values that are not numbers, or too large")
+            if idf.dtype.kind != "f" or not ((_LEAST_IDF <= idf) & (idf <= _LARGEST_IDF)).all():
+                raise ValueError(f"{IDF_FILE} has values that are no weights")
             if idf.shape != (len(settings["ngrams"]),):
                 raise ValueError(f"{IDF_FILE} does not belong to {SETTINGS_FILE}")
             if not all(isinstance(ngram, str) for ngram in settings["ngrams"]):

@@ -97,7 +97,7 @@ class ConceptVectors:
     def _rescore(self, queries: np.ndarray, places: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the best n of the concepts at `places`, which an index only estimated, as `nearest` does."""
         cosines = np.einsum("qd,qmd->qm", queries, self.vectors[places.clip(min=0)])
-        if np.isnan(cosines).any():
+        if not np.isfinite(cosines).all():
             raise not_numbers(self.folder)
         cosines[places < 0] = -np.inf
         best = np.argsort(-cosines, axis=1, kind="stable")[:, :n]

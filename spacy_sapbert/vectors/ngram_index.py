@@ -121,7 +121,7 @@ class NgramIndex:
                 raise
             except (IndexError, ValueError, MemoryError) as error:  # rows or places that the arrays do not have
                 raise SapbertError(Errors.E306.format(path=self.folder, reason=error)) from error
-        if np.isnan(scores).any():
+        if not np.isfinite(scores).all():
             raise not_numbers(self.folder)
         return scores, rows
 

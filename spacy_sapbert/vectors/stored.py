@@ -82,7 +82,7 @@ class StoredVectors:
             for first in range(start, end, ROWS_PER_CHUNK):
                 pairs = order[first : min(first + ROWS_PER_CHUNK, end)]
                 products[pairs] = self._inner(query, self._array[rows[pairs]])
-        if np.isnan(products).any():
+        if not np.isfinite(products).all():
             raise not_numbers(self._folder)
         return products
 
@@ -118,7 +118,7 @@ class StoredVectors:
         for start in range(0, n_rows, ROWS_PER_SEARCH):
             part = slice(start, start + ROWS_PER_SEARCH)
             similarities = self.similarities(queries, part if rows is None else rows[part])
-            if np.isnan(similarities).any():
+            if not np.isfinite(similarities).all():
                 raise not_numbers(self._folder)
             scores, places = _highest(similarities, n)
             places = places + start if rows is None else rows[part][places]

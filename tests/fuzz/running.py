@@ -19,6 +19,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import traceback
 import warnings
@@ -355,13 +356,13 @@ def supervise(run: Run, seconds: float, inputs: int | None, arguments: Sequence[
 def _wait(process: subprocess.Popen[str], current: Path) -> str:
     """Wait for the end of a process. If its input does not change for too long, the process is ended."""
     lines: list[str] = []
-    import threading
 
     def show() -> None:
         assert process.stderr
         for line in process.stderr:
-            print(line, end="", file=sys.stderr)
-            lines.append(line)
+            if not line.startswith("Extension modules"):
+                print(line, end="", file=sys.stderr)
+                lines.append(line)
             del lines[:-60]
 
     reader = threading.Thread(target=show)
