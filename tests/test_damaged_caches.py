@@ -101,6 +101,7 @@ ARRAYS = {
     "one number": lambda array: stored(np.array(7)),
     "more dimensions": lambda array: stored(array.reshape(1, *array.shape)),
     "texts": lambda array: stored(np.array(["a"] * len(array))),
+    "other kind": lambda array: stored(np.zeros(array.shape, np.float32 if array.dtype.kind in "iu" else np.int32)),
     "not numbers": lambda array: stored(not_numbers(array)),
     "infinite": lambda array: stored(infinite(array)),
     "outside": lambda array: stored(outside(array)),

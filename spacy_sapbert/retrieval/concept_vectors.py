@@ -85,7 +85,8 @@ class ConceptVectors:
             _, places = self._index.search(queries, min(REFINED * n, len(self.vectors)))
             return self._rescore(queries, places, n)
         scores, places = faiss.knn(queries, np.asarray(self.vectors), n, metric=faiss.METRIC_INNER_PRODUCT)
-        if places.min(initial=0) < 0:  # faiss never returns a vector that is not a number
+        # faiss never returns a vector that is not a number
+        if places.min(initial=0) < 0 or not np.isfinite(scores).all():
             raise not_numbers(self.folder)
         return scores, places
 

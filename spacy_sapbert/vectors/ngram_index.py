@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 TEXTS_PER_BATCH = 64
 TEXTS_TOGETHER = 256
+_KINDS = ("iu", "iu", "f", "iu", "iu", "iu")  # of numbers, of each array of `ARRAYS`
 
 Nearest = tuple[np.ndarray, np.ndarray]
 
@@ -191,7 +192,7 @@ def _open_arrays(folder: Path, n_names: int) -> list[np.ndarray]:
     """Return `ARRAYS`, memory-mapped, after a check of their lengths."""
     try:
         arrays = [read_array(folder / f"{name}.npy") for name in ARRAYS]
-        if any(array.ndim != 1 or array.dtype.kind not in "iuf" for array in arrays):
+        if any(array.ndim != 1 or array.dtype.kind not in kinds for array, kinds in zip(arrays, _KINDS, strict=True)):
             raise ValueError("its arrays are no lists of numbers")
     except (OSError, ValueError) as error:
         raise SapbertError(Errors.E306.format(path=folder, reason=error)) from error

@@ -260,6 +260,8 @@ class HashTable:
         """Return all rows of each hash, as pairs of its index and a row, int64, sorted by index."""
         firsts = np.searchsorted(self._hashes, hashes)
         counts = np.searchsorted(self._hashes, hashes, side="right") - firsts
+        if counts.min(initial=0) < 0:
+            raise SapbertError(Errors.E306.format(path=self._folder, reason=f"{HASHES_FILE} is not sorted"))
         return np.repeat(np.arange(len(hashes)), counts), self._checked(self._rows[slices(firsts, counts)])
 
     def _checked(self, rows: np.ndarray) -> np.ndarray:
