@@ -172,6 +172,7 @@ def test_each_damaged_description_is_told(small_kb, encoder, cache, kind):
         sound = path.read_bytes()
         known = json.loads(sound)
         odd = {key: json.dumps({**known, key: [7]}) for key in known} | {f"no {key}": "" for key in known}
+        odd |= {f"huge {key}": json.dumps({**known, key: 10**400}) for key in known}
         for damage, text in (JSON | odd).items():
             path.write_bytes(text.encode(errors="surrogateescape"))
             assert is_told(lambda: USES[kind](small_kb, encoder), wanted), f"{path.name}: {damage}"

@@ -183,7 +183,7 @@ class NgramEncoder:
         try:
             settings = parse_json((folder / SETTINGS_FILE).read_text())
             idf = np.array(read_array(folder / IDF_FILE))  # a copy, so that the file may be replaced
-            if idf.dtype.kind != "f" or not ((_LEAST_IDF <= idf) & (idf <= _LARGEST_IDF)).all():
+            if idf.dtype.kind != "f" or not ((idf >= _LEAST_IDF) & (idf <= _LARGEST_IDF)).all():
                 raise ValueError(f"{IDF_FILE} has values that are no weights")
             if idf.shape != (len(settings["ngrams"]),):
                 raise ValueError(f"{IDF_FILE} does not belong to {SETTINGS_FILE}")

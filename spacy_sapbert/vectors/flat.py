@@ -387,7 +387,7 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
             raise ValueError(f"{MANIFEST_FILE} has values of a wrong type")
         if not isinstance(manifest["longest"], float | int) or not math.isfinite(manifest["longest"]):
             raise ValueError("the length of the longest vector is no number")
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, OverflowError) as error:
         raise SapbertError(Errors.E306.format(path=folder, reason=error)) from error
     return manifest
 

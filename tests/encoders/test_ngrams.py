@@ -115,7 +115,7 @@ def test_settings_of_something_else(encoder, tmp_path, text):
 def test_weights_whose_vectors_would_be_no_numbers(encoder, tmp_path, weight):
     encoder.save(tmp_path)
     np.save(tmp_path / IDF_FILE, np.full_like(encoder.idf, weight))
-    with pytest.raises(SapbertError, match="E306.*no weights"):
+    with pytest.raises(SapbertError, match=r"E306.*no weights"):
         NgramEncoder.load(tmp_path)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache, partial
@@ -165,8 +164,6 @@ def read_answers(folder: Path) -> None:
     """Read answers of the E-utilities. Each one that is found whole can be read."""
 
     class Answers:
-        counts: Counter[str] = Counter()
-
         def ask(self, tool: str, values: Any, fault: Callable[[bytes], str | None]) -> bytes:
             name = "search.json" if tool == "esearch" else f"{values['db']}.xml"
             answer = (folder / name).read_bytes() if (folder / name).is_file() else b""
@@ -230,7 +227,9 @@ def targets() -> Iterator[Target]:
         yield _target(f"vocabulary:{format}", seeds.VOCABULARIES[format], use, slow.get(format, 1))
     for format in FORMATS:
         found = docbin if format == "docbin" else seeds.CORPORA[format]
-        yield _target(f"corpus:{format}", found, partial(read_annotated, format=format), 0.3 if format == "docbin" else 1)
+        yield _target(
+            f"corpus:{format}", found, partial(read_annotated, format=format), 0.3 if format == "docbin" else 1
+        )
     yield _target("corpus:med1250", seeds.CORPORA["med1250"], read_abbreviations)
     made = {InputFormat.spacy: docbin, InputFormat.parquet: parquet}
     for kind in InputFormat:

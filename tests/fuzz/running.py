@@ -239,24 +239,28 @@ class Run:
         """
         end = time.monotonic() + seconds
         seeds: dict[str, Sequence[Files]] = {}
-        turn = 0
         with tempfile.TemporaryDirectory(dir=_memory_disk()) as place, _Current(self.folder) as current:
             os.environ["SPACY_SAPBERT_CACHE"] = f"{place}/cache"
-            while True:
-                turn += 1
-                left = False
-                for index, target in enumerate(self.targets):
-                    count = self.count_of(target)
-                    wanted = inputs * target.share if inputs else count["inputs"] + _CHUNK * target.share
-                    if count["inputs"] < wanted and (inputs or time.monotonic() < end):
-                        left = True
-                        if target.name not in seeds:
-                            seeds[target.name] = target.seeds()
-                            _warm_up(target, seeds[target.name], Path(place, "input"))
-                        until = min(int(wanted), count["inputs"] + max(1, int(_CHUNK * target.share)))
-                        self._run_some(index, target, seeds[target.name], until, Path(place), current)
-                if not left or (inputs and all(self.count_of(one)["inputs"] >= int(inputs * one.share) for one in self.targets)):
-                    return
+            while self._run_turn(end, inputs, seeds, Path(place), current):
+                pass
+
+    def _run_turn(
+        self, end: float, inputs: int | None, seeds: dict[str, Sequence[Files]], place: Path, current: _Current
+    ) -> bool:
+        """Give each target a turn. Return whether one had something to do."""
+        worked = False
+        for index, target in enumerate(self.targets):
+            done = self.count_of(target)["inputs"]
+            turn = max(1, int(_CHUNK * target.share))
+            until = min(done + turn, max(1, int(inputs * target.share))) if inputs else done + turn
+            if until <= done or (not inputs and time.monotonic() > end):
+                continue
+            if target.name not in seeds:
+                seeds[target.name] = target.seeds()
+                _warm_up(target, seeds[target.name], place / "input")
+            self._run_some(index, target, seeds[target.name], until, place, current)
+            worked = True
+        return worked
 
     def _run_some(
         self, index: int, target: Target, seeds: Sequence[Files], until: int, place: Path, current: _Current

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import gc
 import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import numpy as np
 
 from spacy_sapbert.corrections.correction import Correction
 from spacy_sapbert.corrections.corrections_file import CorrectionsFile
-from spacy_sapbert.encoders.lexical_model import LexicalModel
 from spacy_sapbert.encoders.ngrams import NgramEncoder
 from spacy_sapbert.encoders.transformer import TransformerEncoder
-from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.io.pipelines import load_pipeline
 from spacy_sapbert.kb.build import build_knowledge_base
 from spacy_sapbert.kb.check import check_knowledge_base
@@ -59,8 +57,6 @@ _CONCEPTS = {
 def folder_of(name: str) -> Path:
     """Return a folder for files that stay as they are."""
     path = Path(tempfile.mkdtemp(prefix="fuzz-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None))
-    import atexit
-
     atexit.register(shutil.rmtree, path, ignore_errors=True)
     return path / name
 
@@ -86,7 +82,8 @@ def small_kb() -> KnowledgeBase:
 
 def files_in(folder: Path) -> Files:
     """Return the content of the files of a folder."""
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
 
 
 def made(make: Callable[[Path], object]) -> Files:
@@ -254,11 +251,6 @@ def use_cache(folder: Path, use: Callable[[], list[np.ndarray]]) -> None:
 # --- files of components
 
 
-def load(folder: Path, what: Callable[[Path], Any]) -> None:
-    """Load a part of a component."""
-    what(folder)
-
-
 def use_encoder(folder: Path) -> None:
     """Load an encoder, and encode texts."""
     with contextlib.redirect_stderr(None):
@@ -296,7 +288,9 @@ def linking_nlp() -> Any:
     import spacy
 
     nlp = spacy.blank("en")
-    nlp.add_pipe("entity_ruler").add_patterns([{"label": "Disease", "pattern": one} for one in ("cold", "CF", "aspirin")])
+    nlp.add_pipe("entity_ruler").add_patterns(
+        [{"label": "Disease", "pattern": one} for one in ("cold", "CF", "aspirin")]
+    )
     nlp.add_pipe("abbreviation_resolver")
     nlp.add_pipe("concept_matcher", config={"kb": str(small_kb().path)})
     nlp.add_pipe("composite_splitter")
@@ -342,13 +336,23 @@ def _with_sizes(manifest: Path) -> None:
     manifest.write_text(json.dumps(content))
 
 
+def use_component(folder: Path) -> None:
+    """Check the files of a component."""
+    read_component(folder / "sapbert_linker", in_pipeline=True)
+
+
 def targets() -> Iterator[Target]:
     """Yield the targets that read saved files."""
     yield Target("saved:kb", lambda: [{"a.kb": small_kb().path.read_bytes()}], use_kb, 0.2)
     yield Target("saved:corrections", corrections, use_corrections, 0.1)
     for kind, use in CACHES.items():
         yield Target(f"cache:{kind}", partial(cache_files, use), partial(use_cache, use=use), 0.1)
-    yield Target("saved:component", pipeline_files, lambda folder: read_component(folder / "sapbert_linker", in_pipeline=True), 0.3)
+    yield Target(
+        "saved:component",
+        pipeline_files,
+        lambda folder: read_component(folder / "sapbert_linker", in_pipeline=True),
+        0.3,
+    )
     yield Target("saved:pipeline", pipeline_files, use_pipeline, 0.03)
     yield Target("saved:encoder", lambda: [files_in(encoder_folder())], use_encoder, 0.03)
     yield Target("saved:reranker", reranker_files, use_reranker, 0.3)

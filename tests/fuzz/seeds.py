@@ -313,7 +313,7 @@ CORPORA: dict[str, list[Files]] = {
     "ncbi": _text("a.txt", PUBTATOR),
     "bioc": [*_text("a.xml", BIOC), *_text("a.json", json.dumps(BIOC_JSON))],
     "names": _text("a.txt", "fever\tD1\nrash\tD2|D3\n", "mention\tid\tsentence\nfever\tD1\tA fever.\n"),
-    "cometa-general": _text("a.txt", "ID\tTerm\tGeneral SNOMED ID\tSpecific SNOMED ID\tExample\n1\tfever\t1\t2\tA fever.\n"),
+    "cometa-general": _text("a.txt", "ID\tTerm\tGeneral SNOMED ID\tSpecific SNOMED ID\tExample\n1\tfever\t1\t2\tx\n"),
     "cometa-specific": _text("a.txt", "ID\tTerm\tGeneral SNOMED ID\tSpecific SNOMED ID\tExample\n1\tfever\t1\t2\tx\n"),
     "askapatient": _text("a.txt", "386661006\tfever\thot all over\n271807003\trash\tred r\u00e4sh\n"),
     "tac": _text("a.xml", TAC),
@@ -333,7 +333,7 @@ PUBMED = """<?xml version="1.0" encoding="utf-8"?>
 </MeshHeadingList></MedlineCitation><PubmedData><ArticleIdList><ArticleId IdType="doi">10.1/a</ArticleId>
 </ArticleIdList></PubmedData></PubmedArticle><DeleteCitation><PMID Version="1">9</PMID></DeleteCitation>
 </PubmedArticleSet>"""
-JATS = """<!DOCTYPE article PUBLIC "-//NLM//DTD JATS (Z39.96) Journal Archiving and Interchange DTD v1.3 20210610//EN" "x.dtd">
+JATS = """<!DOCTYPE article PUBLIC "-//NLM//DTD JATS (Z39.96) Archiving DTD v1.3 20210610//EN" "x.dtd">
 <article xmlns:xlink="http://www.w3.org/1999/xlink" article-type="research-article" xml:lang="en"><front><journal-meta>
 <journal-title>Journal</journal-title></journal-meta><article-meta><article-id pub-id-type="pmid">123</article-id>
 <title-group><article-title>Role of <italic>APC</italic><xref ref-type="fn"><sup>*</sup></xref></article-title>
@@ -360,7 +360,9 @@ DOCUMENTS: dict[str, list[Files]] = {
     "text": _text("a.txt", "A cold, \u00e4nd flu.\r\nMore.\n"),
     "lines": _text("a.txt", "A cold.\n\nFlu\u2028too.\n"),
     "jsonl": _text("a.jsonl", '{"id": "1", "title": "On", "text": "A cold.", "year": 2020, "x": [1.5, {"a": null}]}\n'),
-    "csv": _text("a.csv", 'id,title,text,year\r\n7,On flu,"It is, ""bad"".\nVery.",2020\r\n,,No id,\r\n', "text\nflu\n"),
+    "csv": _text(
+        "a.csv", 'id,title,text,year\r\n7,On flu,"It is, ""bad"".\nVery.",2020\r\n,,No id,\r\n', "text\nflu\n"
+    ),
     "tsv": _text("a.tsv", "id\ttitle\ttext\n7\tOn flu\tIt is bad.\n8\t\tNo.\n"),
     "pubtator": _text("a.pubtator", PUBTATOR),
     "bioc": CORPORA["bioc"],
@@ -388,7 +390,8 @@ LISTS: dict[str, list[Files]] = {
     ),
     "predictions": _text("a.jsonl", '{"doc_id": "1", "start": 0, "candidates": [["D1", 0.5]]}\n'),
     "candidate log": _text(
-        "a.jsonl", '{"step": 1, "epoch": 0, "link_acc": 0.5, "link_strict": 0.5, "link_recall": 1, "link_lambda": 0.2, "candidates": {"cold": [{"id": "D1", "name": "a", "score": 0.5}]}}\n'
+        "a.jsonl", '{"step": 1, "epoch": 0, "link_acc": 0.5, "link_strict": 0.5, "link_recall": 1, "link_lambda": 0, '
+        '"candidates": {"cold": [{"id": "D1", "name": "a", "score": 0.5}]}}\n'
     ),
     "links": _text(
         "a.jsonl",
@@ -419,7 +422,21 @@ LISTS: dict[str, list[Files]] = {
 
 WORDS = [
     *("fever", "breast", "and ovarian", "cancer", "heart attack (HA)", "HA", "type 2", "II", "Ca2+", "α-β", "ZnSO4"),
-    *("carcinoma of the", "non-small", "cell", "BRCA1/2", "p53", "mice", "and", "or", "und", "et", "y", "-", "Duchenne"),
+    *(
+        "carcinoma of the",
+        "non-small",
+        "cell",
+        "BRCA1/2",
+        "p53",
+        "mice",
+        "and",
+        "or",
+        "und",
+        "et",
+        "y",
+        "-",
+        "Duchenne",
+    ),
     *("muscular dystrophy (DMD/BMD)", "ß-", "1,2-", "µg", "no", "history of", "atrial fibrillation", "AF", "aspirin"),
     *("(a)", "(b)", "(i)", "vs.", "e.g.", "i.e.", "tumours", "Alzheimer's disease", "IL-6", "mg/kg", "5%", "anti-"),
 ]

@@ -29,9 +29,9 @@ from spacy_sapbert.text.normalize import TEXT_NORMALIZERS
 from spacy_sapbert.text.spelling import CorrectionList, KnownWords
 from spacy_sapbert.text.words import is_acronym, word_columns, word_keys, words
 
+from .mutation import random_text
 from .running import Files, Target
 from .seeds import WORDS
-from .mutation import random_text
 
 
 def new_text(seeds: Sequence[Files], random: Random) -> Files:
@@ -112,10 +112,15 @@ def pipelines() -> tuple[Any, Any, Any]:
     return nlp, spacy.blank("en", config=tokenizing), bounded
 
 
+def is_left_out(text: str) -> bool:
+    """Return whether `link` leaves a text out."""
+    return bool(fault(text, 1 << 20)) or any("\ud800" <= sign <= "\udfff" for sign in text)
+
+
 def use_pipeline(text: str) -> None:
     """Link a text, write every output, and read those that can be read."""
-    if fault(text, 1 << 20) or "\ud800" <= max(text) and any("\ud800" <= sign <= "\udfff" for sign in text):
-        return  # `link` leaves these out
+    if is_left_out(text):
+        return
     shown = io.StringIO()
     problems = Problems(Console(file=shown, markup=False, soft_wrap=True))
     nlp = pipelines()[0]
@@ -133,7 +138,7 @@ def use_outputs(folder: Path) -> None:
     """Link a text, write it in every format, and read what was written."""
     text = text_of(folder)
     use_pipeline(text)
-    if fault(text, 1 << 20) or any("\ud800" <= sign <= "\udfff" for sign in text):
+    if is_left_out(text):
         return
     nlp = pipelines()[0]
     linking = LinkingPipeline(nlp, Problems(Console(file=io.StringIO())))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import io
 import json
-import tempfile
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -23,7 +22,7 @@ from spacy_sapbert.io.records import record_of
 from spacy_sapbert.review.session import ReviewSession
 
 from .running import Target
-from .saved_files import linking_nlp
+from .saved_files import folder_of, linking_nlp
 
 REQUESTS: list[dict[str, Any]] = [
     {"method": "POST", "path": "/link", "body": '{"text": "A cold and CF.", "id": "1", "year": 2020}'},
@@ -153,7 +152,8 @@ def review_app() -> tuple[Any, str]:
     linking = _linking()
     documents = [InputDocument(str(number), text, "here") for number, text in enumerate(("A cold and CF.", "aspirin"))]
     records = [record_of(item, linking.kb) for item in linking(documents)]
-    file = CorrectionsFile(Path(tempfile.mkdtemp(dir="/dev/shm" if Path("/dev/shm").is_dir() else None), "c.db"), create=True)
+    folder_of("review").mkdir()
+    file = CorrectionsFile(folder_of("review") / "c.db", create=True)
     session = ReviewSession(file, linking, records, corpus="notes", author="me")
     return make_review_app(session), session.file.secret
 
