@@ -239,7 +239,7 @@ class Run:
         """
         end = time.monotonic() + seconds
         seeds: dict[str, Sequence[Files]] = {}
-        with tempfile.TemporaryDirectory(dir=_memory_disk()) as place, _Current(self.folder) as current:
+        with tempfile.TemporaryDirectory() as place, _Current(self.folder) as current:
             os.environ["SPACY_SAPBERT_CACHE"] = f"{place}/cache"
             while self._run_turn(end, inputs, seeds, Path(place), current):
                 pass
@@ -342,8 +342,10 @@ def supervise(run: Run, seconds: float, inputs: int | None, arguments: Sequence[
     while inputs or time.monotonic() < end:
         left = str(max(1, end - time.monotonic()))
         command = [sys.executable, "-m", "fuzz", *arguments, "--worker", "--seconds", left]
-        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, errors="replace")
-        reason = _wait(process, run.folder / "current")
+        with tempfile.TemporaryDirectory(dir=_memory_disk()) as place:  # is removed also if the process is killed
+            environment = {**os.environ, "TMPDIR": place}
+            process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, errors="replace", env=environment)
+            reason = _wait(process, run.folder / "current")
         run.load()
         if process.returncode == 0:
             return

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,9 @@ from spacy_sapbert.linking.trees import Trees
 from spacy_sapbert.pipeline.component_folder import MANIFEST_FILE, read_component
 from spacy_sapbert.retrieval.concept_set import ConceptSet
 from spacy_sapbert.retrieval.concept_vectors import cached_concept_vectors
+from spacy_sapbert.retrieval.mention_model import FEATURES as MODEL_FEATURES
+from spacy_sapbert.retrieval.retriever import N_FEATURES
+from spacy_sapbert.retrieval.storage import _load_fitted
 from spacy_sapbert.text.spelling import CorrectionList, KnownWords
 from spacy_sapbert.types import Name, Record
 from spacy_sapbert.vectors.flat import cached_name_vectors, cached_table, text_hashes
@@ -56,7 +60,7 @@ _CONCEPTS = {
 @cache
 def folder_of(name: str) -> Path:
     """Return a folder for files that stay as they are."""
-    path = Path(tempfile.mkdtemp(prefix="fuzz-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None))
+    path = Path(tempfile.mkdtemp())
     atexit.register(shutil.rmtree, path, ignore_errors=True)
     return path / name
 
@@ -336,6 +340,28 @@ def _with_sizes(manifest: Path) -> None:
     manifest.write_text(json.dumps(content))
 
 
+def fitted_retriever() -> list[Files]:
+    """Return what the training of a retriever fits."""
+    words = [{"cold": 2}, {"cold": 1}, {"cold": 1}, {"cold": 1}]
+    counts = {"concepts": {"D1": 2}, "texts": {"cold": 3}, "marked": {"cold": 1}, "share": 0.5, "words": words}
+    n = N_FEATURES["phrases"]
+    weights = {"signals": [["phrases", n]], "weights": [0.5] * n, "means": [0] * n, "bias": 0.0, "threshold": 0.5}
+    model = {"weights": [0.5] * len(MODEL_FEATURES), "bias": 0.1}
+    return [{"fitted.json": json.dumps({"counts": counts, "mention_model": model, "weights": weights}).encode()}]
+
+
+def use_fitted_retriever(folder: Path) -> None:
+    """Load what was fitted, and use the counts."""
+    retriever: Any = SimpleNamespace()
+    _load_fitted(retriever, folder / "fitted.json")
+    if retriever.counts:
+        assert np.isfinite(retriever.counts.word_shares).all()
+        retriever.counts.documents_with(["D1"])
+        assert np.isfinite(retriever.counts.log_odds("cold"))
+    if retriever.mention_model:
+        assert np.isfinite(retriever.mention_model.probabilities(np.ones((2, len(MODEL_FEATURES))))).all()
+
+
 def use_component(folder: Path) -> None:
     """Check the files of a component."""
     read_component(folder / "sapbert_linker", in_pipeline=True)
@@ -356,6 +382,7 @@ def targets() -> Iterator[Target]:
     yield Target("saved:pipeline", pipeline_files, use_pipeline, 0.03)
     yield Target("saved:encoder", lambda: [files_in(encoder_folder())], use_encoder, 0.03)
     yield Target("saved:reranker", reranker_files, use_reranker, 0.3)
+    yield Target("saved:retriever", fitted_retriever, use_fitted_retriever, 0.3)
     parts: dict[str, tuple[Callable[[Path], object], Callable[[Path], object]]] = {
         "parameters": (LinkerParameters(threshold=0.5, sparse_weight=1.0).save, LinkerParameters.load),
         "ngrams": (NgramEncoder.fit(TEXTS).save, use_ngram_encoder),
