@@ -41,7 +41,7 @@ _COLUMNS = ", ".join(f'"{name}"' for name in Correction._fields)
 _LINK_COLUMNS = ", ".join(f'"{name}"' for name in ProposedLink._fields)
 _CORRECTION_TYPES = [int if name in ("start", "end") else str for name in Correction._fields]
 _OR_NONE = (float, int, type(None))
-_LINK_TYPES = [str, int, int, str, str, str, _OR_NONE, _OR_NONE]
+_LINK_TYPES: list[type | tuple[type, ...]] = [str, int, int, str, str, str, _OR_NONE, _OR_NONE]
 _TABLES = ("corpora", "corrections", "documents", "links", "secret")
 
 

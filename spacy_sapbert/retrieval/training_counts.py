@@ -201,7 +201,8 @@ class TrainingCounts:
             raise ValueError("a count is no whole number")
         if not 0 <= data["share"] <= 1:
             raise ValueError(f"the share of mentions is {data['share']}")
-        return cls(*maps[:3], float(data["share"]), words)
+        concepts, texts, marked = maps[:3]
+        return cls(concepts, texts, marked, float(data["share"]), words)
 
     def as_json(self) -> dict[str, Any]:
         """Return the counts as JSON has them."""
