@@ -16,6 +16,7 @@ NEW_CPU = ONEDNN_MAX_CPU_ISA=DEFAULT OPENBLAS_CORETYPE=Haswell
 ROUGH = DNNL_DEFAULT_FPMATH_MODE=BF16 ONEDNN_DEFAULT_FPMATH_MODE=BF16
 
 .PHONY: demo test test-all test-dist dist wheel-installed trial kill lint docs screenshot clean
+.PHONY: demo test fuzz test-all test-dist dist wheel-installed trial lint docs screenshot clean
 
 demo: .venv/ready
 	$(BIN)/spacy-sapbert demo --output demo.html
@@ -49,6 +50,13 @@ wheel-installed: .venv/ready
 	git ls-files -z --cached --others --exclude-standard . ':!spacy_sapbert' | tar --null -T - -c | tar -x -C build/tests
 
 SITE_PACKAGES = import sysconfig; print(sysconfig.get_path('purelib'))
+
+# Feeds changed files, texts and requests to all that reads them. It keeps its counts and crashes in build/fuzz, so a
+# later run with the same SEED goes on.
+SECONDS ?= 60
+SEED ?= 0
+fuzz: .venv/ready
+	PYTHONPATH=tests $(BIN)/python -m fuzz --seconds $(SECONDS) --seed $(SEED)
 
 trial: .venv/ready
 	$(BIN)/python scripts/trial.py

@@ -1,4 +1,4 @@
-"""Read and write plain or gzipped files, name temporary ones, parse numbers and JSON, find the cache folder."""
+"""Read and write plain or gzipped files and arrays, name temporary ones, parse numbers and JSON, find the cache."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from .bounds import bounded
 from .errors import Errors, SapbertError
 
 if TYPE_CHECKING:
+    import numpy as np
     from filelock import BaseFileLock
 
 TEMPORARY = "spacy_sapbert_tmp_"
@@ -255,6 +256,25 @@ def _translate_json_errors(text: str, at: int = 0) -> Iterator[None]:
     except ValueError as error:  # Python refuses integers of thousands of digits
         longest = max(_DIGITS.finditer(text, at), key=lambda found: found.end() - found.start())
         raise json.JSONDecodeError("a number with too many digits", text, longest.start()) from error
+
+
+def read_array(path: Path) -> np.ndarray:
+    """Open an array, memory-mapped.
+
+    Raises:
+        OSError: The file is missing.
+        ValueError: It is damaged.
+    """
+    import numpy as np  # imported here, because importing the package loads nothing heavy
+
+    try:
+        return np.load(path, mmap_mode="r", allow_pickle=False).view(np.ndarray)  # without the cost of np.memmap
+    except (OSError, ValueError):
+        raise
+    except EOFError as error:
+        raise ValueError(f"{path.name} is empty") from error
+    except Exception as error:  # numpy reads the header as Python code, which fails in many ways
+        raise ValueError(f"{path.name} has a damaged header") from error
 
 
 def check_writable(value: Any, *, allow_nan: bool = True) -> None:

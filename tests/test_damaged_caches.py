@@ -51,7 +51,7 @@ USES = {
     "matchers": use_matcher,
     "names": use_table,
 }
-UNSEEN = ("outside", "backwards")
+UNSEEN = ("outside", "all outside", "below", "infinite", "backwards")
 """Damage that can leave the files as sound as before, with other values."""
 
 
@@ -66,6 +66,22 @@ def not_numbers(array):
     for field in [changed[name] for name in changed.dtype.names] if changed.dtype.names else [changed]:
         if field.dtype.kind == "f":
             field[...] = np.nan
+    return changed
+
+
+def infinite(array):
+    changed = array.copy()
+    for field in [changed[name] for name in changed.dtype.names] if changed.dtype.names else [changed]:
+        if field.dtype.kind == "f":
+            field[...] = np.inf
+    return changed
+
+
+def all_outside(array):
+    """All rows but the first are outside. Without a check, the memory after the arrays was read."""
+    changed = array.copy()
+    if changed.dtype.names is None and changed.dtype.kind in "iu":
+        changed[1:-1] = np.iinfo(changed.dtype).max
     return changed
 
 
@@ -85,13 +101,19 @@ ARRAYS = {
     "one number": lambda array: stored(np.array(7)),
     "more dimensions": lambda array: stored(array.reshape(1, *array.shape)),
     "texts": lambda array: stored(np.array(["a"] * len(array))),
+    "other kind": lambda array: stored(np.zeros(array.shape, np.float32 if array.dtype.kind in "iu" else np.int32)),
     "not numbers": lambda array: stored(not_numbers(array)),
+    "infinite": lambda array: stored(infinite(array)),
     "outside": lambda array: stored(outside(array)),
+    "all outside": lambda array: stored(all_outside(array)),
+    "below": lambda array: stored(array if array.dtype.kind != "i" else np.minimum(array, -7)),
     "backwards": lambda array: stored(array[::-1].copy()),
     "no bytes": lambda array: b"",
     "cut": lambda array: stored(array)[:-1],
     "no array": lambda array: b"no array",
     "header": lambda array: stored(array).replace(b"'shape': (", b"'shape': (9"),
+    "open header": lambda array: stored(array).replace(b"}", b"("),
+    "header of lines": lambda array: stored(array).replace(b", 'fortran", b"\n\tfortran"),
 }
 JSON = {
     "deep": "[" * 100_000,
@@ -150,6 +172,7 @@ def test_each_damaged_description_is_told(small_kb, encoder, cache, kind):
         sound = path.read_bytes()
         known = json.loads(sound)
         odd = {key: json.dumps({**known, key: [7]}) for key in known} | {f"no {key}": "" for key in known}
+        odd |= {f"huge {key}": json.dumps({**known, key: 10**400}) for key in known}
         for damage, text in (JSON | odd).items():
             path.write_bytes(text.encode(errors="surrogateescape"))
             assert is_told(lambda: USES[kind](small_kb, encoder), wanted), f"{path.name}: {damage}"

@@ -177,11 +177,15 @@ def _search_fault(answer: bytes) -> str | None:
         result = content["esearchresult"]
         fault = content.get("error") or result.get("ERROR")
         ids = result.get("idlist")
-        if fault or not (isinstance(ids, list) and all(isinstance(key, str) for key in ids)):
+        if fault or not (isinstance(ids, list) and all(map(_is_key, ids))):
             return str(fault or "the answer has no list of ids")
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         return f"the answer is not the result of a search ({type(error).__name__})"
     return None
+
+
+def _is_key(value: object) -> bool:
+    return isinstance(value, str) and value.isascii() and value.isalnum()
 
 
 def _fetch_fault(answer: bytes) -> str | None:

@@ -115,6 +115,8 @@ def _check(doc: Doc) -> None:
             raise TypeError("an offset of a mention is no whole number")
         if not all(0 <= start <= end <= len(text) for start, end in pieces):
             raise ValueError(f"the mention {mention.start}:{mention.end} is not in its text")
+        if text[mention.start : mention.end] != mention.text:
+            raise ValueError(f"its text is another one at {mention.start}:{mention.end} than that of the mention")
         if not all(isinstance(value, str) for value in (*mention[2:4], *mention.ids, *mention.parts)):
             raise TypeError(f"the mention {mention.start}:{mention.end} has values that are no texts")
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..errors import Errors, SapbertError
 from ..files import parse_json
@@ -39,6 +39,9 @@ CREATE TABLE corrections (
 """
 _COLUMNS = ", ".join(f'"{name}"' for name in Correction._fields)
 _LINK_COLUMNS = ", ".join(f'"{name}"' for name in ProposedLink._fields)
+_CORRECTION_TYPES = [int if name in ("start", "end") else str for name in Correction._fields]
+_OR_NONE = (float, int, type(None))
+_LINK_TYPES: list[type | tuple[type, ...]] = [str, int, int, str, str, str, _OR_NONE, _OR_NONE]
 _TABLES = ("corpora", "corrections", "documents", "links", "secret")
 
 
@@ -162,8 +165,9 @@ class CorrectionsFile:
 
     def corrections(self) -> dict[int, Correction]:
         """Return the corrections that were not undone, by number, in the order in which they were made."""
+        query = f"SELECT id, {_COLUMNS} FROM corrections WHERE undone = '' ORDER BY id"
         with self._reading() as db:
-            rows = db.execute(f"SELECT id, {_COLUMNS} FROM corrections WHERE undone = '' ORDER BY id").fetchall()
+            rows = list(self._rows(db, query, [int, *_CORRECTION_TYPES]))
         return {number: self._correction(values) for number, *values in rows}
 
     def documents(self) -> Iterator[ReviewedDocument]:
@@ -172,19 +176,20 @@ class CorrectionsFile:
         last = ""
         while True:
             with self._reading() as db:
-                found = db.execute(query, (last,)).fetchall()
+                found = list(self._rows(db, query, [str, str, str], last))
             yield from map(ReviewedDocument._make, found)
             if len(found) < _AT_ONCE:
                 return
-            last = found[-1][0]
+            before, last = last, found[-1][0]
+            if last <= before:
+                raise self._damaged("its documents are not sorted")
 
     def links(self) -> Iterator[ProposedLink]:
         """Yield what a pipeline made of the mentions, sorted by document and place."""
         with self._reading() as db:
-            for document, start, end, text, label, ids, *values in db.execute(
-                f'SELECT {_LINK_COLUMNS} FROM links ORDER BY document, start, "end", label'
-            ):
-                yield ProposedLink(document, start, end, text, label, tuple(parse_json(ids)), *values)
+            query = f'SELECT {_LINK_COLUMNS} FROM links ORDER BY document, start, "end", label'
+            for document, start, end, text, label, ids, *values in self._rows(db, query, _LINK_TYPES):
+                yield ProposedLink(document, start, end, text, label, self._ids(ids), *values)
 
     def corpora(self) -> dict[str, list[str]]:
         """Return the corpora that each document is in, by its key."""
@@ -208,8 +213,10 @@ class CorrectionsFile:
     def secret(self) -> str:
         """A random text that only readers of the file know. It protects the page for reviews."""
         with self._reading() as db:
-            (value,) = db.execute("SELECT value FROM secret").fetchone()
-        return str(value)
+            secrets_found = list(self._rows(db, "SELECT value FROM secret", [str]))
+        if len(secrets_found) != 1 or len(secrets_found[0][0]) < _SECRET_BYTES:
+            raise self._damaged("its secret is missing")
+        return str(secrets_found[0][0])
 
     @property
     def fingerprint(self) -> str:
@@ -227,17 +234,42 @@ class CorrectionsFile:
     def _corpora(self) -> list[tuple[str, str]]:
         """Return the pairs of a document and a corpus that it is in."""
         with self._reading() as db:
-            return db.execute("SELECT document, corpus FROM corpora ORDER BY document, corpus").fetchall()
+            return list(self._rows(db, "SELECT document, corpus FROM corpora ORDER BY document, corpus", [str, str]))
 
     def _correction(self, values: Sequence[object]) -> Correction:
         fields = dict(zip(Correction._fields, values, strict=True))
+        found = Correction(**{**fields, "concept_ids": self._ids(str(fields["concept_ids"]))})  # type: ignore[arg-type]
         try:
-            ids = parse_json(str(fields["concept_ids"]))
-            found = Correction(**{**fields, "concept_ids": tuple(map(str, ids))})  # type: ignore[arg-type]
             found.check()
-        except (SapbertError, TypeError, ValueError) as error:
-            raise SapbertError(Errors.E372.format(path=self.path, reason=error)) from error
+        except SapbertError as error:
+            raise self._damaged(error) from error
         return found
+
+    def _ids(self, raw: str) -> tuple[str, ...]:
+        """Return the ids of a JSON list."""
+        try:
+            ids = parse_json(raw)
+        except ValueError as error:
+            raise self._damaged(error) from error
+        if not isinstance(ids, list) or not all(isinstance(one, str) for one in ids):
+            raise self._damaged("concept ids are no list of texts")
+        return tuple(ids)
+
+    def _rows(
+        self, db: sqlite3.Connection, query: str, types: Sequence[type | tuple[type, ...]], *values: str
+    ) -> Iterator[Any]:
+        """Yield the rows of a query. SQLite keeps values of any type in any column, so their types are checked.
+
+        Raises:
+            SapbertError: E372 a value has another type.
+        """
+        for row in db.execute(query, values):
+            if not all(map(isinstance, row, types)):
+                raise self._damaged("a value has the wrong type")
+            yield row
+
+    def _damaged(self, reason: object) -> SapbertError:
+        return SapbertError(Errors.E372.format(path=self.path, reason=reason))
 
     # --- the file
 
@@ -268,7 +300,7 @@ class CorrectionsFile:
                 db.execute("PRAGMA query_only = ON")
                 self._check(db)
                 yield db
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # a name in the schema, or a message about it
             reason = error if self.path.exists() else "there is no such file"
             raise SapbertError(Errors.E372.format(path=self.path, reason=reason)) from error
 

@@ -100,7 +100,7 @@ def read_settings(name: str) -> dict[str, Any]:
         if settings or not (pooling := _find(name, POOLING_FILE)):
             return settings
         return {"pooling": _pooling(_read_json(pooling, {}), _read_json(_find(name, MODULES_FILE), []))}
-    except (ValueError, TypeError, AttributeError, KeyError) as error:
+    except (ValueError, OverflowError, TypeError, AttributeError, KeyError) as error:
         raise SapbertError(Errors.E302.format(path=name, reason=error)) from error
 
 

@@ -45,7 +45,7 @@ class LexicalModel(NamedTuple):
         try:
             values = parse_json(path.read_text(encoding="utf-8"))
             weight, threshold = float(values["sparse_weight"]), float(values["threshold"])
-        except (OSError, ValueError, TypeError, KeyError) as error:
+        except (OSError, ValueError, OverflowError, TypeError, KeyError) as error:
             raise SapbertError(Errors.E306.format(path=path, reason=error)) from error
         if not (0 <= weight < math.inf and 0 <= threshold <= 1):
             raise SapbertError(Errors.E306.format(path=path, reason=f"sparse_weight {weight}, threshold {threshold}"))

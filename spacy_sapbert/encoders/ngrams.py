@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import Errors, SapbertError
-from ..files import parse_json
+from ..files import parse_json, read_array
 from ..text.characters import CODE_POINTS, MAX_SIZE, code_points, ngrams
 from ..text.hashing import hash64
 from ..text.normalize import TEXT_NORMALIZERS
@@ -27,6 +27,7 @@ SETTINGS_FILE = "ngrams.json"
 IDF_FILE = "idf.npy"
 TEXT_NORMALIZER = "biosyn+greek"
 NAMES_PER_CHUNK = 100_000
+_LEAST_IDF, _LARGEST_IDF = 1e-6, 1e6  # the logarithm of a share plus 1 is between; squares must not be 0 or infinite
 _SPACES = re.compile(r"\s\s+")
 
 
@@ -181,9 +182,9 @@ class NgramEncoder:
         """
         try:
             settings = parse_json((folder / SETTINGS_FILE).read_text())
-            idf = np.load(folder / IDF_FILE, allow_pickle=False)
-            if idf.dtype.kind != "f" or not np.isfinite(idf).all():
-                raise ValueError(f"{IDF_FILE} has values that are not numbers")
+            idf = np.array(read_array(folder / IDF_FILE))  # a copy, so that the file may be replaced
+            if idf.dtype.kind != "f" or not ((idf >= _LEAST_IDF) & (idf <= _LARGEST_IDF)).all():
+                raise ValueError(f"{IDF_FILE} has values that are no weights")
             if idf.shape != (len(settings["ngrams"]),):
                 raise ValueError(f"{IDF_FILE} does not belong to {SETTINGS_FILE}")
             if not all(isinstance(ngram, str) for ngram in settings["ngrams"]):
@@ -194,7 +195,7 @@ class NgramEncoder:
             return cls(settings["ngrams"], idf, (shortest, longest), settings["text_normalizer"])
         except SapbertError:
             raise
-        except (OSError, EOFError, ValueError, TypeError, KeyError) as error:
+        except (OSError, ValueError, TypeError, KeyError) as error:
             raise SapbertError(Errors.E306.format(path=folder, reason=error)) from error
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from ..errors import Errors, SapbertError
 from ..files import open_text, open_unpacked, without_gz
 from ..xml_elements import root_tag
-from .archives import files_in, is_archive
+from .archives import files_in, is_archive, translated
 
 STDIN = Path("-")
 PUBTATOR_TITLE = re.compile(r"[^|\t]+\|t\|(.*)", re.DOTALL)
@@ -139,12 +139,9 @@ def archive_format(path: Path) -> InputFormat:
     """
     for file in files_in(path, sorted({ending for endings in ARCHIVED.values() for ending in endings})):
         if file.content is not None:
-            is_json = file.name.lower().endswith(".json")
-            return (
-                InputFormat.bioc
-                if is_json or root_tag(file.content.read(_HEAD_SIZE)) == "collection"
-                else InputFormat.jats
-            )
+            with translated(path):
+                is_bioc = file.name.lower().endswith(".json") or root_tag(file.content.read(_HEAD_SIZE)) == "collection"
+            return InputFormat.bioc if is_bioc else InputFormat.jats
     return InputFormat.jats
 
 

@@ -227,8 +227,10 @@ def open_parquet(path: Path) -> ParquetFile:
     except ImportError as error:
         raise SapbertError(Errors.E136.format(path=in_unicode(str(path)), reason=error)) from error
     try:
-        return ParquetFile(path)
-    except ArrowException as error:
+        file = ParquetFile(path)
+        _ = file.schema_arrow.names  # pyarrow decodes the names of the columns only now
+        return file
+    except (ArrowException, UnicodeDecodeError) as error:
         raise SapbertError(Errors.E135.format(path=in_unicode(str(path)), reason=error)) from error
     except OSError as error:
         code = Errors.E120 if error.errno else Errors.E135  # pyarrow also raises OSError for damaged data
@@ -241,7 +243,7 @@ def _parquet_rows(source: DocumentSource, file: ParquetFile, names: Sequence[str
     try:
         for batch in file.iter_batches(batch_size=_ROWS, columns=list(names)):
             yield from batch.to_pylist()
-    except (ArrowException, OSError, UnicodeDecodeError) as error:
+    except (ArrowException, OSError, ValueError, OverflowError, LookupError) as error:  # such as impossible dates
         raise SapbertError(Errors.E135.format(path=source.file, reason=error)) from error
 
 

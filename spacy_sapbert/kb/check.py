@@ -90,7 +90,7 @@ def check_knowledge_base(kb: KnowledgeBase) -> dict[str, Any]:
             if not problems["file_damage"]["count"]:
                 problems |= _problems(kb, db)
                 remarks = _remarks(kb, db)
-    except sqlite3.DatabaseError as error:
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
         raise SapbertError(Errors.E102.format(path=kb.path, reason=error)) from error
     return {"kb": str(kb.path), "problems": _nonempty(problems), "remarks": _nonempty(remarks)}
 
@@ -119,7 +119,7 @@ def _rows(db: sqlite3.Connection, sql: str) -> Finding:
 def _file_damage(db: sqlite3.Connection) -> Finding:
     try:
         messages = [message for (message,) in db.execute("PRAGMA integrity_check")]
-    except sqlite3.DatabaseError as error:
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
         messages = [str(error)]
     return _finding(message for message in messages if message != "ok")
 

@@ -220,7 +220,7 @@ def compare(old: KnowledgeBase, new: KnowledgeBase) -> Iterator[KnowledgeBaseDif
             for kind, sql in _CHANGES.items():
                 connection.execute(f"CREATE TABLE main.{kind} AS {sql}")
             yield KnowledgeBaseDiff(connection, old, new)
-    except sqlite3.DatabaseError as error:
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
         raise SapbertError(Errors.E191.format(old=old.path, new=new.path, reason=error)) from error
 
 

@@ -15,14 +15,13 @@ import numpy as np
 
 from .._caching import drop_oldest
 from ..errors import Errors, SapbertError
-from ..files import cache_dir, parse_json, replacing
+from ..files import cache_dir, parse_json, read_array, replacing
 from ..kb.knowledge_base import KnowledgeBase
 from ..text.common_words import common_words
 from ..text.composites import composite_splits
 from ..text.languages import ENGLISH, LanguageRules, rules_of
 from ..text.languages.rules import connector_ends
 from ..text.words import MAX_ACRONYM, WordColumns, acronym_hash, is_acronym, word_columns, word_hashes, written_and_keys
-from ..vectors.stored import read_array
 
 logger = logging.getLogger(__name__)
 

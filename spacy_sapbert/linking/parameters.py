@@ -76,7 +76,7 @@ class LinkerParameters(NamedTuple):
             return cls()
         try:
             return cls(**parse_json(path.read_text(encoding="utf-8")))._checked()
-        except (ValueError, TypeError, AttributeError) as error:
+        except (ValueError, OverflowError, TypeError, AttributeError) as error:
             raise SapbertError(Errors.E306.format(path=path, reason=error)) from error
 
     def _checked(self) -> LinkerParameters:

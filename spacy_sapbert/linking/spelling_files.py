@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ..errors import Errors, SapbertError
-from ..files import open_text
+from ..files import open_text, parse_int
 from ..text.spelling import CorrectionList, Corrector, KnownWords, is_word
 
 CORRECTIONS_FILE = "corrections.txt"
@@ -68,6 +68,9 @@ def load_corrector(folder: Path) -> CorrectionList | KnownWords:
     path = folder / WORDS_FILE
     try:
         rows = (line.split("\t") for line in path.read_text(encoding="utf-8").splitlines())
-        return KnownWords({word: int(count) for word, count in rows})
+        counts = {word: parse_int(count) for word, count in rows}
+        if "" in counts:
+            raise ValueError("a line has no word")
+        return KnownWords(counts)
     except (OSError, ValueError) as error:
         raise SapbertError(Errors.E306.format(path=path, reason=error)) from error

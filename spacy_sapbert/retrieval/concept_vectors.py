@@ -16,9 +16,9 @@ import numpy as np
 from ..encoders.fork_safety import use_one_thread_after_fork
 from ..encoders.transformer import TransformerEncoder
 from ..errors import Errors, SapbertError
-from ..files import cache_dir, parse_json, replacing
+from ..files import cache_dir, parse_json, read_array, replacing
 from ..vectors.faiss_index import build_index, index_kind, read_index
-from ..vectors.stored import not_numbers, read_array
+from ..vectors.stored import not_numbers
 from .concept_set import ConceptSet
 from .concept_texts import concept_text, normal_name
 
@@ -85,7 +85,8 @@ class ConceptVectors:
             _, places = self._index.search(queries, min(REFINED * n, len(self.vectors)))
             return self._rescore(queries, places, n)
         scores, places = faiss.knn(queries, np.asarray(self.vectors), n, metric=faiss.METRIC_INNER_PRODUCT)
-        if places.min(initial=0) < 0:  # faiss never returns a vector that is not a number
+        # faiss never returns a vector that is not a number
+        if places.min(initial=0) < 0 or not np.isfinite(scores).all():
             raise not_numbers(self.folder)
         return scores, places
 
@@ -97,7 +98,7 @@ class ConceptVectors:
     def _rescore(self, queries: np.ndarray, places: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the best n of the concepts at `places`, which an index only estimated, as `nearest` does."""
         cosines = np.einsum("qd,qmd->qm", queries, self.vectors[places.clip(min=0)])
-        if np.isnan(cosines).any():
+        if not np.isfinite(cosines).all():
             raise not_numbers(self.folder)
         cosines[places < 0] = -np.inf
         best = np.argsort(-cosines, axis=1, kind="stable")[:, :n]

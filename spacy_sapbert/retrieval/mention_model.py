@@ -69,7 +69,10 @@ class MentionModel(NamedTuple):
         weights = tuple(map(float, data["weights"]))
         if len(weights) != len(FEATURES):
             raise ValueError("the number of weights is wrong")
-        return cls(weights, float(data["bias"]))
+        bias = float(data["bias"])
+        if not all(map(math.isfinite, (*weights, bias))):
+            raise ValueError("a weight is not finite")
+        return cls(weights, bias)
 
 
 def phrase_features(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -87,7 +88,10 @@ class SignalWeights(NamedTuple):
         weights, means = (tuple(map(float, data[name])) for name in ("weights", "means"))
         if not len(weights) == len(means) == sum(n for _, n in signals):
             raise ValueError("the numbers of weights and features differ")
-        return cls(signals, weights, means, float(data["bias"]), float(data["threshold"]))
+        bias, threshold = float(data["bias"]), float(data["threshold"])
+        if not all(map(math.isfinite, (*weights, *means, bias))) or math.isnan(threshold):
+            raise ValueError("a weight is not finite")
+        return cls(signals, weights, means, bias, threshold)
 
 
 def best_threshold(scores: np.ndarray, right: np.ndarray, missed: int) -> float:

@@ -220,12 +220,12 @@ def _load_fitted(retriever: Retriever, path: Path) -> None:
     try:
         fitted: dict[str, Any] = parse_json(path.read_text(encoding="utf-8"))
         counts, mention_model, weights = fitted["counts"], fitted.get("mention_model"), fitted["weights"]
-        retriever.counts = TrainingCounts(**counts) if counts else None
+        retriever.counts = TrainingCounts.from_json(counts) if counts else None
         retriever.mention_model = MentionModel.from_json(mention_model) if mention_model else None
         retriever.stored_weights = SignalWeights.from_json(weights) if weights else None
         if retriever.stored_weights:
             _check_weights(retriever.stored_weights)
-    except (OSError, ValueError, TypeError, KeyError) as error:
+    except (OSError, ValueError, OverflowError, TypeError, KeyError, AttributeError) as error:
         raise SapbertError(Errors.E306.format(path=path, reason=repr(error))) from error
 
 

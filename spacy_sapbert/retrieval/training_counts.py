@@ -188,6 +188,22 @@ class TrainingCounts:
         n = self.occurrences(text, own)
         return (self.log_odds(text, own), n > 0) if is_marked or n >= FEWEST else (0.0, False)
 
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> TrainingCounts:
+        """Make counts from JSON data.
+
+        Raises:
+            ValueError, TypeError, KeyError, AttributeError: The data is not what `as_json` gives.
+        """
+        words = data.get("words", ())
+        maps = [data["concepts"], data["texts"], data["marked"], *words]
+        if not all(type(count) is int and count >= 0 for counts in maps for count in counts.values()):
+            raise ValueError("a count is no whole number")
+        if not 0 <= data["share"] <= 1:
+            raise ValueError(f"the share of mentions is {data['share']}")
+        concepts, texts, marked = maps[:3]
+        return cls(concepts, texts, marked, float(data["share"]), words)
+
     def as_json(self) -> dict[str, Any]:
         """Return the counts as JSON has them."""
         maps = {name: dict(getattr(self, name)) for name in ("concepts", "texts", "marked")}

@@ -20,7 +20,7 @@ import numpy as np
 from ..assets import fingerprint_of
 from ..encoders.transformer import TransformerEncoder
 from ..errors import Errors, SapbertError
-from ..files import cache_dir, parse_json, replacing
+from ..files import cache_dir, parse_json, read_array, replacing
 from ..kb.knowledge_base import KnowledgeBase
 from ..text.hashing import hash64
 from ..text.normalize import TEXT_NORMALIZERS
@@ -34,7 +34,6 @@ from .stored import (
     HashTable,
     StoredVectors,
     compress,
-    read_array,
     stored_type,
 )
 
@@ -388,7 +387,7 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
             raise ValueError(f"{MANIFEST_FILE} has values of a wrong type")
         if not isinstance(manifest["longest"], float | int) or not math.isfinite(manifest["longest"]):
             raise ValueError("the length of the longest vector is no number")
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, OverflowError) as error:
         raise SapbertError(Errors.E306.format(path=folder, reason=error)) from error
     return manifest
 

@@ -15,7 +15,7 @@ from ..assets import AssetWriter, fingerprint_of
 from ..encoders.lexical_model import NGRAMS_FOLDER as NGRAMS
 from ..encoders.ngrams import NgramEncoder
 from ..errors import Errors, SapbertError
-from ..files import cache_dir, parse_json
+from ..files import cache_dir, parse_json, read_array
 from ..kb.knowledge_base import KnowledgeBase
 from ..shared import file_states, shared
 from .name_ngrams import NameNgrams, NgramQueries
@@ -30,7 +30,7 @@ from .postings_build import (
     identity,
     new_folder,
 )
-from .stored import not_numbers, read_array
+from .stored import not_numbers
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 TEXTS_PER_BATCH = 64
 TEXTS_TOGETHER = 256
+_KINDS = ("iu", "iu", "f", "iu", "iu", "iu")  # of numbers, of each array of `ARRAYS`
 
 Nearest = tuple[np.ndarray, np.ndarray]
 
@@ -121,7 +122,7 @@ class NgramIndex:
                 raise
             except (IndexError, ValueError, MemoryError) as error:  # rows or places that the arrays do not have
                 raise SapbertError(Errors.E306.format(path=self.folder, reason=error)) from error
-        if np.isnan(scores).any():
+        if not np.isfinite(scores).all():
             raise not_numbers(self.folder)
         return scores, rows
 
@@ -191,7 +192,7 @@ def _open_arrays(folder: Path, n_names: int) -> list[np.ndarray]:
     """Return `ARRAYS`, memory-mapped, after a check of their lengths."""
     try:
         arrays = [read_array(folder / f"{name}.npy") for name in ARRAYS]
-        if any(array.ndim != 1 or array.dtype.kind not in "iuf" for array in arrays):
+        if any(array.ndim != 1 or array.dtype.kind not in kinds for array, kinds in zip(arrays, _KINDS, strict=True)):
             raise ValueError("its arrays are no lists of numbers")
     except (OSError, ValueError) as error:
         raise SapbertError(Errors.E306.format(path=folder, reason=error)) from error

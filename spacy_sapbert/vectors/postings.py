@@ -220,7 +220,10 @@ class Postings:
         n_texts = int(grams.texts.max(initial=-1)) + 1
         starts = np.searchsorted(grams.texts, np.arange(n_texts + 1))
         texts = csr_matrix((self._weights(grams.counts), columns, starts), shape=(n_texts, len(places)))
-        return texts, self._rows[slices(firsts, counts)], np.concatenate([[0], np.cumsum(counts)])
+        rows = self._rows[slices(firsts, counts)]
+        if len(rows) and not 0 <= rows.min() <= rows.max() < self.n_names:  # scipy would use other memory
+            raise ValueError("a row is outside the vocabulary")
+        return texts, rows, np.concatenate([[0], np.cumsum(counts)])
 
     def _accumulate(self, grams: _Grams) -> _Scored:
         """Add up the weights of the 4-grams that each text shares with each name, for few texts."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import Errors, SapbertError
-from ..files import replacing
+from ..files import read_array, replacing
 from ..text.characters import slices
 
 VECTORS_FILE = "vectors.npy"
@@ -82,7 +82,7 @@ class StoredVectors:
             for first in range(start, end, ROWS_PER_CHUNK):
                 pairs = order[first : min(first + ROWS_PER_CHUNK, end)]
                 products[pairs] = self._inner(query, self._array[rows[pairs]])
-        if np.isnan(products).any():
+        if not np.isfinite(products).all():
             raise not_numbers(self._folder)
         return products
 
@@ -118,7 +118,7 @@ class StoredVectors:
         for start in range(0, n_rows, ROWS_PER_SEARCH):
             part = slice(start, start + ROWS_PER_SEARCH)
             similarities = self.similarities(queries, part if rows is None else rows[part])
-            if np.isnan(similarities).any():
+            if not np.isfinite(similarities).all():
                 raise not_numbers(self._folder)
             scores, places = _highest(similarities, n)
             places = places + start if rows is None else rows[part][places]
@@ -260,6 +260,8 @@ class HashTable:
         """Return all rows of each hash, as pairs of its index and a row, int64, sorted by index."""
         firsts = np.searchsorted(self._hashes, hashes)
         counts = np.searchsorted(self._hashes, hashes, side="right") - firsts
+        if counts.min(initial=0) < 0:
+            raise SapbertError(Errors.E306.format(path=self._folder, reason=f"{HASHES_FILE} is not sorted"))
         return np.repeat(np.arange(len(hashes)), counts), self._checked(self._rows[slices(firsts, counts)])
 
     def _checked(self, rows: np.ndarray) -> np.ndarray:
@@ -295,18 +297,3 @@ class HashTable:
 def not_numbers(folder: Path | None) -> SapbertError:
     """Return the error for vectors that are not numbers, of which no neighbors can be found."""
     return SapbertError(Errors.E306.format(path=folder, reason="it has vectors that are not numbers"))
-
-
-def read_array(path: Path) -> np.ndarray:
-    """Open an array, memory-mapped.
-
-    Raises:
-        OSError: The file is missing.
-        ValueError: It is damaged.
-    """
-    try:
-        return np.load(path, mmap_mode="r", allow_pickle=False).view(np.ndarray)  # without the cost of np.memmap
-    except EOFError as error:
-        raise ValueError(f"{path.name} is empty") from error
-    except (OverflowError, TypeError, SyntaxError, RecursionError, MemoryError) as error:
-        raise ValueError(f"{path.name} has a damaged header") from error

@@ -155,6 +155,8 @@ def test_answers_are_kept_without_the_key(ncbi, monkeypatch, tmp_path):
         (200, '{"error": "API rate limit exceeded"}'),
         (200, '{"esearchresult": {"ERROR": "Search Backend failed"}}'),
         (200, '{"esearchresult": {"idlist": [1]}}'),
+        (200, '{"esearchresult": {"idlist": ["\\ud800"]}}'),
+        (200, '{"esearchresult": {"idlist": ["1&db=other"]}}'),
         (200, "[]"),
     ],
 )

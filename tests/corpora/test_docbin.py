@@ -132,6 +132,7 @@ def other_tokens(content):
         with_user_data(gold_mentions=[[-5, 3, "Renal", "Disease", ["D1"], []]]),
         with_user_data(gold_mentions=[["a", "b", "Renal", "Disease", ["D1"], []]]),
         with_user_data(gold_mentions=[[0, 5, 7, "Disease", ["D1"], []]]),
+        with_user_data(gold_mentions=[[0, 5, "other", "Disease", ["D1"], []]]),
         with_user_data(gold_mentions=[[0, 5, "Renal", "Disease", [7], []]]),
         with_user_data(gold_mentions=[[0, 5, "Renal", "Disease", ["D1"], [], [[0, 500]]]]),
         with_user_data(gold_mentions=[[0, 5, "Renal", "Disease", ["D1"], [], [7]]]),

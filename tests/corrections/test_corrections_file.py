@@ -147,6 +147,54 @@ def test_values_that_were_changed(file, column):
         file.corrections()
 
 
+def read_all(file):
+    list(file.documents())
+    list(file.links())
+    return file.state, file.secret, file.fingerprint, len(file.decisions())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE corrections SET concept_ids = '{}'",
+        "UPDATE corrections SET concept_ids = '[7]'",
+        "UPDATE corrections SET concept_ids = '[[[['",
+        "UPDATE corrections SET text = x'ff'",
+        "UPDATE corrections SET start = 'flu'",
+        "UPDATE corrections SET author = x'37'",
+        "UPDATE documents SET text = x'00'",
+        "UPDATE documents SET key = x'37'",
+        "UPDATE corpora SET corpus = x'37'",
+        "UPDATE links SET concept_ids = '{'",
+        "UPDATE links SET concept_ids = x'ff'",
+        "UPDATE links SET start = 'flu'",
+        "UPDATE links SET score = 'high'",
+        "DELETE FROM secret",
+        "UPDATE secret SET value = ''",
+        "UPDATE secret SET value = x'37'",
+        "INSERT INTO secret VALUES ('a second one, which is long')",
+    ],
+)
+def test_values_of_a_wrong_type(file, change):
+    file.add_documents([("1", TEXT)], "notes")
+    file.set_links([KEY], [ProposedLink(KEY, 0, 4, "cold", "Disease", ("D1",), 0.25, 0.5)])
+    file.add([COLD])
+    read_all(file)
+    with sqlite3.connect(file.path) as db:
+        db.execute(change)
+    with pytest.raises(SapbertError, match=r"E372.*c\.db"):
+        read_all(CorrectionsFile(file.path))
+
+
+def test_a_schema_that_is_no_text(file):
+    with sqlite3.connect(file.path) as db:
+        db.execute("CREATE TABLE naive (a)")
+    content = file.path.read_bytes()
+    file.path.write_bytes(content.replace(b"naive", b"na\xefve"))
+    with pytest.raises(SapbertError, match="E372"):
+        CorrectionsFile(file.path)
+
+
 def test_a_file_that_is_cut_off(file):
     file.add([COLD._replace(comment="x" * 9000)])
     content = file.path.read_bytes()

@@ -111,6 +111,14 @@ def test_settings_of_something_else(encoder, tmp_path, text):
         NgramEncoder.load(tmp_path)
 
 
+@pytest.mark.parametrize("weight", [0, -1, 1e-40, 1e30, np.inf, np.nan])
+def test_weights_whose_vectors_would_be_no_numbers(encoder, tmp_path, weight):
+    encoder.save(tmp_path)
+    np.save(tmp_path / IDF_FILE, np.full_like(encoder.idf, weight))
+    with pytest.raises(SapbertError, match=r"E306.*no weights"):
+        NgramEncoder.load(tmp_path)
+
+
 @pytest.mark.parametrize("ngram_range", [(0, 1), (2, 1), (1, 4), (4, 4)])
 def test_lengths_that_are_not_possible(encoder, ngram_range):
     with pytest.raises(SapbertError, match=rf"E307.*of {ngram_range[0]} to {ngram_range[1]} characters"):

@@ -270,6 +270,11 @@ def test_articles_before_the_damage_are_read(tmp_path, problems, name, cut, code
     assert found == [f"PMC{number}" for number in range(len(found))]
 
 
+def test_an_archive_that_ends_in_its_first_file_is_told(read):
+    with pytest.raises(SapbertError, match=r"\[E580\]"):
+        read("a.tar", archive_of(NUMBERS[0], mode="w")[:600])
+
+
 def test_what_is_no_archive_is_told(read):
     with pytest.raises(SapbertError, match=r"\[E580\]"):
         read("a.tar", b"text " * 1000)

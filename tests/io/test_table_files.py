@@ -228,6 +228,27 @@ def test_a_damaged_parquet_file_is_told(read, write_parquet, tmp_path):
         read("a.parquet")
 
 
+def test_names_of_columns_that_are_no_text_are_told(read, write_parquet, tmp_path):
+    path = tmp_path / write_parquet({"text": ["flu"], "naive": [1]})
+    path.write_bytes(path.read_bytes().replace(b"naive", b"na\xefve"))
+    with pytest.raises(SapbertError, match=r"\[E135\]"):
+        read("a.parquet")
+
+
+@pytest.mark.parametrize(
+    ("type", "value"),
+    [("timestamp[s]", 2**40), ("duration[s]", 2**62), ("date32[day]", 2**30), ("time64[us]", 2**62)],
+)
+def test_impossible_dates_and_times_are_told(read, tmp_path, type, value):
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    when = pa.array([value], pa.type_for_alias(type))
+    parquet.write_table(pa.table({"text": ["flu"], "when": when}), tmp_path / "a.parquet")
+    with pytest.raises(SapbertError, match=r"\[E135\]"):
+        read("a.parquet")
+
+
 def test_without_pyarrow_the_extra_is_named(read, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
     with pytest.raises(SapbertError, match=r"\[E136\] .*pip install 'spacy-sapbert\[parquet\]'"):

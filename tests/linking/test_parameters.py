@@ -27,6 +27,7 @@ def test_nothing_was_fitted_where_nothing_was_saved(tmp_path):
         '{"annotated": {"D1": 0}}',
         '{"prior_weight": -1}',
         '{"prior_weight": NaN}',
+        '{"sparse_weight": 1%s}' % ("0" * 400),
     ],
 )
 def test_a_damaged_file_is_told(tmp_path, text):

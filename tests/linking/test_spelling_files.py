@@ -88,7 +88,7 @@ def test_any_words_survive(names):
         assert load_corrector(Path(folder)).counts == known.counts
 
 
-@pytest.mark.parametrize("content", [None, "breast", "breast\tmany\n", "breast\t1\t2\n"])
+@pytest.mark.parametrize("content", [None, "breast", "breast\tmany\n", "breast\t1\t2\n", "\t7\n", "a\t٣\n"])
 def test_damaged_words(tmp_path, content):
     if content is not None:
         (tmp_path / WORDS_FILE).write_text(content)

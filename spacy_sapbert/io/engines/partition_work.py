@@ -88,8 +88,10 @@ class PartitionWork:
         if not self.output.begin_try(partition.name):
             return PartitionResult(partition.name, Counter(), problem=f"its process ended at each of {TRIES} tries")
         reports = StringIO()
+        # a text in brackets is no markup
+        console = Console(file=reports, markup=False, emoji=False, highlight=False, soft_wrap=True)
         try:
-            counts = self._write(partition, Problems(Console(file=reports, soft_wrap=True), strict=self.strict))
+            counts = self._write(partition, Problems(console, strict=self.strict))
             problem = ""
         except SapbertError as error:
             if not str(error).startswith(MAY_WORK_LATER):

@@ -232,10 +232,10 @@ def _rows(
         places = [header.index(column) for column in table.columns]
         for number, line in enumerate(lines, start=2):
             try:
-                row = dict(zip(header, _cells(line, context.encoding, len(header)), strict=True))
+                cells = _cells(line, context.encoding, len(header))
+                row = dict(zip(header, cells, strict=True))
                 if table.only and _number(row[table.only[0]], table.only[0]) not in table.only[1]:
                     continue
-                cells = list(row.values())
                 values = [cells[at] if header[at] in _TEXTS else _number(cells[at], header[at]) for at in places]
                 # members of reference sets have UUIDs
                 row_id = row["id"] if file.table.startswith("cRefset") else _number(row["id"], "id")

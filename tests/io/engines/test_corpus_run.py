@@ -74,6 +74,20 @@ def test_a_rerun_does_only_what_is_missing_or_was_made_with_something_else(link_
     assert link_all(max_characters=500, shown={"corrections": "x"})[0] == NAMES
 
 
+def test_a_report_of_a_broken_record_shows_its_brackets(link_all, corpus):
+    (corpus / "0.jsonl").write_text('{"[/b]": ":smile:"}\n')
+    found = {}
+
+    def run(work, partitions):
+        for result in map(work, partitions):
+            found[result.name] = result
+            yield result
+
+    link_all(run)
+    assert not found["0.jsonl"].problem
+    assert "the keys are: '[/b]'" in found["0.jsonl"].reports[0]
+
+
 def test_broken_records_are_counted_also_by_a_rerun(link_all, corpus):
     with (corpus / "0.jsonl").open("a") as file:
         file.write("broken\n")
