@@ -42,7 +42,8 @@ test-lowest:
 test-newest:
 	$(MAKE) test VENV=.venv-newest CONSTRAINTS= PYTHON="$(PYTHON)"
 
-# the wheel is built from the sdist
+# The wheel is built from the sdist. With the time of the commit, the same files always give the same bytes.
+dist: export SOURCE_DATE_EPOCH = $(shell git log -1 --format=%ct)
 dist: $(VENV)/ready
 	rm -rf build dist *.egg-info
 	$(BIN)/python -m build --quiet
@@ -61,6 +62,11 @@ wheel-installed: $(VENV)/ready
 	git ls-files -z --cached --others --exclude-standard . ':!spacy_sapbert' | tar --null -T - -c | tar -x -C build/tests
 
 SITE_PACKAGES = import sysconfig; print(sysconfig.get_path('purelib'))
+
+# the tools are in an environment of their own, since nothing else needs them
+release-check: export SOURCE_DATE_EPOCH = $(shell git log -1 --format=%ct)
+release-check: dist .venv-release/ready
+	.venv-release/bin/python scripts/release_check.py $(VENV)
 
 trial: $(VENV)/ready
 	$(BIN)/python scripts/trial.py
@@ -86,4 +92,10 @@ $(VENV)/ready: pyproject.toml $(CONSTRAINTS)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet $(CONSTRAINTS:%=-c %) torch
 	$(BIN)/python -m pip install --quiet $(CONSTRAINTS:%=-c %) -e ".[dev]"
+	touch $@
+
+.venv-release/ready: pyproject.toml
+	$(PYTHON) -m venv .venv-release
+	.venv-release/bin/python -m pip install --quiet --upgrade "pip>=25.1"
+	.venv-release/bin/python -m pip install --quiet --group release
 	touch $@
