@@ -141,6 +141,7 @@ def _flatten(optimizer: torch.optim.Optimizer) -> dict[str, torch.Tensor]:
         f"{number}.{name}": torch.as_tensor(value).detach().cpu().contiguous()
         for number, values in state.items()
         for name, value in values.items()
+        if value is not None  # SGD of torch 2.3 has a momentum that is None
     }
 
 
