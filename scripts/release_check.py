@@ -66,7 +66,10 @@ def run(*command: object, cwd: Path = ROOT) -> None:
 def copy_of_the_repository(target: Path) -> None:
     """Copy the files under version control, and the new ones. They get other rights and the time of now."""
     listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, check=True
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
     )
     for name in filter(None, listed.stdout.decode().split("\0")):
         path = target / name
