@@ -4,7 +4,7 @@
 
 ENVIRONMENT is a virtual environment with the package and its requirements, such as `.venv`.
 
-1. They are built once more, from a copy of the repository that has other times and other rights. The bytes must be equal.
+1. They are built once more, from a copy of the repository with other times and other rights. The bytes must be equal.
 2. `twine check`, `check-wheel-contents` and `pyroma` must find nothing.
 3. `build/spacy_sapbert.cdx.json` gets the requirements with versions and licenses (CycloneDX).
 4. The licenses of what the wheel holds are shown.

@@ -1,4 +1,4 @@
-"""What a release needs: lowest versions, declared requirements, licenses of requirements, and formats of saved files."""
+"""What a release needs: lowest versions, declared requirements and their licenses, and formats of saved files."""
 
 import ast
 import importlib.util
@@ -18,7 +18,7 @@ WITH_OTHERS = {
     *("starlette", "h11", "markupsafe", "huggingface_hub", "urllib3", "grpc"),
 }
 NAMES = {
-    **{"faiss": "faiss-cpu", "sklearn": "scikit-learn", "adapters": "adapters", "pyarrow": "pyarrow"},
+    "faiss": "faiss-cpu", "sklearn": "scikit-learn", "adapters": "adapters", "pyarrow": "pyarrow",
     "prometheus_client": "prometheus-client",
 }
 
