@@ -18,7 +18,10 @@ WITH_OTHERS = {
     *("starlette", "h11", "markupsafe", "huggingface_hub", "urllib3", "grpc"),
 }
 NAMES = {
-    "faiss": "faiss-cpu", "sklearn": "scikit-learn", "adapters": "adapters", "pyarrow": "pyarrow",
+    "faiss": "faiss-cpu",
+    "sklearn": "scikit-learn",
+    "adapters": "adapters",
+    "pyarrow": "pyarrow",
     "prometheus_client": "prometheus-client",
 }
 
