@@ -7,7 +7,7 @@
 # Without a pipeline, the container serves that of `spacy-sapbert demo`.
 FROM python:3.11-slim AS build
 WORKDIR /source
-COPY pyproject.toml setup.py MANIFEST.in README.md CHANGELOG.md CONTRIBUTING.md LICENSE ./
+COPY pyproject.toml setup.py MANIFEST.in README.md CHANGELOG.md CONTRIBUTING.md LICENSE THIRD_PARTY.md ./
 COPY configs configs
 COPY spacy_sapbert spacy_sapbert
 RUN pip wheel --no-cache-dir --no-deps --wheel-dir /wheels .

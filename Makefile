@@ -1,7 +1,10 @@
 # `make demo` and `make test` need Python 3.10 to 3.13, git and make; everything else is installed into .venv.
 PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3.10 python3; do \
 	$$python -c 'import sys; sys.exit(not (3, 10) <= sys.version_info < (3, 14))' 2>/dev/null && echo $$python && break; done)
-BIN = .venv/bin
+# what is installed where: see test-lowest and test-newest
+VENV = .venv
+CONSTRAINTS = constraints.txt
+BIN = $(VENV)/bin
 
 # What is tested are the sources, or, with WHEEL=FILE, that wheel: installed in a place of its own, by tests that run in a
 # copy of the repository without the package, so that nothing else can be imported.
@@ -15,24 +18,34 @@ OLD_CPU = ATEN_CPU_CAPABILITY=default ONEDNN_MAX_CPU_ISA=SSE41 MKL_CBWR=COMPATIB
 NEW_CPU = ONEDNN_MAX_CPU_ISA=DEFAULT OPENBLAS_CORETYPE=Haswell
 ROUGH = DNNL_DEFAULT_FPMATH_MODE=BF16 ONEDNN_DEFAULT_FPMATH_MODE=BF16
 
-.PHONY: demo test test-all test-dist dist wheel-installed trial kill lint docs screenshot clean
-.PHONY: demo test fuzz test-all test-dist dist wheel-installed trial lint docs screenshot clean
+.PHONY: demo test test-all test-lowest test-newest test-dist dist wheel-installed trial fuzz kill lint docs release-check \
+	screenshot clean
 
-demo: .venv/ready
+demo: $(VENV)/ready
 	$(BIN)/spacy-sapbert demo --output demo.html
 
-test: .venv/ready $(if $(WHEEL),wheel-installed)
+test: $(VENV)/ready $(if $(WHEEL),wheel-installed)
 	$(PYTEST)
 
 test-all: export HYPOTHESIS_EXAMPLES = new
-test-all: .venv/ready $(if $(WHEEL),wheel-installed)
+test-all: $(VENV)/ready $(if $(WHEEL),wheel-installed)
 	$(PYTEST) -m "slow or not slow"
 	export $(OLD_CPU) && $(PYTEST)
 	export $(NEW_CPU) && $(PYTEST)
 	export $(NEW_CPU) $(ROUGH) && $(PYTEST)
 
-# the wheel is built from the sdist
-dist: .venv/ready
+# With the lowest versions that pyproject.toml allows, and with the newest. constraints.txt is between them. The lowest
+# ones have no files for a later Python.
+test-lowest: PYTHON = python3.10
+test-lowest:
+	$(MAKE) test VENV=.venv-lowest CONSTRAINTS=constraints-lowest.txt PYTHON="$(PYTHON)"
+
+test-newest:
+	$(MAKE) test VENV=.venv-newest CONSTRAINTS= PYTHON="$(PYTHON)"
+
+# The wheel is built from the sdist. With the time of the commit, the same files always give the same bytes.
+dist: export SOURCE_DATE_EPOCH = $(shell git log -1 --format=%ct)
+dist: $(VENV)/ready
 	rm -rf build dist *.egg-info
 	$(BIN)/python -m build --quiet
 
@@ -41,7 +54,7 @@ test-dist: dist
 
 # The .pth file makes the requirements in .venv importable, but not the sources: Python does not look for further .pth
 # files there, such as that of an editable package.
-wheel-installed: .venv/ready
+wheel-installed: $(VENV)/ready
 	rm -rf build/venv build/tests
 	$(BIN)/python -m venv --without-pip build/venv
 	$(BIN)/python -m pip --python build/venv/bin/python install --quiet --no-deps "$(WHEEL)"
@@ -66,24 +79,39 @@ kill: .venv/ready
 	nice $(BIN)/python scripts/kill.py $(if $(KILLS),--kills $(KILLS)) $(if $(TARGETS),--targets "$(TARGETS)")
 
 lint: .venv/ready
+# the tools are in an environment of their own, since nothing else needs them
+release-check: export SOURCE_DATE_EPOCH = $(shell git log -1 --format=%ct)
+release-check: dist .venv-release/ready
+	.venv-release/bin/python scripts/release_check.py $(VENV)
+
+trial: $(VENV)/ready
+	$(BIN)/python scripts/trial.py
+
+lint: $(VENV)/ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-docs: .venv/ready
+docs: $(VENV)/ready
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 # needs Debian's packages chromium and chromium-driver
-screenshot: .venv/ready
+screenshot: $(VENV)/ready
 	$(BIN)/python scripts/screenshot.py docs/screens
 
 clean:
-	rm -rf .venv build dist site *.egg-info
+	rm -rf .venv .venv-* build dist site *.egg-info
 
 # torch goes first and alone: asked for by another package, pip would take its newest build
-.venv/ready: pyproject.toml constraints.txt
+$(VENV)/ready: pyproject.toml $(CONSTRAINTS)
 	@test -n "$(PYTHON)" || { echo "No Python 3.10, 3.11, 3.12 or 3.13 found. Install one, or say make PYTHON=/path/to/python."; exit 1; }
-	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet -c constraints.txt torch
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[dev]"
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet $(CONSTRAINTS:%=-c %) torch
+	$(BIN)/python -m pip install --quiet $(CONSTRAINTS:%=-c %) -e ".[dev]"
+	touch $@
+
+.venv-release/ready: pyproject.toml
+	$(PYTHON) -m venv .venv-release
+	.venv-release/bin/python -m pip install --quiet --upgrade "pip>=25.1"
+	.venv-release/bin/python -m pip install --quiet --group release
 	touch $@

@@ -27,6 +27,7 @@ PAGES = {
     "PROJECT.md": "project.md",
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing.md",
+    "SECURITY.md": "security.md",
 }
 NOTEBOOK = "tutorial.ipynb"
 LINK = re.compile(r"(?<=\]\()(?!https?:|mailto:|#)([^)#\s]+)(?=[)#])")

@@ -1,11 +1,13 @@
 """Every message a user can meet: a code, the cause, the remedy.
 
 E1xx vocabularies (E133 to E139 inputs of `link`), E2xx corpora, E3xx encoders and indexes, E4xx components,
-E5xx command line and evaluation (E585 to E589 damaged inputs), E60x and E61x augmentation, E63x and E64x concepts of
-documents.
+E5xx command line and evaluation (E585 to E589 damaged inputs), E600 files of newer versions, E60x and E61x
+augmentation, E63x and E64x concepts of documents.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 DOCS = "https://spacy-sapbert.github.io/spacy-sapbert"
 
@@ -855,6 +857,11 @@ class Errors:
         "spacy-transformers before the concept_retriever. If the transformer is frozen in training, add it to the "
         "annotating components."
     )
+    # files of newer versions
+    E600 = (
+        "[E600] {path} has format {found}, but this version of spacy-sapbert reads formats up to {wanted}. Install a "
+        "newer version of spacy-sapbert."
+    )
     # augmentation
     E601 = (
         "[E601] There are no documents to search. Give files or folders with --documents, or use --eutils, but not "
@@ -961,3 +968,18 @@ class Warnings:
         "[W557] The pipeline found no mention in any of the {n} documents. Its components are: {components}. Add one "
         "that finds mentions, or measure the linker alone with --gold-mentions."
     )
+
+
+def check_not_newer(path: Any, found: Any, known: int) -> None:
+    """Check that no newer version wrote a file. An older format, or a number that is none, is left to the caller.
+
+    Args:
+        path: The file, for the message.
+        found: The number of its format.
+        known: The newest format that this version reads.
+
+    Raises:
+        SapbertError: E600 a newer version wrote it.
+    """
+    if type(found) is int and found > known:
+        raise SapbertError(Errors.E600.format(path=path, found=found, wanted=known))

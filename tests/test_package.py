@@ -29,6 +29,33 @@ for name in sys.argv[1:]:
 print(json.dumps([alone, added[0], added[-1]]))
 """
 
+# the lines of the README with n-grams alone, where none of the large libraries is installed
+WITHOUT = """
+import importlib.metadata as metadata, json, sys
+
+BLOCKED = set(sys.argv[1:])
+
+class Blocker:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in BLOCKED:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+all_points = metadata.Distribution.entry_points.fget
+metadata.Distribution.entry_points = property(
+    lambda self: metadata.EntryPoints(
+        point for point in all_points(self) if point.value.partition(":")[0].partition(".")[0] not in BLOCKED
+    )
+)
+sys.meta_path.insert(0, Blocker())
+import spacy
+nlp = spacy.blank("en")
+for name in ("abbreviation_resolver", "concept_matcher", "composite_splitter"):
+    nlp.add_pipe(name)
+nlp.add_pipe("sapbert_linker", config={"encoder": "none"})
+doc = nlp("Women with breast and ovarian cancer and chronic kidney disease (CKD).")
+print(json.dumps([[ent.text, ent.kb_id_] for ent in doc.ents]))
+"""
+
 
 def our_entry_points():
     return list(distribution("spacy-sapbert").entry_points)
@@ -45,6 +72,17 @@ def test_imports_are_light():
     assert set(modules) <= set(added)
     assert first in added_first
     assert "sqlite3" not in added_first  # what needs no vocabulary opens none
+
+
+def test_n_grams_alone_need_no_large_library():
+    blocked = [*(HEAVY - {"scipy"}), "tokenizers", "safetensors", "huggingface_hub"]
+    result = subprocess.run([sys.executable, "-c", WITHOUT, *blocked], capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    assert json.loads(result.stdout.splitlines()[-1]) == [
+        ["breast and ovarian cancer", "D001943|D010051"],
+        ["chronic kidney disease", "D051436"],
+        ["CKD", "D051436"],
+    ]
 
 
 @pytest.mark.parametrize("point", our_entry_points(), ids=lambda point: f"{point.group}:{point.name}")

@@ -117,8 +117,9 @@ def test_the_sdist_holds_what_the_wheel_is_made_of(in_sdist, in_wheel):
     }
     others -= {"PKG-INFO", "setup.cfg"} | configs(in_sdist)
     assert others == {
-        "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "MANIFEST.in", "README.md", "pyproject.toml", "setup.py"
-    }  # fmt: skip
+        *("CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "MANIFEST.in", "README.md", "SECURITY.md", "THIRD_PARTY.md"),
+        *("pyproject.toml", "setup.py"),
+    }
 
 
 def test_the_metadata_is_valid(in_wheel, in_sdist):
@@ -127,7 +128,7 @@ def test_the_metadata_is_valid(in_wheel, in_sdist):
     metadata = Metadata.from_email(in_wheel[f"{info}/METADATA"], validate=True)
     assert (metadata.name, str(metadata.version)) == ("spacy-sapbert", spacy_sapbert.__version__)
     assert metadata.license_expression == "MIT AND Apache-2.0"
-    assert metadata.license_files == ["LICENSE", "spacy_sapbert/starter/encoder/LICENSE"]
+    assert metadata.license_files == ["LICENSE", "THIRD_PARTY.md", "spacy_sapbert/starter/encoder/LICENSE"]
     for name in metadata.license_files:
         assert in_wheel[f"{info}/licenses/{name}"] == in_sdist[name]
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
+from .. import __version__
 from ..errors import Errors, SapbertError
 from ..files import open_output, open_text
 from ..training.triple_files import HEADINGS, Triple, as_line
@@ -67,6 +68,7 @@ def mine(
     )
     shared = shared_names_path(pairs) if shared_names_path(pairs).is_file() else None
     run = {
+        "version": __version__,
         "pairs": [_hash(path) for path in (pairs, shared) if path],
         "kb": knowledge_base.fingerprint,
         "encoder": opened.fingerprint,

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..assets import ASSETS_FOLDER
-from ..errors import Errors, SapbertError
+from ..errors import Errors, SapbertError, check_not_newer
 from ..files import parse_json, replace_folder, replaced_folder, temporary_folder
 from ..text.normalize import TEXT_NORMALIZERS
 from .adapter import has_adapter, load_adapter, save_adapter
@@ -29,6 +29,7 @@ ENCODER_ASSET = "encoder"
 """The kind of an encoder among the assets of a component."""
 
 SETTINGS_FILE = "spacy_sapbert.json"
+FORMAT = 1  # of this file, and of the files of ours that it names; 1 if the file has no number
 CONFIG_FILE = "config.json"
 MODULES_FILE = "modules.json"
 POOLING_FILE = "1_Pooling/config.json"
@@ -83,10 +84,11 @@ def read_settings(name: str) -> dict[str, Any]:
         The settings that the files contain. Empty if they contain none, or do not exist.
 
     Raises:
-        SapbertError: E302 a file is invalid.
+        SapbertError: E302 a file is invalid, E600 a newer version wrote it.
     """
     try:
         settings: dict[str, Any] = _read_json(_find(name, SETTINGS_FILE), {})
+        check_not_newer(name, settings.pop("format", FORMAT), FORMAT)
         wrong = {
             "max_length": settings.get("max_length", 1) < 1,
             "adapter": settings.get("adapter", ADAPTER_FOLDER) != ADAPTER_FOLDER,
@@ -100,6 +102,8 @@ def read_settings(name: str) -> dict[str, Any]:
         if settings or not (pooling := _find(name, POOLING_FILE)):
             return settings
         return {"pooling": _pooling(_read_json(pooling, {}), _read_json(_find(name, MODULES_FILE), []))}
+    except SapbertError:
+        raise
     except (ValueError, OverflowError, TypeError, AttributeError, KeyError) as error:
         raise SapbertError(Errors.E302.format(path=name, reason=error)) from error
 
@@ -290,7 +294,7 @@ def write_folder(
         if lexical_model:
             lexical_model.save(new)
             parts["ngrams"] = NGRAMS_FOLDER
-        _write_json(new / SETTINGS_FILE, {**settings, **parts})
+        _write_json(new / SETTINGS_FILE, {"format": FORMAT, **settings, **parts})
         for name, content in licences.items():
             (new / name).write_bytes(content)
         _write_for_sentence_transformers(new, model, settings)

@@ -193,7 +193,11 @@ class Journal:
             self._write(identity._asdict())
             return
         with self._lines.open("rb") as file:
-            before = Identity(**parse_json(file.readline()))
+            try:
+                before = Identity(**parse_json(file.readline()))
+            except TypeError as error:
+                difference = "another version of spacy-sapbert wrote it"
+                raise OtherRun(Errors.E563.format(path=self.path, differences=difference)) from error
         differences = before.differences(Identity(**json.loads(json.dumps(identity._asdict()))))
         if differences:
             raise OtherRun(Errors.E563.format(path=self.path, differences="; ".join(differences)))

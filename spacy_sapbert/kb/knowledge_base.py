@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import Errors, SapbertError
+from ..errors import Errors, SapbertError, check_not_newer
 from ..files import parse_json
 from ..types import Concept, Name
 from .arrays import IDS, MAP, TIE_RANKS
@@ -640,6 +640,7 @@ class KnowledgeBase:
         if ("table", "meta") not in found:
             raise damaged(self.path, schema_problem(found))
         if (version := self.meta.get("format")) != FORMAT:
+            check_not_newer(self.path, version, FORMAT)
             raise SapbertError(Errors.E103.format(path=self.path, found=version, wanted=FORMAT))
         if problem := schema_problem(found):
             raise damaged(self.path, problem)

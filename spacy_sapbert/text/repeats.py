@@ -68,7 +68,8 @@ class TokenNames:
         start = 0
         while start < len(free):
             ends = (start + length for length in lengths.get(self._keys[start], ()))
-            fitting = (end for end in ends if self.name(start, end) in wanted and all(free[start:end]))
+            inside = (end for end in ends if end <= len(free))
+            fitting = (end for end in inside if self.name(start, end) in wanted and all(free[start:end]))
             end = next(fitting, start)
             if self._is_whole(start, end):
                 found.append((start, end, self.name(start, end)))

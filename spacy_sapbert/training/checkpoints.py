@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..errors import Errors, SapbertError
+from ..errors import Errors, SapbertError, check_not_newer
 from ..files import parse_json, remove_leftovers, temporary_folder
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 STATE_FILE = "state.json"
 WEIGHTS_FILE = "weights.safetensors"
 OPTIMIZER_FILE = "optimizer.safetensors"
+FORMAT = 1
 
 _PREFIX = "checkpoint-"
 
@@ -68,7 +69,8 @@ def save_checkpoint(
             weights = {name: weight.detach().cpu().contiguous() for name, weight in _trained(module).items()}
             save_file(weights, new / WEIGHTS_FILE)
             save_file(_flatten(optimizer), new / OPTIMIZER_FILE)
-            (new / STATE_FILE).write_text(json.dumps({"run": run, "position": position._asdict()}, indent=2) + "\n")
+            state = {"format": FORMAT, "run": run, "position": position._asdict()}
+            (new / STATE_FILE).write_text(json.dumps(state, indent=2) + "\n")
             shutil.rmtree(target, ignore_errors=True)
             os.replace(new, target)
     except Exception as error:  # safetensors has its own error for a full disk
@@ -84,7 +86,8 @@ def load_checkpoint(
     """Load the newest checkpoint of a folder into module and optimizer.
 
     Raises:
-        SapbertError: E332 there is no checkpoint, E333 it is damaged, E334 it belongs to another run.
+        SapbertError: E332 there is no checkpoint, E333 it is damaged, E334 it belongs to another run, E600 a newer
+            version wrote it.
     """
     from safetensors.torch import load_file
 
@@ -94,8 +97,11 @@ def load_checkpoint(
     newest = found[-1]
     try:
         state = parse_json((newest / STATE_FILE).read_text())
+        check_not_newer(newest, state["format"], FORMAT)
         saved_run, position = state["run"], Position(**state["position"])
         weights, moments = load_file(newest / WEIGHTS_FILE), load_file(newest / OPTIMIZER_FILE)
+    except SapbertError:
+        raise
     except Exception as error:
         raise SapbertError(Errors.E333.format(path=newest, reason=error)) from error
     other = sorted(key for key in {*run, *saved_run} if run.get(key) != saved_run.get(key))
@@ -135,6 +141,7 @@ def _flatten(optimizer: torch.optim.Optimizer) -> dict[str, torch.Tensor]:
         f"{number}.{name}": torch.as_tensor(value).detach().cpu().contiguous()
         for number, values in state.items()
         for name, value in values.items()
+        if value is not None  # SGD of torch 2.3 has a momentum that is None
     }
 
 

@@ -136,7 +136,7 @@ class QdrantVectors(Index):
         exists = self._collection.exists()
         about = self._collection.about() if exists else None
         if about is None:
-            reason = "it was not made by an upload" if exists else "it does not exist"
+            reason = "it was not made by an upload, or by one of another version" if exists else "it does not exist"
             raise SapbertError(Errors.E326.format(**self._error_details(about), reason=reason))
         if (about.kb, about.encoder) != (self._kb.fingerprint, self.encoder.fingerprint):
             what = "vocabulary" if about.encoder == self.encoder.fingerprint else "encoder"

@@ -115,6 +115,7 @@ def test_it_is_a_plain_folder_of_hugging_face(encoder, tmp_path, capfd):
 def test_our_own_file(encoder, tmp_path):
     encoder.save(tmp_path / "saved")
     assert json.loads((tmp_path / "saved" / "spacy_sapbert.json").read_text()) == {
+        "format": 1,
         "pooling": "mean",
         "max_length": 25,
         "text_normalizer": "lower+greek",

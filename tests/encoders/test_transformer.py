@@ -395,6 +395,15 @@ def test_settings_of_another_kind(make_encoder, content):
         TransformerEncoder(str(folder))
 
 
+def test_settings_of_a_newer_version(make_encoder):
+    folder = make_encoder()
+    (folder / "spacy_sapbert.json").write_text('{"format": 2, "pooling": {"of": "a later version"}}')
+    with pytest.raises(SapbertError, match=r"E600.*has format 2, .* up to 1\."):
+        TransformerEncoder(str(folder))
+    (folder / "spacy_sapbert.json").write_text('{"format": 1, "pooling": "mean"}')
+    assert TransformerEncoder(str(folder)).pooling == "mean"
+
+
 def test_a_file_is_no_encoder(tmp_path):
     (tmp_path / "model.bin").touch()
     with pytest.raises(SapbertError, match=r"E301.*model\.bin.*it is a file"):

@@ -12,6 +12,7 @@ import pytest
 from rich.console import Console
 
 from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.io import runs
 from spacy_sapbert.io.documents import InputDocument, Problems, ReadOptions
 from spacy_sapbert.io.formats import InputFormat
 from spacy_sapbert.io.pipelines import LinkingPipeline
@@ -116,6 +117,16 @@ def test_a_run_without_a_finished_document_leaves_nothing(output):
     with Journal(output, resume=True) as journal:  # there is nothing to resume
         work(journal)
         assert journal.counts["documents"] == 6
+
+
+def test_the_journal_of_a_version_that_kept_other_things_is_told(output):
+    with Journal(output) as journal:
+        work(journal, until=3)
+    lines = journal_path(output) / runs.JOURNAL_FILE
+    first, rest = lines.read_bytes().split(b"\n", 1)
+    lines.write_bytes(first[:-1] + b', "platform": "x"}\n' + rest)
+    with Journal(output, resume=True) as journal, pytest.raises(OtherRun, match=r"E563.*another version"):
+        journal.begin(IDENTITY)
 
 
 def test_what_differs_is_named(output):

@@ -144,7 +144,7 @@ def test_missing_metadata_are_told(changed, key, error):
         KnowledgeBase(changed(f"DELETE FROM meta WHERE key = '{key}'"))
 
 
-@pytest.mark.parametrize("value", ["99", "[]", '{"a": 4}', '"4"'])
+@pytest.mark.parametrize("value", ["3", "true", "[]", '{"a": 4}', '"4"'])
 def test_an_odd_format_is_another_format(changed, value):
     with pytest.raises(SapbertError, match="E103"):
         KnowledgeBase(changed(f"UPDATE meta SET value = '{value}' WHERE key = 'format'"))

@@ -433,7 +433,11 @@ def test_a_page_that_was_overwritten(copied):
 def test_another_format_version(copied):
     with sqlite3.connect(copied) as connection:
         connection.execute("UPDATE meta SET value = '99' WHERE key = 'format'")
-    with pytest.raises(SapbertError, match=r"E103.*format 99. This version reads format 4"):
+    with pytest.raises(SapbertError, match=r"E600.*format 99, .* up to 4. Install a newer"):
+        KnowledgeBase(copied)
+    with sqlite3.connect(copied) as connection:
+        connection.execute("UPDATE meta SET value = '3' WHERE key = 'format'")
+    with pytest.raises(SapbertError, match=r"E103.*format 3. This version reads format 4"):
         KnowledgeBase(copied)
 
 

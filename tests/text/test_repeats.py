@@ -32,6 +32,11 @@ def test_short_forms_keep_their_case():
     assert find("all of us have ALL.", "all") == []
 
 
+def test_a_short_name_at_the_end_where_a_longer_one_does_not_fit():
+    assert find("gout attack, gout attack, gout", "gout attack") == [(13, "gout attack")]
+    assert find("gout, gout attack and gout", "gout", "gout attack") == [(22, "gout")]
+
+
 def test_rules_of_a_language():
     assert find("ein Tumor, zwei Tumoren", "Tumor") == []
     assert find("ein Tumor, zwei Tumoren", "Tumor", rules=rules_of("de")) == [(16, "Tumoren")]

@@ -189,6 +189,14 @@ def test_a_checkpoint_of_another_run_is_told_by_what_differs(tmp_path, run, told
     assert f"({told})" in str(error.value)
 
 
+def test_a_checkpoint_of_a_newer_version_is_told(tmp_path):
+    save(tmp_path, 3)
+    path = tmp_path / "checkpoint-3" / "state.json"
+    path.write_text(path.read_text().replace('"format": 1', '"format": 2'))
+    with pytest.raises(SapbertError, match=r"E600.*checkpoint-3 has format 2, .* up to 1\."):
+        load_checkpoint(tmp_path, RUN, *trained(0))
+
+
 def test_a_state_can_be_read_by_people(tmp_path):
     save(tmp_path, 3, best=50.0)
     state = json.loads((tmp_path / "checkpoint-3" / "state.json").read_text())
