@@ -15,7 +15,7 @@ OLD_CPU = ATEN_CPU_CAPABILITY=default ONEDNN_MAX_CPU_ISA=SSE41 MKL_CBWR=COMPATIB
 NEW_CPU = ONEDNN_MAX_CPU_ISA=DEFAULT OPENBLAS_CORETYPE=Haswell
 ROUGH = DNNL_DEFAULT_FPMATH_MODE=BF16 ONEDNN_DEFAULT_FPMATH_MODE=BF16
 
-.PHONY: demo test test-all test-dist dist wheel-installed trial lint docs screenshot clean
+.PHONY: demo test test-all test-dist dist wheel-installed trial soak lint docs screenshot clean
 
 demo: .venv/ready
 	$(BIN)/spacy-sapbert demo --output demo.html
@@ -52,6 +52,10 @@ SITE_PACKAGES = import sysconfig; print(sysconfig.get_path('purelib'))
 
 trial: .venv/ready
 	$(BIN)/python scripts/trial.py
+
+# `serve` under load with bad requests between good ones. Prints JSON, and fails if memory, time or files grow.
+soak: .venv/ready
+	$(BIN)/python scripts/soak.py $(MINUTES)
 
 lint: .venv/ready
 	$(BIN)/ruff check .
