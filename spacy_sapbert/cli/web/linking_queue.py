@@ -17,6 +17,7 @@ from typing import Any, TypeVar, cast
 
 GRACE = 60.0
 """Seconds after which a process ends that does not notice its time limit, since it runs no Python code."""
+_AGAIN = 1.0  # seconds
 _LONGEST = 1e6  # seconds; a longer time is more than a timer may hold
 _STANDARD_ERROR = 2  # the file itself: a notebook replaces sys.stderr by an object without one
 _RETRY_AFTER = 2  # seconds
@@ -147,6 +148,7 @@ class LinkingQueue:
                 future.set_result(self._bounded(job, stop) if stop else job())
             except BaseException as error:
                 if isinstance(error, Stopped):
+                    self._take_back()
                     self._after_stop()
                 future.set_exception(error)
 
@@ -161,20 +163,25 @@ class LinkingQueue:
                 self._running = stop
             return job()
         finally:
-            try:
-                with self._lock:
-                    self._running = None
-                _raise_in(self._thread, None)
-            except Stopped:  # at the last moment, and only once for a job
-                pass
+            self._take_back()
+
+    def _take_back(self) -> None:
+        """End the time limit of a job."""
+        try:
+            with self._lock:
+                self._running = None
+            _raise_in(self._thread, None)
             faulthandler.cancel_dump_traceback_later()
+        except Stopped:  # at the last moment; the next one could come after `_AGAIN` only
+            self._take_back()
 
     def _stop(self, stop: threading.Event) -> None:
+        """Stop a job, again and again: Python ignores an error in a method that frees an object."""
         with self._lock:
             stop.set()
             if self._running is stop:
-                self._running = None
                 _raise_in(self._thread, Stopped)
+                asyncio.get_running_loop().call_later(_AGAIN, self._stop, stop)
 
 
 def _raise_in(thread: threading.Thread, error: type[BaseException] | None) -> None:
