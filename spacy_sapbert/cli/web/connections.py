@@ -92,8 +92,8 @@ class BoundedProtocol(H11Protocol):
         self._watch_reading()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._arrival = _cancelled(self._arrival)
-        self._reading = _cancelled(self._reading)
+        _cancel(self._arrival)
+        _cancel(self._reading)
         super().connection_lost(exc)
 
     def send_400_response(self, msg: str) -> None:
@@ -103,7 +103,8 @@ class BoundedProtocol(H11Protocol):
 
     def _watch_arrival(self) -> None:
         if self.conn.their_state not in (h11.IDLE, h11.SEND_BODY):
-            self._arrival = _cancelled(self._arrival)
+            _cancel(self._arrival)
+            self._arrival = None
         elif self._arrival is None and not self.transport.is_closing():
             self._arrival = self.loop.call_later(self.config.limits.read_timeout, self._close_late)
 
@@ -164,6 +165,6 @@ class _BoundedConnection(h11.Connection):
         return event
 
 
-def _cancelled(timer: asyncio.TimerHandle | None) -> None:
+def _cancel(timer: asyncio.TimerHandle | None) -> None:
     if timer:
         timer.cancel()
