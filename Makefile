@@ -18,7 +18,7 @@ OLD_CPU = ATEN_CPU_CAPABILITY=default ONEDNN_MAX_CPU_ISA=SSE41 MKL_CBWR=COMPATIB
 NEW_CPU = ONEDNN_MAX_CPU_ISA=DEFAULT OPENBLAS_CORETYPE=Haswell
 ROUGH = DNNL_DEFAULT_FPMATH_MODE=BF16 ONEDNN_DEFAULT_FPMATH_MODE=BF16
 
-.PHONY: demo test test-all test-lowest test-newest test-dist dist wheel-installed trial fuzz kill lint docs release-check \
+.PHONY: demo test test-all test-lowest test-newest test-dist dist wheel-installed trial fuzz kill soak lint docs release-check \
 	screenshot clean
 
 demo: $(VENV)/ready
@@ -77,6 +77,9 @@ trial: .venv/ready
 # make kill KILLS=5 TARGETS="link kb-build"; runs before this one count, see docs/reliability.md
 kill: .venv/ready
 	nice $(BIN)/python scripts/kill.py $(if $(KILLS),--kills $(KILLS)) $(if $(TARGETS),--targets "$(TARGETS)")
+# `serve` under load with bad requests between good ones. Prints JSON, and fails if memory, time or files grow.
+soak: .venv/ready
+	$(BIN)/python scripts/soak.py $(MINUTES)
 
 lint: .venv/ready
 # the tools are in an environment of their own, since nothing else needs them

@@ -12,13 +12,15 @@ import time
 
 import pytest
 import spacy
+from spacy.tokens import Doc
 
 from spacy_sapbert.corpora import bioc as bioc_reader
 from spacy_sapbert.corpora.reader import FORMATS, read_corpus
 from spacy_sapbert.corpora.report import Report
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb.readers import READERS, ReadReport, read_vocabulary
-from spacy_sapbert.text.abbreviations import expand, find_definitions, find_occurrences
+from spacy_sapbert.pipeline.attributes import set_abbreviation_occurrences
+from spacy_sapbert.text.abbreviations import AbbreviationOccurrence, expand, find_definitions, find_occurrences
 from spacy_sapbert.text.composites import composite_splits
 from spacy_sapbert.text.languages import LANGUAGES, rules_of
 from spacy_sapbert.text.normalize import TEXT_NORMALIZERS
@@ -384,3 +386,16 @@ def test_components(component, shape):
     nlp.max_length = 10**9
     pipe = nlp.add_pipe(component)
     assert is_linear(lambda n: pipe(nlp.make_doc(SHAPES[shape] * n)))
+
+
+def test_abbreviations_of_the_cards_of_a_page():
+    web = pytest.importorskip("spacy_sapbert.cli.web.cards")
+    nlp = spacy.blank("en")
+
+    def work(n):
+        doc = Doc(nlp.vocab, ["CF"] * n)
+        set_abbreviation_occurrences(doc, [AbbreviationOccurrence(3 * i, 3 * i + 2, "x", None, None) for i in range(n)])
+        make = web.CardMaker(None)
+        assert all(len(make._occurrences(doc[i : i + 1])) == 1 for i in range(n))
+
+    assert is_linear(work)

@@ -83,7 +83,7 @@ def with_formats(
             _check_folder(path, format)
         elif path != STDIN and not path.is_file():
             raise SapbertError(Errors.E504.format(path=path))
-        _check_encoding(path, options.encoding)
+        check_encoding(path, options.encoding or "utf-8")
     if format is InputFormat.names:
         _check_numbers({"--text-column": options.text_column, "--id-column": options.id_column})
     sources = [(path, options._replace(format=_format(path, format))) for path in inputs]
@@ -105,10 +105,6 @@ def _check_folder(folder: Path, format: InputFormat | None) -> None:
     found = files_of(folder, lambda *_: None)
     if not any(format or suffix_format(path) for path in found):
         raise SapbertError(Errors.E509.format(path=folder, endings=", ".join(INPUT_SUFFIXES)))
-
-
-def _check_encoding(path: Path, encoding: str | None) -> None:
-    check_encoding(path, encoding or "utf-8")
 
 
 def _check_numbers(columns: dict[str, str | None]) -> None:

@@ -115,6 +115,8 @@ def page(
     try:
         import uvicorn
 
+        from .web.connections import Config
+        from .web.limits import Limits
         from .web.listening import address_of, is_local, listen
         from .web.review_app import make_review_app
         from .web.safety import LOCAL_HOSTS
@@ -152,8 +154,7 @@ def page(
         if browser:
             webbrowser.open(address)
         app = make_review_app(session, hosts=[*LOCAL_HOSTS, host] if is_local(host) else ["*"])
-        config = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False)
-        config.timeout_graceful_shutdown = _SECONDS_TO_END
+        config = Config(app, Limits(), log_level="warning", timeout_graceful_shutdown=_SECONDS_TO_END)
         with suppress(KeyboardInterrupt):
             uvicorn.Server(config).run(sockets=[listening])
 

@@ -51,7 +51,7 @@ class LinkedDocument(NamedTuple):
 
 
 def load_pipeline(name: str) -> Language:
-    """Load a pipeline. spaCy's own tokenizer becomes one that takes linear time, see `BoundedTokenizer`.
+    """Load a pipeline, which then takes linear time to tokenize a text, see `BoundedTokenizer`.
 
     Args:
         name: A folder, or the name of an installed package.
@@ -66,9 +66,14 @@ def load_pipeline(name: str) -> Language:
     except Exception as error:  # configs, components and models raise errors without a common base class
         code = Errors.E502 if Path(name).exists() or is_package(name) else Errors.E501
         raise SapbertError(code.format(name=name, reason=_describe(error))) from error
-    if type(nlp.tokenizer) is Tokenizer:  # a tokenizer of another class may do something else
-        nlp.tokenizer = BoundedTokenizer.like(nlp.tokenizer)
+    _bound_tokenizer(nlp)
     return nlp
+
+
+def _bound_tokenizer(nlp: Language) -> None:
+    """Replace spaCy's own tokenizer. One of another class may do something else."""
+    if type(nlp.tokenizer) is Tokenizer:
+        nlp.tokenizer = BoundedTokenizer.like(nlp.tokenizer)
 
 
 class _Feed:
@@ -132,6 +137,7 @@ class LinkingPipeline:
 
     def __init__(self, pipeline: str | Language, problems: Problems, *, given: bool = False) -> None:
         self.nlp = load_pipeline(pipeline) if isinstance(pipeline, str) else pipeline
+        _bound_tokenizer(self.nlp)
         self.problems = problems
         self.given = given
         if not self._linkers():

@@ -100,3 +100,8 @@ def test_spacys_own_tokenizer_is_replaced_by_one_that_takes_linear_time(linking_
     text = "It isn't (e.g.) 3.5 % of U.S. women."
     assert [token.text for token in loaded.make_doc(text)] == [token.text for token in spacy.blank("en")(text)]
     assert len(loaded.make_doc("(" * 20_000)) == 20_000
+
+
+def test_so_is_that_of_a_pipeline_in_memory(linking_folder):
+    linking = pipelines.LinkingPipeline(spacy.load(linking_folder), Problems(Console(quiet=True)))
+    assert type(linking.nlp.tokenizer) is BoundedTokenizer

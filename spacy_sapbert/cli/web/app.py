@@ -35,6 +35,7 @@ from ...pipeline.attributes import get_links
 from .api_page import API_POLICY, render_api
 from .limits import Limits
 from .linking_queue import CLIENT_LEFT, LinkingQueue, Refused
+from .logs import LOGGER
 from .models import BrokenText, Document, Health, Problem, Record
 from .observing import Metrics, Observer
 from .page import POLICY, Page
@@ -46,6 +47,7 @@ EXAMPLE = (
     "Acetylsalicylic acid was continued."
 )
 _TEXTS_AT_ONCE = 16  # of a batch. A batch that nobody waits for ends after so many
+_FORM_BYTES, _FORM_FRAME = 12, 1000  # of a form: for a character, such as %F0%9F%A7%AC, and for all else
 _OPEN_PATHS = ("/health", "/ready")
 _STARTING = "The pipeline is being loaded. Try again in a few seconds."
 _FAILED = "The pipeline failed on this text. The log of the server shows the reason."
@@ -189,7 +191,7 @@ class Site:
         self.failure: Exception | None = None
         self.stopping = False
         self.metrics = Metrics()
-        self.queue = LinkingQueue(limits.max_waiting, limits.timeout, self.metrics.queue.set)
+        self.queue = LinkingQueue(limits.max_waiting, limits.timeout, self.metrics.queue.set, self._check_pipeline)
         self._load = load
         self._name = name
         self._page: Page | None = None
@@ -204,12 +206,32 @@ class Site:
         try:
             linking = self._load()
             self._page = Page(linking.kb, self._name, self.limits.max_chars)
-            item = next(linking([InputDocument("", EXAMPLE, "the example")]), None)
-            self._example = self._page.render(EXAMPLE, item)
+            self._example = self._link_example(linking, self._page)
         except Exception as error:
             self.failure = error
             raise
         self.linking = linking
+
+    def _link_example(self, linking: LinkingPipeline, page: Page) -> str:
+        """Return the page with the example."""
+        with closing(linking([InputDocument("", EXAMPLE, "the example")], short_lived=True)) as linked:
+            return page.render(EXAMPLE, next(linked, None))
+
+    def _check_pipeline(self) -> None:
+        """Load the pipeline again if it does not link the example as before. It was stopped at any instruction."""
+        if self.linking is None or self._page is None:
+            return
+        try:
+            if self._link_example(self.linking, self._page) == self._example:
+                return
+        except Exception as error:
+            LOGGER.error(str(error), exc_info=True)
+        LOGGER.error("The pipeline is loaded again, because it was stopped and does not work as before.")
+        self.linking = None
+        try:
+            self.load()
+        except Exception as error:
+            LOGGER.error(str(error), exc_info=not isinstance(error, SapbertError))
 
     async def show_example(self, request: Request) -> Response:
         self._loaded()
@@ -219,7 +241,10 @@ class Site:
         _, page = self._loaded()
         text, status, headers = "", 200, {}
         try:
-            text = _form_text(await self._body(request))
+            body = await self._body(request)
+            if len(body) > _FORM_BYTES * self.limits.max_chars + _FORM_FRAME:
+                raise self._too_long()  # before the time to read and show it
+            text = _form_text(body)
             document = self._checked(InputDocument("", text, _place(request)))
             (shown,) = await self._linked(request, [document], partial(page.render, text))
             if shown is None:
@@ -234,7 +259,7 @@ class Site:
         (record,) = await self._linked(request, [document], self._record)
         if record is None:
             raise Refused(500, _FAILED)
-        return JSONResponse(record)
+        return _json_answer(record)
 
     async def link_batch(self, request: Request) -> Response:
         self._loaded()
@@ -248,7 +273,7 @@ class Site:
         entries = [self._entry(value, f"{_place(request)}, text {n}") for n, value in enumerate(values, start=1)]
         documents = [entry for entry in entries if isinstance(entry, InputDocument)]
         records = iter(await self._linked(request, documents, self._record) if documents else [])
-        return JSONResponse([_answer(entry, records) for entry in entries])
+        return _json_answer(b"[%s]" % b",".join(_answer(entry, records) for entry in entries))
 
     async def show_health(self, request: Request) -> Response:
         return JSONResponse(self._state())
@@ -307,13 +332,14 @@ class Site:
     def _checked(self, document: InputDocument) -> InputDocument:
         linking, _ = self._loaded()
         if len(document.text) > self.limits.max_chars:
-            raise Refused(
-                413, f"The text is too long. The server accepts at most {self.limits.max_chars:,} characters."
-            )
+            raise self._too_long()
         reason = fault(document.text, linking.nlp.max_length)
         if reason:
             raise Refused(400, f"There is nothing to link: {reason}.")
         return document
+
+    def _too_long(self) -> Refused:
+        return Refused(413, f"The text is too long. The server accepts at most {self.limits.max_chars:,} characters.")
 
     def _entry(self, value: object, place: str) -> InputDocument | dict[str, str]:
         """Return a document of a batch, or the answer that it is broken."""
@@ -350,9 +376,10 @@ class Site:
             linking.problems.report(documents[len(found)].place, error)
         return [found.get(document.place) for document in documents]
 
-    def _record(self, item: LinkedDocument) -> dict[str, Any]:
+    def _record(self, item: LinkedDocument) -> bytes:
+        """Return the record as JSON, which is written here because it can be long."""
         linking, _ = self._loaded()
-        return record_of(item, linking.kb, language=linking.display_language)
+        return _to_json(record_of(item, linking.kb, language=linking.display_language))
 
     def _count(self, item: LinkedDocument) -> None:
         self.metrics.texts.inc()
@@ -364,11 +391,19 @@ def _place(request: Request) -> str:
     return f"request {request.state.request_id}"
 
 
-def _answer(entry: InputDocument | dict[str, str], records: Iterator[dict[str, Any] | None]) -> dict[str, Any]:
-    """Return the answer to a text of a batch: the next record, or why there is none."""
+def _answer(entry: InputDocument | dict[str, str], records: Iterator[bytes | None]) -> bytes:
+    """Return the answer to a text of a batch as JSON: the next record, or why there is none."""
     if not isinstance(entry, InputDocument):
-        return entry
-    return next(records) or {"id": entry.doc_id, "error": _FAILED}
+        return _to_json(entry)
+    return next(records) or _to_json({"id": entry.doc_id, "error": _FAILED})
+
+
+def _to_json(value: dict[str, Any]) -> bytes:
+    return bytes(JSONResponse(value).body)
+
+
+def _json_answer(body: bytes) -> Response:
+    return Response(body, media_type=JSONResponse.media_type)
 
 
 def _form_text(body: bytes) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable
 from functools import cache
 from typing import NamedTuple
@@ -109,6 +110,7 @@ class CardMaker:
         self._kb = kb
         self._describe = cache(self._read_description)
         self._refer = cache(self._read_reference)
+        self._occurrences_of = cache(get_abbreviation_occurrences)
 
     def __call__(self, number: int, mention: Span, color: int) -> Card:
         links = get_links(mention)
@@ -120,7 +122,7 @@ class CardMaker:
             others = []
         chosen = tuple(link.text for link in links if link.split)
         composite_splits = [split for split in get_composite_splits(mention) if split != chosen]
-        return Card(number, mention, color, parts, others, _occurrences(mention), chosen, composite_splits)
+        return Card(number, mention, color, parts, others, self._occurrences(mention), chosen, composite_splits)
 
     def _part(self, link: Link) -> Part:
         about = self._describe(link.concept_id) if link.concept_id else None
@@ -161,6 +163,12 @@ class CardMaker:
         label = self._kb.labels_of([concept_id]).get(concept_id)
         return Reference(concept_id, concept_url(concept_id), label.preferred if label else concept_id)
 
+    def _occurrences(self, mention: Span) -> list[AbbreviationOccurrence]:
+        occurrences = self._occurrences_of(mention.doc)
+        first = bisect_left(occurrences, mention.start_char, key=_start)
+        last = bisect_left(occurrences, mention.end_char, key=_start)
+        return [one for one in occurrences[first:last] if one.end <= mention.end_char]
+
     def _primary(self, concept_ids: Iterable[str]) -> list[str]:
         """Return the primary ids of concepts. An id that the vocabulary lacks stays as it is."""
         return list(dict.fromkeys(found for one in concept_ids for found in self._kb.find_id(one) or (one,)))
@@ -180,14 +188,9 @@ def reasons_of(link: Link) -> Iterable[str]:
         yield "Both have the same score."
 
 
+def _start(occurrence: AbbreviationOccurrence) -> int:
+    return occurrence.start
+
+
 def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}" + ("" if text.endswith((".", "!", "?")) else ".")
-
-
-def _occurrences(mention: Span) -> list[AbbreviationOccurrence]:
-    start, end = mention.start_char, mention.end_char
-    return [
-        occurrence
-        for occurrence in get_abbreviation_occurrences(mention.doc)
-        if start <= occurrence.start and occurrence.end <= end
-    ]

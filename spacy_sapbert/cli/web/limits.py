@@ -26,3 +26,7 @@ class Limits:
     read_timeout: Annotated[
         float, typer.Option(min=0.01, help="Seconds for a request to arrive. Then its connection is closed.")
     ] = 10.0
+    max_connections: Annotated[
+        int,
+        typer.Option(min=1, help="Maximum number of connections to a worker. Then the one that waits longest closes."),
+    ] = 512

@@ -7,7 +7,8 @@ from ipaddress import ip_address
 
 from ...errors import Errors, SapbertError
 
-_BACKLOG = 128  # connections that wait while the pipeline is loaded
+BACKLOG = 128
+"""How many connections wait to be accepted, such as while the pipeline is loaded."""
 
 
 def is_local(host: str) -> bool:
@@ -28,7 +29,7 @@ def listen(host: str, port: int) -> socket.socket:
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        listening = socket.create_server((host, port), family=family, backlog=_BACKLOG)
+        listening = socket.create_server((host, port), family=family, backlog=BACKLOG)
     except (OSError, UnicodeError) as error:  # UnicodeError: not a valid host name
         reason = getattr(error, "strerror", None) or error
         raise SapbertError(Errors.E550.format(host=host, port=port, reason=reason)) from error

@@ -19,14 +19,14 @@ from ...errors import SapbertError
 from ...io.html import LOOK
 from ...io.labels import display_label
 from ...review.session import ReviewSession
-from .safety import CSP, LOCAL_HOSTS, StrictHeaders, page_policy
+from .safety import CSP, LOCAL_HOSTS, BodyLimit, StrictHeaders, page_policy
 from .templates import FOLDER, open_template
 
 _STYLE = LOOK + (FOLDER / "review.css").read_text(encoding="utf8")
 _SCRIPT = (FOLDER / "review.js").read_text(encoding="utf8")
 POLICY = page_policy(_STYLE, _SCRIPT, others="form-action 'none'; connect-src 'self'")
 """The Content-Security-Policy of the page, which allows only its own style and script, and questions to this server."""
-MAX_IDS, MAX_COMMENT, MAX_QUERY = 20, 500, 200
+MAX_IDS, MAX_COMMENT, MAX_QUERY, MAX_BYTES = 20, 500, 200, 100_000
 Result = TypeVar("Result")
 
 
@@ -66,6 +66,7 @@ def make_review_app(session: ReviewSession, *, hosts: Sequence[str] = LOCAL_HOST
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
     pages = _Pages(session)
     app.include_router(pages.router)
+    app.add_middleware(BodyLimit, max_bytes=MAX_BYTES)
     app.add_middleware(_SecretCheck, secret=session.file.secret)
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts), www_redirect=False)
     app.add_middleware(StrictHeaders)

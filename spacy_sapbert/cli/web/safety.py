@@ -108,3 +108,27 @@ def _sent_token(header: str) -> bytes:
         return b64decode(value.strip(), validate=True).partition(b":")[2]
     except ValueError:
         return b""
+
+
+class BodyLimit:
+    """Reads no more of a request than a number of bytes. For the application, a client that sends more has left.
+
+    Args:
+        app: The application.
+        max_bytes: The maximum size of a body.
+    """
+
+    def __init__(self, app: ASGIApp, max_bytes: int) -> None:
+        self.app = app
+        self._max_bytes = max_bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        received = 0
+
+        async def receive_some() -> Message:
+            nonlocal received
+            message = await receive()
+            received += len(message.get("body", b""))
+            return message if received <= self._max_bytes else {"type": "http.disconnect"}
+
+        await self.app(scope, receive_some, send)

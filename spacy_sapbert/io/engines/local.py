@@ -2,6 +2,9 @@
 
 A process that dies takes no other with it, so each worker is an executor of its own. The processes share the
 files of the pipeline in memory, since they map them. No document goes from one process to another.
+
+The memory of a process grows slowly, since libraries keep some of what they once needed. So a new process takes the
+place of one that has linked many documents.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from .output_folder import TRIES
 from .partition_work import PartitionResult, PartitionWork
 from .partitions import Partition
 
+DOCUMENTS_PER_PROCESS = 20_000  # a new process costs the start of Python and the loading of the pipeline
 _SECONDS_BETWEEN_LOOKS = 1.0
 
 
@@ -43,7 +47,14 @@ def run_local(work: PartitionWork, partitions: Sequence[Partition], workers: int
     waiting: Iterator[Partition] = iter(partitions)
     running: dict[Future[PartitionResult], tuple[ProcessPoolExecutor, Partition]] = {}
     deaths: Counter[str] = Counter()
+    documents: Counter[ProcessPoolExecutor] = Counter()
     executors = [_executor(workers) for _ in range(min(workers, len(partitions)))]
+
+    def replaced(executor: ProcessPoolExecutor) -> ProcessPoolExecutor:
+        executor.shutdown()
+        new = executors[executors.index(executor)] = _executor(workers)
+        return new
+
     try:
         for executor, partition in zip(executors, waiting):  # noqa: B905 - there can be more partitions
             running[executor.submit(work, partition)] = executor, partition
@@ -51,14 +62,18 @@ def run_local(work: PartitionWork, partitions: Sequence[Partition], workers: int
             for future in wait(running, return_when=FIRST_COMPLETED).done:
                 executor, partition = running.pop(future)
                 try:
-                    yield future.result()
+                    result = future.result()
                 except BrokenProcessPool as error:
-                    executor.shutdown()
-                    executors[executors.index(executor)] = executor = _executor(workers)
                     deaths[partition.name] += 1
                     if deaths[partition.name] > TRIES:  # it dies before the work can count its tries
                         raise SapbertError(Errors.E575) from error
+                    executor = replaced(executor)
                     waiting = chain([partition], waiting)
+                else:
+                    yield result
+                    documents[executor] += result.counts["documents"]
+                    if documents[executor] >= DOCUMENTS_PER_PROCESS:
+                        executor = replaced(executor)
                 following = next(waiting, None)
                 if following:
                     running[executor.submit(work, following)] = executor, following

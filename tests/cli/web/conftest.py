@@ -14,10 +14,11 @@ from rich.console import Console
 from spacy.language import Language
 
 from spacy_sapbert.cli.web.app import Site
+from spacy_sapbert.cli.web.connections import Config
 from spacy_sapbert.cli.web.limits import Limits
 from spacy_sapbert.cli.web.logs import LogFormat
 from spacy_sapbert.cli.web.safety import LOCAL_HOSTS
-from spacy_sapbert.cli.web.server import Config, Settings
+from spacy_sapbert.cli.web.server import Settings
 from spacy_sapbert.io.documents import Problems
 from spacy_sapbert.io.pipelines import LinkingPipeline
 from spacy_sapbert.kb.build import build_knowledge_base
@@ -70,7 +71,7 @@ class Running:
         self.site = Site(load or (lambda: linking), "<tiny>", limits)
         self.loads_first = load is None
         settings = Settings(None, "<tiny>", LOCAL_HOSTS, token, limits, LogFormat.none)
-        self.server = uvicorn.Server(Config(settings.app(self.site), settings))
+        self.server = uvicorn.Server(Config(settings.app(self.site), limits))
         self.listening = socket.create_server(("127.0.0.1", 0))
         self.port = self.listening.getsockname()[1]
         self.thread = threading.Thread(target=self.server.run, kwargs={"sockets": [self.listening]})

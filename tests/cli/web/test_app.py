@@ -13,7 +13,9 @@ from urllib.parse import urlencode
 import pytest
 from fastapi.openapi.models import OpenAPI
 
+from spacy_sapbert.cli.web.app import Site
 from spacy_sapbert.cli.web.limits import Limits
+from spacy_sapbert.cli.web.logs import LogFormat, configure
 from spacy_sapbert.cli.web.models import Record
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.io.documents import ReadOptions
@@ -279,6 +281,72 @@ def test_a_request_that_takes_too_long(serving, busy):
     while "queue_length 0.0" not in server.ask("GET", "/metrics")[2]:
         time.sleep(0.01)
     assert server.ask("POST", "/link", '{"text": "a cold"}')[0] == 200
+
+
+@pytest.fixture
+def endless(linking, monkeypatch):
+    """A component that never comes to the end of a text with the word "endless"."""
+
+    def loop(doc):
+        while "endless" in doc.text:
+            pass
+        return doc
+
+    monkeypatch.setattr(linking.nlp, "_components", [("loop", loop), *linking.nlp._components])
+    monkeypatch.setitem(linking.nlp._pipe_meta, "loop", linking.nlp.get_pipe_meta("test_web_failing"))
+
+
+@pytest.mark.usefixtures("endless")
+@pytest.mark.parametrize("path", ["/link", "/batch", "/"])
+def test_a_text_that_takes_too_long_is_stopped_and_the_next_one_is_linked(serving, path):
+    server = serving(limits=replace(SMALL, timeout=0.3))
+    slow = {"/link": '{"text": "endless"}', "/batch": '[{"text": "a cold"}, {"text": "endless"}]', "/": form("endless")}
+    status, _, body = server.ask("POST", path, slow[path])
+    assert status == 504
+    assert "more than 0.3 seconds" in body
+    server.site.queue._timeout = 30  # for a slow machine
+    status, _, body = server.ask("POST", "/link", '{"text": "a cold"}')
+    assert (status, json.loads(body)["entities"][0]["text"]) == (200, "cold")
+
+
+@pytest.mark.usefixtures("endless")
+@pytest.mark.parametrize(("broken", "loads"), [(False, 1), (True, 2)])
+def test_a_stopped_pipeline_that_does_not_work_as_before_is_loaded_again(serving, linking, broken, loads):
+    loaded = []
+    server = serving(load=lambda: loaded.append(1) or linking, limits=replace(SMALL, timeout=0.3))
+    while server.ask("GET", "/ready")[0] != 200:
+        time.sleep(0.01)
+    if broken:
+        server.site._example = "another page"
+    assert server.ask("POST", "/link", '{"text": "endless"}')[0] == 504
+    server.site.queue._timeout = 30
+    while server.ask("POST", "/link", '{"text": "a cold"}')[0] != 200:
+        time.sleep(0.01)
+    assert len(loaded) == loads
+    assert server.ask("GET", "/")[2] != "another page"
+
+
+def test_a_pipeline_that_cannot_be_loaded_again(linking, own_logs, capsys):
+    def fail():
+        raise SapbertError("[E501] the folder has gone")
+
+    site = Site(lambda: linking, "<tiny>", SMALL)
+    site.load()
+    site._example, site._load = "another page", fail
+    configure(LogFormat.text)
+    for _ in range(2):  # the second time, there is none
+        site._check_pipeline()
+    site.queue.close()
+    assert site._state()["status"] == "starting"
+    assert "the folder has gone" in capsys.readouterr().err
+
+
+def test_a_form_that_is_far_too_long_is_not_shown_again(serving):
+    server = serving(limits=replace(SMALL, max_bytes=100_000))
+    status, _, page = server.ask("POST", "/", form("abc" * 2000))
+    assert (status, "abcabc" in page) == (413, True)
+    status, _, page = server.ask("POST", "/", form("abc" * 6000))
+    assert (status, "abcabc" in page, "The text is too long" in page) == (413, False, True)
 
 
 def test_a_request_whose_client_leaves_is_not_linked(serving, busy):

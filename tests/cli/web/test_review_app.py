@@ -3,7 +3,7 @@
 import pytest
 from starlette.testclient import TestClient
 
-from spacy_sapbert.cli.web.review_app import make_review_app
+from spacy_sapbert.cli.web.review_app import MAX_BYTES, make_review_app
 from spacy_sapbert.corrections.corrections_file import CorrectionsFile
 from spacy_sapbert.io.addresses import concept_url
 from spacy_sapbert.io.documents import InputDocument
@@ -129,6 +129,13 @@ def test_malformed_bodies(ask, session, path, body):
     answer = ask("POST", path, content=body, headers={"Content-Type": "application/json"})
     assert answer.status_code in (400, 422)
     assert answer.json()
+    assert session.file.state == (0, 0)
+
+
+def test_a_long_body_is_refused_before_it_is_held_in_memory(ask, session):
+    body = b'{"action": "accept", "scope": "corpus"' + b" " * MAX_BYTES + b"}"
+    answer = ask("POST", ANY, content=body, headers={"Content-Type": "application/json"})
+    assert answer.status_code == 400
     assert session.file.state == (0, 0)
 
 

@@ -1,10 +1,7 @@
-"""Connections that send half a request, nothing, or read nothing; and how a server ends."""
+"""How a server and its workers start and end."""
 
-import re
-import socket
 import threading
 import time
-from contextlib import ExitStack
 from dataclasses import replace
 
 import pytest
@@ -15,77 +12,7 @@ from spacy_sapbert.cli.web.logs import LogFormat
 from spacy_sapbert.cli.web.server import Settings, _worker_app
 from spacy_sapbert.errors import SapbertError
 
-HEAD = b"POST /link HTTP/1.1\r\nHost: localhost\r\nContent-Length: 14\r\n"
-BODY = b'{"text": "CF"}'
 LIMITS = Limits(max_chars=1000, max_bytes=13_000, read_timeout=0.5)
-
-
-@pytest.fixture
-def connect(running):
-    """A function that opens a connection and sends something."""
-    with ExitStack() as stack:
-
-        def send(sent=b""):
-            connection = stack.enter_context(socket.create_connection(("127.0.0.1", running.port), timeout=10))
-            connection.sendall(sent)
-            return connection
-
-        yield send
-
-
-def rest(connection):
-    """RETURNS: all that still comes, until the server closes the connection."""
-    received = b""
-    while chunk := connection.recv(65536):
-        received += chunk
-    return received
-
-
-@pytest.mark.parametrize("sent", [b"", b"POST /li", HEAD, HEAD + b"\r\n", HEAD + b"\r\n" + BODY[:5]])
-def test_half_a_request_is_closed_and_others_are_answered(connect, running, sent):
-    begun = time.monotonic()
-    connections = [connect(sent) for _ in range(100)]
-    assert running.ask("POST", "/link", BODY)[0] == 200
-    answers = {rest(connection).partition(b"\r\n")[0] for connection in connections}
-    assert answers == {b"HTTP/1.1 408 Request Timeout"}
-    assert 0.4 < time.monotonic() - begun < 5
-    wait_until_closed(running)
-
-
-def wait_until_closed(running):
-    """Wait until the server has forgotten all connections, which it does after the clients have."""
-    deadline = time.monotonic() + 5
-    while running.server.server_state.connections and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert running.server.server_state.connections == set()
-
-
-def test_a_request_that_drops_in_is_closed_too(connect):
-    connection = connect()
-    begun = time.monotonic()
-    with pytest.raises(OSError, match=r"Broken pipe|reset"):  # noqa: PT012
-        for byte in HEAD * 100:
-            connection.sendall(bytes([byte]))
-            time.sleep(0.05)
-    assert time.monotonic() - begun < 3
-
-
-def test_a_second_request_on_a_connection_may_come_later_but_not_half(connect):
-    connection = connect(HEAD + b"\r\n" + BODY)
-    assert connection.recv(65536).startswith(b"HTTP/1.1 200")
-    time.sleep(0.7)  # more than a request may take to arrive
-    connection.sendall(HEAD + b"\r\n" + BODY + HEAD + b"\r\n" + BODY[:3])
-    assert re.findall(rb"HTTP/1.1 (\d+)", rest(connection)) == [b"200", b"408"]
-
-
-def test_a_client_that_reads_no_answer_is_closed(running, monkeypatch):
-    page = "x" * 30_000_000  # more than the buffers of the system hold
-    monkeypatch.setattr(running.site, "_example", page)
-    with socket.create_connection(("127.0.0.1", running.port)) as connection:
-        connection.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        while not running.server.server_state.connections:
-            time.sleep(0.01)
-        wait_until_closed(running)
 
 
 def test_a_request_is_answered_before_the_server_ends(serving, busy):

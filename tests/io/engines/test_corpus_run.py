@@ -12,7 +12,7 @@ from filelock import FileLock
 
 from spacy_sapbert.errors import Errors, SapbertError
 from spacy_sapbert.files import LOCK_FILE
-from spacy_sapbert.io.engines import partition_work
+from spacy_sapbert.io.engines import local, partition_work
 from spacy_sapbert.io.engines.engine import Engine
 from spacy_sapbert.io.engines.output_folder import MANIFEST, TRIES
 from spacy_sapbert.io.engines.partition_work import PartitionResult
@@ -227,6 +227,25 @@ class DiesOnArrival:
 def test_processes_that_cannot_start_end_the_run(open_run):
     with open_run() as run, pytest.raises(SapbertError, match="E575"):
         list(Engine.local.runner(2)(DiesOnArrival(), run.partitions))
+
+
+TELLS_ITS_PROCESS = """lambda partition: __import__("spacy_sapbert.io.engines.partition_work", fromlist=["_"]).PartitionResult(
+    partition.name, __import__("collections").Counter(documents=5), problem=str(__import__("os").getpid())
+)"""
+
+
+class TellsItsProcess:
+    """Work that returns the number of its process. A spawned process cannot import this module."""
+
+    def __reduce__(self):
+        return eval, (TELLS_ITS_PROCESS,)
+
+
+def test_a_process_is_replaced_after_many_documents(open_run, monkeypatch):
+    monkeypatch.setattr(local, "DOCUMENTS_PER_PROCESS", 10)
+    with open_run() as run:
+        first, second, third = (one.problem for one in local.run_local(TellsItsProcess(), run.partitions, 1))
+    assert first == second != third
 
 
 def test_an_error_that_ends_the_run_is_passed_on(link_all, monkeypatch, open_run):
