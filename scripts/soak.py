@@ -2,8 +2,8 @@
 
     python scripts/soak.py MINUTES
 
-The server links with the pipeline of `demo`, on this machine only. Several clients send requests whose answers are known.
-The figures are JSON on standard output. The exit status is 1 if an answer is not as documented, or if the memory, the
+The server links with the pipeline of `demo`, on this machine only. Clients send requests whose answers are known. The
+figures are JSON on standard output. The exit status is 1 if an answer is not as documented, or if the memory, the
 time of an answer or the open files of the server grow. Linux only, because it reads `/proc`.
 """
 
