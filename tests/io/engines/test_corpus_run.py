@@ -229,7 +229,9 @@ def test_processes_that_cannot_start_end_the_run(open_run):
         list(Engine.local.runner(2)(DiesOnArrival(), run.partitions))
 
 
-TELLS_ITS_PROCESS = """lambda partition: __import__("spacy_sapbert.io.engines.partition_work", fromlist=["_"]).PartitionResult(
+TELLS_ITS_PROCESS = """lambda partition: __import__("importlib").import_module(
+    "spacy_sapbert.io.engines.partition_work"
+).PartitionResult(
     partition.name, __import__("collections").Counter(documents=5), problem=str(__import__("os").getpid())
 )"""
 
