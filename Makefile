@@ -68,20 +68,17 @@ SITE_PACKAGES = import sysconfig; print(sysconfig.get_path('purelib'))
 # later run with the same SEED goes on.
 SECONDS ?= 60
 SEED ?= 0
-fuzz: .venv/ready
+fuzz: $(VENV)/ready
 	PYTHONPATH=tests $(BIN)/python -m fuzz --seconds $(SECONDS) --seed $(SEED)
 
-trial: .venv/ready
-	$(BIN)/python scripts/trial.py
-
 # make kill KILLS=5 TARGETS="link kb-build"; runs before this one count, see docs/reliability.md
-kill: .venv/ready
+kill: $(VENV)/ready
 	nice $(BIN)/python scripts/kill.py $(if $(KILLS),--kills $(KILLS)) $(if $(TARGETS),--targets "$(TARGETS)")
+
 # `serve` under load with bad requests between good ones. Prints JSON, and fails if memory, time or files grow.
-soak: .venv/ready
+soak: $(VENV)/ready
 	$(BIN)/python scripts/soak.py $(MINUTES)
 
-lint: .venv/ready
 # the tools are in an environment of their own, since nothing else needs them
 release-check: export SOURCE_DATE_EPOCH = $(shell git log -1 --format=%ct)
 release-check: dist .venv-release/ready
