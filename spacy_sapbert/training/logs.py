@@ -89,7 +89,8 @@ class WithProgressBar:
 
     def close(self) -> None:
         """Close the log."""
-        self._bar.stop()
+        if self._console.is_terminal:  # older versions of rich write an empty line elsewhere
+            self._bar.stop()
         self._lines.close()
 
 

@@ -209,7 +209,7 @@ def test_training_reaches_the_transformer(make):
     before = weights_of(nlp).detach().clone()
     frozen = retriever_of(nlp).retriever.encoder.model.state_dict()["embeddings.word_embeddings.weight"].clone()
     losses = [one["concept_retriever"] for one in train(nlp, examples, steps=20)]
-    assert losses[-1] < 0.5 * losses[0]
+    assert losses[-1] < 0.7 * losses[0]
     assert not weights_of(nlp).equal(before)
     ranked = [doc._.concepts for doc in nlp.pipe(TEXTS)]
     assert [of_doc[0].concept_id if of_doc else None for of_doc in ranked] == IDS
