@@ -7,8 +7,6 @@ augmentation, E63x and E64x concepts of documents.
 
 from __future__ import annotations
 
-from typing import Any
-
 DOCS = "https://spacy-sapbert.github.io/spacy-sapbert"
 
 
@@ -968,18 +966,3 @@ class Warnings:
         "[W557] The pipeline found no mention in any of the {n} documents. Its components are: {components}. Add one "
         "that finds mentions, or measure the linker alone with --gold-mentions."
     )
-
-
-def check_not_newer(path: Any, found: Any, known: int) -> None:
-    """Check that no newer version wrote a file. An older format, or a number that is none, is left to the caller.
-
-    Args:
-        path: The file, for the message.
-        found: The number of its format.
-        known: The newest format that this version reads.
-
-    Raises:
-        SapbertError: E600 a newer version wrote it.
-    """
-    if type(found) is int and found > known:
-        raise SapbertError(Errors.E600.format(path=path, found=found, wanted=known))

@@ -1,4 +1,4 @@
-"""Read and write plain or gzipped files and arrays, name temporary ones, parse numbers and JSON, find the cache."""
+"""Read and write plain or gzipped files and arrays, name temporary ones, parse and check values, find the cache."""
 
 from __future__ import annotations
 
@@ -275,6 +275,21 @@ def read_array(path: Path) -> np.ndarray:
         raise ValueError(f"{path.name} is empty") from error
     except Exception as error:  # numpy reads the header as Python code, which fails in many ways
         raise ValueError(f"{path.name} has a damaged header") from error
+
+
+def check_not_newer(path: Any, found: Any, known: int) -> None:
+    """Check that no newer version wrote a file. An older format, or a number that is none, is left to the caller.
+
+    Args:
+        path: The file, for the message.
+        found: The number of its format.
+        known: The newest format that this version reads.
+
+    Raises:
+        SapbertError: E600 a newer version wrote it.
+    """
+    if type(found) is int and found > known:
+        raise SapbertError(Errors.E600.format(path=path, found=found, wanted=known))
 
 
 def check_writable(value: Any, *, allow_nan: bool = True) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -124,9 +125,11 @@ def test_documents(file, format, encoding):
     ids=lambda command: command[0],
 )
 @pytest.mark.parametrize("encoding", ["hex", "idna", "undefined"])
-def test_commands(file, tmp_path, linking_nlp, command, encoding):
+def test_commands(file, tmp_path, monkeypatch, linking_nlp, command, encoding):
+    monkeypatch.chdir(tmp_path)
     linking_nlp.to_disk(tmp_path / "pipeline")
     names = {"PIPELINE": str(tmp_path / "pipeline"), "FILE": str(file), "OUT": str(tmp_path / "out.spacy")}
     result = CliRunner().invoke(app, [*(names.get(part, part) for part in command), "--encoding", encoding])
     assert result.exit_code
     assert "E123" in result.output + str(result.exception)
+    assert not Path("corrections.db").exists()

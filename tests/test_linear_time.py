@@ -86,7 +86,9 @@ def is_a(i):
     return {"sub": "http://x/D_0", "pred": "is_a", "obj": f"http://x/D_{i}"}
 
 
-MEDIC = "# x\nDiseaseName\tDiseaseID\tAltDiseaseIDs\tDefinition\tParentIDs\tTreeNumbers\tParentTreeNumbers\tSynonyms\n"
+CTD = "# x\nDiseaseName\tDiseaseID\tAltDiseaseIDs\tDefinition\tParentIDs\tTreeNumbers\tParentTreeNumbers\tSynonyms\n"
+BABELON = "subject_id\tpredicate_id\ttranslation_language\ttranslation_value\n"
+COMETA = "ID\tTerm\tExample\tGeneral SNOMED ID\tSpecific SNOMED ID\n"
 PREFIXES = "@prefix owl: <http://www.w3.org/2002/07/owl#> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .\n"
 ATOM = "|ENG|P|L1|PF|S1|Y|A1||||ABC|PT|X1|name {i}|0|N||\n"
 VOCABULARIES = [
@@ -121,16 +123,17 @@ VOCABULARIES = [
     ("biosyn", "bars", lambda n: "|" * n + "\nD1||" + "|" * n),
     ("biosyn", "blanks", lambda n: f"D1||a{' ' * n}b\nD2{' ' * n}x||b\n"),
     ("biosyn", "long ids", lambda n: "".join(f"{sign * n}||b\n" for sign in ("1", "A", "_", ":", "/", "OMIM:", "+"))),
-    ("huner", "rows", lines("D{i}\ta{i}\n")),
-    ("medic", "synonyms", lambda n: f"{MEDIC}fever\tMESH:D1\t{'|C1' * n}\td\t{'|D2' * n}\t\t\t{'|a' * n}\n"),
-    ("medic", "rows", lines("a{i}\tMESH:D{i}\t\td\t\t\t\ta\n", MEDIC)),
-    ("ctd", "rows", lines("a{i}\tMESH:D{i}\t\td\t\t\t\ta\n", MEDIC)),
+    ("huner", "rows", lines("D{i}||a{i}\n")),
+    ("medic", "synonyms", lambda n: f"D1{'|C1' * n}||fever{'|a' * n}\n"),
+    ("medic", "rows", lines("D{i}||a{i}|b\n")),
+    ("ctd", "synonyms", lambda n: f"{CTD}fever\tMESH:D1\t{'|C1' * n}\td\t{'|D2' * n}\t\t\t{'|a' * n}\n"),
+    ("ctd", "rows", lines("a{i}\tMESH:D{i}\t\td\t\t\t\ta\n", CTD)),
     ("table", "rows", lines("D{i}\ta{i}\t\n", "id\tname\tsynonyms\n")),
     ("table", "synonyms", lambda n: "id\tname\tsynonyms\nD1\ta\t" + "|".join(f"a{i}" for i in range(n)) + "\n"),
     ("table", "quotes", lambda n: "id\tname\tsynonyms\nD1\ta\t" + '"' * n + "\n"),
     ("discovered", "rows", lines("yes\ta{i}\tD{i}\n", "keep\tname\tid\n")),
-    ("babelon", "rows", lines("D:{i}\trdfs:label\tes\ta{i}\n", "subject_id\tpredicate_id\tlanguage\tlabel\n")),
-    ("loinc", "rows", lines("{i}-1,a{i},b\n", "LOINC_NUM,LONG_COMMON_NAME,COMPONENT\n")),
+    ("babelon", "rows", lines("D:{i}\trdfs:label\tes\ta{i}\n", BABELON)),
+    ("loinc", "rows", lines("{i}-1,a{i},b,ACTIVE\n", "LOINC_NUM,LONG_COMMON_NAME,COMPONENT,STATUS\n")),
     ("meddra", "rows", lines("{i}$a{i}$1$\n")),
     ("scispacy", "rows", lines('{{"concept_id": "D{i}", "canonical_name": "a", "aliases": ["b"], "types": []}}\n')),
     (
@@ -188,10 +191,29 @@ def reading(read, path, make):
     return work
 
 
+FILES = {"umls": "MRCONSO.RRF", "rxnorm": "RXNCONSO.RRF", "rdf": "a.ttl", "table": "a.tsv", "meddra": "pt.asc"}
+
+
+def place(folder, format):
+    """Return the path of a vocabulary. The other files of MedDRA are empty."""
+    if format == "meddra":
+        for name in ("llt", "hlt", "hlgt", "soc", "mdhier"):
+            (folder / f"{name}.asc").touch()
+    return folder / FILES.get(format, "a.txt")
+
+
 @pytest.mark.parametrize(("format", "case", "make"), named(VOCABULARIES))
 def test_vocabularies(tmp_path, format, case, make):
-    path = tmp_path / {"umls": "MRCONSO.RRF", "rxnorm": "RXNCONSO.RRF", "rdf": "a.ttl"}.get(format, "a.txt")
+    path = place(tmp_path, format)
     assert is_linear(reading(lambda: read_vocabulary(path, format, report=ReadReport()), path, make))
+
+
+@pytest.mark.parametrize(("format", "case", "make"), named(case for case in VOCABULARIES if case[1] == "rows"))
+def test_the_rows_of_a_case_are_read(tmp_path, format, case, make):
+    """A case that ends in an error at its first line would measure nothing."""
+    path = place(tmp_path, format)
+    path.write_text(make(3))
+    assert len(list(read_vocabulary(path, format, report=ReadReport()))) == 3
 
 
 def test_every_reader_of_vocabularies_has_a_case():
@@ -285,8 +307,8 @@ CORPORA = [
     ("names", "rows", lines("fever {i}\tD{i}\n")),
     ("names", "a long row", lambda n: "fever " * n + "\t" + "|".join(f"D{i}" for i in range(n)) + "\n"),
     ("askapatient", "rows", lines("{i}\tfever\tfever\n")),
-    ("cometa-general", "rows", lines("{i}\tfever\t1\t2\n", "ID\tTerm\tGeneral SNOMED ID\tSpecific SNOMED ID\n")),
-    ("cometa-specific", "rows", lines("{i}\tfever\t1\t2\n", "ID\tTerm\tGeneral SNOMED ID\tSpecific SNOMED ID\n")),
+    ("cometa-general", "rows", lines("{i}\tfever\tA fever.\t1\t2\n", COMETA)),
+    ("cometa-specific", "rows", lines("{i}\tfever\tA fever.\t1\t2\n", COMETA)),
 ]
 
 
@@ -294,6 +316,15 @@ CORPORA = [
 def test_corpora(tmp_path, format, case, make):
     path = tmp_path / "a.txt"
     assert is_linear(reading(lambda: read_corpus(path, format, report=Report()), path, make))
+
+
+@pytest.mark.parametrize(
+    ("format", "case", "make"), named(case for case in CORPORA if case[1] in ("rows", "documents"))
+)
+def test_the_rows_of_a_corpus_are_read(tmp_path, format, case, make):
+    path = tmp_path / "a.txt"
+    path.write_text(make(3))
+    assert len(list(read_corpus(path, format, report=Report()))) == 3
 
 
 @pytest.mark.parametrize("width", [1, 10**9], ids=["each its own", "all in the first"])

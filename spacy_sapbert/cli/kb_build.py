@@ -136,7 +136,7 @@ def build_from_files(
                 _show_report(report, of_mappings, builder, console)
     kb = KnowledgeBase(output)
     stop_names = f", {kb.n_stop_names:,} of them stop names" if kb.n_stop_names else ""
-    console.print(f"{output}: {len(kb):,} concepts, {kb.n_names:,} names{stop_names}", highlight=False)
+    console.print(f"{output}: {len(kb):,} concepts, {kb.n_names:,} names{stop_names}", markup=False, highlight=False)
 
 
 def _meta(

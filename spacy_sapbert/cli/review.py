@@ -129,11 +129,12 @@ def page(
     console = stderr_console()
     reading = ReadOptions(format, text_column, id_column, title_column, encoding, gold, join_passages)
     _check_source(source, inputs or [], pipeline)
+    sources = with_formats(inputs or [], format, reading)
     file = CorrectionsFile(corrections, create=True)
     file.check_writable()
     with listen(host, port) as listening:
         problems = Problems(console, strict=strict)
-        linking, records = _linked(source, inputs or [], pipeline, reading, problems, batch_size, n_process)
+        linking, records = _linked(source, sources, pipeline, gold, problems, batch_size, n_process)
         session = ReviewSession(
             file,
             linking,
@@ -220,9 +221,9 @@ def _check_source(source: str, inputs: list[Path], pipeline: str | None) -> None
 
 def _linked(
     source: str,
-    inputs: list[Path],
+    sources: list[tuple[Path, ReadOptions]],
     pipeline: str | None,
-    reading: ReadOptions,
+    gold: bool,
     problems: Problems,
     batch_size: int | None,
     n_process: int,
@@ -233,8 +234,7 @@ def _linked(
 
     if pipeline is not None:
         return LinkingPipeline(pipeline, problems), read_links(Path(source))
-    sources = with_formats(inputs, reading.format, reading)
-    linking = LinkingPipeline(source, problems, given=reading.gold)
+    linking = LinkingPipeline(source, problems, given=gold)
     linking.set_corrections(None)  # the page shows what the linker thinks, and what was decided
     return linking, _records(linking, sources, problems, batch_size, n_process)
 

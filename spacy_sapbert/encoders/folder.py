@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from ..assets import ASSETS_FOLDER
-from ..errors import Errors, SapbertError, check_not_newer
-from ..files import parse_json, replace_folder, replaced_folder, temporary_folder
+from ..errors import Errors, SapbertError
+from ..files import check_not_newer, parse_json, replace_folder, replaced_folder, temporary_folder
 from ..text.normalize import TEXT_NORMALIZERS
 from .adapter import has_adapter, load_adapter, save_adapter
 from .lexical_model import NGRAMS_FOLDER, LexicalModel

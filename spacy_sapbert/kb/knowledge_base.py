@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import Errors, SapbertError, check_not_newer
-from ..files import parse_json
+from ..errors import Errors, SapbertError
+from ..files import check_not_newer, parse_json
 from ..types import Concept, Name
 from .arrays import IDS, MAP, TIE_RANKS
 from .database import (

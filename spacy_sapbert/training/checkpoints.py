@@ -8,8 +8,8 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..errors import Errors, SapbertError, check_not_newer
-from ..files import parse_json, remove_leftovers, temporary_folder
+from ..errors import Errors, SapbertError
+from ..files import check_not_newer, parse_json, remove_leftovers, temporary_folder
 
 if TYPE_CHECKING:
     import torch

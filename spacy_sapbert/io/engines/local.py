@@ -102,7 +102,7 @@ def start_worker(threads: int, parent: int) -> None:
     for name, setting in (("torch", "set_num_threads"), ("faiss", "omp_set_num_threads")):
         if name in sys.modules:  # spaCy imports torch
             getattr(sys.modules[name], setting)(threads)
-    # of the kernels that oneDNN compiles for each shape of texts; it reads this at its first use
+    # oneDNN keeps so many of the kernels that it compiles for shapes of texts. It reads this at its first use
     os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "32")
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
 
