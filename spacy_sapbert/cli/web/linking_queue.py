@@ -81,6 +81,7 @@ class LinkingQueue:
         self._lock = threading.Lock()
         self._jobs: SimpleQueue[tuple[Future[Any], Callable[[], Any], threading.Event | None] | None] = SimpleQueue()
         self._running: threading.Event | None = None  # that of the job that can be stopped
+        self._was_stopped = False  # the job that runs, or has just ended
         # a daemon, so that a long job does not keep a process that is told to end
         self._thread = threading.Thread(target=self._work, daemon=True)
         self._thread.start()
@@ -166,13 +167,19 @@ class LinkingQueue:
             self._take_back()
 
     def _take_back(self) -> None:
-        """End the time limit of a job."""
+        """End the time limit of a job, and take a stop that came too late to be raised in it."""
         try:
             with self._lock:
                 self._running = None
-            _raise_in(self._thread, None)
             faulthandler.cancel_dump_traceback_later()
-        except Stopped:  # at the last moment; the next one could come after `_AGAIN` only
+            if self._was_stopped:
+                self._was_stopped = False
+                # It takes the place of one that waits. If that one were deleted instead, Python 3.11 would look for it
+                # in all threads ever after, and loop forever in a thread with a profiler or a debugger.
+                _raise_in(self._thread, Stopped)
+                while True:
+                    pass
+        except Stopped:
             self._take_back()
 
     def _stop(self, stop: threading.Event) -> None:
@@ -180,11 +187,12 @@ class LinkingQueue:
         with self._lock:
             stop.set()
             if self._running is stop:
+                self._was_stopped = True
                 _raise_in(self._thread, Stopped)
                 asyncio.get_running_loop().call_later(_AGAIN, self._stop, stop)
 
 
-def _raise_in(thread: threading.Thread, error: type[BaseException] | None) -> None:
-    """Raise an error in a thread before its next instruction of Python; None takes back one that was not raised yet."""
+def _raise_in(thread: threading.Thread, error: type[BaseException]) -> None:
+    """Raise an error in a thread before one of its next instructions of Python. Only the last such error is raised."""
     assert thread.ident is not None
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), error and ctypes.py_object(error))
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(error))

@@ -20,6 +20,33 @@ queue = linking_queue.LinkingQueue(1, 0.1, lambda length: None)
 asyncio.run(queue.run(lambda stop: re.match("(a+)+$", "a" * 100 + "b"), asyncio.sleep(100)))
 """
 
+IS_PROFILED = """
+import asyncio, sys
+from spacy_sapbert.cli.web.linking_queue import LinkingQueue, Refused, Stopped
+
+def deaf(stop):
+    try:
+        while True:
+            pass
+    except Stopped:
+        return 7
+
+async def jobs():
+    for job in (lambda stop: 7, deaf, lambda stop: 7):
+        try:
+            await queue.run(job, asyncio.sleep(100))
+        except Refused:
+            pass
+
+queue = LinkingQueue(1, 0.1, lambda length: None)
+asyncio.run(jobs())
+calls = []
+sys.setprofile(lambda *event: calls.append(event))
+(lambda: None)()
+sys.setprofile(None)
+print(len(calls))
+"""
+
 
 @pytest.fixture
 def stops():
@@ -130,3 +157,8 @@ def test_a_job_that_keeps_pythons_lock_ends_the_process():
     assert ended.returncode == 1
     assert "Timeout (0:00:00.6" in ended.stderr
     assert "re/__init__.py" in ended.stderr
+
+
+def test_a_process_can_be_profiled_after_jobs_that_were_stopped_and_others():
+    ended = subprocess.run([sys.executable, "-c", IS_PROFILED], capture_output=True, text=True, timeout=60)
+    assert int(ended.stdout) >= 2, ended.stderr
