@@ -5,6 +5,7 @@ A file may come from anybody. So it is opened read-only, its schema must be exac
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from itertools import chain, repeat
 from pathlib import Path
@@ -48,9 +49,10 @@ INDEXES = (
     "CREATE INDEX synonyms_by_concept ON synonyms (concept)",
 )
 
-TEXTS = frozenset(
-    "definition id language parent predicate reason scope source text type value xref".split()
-)
+TEXTS = {
+    *("definition", "id", "language", "parent", "predicate", "reason"),
+    *("scope", "source", "text", "type", "value", "xref"),
+}
 """The names of columns that have texts only. In a changed file, they can have numbers."""
 
 SCRIPT = ";".join((SCHEMA, *INDEXES))
@@ -110,14 +112,17 @@ def check_file(path: Path) -> int:
         The size in bytes.
 
     Raises:
-        SapbertError: E102 it is no SQLite file, or it was cut off.
+        SapbertError: E102 it cannot be read, is no SQLite file, or was cut off.
     """
-    with path.open("rb") as file:
-        header = file.read(100)
+    try:
+        with path.open("rb") as file:
+            header = file.read(100)
+            size = os.fstat(file.fileno()).st_size
+    except OSError as error:
+        raise damaged(path, error.strerror) from error
     pages = int.from_bytes(header[28:32], "big")
     page_size = int.from_bytes(header[16:18], "big")
     page_size = 65536 if page_size == 1 else page_size
-    size = path.stat().st_size
     if not header.startswith(_HEADER):
         raise damaged(path, "no SQLite header")
     if size < pages * page_size:

@@ -126,6 +126,7 @@ class KnowledgeBase:
         self.path = Path(path).absolute()
         self._local = threading.local()
         self._labels: dict[tuple[str, str], ConceptLabel] = {}
+        self._sound_types: dict[str, set[tuple[type, ...]]] = {}  # of rows, by query
         if not self.path.is_file():
             raise SapbertError(Errors.E101.format(path=self.path))
         self._size = check_file(self.path)
@@ -556,7 +557,7 @@ class KnowledgeBase:
         Raises:
             SapbertError: E102 the file is damaged: SQLite says so, a text is no text, or the query does not end.
         """
-        sound: set[tuple[type, ...]] = set()  # types of rows
+        sound = self._sound_types.setdefault(sql, set())
         try:
             connection = self._connection()
             bound_query(connection, self._size)

@@ -7,6 +7,7 @@ import shutil
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -214,6 +215,15 @@ def test_numbers_in_place_of_texts_are_told(small_kb, tmp_path, table, change):
             db.execute(*statement)
     with pytest.raises(SapbertError, match=r"E102.*changed\.kb"):
         read_all(path)
+
+
+def test_a_file_that_cannot_be_read_is_told(small_kb, monkeypatch):
+    def refuse(path, *args):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "open", refuse)
+    with pytest.raises(SapbertError, match=r"E102.*Permission denied"):
+        KnowledgeBase(small_kb.path)
 
 
 def test_a_file_that_is_gone_is_told_in_each_thread(small_kb, tmp_path):
