@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, TextIO, cast
+from typing import Any, BinaryIO, TextIO, TypeVar, cast
 
 from .errors import Errors, SapbertError
 
@@ -23,6 +23,7 @@ FREE = 1 << 26
 """The unpacked bytes from which on the ratio counts: 64 MiB. Small files may unpack to any multiple."""
 
 _BUFFER = 1 << 17
+_Piece = TypeVar("_Piece", str, bytes)
 
 
 def longest_line() -> int:
@@ -78,12 +79,7 @@ def read_whole(path: Path, handle: TextIO) -> str:
     Raises:
         SapbertError: E588 it is longer than `longest_line`.
     """
-    pieces, length = [], 0
-    while piece := handle.read(1 << 20):
-        pieces.append(piece)
-        length += len(piece)
-        check_length(path, length)
-    return "".join(pieces)
+    return "".join(_up_to_bound(path, iter(lambda: handle.read(1 << 20), "")))
 
 
 def join_bounded(path: Path, chunks: Iterable[bytes]) -> bytes:
@@ -92,12 +88,15 @@ def join_bounded(path: Path, chunks: Iterable[bytes]) -> bytes:
     Raises:
         SapbertError: E588 they are longer than `longest_line`.
     """
-    pieces, length = [], 0
-    for piece in chunks:
-        pieces.append(piece)
+    return b"".join(_up_to_bound(path, chunks))
+
+
+def _up_to_bound(path: Path, pieces: Iterable[_Piece]) -> Iterator[_Piece]:
+    length = 0
+    for piece in pieces:
         length += len(piece)
         check_length(path, length)
-    return b"".join(pieces)
+        yield piece
 
 
 def bounded(

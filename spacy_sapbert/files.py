@@ -35,6 +35,7 @@ MAX_PROBLEMS = 1000
 """The most examples that are kept. A file in the wrong format is broken in every line."""
 
 _GZIP_MAGIC = b"\x1f\x8b"
+_CHUNK = 1 << 16
 # codecs of Python that take text and bytes, but in which nobody writes text
 _NOT_OF_TEXT = ("idna", "punycode", "unicode-escape", "raw-unicode-escape")
 _MAX_DIGITS = 18  # fits into 64 bits
@@ -94,7 +95,11 @@ def open_text(
             E587 the file unpacks to too many bytes.
     """
     text_encoding = "utf-8-sig" if check_encoding(path, encoding) == "utf-8" else encoding
-    opened = _open_bytes(path, lines=lines)
+    if has_line_ends(encoding):
+        opened = _open_bytes(path, lines=lines)
+    else:  # only in UTF-8 can the length of lines be bounded
+        recoded = io.BufferedReader(_Recoded(_open_bytes(path, lines=False), encoding))
+        opened, text_encoding = bounded(path, cast(BinaryIO, recoded), lines=lines), "utf-8"
     with (
         opened as binary,
         io.TextIOWrapper(binary, text_encoding, newline=newline) as handle,
@@ -126,15 +131,23 @@ def check_encoding(path: Path, encoding: str, *, of_lines: bool = False) -> str:
     """
     try:
         name = codecs.lookup(encoding).name
-        newline = "\n".encode(encoding)  # raises for codecs that are not for text
+        "\n".encode(encoding)  # raises for codecs that are not for text
     except (LookupError, ValueError) as error:
         raise SapbertError(Errors.E123.format(path=path, encoding=encoding)) from error
     if name.replace("_", "-") in _NOT_OF_TEXT:
         raise SapbertError(Errors.E123.format(path=path, encoding=encoding))
-    if of_lines and newline != b"\n":
+    if of_lines and not has_line_ends(encoding):
         reason = "a file with this format needs an encoding with one byte for a line end"
         raise SapbertError(Errors.E122.format(path=path, line=1, encoding=encoding, reason=reason))
     return name
+
+
+def has_line_ends(encoding: str) -> bool:
+    """Return whether the byte for a line end means a line end in an encoding of text, as it does not in UTF-16."""
+    try:
+        return b"\n".decode(encoding) == "\n"
+    except UnicodeError:
+        return False
 
 
 @contextmanager
@@ -171,6 +184,29 @@ def _open_bytes(path: Path, *, lines: bool = True) -> BinaryIO:
         return bounded(path, binary, lines=lines)
     unpacked = cast(BinaryIO, _GzipReader(fileobj=binary, mode="rb"))
     return bounded(path, unpacked, binary.tell, lines=lines)
+
+
+class _Recoded(io.RawIOBase):
+    """Reads text of any encoding as UTF-8."""
+
+    def __init__(self, stream: BinaryIO, encoding: str) -> None:
+        self._stream = stream
+        texts = codecs.iterdecode(iter(lambda: stream.read(_CHUNK), b""), encoding)
+        self._pieces = (text.encode() for text in texts)
+        self._piece = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        piece = self._piece or next(self._pieces, b"")
+        n = min(len(piece), len(buffer))
+        buffer[:n], self._piece = piece[:n], piece[n:]
+        return n
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
 
 
 class _GzipReader(gzip.GzipFile):

@@ -89,6 +89,24 @@ def test_a_long_line_does_not_fill_the_memory(tmp_path, short_lines):
         tracemalloc.stop()
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "utf-32", "cp037"])
+def test_the_longest_line_in_an_encoding_with_other_line_ends(tmp_path, short_lines, encoding):
+    path = tmp_path / "a"
+    path.write_bytes(("abcdefg\n" * LONG).encode(encoding))
+    assert read_all(path, encoding=encoding) == 8 * LONG
+    # each character has the byte of a line end, or two
+    path.write_bytes(("x\n" + ("\u008e" if encoding == "cp037" else "\u0a0a") * 2 * LONG).encode(encoding))
+    with pytest.raises(SapbertError, match=r"E586.*a, line 2"):
+        read_all(path, encoding=encoding)
+
+
+def test_a_long_line_of_a_document_in_utf_16(tmp_path, short_lines):
+    path = tmp_path / "a.txt"
+    path.write_bytes(("\u0a0a" * 2 * LONG).encode("utf-16"))
+    with pytest.raises(SapbertError, match=r"E588.*a\.txt"):
+        list(read_documents(path, ReadOptions(InputFormat.lines), Problems(Console(file=io.StringIO()))))
+
+
 LINES = [InputFormat.lines, InputFormat.jsonl, InputFormat.csv, InputFormat.tsv, InputFormat.names]
 
 
@@ -199,6 +217,29 @@ def test_archives(tmp_path, small_files, method, inner):
         archive.writestr("MRCONSO.RRF" + ("" if inner is bytes else ".gz"), inner(ATOM.encode() * 50_000))
     with pytest.raises(SapbertError, match=r"E587.*umls\.zip"):
         list(read_vocabulary(path, "umls", report=ReadReport()))
+
+
+def zipped(name, content, method=zipfile.ZIP_DEFLATED):
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", method) as archive:
+        archive.writestr(name, content)
+    return packed.getvalue()
+
+
+@pytest.mark.parametrize("inner", ["zip", "gzip"])
+def test_the_ratio_counts_through_archives_in_archives(tmp_path, small_files, monkeypatch, inner):
+    name, content = "2099AA/META/MRCONSO.RRF", ATOM.replace("name", "a" * 5_000_000).encode()
+    packed = zipped(name, content)
+    if inner == "gzip":
+        packed = zipped(f"{name}.gz", gzip.compress(content), zipfile.ZIP_STORED)
+    path = tmp_path / "umls.zip"
+    path.write_bytes(zipped("2099aa-1-meta.nlm", packed))
+    assert path.stat().st_size < len(packed) // 5
+    monkeypatch.setenv(RATIO_VARIABLE, str(2 * len(content) // len(packed)))
+    with pytest.raises(SapbertError, match="E587"):
+        list(read_vocabulary(path, "umls", report=ReadReport()))
+    monkeypatch.setenv(RATIO_VARIABLE, str(len(content)))
+    assert len(list(read_vocabulary(path, "umls", report=ReadReport()))) == 1
 
 
 def test_spacy_files(tmp_path, small_files):

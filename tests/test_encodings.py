@@ -82,6 +82,13 @@ def test_lines_of_bytes_need_an_encoding_that_has_them(file, format):
         list(read_vocabulary(file, format, encoding="utf-16", report=ReadReport()))
 
 
+def test_lines_of_bytes_may_have_a_mark(tmp_path):
+    path = tmp_path / "MRCONSO.RRF"
+    path.write_bytes("C9000001|ENG|P|L1|PF|S1|Y|A1||||ABC|PT|X1|fièvre|0|N||\n".encode("utf-8-sig"))
+    (record,) = read_vocabulary(path, "umls", encoding="utf-8-sig", report=ReadReport())
+    assert record.concept_id == "C9000001"
+
+
 @pytest.mark.parametrize("format", [format for format in READERS if format not in OTHERS])
 def test_vocabularies_without_their_mark(file, format):
     with pytest.raises(SapbertError, match="E1"):

@@ -35,6 +35,7 @@ LAYERS = (
         "shared",
         "starter",
         "settings_block",
+        "sqlite_schema",
         "xml_elements",
         "_caching",
         "_lazy",
@@ -157,6 +158,7 @@ def test_a_search_by_name_loads_nothing_that_compares_names(small_kb):
         "assets",
         "shared",
         "starter",
+        "sqlite_schema",
         "xml_elements",
         "_lazy",
     }

@@ -86,7 +86,8 @@ def _check_packed(path: Path) -> None:
     try:
         with path.open("rb") as file:
             unpacking, unpacked = zlib.decompressobj(), 0
-            while packed := file.read(_CHUNK):
+            # zlib would copy all that follows the end again and again
+            while not unpacking.eof and (packed := file.read(_CHUNK)):
                 while packed:
                     unpacked += len(unpacking.decompress(packed, _UNPACKED))
                     packed = unpacking.unconsumed_tail

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from ..errors import Errors, SapbertError
 from ..files import parse_json
+from ..sqlite_schema import SCHEMA_QUERY, schema_of, schema_of_script, schema_problem
 from .correction import Correction, ProposedLink, document_key
 from .decisions import Decisions
 
@@ -42,7 +43,6 @@ _LINK_COLUMNS = ", ".join(f'"{name}"' for name in ProposedLink._fields)
 _CORRECTION_TYPES = [int if name in ("start", "end") else str for name in Correction._fields]
 _OR_NONE = (float, int, type(None))
 _LINK_TYPES: list[type | tuple[type, ...]] = [str, int, int, str, str, str, _OR_NONE, _OR_NONE]
-_TABLES = ("corpora", "corrections", "documents", "links", "secret")
 
 
 class ReviewedDocument(NamedTuple):
@@ -309,14 +309,12 @@ class CorrectionsFile:
             db.execute(f"PRAGMA {of}").fetchone() for of in ("user_version", "application_id")
         )
         if application != APPLICATION_ID:
-            raise SapbertError(Errors.E372.format(path=self.path, reason="it is no file of corrections"))
+            raise self._damaged("it is no file of corrections")
         if version != FORMAT:
             raise SapbertError(Errors.E373.format(path=self.path, version=version, known=FORMAT))
-        kinds = db.execute(
-            "SELECT name, type FROM sqlite_master WHERE name NOT LIKE 'sqlite_%' ORDER BY name"
-        ).fetchall()
-        if kinds != [(name, "table") for name in _TABLES]:
-            raise SapbertError(Errors.E372.format(path=self.path, reason="its tables are not those of corrections"))
+        problem = schema_problem(schema_of(db.execute(SCHEMA_QUERY)), schema_of_script(_SCHEMA))
+        if problem:
+            raise self._damaged(f"its tables are not those of corrections: {problem}")
 
     @staticmethod
     def _make(db: sqlite3.Connection) -> None:

@@ -12,11 +12,11 @@ from typing import BinaryIO, NamedTuple
 
 from rich.console import Console
 
-from ..bounds import bounded, join_bounded
+from ..bounds import bounded, check_length, join_bounded
 from ..corpora.passages import Passage, PassageCounts
 from ..corpora.source import Source
 from ..errors import Errors, SapbertError
-from ..files import check_encoding, open_text
+from ..files import check_encoding, has_line_ends, open_text
 from ..types import Mention
 from .formats import STDIN, InputFormat
 
@@ -172,7 +172,7 @@ class DocumentSource(Source):
             first = handle.readline()
             encoding = self.encoding or _marked(first)
             check_encoding(self.path, encoding)
-            if "\n".encode(encoding) == b"\n":
+            if has_line_ends(encoding):
                 yield from _decode_each(_chain(first, handle), encoding)
             else:
                 yield from self._decode_all(first, handle, encoding)
@@ -233,6 +233,7 @@ class DocumentSource(Source):
     def _decode_all(self, first: bytes, handle: BinaryIO, encoding: str) -> Iterator[tuple[str, str]]:
         decoder = codecs.getincrementaldecoder(encoding)()
         parts: list[str] = []
+        length = 0
         for chunk in _chain_chunks(first, handle):
             try:
                 begun, *others = decoder.decode(chunk, not chunk).split("\n")
@@ -240,9 +241,11 @@ class DocumentSource(Source):
                 reason = decoding_problem(error, encoding)
                 raise SapbertError(Errors.E133.format(path=self.file, reason=reason)) from error
             parts.append(begun)
+            length += len(begun)
+            check_length(self.path, length)
             for line in others:
                 yield "".join(parts) + "\n", ""
-                parts = [line]
+                parts, length = [line], len(line)
         if any(parts):
             yield "".join(parts), ""
 

@@ -5,8 +5,8 @@ A file may come from anybody. So it is opened read-only, its schema must be exac
 
 from __future__ import annotations
 
+import os
 import sqlite3
-from functools import cache
 from itertools import chain, repeat
 from pathlib import Path
 
@@ -48,6 +48,15 @@ INDEXES = (
     "CREATE UNIQUE INDEX names_by_text ON names (text)",
     "CREATE INDEX synonyms_by_concept ON synonyms (concept)",
 )
+
+TEXTS = {
+    *("definition", "id", "language", "parent", "predicate", "reason"),
+    *("scope", "source", "text", "type", "value", "xref"),
+}
+"""The names of columns that have texts only. In a changed file, they can have numbers."""
+
+SCRIPT = ";".join((SCHEMA, *INDEXES))
+"""All that makes the schema."""
 
 STEPS = 10_000
 """The instructions of SQLite between two counts of its work."""
@@ -103,60 +112,22 @@ def check_file(path: Path) -> int:
         The size in bytes.
 
     Raises:
-        SapbertError: E102 it is no SQLite file, or it was cut off.
+        SapbertError: E102 it cannot be read, is no SQLite file, or was cut off.
     """
-    with path.open("rb") as file:
-        header = file.read(100)
+    try:
+        with path.open("rb") as file:
+            header = file.read(100)
+            size = os.fstat(file.fileno()).st_size
+    except OSError as error:
+        raise damaged(path, error.strerror) from error
     pages = int.from_bytes(header[28:32], "big")
     page_size = int.from_bytes(header[16:18], "big")
     page_size = 65536 if page_size == 1 else page_size
-    size = path.stat().st_size
     if not header.startswith(_HEADER):
         raise damaged(path, "no SQLite header")
     if size < pages * page_size:
         raise damaged(path, "the end is missing")
     return size
-
-
-def schema_problem(found: dict[tuple[str, str], str]) -> str:
-    """Return what is wrong with the schema of a file, or an empty text.
-
-    Args:
-        found: The SQL of each object, by its kind and name, as `stored_schema` returns it.
-    """
-    wanted = _schema()
-    for (kind, name), sql in wanted.items():
-        if (kind, name) not in found:
-            others = [other for other, same in found if same == name]
-            return f"{name} is a {others[0]}, not a {kind}" if others else f"no such {kind}: {name}"
-        if found[kind, name] != sql:
-            return f"the {kind} {name} has another form"
-    return next((f"it has a {kind} {name}" for kind, name in found if (kind, name) not in wanted), "")
-
-
-def stored_schema(rows: list[tuple[str, str, str]]) -> dict[tuple[str, str], str]:
-    """Return the SQL of each object of a schema, by its kind and name, without comments.
-
-    Args:
-        rows: The columns type, name and sql of `sqlite_schema`. What SQLite makes by itself is left out.
-    """
-    return {
-        (str(kind), str(name)): " ".join(" ".join(line.partition("--")[0] for line in str(sql).splitlines()).split())
-        for kind, name, sql in rows
-        if not (str(name).startswith("sqlite_") and kind in ("table", "index"))
-    }
-
-
-SCHEMA_QUERY = "SELECT type, name, sql FROM sqlite_master ORDER BY rowid"
-
-
-@cache
-def _schema() -> dict[tuple[str, str], str]:
-    connection = sqlite3.connect(":memory:")
-    connection.executescript(";".join((SCHEMA, *INDEXES)))
-    found = stored_schema(connection.execute(SCHEMA_QUERY).fetchall())
-    connection.close()
-    return found
 
 
 def damaged(path: Path, reason: object) -> SapbertError:

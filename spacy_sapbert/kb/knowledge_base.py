@@ -9,24 +9,25 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
+from types import NoneType
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..errors import Errors, SapbertError
 from ..files import check_not_newer, parse_json
+from ..sqlite_schema import SCHEMA_QUERY, schema_of, schema_of_script, schema_problem
 from ..types import Concept, Name
 from .arrays import IDS, MAP, TIE_RANKS
 from .database import (
     FORMAT,
-    SCHEMA_QUERY,
+    SCRIPT,
+    TEXTS,
     bound_query,
     check_file,
     damaged,
     file_uri,
     open_database,
-    schema_problem,
-    stored_schema,
 )
 from .semantic_type_tree import SemanticTypeTree, semantic_type_tree
 
@@ -125,6 +126,7 @@ class KnowledgeBase:
         self.path = Path(path).absolute()
         self._local = threading.local()
         self._labels: dict[tuple[str, str], ConceptLabel] = {}
+        self._sound_types: dict[str, set[tuple[type, ...]]] = {}  # of rows, by query
         if not self.path.is_file():
             raise SapbertError(Errors.E101.format(path=self.path))
         self._size = check_file(self.path)
@@ -555,16 +557,26 @@ class KnowledgeBase:
         Raises:
             SapbertError: E102 the file is damaged: SQLite says so, a text is no text, or the query does not end.
         """
-        connection = self._connection()
+        sound = self._sound_types.setdefault(sql, set())
         try:
+            connection = self._connection()
             bound_query(connection, self._size)
-            for row in connection.execute(sql, values):
-                if bytes in map(type, row):  # only arrays are bytes
-                    raise damaged(self.path, "bytes in place of a text")
+            found = connection.execute(sql, values)
+            for row in found:
+                types = tuple(map(type, row))
+                if types not in sound:
+                    self._check_types(types, [name for name, *_ in found.description])
+                    sound.add(types)
                 yield row
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # an error of SQLite can hold damaged text
             reason = "reading did not end" if str(error) == "interrupted" else error
             raise damaged(self.path, reason) from error
+
+    def _check_types(self, types: tuple[type, ...], columns: Sequence[str]) -> None:
+        """Check the types of a row: SQLite keeps values of any type in any column."""
+        for of_value, column in zip(types, columns, strict=True):
+            if of_value is bytes or (column in TEXTS and of_value not in (str, NoneType)):
+                raise damaged(self.path, f"a value of the type {of_value.__name__} in place of a text")
 
     def _column(self, sql: str, n: int) -> Iterator[str]:
         """Yield the texts of a query for rows and texts. The rows must count from 0 to n - 1."""
@@ -608,8 +620,8 @@ class KnowledgeBase:
 
     def _array(self, name: str, dtype: Any) -> np.ndarray:
         """Return an array of the file, read-only, shape (n,)."""
-        connection = self._connection()
         try:
+            connection = self._connection()
             bound_query(connection, self._size)
             ((data,),) = connection.execute("SELECT data FROM arrays WHERE name = ?", (name,))
             return np.frombuffer(data, dtype=dtype)
@@ -636,13 +648,14 @@ class KnowledgeBase:
 
     def _check_content(self) -> None:
         """Check the schema and the metadata. Nothing but tables is read, because a view can hold any query."""
-        found = stored_schema(self.query(SCHEMA_QUERY))
-        if ("table", "meta") not in found:
-            raise damaged(self.path, schema_problem(found))
+        found, wanted, meta = schema_of(self.query(SCHEMA_QUERY)), schema_of_script(SCRIPT), ("table", "meta")
+        problem = schema_problem(found, wanted)
+        if found.get(meta) != wanted[meta]:  # the same in all formats
+            raise damaged(self.path, problem)
         if (version := self.meta.get("format")) != FORMAT:
             check_not_newer(self.path, version, FORMAT)
             raise SapbertError(Errors.E103.format(path=self.path, found=version, wanted=FORMAT))
-        if problem := schema_problem(found):
+        if problem:
             raise damaged(self.path, problem)
         for key in ("concepts", "names"):
             n = self.meta.get(key)

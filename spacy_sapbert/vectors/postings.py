@@ -153,7 +153,10 @@ class Postings:
         known = places < len(self._grams)
         known[known] = self._grams[places[known]] == numbers[known]
         texts, places = texts[known], places[known]
-        counts = (self._starts[places + 1] - self._starts[places]).astype(np.int64)
+        begins, ends = (self._starts[at].astype(np.int64) for at in (places, places + 1))
+        if ((begins < 0) | (begins > ends) | (ends > self._starts[-1])).any():
+            raise ValueError("a list of names is outside the postings")
+        counts = ends - begins
         order = np.lexsort((counts, texts))
         texts, places, counts = texts[order], places[order], counts[order]
         firsts = np.searchsorted(texts, texts)

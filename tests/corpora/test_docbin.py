@@ -84,6 +84,30 @@ def test_damaged_files_are_an_error(tmp_path):
         list(read_docbin(path))
 
 
+def test_what_follows_the_end_takes_no_time(tmp_path, monkeypatch):
+    """zlib copies all that it does not need with each further piece."""
+    path = tmp_path / "gold.spacy"
+    write(path)
+    path.write_bytes(path.read_bytes() + b"x" * 1_000_000)
+    sizes = []
+
+    class Unpacking:
+        def __init__(self):
+            self._unpacking = decompressobj()
+
+        def decompress(self, packed, most):
+            sizes.append(len(packed))
+            return self._unpacking.decompress(packed, most)
+
+        def __getattr__(self, name):
+            return getattr(self._unpacking, name)
+
+    decompressobj = zlib.decompressobj
+    monkeypatch.setattr(zlib, "decompressobj", Unpacking)
+    assert len(list(read_docbin(path))) == 3
+    assert sum(sizes) < 100_000
+
+
 def changed(path, change):
     """Change what a `.spacy` file holds, see spaCy's `DocBin.to_bytes`."""
     write(path)

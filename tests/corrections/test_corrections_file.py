@@ -129,13 +129,33 @@ def test_a_newer_version(file, monkeypatch):
         "CREATE VIEW extra AS SELECT 1",
         "DROP TABLE corpora",
         "CREATE TRIGGER act AFTER INSERT ON corrections BEGIN DELETE FROM corrections; END",
+        "CREATE TRIGGER sqlite1act AFTER INSERT ON corrections BEGIN DELETE FROM corrections; END",
+        "CREATE INDEX extra ON corrections (upper(text))",
+        "ALTER TABLE corrections ADD COLUMN more GENERATED ALWAYS AS (hex(text))",
+        "DROP TABLE documents; CREATE VIRTUAL TABLE documents USING fts5(key, doc_id, text)",
     ],
 )
 def test_tables_that_were_changed(file, change):
     with sqlite3.connect(file.path) as db:
-        db.execute(change)
+        db.executescript(change)
     with pytest.raises(SapbertError, match=r"E372.*its tables"):
         file.corrections()
+
+
+def test_a_trigger_that_is_listed_as_a_table_of_sqlite(file):
+    with sqlite3.connect(file.path) as db:
+        db.execute("PRAGMA writable_schema = ON")
+        db.execute("CREATE TRIGGER act AFTER INSERT ON corrections BEGIN DELETE FROM corrections; END")
+        db.execute("UPDATE sqlite_master SET type = 'table', name = 'sqlite_act' WHERE name = 'act'")
+    with pytest.raises(SapbertError, match="E372"):
+        file.corrections()
+
+
+def test_an_analyzed_file(file):
+    file.add([COLD])
+    with sqlite3.connect(file.path) as db:
+        db.execute("ANALYZE")
+    assert file.corrections() == {1: COLD}
 
 
 @pytest.mark.parametrize("column", ["action", "scope", "concept_ids"])

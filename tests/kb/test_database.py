@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -102,10 +104,15 @@ def test_another_schema_is_told(changed, statement, reason):
         KnowledgeBase(changed(statement))
 
 
-def test_a_virtual_table_is_not_opened(changed):
-    path = changed("DROP TABLE totals", "CREATE VIRTUAL TABLE totals USING fts5(of, value, count)")
-    with pytest.raises(SapbertError, match=r"E102.*totals"):
+@pytest.mark.parametrize(("table", "columns"), [("totals", "of, value, count"), ("meta", "key, value")])
+def test_a_virtual_table_is_not_opened(changed, monkeypatch, table, columns):
+    path = changed(f"DROP TABLE {table}", f"CREATE VIRTUAL TABLE {table} USING fts5({columns})")
+    read = KnowledgeBase._rows
+    asked = []
+    monkeypatch.setattr(KnowledgeBase, "_rows", lambda kb, sql, *values: asked.append(sql) or read(kb, sql, *values))
+    with pytest.raises(SapbertError, match=rf"E102.*{table} has another form"):
         KnowledgeBase(path)
+    assert not [sql for sql in asked if f"FROM {table}" in sql]
 
 
 def test_no_schema_is_trusted(small_kb):
@@ -180,6 +187,52 @@ def test_an_odd_format_is_another_format(changed, value):
 def test_wrong_rows_are_told(changed, statement):
     with pytest.raises(SapbertError, match=r"E102.*changed\.kb"):
         read_all(changed(statement))
+
+
+@pytest.mark.parametrize(
+    ("table", "change"),
+    [
+        ("names", "text = 7 WHERE row = 4"),
+        ("concepts", "id = 7 WHERE row = 3"),
+        ("concepts", "definition = 0.5 WHERE row = 3"),
+        ("types", "type = 7 WHERE concept = 1"),
+        ("synonyms", "source = 7 WHERE concept = 1"),
+    ],
+)
+def test_numbers_in_place_of_texts_are_told(small_kb, tmp_path, table, change):
+    """SQLite makes texts of them, unless the column has no type at that moment."""
+    path = shutil.copyfile(small_kb.path, tmp_path / "changed.kb")
+    with closing(sqlite3.connect(path)) as db, db:
+        ((schema,),) = db.execute("SELECT sql FROM sqlite_master WHERE name = ?", (table,))
+    statements = (
+        ("UPDATE sqlite_master SET sql = ? WHERE name = ?", (schema.replace(" TEXT", ""), table)),
+        (f"UPDATE {table} SET {change}", ()),
+        ("UPDATE sqlite_master SET sql = ? WHERE name = ?", (schema, table)),
+    )
+    for statement in statements:
+        with closing(sqlite3.connect(path)) as db, db:
+            db.execute("PRAGMA writable_schema = ON")
+            db.execute(*statement)
+    with pytest.raises(SapbertError, match=r"E102.*changed\.kb"):
+        read_all(path)
+
+
+def test_a_file_that_cannot_be_read_is_told(small_kb, monkeypatch):
+    def refuse(path, *args):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "open", refuse)
+    with pytest.raises(SapbertError, match=r"E102.*Permission denied"):
+        KnowledgeBase(small_kb.path)
+
+
+def test_a_file_that_is_gone_is_told_in_each_thread(small_kb, tmp_path):
+    kb = KnowledgeBase(shutil.copyfile(small_kb.path, tmp_path / "gone.kb"))
+    kb.path.unlink()
+    with ThreadPoolExecutor(1) as pool:  # a thread has its own connection
+        for read in (lambda: kb.find_name("flu"), lambda: kb.name_concepts):
+            with pytest.raises(SapbertError, match=r"E102.*gone\.kb"):
+                pool.submit(read).result()
 
 
 def test_a_row_that_the_file_never_had_is_no_damage(small_kb):

@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.kb import knowledge_base
 from spacy_sapbert.kb.build import build_knowledge_base, new_knowledge_base
-from spacy_sapbert.kb.database import FORMAT, SCHEMA_QUERY
+from spacy_sapbert.kb.database import FORMAT
 from spacy_sapbert.kb.ids import is_supplementary
 from spacy_sapbert.kb.knowledge_base import ConceptSummary, KnowledgeBase
+from spacy_sapbert.sqlite_schema import SCHEMA_QUERY
 from spacy_sapbert.types import Concept, Name, Record
 
 

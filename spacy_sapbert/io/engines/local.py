@@ -52,6 +52,7 @@ def run_local(work: PartitionWork, partitions: Sequence[Partition], workers: int
 
     def replaced(executor: ProcessPoolExecutor) -> ProcessPoolExecutor:
         executor.shutdown()
+        del documents[executor]
         new = executors[executors.index(executor)] = _executor(workers)
         return new
 

@@ -41,12 +41,13 @@ def replaced_ids(obsolete: Mapping[str, Obsolete]) -> dict[str, list[str]]:
 
 def _current_replacement(concept_id: str, obsolete: Mapping[str, Obsolete], known: dict[str, str | None]) -> str | None:
     """Return the term at the end of a chain of replacements, and note it in `known` for each term of the chain."""
-    visited: dict[str, None] = {}
+    chain: list[str] = []
     found: str | None = concept_id
     while found is not None and found in obsolete and found not in known:
-        only = obsolete[found].replaced_by if len(obsolete[found].replaced_by) == 1 else (None,)
-        visited[found] = None
-        found = None if only[0] in visited else only[0]
-    found = known.get(found, found) if found is not None else None
-    known.update(dict.fromkeys(visited, found))
-    return found
+        chain.append(found)
+        known[found] = None  # so a circle has no end
+        following = obsolete[found].replaced_by
+        found = following[0] if len(following) == 1 else None
+    end = None if found is None else known.get(found, found)
+    known.update((one, end) for one in chain)
+    return end

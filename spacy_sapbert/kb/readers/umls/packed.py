@@ -63,20 +63,21 @@ class RrfPart(NamedTuple):
                 E587 if it is made to exhaust memory.
         """
         with readable(self.place), ExitStack() as opened:
-            size = 0
             packed: IO[bytes] = opened.enter_context(self.path.open("rb"))
+            size = share = self.path.stat().st_size  # share: the bytes of the file that a member takes
             for depth, member in enumerate(self.members):
                 archive = opened.enter_context(inner_zip(packed, size) if depth else zipfile.ZipFile(packed))
                 info = archive.getinfo(member)
-                check_ratio(self.place, info.file_size, min(info.compress_size, size or self.path.stat().st_size))
+                share = share * min(info.compress_size, size) // max(size, 1)
                 size = info.file_size
+                check_ratio(self.place, size, share)
                 packed = opened.enter_context(archive.open(member))
             counted = _WatchedReader(packed, watch)
             watched = io.BufferedReader(counted, _BUFFER)
             gzipped = watched.peek(len(_GZIP_MAGIC)).startswith(_GZIP_MAGIC)
             if gzipped:
                 unpacked = cast(BinaryIO, gzip.GzipFile(fileobj=watched))
-                yield bounded(self.place, unpacked, lambda: counted.n_bytes)
+                yield bounded(self.place, unpacked, lambda: counted.n_bytes * share // max(size, 1))
             else:
                 yield bounded(self.place, cast(BinaryIO, watched))
 
