@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 import torch
 import transformers
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from spacy_sapbert.encoders.adapter import has_adapter
-from spacy_sapbert.encoders.plain_bert import PlainBert, plain_bert_of, read_plain_bert
+from spacy_sapbert.encoders.plain_bert import PlainBert, _filling, plain_bert_of, read_plain_bert
 from spacy_sapbert.encoders.projection import add_projection
 from spacy_sapbert.encoders.transformer import TransformerEncoder
 
@@ -75,6 +77,39 @@ def test_half_precision_is_close_and_not_equal(tiny_encoder):
     assert half.dtype == torch.float32
     assert 0 < (half - full).abs().max() < 0.1
     assert torch.nn.functional.cosine_similarity(half, full).min() > 0.999
+
+
+@pytest.mark.parametrize("pooling", ["cls", "mean"])
+@pytest.mark.parametrize("batch", [BATCH[:1], BATCH[1:2], [BATCH[0]] * 4, [BATCH[0]] * 5, [BATCH[0]] * 11])
+def test_filling_changes_no_vector(tiny_encoder, batch, pooling):
+    plain = read_plain_bert(str(tiny_encoder))
+    with torch.inference_mode():
+        half, full = (plain(batch, pooling, half=half) for half in (True, False))
+    assert half.shape == full.shape
+    assert torch.nn.functional.cosine_similarity(half, full).min() > 0.999
+
+
+def test_products_in_half_precision_have_few_shapes(tiny_encoder, monkeypatch):
+    plain = read_plain_bert(str(tiny_encoder))
+    linear, rows = torch.nn.functional.linear, []
+
+    def record(values, *weights):
+        rows.append(len(values))
+        return linear(values, *weights)
+
+    monkeypatch.setattr(torch.nn.functional, "linear", record)
+    with torch.inference_mode():
+        for n in range(1, 41):  # up to 160 wordpieces
+            plain([BATCH[0]] * n, "mean", half=True)
+    assert set(rows) == {12, 16, 24, 32, 48, 64, 96, 128, 192}
+
+
+@given(st.lists(st.integers(1, 64), min_size=1, max_size=64))
+@settings(deadline=None)
+def test_filling_is_short(lengths):
+    filling = list(map(len, _filling(lengths)))
+    assert all(0 < length <= max(lengths) for length in filling)
+    assert sum(filling) <= max(sum(lengths) / 2, 11)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])

@@ -93,7 +93,7 @@ def _executor(workers: int) -> ProcessPoolExecutor:
 
 
 def start_worker(threads: int, parent: int) -> None:
-    """Prepare a process: bound its threads and a cache, and end it when its parent ends, however that ends.
+    """Prepare a process: bound its threads, and end it when its parent ends, however that ends.
 
     Args:
         threads: The number of threads that torch and faiss may use.
@@ -103,8 +103,6 @@ def start_worker(threads: int, parent: int) -> None:
     for name, setting in (("torch", "set_num_threads"), ("faiss", "omp_set_num_threads")):
         if name in sys.modules:  # spaCy imports torch
             getattr(sys.modules[name], setting)(threads)
-    # oneDNN keeps so many of the kernels that it compiles for shapes of texts. It reads this at its first use
-    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "32")
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
 
 
