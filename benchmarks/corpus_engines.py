@@ -5,9 +5,8 @@
 The documents are repeated with other ids until there are enough, and cut into files of 500. Each command runs alone, in
 a process of its own. `seconds` is the clock time of the whole command, with its start and the loading of the pipeline.
 `link_seconds` is the time without them: from the manifest for engines, measured on one document for `link` alone.
-`worker_private_mb` is the most memory of a worker of the engine `local` that no file backs (Anonymous in smaps_rollup).
-The workers of Ray and Spark are not children of the command, so theirs is not measured. `base_private_mb` is that of
-a process that has imported spaCy and torch.
+`worker_private_mb` is the most memory of a worker that no file backs (Anonymous in smaps_rollup). A worker is a process
+below the command that has loaded torch. `base_private_mb` is that of a process that has imported spaCy and torch.
 """
 
 from __future__ import annotations
@@ -84,22 +83,34 @@ def timed(pipeline: Path, documents: Path, options: list[object]) -> dict[str, A
         [str(part) for part in command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     ) as process:
         while process.poll() is None:
-            most = max([most, *map(private_mb, children(process.pid))])
+            most = max([most, *map(private_mb, workers_below(process.pid))])
             time.sleep(0.5)
     if process.returncode:
         raise SystemExit(f"failed: {command}")
     return {"seconds": round(time.monotonic() - started, 1), "worker_private_mb": round(most)}
 
 
-def children(parent: int) -> list[int]:
-    found = []
+def workers_below(root: int) -> list[int]:
+    """Return the processes below one, at any depth, that have loaded torch."""
+    children: dict[int, list[int]] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
-            if int(stat.read_text().rpartition(")")[2].split()[1]) == parent:
-                found.append(int(stat.parent.name))
+            children.setdefault(int(stat.read_text().rpartition(")")[2].split()[1]), []).append(int(stat.parent.name))
         except (OSError, ValueError):
             continue
-    return found
+    below, waiting = [], [root]
+    while waiting:
+        found = children.get(waiting.pop(), [])
+        below += found
+        waiting += found
+    return [process for process in below if has_torch(process)]
+
+
+def has_torch(process: int) -> bool:
+    try:
+        return "libtorch" in Path(f"/proc/{process}/maps").read_text()
+    except OSError:
+        return False
 
 
 def private_mb(process: int) -> float:
