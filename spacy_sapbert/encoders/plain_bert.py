@@ -51,7 +51,7 @@ class PlainBert:
         self._heads = int(config["num_attention_heads"])
         self._eps = float(config["layer_norm_eps"])
         self._layers = [f"encoder.layer.{i}" for i in range(config["num_hidden_layers"])]
-        self._full = {name: one if _is_lookup(name) else one.float() for name, one in weights.items()}
+        self._full: dict[str, torch.Tensor] = {}
         self._half: dict[str, torch.Tensor] = {}
 
     def __call__(self, batch: Sequence[Sequence[int]], pooling: str, *, half: bool = False) -> torch.Tensor:
@@ -87,13 +87,13 @@ class PlainBert:
 
     def _embed(self, pieces: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
         words = self._look_up("word", pieces)
-        types = self._full[f"{_EMBEDDINGS}.token_type_embeddings.weight"][0].float()
+        types = self.weights[f"{_EMBEDDINGS}.token_type_embeddings.weight"][0].float()
         return self._norm(_EMBEDDINGS, words + types + self._look_up("position", positions))
 
     def _look_up(self, kind: str, rows: torch.Tensor) -> torch.Tensor:
         import torch
 
-        return torch.nn.functional.embedding(rows, self._full[f"{_EMBEDDINGS}.{kind}_embeddings.weight"]).float()
+        return torch.nn.functional.embedding(rows, self.weights[f"{_EMBEDDINGS}.{kind}_embeddings.weight"]).float()
 
     def _layer(self, name: str, hidden: torch.Tensor, is_text: torch.Tensor, half: bool) -> torch.Tensor:
         import torch
@@ -130,8 +130,13 @@ class PlainBert:
         linear = torch.nn.functional.linear
         weight, bias = f"{name}.weight", f"{name}.bias"
         if not half:
-            return linear(values, self._full[weight], self._full[bias])
+            return linear(values, self._in_full(weight), self._in_full(bias))
         return linear(values.bfloat16(), self._halved(weight), self._halved(bias))
+
+    def _in_full(self, name: str) -> torch.Tensor:
+        if name not in self._full:
+            self._full[name] = self.weights[name].float()
+        return self._full[name]
 
     def _halved(self, name: str) -> torch.Tensor:
         if name not in self._half:
@@ -141,7 +146,7 @@ class PlainBert:
     def _norm(self, name: str, values: torch.Tensor) -> torch.Tensor:
         import torch
 
-        scale, shift = self._full[f"{name}.LayerNorm.weight"], self._full[f"{name}.LayerNorm.bias"]
+        scale, shift = self._in_full(f"{name}.LayerNorm.weight"), self._in_full(f"{name}.LayerNorm.bias")
         return torch.nn.functional.layer_norm(values.float(), (self.dim,), scale, shift, self._eps)
 
 
@@ -158,11 +163,6 @@ def _filling(lengths: Sequence[int]) -> list[list[int]]:
     missing = (power if total > power * 3 // 4 else power * 3 // 4) - total
     whole, rest = divmod(missing, longest)
     return [[0] * longest] * whole + ([[0] * rest] if rest else [])
-
-
-def _is_lookup(name: str) -> bool:
-    """Return whether only rows of a matrix are used, so that the rest needs no conversion to float32."""
-    return name.endswith("_embeddings.weight")
 
 
 def read_plain_bert(name: str) -> PlainBert | None:
