@@ -272,7 +272,8 @@ def kill_often(target: Target, inputs: Path, folder: Path, state: dict[str, Any]
             sys.stderr.write(f"{seed}: {outcome}\n")
             failed = folder / "failed" / seed.replace(" ", "-")
             shutil.rmtree(failed, ignore_errors=True)
-            shutil.copytree(place, failed, symlinks=True)
+            with suppress(shutil.Error):  # the sockets of Ray cannot be copied
+                shutil.copytree(place, failed, symlinks=True)
             shutil.copy(place.with_suffix(".log"), failed.with_suffix(".log"))
         save()
     sys.stderr.write(f"{target.name}: {done['kills']} kills, {done['equal']} of {done['results']} results equal\n")

@@ -187,8 +187,9 @@ _ALL = (
     Target("train-ner", _TRAIN.replace("CONFIG", "ner.cfg")),
     Target("train-retriever", _TRAIN.replace("CONFIG", "concept_retriever.cfg") + "--paths.encoder {inputs}/encoder"),
     Target("review", "review {inputs}", contents=(("corrections.db$", decisions), ("acknowledged", nothing))),
-    Target("corpus-ray", f"{_CORPUS} ray", contents=_LINKS, needs="ray"),
-    Target("corpus-spark", f"{_CORPUS} spark", contents=_LINKS, needs="pyspark"),
+    # what Ray and Java keep of each session is theirs
+    Target("corpus-ray", f"{_CORPUS} ray", stays=r"tmp/ray(/.*)?", contents=_LINKS, needs="ray"),
+    Target("corpus-spark", f"{_CORPUS} spark", stays=r"tmp/.*", contents=_LINKS, needs="pyspark"),
 )
 TARGETS = {target.name: target for target in _ALL}
 
