@@ -512,6 +512,10 @@ class Errors:
         "[E354] A reranker cannot be trained, because the linker would not use it. Set `selection.rerank` of the linker to "
         "true, or leave out --rerank."
     )
+    E355 = (
+        "[E355] An encoder needs torch, which is not installed. Install all requirements with `pip install spacy-sapbert`, "
+        "or set `encoder` to 'none' to link by n-grams alone."
+    )
     E371 = "[E371] A correction cannot have {name} {value!r}. Wanted: {wanted}."
     E372 = (
         "[E372] Cannot read the corrections in {path}: {reason}. Give a file that `spacy-sapbert review` made. If it is "

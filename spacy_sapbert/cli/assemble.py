@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 
 from ..errors import Errors, SapbertError
+from ..kb.storage import load_knowledge_base
 from ..pipeline.external_assets import INSIDE
 from ..pipeline.factories import ASSERTION, LINKER, SENTENCIZER
+from .progress import progress_callback, stderr_console
 from .saving import save_pipeline
 
 if TYPE_CHECKING:
@@ -58,7 +59,10 @@ def assemble(
         raise SapbertError(Errors.E533.format(reason="--from keeps the NER, the encoder, the index and the storage"))
     if from_ and not kb:
         raise SapbertError(Errors.E533.format(reason="--from needs --kb, the new vocabulary"))
-    with Console(stderr=True).status("assembling"):
+    from ..vectors.flat import encoding_progress
+
+    load_knowledge_base(kb or "starter")  # a wrong path must not wait for an encoder
+    with progress_callback(stderr_console(), "names") as progress, encoding_progress(progress):
         if from_ and kb:
             nlp = _with_new_vocabulary(from_, kb)
         else:

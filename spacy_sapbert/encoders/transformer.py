@@ -150,8 +150,15 @@ class TransformerEncoder:
 
     @cached_property
     def device(self) -> str:
-        """The device, with "auto" resolved."""
-        import torch
+        """The device, with "auto" resolved.
+
+        Raises:
+            SapbertError: E355 torch is not installed.
+        """
+        try:
+            import torch
+        except ModuleNotFoundError as error:
+            raise SapbertError(Errors.E355) from error
 
         if self._device == "auto":
             return "cuda" if torch.cuda.is_available() else "cpu"

@@ -11,6 +11,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -51,6 +52,7 @@ NAMES_PER_CHUNK = 8192
 _SAMPLED = 64  # names
 
 Progress = Callable[[int, int], None]
+_progress: ContextVar[Progress | None] = ContextVar("progress", default=None)
 
 
 class NameVectors(Index):
@@ -157,6 +159,20 @@ def _encode(texts: Sequence[str], encoder: TransformerEncoder, known: Sequence[K
     return vectors
 
 
+@contextmanager
+def encoding_progress(progress: Progress) -> Iterator[None]:
+    """Report the progress of all name vectors that are made inside, also deep in a component.
+
+    Args:
+        progress: See `build_name_vectors`.
+    """
+    token = _progress.set(progress)
+    try:
+        yield
+    finally:
+        _progress.reset(token)
+
+
 def text_hashes(texts: Iterable[str], encoder: TransformerEncoder) -> np.ndarray:
     """Return the hashes of the normal forms in which an encoder reads texts, uint64."""
     normalize = TEXT_NORMALIZERS[encoder.text_normalizer]
@@ -177,7 +193,7 @@ def cached_name_vectors(
     Args:
         kb: The knowledge base.
         encoder: The encoder.
-        progress: See `build_name_vectors`.
+        progress: See `build_name_vectors`. The default is that of `encoding_progress`.
         compression: See `build_name_vectors`.
     """
     from filelock import FileLock
@@ -191,7 +207,12 @@ def cached_name_vectors(
         if not (folder / MANIFEST_FILE).is_file():
             logger.info("Encoding %d names of %s into %s", kb.n_names, kb.path, folder)
             build_name_vectors(
-                kb, encoder, folder, progress, _cached_elsewhere(folder, encoder, compression), compression
+                kb,
+                encoder,
+                folder,
+                progress or _progress.get(),
+                _cached_elsewhere(folder, encoder, compression),
+                compression,
             )
     return NameVectors(folder, kb, encoder)
 

@@ -80,6 +80,18 @@ def test_with_an_encoder(command, small_kb, tiny_encoder, output):
     assert links(output, "cystic fibrosis") == [("cystic fibrosis", "D003550")]
 
 
+def test_encoding_shows_its_progress(command, tiny_encoder, tmp_path, output, monkeypatch):
+    new = build_knowledge_base([Record("X2", (Name("a name of this test", "preferred", "own"),))], tmp_path / "new.kb")
+    monkeypatch.setattr("spacy_sapbert.cli.progress.SECONDS_BETWEEN_LINES", 0)
+    finished = command("assemble", "-o", output, "--kb", new.path, "--encoder", tiny_encoder)
+    assert "1 of 1 names" in finished.err
+
+
+def test_a_wrong_vocabulary_is_found_before_the_encoder_is_opened(command, tmp_path, output):
+    finished = command("assemble", "-o", output, "--kb", tmp_path / "missing.kb", "--encoder", tmp_path)
+    assert "[E101]" in finished.err
+
+
 def test_pooling(command, small_kb, tiny_encoder, output):
     options = ("--kb", small_kb.path, "--encoder", tiny_encoder, "--pooling", "cls")
     command("assemble", "-o", output, *options)

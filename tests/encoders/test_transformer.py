@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 import tracemalloc
 
 import numpy as np
@@ -437,3 +438,9 @@ def test_an_encoder_keeps_what_it_does_with_greek_letters(tiny_encoder, tmp_path
     encoder.save(tmp_path / "saved")
     saved = TransformerEncoder(str(tmp_path / "saved"))
     assert (saved.text_normalizer, saved.fingerprint) == (form, encoder.fingerprint)
+
+
+def test_without_torch_an_encoder_is_an_error_with_a_remedy(tiny_encoder, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(SapbertError, match=r"E355.*'none'"):
+        _ = TransformerEncoder(str(tiny_encoder)).device

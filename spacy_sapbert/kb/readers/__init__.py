@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import inspect
+import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -123,7 +125,7 @@ def guess_format(path: Path) -> str:
 
     Raises:
         SapbertError: E124 if they do not show the format; E163 if it is OWL, but not RDF; E164 if it holds mappings;
-            E120 if it cannot be read; E143 or E144 if it is a broken zip file.
+            E120 if it does not exist or cannot be read; E143 or E144 if it is a broken zip file.
     """
     suffix = without_gz(path).suffix.lower()
     if path.is_dir():
@@ -136,6 +138,8 @@ def guess_format(path: Path) -> str:
         raise SapbertError(Errors.E163.format(path=path, syntax=_NOT_RDF[suffix]))
     else:
         format = _SNIFFED[suffix](path) if suffix in _SNIFFED else _BY_SUFFIX.get(suffix)
+    if not format and not path.exists():
+        raise SapbertError(Errors.E120.format(path=path, reason=os.strerror(errno.ENOENT)))
     if not format:
         raise SapbertError(Errors.E124.format(path=path, formats=_format_list()))
     return format

@@ -12,6 +12,8 @@ from spacy_sapbert.errors import SapbertError
 from spacy_sapbert.files import MAX_PROBLEMS
 from spacy_sapbert.kb.readers import READERS, ReaderContext, ReadReport, guess_format, read_vocabulary
 
+EMPTY_ZIP = b"PK\x05\x06" + bytes(18)
+
 
 @pytest.mark.parametrize(
     ("name", "format"),
@@ -82,9 +84,15 @@ def test_what_is_no_vocabulary(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["medic.txt", "dictionary", "a.json.zip", "obo.gz"])
-def test_format_is_not_guessed_elsewhere(name):
+def test_format_is_not_guessed_elsewhere(tmp_path, name):
+    (tmp_path / name).write_bytes(EMPTY_ZIP if name.endswith(".zip") else b"")
     with pytest.raises(SapbertError, match=r"E124.*biosyn, ctd, discovered, huner"):
-        guess_format(Path(name))
+        guess_format(tmp_path / name)
+
+
+def test_what_does_not_exist_is_said_to(tmp_path):
+    with pytest.raises(SapbertError, match=r"E120.*Loinc_2\.80 \(No such file or directory\)"):
+        guess_format(tmp_path / "Loinc_2.80")
 
 
 def test_errors_come_at_once(tmp_path):
