@@ -65,11 +65,16 @@ wheel-installed: $(VENV)/ready
 SITE_PACKAGES = import sysconfig; print(sysconfig.get_path('purelib'))
 
 # Feeds changed files, texts and requests to all that reads them. It keeps its counts and crashes in build/fuzz, so a
-# later run with the same SEED goes on.
+# later run with the same SEED goes on. TARGETS="vocabulary:* corpus:*" chooses some. GUIDED=1 prefers inputs that reach
+# something new, with Atheris, which has no files for some systems: so it is not among the requirements.
 SECONDS ?= 60
 SEED ?= 0
-fuzz: $(VENV)/ready
-	PYTHONPATH=tests $(BIN)/python -m fuzz --seconds $(SECONDS) --seed $(SEED)
+fuzz: $(VENV)/ready $(if $(GUIDED),build/atheris)
+	PYTHONPATH=tests$(if $(GUIDED),:build/atheris) $(BIN)/python -m fuzz$(if $(GUIDED),.guided) \
+		--seconds $(SECONDS) --seed $(SEED) $(foreach target,$(TARGETS),--target '$(target)')
+
+build/atheris:
+	$(BIN)/python -m pip install --quiet --target $@ "atheris>=2.3"
 
 # make kill KILLS=5 TARGETS="link kb-build"; runs before this one count, see docs/reliability.md
 kill: $(VENV)/ready

@@ -6,14 +6,15 @@ import argparse
 import os
 import sys
 import tempfile
+from collections.abc import Callable, Sequence
 from fnmatch import fnmatch
 from pathlib import Path
 
-from .running import Crash, Run, supervise, try_input, work
+from .running import Crash, Run, read_input, supervise, try_input, work
 from .targets import TARGETS
 
 
-def main() -> int:
+def main(start: Callable[[Run, float, int | None, Sequence[str]], None] = supervise) -> int:
     """Run, or repeat a crash. Returns the exit status: 1 if there are crashes."""
     parser = argparse.ArgumentParser(prog="fuzz", description=__doc__)
     parser.add_argument("--seconds", type=float, default=60, help="time of the run (default: 60)")
@@ -32,7 +33,7 @@ def main() -> int:
     if options.worker:
         work(run, options.seconds, options.inputs)
         return 0
-    supervise(run, options.seconds, options.inputs, sys.argv[1:])
+    start(run, options.seconds, options.inputs, sys.argv[1:])
     print(table(run))
     return int(any(run.count_of(target)["crashes"] for target in chosen))
 
@@ -41,8 +42,7 @@ def repeat(crash: Path) -> int:
     """Show what the input of a crash does now."""
     name = (crash / "target").read_text()
     (target,) = [one for one in TARGETS if one.name == name]
-    files = {path.relative_to(crash / "input").as_posix(): path.read_bytes()
-             for path in (crash / "input").rglob("*") if path.is_file()}  # fmt: skip
+    files = read_input(crash / "input")
     with tempfile.TemporaryDirectory() as folder:
         os.environ["SPACY_SAPBERT_CACHE"] = f"{folder}/cache"
         found = try_input(target, files, Path(folder, "input"))

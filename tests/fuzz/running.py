@@ -58,14 +58,14 @@ class Target(NamedTuple):
         seeds: Returns sound inputs, which are changed.
         use: Reads the input in a folder, and checks what it gets.
         share: How many inputs it gets, compared with other targets. Quick readers get more.
-        change: Makes an input from the seeds. By default, one file of a seed is changed.
+        change: Makes an input from another one. By default, one of its files is changed.
     """
 
     name: str
     seeds: Callable[[], Sequence[Files]]
     use: Callable[[Path], object]
     share: float = 1.0
-    change: Callable[[Sequence[Files], Random], Files] | None = None
+    change: Callable[[Files, Random], Files] | None = None
 
 
 class Crash(NamedTuple):
@@ -87,12 +87,17 @@ class _TooSlow(BaseException):
 def input_of(target: Target, seeds: Sequence[Files], seed: int, number: int) -> Files:
     """Return an input of a target."""
     random = Random(f"{target.name} {seed} {number}")
+    return changed_input(target, random.choice(seeds), seeds, random)
+
+
+def changed_input(target: Target, files: Files, others: Sequence[Files], random: Random) -> Files:
+    """Return a changed input of a target, with parts of others mixed in."""
     if target.change:
-        return target.change(seeds, random)
-    files = dict(random.choice(seeds))
+        return target.change(files, random)
+    files = dict(files)
     name = random.choice(list(files))
-    others = [one[name] for one in seeds if name in one]
-    files[name] = mutate(files[name], others, random, suffix=Path(name).suffix)
+    contents = [one[name] for one in others if name in one] or [files[name]]
+    files[name] = mutate(files[name], contents, random, suffix=Path(name).suffix)
     if len(files) > 1 and random.random() < 0.02:
         del files[random.choice(list(files))]
     return files
@@ -110,6 +115,11 @@ def write_input(files: Files, folder: Path) -> None:
         if path.parent != folder:
             path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
+
+
+def read_input(folder: Path) -> Files:
+    """Return the input in a folder."""
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def try_input(target: Target, files: Files, folder: Path) -> Crash | bool:
@@ -257,7 +267,7 @@ class Run:
                 continue
             if target.name not in seeds:
                 seeds[target.name] = target.seeds()
-                _warm_up(target, seeds[target.name], place / "input")
+                warm_up(target, seeds[target.name], place / "input")
             self._run_some(index, target, seeds[target.name], until, place, current)
             worked = True
         return worked
@@ -293,7 +303,7 @@ class Run:
             print(f"{target.name}: {crash.kind}: {place}", file=sys.stderr, flush=True)
 
 
-def _warm_up(target: Target, seeds: Sequence[Files], folder: Path) -> None:
+def warm_up(target: Target, seeds: Sequence[Files], folder: Path) -> None:
     """Load what a target needs. Each seed must be read."""
     for files in seeds:
         write_input(files, folder)
@@ -302,7 +312,8 @@ def _warm_up(target: Target, seeds: Sequence[Files], folder: Path) -> None:
     gc.freeze()  # what was loaded stays, so it need not be looked at again
 
 
-def _memory_disk() -> str | None:
+def memory_disk() -> str | None:
+    """Return a folder in memory, if there is one."""
     return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 
 
@@ -329,10 +340,15 @@ class _Current:
 def work(run: Run, seconds: float, inputs: int | None) -> None:
     """Run in this process, with bounded memory."""
     faulthandler.enable()
+    bound_memory()
+    run.run(seconds, inputs)
+
+
+def bound_memory() -> None:
+    """Bound the memory of this process, so that an input that needs too much ends in an error."""
     warnings.simplefilter("ignore")
     space = int(Path("/proc/self/statm").read_text().split()[0]) * mmap.PAGESIZE + _SPACE
     resource.setrlimit(resource.RLIMIT_AS, (space, space))
-    run.run(seconds, inputs)
 
 
 def supervise(run: Run, seconds: float, inputs: int | None, arguments: Sequence[str]) -> None:
@@ -342,7 +358,7 @@ def supervise(run: Run, seconds: float, inputs: int | None, arguments: Sequence[
     while inputs or time.monotonic() < end:
         left = str(max(1, end - time.monotonic()))
         command = [sys.executable, "-m", "fuzz", *arguments, "--worker", "--seconds", left]
-        with tempfile.TemporaryDirectory(dir=_memory_disk()) as place:  # is removed also if the process is killed
+        with tempfile.TemporaryDirectory(dir=memory_disk()) as place:  # is removed also if the process is killed
             environment = {**os.environ, "TMPDIR": place}
             process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, errors="replace", env=environment)
             reason = _wait(process, run.folder / "current")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -158,3 +159,40 @@ def test_a_crash_is_kept_small_and_counted_once(tmp_path):
     assert (place / "input" / "a").read_bytes() == b"x"
     assert "--repeat" in (place / "report.txt").read_text()
     assert list(run.count_of(TARGET)["crashes"].values()) == [2]
+
+
+# --- guided by what an input reaches
+
+GUIDED = """
+import os
+from pathlib import Path
+from fuzz.guided import guide
+from fuzz.running import Run, Target
+from spacy_sapbert.kb.id_lists import read_labels
+
+def use(folder):
+    content = (folder / "a.txt").read_bytes()
+    list(read_labels(folder / "a.txt"))
+    if content.count(b"D") > 1:
+        raise ZeroDivisionError
+
+def end(folder):
+    use(folder) if (folder / "a.txt").read_bytes() == b"D1\\n" else os._exit(9)
+
+seeds = lambda: [{"a.txt": b"D1\\n"}]
+guide(Run([Target("made:up", seeds, use), Target("made:ends", seeds, end)], Path.cwd(), 0), 0, 100, [])
+"""
+
+
+@pytest.mark.slow
+def test_a_guided_run_keeps_what_is_new_and_crashes(tmp_path):
+    pytest.importorskip("atheris")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "tests"), *sys.path])}
+    done = subprocess.run([sys.executable, "-c", GUIDED], capture_output=True, text=True, env=environment, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert re.search(r"made:up: 100 inputs, \d+ branches", done.stdout)
+    assert len(list((tmp_path / "corpus" / "made-up").iterdir())) > 2
+    reports = "".join(path.read_text() for path in tmp_path.glob("crashes/*/report.txt"))
+    assert "ZeroDivisionError" in reports
+    assert "status 9" in reports
+    assert all((path / "input" / "a.txt").exists() for path in tmp_path.glob("crashes/*"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -29,19 +29,29 @@ from spacy_sapbert.text.normalize import TEXT_NORMALIZERS
 from spacy_sapbert.text.spelling import CorrectionList, KnownWords
 from spacy_sapbert.text.words import is_acronym, word_columns, word_keys, words
 
-from .mutation import random_text
+from .mutation import LONGEST_TEXT, random_text
 from .running import Files, Target
 from .seeds import WORDS
 
 
-def new_text(seeds: Sequence[Files], random: Random) -> Files:
-    """Return a text of random characters and of words that the rules know."""
-    return {"a.txt": random_text(random, WORDS).encode("utf-8", "surrogatepass")}
+def new_text(files: Files, random: Random) -> Files:
+    """Return a text of random characters and of words that the rules know. Half of them are put into the given text."""
+    text = random_text(random, WORDS)
+    if random.random() < 0.5:
+        old = decoded(files["a.txt"])
+        start = random.randint(0, len(old))
+        text = old[:start] + text + old[start + random.choice((0, 1, 5, len(text))) :]
+    return {"a.txt": text[:LONGEST_TEXT].encode("utf-8", "surrogatepass")}
+
+
+def decoded(content: bytes) -> str:
+    """Return the text of a file. It may have halves of surrogate pairs."""
+    return content.decode("utf-8", "surrogatepass")
 
 
 def text_of(folder: Path) -> str:
     """Return the text of an input."""
-    return (folder / "a.txt").read_bytes().decode("utf-8", "surrogatepass")
+    return decoded((folder / "a.txt").read_bytes())
 
 
 def use_abbreviations(text: str) -> None:

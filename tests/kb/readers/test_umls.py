@@ -392,6 +392,13 @@ def test_broken_rows(read, row, reason):
         read(names, strict=True)
 
 
+@pytest.mark.parametrize("sort", [False, True])
+def test_a_first_row_without_a_cui_is_broken(read, sort):
+    records, report = read(preferred("", "a") + preferred("", "b") + preferred("C9000001", "c"), sort=sort)
+    assert list(records) == ["C9000001"]
+    assert [row.line for row in report.problems] == [1, 2]
+
+
 def test_broken_rows_of_other_tables(read):
     names = preferred("C9000001", "a") + preferred("C9000002", "b")
     broken = {

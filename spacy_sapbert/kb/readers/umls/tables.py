@@ -97,7 +97,7 @@ class RrfTable:
         previous = b""
         for row in self.rows():
             cui = row[1][0]
-            if cui != previous:
+            if not cui or cui != previous:
                 if not cui.isalnum():
                     self.broken(row[0], "no CUI")
                     continue
