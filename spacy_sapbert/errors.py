@@ -770,7 +770,7 @@ class Errors:
     )
     E568 = (
         "[E568] {engine} cannot start, or cannot be reached at {address} ({reason}). Check the address with --address. "
-        "Spark needs Java."
+        "A cluster of Ray that asks for a token needs RAY_AUTH_MODE=token. Spark needs Java."
     )
     E569 = (
         "[E569] {n} of {total} partitions have no links: {names}. The reasons are listed above. Start the same command "

@@ -4,8 +4,11 @@ Their files and models are made up here. A name of the model hub or of an instal
 """
 
 import csv
+import os
 import re
 import shutil
+import subprocess
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -158,6 +161,21 @@ def test_ray_and_spark(run_page):
     for folder in ("links_ray", "links_spark", "links_of_ray_data", "links_of_spark"):
         found = parquet.read_table(folder).to_pylist()
         assert "D009203" in {row["concept_id"] for row in found}, folder
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("pubmed")
+def test_a_ray_cluster_of_two_nodes(monkeypatch):
+    pytest.importorskip("ray")
+    page = (ROOT / "docs" / "ray-and-spark.md").read_text()
+    commands, stop = re.search(r"```console\n(ray start.*)\n(ray stop)\n```", page, re.DOTALL).groups()
+    monkeypatch.setenv("PATH", sysconfig.get_path("scripts"), prepend=os.pathsep)
+    try:
+        subprocess.run(["bash", "-ec", commands], check=True, timeout=300)
+    finally:
+        subprocess.run(stop.split(), check=True, timeout=60)
+    found = pytest.importorskip("pyarrow.parquet").read_table("links").to_pylist()
+    assert "D009203" in {row["concept_id"] for row in found}
 
 
 @pytest.mark.usefixtures("place")

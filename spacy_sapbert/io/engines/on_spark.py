@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -61,6 +63,9 @@ def run_on_spark(
         from pyspark.sql import SparkSession
     except ImportError as error:
         raise SapbertError(Errors.E542.format(module="pyspark", extra="spark")) from error
+    if address is None:
+        # by default, Spark takes the first python3 of the PATH, which is another one if no environment is activated
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     # after its last try, a partition says that it is set aside
     master = address or f"local[{workers},{TRIES + 1}]"
     builder = SparkSession.builder.appName("spacy-sapbert").config("spark.task.maxFailures", TRIES + 1)

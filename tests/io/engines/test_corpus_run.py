@@ -288,8 +288,15 @@ def test_the_partition_of_a_killed_worker_goes_to_another_one(open_run, tmp_path
 
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ["ray", "spark"])
-def test_engines_give_the_same_links(engine, open_run, link_all, out, expected):
+def test_engines_give_the_same_links(engine, open_run, link_all, out, expected, tmp_path, monkeypatch):
     pytest.importorskip({"ray": "ray", "spark": "pyspark"}[engine])
+    # as in a shell without this environment, where python3 is another one
+    other = tmp_path / "bin" / "python3"
+    other.parent.mkdir()
+    other.write_text("#!/bin/sh\nexit 1\n")
+    other.chmod(0o755)
+    monkeypatch.setenv("PATH", str(other.parent), prepend=os.pathsep)
+    monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
     with open_run() as run:
         assert sorted(one.name for one in run(Engine(engine).runner(2)) if not one.problem) == NAMES
     assert rows(out) == expected
