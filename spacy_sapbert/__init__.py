@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from .pipeline.typed_ner import TypedNer
     from .types import Alternative, Candidate, Concept, DocumentConcept, Link
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 __all__ = [
     "AbbreviationResolver",
