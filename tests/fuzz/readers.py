@@ -34,6 +34,7 @@ from spacy_sapbert.kb.id_lists import read_labels
 from spacy_sapbert.kb.mapping import read_mappings
 from spacy_sapbert.kb.readers import READERS, ReadReport, read_vocabulary
 from spacy_sapbert.kb.readers import guess_format as guess_vocabulary
+from spacy_sapbert.kb.readers.umls import UmlsSettings
 from spacy_sapbert.kb.stop_names import read_names
 from spacy_sapbert.linking.spelling_files import read_corrections
 from spacy_sapbert.review.mentions import read_links, review_mentions
@@ -60,6 +61,23 @@ def check_text(*values: object) -> None:
 
 # --- vocabularies
 
+SETTINGS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "babelon": ({"languages": ("es",)}, {"languages": ("es", "de")}),
+    "loinc": ({"related_names": True}, {}),
+    "meddra": ({"non_current": True}, {}),
+    "obo": ({"prefixes": ("F",)}, {"default_scope": "exact"}),
+    "obograph": ({"prefixes": ("F",)}, {"imports": True}),
+    "rdf": ({"prefixes": ("F", "SNOMEDCT_US")}, {"languages": ()}),
+    "rxnorm": ({"umls": UmlsSettings(languages=(), codes=("RXNORM",))}, {"umls": UmlsSettings(sources=("RXNORM",))}),
+    "snomed": ({"languages": ("es", "en")}, {"languages": (), "language_refset": "900000000000509007"}),
+    "table": ({"columns": {"id": "2", "name": ["1", "2"]}}, {"header": ["name", "id"], "where": {"id": "D1"}}),
+    "umls": (
+        {"umls": UmlsSettings(languages=(), codes=("ABC",), parents=True, sort=True)},
+        {"umls": UmlsSettings(without_sources=("XYZ",), term_types=("PT",), semantic_types=("T047",))},
+    ),
+}
+"""Settings of the readers, each for a fifth of the inputs."""
+
 
 def read_concepts(folder: Path, format: str) -> None:
     """Read a vocabulary. Its names and ids can be written, and are not empty."""
@@ -68,7 +86,9 @@ def read_concepts(folder: Path, format: str) -> None:
     with suppress(SapbertError):
         guess_vocabulary(path)
     report = ReadReport()
-    for record in read_vocabulary(path, format, report=report, strict=by_input(folder, False, False, False, True)):
+    strict = by_input(folder, False, False, False, True)
+    settings = by_input(folder, {}, {}, {}, *SETTINGS.get(format, ({}, {})))
+    for record in read_vocabulary(path, format, report=report, strict=strict, **settings):
         check_text(record.concept_id, *(name for name in record.names for name in name), *record.alternative_ids)
         check_text(*record.types, record.definition or "", *record.parents, *record.xrefs)
         assert record.concept_id

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
 import tarfile
@@ -81,6 +82,17 @@ _TTL = """@prefix owl: <http://www.w3.org/2002/07/owl#> .
 <http://x/D_1> a owl:Class ; rdfs:label "fever"@en, "fiebre"@es ; rdfs:subClassOf <http://x/D_0> .
 <http://x/D_2> a skos:Concept ; skos:prefLabel "rash" ; skos:altLabel "red \\"rash\\"" ; skos:broader <http://x/D_1> .
 """
+_XL = """@prefix owl: <http://www.w3.org/2002/07/owl#> .
+@prefix skos: <http://www.w3.org/2004/02/skos/core#> .
+@prefix xl: <http://www.w3.org/2008/05/skos-xl#> .
+<http://x/o> owl:imports <http://x/p> .
+<http://x/D_1> a skos:Concept ; xl:prefLabel <http://x/l1> ; xl:altLabel _:l2 ; skos:narrower <http://x/D_2> ;
+ <http://bioportal.bioontology.org/ontologies/umls/hasSTY> <http://purl.bioontology.org/ontology/STY/T047> .
+<http://x/l1> xl:literalForm "fever"@en .
+_:l2 xl:literalForm "fiebre"@es, "febris" .
+<http://x/D_3> a owl:DeprecatedClass ; <http://purl.obolibrary.org/obo/IAO_0100001> <http://x/D_1> .
+<http://x/p1> a owl:ObjectProperty ; skos:prefLabel "part of" .
+"""
 _OWL = """<?xml version="1.0"?>
 <!DOCTYPE rdf:RDF [<!ENTITY obo "http://purl.obolibrary.org/obo/">]>
 <rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:rdfs="http://www.w3.org/2000/01/rdf-schema#"
@@ -145,6 +157,13 @@ _UMLS = {
     "MRREL.RRF": _RELATION.encode(),
     "MRRANK.RRF": b"0100|ABC|PT|N|\n",
 }
+_META = {f"META/{name}": content for name, content in _UMLS.items()}
+_NESTED = {"release.dat": b"umls.release.name=2099AA\n", "1/meta.nlm": zipped(_META)}
+_IN_PARTS = {
+    "MRCONSO.RRF.aa": _UMLS["MRCONSO.RRF"][:50],
+    "MRCONSO.RRF.ab.gz": gzip.compress(_UMLS["MRCONSO.RRF"][50:], 1, mtime=0),
+    "MRSTY.RRF": _UMLS["MRSTY.RRF"],
+}
 _SNOMED = {
     f"Snapshot/{name}": "".join("\t".join(row) + "\r\n" for row in (head.split(), *rows)).encode()
     for name, (head, rows) in _RF2.items()
@@ -205,7 +224,8 @@ VOCABULARIES: dict[str, list[Files]] = {
     ],
     "meddra": [
         {
-            "llt.asc": b"10000001$Red fever$10000001$$$$$$$Y$$\n10000002$Fever, red$10000001$$$$$$$Y$$\n",
+            "llt.asc": b"10000001$Red fever$10000001$$$$$$$Y$$\n10000002$Fever, red$10000001$$$$$$$Y$$\n"
+                       b"10000003$Old fever$10000001$$$$$$$N$$\n",
             "pt.asc": b"10000001$Red fever$$10000009$$$$$$$$\n",
             "hlt.asc": b"10000007$Coloured fevers$$$$$$$$\n",
             "hlgt.asc": b"10000010$Fevers$$$$$$$$\n",
@@ -216,7 +236,7 @@ VOCABULARIES: dict[str, list[Files]] = {
     "medic": _text("a.txt", "C1|145250|MESH:D2||Red  fever|Fever, red\n123||Blue fever\n"),
     "obo": _text("a.obo", OBO),
     "obograph": _text("a.json", json.dumps(OBOGRAPH, indent=1)),
-    "rdf": [*_text("a.ttl", _TTL), *_text("a.owl", _OWL)],
+    "rdf": [*_text("a.ttl", _TTL, _XL), *_text("a.owl", _OWL)],
     "rxnorm": [
         {
             "RXNCONSO.RRF": (_RX.format(9, "IN", "rubrin") + _RX.format(10, "BN", "Redex")).encode(),
@@ -238,7 +258,7 @@ VOCABULARIES: dict[str, list[Files]] = {
         'red "fever"\tMESH:D1\tfever, red | febris\tOMIM:1|DOID:2\tDisease|Sign\tA fever.\tD2\tx\n',
     )
     + _text("a.csv", 'id,name\nD1,"a, ""b"""\nD2,febris\n'),
-    "umls": [_UMLS, {"umls.zip": zipped({f"META/{name}": content for name, content in _UMLS.items()})}],
+    "umls": [_UMLS, {"umls.zip": zipped(_META)}, {"umls.zip": zipped(_NESTED)}, _IN_PARTS],
 }  # fmt: skip
 
 # --- corpora
