@@ -801,6 +801,7 @@ class Errors:
         "[E594] None of the {links} links is left by --type, --min-probability and --without-negated; {known}. Choose "
         "less strict filters. For probabilities, calibrate the pipeline."
     )
+    E595 = "[E595] Cannot use {path} ({reason}). Check the path, and the permissions of its folder."
     # inputs that are damaged, or made to exhaust memory
     E585 = (
         "[E585] The encoder {name} gives vectors that are not numbers, so its weights are damaged. Get the encoder "

@@ -38,6 +38,7 @@ _GZIP_MAGIC = b"\x1f\x8b"
 _CHUNK = 1 << 16
 # codecs of Python that take text and bytes, but in which nobody writes text
 _NOT_OF_TEXT = ("idna", "punycode", "unicode-escape", "raw-unicode-escape")
+_LONGEST_PREFIX = 40  # characters of a name, so that the name of its temporary folder is not too long either
 _MAX_DIGITS = 18  # fits into 64 bits
 _DIGITS = re.compile("[0-9]+")
 
@@ -176,6 +177,8 @@ def _translate_gzip_errors(path: Path) -> Iterator[None]:
 
 def _open_bytes(path: Path, *, lines: bool = True) -> BinaryIO:
     try:
+        if path.is_fifo():  # which would wait for a writer, and could be read only once
+            raise SapbertError(Errors.E120.format(path=path, reason="it is a pipe; write its content to a file first"))
         binary = path.open("rb")
         gzipped = binary.peek(len(_GZIP_MAGIC)).startswith(_GZIP_MAGIC)
     except OSError as error:
@@ -414,7 +417,7 @@ def temporary_folder(path: Path) -> Iterator[Path]:
     if parent not in _tidied:
         remove_leftovers(parent)
         _tidied.add(parent)
-    folder, lock = _locked_folder(f".{path.name}.", parent)
+    folder, lock = _locked_folder(f".{path.name[:_LONGEST_PREFIX]}.", parent)
     try:
         yield folder
     finally:
@@ -491,7 +494,7 @@ def replace_folder(new: Path, folder: Path) -> None:
 
 def replaced_folder(folder: Path) -> Path:
     """Return the temporary name of a folder while another one replaces it."""
-    folder = folder.resolve()
+    folder = Path(os.path.realpath(folder))  # does not fail for links in a circle
     return folder.with_name(f".{folder.name}.replaced")
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from ..errors import SapbertError
+from ..errors import Errors, SapbertError
 from .assemble import assemble
 from .augment import augment
 from .calibrate import calibrate
@@ -74,6 +74,12 @@ class _Commands(TyperGroup):
                 return super().invoke(ctx)
             except SapbertError as error:
                 typer.secho(str(error), fg="red", err=True)
+                raise typer.Exit(1) from error
+            except OSError as error:
+                if error.filename is None:
+                    raise
+                place = error.filename if len(str(error.filename)) < 500 else f"{str(error.filename)[:100]}…"
+                typer.secho(Errors.E595.format(path=place, reason=error.strerror), fg="red", err=True)
                 raise typer.Exit(1) from error
             except KeyboardInterrupt:
                 if ctx.invoked_subcommand not in ("serve", "review"):  # there it is the way to stop

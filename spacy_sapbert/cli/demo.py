@@ -10,6 +10,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from ..files import open_output
+
 if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.tokens import Doc
@@ -41,7 +43,8 @@ def demo(
     console = Console(width=None if Console().is_terminal else 120)
     console.print(doc.text, markup=False, highlight=False)
     console.print(_table(doc, kb))
-    output.write_text(render_page([doc], kb, "spacy-sapbert"), encoding="utf8")
+    with open_output(output) as write:
+        write(render_page([doc], kb, "spacy-sapbert"))
     console.print(f"Open this page in a browser to see the same links: {output}", markup=False, highlight=False)
 
 

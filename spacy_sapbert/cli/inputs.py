@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -62,7 +63,7 @@ def check_apart(source: Path, output: Path) -> None:
     Raises:
         SapbertError: E533 it would.
     """
-    found, target = source.resolve(), output.resolve()
+    found, target = Path(os.path.realpath(source)), Path(os.path.realpath(output))
     if found.is_relative_to(target) or target.is_relative_to(found):
         raise SapbertError(Errors.E533.format(reason=f"--output must be outside {source}, and {source} outside of it"))
 

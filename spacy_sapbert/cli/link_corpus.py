@@ -103,7 +103,7 @@ def link_corpus(
     settings = LinkSettings(
         str(Path(pipeline).resolve()) if Path(pipeline).exists() else pipeline,
         given=any(one.gold or one.format is InputFormat.names for _, one in sources),
-        corrections=str(file.path.resolve()) if file else None,
+        corrections=str(file.path.absolute()) if file else None,
         language=language,
         codes=_Codes.of(adding) if adding else None,
         max_characters=options.max_characters,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import os
 import webbrowser
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -255,7 +256,7 @@ def _records(
 
 
 def _corpus_name(source: str, inputs: list[Path]) -> str:
-    return inputs[0].resolve().name if inputs else Path(source).resolve().name
+    return Path(os.path.realpath(inputs[0] if inputs else source)).name
 
 
 def _user() -> str:

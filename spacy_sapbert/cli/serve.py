@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 from typing import Annotated
@@ -16,6 +17,7 @@ from .web.logs import LogFormat, announcer
 TOKEN = "SPACY_SAPBERT_TOKEN"
 """The environment variable of the token."""
 _SHORTEST_TOKEN = 16
+_LONGEST_TOKEN_FILE = 10_000
 _NO_TOKEN = (
     "Anyone who can reach {host} can now link texts here. There is no password. To ask for one, use --token-file. To "
     "serve only this machine, use the default host 127.0.0.1."
@@ -70,6 +72,16 @@ def serve(
             run_workers(settings, listening, workers)
 
 
+def _start_of(path: Path) -> str:
+    if path.is_fifo():  # reading would wait for a writer
+        raise OSError(errno.EINVAL, "it is a pipe")
+    with path.open(encoding="utf8") as file:
+        start = file.read(_LONGEST_TOKEN_FILE + 1)
+    if len(start) > _LONGEST_TOKEN_FILE:
+        raise OSError(errno.EFBIG, "it is too long for a token")
+    return start
+
+
 def _read_token(path: Path | None) -> str | None:
     """Return the token that requests need, if there is one.
 
@@ -79,7 +91,7 @@ def _read_token(path: Path | None) -> str | None:
     if path is None and TOKEN not in os.environ:
         return None
     try:
-        token = (path.read_text(encoding="utf8") if path else os.environ[TOKEN]).strip()
+        token = (_start_of(path) if path else os.environ[TOKEN]).strip()
     except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8"
         raise SapbertError(Errors.E574.format(place=path, reason=reason, shortest=_SHORTEST_TOKEN)) from error

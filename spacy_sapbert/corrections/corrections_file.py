@@ -294,7 +294,7 @@ class CorrectionsFile:
     def _reading(self) -> Iterator[sqlite3.Connection]:
         try:
             # not "ro", with which SQLite cannot take back what a killed window left unfinished
-            address = f"{self.path.resolve().as_uri()}?mode=rw"
+            address = f"{self.path.absolute().as_uri()}?mode=rw"
             with closing(sqlite3.connect(address, uri=True, timeout=PATIENCE)) as db:
                 db.execute("PRAGMA trusted_schema = OFF")
                 db.execute("PRAGMA query_only = ON")

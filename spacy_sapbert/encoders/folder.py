@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -40,6 +41,8 @@ POOLER = "pooler."
 """The prefix of weights that do not affect the vectors."""
 WEIGHT_FILES = ("model.safetensors", "pytorch_model.bin", "model.safetensors.index.json")
 
+# what a config may say, so that making the model ends
+_POSSIBLE = {"num_hidden_layers": (0, 1000), "num_attention_heads": (1, 10_000)}
 _POOLING_MODES = {"cls": "cls_token", "mean": "mean_tokens"}  # the names that sentence-transformers uses
 _DTYPES = {"F32": "float32", "F16": "float16", "BF16": "bfloat16"}  # the names that safetensors uses
 _OTHER_MODES = ("max_tokens", "mean_sqrt_len_tokens")
@@ -192,6 +195,8 @@ def load_model(name: str, *, adapter: bool = False, projection: bool = False) ->
     dtype = {"torch_dtype" if transformers.__version__.startswith("4.") else "dtype": torch.float32}
 
     def load(options: dict[str, bool]) -> Any:
+        if Path(name).is_dir():
+            _check_size(Path(name))
         model, info = transformers.AutoModel.from_pretrained(name, output_loading_info=True, **dtype, **options)
         missing = sorted(info["missing_keys"])
         others = [weights for weights in missing if not weights.startswith(POOLER)]
@@ -208,6 +213,27 @@ def load_model(name: str, *, adapter: bool = False, projection: bool = False) ->
         return model
 
     return _load(name, load)
+
+
+def _check_size(folder: Path) -> None:
+    """Check that a config fits its weights, before memory is taken for what it describes.
+
+    Raises:
+        ValueError: It describes a model that the weights are too few for, or that cannot exist.
+    """
+    import torch
+    from transformers import AutoConfig, AutoModel
+
+    config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    for key, (least, most) in _POSSIBLE.items():
+        value = getattr(config, key, least)
+        if isinstance(value, int) and not least <= value <= most:
+            raise ValueError(f"{key} in {CONFIG_FILE} is {value}")
+    with torch.device("meta"):  # without memory
+        n = sum(weights.numel() for weights in AutoModel.from_config(config).parameters())
+    size = sum(path.stat().st_size for pattern in ("*.safetensors", "*.bin") for path in folder.glob(pattern))
+    if n > 2 * size:  # a byte for a weight is the least; a pooler may be missing
+        raise ValueError(f"{CONFIG_FILE} describes {n:,} weights, but the files of the weights have {size:,} bytes")
 
 
 def local_folder(name: str) -> Path:
@@ -371,7 +397,7 @@ def _replacing(folder: Path) -> Iterator[Path]:
     """
     from safetensors import SafetensorError
 
-    folder = folder.resolve()  # a symbolic link keeps pointing to the folder
+    folder = Path(os.path.realpath(folder))  # a symbolic link keeps pointing to the folder
     try:
         cards = _cards_to_keep(folder)
         folder.parent.mkdir(parents=True, exist_ok=True)

@@ -27,7 +27,7 @@ _WANTED: dict[str, tuple[Any, ...]] = {
     "quantization_config": (None,),
 }
 _SIZES = ("vocab_size", "max_position_embeddings", "type_vocab_size", "hidden_size", "intermediate_size")
-_NUMBERS = (*_SIZES, "num_hidden_layers", "num_attention_heads", "layer_norm_eps")
+_COUNTS = (*_SIZES, "num_hidden_layers", "num_attention_heads")
 _PEFT_FILE = "adapter_config.json"  # transformers loads such an adapter together with the model
 _EMBEDDINGS = "embeddings"
 
@@ -190,6 +190,8 @@ def read_plain_bert(name: str) -> PlainBert | None:
         with safe_open(weights_file, framework="pt") as file:
             shapes = {key: tuple(file.get_slice(key).get_shape()) for key in file.keys()}  # noqa: SIM118
             prefix = _PREFIX if f"{_PREFIX}{_EMBEDDINGS}.word_embeddings.weight" in shapes else ""
+            if config["num_hidden_layers"] > len(shapes):
+                return None
             wanted = _shapes(config)
             if any(shapes.get(prefix + key) != shape for key, shape in wanted.items()):
                 return None
@@ -221,7 +223,11 @@ def plain_bert_of(model: Any) -> PlainBert | None:
 def _is_supported(config: Any) -> bool:
     if not isinstance(config, dict) or any(config.get(name) not in values for name, values in _WANTED.items()):
         return False
-    return all(isinstance(config.get(name), int | float) for name in _NUMBERS)
+    if not all(type(config.get(name)) is int and config[name] > 0 for name in _COUNTS):
+        return False
+    return config["hidden_size"] % config["num_attention_heads"] == 0 and isinstance(
+        config.get("layer_norm_eps"), float
+    )
 
 
 def _are_floats(weights: Mapping[str, torch.Tensor]) -> bool:

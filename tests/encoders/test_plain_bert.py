@@ -146,6 +146,10 @@ def set_config(folder, **changes):
         {"num_hidden_layers": 3},
         {"hidden_size": 64},
         {"layer_norm_eps": None},
+        {"num_attention_heads": 0},
+        {"num_attention_heads": -1},
+        {"num_attention_heads": 5},
+        {"num_hidden_layers": 10**9},
     ],
 )
 def test_others_are_left_to_transformers(copied, changes):

@@ -1,0 +1,105 @@
+"""Paths that are too long, lead in a circle, or are pipes: each command ends at once, with a named error."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+
+import pytest
+
+LONG = ["x" * 300 + ".tsv", "d/" * 2500 + "a.tsv"]
+
+# {} is the hostile path, PIPE a saved pipeline, DOC a document, OUT a file that does not exist
+READ = {
+    "kb build": ["kb", "build", "{}", "--output", "OUT.kb"],
+    "kb build --format": ["kb", "build", "{}", "--format", "table", "--output", "OUT.kb"],
+    "kb search": ["kb", "search", "{}", "fever"],
+    "assemble --kb": ["assemble", "--kb", "{}", "--output", "OUT"],
+    "link PIPELINE": ["link", "{}", "DOC"],
+    "link DOCUMENT": ["link", "PIPE", "{}"],
+    "link --corrections": ["link", "PIPE", "DOC", "--corrections", "{}"],
+    "convert": ["convert", "{}", "OUT.spacy"],
+    "pairs --mentions": ["pairs", "starter", "--output", "OUT.tsv", "--mentions", "{}"],
+    "mine": ["mine", "{}", "--kb", "starter", "--encoder", "starter", "--output", "OUT.tsv"],
+    "calibrate": ["calibrate", "PIPE", "{}", "--output", "OUT"],
+    "evaluate pipeline": ["evaluate", "pipeline", "PIPE", "{}"],
+    "review": ["review", "page", "{}", "--corrections", "OUT.corrections"],
+    "discover": ["discover", "PIPE", "{}", "--output", "OUT.tsv"],
+    "corpus": ["corpus", "page", "{}", "--output", "OUT.html"],
+    "pretrain": ["pretrain", "{}", "--output", "OUT"],
+    "serve --token-file": ["serve", "PIPE", "--token-file", "{}", "--port", "0"],
+}
+WRITE = {
+    "kb build": ["kb", "build", "TABLE", "--output", "{}"],
+    "kb export": ["kb", "export", "starter", "--format", "table", "--output", "{}"],
+    "link": ["link", "PIPE", "DOC", "--to", "jsonl", "--output", "{}"],
+    "init config": ["init", "config", "linker", "{}"],
+    "review": ["review", "page", "PIPE", "DOC", "--corrections", "{}"],
+}
+
+
+@pytest.fixture
+def run(command, linking_folder, tmp_path, monkeypatch):
+    """Runs a command line with a path in the place of {}, in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.txt").write_text("fever")
+    (tmp_path / "a.tsv").write_text("id\tname\nD1\tfever\n")
+    words = {"PIPE": str(linking_folder), "DOC": "a.txt", "TABLE": "a.tsv"}
+    return lambda line, path: command(*(words.get(word, word.replace("{}", path)) for word in line))
+
+
+def check_named(finished, left):
+    assert finished.status in (1, 2), finished.out
+    assert re.search(r"\[E\d{3}\]|Error", finished.err)
+    assert "Traceback" not in finished.err
+    assert not [name for name in os.listdir() if name not in left]
+
+
+@pytest.mark.parametrize("path", LONG, ids=["name", "path"])
+@pytest.mark.parametrize("line", READ.values(), ids=READ)
+def test_inputs_whose_path_is_too_long(run, line, path):
+    check_named(run(line, path), ["a.txt", "a.tsv"])
+
+
+@pytest.mark.parametrize("path", LONG, ids=["name", "path"])
+@pytest.mark.parametrize("line", WRITE.values(), ids=WRITE)
+def test_outputs_whose_path_is_too_long(run, line, path):
+    check_named(run(line, path), ["a.txt", "a.tsv"])
+
+
+@pytest.mark.parametrize("line", READ.values(), ids=READ)
+def test_inputs_that_are_links_in_a_circle(run, line):
+    os.symlink("circle.tsv", "circle.tsv")
+    check_named(run(line, "circle.tsv"), ["a.txt", "a.tsv", "circle.tsv"])
+
+
+@pytest.mark.parametrize("line", READ.values(), ids=READ)
+def test_inputs_that_are_pipes_do_not_wait_for_a_writer(run, line):
+    os.mkfifo("pipe.tsv")
+    check_named(run(line, "pipe.tsv"), ["a.txt", "a.tsv", "pipe.tsv"])
+
+
+def test_the_message_on_a_pipe_says_what_to_do(run):
+    os.mkfifo("pipe.tsv")
+    assert run(READ["convert"], "pipe.tsv").err.startswith("[E120] Cannot read pipe.tsv (it is a pipe; write its")
+
+
+def test_the_message_on_a_long_path_is_short(run):
+    assert len(run(WRITE["link"], LONG[1]).err) < 500
+
+
+def test_an_output_with_the_longest_possible_name(run, tmp_path):
+    name = "x" * 251 + ".tsv"
+    assert run(WRITE["kb export"], name).status == 0
+    assert (tmp_path / name).is_file()
+
+
+def test_a_token_file_without_an_end(run):
+    assert run(READ["serve --token-file"], "/dev/zero").err.startswith("[E574] ")
+
+
+@pytest.mark.parametrize("place", ["a.txt/demo.html", "."])
+def test_the_page_of_the_demo_cannot_be_written(command, linking_nlp, run, place, monkeypatch):
+    monkeypatch.setattr(sys.modules["spacy_sapbert.cli.demo"], "demo_pipeline", lambda: linking_nlp)
+    assert run(["demo", "--text", "fever", "--output", "{}"], place).err.startswith("[E507] ")
