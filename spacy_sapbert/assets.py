@@ -9,7 +9,8 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .files import TEMPORARY, cache_dir, temporary_folder
+from .cache import cache_dir, make_once
+from .files import TEMPORARY, temporary_folder
 
 ASSETS_FOLDER = "shared"
 """The folder of the assets, in the folder of the pipeline or of a component that is saved alone."""
@@ -130,13 +131,12 @@ def _lasts(path: Path, name: str) -> bool:
 
 
 def _in_cache(name: str, write: Write) -> Path:
-    from filelock import FileLock
-
     path = cache_dir() / "assets" / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(f"{path}.lock"):
-        if not path.exists():
-            with temporary_folder(path) as temporary:
-                write(temporary / name)
-                os.replace(temporary / name, path)
+
+    def make() -> None:
+        with temporary_folder(path) as temporary:
+            write(temporary / name)
+            os.replace(temporary / name, path)
+
+    make_once(path, path.exists, make)
     return path

@@ -1,4 +1,4 @@
-"""Read and write plain or gzipped files and arrays, name temporary ones, parse and check values, find the cache."""
+"""Read and write plain or gzipped files and arrays, name temporary ones, and parse and check values."""
 
 from __future__ import annotations
 
@@ -565,12 +565,3 @@ def _open_binary(path: Path, *, gzipped: bool) -> Iterator[BinaryIO]:
 def without_gz(path: Path) -> Path:
     """Return the path without a final `.gz`, so that its suffix is that of the packed file."""
     return path.with_suffix("") if path.suffix.lower() == ".gz" else path
-
-
-def cache_dir() -> Path:
-    """Return the folder for files that can be made again. The environment variable SPACY_SAPBERT_CACHE changes it."""
-    if chosen := os.environ.get("SPACY_SAPBERT_CACHE"):
-        return Path(chosen)
-    import platformdirs  # imported here, so that training also runs if it is not installed
-
-    return Path(platformdirs.user_cache_dir("spacy-sapbert"))

@@ -31,6 +31,7 @@ LAYERS = (
         "errors",
         "files",
         "bounds",
+        "cache",
         "assets",
         "shared",
         "starter",

@@ -141,7 +141,7 @@ def _cache_of(entry: Entry, console: Console) -> Iterator[Path]:
     """Lock and yield the folder for the downloads of an entry."""
     from filelock import FileLock, Timeout
 
-    from ..files import cache_dir
+    from ..cache import cache_dir
 
     folder = cache_dir() / "downloads" / entry.name
     try:

@@ -9,8 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from ..assets import ASSETS_FOLDER, KB, AssetWriter
+from ..cache import cache_dir, make_once
 from ..errors import Errors, SapbertError
-from ..files import cache_dir
 from ..shared import shared
 from ..starter import VOCABULARY
 from .build import build_knowledge_base
@@ -49,11 +49,20 @@ def starter_knowledge_base() -> KnowledgeBase:
     """Return the vocabulary in the package. The first call builds its file in the cache folder."""
     digest = hashlib.sha256(VOCABULARY.read_bytes()).hexdigest()
     path = cache_dir() / f"starter-{digest[:16]}-format{FORMAT}.kb"
-    if path.is_file():
-        with suppress(SapbertError):  # damaged, so it is made again
-            return KnowledgeBase(path)
-    records = read_vocabulary(VOCABULARY, "scispacy", report=ReadReport(), source="starter")
-    return build_knowledge_base(records, path, {"title": "spacy-sapbert starter vocabulary", "licence": "MIT"})
+
+    def build() -> None:
+        records = read_vocabulary(VOCABULARY, "scispacy", report=ReadReport(), source="starter")
+        build_knowledge_base(records, path, {"title": "spacy-sapbert starter vocabulary", "licence": "MIT"})
+
+    make_once(path, lambda: _is_sound(path), build)
+    return KnowledgeBase(path)
+
+
+def _is_sound(path: Path) -> bool:
+    with suppress(SapbertError):
+        KnowledgeBase(path)
+        return True
+    return False
 
 
 def save_knowledge_base(kb: KnowledgeBase, assets: AssetWriter) -> None:

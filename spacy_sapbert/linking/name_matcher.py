@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._caching import drop_oldest
+from ..cache import cache_dir, make_once
 from ..errors import Errors, SapbertError
-from ..files import cache_dir, parse_json, read_array, replacing
+from ..files import parse_json, read_array, replacing
 from ..kb.knowledge_base import KnowledgeBase
 from ..text.common_words import common_words
 from ..text.composites import composite_splits
@@ -223,19 +224,16 @@ class NameMatcher:
         Its keys come from the cache folder, or are made there.
 
         Raises:
-            SapbertError: E306 a file in the cache is damaged, E507 the cache cannot be written.
+            SapbertError: E118 the cache cannot be written, E306 a file in the cache is damaged.
         """
-        from filelock import FileLock
-
         folder = matcher_cache(kb, rules)
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            with FileLock(f"{folder}.lock"):  # of several processes, only one builds
-                if not (folder / MANIFEST_FILE).is_file():
-                    logger.info("Computing the keys of %d names of %s into %s", kb.n_names, kb.path, folder)
-                    cls.build(kb, rules)._complete(folder)
-        except OSError as error:
-            raise SapbertError(Errors.E507.format(path=folder, reason=error.strerror or error)) from error
+
+        def build() -> None:
+            logger.info("Computing the keys of %d names of %s into %s", kb.n_names, kb.path, folder)
+            folder.mkdir(exist_ok=True)
+            cls.build(kb, rules)._complete(folder)
+
+        make_once(folder, (folder / MANIFEST_FILE).is_file, build)
         if _read_manifest(folder) != _manifest(kb, rules):
             raise SapbertError(Errors.E306.format(path=folder, reason="it belongs to another vocabulary"))
         return cls.load(kb, folder)

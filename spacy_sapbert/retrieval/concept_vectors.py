@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from ..cache import cache_dir, make_once
 from ..encoders.fork_safety import use_one_thread_after_fork
 from ..encoders.transformer import TransformerEncoder
 from ..errors import Errors, SapbertError
-from ..files import cache_dir, parse_json, read_array, replacing
+from ..files import parse_json, read_array, replacing
 from ..vectors.faiss_index import build_index, index_kind, read_index
 from ..vectors.stored import not_numbers
 from .concept_set import ConceptSet
@@ -140,14 +141,10 @@ def cached_concept_vectors(concepts: ConceptSet, encoder: TransformerEncoder, ki
         encoder: The encoder.
         kind: See `build_concept_vectors`.
     """
-    from filelock import FileLock
-
     names = concepts.kb.fingerprint[:16]
     folder = cache_dir() / "concepts" / f"{names}-{_hash(concepts)[:16]}-{encoder.fingerprint[:16]}-{kind}"
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(f"{folder}.lock"):
-        if not (folder / MANIFEST_FILE).is_file():
-            build_concept_vectors(concepts, encoder, kind, folder)
+    is_made = (folder / MANIFEST_FILE).is_file
+    make_once(folder, is_made, lambda: build_concept_vectors(concepts, encoder, kind, folder))
     return ConceptVectors(folder, concepts)
 
 

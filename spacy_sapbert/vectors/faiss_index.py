@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..cache import make_once
 from ..encoders.fork_safety import use_one_thread_after_fork
 from ..encoders.transformer import TransformerEncoder
 from ..errors import Errors, SapbertError
@@ -121,16 +122,16 @@ def open_faiss(vectors: NameVectors, kb: KnowledgeBase, index: str, folder: Path
         index: The setting, see `index_kind`.
         folder: The folder of a saved index. It may be of another kind.
     """
-    from filelock import FileLock
-
     kind, parameters = index_kind(index, *vectors.vectors.shape)
     path = (folder or vectors.folder) / file_name(kind)
     if not description(path).is_file():
         path = _cache_of(vectors, kb) / path.name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(f"{path.parent}.lock"):
-            if not description(path).is_file():
-                build_name_index(vectors, kind, path)
+
+        def build() -> None:
+            path.parent.mkdir(exist_ok=True)
+            build_name_index(vectors, kind, path)
+
+        make_once(path.parent, description(path).is_file, build)
     key = (FaissVectors, vectors.fingerprint, id(vectors.encoder), path.resolve(), parameters, path.stat().st_mtime_ns)
     return shared(key, lambda: FaissVectors(vectors.folder, kb, vectors.encoder, path, parameters))
 

@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..assets import fingerprint_of
+from ..cache import cache_dir, make_once
 from ..encoders.transformer import TransformerEncoder
 from ..errors import Errors, SapbertError
-from ..files import cache_dir, parse_json, read_array, replacing
+from ..files import parse_json, read_array, replacing
 from ..kb.knowledge_base import KnowledgeBase
 from ..text.hashing import hash64
 from ..text.normalize import TEXT_NORMALIZERS
@@ -196,24 +197,17 @@ def cached_name_vectors(
         progress: See `build_name_vectors`. The default is that of `encoding_progress`.
         compression: See `build_name_vectors`.
     """
-    from filelock import FileLock
-
     saved = _saved_with(kb, encoder, compression)
     if saved is not None:
         return NameVectors(saved, kb, encoder)
     folder = vectors_cache(kb, encoder, compression)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(f"{folder}.lock"):  # of several processes, only one builds
-        if not (folder / MANIFEST_FILE).is_file():
-            logger.info("Encoding %d names of %s into %s", kb.n_names, kb.path, folder)
-            build_name_vectors(
-                kb,
-                encoder,
-                folder,
-                progress or _progress.get(),
-                _cached_elsewhere(folder, encoder, compression),
-                compression,
-            )
+
+    def build() -> None:
+        logger.info("Encoding %d names of %s into %s", kb.n_names, kb.path, folder)
+        known = _cached_elsewhere(folder, encoder, compression)
+        build_name_vectors(kb, encoder, folder, progress or _progress.get(), known, compression)
+
+    make_once(folder, (folder / MANIFEST_FILE).is_file, build)
     return NameVectors(folder, kb, encoder)
 
 
@@ -381,15 +375,15 @@ def cached_table(kb: KnowledgeBase, kind: str, hashes: Callable[[], np.ndarray])
         hashes: Returns the hashes of all names, by row.
 
     Raises:
-        SapbertError: E306 a file is damaged, E507 a file cannot be written.
+        SapbertError: E118 the cache cannot be written, E306 a file is damaged.
     """
-    from filelock import FileLock
-
     folder = cache_dir() / "names" / f"{kb.fingerprint[:16]}-{kind}"
-    folder.mkdir(parents=True, exist_ok=True)
-    with FileLock(f"{folder}.lock"):
-        if not (folder / ROWS_FILE).is_file():
-            HashTable.of(hashes()).save(folder)
+
+    def make() -> None:
+        folder.mkdir(exist_ok=True)
+        HashTable.of(hashes()).save(folder)
+
+    make_once(folder, (folder / ROWS_FILE).is_file, make)
     try:
         table = HashTable.open(folder)
         if len(table) != kb.n_names:

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..assets import AssetWriter, fingerprint_of
+from ..cache import cache_dir, make_once
 from ..encoders.lexical_model import NGRAMS_FOLDER as NGRAMS
 from ..encoders.ngrams import NgramEncoder
 from ..errors import Errors, SapbertError
-from ..files import cache_dir, parse_json, read_array
+from ..files import parse_json, read_array
 from ..kb.knowledge_base import KnowledgeBase
 from ..shared import file_states, shared
 from .name_ngrams import NameNgrams, NgramQueries
@@ -220,16 +221,13 @@ def cached_ngram_index(kb: KnowledgeBase, text_normalizer: str, ngrams: NgramEnc
         text_normalizer: The normal form in which names are read, if there is no encoder yet.
         ngrams: The encoder of the sparse score; None counts the n-grams of the names.
     """
-    from filelock import FileLock
-
     of_ngrams = ngrams.fingerprint[:16] if ngrams else text_normalizer
     folder = cache_dir() / "ngrams" / f"{kb.fingerprint[:16]}-{of_ngrams}-format{FORMAT}"
-    if not folder.is_dir():
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(f"{folder}.lock"):  # of several processes, only one builds
-            if not folder.is_dir():
-                fitted = ngrams or NgramEncoder.fit(kb.names(), text_normalizer=text_normalizer)
-                build_ngram_index(kb, fitted, folder)
+
+    def build() -> None:
+        build_ngram_index(kb, ngrams or NgramEncoder.fit(kb.names(), text_normalizer=text_normalizer), folder)
+
+    make_once(folder, folder.is_dir, build)
     return open_ngram_index(kb, folder)
 
 
