@@ -156,6 +156,7 @@ def test_a_search_by_name_loads_nothing_that_compares_names(small_kb):
         "errors",
         "files",
         "bounds",
+        "cache",
         "assets",
         "shared",
         "starter",

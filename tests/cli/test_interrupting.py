@@ -159,6 +159,24 @@ def test_an_interrupted_run_says_how_to_go_on(number, n_process, whole, linking_
     assert os.listdir(tmp_path) == ["out.tsv"]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("seconds", [2, 3, 4, 5])
+def test_ctrl_c_shows_no_traceback_of_a_worker_that_starts(seconds, linking_folder, tmp_path):
+    (tmp_path / "in").mkdir()
+    for number in range(4):
+        (tmp_path / "in" / f"{number}.txt").write_text("aspirin\n" * 20_000)
+    output = tmp_path / "out"
+    arguments = ("--format", "lines", "--engine", "local", "--n-process", 2, "--output", output)
+    command = [sys.executable, "-m", "spacy_sapbert", "link", linking_folder, tmp_path / "in", *arguments]
+    with subprocess.Popen(list(map(str, command)), stderr=subprocess.PIPE, start_new_session=True) as process:
+        time.sleep(seconds)
+        os.killpg(process.pid, signal.SIGINT)
+        _, told = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130
+    assert b"Traceback" not in told
+    assert not [path for path in output.rglob("*") if path.suffix == ".tmp" or path.name == ".tries"]
+
+
 def test_an_interruption_before_the_first_document(linking_folder, tmp_path):
     output = tmp_path / "out.tsv"
     with linking(linking_folder, "-", "--format", "jsonl", "--output", output) as process:

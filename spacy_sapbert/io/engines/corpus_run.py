@@ -17,7 +17,7 @@ from ..pipelines import LinkingPipeline
 from ..runs import Identity, identity_of
 from .corpus_linker import LinkSettings
 from .output_folder import OutputFolder
-from .partition_work import PartitionResult, PartitionWork
+from .partition_work import PartitionResult, PartitionWork, Results
 from .partitions import find_partitions
 
 if TYPE_CHECKING:
@@ -66,6 +66,7 @@ class CorpusRun:
         self._identity = _identity(settings, shown or {})
         self._work = PartitionWork(settings, _digest(self._identity), self._output, problems.strict)
         self._lock = self._output.locked()
+        self._running: Results | None = None
         self._started = time.monotonic()
 
     def __enter__(self) -> CorpusRun:
@@ -73,6 +74,8 @@ class CorpusRun:
         return self
 
     def __exit__(self, *error: Any) -> None:
+        if self._running:
+            self._running.close()  # first, since it ends the processes that write into the folder
         self._lock.__exit__(*error)
 
     def __call__(self, run: Run) -> Iterator[PartitionResult]:
@@ -96,7 +99,8 @@ class CorpusRun:
                 yield self._keep(result)
             else:
                 missing.append(partition)
-        for result in run(self._work, missing):
+        self._running = run(self._work, missing)
+        for result in self._running:
             if result.problem:
                 self._output.remove(result.name)  # an older file is of another pipeline or another input
             yield self._keep(result)

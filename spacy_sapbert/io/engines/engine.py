@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .partition_work import PartitionResult, PartitionWork
+    from .partition_work import PartitionWork, Results
     from .partitions import Partition
 
-    Run = Callable[[PartitionWork, Sequence[Partition]], Iterator[PartitionResult]]
+    Run = Callable[[PartitionWork, Sequence[Partition]], Results]
 
 
 class Engine(str, Enum):

@@ -19,18 +19,19 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from itertools import chain
 
 from ...errors import Errors, SapbertError
 from .output_folder import TRIES
-from .partition_work import PartitionResult, PartitionWork
+from .partition_work import PartitionResult, PartitionWork, Results
 from .partitions import Partition
 
 DOCUMENTS_PER_PROCESS = 20_000  # a new process costs the start of Python and the loading of the pipeline
 _SECONDS_BETWEEN_LOOKS = 1.0
 
 
-def run_local(work: PartitionWork, partitions: Sequence[Partition], workers: int) -> Iterator[PartitionResult]:
+def run_local(work: PartitionWork, partitions: Sequence[Partition], workers: int) -> Results:
     """Link partitions in processes of this machine.
 
     Args:
@@ -56,9 +57,13 @@ def run_local(work: PartitionWork, partitions: Sequence[Partition], workers: int
         new = executors[executors.index(executor)] = _executor(workers)
         return new
 
+    def submit(executor: ProcessPoolExecutor, partition: Partition) -> None:
+        with _hiding_ctrl_c():  # the first call starts the process
+            running[executor.submit(work, partition)] = executor, partition
+
     try:
         for executor, partition in zip(executors, waiting):  # noqa: B905 - there can be more partitions
-            running[executor.submit(work, partition)] = executor, partition
+            submit(executor, partition)
         while running:
             for future in wait(running, return_when=FIRST_COMPLETED).done:
                 executor, partition = running.pop(future)
@@ -77,12 +82,25 @@ def run_local(work: PartitionWork, partitions: Sequence[Partition], workers: int
                         executor = replaced(executor)
                 following = next(waiting, None)
                 if following:
-                    running[executor.submit(work, following)] = executor, following
+                    submit(executor, following)
     finally:
         for executor in executors:
             for process in list((executor._processes or {}).values()):
                 process.terminate()
             executor.shutdown(wait=True, cancel_futures=True)
+
+
+@contextmanager
+def _hiding_ctrl_c() -> Iterator[None]:
+    """Keep Ctrl-C, which reaches all processes of a terminal, from those that start in the block.
+
+    A process inherits which signals are blocked, so it has no moment in which Ctrl-C would show a traceback of it.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _executor(workers: int) -> ProcessPoolExecutor:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ...errors import Errors, SapbertError
 from .corpus_linker import link_batches
 from .output_folder import TRIES
-from .partition_work import PartitionResult, PartitionWork
+from .partition_work import PartitionResult, PartitionWork, Results
 from .partitions import Partition
 
 if TYPE_CHECKING:
@@ -42,9 +42,7 @@ class RayLinker:
             yield pyarrow.Table.from_batches([batch])
 
 
-def run_on_ray(
-    work: PartitionWork, partitions: Sequence[Partition], workers: int, address: str | None
-) -> Iterator[PartitionResult]:
+def run_on_ray(work: PartitionWork, partitions: Sequence[Partition], workers: int, address: str | None) -> Results:
     """Link partitions as tasks of a Ray cluster. Ray runs a task again if its process or its machine ends.
 
     Args:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import Errors, SapbertError
 from .corpus_linker import link_batches, links_schema
 from .output_folder import TRIES
-from .partition_work import PartitionResult, PartitionWork
+from .partition_work import PartitionWork, Results
 from .partitions import Partition
 
 if TYPE_CHECKING:
@@ -41,9 +41,7 @@ def _linked(pipeline: str, settings: dict[str, Any], batches: Iterable[RecordBat
     return link_batches(pipeline, batches, **settings)
 
 
-def run_on_spark(
-    work: PartitionWork, partitions: Sequence[Partition], workers: int, address: str | None
-) -> Iterator[PartitionResult]:
+def run_on_spark(work: PartitionWork, partitions: Sequence[Partition], workers: int, address: str | None) -> Results:
     """Link partitions as tasks of a Spark job. Spark runs a task again if its process or its machine ends.
 
     Args:

@@ -20,7 +20,7 @@ import pyarrow
 from pyarrow import parquet
 
 from ...errors import Errors, SapbertError
-from ...files import LOCK_FILE, open_output, replacing
+from ...files import LOCK_FILE, open_output, remove_leftovers, replacing
 from ..folders import files_of
 
 if TYPE_CHECKING:
@@ -83,6 +83,7 @@ class OutputFolder:
             yield
         finally:
             self._forget_tries()
+            self._remove_leftovers()
             lock.release()
 
     def file_of(self, name: str) -> Path:
@@ -196,6 +197,12 @@ class OutputFolder:
 
     def _forget_tries(self) -> None:
         shutil.rmtree(self.path / _TRIES_FOLDER, ignore_errors=True)
+
+    def _remove_leftovers(self) -> None:
+        """Remove the unfinished files of processes that were stopped."""
+        for folder, folders, _ in os.walk(self.path):
+            folders[:] = [name for name in folders if not name.startswith(".")]
+            remove_leftovers(Path(folder))
 
 
 def _parsed(raw: bytes) -> Made | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
 from io import StringIO
 from typing import TYPE_CHECKING, NamedTuple
@@ -42,6 +42,10 @@ class PartitionResult(NamedTuple):
     seconds: float = 0.0
     reports: tuple[str, ...] = ()
     problem: str = ""
+
+
+Results = Generator[PartitionResult, None, None]
+"""What an engine yields. Closing it ends what still runs."""
 
 
 @dataclass(frozen=True)

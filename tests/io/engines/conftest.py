@@ -17,7 +17,7 @@ TEXTS = ["A cystic fibrosis (CF) and aspirin.", "No finding.", "CF with breast a
 
 def here(work, partitions):
     """The simplest engine: one partition after the other, in this process."""
-    return map(work, partitions)
+    yield from map(work, partitions)
 
 
 @pytest.fixture

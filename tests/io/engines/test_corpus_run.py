@@ -1,8 +1,10 @@
 import errno
 import importlib
 import json
+import multiprocessing
 import os
 import pickle
+import time
 from collections import Counter
 
 import pyarrow.dataset
@@ -117,13 +119,13 @@ def test_a_table_of_someone_else_stays(link_all, out, tmp_path):
 
 def test_documents_that_were_replaced_since_go_without_linking_again(open_run, out, monkeypatch):
     with open_run() as run:
-        list(run(lambda work, found: map(work, found)))
+        list(run(lambda work, found: (work(one) for one in found)))
     before = rows(out)
     monkeypatch.setattr(partition_work, "linker_of", lambda settings: pytest.fail("it links again"))
     gone = frozenset({"1-0", "1-1"})
     with open_run() as run:
         run.partitions = [one._replace(left_out=gone) if one.name == "1.jsonl" else one for one in run.partitions]
-        list(run(lambda work, found: map(work, found)))
+        list(run(lambda work, found: (work(one) for one in found)))
         assert run.counts()["documents"] == 10
     assert rows(out) == [row for row in before if row["doc_id"] not in gone]
 
@@ -199,7 +201,7 @@ def test_a_partition_that_ends_its_process_each_time_is_set_aside(link_all, out,
 
 def test_an_older_file_of_a_partition_that_is_set_aside_goes(link_all, out):
     link_all()
-    link_all(lambda work, found: [PartitionResult(one.name, Counter(), problem="x") for one in found], seconds=7)
+    link_all(lambda work, found: (PartitionResult(one.name, Counter(), problem="x") for one in found), seconds=7)
     assert not list(out.glob("*.parquet"))
 
 
@@ -284,6 +286,42 @@ def test_the_partition_of_a_killed_worker_goes_to_another_one(open_run, tmp_path
     with open_run() as run:
         assert sorted(one.name for one in Engine.local.runner(1)(work, run.partitions)) == NAMES
     assert [path.name for path in tmp_path.glob("*.jsonl")] == ["1.jsonl"]
+
+
+WRITING = """
+import time
+from collections import Counter
+from pathlib import Path
+from spacy_sapbert.files import replacing
+from spacy_sapbert.io.engines.partition_work import PartitionResult
+
+def work(partition):
+    if partition.name != "0.jsonl":
+        with replacing(Path(__file__).parent / "out" / partition.name) as temporary:
+            temporary.touch()
+            time.sleep(600)
+    return PartitionResult(partition.name, Counter())
+"""
+
+
+def test_a_run_that_is_stopped_ends_its_processes_and_removes_what_they_began(open_run, out, tmp_path, monkeypatch):
+    (tmp_path / "writing_work.py").write_text(WRITING)
+    monkeypatch.syspath_prepend(tmp_path)
+    work = importlib.import_module("writing_work").work
+
+    def stop_while_it_writes():
+        with open_run() as run:
+            for _ in run(lambda _, partitions: local.run_local(work, partitions, 2)):
+                end = time.monotonic() + 60
+                while not list(out.glob(".*.tmp/*.jsonl")):
+                    assert time.monotonic() < end
+                    time.sleep(0.01)
+                raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        stop_while_it_writes()
+    assert not multiprocessing.active_children()
+    assert sorted(os.listdir(out)) == [f".{LOCK_FILE}", MANIFEST]
 
 
 @pytest.mark.slow
