@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import gc
 import json
+import random
+import sys
 import time
 
 import pytest
 import spacy
 from spacy.tokens import Doc
 
+from spacy_sapbert.cli.demo import demo_pipeline
 from spacy_sapbert.corpora import bioc as bioc_reader
 from spacy_sapbert.corpora.reader import FORMATS, read_corpus
 from spacy_sapbert.corpora.report import Report
@@ -417,6 +420,25 @@ def test_components(component, shape):
     nlp.max_length = 10**9
     pipe = nlp.add_pipe(component)
     assert is_linear(lambda n: pipe(nlp.make_doc(SHAPES[shape] * n)))
+
+
+def all_planes(n):
+    points = random.Random(0).choices(range(sys.maxunicode + 1), k=n)
+    return "".join(chr(point) for point in points if not 0xD800 <= point < 0xE000)
+
+
+PIPELINE = {
+    "mentions": lambda n: "diabetes mellitus (DM), DM and breast or ovarian cancer; " * n,
+    "other mentions": lambda n: " ".join(f"asthma x{i}," for i in range(n)),
+    "all planes of Unicode": all_planes,
+}
+
+
+@pytest.mark.parametrize("shape", PIPELINE)
+def test_the_pipeline_of_the_demo(shape):
+    nlp = demo_pipeline()
+    nlp.max_length = 10**9
+    assert is_linear(lambda n: nlp(PIPELINE[shape](n)))
 
 
 def test_abbreviations_of_the_cards_of_a_page():

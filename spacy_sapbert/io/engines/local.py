@@ -96,6 +96,9 @@ def _hiding_ctrl_c() -> Iterator[None]:
 
     A process inherits which signals are blocked, so it has no moment in which Ctrl-C would show a traceback of it.
     """
+    if not hasattr(signal, "pthread_sigmask"):  # on Windows
+        yield
+        return
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
         yield
