@@ -383,12 +383,13 @@ def replacing(path: Path, *, parents: bool = False) -> Iterator[Path]:
         if is_special(path):
             yield path
             return
+        target = Path(os.path.realpath(path))  # a symbolic link keeps pointing to the file
         if parents:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        with temporary_folder(path) as folder:
+            target.parent.mkdir(parents=True, exist_ok=True)
+        with temporary_folder(target) as folder:
             temporary = folder / path.name
             yield temporary
-            os.replace(temporary, path)
+            os.replace(temporary, target)
     except OSError as error:
         raise SapbertError(Errors.E507.format(path=path, reason=error.strerror or error)) from error
 

@@ -1,6 +1,7 @@
 import pytest
 
 from spacy_sapbert.assets import TEMPORARY, AssetWriter, fingerprint_of
+from spacy_sapbert.errors import SapbertError
 
 
 def test_an_asset_is_written_once(tmp_path):
@@ -78,6 +79,6 @@ def test_an_interrupted_write_leaves_nothing_in_the_cache(tmp_path, monkeypatch)
         path.write_text("half")
         raise OSError("no space left")
 
-    with pytest.raises(OSError, match="no space left"):
+    with pytest.raises(SapbertError, match=r"E118.*no space left"):
         AssetWriter(tmp_path / "new", external=True).add("kb", "kb", "0" * 64, write, large=True)
     assert [path.suffix for path in (tmp_path / "cache" / "assets").iterdir() if path.suffix != ".lock"] == []

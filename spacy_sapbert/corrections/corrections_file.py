@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import Errors, SapbertError
-from ..files import parse_json
+from ..files import is_special, parse_json
 from ..sqlite_schema import SCHEMA_QUERY, schema_of, schema_of_script, schema_problem
 from .correction import Correction, ProposedLink, document_key
 from .decisions import Decisions
@@ -275,6 +275,8 @@ class CorrectionsFile:
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
+        if is_special(self.path):
+            raise SapbertError(Errors.E374.format(path=self.path, reason="it is a folder, a device or a pipe"))
         try:
             # autocommit mode, so that BEGIN IMMEDIATE takes the lock before anything is read
             with closing(sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None)) as db:

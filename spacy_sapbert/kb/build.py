@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator
@@ -21,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import Errors, SapbertError
-from ..files import remove_leftovers, temporary_folder
+from ..files import is_special, remove_leftovers, temporary_folder
 from ..types import Name, Record
 from .arrays import compute_arrays
 from .database import FORMAT, INDEXES, SCHEMA
@@ -375,8 +376,9 @@ def new_knowledge_base(
     path = Path(path)
     with ExitStack() as stack:
         try:
-            if path.is_dir():
-                raise IsADirectoryError("it is a folder")
+            if is_special(path):
+                raise OSError("it is a folder, a device or a pipe")
+            path = Path(os.path.realpath(path))  # a symbolic link keeps pointing to the file
             path.parent.mkdir(parents=True, exist_ok=True)
             remove_leftovers(path.parent)  # they can be as large as the knowledge base
             folder = stack.enter_context(temporary_folder(path))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import stat
+import subprocess
 import sys
 
 import pytest
@@ -93,6 +95,39 @@ def test_an_output_with_the_longest_possible_name(run, tmp_path):
     name = "x" * 251 + ".tsv"
     assert run(WRITE["kb export"], name).status == 0
     assert (tmp_path / name).is_file()
+
+
+@pytest.mark.parametrize("line", WRITE.values(), ids=WRITE)
+def test_outputs_that_are_pipes_stay_pipes(run, line):
+    """A reader takes what is written. A knowledge base and corrections cannot be written to a pipe."""
+    os.mkfifo("pipe")
+    with subprocess.Popen(["cat", "pipe"], stdout=subprocess.DEVNULL) as reader:
+        finished = run(line, "pipe")
+        reader.kill()
+    assert stat.S_ISFIFO(os.stat("pipe").st_mode)
+    if line in (WRITE["kb build"], WRITE["review"]):
+        assert re.match(r"\[E(104|374)\].*it is a folder, a device or a pipe", finished.err)
+    else:
+        assert finished.status == 0
+
+
+@pytest.mark.parametrize("name", ["kb build", "kb export", "link", "init config"])
+def test_an_output_that_is_a_link_stays_one(run, name, tmp_path):
+    (tmp_path / "place").mkdir()
+    os.symlink("place/real", "link")
+    assert run(WRITE[name], "link").status == 0
+    assert os.readlink("link") == "place/real"
+    assert (tmp_path / "place" / "real").stat().st_size > 20
+    assert os.listdir("place") == ["real"]
+
+
+def test_standard_output_that_is_a_file(linking_folder, tmp_path):
+    (tmp_path / "a.txt").write_text("aspirin")
+    command = [sys.executable, "-m", "spacy_sapbert", "link", linking_folder, tmp_path / "a.txt", "--to", "jsonl"]
+    with (tmp_path / "out").open("wb") as file:
+        subprocess.run([*map(str, command), "--output", "/dev/stdout"], stdout=file, stderr=subprocess.PIPE, check=True)
+    assert os.path.islink("/dev/stdout")
+    assert b"aspirin" in (tmp_path / "out").read_bytes()
 
 
 def test_a_token_file_without_an_end(run):

@@ -164,7 +164,7 @@ def test_a_full_disk(vectors, small_kb, bytes_left):
     limits, handler = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     try:
         resource.setrlimit(resource.RLIMIT_FSIZE, (bytes_left, limits[1]))
-        with pytest.raises(SapbertError, match=r"E507.*HNSW32\.faiss"):
+        with pytest.raises(SapbertError, match=r"E118.*HNSW32\.faiss"):
             open_faiss(vectors, small_kb, "HNSW")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
