@@ -74,9 +74,11 @@ class CorpusRun:
         return self
 
     def __exit__(self, *error: Any) -> None:
-        if self._running:
-            self._running.close()  # first, since it ends the processes that write into the folder
-        self._lock.__exit__(*error)
+        try:
+            if self._running:
+                self._running.close()  # first, since it ends the processes that write into the folder
+        finally:
+            self._lock.__exit__(*error)
 
     def __call__(self, run: Run) -> Iterator[PartitionResult]:
         """Link the partitions that are not done.
