@@ -175,14 +175,20 @@ def _translate_gzip_errors(path: Path) -> Iterator[None]:
         raise SapbertError(Errors.E121.format(path=path, reason=error)) from error
 
 
+def _is_pipe(path: Path) -> bool:
+    with suppress(OSError, ValueError):  # opening an impossible path tells why
+        return path.is_fifo()
+    return False
+
+
 def _open_bytes(path: Path, *, lines: bool = True) -> BinaryIO:
+    if _is_pipe(path):  # which would wait for a writer, and could be read only once
+        raise SapbertError(Errors.E120.format(path=path, reason="it is a pipe; write its content to a file first"))
     try:
-        if path.is_fifo():  # which would wait for a writer, and could be read only once
-            raise SapbertError(Errors.E120.format(path=path, reason="it is a pipe; write its content to a file first"))
         binary = path.open("rb")
         gzipped = binary.peek(len(_GZIP_MAGIC)).startswith(_GZIP_MAGIC)
-    except OSError as error:
-        raise SapbertError(Errors.E120.format(path=path, reason=error.strerror)) from error
+    except (OSError, ValueError) as error:  # a path with a zero is a ValueError
+        raise SapbertError(Errors.E120.format(path=path, reason=getattr(error, "strerror", error))) from error
     if not gzipped:
         return bounded(path, binary, lines=lines)
     unpacked = cast(BinaryIO, _GzipReader(fileobj=binary, mode="rb"))
@@ -379,6 +385,8 @@ def replacing(path: Path, *, parents: bool = False) -> Iterator[Path]:
     Raises:
         SapbertError: E507 the file cannot be written.
     """
+    if "\0" in str(path):
+        raise SapbertError(Errors.E507.format(path=path, reason="a path has no zero"))
     try:
         if is_special(path):
             yield path

@@ -43,6 +43,7 @@ WEIGHT_FILES = ("model.safetensors", "pytorch_model.bin", "model.safetensors.ind
 
 # what a config may say, so that making the model ends
 _POSSIBLE = {"num_hidden_layers": (0, 1000), "num_attention_heads": (1, 10_000)}
+_SHOWN = 200  # characters of a wrong name
 _POOLING_MODES = {"cls": "cls_token", "mean": "mean_tokens"}  # the names that sentence-transformers uses
 _DTYPES = {"F32": "float32", "F16": "float16", "BF16": "bfloat16"}  # the names that safetensors uses
 _OTHER_MODES = ("max_tokens", "mean_sqrt_len_tokens")
@@ -64,10 +65,17 @@ def resolve(name: str) -> str:
         other name is returned unchanged.
 
     Raises:
-        SapbertError: E349 the pipeline has several encoders.
+        SapbertError: E301 the name cannot be that of an encoder, E349 the pipeline has several encoders.
     """
     if name == STARTER:
         return str(_STARTER_FOLDER)
+    try:
+        os.stat(name)
+    except FileNotFoundError:
+        return name  # it may be on the hub
+    except (OSError, ValueError) as error:  # a name that is too long, or has a zero
+        reason = getattr(error, "strerror", None) or error
+        raise SapbertError(Errors.E301.format(name=name[:_SHOWN], reason=reason)) from error
     saved = sorted(Path(name, ASSETS_FOLDER).glob(f"{ENCODER_ASSET}-*"))
     if len(saved) > 1:
         raise SapbertError(Errors.E349.format(path=name, encoders=", ".join(map(str, saved))))

@@ -382,7 +382,7 @@ def new_knowledge_base(
             path.parent.mkdir(parents=True, exist_ok=True)
             remove_leftovers(path.parent)  # they can be as large as the knowledge base
             folder = stack.enter_context(temporary_folder(path))
-        except OSError as error:
+        except (OSError, ValueError) as error:  # a path with a zero is a ValueError
             raise SapbertError(Errors.E104.format(path=path, reason=error)) from error
         try:
             with closing(_connect(folder / _FILE)) as connection:

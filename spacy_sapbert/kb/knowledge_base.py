@@ -127,7 +127,7 @@ class KnowledgeBase:
         self._local = threading.local()
         self._labels: dict[tuple[str, str], ConceptLabel] = {}
         self._sound_types: dict[str, set[tuple[type, ...]]] = {}  # of rows, by query
-        if not self.path.is_file():
+        if not os.path.isfile(self.path):  # unlike that of Path, it also takes impossible paths
             raise SapbertError(Errors.E101.format(path=self.path))
         self._size = check_file(self.path)
         self._check_content()

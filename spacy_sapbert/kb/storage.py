@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 from collections.abc import Mapping
 from contextlib import suppress
@@ -39,7 +40,7 @@ def load_knowledge_base(kb: str | Path) -> KnowledgeBase:
 
 def _of_pipeline(path: Path) -> Path:
     """Return the vocabulary of a saved pipeline. Any other path is returned unchanged."""
-    saved = sorted((path / ASSETS_FOLDER).glob(f"{_ASSET}-*{_SUFFIX}"))
+    saved = sorted((path / ASSETS_FOLDER).glob(f"{_ASSET}-*{_SUFFIX}")) if os.path.isdir(path) else []
     if len(saved) > 1:
         raise SapbertError(Errors.E350.format(path=path, vocabularies=", ".join(map(str, saved))))
     return saved[0] if saved else path

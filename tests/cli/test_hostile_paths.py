@@ -7,8 +7,19 @@ import re
 import stat
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+import spacy
+
+from spacy_sapbert.corpora.reader import read_corpus
+from spacy_sapbert.encoders import TransformerEncoder
+from spacy_sapbert.errors import SapbertError
+from spacy_sapbert.files import open_output, open_text
+from spacy_sapbert.kb import KnowledgeBase
+from spacy_sapbert.kb.build import build_knowledge_base
+from spacy_sapbert.kb.readers import ReadReport, read_vocabulary
+from spacy_sapbert.kb.storage import load_knowledge_base
 
 LONG = ["x" * 300 + ".tsv", "d/" * 2500 + "a.tsv"]
 
@@ -138,3 +149,33 @@ def test_a_token_file_without_an_end(run):
 def test_the_page_of_the_demo_cannot_be_written(command, linking_nlp, run, place, monkeypatch):
     monkeypatch.setattr(sys.modules["spacy_sapbert.cli.demo"], "demo_pipeline", lambda: linking_nlp)
     assert run(["demo", "--text", "fever", "--output", "{}"], place).err.startswith("[E507] ")
+
+
+def component(name, path):
+    nlp = spacy.blank("en")
+    nlp.add_pipe(name, config={"kb": path})
+    nlp("fever")
+
+
+IMPOSSIBLE = ["a\0b", *LONG]
+FUNCTIONS = {
+    "open_text": lambda path: open_text(Path(path)).__enter__(),
+    "open_output": lambda path: open_output(Path(path)).__enter__(),
+    "KnowledgeBase": KnowledgeBase,
+    "load_knowledge_base": load_knowledge_base,
+    "build_knowledge_base": lambda path: build_knowledge_base([], Path(path)),
+    "TransformerEncoder": lambda path: TransformerEncoder(path, device="cpu").encode(["fever"]),
+    "read_vocabulary": lambda path: list(read_vocabulary(Path(path), "obo", report=ReadReport())),
+    "read_corpus": lambda path: list(read_corpus(Path(path), "pubtator")),
+    "concept_matcher": lambda path: component("concept_matcher", path),
+    "concept_retriever": lambda path: component("concept_retriever", path),
+}
+
+
+@pytest.mark.parametrize("path", IMPOSSIBLE, ids=["zero", "name", "path"])
+@pytest.mark.parametrize("function", FUNCTIONS.values(), ids=FUNCTIONS)
+def test_functions_with_impossible_paths(function, path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SapbertError, match=r"\[E\d{3}\]"):
+        function(path)
+    assert os.listdir() == []
