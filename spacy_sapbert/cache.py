@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from .errors import Errors, SapbertError
+from .files import tidy
 
 _CANNOT_WRITE = ("[E104]", "[E507]")
 
@@ -23,7 +24,8 @@ def cache_dir() -> Path:
 def make_once(path: Path, is_made: Callable[[], bool], make: Callable[[], object]) -> None:
     """Make a file or folder in the cache, unless it is there. Of several processes, only one makes it.
 
-    Nothing is written if it is there, so a complete cache may be on a disk for reading only.
+    Nothing is written if it is there, so a complete cache may be on a disk for reading only. What killed processes left
+    beside it is removed.
 
     Args:
         path: The file or folder.
@@ -36,6 +38,8 @@ def make_once(path: Path, is_made: Callable[[], bool], make: Callable[[], object
     from filelock import FileLock
 
     if is_made():
+        for folder in (path.parent, path):  # a process can be killed when all is written, but not yet cleaned up
+            tidy(folder)
         return
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -423,9 +423,7 @@ def temporary_folder(path: Path) -> Iterator[Path]:
         OSError: The folder cannot be made.
     """
     parent = Path(os.path.abspath(path)).parent
-    if parent not in _tidied:
-        remove_leftovers(parent)
-        _tidied.add(parent)
+    tidy(parent)
     folder, lock = _locked_folder(f".{path.name[:_LONGEST_PREFIX]}.", parent)
     try:
         yield folder
@@ -442,9 +440,7 @@ class ScratchFolder:
 
     def __init__(self) -> None:
         parent = Path(tempfile.gettempdir())
-        if parent not in _tidied:
-            remove_leftovers(parent)
-            _tidied.add(parent)
+        tidy(parent)
         folder, lock = _locked_folder(TEMPORARY, parent)
         self.path = folder / "files"
         self.path.mkdir()
@@ -459,6 +455,13 @@ class ScratchFolder:
     def remove(self) -> None:
         """Remove the folder."""
         self._remove()
+
+
+def tidy(parent: Path) -> None:
+    """Remove the temporary folders in a folder that killed processes left there, once in a process."""
+    if parent not in _tidied:
+        remove_leftovers(parent)
+        _tidied.add(parent)
 
 
 def remove_leftovers(parent: Path) -> None:

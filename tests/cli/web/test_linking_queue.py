@@ -1,6 +1,7 @@
 """The queue: a job that takes too long is stopped inside, and the thread is free for the next one."""
 
 import asyncio
+import re
 import subprocess
 import sys
 import threading
@@ -156,7 +157,7 @@ def test_a_job_that_keeps_pythons_lock_ends_the_process():
     ended = subprocess.run([sys.executable, "-c", ENDS_ITSELF], capture_output=True, text=True, timeout=60)
     assert ended.returncode == 1
     assert "Timeout (0:00:00.6" in ended.stderr
-    assert "re/__init__.py" in ended.stderr
+    assert re.search(r"/re(/__init__)?\.py", ended.stderr)  # where it was
 
 
 def test_a_process_can_be_profiled_after_jobs_that_were_stopped_and_others():
