@@ -39,6 +39,7 @@ _CHUNK = 1 << 16
 # codecs of Python that take text and bytes, but in which nobody writes text
 _NOT_OF_TEXT = ("idna", "punycode", "unicode-escape", "raw-unicode-escape")
 _LONGEST_PREFIX = 40  # characters of a name, so that the name of its temporary folder is not too long either
+_MADE_BY_MKDTEMP = re.compile(r"[._][a-z0-9_]{8}\.tmp$")
 _MAX_DIGITS = 18  # fits into 64 bits
 _DIGITS = re.compile("[0-9]+")
 
@@ -468,7 +469,8 @@ def remove_leftovers(parent: Path) -> None:
     """Remove the temporary folders in a folder that killed processes left there.
 
     A temporary folder holds a lock file. The system frees the lock when the process ends, however it ends. A folder
-    without this file, with a lock that is held, or of another user stays.
+    with a lock that is held, or of another user, stays. So does one without this file, unless it is empty and has such
+    a name as ours: the lock file is removed just before the folder.
     """
     from filelock import FileLock
 
@@ -481,6 +483,9 @@ def remove_leftovers(parent: Path) -> None:
             with suppress(OSError, NotImplementedError):  # Timeout, if the process lives, is an OSError
                 lock.acquire()
                 _remove_locked(folder, lock)
+        elif _MADE_BY_MKDTEMP.search(folder.name):
+            with suppress(OSError):  # it is not empty
+                folder.rmdir()
 
 
 def replace_folder(new: Path, folder: Path) -> None:

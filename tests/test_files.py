@@ -247,6 +247,11 @@ def test_what_a_killed_process_left_is_removed_by_a_later_one(tmp_path):
     (outside / LOCK_FILE).touch()
     (tmp_path / ".c.tmp").symlink_to(outside)
     kept = {*foreign, "outside", ".c.tmp"}
+    for name in (".a.txt.a1b2c3_4.tmp", TEMPORARY + "a1b2c3_4.tmp"):  # killed between its last two steps
+        (tmp_path / name).mkdir()
+    (tmp_path / ".d.a1b2c3_4.tmp").mkdir()
+    (tmp_path / ".d.a1b2c3_4.tmp" / "notes").write_text("not ours")
+    kept.add(".d.a1b2c3_4.tmp")
     with writer(path):
         left = {file.name for file in tmp_path.iterdir()} - kept
         assert len(left) == 3
