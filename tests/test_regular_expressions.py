@@ -275,6 +275,7 @@ FUNCTIONS: dict[str, Callable[[int], object]] = {
         {"basicPropertyValues": [{"pred": "#IAO" * (n // 4) + "x"}]}, "IAO"
     ),
     "kb.readers.obograph.read_obograph": lambda n: _read_vocabulary("f.json", _nodes(n)),
+    "files._MADE_BY_MKDTEMP": lambda n: _module("files")._MADE_BY_MKDTEMP.search(".a_" * (n // 3) + ".tmp"),
     "files._DIGITS": lambda n: _module("files")._DIGITS.findall("1" * n + "x"),
     "kb.readers.obo.read_obo": lambda n: _read_vocabulary("f.obo", "[Term]\nname: " + "abc\\\n" * (n // 5)),
     "kb.readers.obo.read_obo, blanks in a name": lambda n: _read_vocabulary(
