@@ -1,6 +1,6 @@
 """Every reader and every rule for texts takes time that grows with its input, not with the square of it.
 
-The work is measured as time of the processor, so other programs do not count. Eight times the input may take 32 times
+The work is measured as time of the processor, so other programs do not count. Eight times the input may take 24 times
 as long: a linear rule takes 8 times, a quadratic one 64 times. A case that takes longer is measured again.
 """
 
@@ -30,8 +30,8 @@ from spacy_sapbert.text.normalize import TEXT_NORMALIZERS
 from spacy_sapbert.text.words import word_columns
 from spacy_sapbert.types import Mention
 
-LONGER, MOST = 8, 32
-LEAST = 0.002  # seconds, which the clock measures well
+LONGER, MOST = 8, 24
+LEAST = 0.003  # seconds, which the clock measures well
 LARGEST = 256_000
 TRIES = 4
 

@@ -71,7 +71,7 @@ def resolve(name: str) -> str:
         return str(_STARTER_FOLDER)
     try:
         os.stat(name)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return name  # it may be on the hub
     except (OSError, ValueError) as error:  # a name that is too long, or has a zero
         reason = getattr(error, "strerror", None) or error
