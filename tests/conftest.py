@@ -33,6 +33,12 @@ settings.register_profile("same examples", ANY_MACHINE, derandomize=True, databa
 settings.register_profile("new examples", ANY_MACHINE)
 settings.load_profile(os.environ.get("HYPOTHESIS_EXAMPLES", "same") + " examples")
 
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the measurements of time first. After thousands of tests, new objects lie scattered in the memory."""
+    items.sort(key=lambda item: item.path.name != "test_linear_time.py")
+
+
 # id, source, types, names with the preferred one first, other fields
 SMALL_VOCABULARY = [
     ("D009369", "MEDIC", "Disease", "Neoplasms|cancer|tumors", {"definition": "New abnormal growth of tissue."}),
