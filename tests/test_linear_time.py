@@ -157,7 +157,12 @@ VOCABULARIES = [
     ("ctd", "synonyms", lambda n: f"{CTD}fever\tMESH:D1\t{'|C1' * n}\td\t{'|D2' * n}\t\t\t{'|a' * n}\n"),
     ("ctd", "rows", lines("a{i}\tMESH:D{i}\t\td\t\t\t\ta\n", CTD)),
     ("table", "rows", lines("D{i}\ta{i}\t\n", "id\tname\tsynonyms\n")),
-    ("table", "synonyms", lambda n: "id\tname\tsynonyms\nD1\ta\t" + "|".join(f"a{i}" for i in range(n)) + "\n"),
+    # names of one character: Python's `csv` may refuse a cell with more than 131,072
+    (
+        "table",
+        "synonyms",
+        lambda n: "id\tname\tsynonyms\nD1\ta\t" + "|".join(chr(0x20000 + i) for i in range(n)) + "\n",
+    ),
     ("table", "quotes", lambda n: "id\tname\tsynonyms\nD1\ta\t" + '"' * n + "\n"),
     ("discovered", "rows", lines("yes\ta{i}\tD{i}\n", "keep\tname\tid\n")),
     ("babelon", "rows", lines("D:{i}\trdfs:label\tes\ta{i}\n", BABELON)),
@@ -219,7 +224,7 @@ def reading(read):
 
 
 def writing(path, make):
-    return lambda n: path.write_text(make(n))
+    return lambda n: path.write_text(make(n), encoding="utf-8")
 
 
 FILES = {"umls": "MRCONSO.RRF", "rxnorm": "RXNCONSO.RRF", "rdf": "a.ttl", "table": "a.tsv", "meddra": "pt.asc"}
